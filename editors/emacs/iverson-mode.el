@@ -16,6 +16,9 @@
 
 ;;; Code:
 
+(require 'url-parse)
+(require 'url-util)
+
 (defgroup iverson nil
   "Iverson, a language of arrays and their derivatives."
   :group 'languages)
@@ -145,6 +148,46 @@
 
 ;;;###autoload
 (add-to-list 'auto-mode-alist '("\\.iv\\'" . iverson-mode))
+
+(defconst iverson-stages '("adjoint" "forward" "ssa" "core" "lifted" "pairs" "pushed" "cost")
+  "The views of a definition.")
+
+(defun iverson--definition ()
+  "The name of the definition that point is in."
+  (save-excursion
+    (end-of-line)
+    (when (re-search-backward (concat "^def[ \t]+\\(" iverson--name "\\)") nil t)
+      (match-string-no-properties 1))))
+
+(declare-function eglot-current-server "eglot")
+(declare-function eglot--TextDocumentIdentifier "eglot")
+(declare-function jsonrpc-request "jsonrpc")
+(defvar auto-revert-verbose)
+
+(defun iverson-show-view (stage)
+  "Show a view of the definition at point beside it, and have it follow the edits.
+STAGE is one of `iverson-stages', such as its adjoint."
+  (interactive (list (completing-read "View: " iverson-stages nil t nil nil "adjoint")))
+  (let* ((server (or (eglot-current-server) (user-error "The language server does not run here")))
+         (def (or (iverson--definition) (user-error "Point is in no definition")))
+         (source (plist-get (eglot--TextDocumentIdentifier) :uri))
+         ;; It is shown here, not by the server's request.
+         (arguments (vector source def stage :json-false))
+         (answer (jsonrpc-request server :workspace/executeCommand
+                                  (list :command "iverson.showView" :arguments arguments)))
+         (file (url-unhex-string (url-filename (url-generic-parse-url (plist-get answer :uri)))))
+         ;; A view is no program that needs a server.
+         (iverson-mode-hook nil)
+         (view (find-file-noselect (decode-coding-string file 'utf-8) t)))
+    (with-current-buffer view
+      (setq-local auto-revert-verbose nil)
+      (auto-revert-mode 1))
+    (display-buffer view '(nil (inhibit-same-window . t)))))
+
+(defun iverson-show-adjoint ()
+  "Show the adjoint of the definition at point beside it, and have it follow the edits."
+  (interactive)
+  (iverson-show-view "adjoint"))
 
 (defvar eglot-server-programs)
 (with-eval-after-load 'eglot

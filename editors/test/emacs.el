@@ -96,6 +96,40 @@
   (let ((before (buffer-string)))
     (eglot-format-buffer)
     (check (equal (buffer-string) before) "a formatted program stays so"))
+  (to "conv(x: ")
+  (check (string-match-p "Show the adjoint of `conv`"
+                         (format "%s" (jsonrpc-request
+                                       (eglot--current-server-or-lose) :textDocument/codeAction
+                                       (let ((at (eglot--pos-to-lsp-position)))
+                                         (append (list :textDocument (eglot--TextDocumentIdentifier)
+                                                       :range (list :start at :end at)
+                                                       :context '(:diagnostics []))
+                                                 nil)))))
+         "an action shows the adjoint")
+  (iverson-show-adjoint)
+  (let ((view (wait "a command does too" (lambda () (get-buffer "conv.adjoint.iv")))))
+    (check (with-current-buffer view (and buffer-read-only (= 1 (how-many "^def conv_adj" (point-min) (point-max)))))
+           "as a file that is only read")
+    (replace "def conv(x: " "def conv(signal: ")
+    (replace "x[i + j]" "signal[i + j]")
+    (wait "which follows the edits"
+          (lambda ()
+            (with-current-buffer view
+              (revert-buffer t t t)
+              (< 0 (how-many "signal" (point-min) (point-max))))))
+    (replace "signal[i + j]" "signal[i + ")
+    (wait "and says so while there is none"
+          (lambda ()
+            (with-current-buffer view
+              (revert-buffer t t t)
+              (= 1 (how-many "\\`-- as it was before an edit: " (point-min) (point-max))))))
+    (replace "signal[i + " "x[i + j]")
+    (replace "def conv(signal: " "def conv(x: ")
+    (wait "until it is mended"
+          (lambda ()
+            (with-current-buffer view
+              (revert-buffer t t t)
+              (= 0 (how-many "signal\\|before an edit" (point-min) (point-max)))))))
   (eglot-rename "convolve")
   (check (= 2 (how-many "\\_<convolve\\_>" (point-min) (point-max))) "a name is renamed in all places")
   (check (imenu--make-index-alist t) "definitions are listed")

@@ -358,6 +358,46 @@ function M.prompts()
   vim.fn.jobstop(job)
 end
 
+--- Snippets are put in, and are those of VS Code.
+function M.snippets()
+  local function read(file)
+    return vim.fn.readfile(here .. '/../' .. file)
+  end
+  M.check(
+    vim.deep_equal(read('nvim/snippets/iverson.json'), read('vscode/snippets/iverson.json')),
+    'snippets are those of VS Code'
+  )
+  M.check(vim.deep_equal(vim.fn.getcompletion('IversonSnippet b', 'cmdline'), { 'bracket' }), 'and are completed')
+  vim.cmd('new')
+  vim.cmd('IversonSnippet defdoc')
+  local line = vim.api.nvim_buf_get_lines(0, 1, 2, false)[1]
+  M.check(line == 'def f(x: [n]f64) -> f64 = ', 'a snippet is put in: ' .. line)
+  vim.cmd('bwipeout!')
+end
+
+--- What builds the server is cargo, run here in a folder of its own that only notes what it is to do.
+function M.build()
+  local folder = vim.fn.tempname()
+  vim.fn.mkdir(folder, 'p')
+  local noted = folder .. '/noted'
+  vim.fn.writefile({ '#!/bin/sh', 'echo "$@" >> "' .. noted .. '"' }, folder .. '/cargo')
+  vim.fn.setfperm(folder .. '/cargo', 'rwxr-xr-x')
+  local path = vim.env.PATH
+  vim.env.PATH = folder .. ':' .. path
+  local built = false
+  require('iverson.server').build(function()
+    built = true
+  end)
+  M.wait('the server is built', function()
+    return built
+  end)
+  vim.env.PATH = path
+  M.check(
+    vim.deep_equal(vim.fn.readfile(noted), { 'install --locked --path lang-lsp', 'install --locked --path lang-repl' }),
+    'and what evaluates for it'
+  )
+end
+
 --- Ends the server as a user does who leaves.
 function M.close()
   local client = require('iverson.server').clients(M.source)[1]

@@ -356,6 +356,9 @@ async function test(window, again) {
     (await window.texts(".monaco-hover:not(.hidden) .hover-row")).some((row) => row.includes("conv")),
   );
   const hover = page.locator(".monaco-hover:not(.hidden)");
+  await until("and of its adjoint", async () =>
+    (await window.texts(".monaco-hover:not(.hidden) .hover-row")).some((row) => row.includes("conv_adj")),
+  );
   await until("with a table", async () => (await hover.locator("table").count()) > 0);
   await until("with coloured code", async () => (await hover.locator(".monaco-tokenized-source span[class^=mtk]").count()) > 0);
   await window.picture("hover");

@@ -1,4 +1,5 @@
-//! Hints that stand in the code: where index variables range, what types `let`s have, what definitions cost.
+//! Hints that stand in the code: where index variables range, what types `let`s, parameters of lambdas and results have, what
+//! definitions cost.
 
 use lang_core::base::Span;
 use lang_core::predicate::Atom;
@@ -16,9 +17,9 @@ use crate::find::is_hidden;
 pub enum HintKind {
     /// The extent of a bare index: `for i` with `< n`.
     Extent,
-    /// The extents of an array that a `let` binds.
+    /// The type of an array, with its extents.
     Size,
-    /// The type of anything else that a `let` binds.
+    /// The type of anything else.
     Type,
     /// What a definition costs.
     Cost,
@@ -29,6 +30,8 @@ pub enum HintKind {
 pub struct Hint {
     /// Where it stands.
     pub at: u32,
+    /// Where that begins which it is about.
+    pub about: u32,
     /// Its text.
     pub text: String,
     /// What it tells.
@@ -70,7 +73,7 @@ fn of_item(session: &Session, item: &ItemRef, wanted: Wanted) -> Vec<Hint> {
     if let Some(parsed) = session.tree(item)
         && (wanted.sizes || wanted.types)
     {
-        lets(&parsed.tree, body, item, wanted, &mut all);
+        types(&parsed.tree, body, item, wanted, &mut all);
     }
     if wanted.cost && item.kind == ItemKind::Def && !is_hidden(session, item) {
         all.extend(cost(session, item));
@@ -93,34 +96,63 @@ fn extents(body: &Body, item: &ItemRef, all: &mut Vec<Hint>) {
                 continue;
             }
             let text = format!(" < {n}");
-            all.push(Hint { at: local.span.end + item.start, text, kind: HintKind::Extent, insert: true });
+            let Span { start, end } = local.span.shift(item.start);
+            all.push(Hint { at: end, about: start, text, kind: HintKind::Extent, insert: true });
         }
     }
 }
 
-/// Types of what is bound by `let` without one.
-fn lets(tree: &ast::Tree, body: &Body, item: &ItemRef, wanted: Wanted, all: &mut Vec<Hint>) {
-    let mut bound = |pat: ast::PatId| {
-        let pat = &tree.pats[pat];
-        let ast::Pat::Name(_) = &pat.kind else { return };
-        let Some(local) = body.locals.iter().find(|l| l.span == pat.span) else { return };
-        let kind = if matches!(local.ty, Type::Array(..)) { HintKind::Size } else { HintKind::Type };
+/// Types of what is bound without one, and of results.
+fn types(tree: &ast::Tree, body: &Body, item: &ItemRef, wanted: Wanted, all: &mut Vec<Hint>) {
+    let mut told = |of: Span, at: u32, ty: &Type, before: &str, insert: bool| {
+        let kind = if matches!(ty, Type::Array(..)) { HintKind::Size } else { HintKind::Type };
         let shown = if kind == HintKind::Size { wanted.sizes } else { wanted.types };
-        if shown && !local.ty.has_error() && !matches!(local.ty, Type::Fun(_)) {
-            let text = format!(": {}", local.ty);
-            all.push(Hint { at: pat.span.end + item.start, text, kind, insert: true });
+        if shown && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
+            let about = of.start + item.start;
+            all.push(Hint { at: at + item.start, about, text: format!("{before}{ty}"), kind, insert });
+        }
+    };
+    let mut bound = |pat: ast::PatId, insert: bool| {
+        let mut inside = vec![(pat, insert)];
+        while let Some((pat, insert)) = inside.pop() {
+            let pat = &tree.pats[pat];
+            match &pat.kind {
+                ast::Pat::Name(_) => {
+                    if let Some(local) = body.locals.iter().find(|l| l.span == pat.span) {
+                        told(pat.span, pat.span.end, &local.ty, ": ", insert);
+                    }
+                }
+                // A part of a tuple takes no type.
+                ast::Pat::Tuple(parts) => inside.extend(parts.iter().map(|part| (*part, false))),
+                _ => {}
+            }
         }
     };
     if let Item::Let(top) = &tree.item
         && top.ty.is_none()
     {
-        bound(top.pat);
+        bound(top.pat, true);
     }
     for (_, node) in tree.exprs.iter() {
-        if let ast::Expr::Let(binds, _) = &node.kind {
-            binds.iter().filter(|b| b.ty.is_none()).for_each(|b| bound(b.pat));
+        match &node.kind {
+            ast::Expr::Let(binds, _) => binds.iter().filter(|b| b.ty.is_none()).for_each(|b| bound(b.pat, true)),
+            ast::Expr::Lambda(params, _) => params.iter().filter(|p| p.ty.is_none()).for_each(|p| bound(p.pat, false)),
+            _ => {}
         }
     }
+    if let Item::Def(def) = &tree.item
+        && def.result.is_none()
+        && let (Some(close), Some(root)) = (parameters_end(tree, def, item), body.root)
+    {
+        told(def.name.span, close, &body.nodes[root].ty, " -> ", true);
+    }
+}
+
+/// Where the parameters of a definition end, behind their bracket.
+fn parameters_end(tree: &ast::Tree, def: &ast::Def, item: &ItemRef) -> Option<u32> {
+    let last = def.params.last().map_or(def.name.span, |param| tree.types[param.ty].span);
+    let rest = item.text.get(last.end as usize..tree.exprs[def.body].span.start as usize)?;
+    Some(last.end + u32::try_from(rest.find(')')?).ok()? + 1)
 }
 
 /// What a definition costs, at the end of the line where its body begins.
@@ -135,5 +167,6 @@ fn cost(session: &Session, item: &ItemRef) -> Option<Hint> {
     let at = u32::try_from(head.len() + line).ok()? + item.start;
     let mut text = format!("work {}", brief(&costs.primal?.work));
     text += &costs.adjoint.map(|c| format!(" · ∇ {}", brief(&c.work))).unwrap_or_default();
-    Some(Hint { at, text, kind: HintKind::Cost, insert: false })
+    let about = def.name.span.start + item.start;
+    Some(Hint { at, about, text, kind: HintKind::Cost, insert: false })
 }

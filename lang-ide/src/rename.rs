@@ -2,9 +2,10 @@
 //!
 //! That is not argued but tried: the renamed texts are resolved, and every name of every item that mentions the old
 //! or the new name has to mean the same as before. A field is renamed in all records with the same fields; a parameter,
-//! a definition and a type in documentation too, where backticks stand around the name.
+//! a definition and a type in documentation too, where backticks stand around the name; a definition and a type also in
+//! the code of comments, examples and `-- >>> expr`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +17,7 @@ use lang_core::syntax::split::ItemKind;
 
 use crate::apart::apart;
 use crate::find::{declarations, is_library, mentions, occurrences};
+use crate::lenses::ASKED;
 use crate::names::{Role, Use, What, Word, name_at, uses};
 use crate::{Edit, Location};
 
@@ -162,6 +164,60 @@ fn documented(session: &Session, item: &ItemRef, found: &Use) -> Vec<Location> {
             }
             start += line.len();
         }
+    }
+    if matches!(found.what, What::Value(_) | What::Type(_)) {
+        let modules: BTreeSet<&ModuleName> = items.iter().map(|item| &item.module).chain([&item.module]).collect();
+        for module in modules {
+            let text = session.text(module).unwrap_or_default();
+            all.extend(in_comments(&text, name).into_iter().map(|span| at(module, span)));
+        }
+    }
+    all
+}
+
+/// Where the code of comments has a name that is none of a field, an argument or a variable of its own.
+fn in_comments(text: &str, name: &Name) -> Vec<Span> {
+    const BINDS: [&str; 14] =
+        ["for", "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "let", "fold", "scan", "loop", "\\"];
+    let mut all = Vec::new();
+    // Lines of code that belong together, each with where it begins.
+    let mut blocks: Vec<Vec<(usize, &str)>> = Vec::new();
+    let (mut start, mut in_example) = (0, false);
+    for line in text.split_inclusive('\n') {
+        let comment = line.trim_start();
+        let place = start + (line.len() - comment.len());
+        start += line.len();
+        if let Some(code) = comment.strip_prefix(ASKED) {
+            blocks.push(vec![(place + ASKED.len(), code)]);
+        } else if let Some(code) = comment.strip_prefix("--|") {
+            match (code.trim(), in_example) {
+                ("```iverson", false) => {
+                    in_example = true;
+                    blocks.push(Vec::new());
+                }
+                ("```", _) => in_example = false,
+                (_, true) => blocks.last_mut().into_iter().for_each(|block| block.push((place + 3, code))),
+                _ => {}
+            }
+        } else {
+            in_example = false;
+        }
+    }
+    for block in blocks {
+        let (mut found, mut is_bound) = (Vec::new(), false);
+        for (start, code) in block {
+            let tokens = lex(code).tokens;
+            let word = |k: Option<usize>| k.and_then(|k| code.get(tokens.get(k)?.span.range())).unwrap_or_default();
+            let own = tokens.iter().enumerate().filter(|(_, t)| matches!(&t.token, Token::Name(own) if own == name));
+            for (k, token) in own {
+                let (before, after) = (word(k.checked_sub(1)), word(Some(k + 1)));
+                is_bound |= BINDS.contains(&before);
+                if before != "." && after != ":" {
+                    found.extend(u32::try_from(start).map(|start| token.span.shift(start)));
+                }
+            }
+        }
+        all.extend(found.into_iter().filter(|_| !is_bound));
     }
     all
 }

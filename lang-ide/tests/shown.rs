@@ -57,6 +57,99 @@ fn lenses_tell_costs() {
     .assert_eq(&out);
 }
 
+/// What DESIGN shows above the convolution whose result has the size that is given.
+#[test]
+fn lenses_of_the_convolution() {
+    let text = "def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]\n";
+    assert_eq!(
+        cost_title(&session(text), "a.iv", "conv").as_deref(),
+        Some("work 2·n·m − n · ∇ 4·n·m − n − 2·m + 1 · ≤ 2× proved")
+    );
+}
+
+/// Results, parameters of lambdas and parts of tuples have types that nobody wrote.
+#[test]
+fn hints_of_what_is_bound() {
+    let text = "\
+def parts(x: [n]f64) = (x[0], n)
+def f(x: [n]f64) =
+  let (first, count) = parts(x) let g = \\y: y * first in g(2.0) + f64(count)
+def g(h: (f64) -> f64) -> f64 = h(1.0)
+def once() = g(\\(z): z * z)
+";
+    let session = session(text);
+    let wanted = Wanted { extents: true, sizes: true, types: true, cost: false };
+    let mut shown = text.to_owned();
+    for hint in hints(&session, "a.iv", Span::new(0, u32::try_from(text.len()).unwrap()), wanted).iter().rev() {
+        let mark = if hint.insert { '+' } else { ' ' };
+        shown.insert_str(hint.at as usize, &format!("⟨{mark}{}⟩", hint.text));
+    }
+    expect![[r#"
+        def parts(x: [n]f64)⟨+ -> (f64, i64)⟩ = (x[0], n)
+        def f(x: [n]f64)⟨+ -> f64⟩ =
+          let (first⟨ : f64⟩, count⟨ : i64⟩) = parts(x) let g = \y⟨ : f64⟩: y * first in g(2.0) + f64(count)
+        def g(h: (f64) -> f64) -> f64 = h(1.0)
+        def once()⟨+ -> f64⟩ = g(\(z⟨ : f64⟩): z * z)
+    "#]]
+    .assert_eq(&shown);
+}
+
+/// Indices, numbers that count, and what is asked are told of as reals are.
+#[test]
+fn hovers_within_indices_and_questions() {
+    let text = "\
+def conv(x: [n + m - 1]f64, c: [m]f64, k: i64) -> [n]f64 =
+  for i: sum j < m if j <= k: [i + j < n] * x[i + j] * c[(j + 1) % m]
+";
+    let session = session(text);
+    let mut out = String::new();
+    for (what, of) in [
+        ("i: sum", ""),
+        ("j <=", "<="),
+        ("[i + j < n]", "<"),
+        ("[i + j < n]", "+"),
+        ("x[i + j]", "+"),
+        ("(j + 1) % m", "%"),
+        ("(j + 1)", "1"),
+    ] {
+        let at = text.find(what).unwrap() + what.find(of).unwrap();
+        let told = hover(&session, "a.iv", u32::try_from(at).unwrap(), Depth::Full);
+        let told = told.map_or_else(|| "nothing".to_owned(), |told| told.plain());
+        out += &format!("== {of} of {what}\n{told}\n");
+    }
+    expect![[r#"
+        ==  of i: sum
+        i : i64
+
+        index, 0 ≤ i < n
+        == <= of j <=
+        j <= k : bool
+
+        work  0
+        == < of [i + j < n]
+        i + j < n : bool
+
+        work  0
+        == + of [i + j < n]
+        i + j : i64
+
+        work  0
+        == + of x[i + j]
+        i + j : i64
+
+        work  0
+        == % of (j + 1) % m
+        (j + 1) % m : i64
+
+        work  0
+        == 1 of (j + 1)
+        1 : i64
+
+        work  0
+    "#]]
+    .assert_eq(&out);
+}
+
 /// A file is run where it does something, and only what has a derivative has views of it.
 #[test]
 fn lenses_of_what_is_no_function_of_reals() {
@@ -135,7 +228,7 @@ fn hints_tell_what_is_inferred() {
           let off⟨: [n]f64⟩ = x - mean
           in sum i⟨ < n⟩: off[i]^2
 
-        def main() = spread([1.0, 2.0])⟨work 7⟩
+        def main()⟨ -> f64⟩ = spread([1.0, 2.0])⟨work 7⟩
     "#]]
     .assert_eq(&text);
 }
@@ -144,7 +237,7 @@ fn hints_tell_what_is_inferred() {
 fn views_tell_where_their_lines_come_from() {
     let session = session(PROGRAM);
     let mut out = String::new();
-    for (name, stage) in STAGES.iter().filter(|(_, s)| matches!(s, Stage::Adjoint | Stage::Ssa | Stage::Cost)) {
+    for (name, stage) in STAGES {
         let view = view(&session, "a.iv", "spread", *stage).unwrap();
         out += &format!("== {name}\n");
         for (k, line) in (0..).zip(view.text.lines()) {
@@ -165,6 +258,16 @@ fn views_tell_where_their_lines_come_from() {
             ← x - mean | off[i]
           in 2 * y_adj * off
             ← total(x) | total(x) / f64(n) | x | f64(n) | x | x - mean | mean | off[i] | off[i]^2
+        == forward
+        def spread_tan(x: [n]f64, x_tan: [n]f64) -> f64 =
+          let mean = (sum i: x[i]) / f64(n)
+            ← total(x) | total(x) / f64(n) | f64(n) | mean
+          let off = x - mean
+            ← x - mean | off[i]
+          let q = (sum i: x_tan[i]) / f64(n)
+            ← total(x) | total(x) / f64(n) | f64(n) | mean
+          in 2 * (sum i: (x_tan[i] - q) * off[i])
+            ← x - mean | sum i: off[i]^2 | off[i] | off[i]^2
         == ssa
         ssa spread[n](x: [n]f64) -> f64 =
           X0[i0 < n]: f64 = input x  -- x
@@ -186,6 +289,52 @@ fn views_tell_where_their_lines_come_from() {
           X8: f64 = sum i0 < n: X7[i0]
             ← sum i: off[i]^2
           out X8
+        == core
+        core spread[n](x: [n]f64) -> f64 =
+          let mean = prelude.total[f64; n](x) / f64(n)
+            ← total(x) / f64(n)
+          let a = -mean
+            ← mean
+          let off = for i < n: x[i] + a
+            ← x - mean
+          in sum i < n: off[i] ^ 2
+            ← sum i: off[i]^2
+        == lifted
+        core spread[n](x: [n]f64) -> f64 =
+          let y = prelude.total[f64; n](x)
+            ← total(x)
+          let mean = y / f64(n)
+            ← total(x) / f64(n)
+          let a = -mean
+            ← mean
+          let off = for i < n: x[i] + a
+            ← x - mean
+          in sum i < n: off[i] ^ 2
+            ← sum i: off[i]^2
+        == pairs
+        flat spread[n](x: [n]f64) -> f64 =
+          let y = prelude.total[f64; n](x).0
+            ← total(x)
+          let mean = y / f64(n)
+            ← total(x) / f64(n)
+          let a = -mean
+            ← mean
+          let off = for i < n: x[i] + a
+            ← x - mean
+          out sum i < n: off[i] ^ 2
+            ← sum i: off[i]^2
+        == pushed
+        flat spread[n](x: [n]f64) -> f64 =
+          let y = prelude.total[f64; n](x).0
+            ← total(x)
+          let mean = y / f64(n)
+            ← total(x) / f64(n)
+          let a = -mean
+            ← mean
+          let off = for i < n: x[i] + a
+            ← x - mean
+          out sum i < n: off[i] ^ 2
+            ← sum i: off[i]^2
         == cost
         spread
 

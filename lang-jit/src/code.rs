@@ -16,13 +16,23 @@ use crate::pool::Pool;
 /// What a function takes: the address of its arguments. It gives 0, or 1 if it was interrupted.
 type Entry = unsafe extern "C" fn(*const i64) -> i32;
 
-/// Enough for an element of any kind, where a buffer has none: an index that is brought below an extent of 0 is 0.
+/// Enough for an element of any kind, where a buffer of one axis has none: an index that is brought below an extent of 0
+/// is 0.
 static NOTHING: [u64; 2] = [0; 2];
+
+/// A place as a function expects it.
+pub(crate) struct Expected {
+    /// What it holds.
+    pub(crate) scalar: Scalar,
+    pub(crate) is_written: bool,
+    pub(crate) axes: usize,
+    /// It has elements: an index along one of several axes is brought below the extent.
+    pub(crate) has_elements: bool,
+}
 
 /// The function of a kernel.
 pub(crate) struct Native {
-    /// What a place holds, whether it is written, and how many axes it has.
-    pub(crate) places: Vec<(Scalar, bool, usize)>,
+    pub(crate) places: Vec<Expected>,
     pub(crate) integers: usize,
     entry: Entry,
     /// Owns the code.
@@ -41,7 +51,7 @@ impl Native {
     pub(crate) unsafe fn new(
         address: *const u8,
         module: JITModule,
-        places: Vec<(Scalar, bool, usize)>,
+        places: Vec<Expected>,
         integers: usize,
         applied: Vec<Arc<Applied>>,
         pool: Arc<Pool>,
@@ -89,12 +99,14 @@ impl Native {
     fn given(&self, slots: &mut [Slot<'_>], copies: &dyn Fn(usize) -> (Copies, usize)) -> Vec<Given> {
         assert_eq!(slots.len(), self.places.len(), "every place has a slot");
         let places = slots.iter_mut().zip(&self.places).enumerate();
-        let given = places.map(|(k, (slot, (scalar, written, axes)))| {
+        let given = places.map(|(k, (slot, expected))| {
             let (copies, number) = copies(k);
             let (kind, writable, start, count) = parts(&mut slot.items);
             let product = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).unwrap_or(usize::MAX);
-            assert!(kind == *scalar && (writable || !written), "a slot of the kind of its place");
-            assert!(slot.dims.len() == *axes, "a slot of the shape of its place");
+            let is_allowed = writable || !expected.is_written;
+            assert!(kind == expected.scalar && is_allowed, "a slot of the kind of its place");
+            assert!(slot.dims.len() == expected.axes, "a slot of the shape of its place");
+            assert!(count > 0 || !expected.has_elements, "elements where some are read wherever an index is");
             assert!(product.checked_mul(number) == Some(count), "as many elements as there are in all copies");
             let start = if count == 0 { NOTHING.as_ptr().cast() } else { start };
             let bytes = product * crate::generate::ty(kind).bytes() as usize;
@@ -155,7 +167,7 @@ impl Code for Native {
 
     fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted> {
         assert!(words.len() == self.places.len() && integers.len() == self.integers, "all have values");
-        assert!(self.places.iter().all(|(_, _, axes)| *axes == 0), "all are numbers");
+        assert!(self.places.iter().all(|expected| expected.axes == 0), "all are numbers");
         assert!(words.len() + integers.len() <= MOST_NUMBERS, "they are few");
         let told: &dyn Fn(i64, i64) = &|_, _| {};
         let pool = std::ptr::from_ref::<Pool>(&self.pool);
@@ -171,6 +183,10 @@ impl Code for Native {
         // are borrowed mutably until it returns.
         let done = unsafe { (self.entry)(arguments.as_ptr()) == 0 };
         if done { Ok(()) } else { Err(Interrupted) }
+    }
+
+    fn wants_elements(&self, slot: usize) -> bool {
+        self.places.get(slot).is_some_and(|expected| expected.has_elements)
     }
 
     fn threads(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The function of a kernel in a module of its own: what it is given, what it calls, and how it is made ready to be called.
 //! [`Generator`] fills it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use cranelift_codegen::Context;
@@ -10,12 +11,12 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use lang_core::exec::native::Code;
-use lang_core::ir::ssa::Ssa;
+use lang_core::ir::ssa::{Ssa, Var};
 use lang_core::schedule::{Kernel, Node};
 
 use crate::apply::{apply, told};
 use crate::arguments::{is_written, memory};
-use crate::code::Native;
+use crate::code::{Expected, Native};
 use crate::fused::has_fused;
 use crate::generate::{Generator, Made, Operations};
 use crate::matrices::multiply;
@@ -25,19 +26,27 @@ use crate::pool::Pool;
 /// number, and nobody can interrupt. The longest of the examples has about 8,000.
 const MOST_INSTRUCTIONS: usize = 40_000;
 
+/// A kernel with more bytes on the stack has no code: with those, and registers that are kept there, 16 bytes for each
+/// instruction at most, it keeps to what whoever calls it leaves free (`exec::native::STACK`).
+const MOST_FRAME: u32 = 256 << 10;
+
 /// The function of a kernel as text.
 pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
     let mut module = module(isa);
-    let (context, _) = filled(&mut module, ssa, kernel)?;
+    let (context, ..) = filled(&mut module, ssa, kernel)?;
     Ok(context.func.display().to_string())
 }
 
 /// The function of a kernel.
 pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
     let mut module = module(isa);
-    let (mut context, applied) = filled(&mut module, ssa, kernel)?;
+    let (mut context, applied, wanted) = filled(&mut module, ssa, kernel)?;
     if context.func.dfg.num_insts() > MOST_INSTRUCTIONS {
         return Err("it is too long".to_owned());
+    }
+    let frame = context.func.sized_stack_slots.values().fold(0_u32, |all, slot| all.saturating_add(slot.size));
+    if frame > MOST_FRAME {
+        return Err("it keeps too much on the stack".to_owned());
     }
     let said = |why: cranelift_module::ModuleError| why.to_string();
     let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
@@ -49,7 +58,13 @@ pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel
     }
     module.finalize_definitions().map_err(said)?;
     let address = module.get_finalized_function(id);
-    let places = memory(kernel).map(|p| (p.scalar, is_written(p), p.axes.iter().flatten().count())).collect();
+    let places = memory(kernel).map(|p| Expected {
+        scalar: p.scalar,
+        is_written: is_written(p),
+        axes: p.axes.iter().flatten().count(),
+        has_elements: wanted.contains(&p.var),
+    });
+    let places = places.collect();
     #[allow(unsafe_code, reason = "this is the function that was just made")]
     // SAFETY: its signature is that of an entry, and it reads its arguments as `words` lays them out.
     let native = unsafe { Native::new(address, module, places, kernel.integers.len(), applied, Arc::clone(pool)) };
@@ -100,7 +115,8 @@ fn telling(module: &mut JITModule) -> Made<Context> {
     Ok(context)
 }
 
-fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, Operations)> {
+/// The code of a kernel, the operations that it calls, and the places that have to have elements.
+fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, Operations, HashSet<Var>)> {
     let mut context = module.make_context();
     let pointer = module.target_config().pointer_type();
     if pointer != types::I64 {
@@ -128,7 +144,8 @@ fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, 
     generator.tell = tell;
     generator.body()?;
     let operations = std::mem::take(&mut generator.operations);
+    let wanted = std::mem::take(&mut generator.wanted);
     generator.builder.seal_all_blocks();
     generator.builder.finalize(module.target_config());
-    Ok((context, operations))
+    Ok((context, operations, wanted))
 }

@@ -91,6 +91,8 @@ pub(crate) struct Generator<'g> {
     pub(crate) firm: HashMap<(Poly, Poly, usize), bool>,
     pub(crate) wide: Wide,
     pub(crate) strip: Strip,
+    /// Places of which something is read at an index that is brought below one of several extents: they have elements.
+    pub(crate) wanted: HashSet<Var>,
     /// Reals that are the product of these.
     pub(crate) products: HashMap<Value, (Value, Value)>,
     /// Does the processor multiply and add in one instruction?
@@ -171,6 +173,7 @@ impl<'g> Generator<'g> {
             firm: HashMap::new(),
             wide: Wide::default(),
             strip: Strip::default(),
+            wanted: HashSet::new(),
             products: HashMap::new(),
             fused,
         };
@@ -511,10 +514,15 @@ impl<'g> Generator<'g> {
             address = self.builder.ins().iadd(address, offset);
         }
         self.builder.ins().store(MemFlagsData::trusted(), value, address, 0);
-        for Counted { head, after, at } in heads.into_iter().rev() {
+        for (nth, Counted { head, after, at }) in heads.into_iter().enumerate().rev() {
             let one = self.int(1);
             let next = self.builder.ins().iadd(at, one);
-            self.builder.ins().jump(head, &[next.into()]);
+            match nth {
+                0 => self.poll(head, next),
+                _ => {
+                    self.builder.ins().jump(head, &[next.into()]);
+                }
+            }
             self.builder.switch_to_block(after);
         }
         Ok(())

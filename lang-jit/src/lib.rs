@@ -1,8 +1,9 @@
 //! Kernels as machine code for the processor at hand. [`Jit`] is a backend of the engine: it makes a function of each
 //! kernel's loops by Cranelift ([`generate`]), for all sizes, and keeps it by what the kernel is.
 //!
-//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, and in [`apply`],
-//! [`matrices`] and [`tiles`], which it calls back. The code reads and writes only below the extents it is given: an index that is not proved to be is
+//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, in [`function`], which makes that
+//! of what the compiler gave, in [`apply`], [`matrices`] and [`tiles`], which it calls back, and in [`pool`], whose threads run
+//! what their caller borrows. The code reads and writes only below the extents it is given: an index that is not proved to be is
 //! brought there first.
 
 mod apply;
@@ -64,6 +65,9 @@ impl Jit {
         };
         set(&mut flags, "opt_level", "speed")?;
         set(&mut flags, "is_pic", "false")?;
+        // A frame of several pages touches each, so that a stack's end is met and not stepped over.
+        set(&mut flags, "enable_probestack", "true")?;
+        set(&mut flags, "probestack_strategy", "inline")?;
         set(&mut flags, "enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })?;
         let isa = cranelift_native::builder().map_err(ToString::to_string)?;
         let isa = isa.finish(settings::Flags::new(flags)).map_err(|why| why.to_string())?;

@@ -11,6 +11,9 @@ use std::thread::JoinHandle;
 /// A thread looks so often for a job before it sleeps, some tens of microseconds.
 const LOOKS: u32 = 20_000;
 
+/// The stack of a thread, of which only what is used takes memory: code of kernels has tiles there.
+const STACK: usize = 8 << 20;
+
 /// What is done with a piece, by its number and that of the thread.
 type Work<'w> = dyn Fn(usize, usize) + Sync + 'w;
 
@@ -90,9 +93,7 @@ impl Pool {
         // SAFETY: only the lifetime changes; the job is taken back below before what is borrowed may end.
         let work = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         let job = Job { work, next: &raw const next, failed: &raw const failed, count };
-        self.shared.board().job = Some(job);
-        self.shared.jobs.fetch_add(1, Ordering::Release);
-        self.shared.news.notify_all();
+        self.shared.tell(|board| board.job = Some(job));
         // SAFETY: all of it is borrowed here.
         unsafe { job.take_part(0) };
         let mut board = self.shared.board();
@@ -111,7 +112,7 @@ impl Pool {
         }
         for thread in 1..self.threads {
             let shared = Arc::clone(&self.shared);
-            let builder = std::thread::Builder::new().name(format!("iverson {thread}"));
+            let builder = std::thread::Builder::new().name(format!("iverson {thread}")).stack_size(STACK);
             match builder.spawn(move || shared.serve(thread)) {
                 Ok(handle) => started.push(handle),
                 Err(_) => return,
@@ -122,9 +123,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.shared.board().is_over = true;
-        self.shared.jobs.fetch_add(1, Ordering::Release);
-        self.shared.news.notify_all();
+        self.shared.tell(|board| board.is_over = true);
         let started = std::mem::take(&mut *self.started.lock().unwrap_or_else(PoisonError::into_inner));
         // A thread that failed has said so.
         started.into_iter().for_each(|thread| drop(thread.join()));
@@ -134,6 +133,15 @@ impl Drop for Pool {
 impl Shared {
     fn board(&self) -> MutexGuard<'_, Board> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts something on the board. No thread that reads it begins to sleep meanwhile and misses it.
+    fn tell(&self, write: impl FnOnce(&mut Board)) {
+        let mut board = self.board();
+        write(&mut board);
+        self.jobs.fetch_add(1, Ordering::Release);
+        drop(board);
+        self.news.notify_all();
     }
 
     /// What a thread does all its life.

@@ -74,6 +74,9 @@ impl Generator<'_> {
             let index = if inside {
                 index
             } else {
+                if memory.extents.len() > 1 {
+                    self.wanted.insert(var);
+                }
                 let below = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, *n);
                 let zero = self.int(0);
                 self.builder.ins().select(below, index, zero)

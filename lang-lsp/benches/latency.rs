@@ -83,17 +83,22 @@ fn report(what: &str, definitions: usize, lines: usize, times: Vec<Duration>) {
     );
 }
 
-/// Types and deletes a digit in the middle of the file, in one definition after another; when the diagnostics were there.
-fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) -> Duration {
+/// Types or deletes a digit in the middle of the file, in one definition after another.
+fn type_digit(client: &mut Client, round: usize, line: u32, version: &mut i64) {
     // Behind `x[i] * `.
     let (at, text) = match round % 2 {
         0 => ([line, 11, line, 11], "7"),
         _ => ([line, 11, line, 12], ""),
     };
     *version += 1;
-    let wanted = *version;
+    client.change(URI, *version, Some(at), text);
+}
+
+/// The same, and when the diagnostics were there.
+fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) -> Duration {
     let begun = Instant::now();
-    client.change(URI, wanted, Some(at), text);
+    type_digit(client, round, line, version);
+    let wanted = *version;
     let published = |m: &Value| m["method"] == "textDocument/publishDiagnostics" && m["params"]["version"] == wanted;
     let (came, _) = client.wait(published);
     came.saturating_duration_since(begun)
@@ -169,14 +174,29 @@ fn main() {
             ("textDocument/inlayHint", &|r| with(range(r))),
             ("textDocument/documentSymbol", &|_| document.clone()),
         ];
-        for (request, params) in requests.into_iter().filter(|(r, _)| wanted(r)) {
+        for (request, params) in requests.iter().filter(|(r, _)| wanted(r)) {
             // Warm, at every place that is asked about.
             for round in 0..PLACES {
                 let id = client.begin(request, params(round));
                 client.answer(id);
             }
-            if let Some(times) = measure(&mut client, request, params) {
+            if let Some(times) = measure(&mut client, request, *params) {
                 report(request.trim_start_matches("textDocument/"), definitions, lines, times);
+            }
+        }
+        // At once after a keystroke, whose text is to be looked at first.
+        for (request, params) in requests.iter().filter(|(r, _)| r.contains("completion") || r.contains("range")) {
+            if wanted("typed") {
+                let mut times = Vec::new();
+                for round in 0..ROUNDS {
+                    std::thread::sleep(Duration::from_millis(20));
+                    let begun = Instant::now();
+                    type_digit(&mut client, round, line(round / 2), &mut version);
+                    let id = client.begin(request, params(round / 2));
+                    let (came, _) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
+                    times.push(came.saturating_duration_since(begun));
+                }
+                report(&format!("typed, {}", request.trim_start_matches("textDocument/")), definitions, lines, times);
             }
         }
         if wanted("delta") {

@@ -22,6 +22,7 @@ use crate::files;
 use crate::lane::Kind;
 use crate::pages;
 use crate::state::Queue;
+use crate::views::{self, View};
 use crate::world::{About, Document, Question, Seen, Text, World};
 
 /// What the client was told, and what else has to be known to tell more.
@@ -39,14 +40,28 @@ pub(crate) struct Checker {
     failures: HashMap<ModuleName, Vec<Anchored>>,
     /// Hints of costs by module.
     costs: HashMap<ModuleName, Vec<CostHint>>,
-    /// What they were when the module was opened or saved, by definition.
-    saved: HashMap<ModuleName, HashMap<GlobalName, String>>,
+    /// What they were when the module was opened or saved.
+    saved: HashMap<ModuleName, Saved>,
+}
+
+/// A module when it was opened or saved.
+struct Saved {
+    text: String,
+    /// What its definitions cost; not known at once.
+    costs: Option<HashMap<GlobalName, String>>,
 }
 
 /// The cost of a definition as a hint in its text.
 struct CostHint {
     anchor: Anchor,
     hint: Hint,
+}
+
+impl CostHint {
+    /// What is kept of it.
+    fn saved(&self) -> (GlobalName, String) {
+        (self.anchor.item.clone(), self.hint.text.clone())
+    }
 }
 
 impl Checker {
@@ -76,10 +91,12 @@ impl Checker {
     /// The costs of a module are known.
     fn costs_known(&mut self, module: &ModuleName, warnings: Vec<Anchored>, costs: Vec<CostHint>) {
         self.warnings.insert(module.clone(), warnings);
-        self.costs.insert(module.clone(), costs);
-        if !self.saved.contains_key(module) {
-            self.saved(module);
+        if let Some(saved) = self.saved.get_mut(module).filter(|saved| saved.costs.is_none() && !costs.is_empty()) {
+            // Of what was edited meanwhile it is not known what it cost.
+            let same = costs.iter().filter(|c| saved.text.contains(&*c.anchor.text));
+            saved.costs = Some(same.map(CostHint::saved).collect());
         }
+        self.costs.insert(module.clone(), costs);
     }
 
     /// An evaluation of a module ended, with this gone wrong; is that another thing than before?
@@ -93,17 +110,16 @@ impl Checker {
         known || before.is_some()
     }
 
-    /// Changes of costs count from here.
-    pub(crate) fn saved(&mut self, module: &ModuleName) {
-        if let Some(costs) = self.costs.get(module) {
-            let texts = costs.iter().map(|c| (c.anchor.item.clone(), c.hint.text.clone())).collect();
-            self.saved.insert(module.clone(), texts);
-        }
+    /// Changes of costs count from this text of a module on, whose costs are those that are known, if they are.
+    pub(crate) fn counts_from(&mut self, module: &ModuleName, text: &str, known: bool) {
+        let costs = self.costs.get(module).filter(|costs| known && !costs.is_empty());
+        let costs = costs.map(|costs| costs.iter().map(CostHint::saved).collect());
+        self.saved.insert(module.clone(), Saved { text: text.to_owned(), costs });
     }
 
     /// The costs that are known of definitions as they are, and what they were when the module was saved.
     pub(crate) fn cost_hints(&self, session: &Session, module: &str, change: bool) -> Vec<Hint> {
-        let saved = self.saved.get(module).filter(|_| change);
+        let saved = self.saved.get(module).filter(|_| change).and_then(|saved| saved.costs.as_ref());
         let placed = |known: &CostHint| {
             let at = known.anchor.placed(session)?.start;
             let before = saved.and_then(|saved| saved.get(&known.anchor.item));
@@ -119,15 +135,15 @@ impl Checker {
         let closed: Vec<Url> = self.published.keys().filter(|url| seen.documents.get(url).is_none()).cloned().collect();
         for uri in closed {
             self.published.remove(&uri);
-            let module = files::module_of(&uri);
-            self.found.remove(&module);
-            self.warnings.remove(&module);
-            self.failures.remove(&module);
-            self.costs.remove(&module);
-            self.saved.remove(&module);
             let params = PublishDiagnosticsParams { uri, diagnostics: Vec::new(), version: None };
             self.client.notify::<PublishDiagnostics>(params);
         }
+        let is_open = |module: &ModuleName| seen.documents.of_module(module).is_some();
+        self.found.retain(|module, _| is_open(module));
+        self.warnings.retain(|module, _| is_open(module));
+        self.failures.retain(|module, _| is_open(module));
+        self.costs.retain(|module, _| is_open(module));
+        self.saved.retain(|module, _| is_open(module));
     }
 }
 
@@ -172,6 +188,8 @@ pub(crate) struct Check {
     pub(crate) fresh: Vec<ModuleName>,
     /// The document that was edited.
     pub(crate) first: Option<Url>,
+    /// Views that are files.
+    pub(crate) views: Vec<View>,
     pub(crate) queue: Queue,
 }
 
@@ -208,10 +226,8 @@ impl Check {
             return;
         }
         self.queue.send(move |state| state.looked(&fresh));
-        if seen.abilities.pulls {
-            return;
-        }
-        for document in in_order(&seen, self.first.as_ref()) {
+        let told = if seen.abilities.pulls { Vec::new() } else { in_order(&seen, self.first.as_ref()) };
+        for document in told {
             let before = locked(seen.checker).found.get(&document.module).cloned();
             // Of a large module what was edited is told first.
             if let Some(before) = before.filter(|before| before.items() > LARGE)
@@ -224,9 +240,8 @@ impl Check {
             locked(seen.checker).found.insert(document.module.clone(), found);
         }
         locked(seen.checker).forget(&seen);
-        if let Some(url) = self.first.clone() {
-            self.queue.send(move |state| state.views_changed(&url));
-        }
+        self.queue.send(|state| state.views_changed());
+        self.views.iter().for_each(|view| view.follow(&seen));
     }
 }
 
@@ -241,13 +256,17 @@ fn publish(seen: &Seen<'_>, document: &Document, found: &Found) {
 
 /// The open documents, `first` before the others.
 fn in_order<'d>(seen: &Seen<'d>, first: Option<&Url>) -> Vec<&'d Arc<Document>> {
-    let mut all: Vec<_> = seen.documents.iter().filter(|d| !files::is_library(&d.module)).collect();
+    let own = |d: &&Arc<Document>| !files::is_library(&d.module) && !views::is_view(&d.url);
+    let mut all: Vec<_> = seen.documents.iter().filter(own).collect();
     all.sort_by(|a, b| (Some(&a.url) != first, &a.url).cmp(&(Some(&b.url) != first, &b.url)));
     all
 }
 
 /// Everything wrong in a document, as the protocol has it.
 pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<lsp::Diagnostic>> {
+    if views::is_view(&document.url) {
+        return None;
+    }
     told(seen, document, seen.session.diagnostics(&document.module))
 }
 

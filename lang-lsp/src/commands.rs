@@ -168,9 +168,9 @@ fn begin(
     let folder = files::path_of(&url).and_then(|path| path.parent().map(ToOwned::to_owned));
     let (seconds, memory) = (state.settings.seconds, state.settings.memory);
     let run = Run { what, text: text.clone(), folder, seconds, memory };
-    let progress = Progress::begin(&state.client, &state.abilities, "Evaluating");
+    let progress = Progress::cancellable(&state.client, &state.abilities, "Evaluating");
     let queue = state.queue.clone();
-    state.evaluator.start(run, move |outcome| {
+    state.evaluator.start(run, progress.token(), move |outcome| {
         drop(progress);
         queue.send(move |state| {
             then(state, &outcome);

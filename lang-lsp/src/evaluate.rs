@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::mistakes::{self, Mistake};
 
 pub(crate) use lang_ide::lenses::{ASKED, asked};
@@ -56,31 +58,46 @@ pub(crate) enum Outcome {
 /// What runs, if anything does.
 #[derive(Default)]
 pub(crate) struct Evaluator {
-    running: Option<(Arc<AtomicBool>, thread::JoinHandle<()>)>,
+    running: Option<Running>,
+}
+
+struct Running {
+    stop: Arc<AtomicBool>,
+    /// What the client knows its progress by.
+    token: Option<String>,
+    thread: thread::JoinHandle<()>,
 }
 
 impl Evaluator {
     /// Stops what runs.
     pub(crate) fn stop(&mut self) {
-        if let Some((stop, _)) = &self.running {
-            stop.store(true, Ordering::Relaxed);
+        if let Some(running) = &self.running {
+            running.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The user cancelled this progress: if it is of what runs, that is stopped.
+    pub(crate) fn cancelled(&mut self, token: &Value) {
+        if self.running.as_ref().is_some_and(|running| running.token.as_deref() == token.as_str() && !token.is_null()) {
+            self.stop();
         }
     }
 
     /// Stops what runs, and waits until it is gone.
     pub(crate) fn end(&mut self) {
         self.stop();
-        if let Some((_, thread)) = self.running.take() {
-            let _ = thread.join();
+        if let Some(running) = self.running.take() {
+            let _ = running.thread.join();
         }
     }
 
     /// Begins another evaluation on a thread of its own; what ran before is stopped.
-    pub(crate) fn start(&mut self, run: Run, then: impl FnOnce(Outcome) + Send + 'static) {
+    pub(crate) fn start(&mut self, run: Run, token: Option<String>, then: impl FnOnce(Outcome) + Send + 'static) {
         self.stop();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        self.running = Some((stop, thread::spawn(move || then(evaluate(&run, &stopped)))));
+        let thread = thread::spawn(move || then(evaluate(&run, &stopped)));
+        self.running = Some(Running { stop, token, thread });
     }
 }
 

@@ -25,10 +25,7 @@ pub(crate) fn module_of(url: &Url) -> ModuleName {
         return library(Path::new(path)).unwrap_or_else(|| url.as_str().into());
     }
     let Some(path) = path_of(url) else { return module_name(url.as_str()) };
-    match path.strip_prefix(copies()) {
-        Ok(copy) => library(copy).unwrap_or_else(|| module_of_path(&path)),
-        Err(_) => module_of_path(&path),
-    }
+    among_copies(&path).and_then(library).unwrap_or_else(|| module_of_path(&path))
 }
 
 /// The module of a file of the library's copy: `linalg.iv`.
@@ -65,7 +62,7 @@ pub(crate) fn url_of(module: &str, with_views: bool) -> Option<Url> {
         let name = if name.is_empty() { PRELUDE } else { name };
         return match with_views {
             true => Url::parse(&format!("{LIBRARY_SCHEME}:/{name}.iv")).ok(),
-            false => Url::from_file_path(copy(&format!("{name}.iv"), text).ok()?).ok(),
+            false => Url::from_file_path(copy(Path::new(&format!("{name}.iv")), text).ok()?).ok(),
         };
     }
     match path_of_module(module) {
@@ -74,25 +71,36 @@ pub(crate) fn url_of(module: &str, with_views: bool) -> Option<Url> {
     }
 }
 
+/// What the folder of copies is called, before the number of the process.
+const COPIES: &str = "iverson-lsp-";
+
 /// Where copies of what stands in no file are.
 pub(crate) fn copies() -> PathBuf {
-    std::env::temp_dir().join(format!("iverson-lsp-{}", std::process::id()))
+    std::env::temp_dir().join(format!("{COPIES}{}", std::process::id()))
+}
+
+/// A file among the copies of a server, this or another: its name there.
+pub(crate) fn among_copies(path: &Path) -> Option<&Path> {
+    let mut parts = path.strip_prefix(std::env::temp_dir()).ok()?.components();
+    let folder = parts.next()?.as_os_str().to_str()?;
+    folder.strip_prefix(COPIES)?.parse::<u32>().ok().map(|_| parts.as_path())
 }
 
 /// A read-only file with this text, for clients that show files alone.
-pub(crate) fn copy(name: &str, text: &str) -> io::Result<PathBuf> {
-    let folder = copies();
-    fs::create_dir_all(&folder)?;
-    let path = folder.join(name);
+pub(crate) fn copy(name: &Path, text: &str) -> io::Result<PathBuf> {
+    let path = copies().join(name);
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
     if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(path);
     }
-    // One that is there is read-only.
-    let _ = fs::remove_file(&path);
-    fs::write(&path, text)?;
-    let mut permissions = fs::metadata(&path)?.permissions();
+    // Who reads it sees the old text or the new one.
+    let part = path.with_extension("part");
+    fs::write(&part, text)?;
+    let mut permissions = fs::metadata(&part)?.permissions();
     permissions.set_readonly(true);
-    fs::set_permissions(&path, permissions)?;
+    fs::set_permissions(&part, permissions)?;
+    // Some systems replace no file that is read-only.
+    fs::rename(&part, &path).or_else(|_| fs::remove_file(&path).and_then(|()| fs::rename(&part, &path)))?;
     Ok(path)
 }
 

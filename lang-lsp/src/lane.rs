@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Questions,
     /// What the client asks that may take long, and that it waits for only a while.
     Depths,
+    /// What the client asks that may take long, and waits for.
+    Studies,
     /// What takes long and nobody waits for.
     Costs,
 }

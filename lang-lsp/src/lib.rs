@@ -30,6 +30,7 @@ mod mistakes;
 mod pages;
 mod progress;
 mod settings;
+mod views;
 
 use std::io::{self, BufReader};
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! Documents that stand in no file of the user's: the library, and the book's pages of the codes of diagnostics.
 
+use std::path::Path;
+
 use lang_ide::{Code, LIBRARY};
 use tower_lsp::lsp_types::Url;
 
@@ -31,7 +33,7 @@ pub(crate) fn of_code(code: Code, with_views: bool) -> Option<Url> {
     let name = format!("{code}.md");
     match with_views {
         true => Url::parse(&format!("{LIBRARY_SCHEME}:/errors/{name}")).ok(),
-        false => Url::from_file_path(files::copy(&name, page(code)).ok()?).ok(),
+        false => Url::from_file_path(files::copy(Path::new(&name), page(code)).ok()?).ok(),
     }
 }
 

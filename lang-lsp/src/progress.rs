@@ -17,13 +17,27 @@ pub(crate) struct Progress {
 impl Progress {
     /// It begins.
     pub(crate) fn begin(client: &Client, abilities: &Abilities, title: &str) -> Self {
+        Self::with(client, abilities, title, false)
+    }
+
+    /// It begins, and the user may cancel it.
+    pub(crate) fn cancellable(client: &Client, abilities: &Abilities, title: &str) -> Self {
+        Self::with(client, abilities, title, true)
+    }
+
+    /// What the client knows it by, if it shows progress.
+    pub(crate) fn token(&self) -> Option<String> {
+        self.token.clone()
+    }
+
+    fn with(client: &Client, abilities: &Abilities, title: &str, cancellable: bool) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let token = abilities.progress.then(|| format!("iverson {}", NEXT.fetch_add(1, Ordering::Relaxed)));
         let progress = Self { client: client.clone(), token };
         if let Some(token) = &progress.token {
             client.request_by_name("window/workDoneProgress/create", json!({"token": token}), |_| {});
         }
-        progress.tell(json!({"kind": "begin", "title": title, "cancellable": false}));
+        progress.tell(json!({"kind": "begin", "title": title, "cancellable": cancellable}));
         progress
     }
 

@@ -29,6 +29,7 @@ use crate::pages;
 use crate::settings::Settings;
 use crate::startup;
 use crate::state::{Queue, State};
+use crate::views::View;
 use crate::world::{About, Asking, Cord, PullOnDrop, Seen, failed};
 
 /// A hover waits so long for all that is told; then it tells what is known, and that there is more to come.
@@ -49,6 +50,12 @@ pub(crate) struct Server {
 #[derive(Deserialize)]
 pub(crate) struct ByUrl {
     uri: Url,
+}
+
+/// Progress that the client shows.
+#[derive(Deserialize)]
+pub(crate) struct ByToken {
+    token: Value,
 }
 
 /// A view of a definition.
@@ -77,6 +84,16 @@ impl Server {
         question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (answer, _cancelled) = self.begin(Kind::Questions, url, None, question);
+        answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
+    }
+
+    /// Asks what may take long: what is asked meanwhile does not wait for it.
+    async fn ask_long<T: Send + 'static>(
+        &self,
+        url: &Url,
+        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (answer, _cancelled) = self.begin(Kind::Studies, Some(url), None, question);
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
@@ -124,40 +141,45 @@ impl Server {
         if let Some(text) = pages::text(&params.uri) {
             return Ok(json!({"text": text}));
         }
-        let Some((source, def, stage)) = insight::viewed(&params.uri) else {
+        let Some(view) = View::of(&params.uri) else {
             return Err(failed(format!("there is no document {}", params.uri)));
         };
-        self.step(move |state| {
-            state.views.insert(params.uri);
-        });
-        let view = self.ask(Some(&source.clone()), move |seen| insight::view(seen, &source, &def, &stage)).await?;
-        Ok(json!({"text": view.get("text")}))
+        let shown = view.clone();
+        self.step(move |state| state.views.shown(params.uri, shown));
+        let answer = self.ask_long(&view.source.clone(), move |seen| view.answer(seen)).await?;
+        Ok(json!({"text": answer.get("text")}))
     }
 
     /// A view of a definition.
     pub(crate) async fn view(&self, params: ByDef) -> Result<Value> {
-        let ByDef { uri, def, stage } = params;
-        self.ask(Some(&uri.clone()), move |seen| insight::view(seen, &uri, &def, &stage)).await
+        let view = View { source: params.uri, def: params.def, stage: params.stage };
+        self.ask_long(&view.source.clone(), move |seen| view.answer(seen)).await
     }
 
     /// Shows a view to a client that knows none: as a document whose text the server gives, else as a file.
     async fn show_view(&self, arguments: Vec<Value>) -> Result<Option<Value>> {
-        let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(Value::Array(arguments));
-        let (url, def, stage) = parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
-        let (source, name, form) = (url.clone(), def.clone(), stage.clone());
-        let view = self.ask(Some(&url), move |seen| insight::view(seen, &source, &name, &form)).await?;
-        let text = view.get("text").and_then(Value::as_str).unwrap_or_default();
+        // Who shows it in a way of its own says so.
+        let (what, more) = arguments.split_at(arguments.len().min(3));
+        let is_shown = more.first().and_then(Value::as_bool) != Some(false);
+        let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(json!(what));
+        let (source, def, stage) =
+            parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
+        let view = View { source, def, stage };
+        let asked = view.clone();
+        let answer = self.ask_long(&view.source, move |seen| asked.answer(seen)).await?;
+        let text = answer.get("text").and_then(Value::as_str).unwrap_or_default();
         let abilities = self.abilities.get().cloned().unwrap_or_default();
         let document = match abilities.content {
-            true => insight::view_url(&url, &def, &stage),
-            false => {
-                let copied = files::copy(&format!("{def}.{stage}.iv"), text).map_err(|e| failed(e.to_string()))?;
-                Url::from_file_path(copied).ok()
-            }
+            true => view.url(),
+            false => Url::from_file_path(view.write(text).map_err(|e| failed(e.to_string()))?).ok(),
         };
         let Some(document) = document else { return Err(failed("the view cannot be shown")) };
         let shown = document.clone();
         self.step(move |state| {
+            state.views.shown(shown.clone(), view);
+            if !is_shown {
+                return;
+            }
             if abilities.show_document {
                 let params = json!({"uri": shown, "takeFocus": false});
                 state.client.request_by_name("window/showDocument", params, |_| {});
@@ -169,8 +191,8 @@ impl Server {
     }
 
     /// The client does not want to wait any more.
-    pub(crate) async fn progress_cancelled(&self, _: Value) {
-        self.step(|state| state.evaluator.stop());
+    pub(crate) async fn progress_cancelled(&self, params: ByToken) {
+        self.step(move |state| state.evaluator.cancelled(&params.token));
     }
 }
 
@@ -305,7 +327,7 @@ impl LanguageServer for Server {
 
     async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
         let (at, new) = (params.text_document_position, params.new_name);
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| rename::rename(seen, &at, &new)).await
+        self.ask_long(&at.text_document.uri.clone(), move |seen| rename::rename(seen, &at, &new)).await
     }
 
     async fn prepare_call_hierarchy(
@@ -321,7 +343,7 @@ impl LanguageServer for Server {
         params: CallHierarchyIncomingCallsParams,
     ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
         let of = params.item;
-        self.ask(Some(&of.uri.clone()), move |seen| calls::incoming(seen, &of)).await
+        self.ask_long(&of.uri.clone(), move |seen| calls::incoming(seen, &of)).await
     }
 
     async fn outgoing_calls(
@@ -329,12 +351,17 @@ impl LanguageServer for Server {
         params: CallHierarchyOutgoingCallsParams,
     ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
         let of = params.item;
-        self.ask(Some(&of.uri.clone()), move |seen| calls::outgoing(seen, &of)).await
+        self.ask_long(&of.uri.clone(), move |seen| calls::outgoing(seen, &of)).await
     }
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
         let (url, range) = (params.text_document.uri, params.range);
         self.ask(Some(&url.clone()), move |seen| insight::inlay_hints(seen, &url, range)).await
+    }
+
+    async fn inlay_hint_resolve(&self, hint: InlayHint) -> Result<InlayHint> {
+        let Some((url, at)) = insight::hinted(hint.data.as_ref()) else { return Ok(hint) };
+        self.ask(Some(&url.clone()), move |seen| insight::resolve_hint(seen, hint.clone(), &url, at)).await
     }
 
     async fn code_lens(&self, params: CodeLensParams) -> Result<Option<Vec<CodeLens>>> {
@@ -344,11 +371,11 @@ impl LanguageServer for Server {
 
     async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
         let Some((url, def)) = insight::lens_of(lens.data.as_ref()) else { return Ok(lens) };
-        self.ask(Some(&url.clone()), move |seen| insight::resolve_lens(seen, lens.range, &url, &def)).await
+        self.ask_long(&url.clone(), move |seen| insight::resolve_lens(seen, lens.range, &url, &def)).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        self.ask(Some(&params.text_document.uri.clone()), move |seen| insight::code_actions(seen, &params)).await
+        self.ask_long(&params.text_document.uri.clone(), move |seen| insight::code_actions(seen, &params)).await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {

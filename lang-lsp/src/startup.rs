@@ -9,12 +9,12 @@ use tower_lsp::lsp_types::*;
 
 use crate::abilities::Abilities;
 use crate::commands;
-use crate::features::insight::VIEW_SCHEME;
 use crate::features::tokens;
 use crate::files::{self, LIBRARY_SCHEME};
 use crate::server;
 use crate::settings::Settings;
 use crate::state::State;
+use crate::views::VIEW_SCHEME;
 
 /// What the server can do for this client.
 pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
@@ -54,7 +54,10 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
         })),
         call_hierarchy_provider: Some(CallHierarchyServerCapability::Simple(true)),
         hover_provider: Some(HoverProviderCapability::Simple(true)),
-        inlay_hint_provider: Some(OneOf::Left(true)),
+        inlay_hint_provider: Some(OneOf::Right(InlayHintServerCapabilities::Options(InlayHintOptions {
+            resolve_provider: Some(true),
+            ..InlayHintOptions::default()
+        }))),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(true) }),
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
             code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR]),

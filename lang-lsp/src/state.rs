@@ -21,12 +21,12 @@ use crate::abilities::Abilities;
 use crate::check::{Check, Checker, Costs};
 use crate::client::Client;
 use crate::evaluate::{Evaluator, Outcome};
-use crate::features::insight;
 use crate::files::{self, Reader};
 use crate::lane::{Kind, Lane};
 use crate::lines::Lines;
 use crate::progress::Progress;
 use crate::settings::Settings;
+use crate::views::Views;
 use crate::world::{About, Document, Documents, Question, World, content_modified};
 
 /// Costs are asked for when nothing was edited for so long.
@@ -72,11 +72,12 @@ pub(crate) struct State {
     pub(crate) reader: Reader,
     pub(crate) evaluator: Evaluator,
     pub(crate) folders: Vec<PathBuf>,
-    /// Documents of views that the client asked for.
-    pub(crate) views: HashSet<Url>,
+    /// Views that the client shows without our requests.
+    pub(crate) views: Views,
     checks: Lane,
     questions: Lane,
     depths: Lane,
+    studies: Lane,
     costs: Lane,
     checker: Arc<Mutex<Checker>>,
     /// A text, or what is wrong, changed since the last check began.
@@ -104,10 +105,11 @@ impl State {
             reader: Reader::start(),
             evaluator: Evaluator::default(),
             folders: Vec::new(),
-            views: HashSet::new(),
+            views: Views::default(),
             checks: Lane::start(Kind::Checks, 1, &queue),
             questions: Lane::start(Kind::Questions, cores.clamp(2, MOST_WORKERS), &queue),
             depths: Lane::start(Kind::Depths, 1, &queue),
+            studies: Lane::start(Kind::Studies, 2, &queue),
             costs: Lane::start(Kind::Costs, 1, &queue),
             checker: Arc::new(Mutex::new(Checker::new(client.clone()))),
             client,
@@ -153,7 +155,8 @@ impl State {
         if self.unchecked && self.checks.free > 0 {
             self.unchecked = false;
             let fresh = self.fresh.iter().cloned().collect();
-            let check = Check { fresh, first: self.recent.clone(), queue: self.queue.clone() };
+            let (first, views, queue) = (self.recent.clone(), self.views.files(), self.queue.clone());
+            let check = Check { fresh, first, views, queue };
             self.checks.waiting.push_back(Box::new(check));
         }
         if !self.settings.wants_costs() {
@@ -188,7 +191,8 @@ impl State {
         }
         if any {
             self.text_changed();
-            let waiting = [&mut self.questions, &mut self.depths].map(|lane| std::mem::take(&mut lane.waiting));
+            let lanes = [&mut self.questions, &mut self.depths, &mut self.studies];
+            let waiting = lanes.map(|lane| std::mem::take(&mut lane.waiting));
             waiting.into_iter().flatten().for_each(|question| self.keep(question));
         }
     }
@@ -218,6 +222,7 @@ impl State {
             Kind::Checks => &mut self.checks,
             Kind::Questions => &mut self.questions,
             Kind::Depths => &mut self.depths,
+            Kind::Studies => &mut self.studies,
             Kind::Costs => &mut self.costs,
         }
     }
@@ -234,7 +239,7 @@ impl State {
     }
 
     fn dispatch(&mut self) {
-        for kind in [Kind::Checks, Kind::Questions, Kind::Depths, Kind::Costs] {
+        for kind in [Kind::Checks, Kind::Questions, Kind::Depths, Kind::Studies, Kind::Costs] {
             while self.lane(kind).free > 0
                 && let Some(question) = self.lane(kind).waiting.pop_front()
             {
@@ -262,7 +267,9 @@ impl State {
         lane.free = lane.free.saturating_add(1);
         match (kind, back) {
             (Kind::Checks, back) => self.unchecked |= back.is_some(),
-            (Kind::Questions | Kind::Depths, back) => back.into_iter().for_each(|question| self.keep(question)),
+            (Kind::Questions | Kind::Depths | Kind::Studies, back) => {
+                back.into_iter().for_each(|question| self.keep(question))
+            }
             (Kind::Costs, back) => {
                 self.costing = None;
                 if back.is_some() && self.uncosted.is_none() {
@@ -285,6 +292,7 @@ impl State {
         }
         let lines = Arc::new(Lines::new(&text));
         self.checker().absent.remove(&module);
+        self.checker().counts_from(&module, &text, false);
         self.recent = Some(url.clone());
         self.open.insert(url, Open { module, version, text, lines, changed: true });
     }
@@ -314,16 +322,18 @@ impl State {
     /// The client saved a document: what it imports may be there now.
     pub(crate) fn saved(&mut self, url: &Url) {
         self.look_again();
+        let known = self.uncosted.is_none() && self.costing.is_none() && self.settings.hints.cost;
         if let Some(open) = self.open.get(url) {
-            let module = open.module.clone();
-            self.checker().saved(&module);
-            self.fresh.insert(module);
+            self.checker().counts_from(&open.module, &open.text, known && !open.changed);
+            self.fresh.insert(open.module.clone());
+            self.uncosted = Some(Instant::now());
         }
     }
 
     /// The client closed a document: its module is the file again.
     pub(crate) fn closed(&mut self, url: &Url) {
         let closed = self.open.remove(url);
+        self.views.closed(url);
         Arc::make_mut(&mut self.documents).remove(url);
         if let Some(open) = closed {
             self.unchecked = true;
@@ -382,6 +392,18 @@ impl State {
             }
         }
         self.text_changed();
+        // What is told of documents that import them may be other than it was.
+        self.pulled_anew();
+        if self.abilities.refresh.tokens && !self.open.is_empty() {
+            self.client.request_by_name("workspace/semanticTokens/refresh", (), |_| {});
+        }
+    }
+
+    /// Has a client that asks for diagnostics ask again.
+    fn pulled_anew(&self) {
+        if self.abilities.refresh.diagnostics && self.abilities.pulls && !self.open.is_empty() {
+            self.client.request_by_name("workspace/diagnostic/refresh", (), |_| {});
+        }
     }
 
     /// Modules that were not there are looked for again.
@@ -434,9 +456,7 @@ impl State {
         let module = self.module(url);
         if self.checker().ran(&self.session, &module, failures) {
             self.unchecked = true;
-            if self.abilities.refresh.diagnostics && self.abilities.pulls {
-                self.client.request_by_name("workspace/diagnostic/refresh", (), |_| {});
-            }
+            self.pulled_anew();
         }
     }
 
@@ -449,26 +469,25 @@ impl State {
     /// Has the client ask again for what depends on more than the text.
     pub(crate) fn refresh(&self) {
         let refresh = self.abilities.refresh;
-        let all = [
-            (refresh.hints, "workspace/inlayHint/refresh"),
-            (refresh.lenses, "workspace/codeLens/refresh"),
-            (refresh.diagnostics && self.abilities.pulls, "workspace/diagnostic/refresh"),
-        ];
+        let all = [(refresh.hints, "workspace/inlayHint/refresh"), (refresh.lenses, "workspace/codeLens/refresh")];
         for (_, method) in all.into_iter().filter(|(wanted, _)| *wanted) {
             self.client.request_by_name(method, (), |_| {});
         }
-        for document in self.documents.iter() {
-            self.views_changed(&document.url);
-        }
+        self.pulled_anew();
+        self.views_changed();
     }
 
-    /// The views of a document may be others now.
-    pub(crate) fn views_changed(&self, url: &Url) {
+    /// The views of documents may be others now, also of one that calls what another one defines.
+    pub(crate) fn views_changed(&self) {
         if self.abilities.views {
-            self.client.notify_by_name("iverson/viewsChanged", json!({"uri": url}));
+            let edited = self.documents.iter().filter(|document| Some(&document.url) == self.recent.as_ref());
+            let others = self.documents.iter().filter(|document| Some(&document.url) != self.recent.as_ref());
+            for document in edited.chain(others).filter(|document| !files::is_library(&document.module)) {
+                self.client.notify_by_name("iverson/viewsChanged", json!({"uri": document.url}));
+            }
         }
-        for view in self.views.iter().filter(|view| insight::viewed(view).is_some_and(|(source, ..)| source == *url)) {
-            self.client.request_by_name("workspace/textDocumentContent/refresh", json!({"uri": view}), |_| {});
+        for document in self.views.documents() {
+            self.client.request_by_name("workspace/textDocumentContent/refresh", json!({"uri": document}), |_| {});
         }
     }
 

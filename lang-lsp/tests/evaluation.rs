@@ -221,6 +221,20 @@ fn what_runs_is_stopped() {
     assert_eq!(client.answer(id)["result"], Value::Null);
     assert!(!lives(&folder));
     client.told("$/progress", |p| p["value"]["kind"] == "end");
+    // Where its progress is shown it is cancelled, and not where another's is.
+    fs::remove_file(folder.join("pid")).unwrap();
+    client.asked.clear();
+    client.forget();
+    let id = client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
+    let token = client.asks("window/workDoneProgress/create")["token"].take();
+    client.told("$/progress", |p| p["value"]["kind"] == "begin" && p["value"]["cancellable"] == true);
+    wait_for_child(&folder);
+    client.notify("window/workDoneProgress/cancel", json!({"token": "another"}));
+    client.request("textDocument/foldingRange", json!({"textDocument": {"uri": URI}}));
+    assert!(lives(&folder));
+    client.notify("window/workDoneProgress/cancel", json!({"token": token}));
+    assert_eq!(client.answer(id)["result"], Value::Null);
+    assert!(!lives(&folder));
     // And at the server's end.
     fs::remove_file(folder.join("pid")).unwrap();
     client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));

@@ -64,6 +64,10 @@ fn messages_are_answered() {
         "no JSON".to_owned(),
         json!({"id": "text", "kind": "start"}).to_string(),
         evaluate(14, "lse", "primal", json!({"x": [0.0, 0.0], "min_runs": 3, "more": "is ignored"})),
+        evaluate(15, "lse", "primal", json!({"x": [0.0], "min_runs": 0})),
+        evaluate(16, "lse", "primal", json!({"x": [0.0], "min_runs": 100_000_000})),
+        evaluate(17, "lse", "primal", json!({"x": [0.0], "min_seconds": "one"})),
+        evaluate(18, "lse", "primal", json!({"x": [0.0], "min_seconds": -1})),
     ];
     let mut all = answers(&modules(), &messages);
     for answer in &mut all {
@@ -90,7 +94,11 @@ fn messages_are_answered() {
         {"error":"the message has no `kind` that is a string","id":13,"success":false}
         {"error":"the message is no JSON: expected ident at line 1 column 2","id":null,"success":false}
         {"id":"text","tool":"iverson"}
-        {"id":14,"output":0.6931471805599453,"success":true,"timings":["compile","evaluate","evaluate","evaluate"]}"#]]
+        {"id":14,"output":0.6931471805599453,"success":true,"timings":["compile","evaluate","evaluate","evaluate"]}
+        {"error":"`min_runs` is 0, not a whole number from 1 to 10000000","id":15,"success":false}
+        {"error":"`min_runs` is 100000000, not a whole number from 1 to 10000000","id":16,"success":false}
+        {"error":"`min_seconds` is \"one\", not a number from 0","id":17,"success":false}
+        {"error":"`min_seconds` is -1, not a number from 0","id":18,"success":false}"#]]
     .assert_eq(&shown.join("\n"));
 }
 
@@ -119,6 +127,25 @@ fn answers_are_alone_on_standard_output() {
     let took: u64 =
         timings.iter().filter(|t| t["name"] == "evaluate").map(|t| t["nanoseconds"].as_u64().unwrap()).sum();
     assert!(timings.len() > 100 && took >= 200_000_000, "{} timings, {took} ns", timings.len());
+}
+
+/// Of the input, and of records in it, what is declared is taken.
+#[test]
+fn fields_that_are_not_declared_are_ignored() {
+    let text = "def f(p: {at: {x: f64}, k: i64}, q: [n]{y: f64}) -> f64 = p.at.x * f64(p.k) + (sum i: q[i].y)\n";
+    let dir = Dir::new(&[("deep.iv", text.as_bytes())]);
+    let input = json!({
+        "p": {"at": {"x": 2.0, "more": [1]}, "k": 3, "name": "p"},
+        "q": [{"y": 1.0}, {"y": 0.5, "z": null}],
+        "seed": 7,
+    });
+    let evaluate = |input: Value| {
+        json!({"id": 1, "kind": "evaluate", "module": "deep", "function": "f", "input": input}).to_string()
+    };
+    let lacking = json!({"p": {"at": {}, "k": 3}, "q": []});
+    let answers = answers(&dir.path().display().to_string(), &[evaluate(input), evaluate(lacking)]);
+    assert_eq!(answers[0]["output"], 7.5, "{}", answers[0]);
+    assert!(answers[1]["error"].as_str().is_some_and(|e| e.contains("`x`")), "{}", answers[1]);
 }
 
 fn reals(value: &Value) -> Vec<f64> {

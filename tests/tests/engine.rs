@@ -11,12 +11,13 @@ use iverson_tests::middle::filled;
 use iverson_tests::middle::forms::{All, Forms, Middle};
 use iverson_tests::middle::machine::{World, agrees, endless, flat, kernels, kinds, loose};
 use iverson_tests::run::limits;
-use lang_core::exec::{self, Programs, Stopped};
-use lang_core::interp::Limits;
+use lang_core::exec::{self, Programs, Stopped, Tensor};
+use lang_core::interp::{Limits, Value};
 use lang_core::ir::core::Callee;
 use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
+use lang_jit::Jit;
 
 const PROGRAM: &str = "
 def product(a: [n, m]f64, b: [m, k]f64) -> [n, k]f64 = for i, j: sum l: a[i, l] * b[l, j]
@@ -130,6 +131,11 @@ def where_asked(a: [n, 3]f64, b: [n, 3]f64, at: [m]i64) -> [m]f64 =
 def greatest_of_all(x: [n]f64) -> f64 = (max i: x[i]) - (min i: x[i])
 def greatest_of_rows(a: [n, m]f64) -> [n]f64 = for i: (max j: a[i, j])^2
 def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
+";
+
+/// What is asked of rows that there are none of is not read: an array without rows has no memory, however long they are.
+const NO_ROWS: &str = "
+def asked(x: [n, m]f64, at: [k]i64) -> f64 = sum i < k, j < m: [0 <= at[i] < n] * x[at[i], j] + 1.0
 ";
 
 /// The definitions and sizes at which they are run, one for each of their sizes.
@@ -251,6 +257,26 @@ fn sums_are_added_in_one_order() {
     assert!(left.is_empty() && made > 100, "{made} kernels have machine code, by reasons {left:?} have none");
 }
 
+#[test]
+fn arrays_without_rows_are_not_read() {
+    let mut session = Session::new();
+    session.set_text("engine.iv", NO_ROWS);
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let ssa = defs.ssa(&callee("asked")).expect("it is in core");
+    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
+    for ([n, m], at, wanted) in [([0, 10_000_000], vec![0], 1e7), ([0, 7], vec![-1, 0, 1], 21.0), ([3, 7], vec![], 0.0)]
+    {
+        let sizes = [n, m, at.len()].map(|n| i64::try_from(n).expect("a small number"));
+        let given = [Tensor::new(vec![n, m], vec![1.0; n * m]), Tensor::new(vec![at.len()], at)];
+        let given: Vec<Tensor> = given.into_iter().flatten().collect();
+        let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, Limits::default(), &AtomicBool::new(false));
+        let made = made.expect("it has a value");
+        let value = made.first().and_then(|t| t.element(0));
+        assert!(matches!(value, Some(Value::F64(x)) if x == wanted), "{sizes:?}: {value:?}");
+    }
+}
+
 /// What stops a run of the product of two matrices, with these limits.
 fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
     let session = session();
@@ -258,8 +284,7 @@ fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
     let defs = Forms::new(&session, &globals);
     let ssa = defs.ssa(&callee("product")).expect("it is in core");
     let sizes = [40, 40, 40];
-    let given: Option<Vec<exec::Tensor>> =
-        filled::given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
+    let given: Option<Vec<Tensor>> = filled::given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
     exec::run(&World(&defs), &Programs::default(), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted)).err()
 }

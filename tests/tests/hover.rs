@@ -163,7 +163,8 @@ fn hovers() {
 /// Is it a name that no program has: of a statement, or made of none?
 fn is_internal(word: &str) -> bool {
     let numbered = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
-    word.strip_prefix('X').is_some_and(numbered) || word.starts_with("__")
+    let is_numbered = ["X", "L", "Q"].iter().any(|letter| word.strip_prefix(letter).is_some_and(numbered));
+    is_numbered || word.starts_with("__") || word.contains('#')
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn every_operation_is_told_of() {
                     Err(_) => wrong.push(format!("{name}: a panic at {}", place())),
                     Ok(told) => {
                         let told = told.unwrap_or_default();
-                        let words = told.split(|c: char| !c.is_alphanumeric() && c != '_');
+                        let words = told.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '#'));
                         let own: Vec<&str> = words.filter(|w| is_internal(w) && !programs[name].contains(*w)).collect();
                         if !own.is_empty() {
                             wrong.push(format!("{name}: {own:?} at {}", place()));

@@ -135,6 +135,34 @@ const GRADBENCH: &[Task] = &[
     ("kmeans", ["cost", "dir"], &[("k", 100), ("n", 40_000), ("d", 16)]),
 ];
 
+/// What is put in order, and what is joined element by element, has memory beside what it makes.
+#[test]
+fn orders_hold_what_was_planned() {
+    const PROGRAM: &str = "
+def sorted(x: [n]f64) -> [n]f64 = sort(x)
+def ranks(x: [n]i64) -> [n]i64 = argsort(x)
+def greatest(x: [n, m]i64) -> [n]i64 = for i: max j: x[i, j]
+";
+    let _alone = alone();
+    let mut session = Session::new();
+    session.set_text("orders.iv", PROGRAM);
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
+    let mut compared = Compared::default();
+    for (name, all_sizes) in [
+        ("sorted", [vec![100_000], vec![1_500_000]]),
+        ("ranks", [vec![100_000], vec![1_500_000]]),
+        ("greatest", [vec![100_000, 3], vec![3, 100_000]]),
+    ] {
+        let ssa = defs.ssa(&callee("orders.iv", name)).expect("it is in core");
+        for sizes in all_sizes {
+            compared.run(&defs, &programs, &ssa, &by_sizes(&ssa, &sizes));
+        }
+    }
+    compared.all(6);
+}
+
 #[test]
 fn gradbench_holds_what_was_planned() {
     let _alone = alone();

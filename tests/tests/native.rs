@@ -23,12 +23,12 @@ def after(t: i64, x: [n]f64) -> f64 = sum i < 7: [i >= t] * x[i % n]
 def kind(t: i64, v: f64) -> Kind = if t % 3 == 0 then Number(v) else if t % 3 == 1 then Pair(v * 0.5, t) else Neither
 ";
 
-/// Extents of arrays: where loops begin to be machine code, and around vectors.
-const EXTENTS: &[usize] = &[1, 2, 3, 5, 8, 9, 12, 13, 33, 40, 67];
+/// Extents of arrays: none, where loops begin to be machine code, and around vectors.
+const EXTENTS: &[usize] = &[0, 1, 2, 3, 5, 8, 9, 12, 13, 33, 40, 67];
 
 /// So many programs are drawn, and of so many forms.
 const USUAL: u64 = 300;
-const FORMS: usize = 25;
+const FORMS: usize = 27;
 
 /// Indices in scope, innermost last.
 const INDICES: &[&str] = &["i", "j", "k1", "l", "m"];
@@ -61,7 +61,7 @@ impl Draw {
             };
         };
         let e = |d: &mut Self| d.real(depth, indices);
-        match self.random.below(20) {
+        match self.random.below(22) {
             0..3 => {
                 self.note("arithmetic");
                 let op = self.one(&["+", "-", "*"]);
@@ -130,6 +130,21 @@ impl Draw {
                 format!("(let r = [[{}, s], [0.5, {}]] in sum q < 2: r[q, {at} % 2] * r[1, q])", e(self), e(self))
             }
             18 => {
+                self.note("slice");
+                let (at, by) = (self.integer(depth, indices), e(self));
+                format!("(let v = x[n // 3..n] in v[{at} % (n - n // 3)] * {by})")
+            }
+            19 => {
+                self.note("transposed");
+                let (at, row) = (self.index(indices), self.integer(depth, indices));
+                let sum = self.one(&["(sum h: w[h, AT % n] * v[h])", "w[ROW % 2, AT % n] + v[1]"]);
+                let sum = sum.replace("AT", at).replace("ROW", &row);
+                format!(
+                    "(let w = transpose(for g < n, h < 2: y[g] * f64(h + 1) + s) let v = [0.5, {}] in {sum})",
+                    e(self)
+                )
+            }
+            20 => {
                 self.note("Jacobian");
                 format!(
                     "(let q = jacobian(\\(v: [2]f64): [v[0] * v[1], sin(v[0]) * {}])([{}, 0.3]) in q[0, 1] + q[1, 0] * q[0, 0])",

@@ -17,6 +17,7 @@ use lang_core::interp::json::to_json;
 use lang_core::interp::scalar::{f32s, f64s};
 use lang_core::resolve::scalar_fn::{Accuracy, Domain, ScalarFn};
 use lang_core::session::Session;
+use lang_jit::tiles::{Level, Tile};
 use serde_json::{Map, Value};
 
 /// Powers, which are operators and so not in the table: real and integer.
@@ -170,6 +171,26 @@ fn values(
         }
     }
     wrong
+}
+
+/// Functions of tiles, which loops of machine code call, in every form that this processor can run: two ulp are stated.
+#[test]
+fn tiles_are_near_the_exact_values() {
+    let golden = golden::file("scalar.json").expect("the golden values can be read");
+    for (tile, name) in [(Tile::Exp, "exp"), (Tile::Log, "log"), (Tile::Sigmoid, "sigmoid")] {
+        let rows = grid(&golden, name, 1);
+        let known: Vec<(f64, f64)> =
+            rows.iter().filter_map(|row| Some((*row.arguments.first()?, row.value?))).collect();
+        let arguments: Vec<f64> = known.iter().map(|(x, _)| *x).collect();
+        for level in [Level::Portable, Level::Avx2, Level::Avx512] {
+            let mut found = vec![0.0; arguments.len()];
+            tile.apply(level, &mut found, &arguments);
+            let errors = known.iter().zip(&found).map(|((x, wanted), found)| (ulps(*found, *wanted), x));
+            let worst = errors.max_by_key(|(error, _)| error.unwrap_or(u64::MAX)).expect("a grid has points");
+            println!("{name} {level:?}: {worst:?} of {} points", known.len());
+            assert!(worst.0.is_some_and(|ulps| ulps <= 2), "{name} {level:?}: {worst:?}");
+        }
+    }
 }
 
 /// Every function that works on reals.

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::native::{Code, Copies, Extent, Held, Interrupted, Ready};
+use super::native::{Code, Copies, Extent, Held, Interrupted, Ready, with_stack};
 use super::number::Names;
 use super::tensor::{Number, Room};
 use super::{Run, Stopped};
@@ -256,7 +256,7 @@ impl Run<'_> {
                 *how = if *own == Own::Thread { Copies::Threads } else { Copies::Chunks };
             }
             let interrupt = self.machine.around.interrupt;
-            let ran = of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt);
+            let ran = with_stack(|| of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt));
             ran.map_err(|Interrupted| Stopped::Interrupted)?;
         }
         for Copied { var, own, held, .. } in copies {

@@ -16,6 +16,17 @@ use crate::syntax::ops::Scalar;
 /// The most numbers that code is run on by [`Code::run_numbers`].
 pub const MOST_NUMBERS: usize = 24;
 
+/// So many bytes of stack are free when code is called.
+pub const STACK: usize = 1 << 20;
+
+/// The size of a piece of stack, where less is left.
+const STACK_PIECE: usize = 4 << 20;
+
+/// Calls code.
+pub(super) fn with_stack<T>(call: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(STACK, STACK_PIECE, call)
+}
+
 /// Makes code of kernels.
 pub trait Backend {
     /// The code of a kernel of a function; `None` where it has none for it.
@@ -44,6 +55,10 @@ pub trait Code: Send + Sync {
     /// # Errors
     /// Someone asked for the run to end.
     fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
+
+    /// Has that slot to have elements? Some are read at an index that is brought below an extent, where another index may be
+    /// any: in an array without elements there is none at all to be read.
+    fn wants_elements(&self, slot: usize) -> bool;
 
     /// By how many threads chunks run at once, at most.
     fn threads(&self) -> usize;
@@ -209,7 +224,14 @@ impl Run<'_> {
             let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, Stopped>>()?;
             rooms.push((place.var, self.held(place, dims)?));
         }
-        match self.in_parts(ready, &integers)? {
+        let empty = |slot: &Slot<'_>| slot.dims.len() > 1 && slot.dims.contains(&0);
+        let empty: Vec<bool> = self.slots(kernel, &mut rooms)?.iter().map(empty).collect();
+        if (0..).zip(&empty).any(|(k, empty)| *empty && code.wants_elements(k)) {
+            drop(rooms);
+            return self.by_statements(kernel);
+        }
+        // Where an array is empty parts have little to do, and would have to ask the same.
+        match self.in_parts(ready, &integers)?.filter(|_| !empty.contains(&true)) {
             Some(parts) => self.by_parts(&parts, &integers, &mut rooms)?,
             None => self.by_code(kernel, &**code, &integers, &mut rooms)?,
         }
@@ -237,7 +259,7 @@ impl Run<'_> {
             }
         };
         let interrupt = self.machine.around.interrupt;
-        code.run(&mut slots, integers, interrupt, &told).map_err(|Interrupted| Stopped::Interrupted)
+        with_stack(|| code.run(&mut slots, integers, interrupt, &told)).map_err(|Interrupted| Stopped::Interrupted)
     }
 
     /// The memory of the places that are no registers; rooms are in the order of their variables.

@@ -14,6 +14,9 @@ use crate::predicate::{Poly, Pred};
 /// So many steps that are not even are listed at a time.
 const LISTED: i64 = 512;
 
+/// After so many indices of a loop it is looked whether the run is to end.
+const LOOK: i64 = 1 << 12;
+
 /// Nothing that is compared is larger than this, as far as indices can tell.
 const LARGE: i128 = 1 << 100;
 
@@ -270,12 +273,17 @@ impl Nest {
             let count = usize::try_from(last - next).unwrap_or(0) + 1;
             let Some(lists) = level.lists(at, own, count) else { break };
             let count = lists.first().map_or(0, Vec::len);
+            run.poll()?;
             if count > 0 {
                 f(Row { run, at, index: None, count, offsets: own, steps: &[], lists: &lists })?;
             }
             next = last + 1;
         }
         for i in next..=high {
+            // Rows of which nothing is left look for themselves.
+            if i % LOOK == 0 {
+                run.poll()?;
+            }
             set(at, i);
             if !all(&level.tested, at)? {
                 continue;

@@ -12,6 +12,13 @@ use crate::syntax::ops::Scalar;
 /// So many elements are sorted between two looks at whether the run is to end.
 const RUN: usize = 1 << 20;
 
+/// The bytes that an order needs beside its keys and what it makes, of rows of so many elements.
+pub(super) fn beside(count: u64) -> u64 {
+    let pairs = count.saturating_mul(u64::try_from(size_of::<(f64, i64)>()).unwrap_or(u64::MAX));
+    // What is merged is there twice.
+    if usize::try_from(count).is_ok_and(|count| count <= RUN) { pairs } else { pairs.saturating_mul(2) }
+}
+
 /// Elements with their positions.
 type Pairs<K> = Vec<(K, i64)>;
 
@@ -22,34 +29,55 @@ trait Key: Number {
     /// The positions of a row, by way of pairs.
     fn positions(run: &Run<'_>, keys: &[Self], pairs: &mut Pairs<Self>, out: &mut [i64]) -> Result<(), Stopped> {
         pairs.clear();
-        pairs.extend(keys.iter().copied().zip(0..));
-        for part in pairs.chunks_mut(RUN) {
+        for (nth, part) in keys.chunks(RUN).enumerate() {
             run.poll()?;
-            part.sort_by(|a, b| a.0.compared(b.0));
+            let begin = pairs.len();
+            let first = i64::try_from(nth.saturating_mul(RUN)).unwrap_or(i64::MAX);
+            pairs.extend(part.iter().copied().zip(first..));
+            pairs.get_mut(begin..).unwrap_or_default().sort_by(|a, b| a.0.compared(b.0));
         }
         let mut width = RUN;
         while width < pairs.len() {
             let (mut merged, _charge) = run.memory.vec(pairs.len()).map_err(Stopped::TooLarge)?;
             for two in pairs.chunks(width.saturating_mul(2)) {
-                run.poll()?;
                 let (left, right) = two.split_at(width.min(two.len()));
-                merge(left, right, &mut merged);
+                merge(run, left, right, &mut merged)?;
             }
             *pairs = merged;
             width = width.saturating_mul(2);
         }
-        out.iter_mut().zip(pairs.iter()).for_each(|(slot, (_, at))| *slot = *at);
+        for (out, pairs) in out.chunks_mut(RUN).zip(pairs.chunks(RUN)) {
+            run.poll()?;
+            out.iter_mut().zip(pairs).for_each(|(slot, (_, at))| *slot = *at);
+        }
         Ok(())
     }
 }
 
-fn merge<K: Key>(left: &[(K, i64)], right: &[(K, i64)], out: &mut Pairs<K>) {
-    let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
-    while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-        let after = a.0.compared(b.0) == Ordering::Greater;
-        out.extend(if after { right.next() } else { left.next() });
+fn merge<K: Key>(
+    run: &Run<'_>,
+    mut left: &[(K, i64)],
+    mut right: &[(K, i64)],
+    out: &mut Pairs<K>,
+) -> Result<(), Stopped> {
+    while let ([_, ..], [_, ..]) = (left, right) {
+        run.poll()?;
+        for _ in 0..RUN {
+            let ([a, behind_a @ ..], [b, behind_b @ ..]) = (left, right) else { break };
+            if a.0.compared(b.0) == Ordering::Greater {
+                out.push(*b);
+                right = behind_b;
+            } else {
+                out.push(*a);
+                left = behind_a;
+            }
+        }
     }
-    out.extend(left.chain(right));
+    for part in left.chunks(RUN).chain(right.chunks(RUN)) {
+        run.poll()?;
+        out.extend_from_slice(part);
+    }
+    Ok(())
 }
 
 macro_rules! reals {
@@ -76,12 +104,15 @@ impl Key for bool {
     }
 
     fn positions(run: &Run<'_>, keys: &[Self], _: &mut Pairs<Self>, out: &mut [i64]) -> Result<(), Stopped> {
-        run.poll()?;
         let mut slots = out.iter_mut();
         for wanted in [true, false] {
-            let places = (0..).zip(keys).filter(|(_, key)| **key == wanted);
-            for ((at, _), slot) in places.zip(slots.by_ref()) {
-                *slot = at;
+            let mut places = 0..;
+            for part in keys.chunks(RUN) {
+                run.poll()?;
+                let places = places.by_ref().take(part.len()).zip(part).filter(|(_, key)| **key == wanted);
+                for ((at, _), slot) in places.zip(slots.by_ref()) {
+                    *slot = at;
+                }
             }
         }
         Ok(())

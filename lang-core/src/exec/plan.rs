@@ -9,7 +9,9 @@ use std::sync::{Arc, PoisonError};
 use super::chunks::at_once;
 use super::native::Ready;
 use super::number::Names;
+use super::order::beside;
 use super::program::{Program, Step};
+use super::reduce::Found;
 use super::{Machine, Run, Stopped};
 use crate::interp::guarded;
 use crate::ir::core::{Callee, Constant};
@@ -221,6 +223,20 @@ impl<'a> Dry<'a> {
                     self.held.get_mut(of.var.0 as usize).into_iter().for_each(|slot| *slot -= own);
                     return self.hold(var, own);
                 }
+            }
+            Rhs::Order(of) => {
+                let made = self.bytes(&stmt.dims, stmt.scalar);
+                let scalar = program.ssa.stmts.get(of.of.var.0 as usize).and_then(|keys| keys.scalar);
+                let is_there = of.pred.is_true() && self.is_view(stmt, &of.of);
+                let keys = if is_there { 0 } else { self.bytes(&stmt.dims, scalar) };
+                let row = stmt.dims.last().map_or(1, |n| self.bytes(std::slice::from_ref(n), Some(Scalar::Bool)));
+                self.needs(made.saturating_add(keys).saturating_add(beside(row)));
+            }
+            Rhs::Reduce(_) => {
+                let made = self.bytes(&stmt.dims, stmt.scalar);
+                let count = self.bytes(&stmt.dims, Some(Scalar::Bool));
+                let found = count.saturating_mul(u64::try_from(size_of::<Found>()).unwrap_or(u64::MAX));
+                self.needs(made.saturating_add(found));
             }
             _ => {}
         }

@@ -10,6 +10,9 @@ use crate::ir::reduce::Reduce;
 use crate::ir::value::Value;
 use crate::syntax::ops::Scalar;
 
+/// What terms are so far, and the place of the one that was chosen.
+pub(super) type Found = Option<(Value, i64)>;
+
 impl Run<'_> {
     pub(super) fn reduce<T: Number>(&self, shape: &Shape, scalar: Scalar, r: &Reduce) -> Result<Tensor, Stopped> {
         let free = shape.dims.len();
@@ -19,7 +22,8 @@ impl Run<'_> {
         let (tensor, from) = names.access(&r.of)?;
         let place = names.num(&r.place)?;
         let mut room = Room::filled(self, shape.dims.clone(), T::ZERO)?;
-        let mut found: Vec<Option<(Value, i64)>> = vec![None; room.items.len()];
+        let (mut found, _charge) = self.memory.vec::<Found>(room.items.len()).map_err(Stopped::TooLarge)?;
+        found.resize(room.items.len(), None);
         let element = |at: i64| usize::try_from(at).ok().and_then(|at| plain(&tensor.element(at)?));
         let visited = r.visited();
         let space = Space { extents: extents.clone(), free, pred: &visited, by_index: false };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::BOUND;
-use super::native::{Code, Interrupted, MOST_NUMBERS};
+use super::native::{Code, Interrupted, MOST_NUMBERS, with_stack};
 use super::program::{Program, Step};
 use crate::interp::{Derived, Fun, RtInstance, Value};
 use crate::ir::core::{CoreType, Labels};
@@ -123,7 +123,7 @@ impl Scalars {
         for (slot, k) in integers.iter_mut().zip(&self.integers) {
             *slot = whole(*k)?;
         }
-        if let Err(interrupted) = self.code.run_numbers(words, integers, interrupt) {
+        if let Err(interrupted) = with_stack(|| self.code.run_numbers(words, integers, interrupt)) {
             return Some(Err(interrupted));
         }
         let part = |(kind, at): &(Scalar, usize)| Some(number(*kind, *words.get(*at)?));

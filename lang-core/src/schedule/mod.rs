@@ -72,6 +72,9 @@ pub enum Step {
     Kernel(Arc<Kernel>, Vec<u32>),
 }
 
+/// The statements that stand for the bodies of loops, each time with the first part of the loop.
+type OfLoops = Vec<(Range<u32>, Var)>;
+
 /// A function as it is scheduled. New statements may be read by those before.
 pub struct Prepared {
     /// Its statements.
@@ -84,13 +87,20 @@ pub struct Prepared {
     products: HashMap<Var, products::Product>,
     /// Loops that became statements.
     repeats: Vec<Repeat>,
+    /// Statements that stand for the bodies of loops.
+    bodies: OfLoops,
 }
 
 impl Prepared {
-    /// The statement of the function that one stands for.
+    /// The statement of the function that one stands for; for one of a loop's body the loop.
     #[must_use]
     pub fn made_of(&self, var: Var) -> Option<Var> {
-        self.made_of.get(var.0 as usize).copied()
+        self.made_of.get(self.body_of(var).unwrap_or(var).0 as usize).copied()
+    }
+
+    /// The first part of the loop in whose body a statement was, where the loop is gone.
+    fn body_of(&self, var: Var) -> Option<Var> {
+        self.bodies.iter().find(|(statements, _)| statements.contains(&var.0)).map(|(_, part)| *part)
     }
 
     /// The loop that a statement is of.
@@ -131,11 +141,11 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared
     let apart = first..count(&ssa);
     let (with, products) = products::products(&ssa);
     let ssa = with.map_or(ssa, Arc::new);
-    let (ssa, repeats) = match if repeated { repeat::repeats(&ssa) } else { None } {
-        Some((made, repeats)) => (Arc::new(made), repeats),
-        None => (ssa, Vec::new()),
+    let (ssa, repeats, bodies) = match if repeated { repeat::repeats(&ssa) } else { None } {
+        Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
+        None => (ssa, Vec::new(), Vec::new()),
     };
-    Prepared { ssa, made_of, apart, products, repeats }
+    Prepared { ssa, made_of, apart, products, repeats, bodies }
 }
 
 /// The steps of a function.

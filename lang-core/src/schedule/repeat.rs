@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::OfLoops;
 use super::fewer::{fewer, forget};
 use super::inside::Inside;
 use super::items::has_reads;
@@ -54,20 +55,24 @@ pub(super) struct Repeat {
     pub(super) states: HashMap<Var, State>,
 }
 
-/// The function without loops that can be statements, and these.
-pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>)> {
-    let mut loops: Vec<Arc<Loop>> = Vec::new();
-    for stmt in &ssa.stmts {
+/// The function without loops that can be statements; those of which iterations have an order; the statements that stand for
+/// the bodies of all, each time with the first part of the loop.
+pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>, OfLoops)> {
+    let mut loops: Vec<(Arc<Loop>, Var)> = Vec::new();
+    for (var, stmt) in (0..).map(Var).zip(&ssa.stmts) {
         if let Rhs::Loop(of, _) = &stmt.rhs
-            && !loops.iter().any(|other| Arc::ptr_eq(other, of) || other == of)
+            && !loops.iter().any(|(other, _)| Arc::ptr_eq(other, of) || other == of)
         {
-            loops.push(Arc::clone(of));
+            loops.push((Arc::clone(of), var));
         }
     }
+    let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let mut made: Option<Ssa> = None;
-    let mut all = Vec::new();
-    for of in loops {
-        if let Some((next, repeat)) = repeated(made.as_ref().unwrap_or(ssa), &of) {
+    let (mut all, mut bodies) = (Vec::new(), Vec::new());
+    for (of, part) in loops {
+        let before = made.as_ref().unwrap_or(ssa);
+        if let Some((next, repeat)) = repeated(before, &of) {
+            bodies.push((count(before)..count(&next), part));
             made = Some(next);
             // Where nothing is carried iterations have no order.
             all.extend((!repeat.states.is_empty()).then_some(repeat));
@@ -79,7 +84,7 @@ pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>)> {
         state.for_each_operand(&mut |v| read.push(v));
     }
     forget(&mut made, read);
-    Some((made, all))
+    Some((made, all, bodies))
 }
 
 /// The function with the statements of a loop instead of its parts.

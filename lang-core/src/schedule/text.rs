@@ -56,7 +56,7 @@ impl fmt::Display for Shown<'_> {
                 writeln!(f, "{}where {}:\n", if k == 0 { "" } else { "\n" }, case.told)?;
             }
             let note = |var| (self.note)(&case.prepared, var);
-            Block { of: case, indent: 0, depth: 0, loops: &Cell::new(0), note: &note }.fmt(f)?;
+            Block { of: case, indent: 0, depth: 0, loops: &Cell::new(0), note: &note, said: Cell::default() }.fmt(f)?;
         }
         Ok(())
     }
@@ -72,6 +72,8 @@ struct Block<'a> {
     /// How many of these have been printed.
     loops: &'a Cell<u32>,
     note: &'a dyn Fn(Var) -> Option<String>,
+    /// Of which loop's body a note was printed last.
+    said: Cell<Option<Var>>,
 }
 
 impl fmt::Display for Block<'_> {
@@ -116,7 +118,10 @@ impl Block<'_> {
 
     /// What is said of a statement, behind its line.
     fn noted(&self, f: &mut fmt::Formatter<'_>, var: Var) -> fmt::Result {
-        (self.note)(var).map_or(Ok(()), |note| write!(f, "  -- {note}"))?;
+        // In the body of a loop that of the loop is said once.
+        let body = self.of.prepared.body_of(var);
+        let is_said = body.is_some() && self.said.replace(body) == body;
+        (self.note)(var).filter(|_| !is_said).map_or(Ok(()), |note| write!(f, "  -- {note}"))?;
         writeln!(f)
     }
 
@@ -179,7 +184,14 @@ impl Block<'_> {
                 writeln!(f, "where {}:", body.told)?;
             }
             let indent = self.indent + if is_all { 1 } else { 2 };
-            let inner = Block { of: body, indent, depth: self.depth + 1, loops: self.loops, note: &|_| None };
+            let inner = Block {
+                of: body,
+                indent,
+                depth: self.depth + 1,
+                loops: self.loops,
+                note: &|_| None,
+                said: Cell::default(),
+            };
             for (var, stmt) in (0..).map(Var).zip(&of.body.stmts) {
                 if let Rhs::Input(k) = &stmt.rhs {
                     inner.line(f, 0)?;

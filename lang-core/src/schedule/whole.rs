@@ -79,8 +79,9 @@ pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared,
                 (prepared.ssa, steps)
             };
             if most == Loops::Kernels
-                && let Some((ssa, with)) = regions::regions(&first.ssa, &steps, &bodies)
+                && let Some((ssa, with, statements)) = regions::regions(&first.ssa, &steps, &bodies)
             {
+                first.bodies.extend(statements);
                 (first.ssa, steps, are) = (Arc::new(ssa), with, Loops::Kernels);
             }
             return (first, steps, are);

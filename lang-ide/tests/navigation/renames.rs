@@ -75,6 +75,43 @@ def own(sq: f64) -> f64 = sq
     );
 }
 
+/// Examples and comments that are evaluated go on to work; what they bind, fields and arguments of the name are others.
+#[test]
+fn names_in_the_code_of_comments() {
+    check(
+        "--| The square.
+--|
+--| ```iverson
+--| let y = sq(2.0)
+--| in sq(y) + r.sq
+--| ```
+--| ```output
+--| sq(4.0)
+--| ```
+def $0sq(x: f64) -> f64 = x * x
+-- >>> sq(3.0) + other(sq: 1.0)
+  -- >>> sum sq < 3: f64(sq)
+-- sq(3.0)
+",
+        "square",
+        &expect![[r#"
+            --| The square.
+            --|
+            --| ```iverson
+            --| let y = square(2.0)
+            --| in square(y) + r.sq
+            --| ```
+            --| ```output
+            --| sq(4.0)
+            --| ```
+            def square(x: f64) -> f64 = x * x
+            -- >>> square(3.0) + other(sq: 1.0)
+              -- >>> sum sq < 3: f64(sq)
+            -- sq(3.0)
+        "#]],
+    );
+}
+
 #[test]
 fn a_parameter_where_it_is_differentiated_by() {
     check(

@@ -1,42 +1,42 @@
-//! What is told of the code beside it: hovers, hints, lenses, views, and changes that are offered.
+//! What is told of the code beside it: hovers, hints, lenses, and changes that are offered.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 use std::sync::PoisonError;
 
 use lang_ide::Code;
 use lang_ide::actions::{ActionKind, actions};
 use lang_ide::hints::{Hint, HintKind, Wanted, hints};
-use lang_ide::hover::{Depth, hover as told_at};
+use lang_ide::hover::{Depth, Hover as Told, hover as told_at};
 use lang_ide::lenses::{Lens, cost_title, lenses};
-use lang_ide::views::{STAGES, view as view_of};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeActionParams, CodeLens, Command, Diagnostic, Hover,
-    HoverContents, InlayHint, InlayHintKind, InlayHintLabel, MarkupContent, MarkupKind, NumberOrString, Position,
-    Range, TextDocumentPositionParams, TextEdit, Url, WorkspaceEdit,
+    HoverContents, InlayHint, InlayHintKind, InlayHintLabel, InlayHintTooltip, MarkupContent, MarkupKind,
+    NumberOrString, Position, Range, TextDocumentPositionParams, TextEdit, Url, WorkspaceEdit,
 };
 
 use super::text_edits;
 use crate::commands::{EVALUATE, RUN, SHOW_VIEW};
 use crate::evaluate;
 use crate::lines::clamp;
-use crate::world::{Seen, Text, failed};
-
-/// The scheme of views as documents: `iverson-view:/<def>.<stage>.iv?<the source's URI>`.
-pub(crate) const VIEW_SCHEME: &str = "iverson-view";
+use crate::views;
+use crate::world::{Seen, Text};
 
 /// What is told of a place.
 pub(crate) fn hover(seen: &Seen<'_>, at: &TextDocumentPositionParams, depth: Depth) -> Result<Option<Hover>> {
     let text = seen.document(&at.text_document.uri)?;
     let Some(told) = told_at(seen.session, &text.module, text.offset(at.position), depth) else { return Ok(None) };
-    let (kind, value) = match seen.abilities.markdown {
-        true => (MarkupKind::Markdown, told.markdown(seen.abilities.tables)),
-        false => (MarkupKind::PlainText, told.plain()),
-    };
-    let contents = HoverContents::Markup(MarkupContent { kind, value });
+    let contents = HoverContents::Markup(markup(seen, &told));
     Ok(Some(Hover { contents, range: Some(text.range(told.span)) }))
+}
+
+/// What is told, in a form that the client shows.
+fn markup(seen: &Seen<'_>, told: &Told) -> MarkupContent {
+    match seen.abilities.markdown {
+        true => MarkupContent { kind: MarkupKind::Markdown, value: told.markdown(seen.abilities.tables) },
+        false => MarkupContent { kind: MarkupKind::PlainText, value: told.plain() },
+    }
 }
 
 /// The hints of a range. Costs are those that are known; when more are, the client is told to ask again.
@@ -54,10 +54,10 @@ pub(crate) fn inlay_hints(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Op
         let shown = known.into_iter().zip(plain).filter(|(hint, plain)| chosen.every_cost || hint.text != plain.text);
         all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.touches(hint.at)));
     }
-    Ok(Some(all.into_iter().map(|hint| inlay_hint(&text, hint)).collect()))
+    Ok(Some(all.into_iter().map(|hint| inlay_hint(&text, url, hint)).collect()))
 }
 
-fn inlay_hint(text: &Text, hint: Hint) -> InlayHint {
+fn inlay_hint(text: &Text, url: &Url, hint: Hint) -> InlayHint {
     let position = text.position(hint.at);
     let edit = TextEdit { range: Range { start: position, end: position }, new_text: hint.text.clone() };
     InlayHint {
@@ -65,16 +65,34 @@ fn inlay_hint(text: &Text, hint: Hint) -> InlayHint {
         label: InlayHintLabel::String(hint.text),
         kind: matches!(hint.kind, HintKind::Type | HintKind::Size).then_some(InlayHintKind::TYPE),
         text_edits: hint.insert.then(|| vec![edit]),
+        // Made when it is pointed at.
         tooltip: None,
         padding_left: (hint.kind == HintKind::Cost).then_some(true),
         padding_right: None,
-        data: None,
+        data: Some(json!({"uri": url, "at": hint.about})),
     }
+}
+
+/// The document and the byte that a hint is about.
+pub(crate) fn hinted(data: Option<&Value>) -> Option<(Url, u32)> {
+    let data = data?;
+    let url = data.get("uri")?.as_str().and_then(|url| Url::parse(url).ok())?;
+    Some((url, u32::try_from(data.get("at")?.as_u64()?).ok()?))
+}
+
+/// A hint with what is told of that which it is about.
+pub(crate) fn resolve_hint(seen: &Seen<'_>, hint: InlayHint, url: &Url, at: u32) -> Result<InlayHint> {
+    let text = seen.document(url)?;
+    let told = told_at(seen.session, &text.module, at, Depth::Quick);
+    Ok(InlayHint { tooltip: told.map(|told| InlayHintTooltip::MarkupContent(markup(seen, &told))), ..hint })
 }
 
 /// The lenses of a document: of its definitions, and of its comments `-- >>> expr`. That of costs gets its title when it
 /// is seen.
 pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeLens>>> {
+    if views::is_view(url) {
+        return Ok(None);
+    }
     let text = seen.document(url)?;
     let chosen = seen.settings.lenses;
     let found = lenses(seen.session, &text.module).into_iter().filter(|at| match at.lens {
@@ -126,7 +144,7 @@ pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str) 
 /// What can be done with what is selected.
 pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result<Option<Vec<CodeActionOrCommand>>> {
     let text = seen.document(&params.text_document.uri)?;
-    if !seen.abilities.action_literals {
+    if !seen.abilities.action_literals || views::is_view(&params.text_document.uri) {
         return Ok(None);
     }
     let only = params.context.only.as_deref();
@@ -162,7 +180,40 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
             all.push(CodeActionOrCommand::CodeAction(action));
         }
     }
+    // Our extensions have commands for views.
+    if !seen.abilities.views && only.is_none() {
+        all.extend(shown(seen, &text, params));
+    }
     Ok(Some(all))
+}
+
+/// The views of the definition at whose beginning the selection is.
+fn shown(seen: &Seen<'_>, text: &Text, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+    let at = text.span(params.range);
+    let found = lenses(seen.session, &text.module).into_iter().filter(|lens| lens.span.touches(at.start));
+    let stages = found.filter_map(|lens| match lens.lens {
+        Lens::View(stage) => Some((lens.def.to_string(), stage)),
+        Lens::Cost => Some((lens.def.to_string(), "cost")),
+        Lens::Run => None,
+    });
+    let one = |(def, stage): (String, &str)| {
+        let what = match stage {
+            "forward" => "the forward derivative",
+            "ssa" => "the Tensor SSA",
+            "cost" => "the costs",
+            _ => "the adjoint",
+        };
+        let title = format!("Show {what} of `{def}`");
+        let command = show_view(&title, &params.text_document.uri, &def, stage);
+        CodeActionOrCommand::CodeAction(CodeAction { title, command: Some(command), ..CodeAction::default() })
+    };
+    stages.map(one).collect()
+}
+
+/// The command that shows a view.
+fn show_view(title: &str, url: &Url, def: &str, stage: &str) -> Command {
+    let arguments = Some(vec![json!(url), json!(def), json!(stage)]);
+    Command { title: title.to_owned(), command: SHOW_VIEW.to_owned(), arguments }
 }
 
 /// Of an adjoint that costs ever more than its function: what shows why.
@@ -173,90 +224,9 @@ fn explained(seen: &Seen<'_>, text: &Text, url: &Url, wrong: &Diagnostic) -> Vec
     let Some(item) = seen.session.item_at(&text.module, text.offset(wrong.range.start)) else { return Vec::new() };
     let show = |(what, stage): (&str, &str)| {
         let title = format!("Show {what} of `{}`", item.name);
-        let arguments = Some(vec![json!(url), json!(item.name.as_str()), json!(stage)]);
-        let command = Some(Command { title: title.clone(), command: SHOW_VIEW.to_owned(), arguments });
+        let command = Some(show_view(&title, url, &item.name, stage));
         let (kind, diagnostics) = (Some(CodeActionKind::QUICKFIX), Some(vec![wrong.clone()]));
         CodeActionOrCommand::CodeAction(CodeAction { title, kind, command, diagnostics, ..CodeAction::default() })
     };
     [("the adjoint", "adjoint"), ("the costs", "cost")].map(show).into()
-}
-
-/// A view as our extensions have it.
-pub(crate) fn view(seen: &Seen<'_>, url: &Url, def: &str, stage: &str) -> Result<Value> {
-    let text = seen.document(url)?;
-    let Some((_, stage)) = STAGES.iter().find(|(name, _)| *name == stage) else {
-        return Err(failed(format!("there is no view `{stage}`")));
-    };
-    let view = view_of(seen.session, &text.module, def, *stage).map_err(failed)?;
-    let lines = view.lines.iter().map(|(line, spans)| {
-        let origins: Vec<Range> = spans.iter().map(|span| text.range(*span)).collect();
-        json!({"line": line, "origins": origins})
-    });
-    let lines: Vec<Value> = lines.collect();
-    let language = if view.is_program { "iverson" } else { "iverson-form" };
-    let mut answer = json!({"text": view.text, "language": language, "lines": lines});
-    if let (Some(note), Some(answer)) = (view.note, answer.as_object_mut()) {
-        answer.insert("note".to_owned(), Value::String(note));
-    }
-    Ok(answer)
-}
-
-/// The document of a view.
-pub(crate) fn view_url(source: &Url, def: &str, stage: &str) -> Option<Url> {
-    let mut url = Url::from_str(&format!("{VIEW_SCHEME}:/")).ok()?;
-    url.set_path(&format!("/{def}.{stage}.iv"));
-    url.set_query(Some(&percent_encoded(source.as_str())));
-    Some(url)
-}
-
-/// What the document of a view is a view of: source, definition and stage.
-pub(crate) fn viewed(url: &Url) -> Option<(Url, String, String)> {
-    if url.scheme() != VIEW_SCHEME {
-        return None;
-    }
-    let path = percent_decoded(url.path());
-    let (def, stage) = path.trim_start_matches('/').strip_suffix(".iv")?.rsplit_once('.')?;
-    let source = Url::parse(&percent_decoded(url.query()?)).ok()?;
-    Some((source, def.to_owned(), stage.to_owned()))
-}
-
-fn percent_encoded(text: &str) -> String {
-    let one = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(one).collect()
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let code = more.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = more.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn documents_of_views() {
-        let source = Url::parse("file:///a/b%20c.iv").unwrap();
-        let url = view_url(&source, "μ_1", "adjoint").unwrap();
-        assert!(url.as_str().ends_with(".adjoint.iv?file%3A%2F%2F%2Fa%2Fb%2520c.iv"), "{url}");
-        assert_eq!(viewed(&url), Some((source, "μ_1".to_owned(), "adjoint".to_owned())));
-        assert_eq!(viewed(&Url::parse("file:///a.adjoint.iv?x").unwrap()), None);
-    }
 }

@@ -7,9 +7,10 @@ use std::io::{self, BufRead};
 use std::path::Path;
 use std::time::Duration;
 
-use lang_core::base::{GlobalName, ModuleName};
-use lang_core::types::ty::Signature;
-use serde_json::{Map, Value, json};
+use lang_core::base::{GlobalName, ModuleName, Name};
+use lang_core::types::ty::{Signature, Type};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::cli::{Common, Format};
 use crate::commands::run::not_available;
@@ -24,6 +25,37 @@ use crate::show;
 
 /// What ends a message without its answer.
 type Wrong = String;
+
+/// A line of the output: the answer to the message that had this `id`.
+#[derive(Serialize)]
+struct Answered {
+    id: Value,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Started { tool: &'static str },
+    Noted {},
+    Defined { success: bool },
+    Evaluated { success: bool, output: Value, timings: Vec<Timing> },
+    Refused { success: bool, error: Wrong },
+}
+
+/// How long a run took, or making its code.
+#[derive(Serialize)]
+struct Timing {
+    name: &'static str,
+    nanoseconds: u64,
+}
+
+impl Timing {
+    fn new(name: &'static str, took: Duration) -> Self {
+        Self { name, nanoseconds: u64::try_from(took.as_nanos()).unwrap_or(u64::MAX) }
+    }
+}
 
 /// What is being talked to.
 struct Tool<'d> {
@@ -67,32 +99,30 @@ pub(crate) fn run(folder: &Path, multithreaded: bool, common: &Common, out: Out)
 }
 
 impl Tool<'_> {
-    fn answer(&self, id: Value, answer: Result<Map<String, Value>, Wrong>) {
-        let mut all = Map::from_iter([("id".to_owned(), id)]);
-        match answer {
-            Ok(fields) => all.extend(fields),
-            Err(error) => all.extend([("success".to_owned(), json!(false)), ("error".to_owned(), json!(error))]),
-        }
-        self.out.print(&format!("{}\n", Value::Object(all)));
+    fn answer(&self, id: Value, answer: Result<Answer, Wrong>) {
+        let answer = answer.unwrap_or_else(|error| Answer::Refused { success: false, error });
+        // Nothing in an answer has no JSON: its names are texts.
+        let line = serde_json::to_string(&Answered { id, answer }).unwrap_or_default();
+        self.out.print(&format!("{line}\n"));
     }
 
-    fn message(&mut self, message: &Value) -> Result<Map<String, Value>, Wrong> {
+    fn message(&mut self, message: &Value) -> Result<Answer, Wrong> {
         let text = |name: &str| {
             let value = message.get(name).and_then(Value::as_str);
             value.ok_or_else(|| format!("the message has no `{name}` that is a string"))
         };
         match text("kind")? {
-            "start" => Ok(fields([("tool", json!("iverson"))])),
+            "start" => Ok(Answer::Started { tool: "iverson" }),
             "define" => {
                 self.define(text("module")?)?;
-                Ok(fields([("success", json!(true))]))
+                Ok(Answer::Defined { success: true })
             }
             "evaluate" => {
                 let input = message.get("input").ok_or("the message has no `input`")?;
                 self.evaluate(text("module")?, text("function")?, input)
             }
             // What the suite thinks of an answer.
-            "analysis" => Ok(Map::new()),
+            "analysis" => Ok(Answer::Noted {}),
             kind => Err(format!("there is no message of kind `{kind}`")),
         }
     }
@@ -117,7 +147,7 @@ impl Tool<'_> {
         Ok(())
     }
 
-    fn evaluate(&mut self, module: &str, function: &str, input: &Value) -> Result<Map<String, Value>, Wrong> {
+    fn evaluate(&mut self, module: &str, function: &str, input: &Value) -> Result<Answer, Wrong> {
         if !self.modules.contains_key(module) {
             self.define(module)?;
         }
@@ -126,28 +156,25 @@ impl Tool<'_> {
         let signature = engine.signature(&def).ok_or_else(|| format!("`{module}` has no definition `{function}`"))?;
         let arguments = arguments(&signature, input)?;
         let fitted = fit::fit(&signature, &arguments, &*engine).map_err(|problems| told(&problems, engine))?;
-        let wanted = Wanted::of(input);
+        let wanted = Wanted::of(input)?;
         let (mut compile, mut all, mut runs) = (Duration::ZERO, Duration::ZERO, Vec::new());
         let _computing = Computing::start();
         let value = engine.call_timed(&def, &signature, &fitted, &mut |took, making| {
             compile += making;
             all += took;
-            runs.push(took);
-            wanted.more(runs.len(), all)
+            runs.push(Timing::new("evaluate", took));
+            runs.len() < MOST_RUNS && wanted.more(runs.len(), all)
         });
         let value = value.map_err(|problems| told(&problems, engine))?;
+        if wanted.more(runs.len(), all) {
+            return Err(format!("{MOST_RUNS} runs are the most, and they took {:.3} s", all.as_secs_f64()));
+        }
         let text = show::json(&value).ok_or("the value is too large for a text")?;
         // As it is: parsed and written again its numbers would be the same.
         let output: Value = serde_json::from_str(&text).map_err(|e| format!("the value is no JSON: {e}"))?;
-        let timing = |name: &str, took: &Duration| json!({"name": name, "nanoseconds": u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)});
-        let timings = std::iter::once(timing("compile", &compile)).chain(runs.iter().map(|r| timing("evaluate", r)));
-        let timings: Vec<Value> = timings.collect();
-        Ok(fields([("success", json!(true)), ("output", output), ("timings", json!(timings))]))
+        runs.insert(0, Timing::new("compile", compile));
+        Ok(Answer::Evaluated { success: true, output, timings: runs })
     }
-}
-
-fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Problems as one text.
@@ -157,14 +184,15 @@ fn told(problems: &[Problem], engine: &Engine) -> Wrong {
 
 /// The arguments in the order of the parameters: the fields of the input by their names, or the input itself.
 fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
-    let names = signature.params.iter().map(|(name, _)| name);
-    let values: Vec<&Value> = match input {
+    let values: Vec<Value> = match input {
         Value::Object(fields) => {
-            let field =
-                |name: &lang_core::base::Name| fields.get(name.as_str()).ok_or(format!("the input has no `{name}`"));
-            names.map(field).collect::<Result<_, _>>()?
+            let field = |(name, ty): &(Name, Type)| {
+                let value = fields.get(name.as_str()).ok_or_else(|| format!("the input has no `{name}`"))?;
+                Ok(declared(value, ty))
+            };
+            signature.params.iter().map(field).collect::<Result<_, Wrong>>()?
         }
-        _ if signature.params.len() == 1 => vec![input],
+        _ if signature.params.len() == 1 => vec![input.clone()],
         _ => {
             return Err(format!("the function takes {} arguments, and the input is no object", signature.params.len()));
         }
@@ -173,24 +201,60 @@ fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
         let literal = literal::json(&value.to_string()).map_err(|e| e.to_string())?;
         Ok(Read { content: Content::Literal(literal), source: None, at: None, json: true, file: None })
     };
-    values.into_iter().map(read).collect()
+    values.iter().map(read).collect()
+}
+
+/// Each run has its line in the answer: so many of them are its most, about half a gigabyte.
+const MOST_RUNS: usize = 10_000_000;
+
+/// A value without what its type does not declare: fields of records, to any depth.
+fn declared(value: &Value, ty: &Type) -> Value {
+    match (value, ty) {
+        (Value::Object(fields), Type::Record(known)) => {
+            let kept =
+                known.iter().filter_map(|(name, ty)| Some((name.to_string(), declared(fields.get(&**name)?, ty))));
+            Value::Object(kept.collect())
+        }
+        (Value::Array(items), Type::Tuple(types)) if items.len() == types.len() => {
+            Value::Array(items.iter().zip(types.iter()).map(|(item, ty)| declared(item, ty)).collect())
+        }
+        // An array of several axes has rows of rows.
+        (Value::Array(items), Type::Array(_, element)) => {
+            let each = |item: &Value| if item.is_array() { declared(item, ty) } else { declared(item, element) };
+            Value::Array(items.iter().map(each).collect())
+        }
+        _ => value.clone(),
+    }
 }
 
 /// How often the input wants a function to be run.
 struct Wanted {
-    runs: u64,
+    runs: usize,
     seconds: f64,
 }
 
 impl Wanted {
-    fn of(input: &Value) -> Self {
-        let runs = input.get("min_runs").and_then(Value::as_u64).unwrap_or(1);
-        let seconds = input.get("min_seconds").and_then(Value::as_f64).unwrap_or(0.0);
-        Self { runs, seconds }
+    fn of(input: &Value) -> Result<Self, Wrong> {
+        let runs = match input.get("min_runs") {
+            None => 1,
+            Some(runs) => runs
+                .as_u64()
+                .and_then(|runs| usize::try_from(runs).ok())
+                .filter(|runs| (1..=MOST_RUNS).contains(runs))
+                .ok_or_else(|| format!("`min_runs` is {runs}, not a whole number from 1 to {MOST_RUNS}"))?,
+        };
+        let seconds = match input.get("min_seconds") {
+            None => 0.0,
+            Some(seconds) => seconds
+                .as_f64()
+                .filter(|seconds| *seconds >= 0.0)
+                .ok_or_else(|| format!("`min_seconds` is {seconds}, not a number from 0"))?,
+        };
+        Ok(Self { runs, seconds })
     }
 
     /// Is another run wanted after so many, which took so long?
     fn more(&self, runs: usize, took: Duration) -> bool {
-        u64::try_from(runs).unwrap_or(u64::MAX) < self.runs || took.as_secs_f64() < self.seconds
+        runs < self.runs || took.as_secs_f64() < self.seconds
     }
 }

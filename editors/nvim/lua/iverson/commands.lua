@@ -4,6 +4,7 @@ local M = {}
 
 local messages = require('iverson.messages')
 local server = require('iverson.server')
+local snippets = require('iverson.snippets')
 local views = require('iverson.views')
 
 --- The name that a line defines, or gives a rule for.
@@ -111,6 +112,12 @@ function M.define()
     end
   end
   command('IversonResult', messages.again, { desc = 'Show all of what was told last' })
+  command('IversonSnippet', function(given)
+    snippets.insert(given.args)
+  end, { nargs = 1, complete = snippets.names, desc = 'Put in a snippet' })
+  command('IversonBuild', function()
+    server.build(require('iverson').restart)
+  end, { desc = 'Build the language server, and what evaluates for it' })
   command('IversonRestart', function()
     require('iverson').restart()
   end, { desc = 'Restart the language server' })

@@ -31,16 +31,72 @@ end
 
 local told = false
 
---- Says, once, that there is no server.
+--- The checkout of the language: that which this plugin is in, else the folder at hand if it is one.
+local function project()
+  local own = vim.fn.fnamemodify(debug.getinfo(1, 'S').source:sub(2), ':p:h:h:h:h:h')
+  for _, folder in ipairs({ own, vim.fn.getcwd() }) do
+    if vim.fn.filereadable(folder .. '/lang-lsp/Cargo.toml') == 1 then
+      return folder
+    end
+  end
+end
+
+--- Says, once, that there is no server, and what can be done.
 function M.tell_missing()
   if not told then
     told = true
+    local build = project() and ':IversonBuild' or '`cargo install --locked --path lang-lsp` in a checkout of Iverson'
     vim.notify(
-      'Iverson: iverson-lsp is not on the PATH. `cargo install --locked --path lang-lsp` in a checkout of Iverson '
-        .. "builds it, and require('iverson').setup { cmd = { path } } says where else it is.",
+      'Iverson: iverson-lsp is not on the PATH. ' .. build .. ' builds it, and '
+        .. "require('iverson').setup { cmd = { path } } says where else it is.",
       vim.log.levels.WARN
     )
   end
+end
+
+--- Builds the server, and `iverson`, which evaluates for it, in a window below; then does `after`.
+function M.build(after)
+  local folder = project()
+  if folder == nil then
+    return vim.notify('Iverson: neither this plugin nor the folder at hand is in a checkout of Iverson.', vim.log.levels.WARN)
+  end
+  local parts = { 'lang-lsp', 'lang-repl' }
+  local function build(nth)
+    local part = parts[nth]
+    if part == nil then
+      vim.notify('Iverson: the server is built.')
+      return after()
+    end
+    vim.cmd('botright 12new')
+    local buffer = vim.api.nvim_get_current_buf()
+    local options = {
+      cwd = folder,
+      on_exit = function(_, code)
+        if code ~= 0 then
+          return vim.notify('Iverson: ' .. part .. ' cannot be built.', vim.log.levels.ERROR)
+        end
+        -- Nobody reads on in what is built.
+        if vim.api.nvim_buf_is_valid(buffer) then
+          vim.api.nvim_buf_delete(buffer, { force = true })
+        end
+        build(nth + 1)
+      end,
+    }
+    local command = { 'cargo', 'install', '--locked', '--path', part }
+    local started, job = pcall(function()
+      if vim.fn.has('nvim-0.11') == 1 then
+        options.term = true
+        return vim.fn.jobstart(command, options)
+      end
+      return vim.fn.termopen(command, options)
+    end)
+    vim.cmd('wincmd p')
+    if not started or job <= 0 then
+      vim.api.nvim_buf_delete(buffer, { force = true })
+      vim.notify('Iverson: cargo, which builds the server, is not on the PATH.', vim.log.levels.ERROR)
+    end
+  end
+  build(1)
 end
 
 --- The clients of ours that run; of those of `buffer` if it is given.

@@ -17,7 +17,7 @@ use super::kernel::{FIRST_LOOP, Join, Kernel, Loop, Node, Role, Set};
 use super::numbers::{alone, indices, is_inside};
 use super::scatters::fail_in_order;
 use super::visit::{Seen, Visit};
-use super::{Schedule, Step, is_trivial, places, sets};
+use super::{OfLoops, Schedule, Step, is_trivial, places, sets};
 use crate::base::Name;
 use crate::interp::guarded;
 use crate::ir::core::Constant;
@@ -35,8 +35,11 @@ pub(super) type Bodies<'b> = &'b dyn Fn(&Arc<Ssa>) -> (Arc<Ssa>, Schedule);
 /// How what is carried begins, and what it is next, by the statement of the body.
 type States = (Vec<Node>, Vec<(Access, Var)>);
 
-/// The steps with loops as kernels that can be, and the function with their statements; none if there are none.
-pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Option<(Ssa, Schedule)> {
+/// The steps with loops as kernels that can be, and the function with their statements, each time with the first part of the
+/// loop; none if there are none.
+pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Option<(Ssa, Schedule, OfLoops)> {
+    let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
+    let mut statements = Vec::new();
     let mut made: Option<(Ssa, Schedule)> = None;
     let mut tried: Vec<Arc<region::Loop>> = Vec::new();
     for step in &schedule.steps {
@@ -60,9 +63,10 @@ pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Opt
         let carried = steps.carried.iter().cloned().chain(carried).collect();
         let steps =
             Schedule { steps: steps.steps.iter().filter_map(here).collect(), carried, is_whole: steps.is_whole };
+        statements.push((count(now)..count(&next), *var));
         made = Some((next, steps));
     }
-    made
+    made.map(|(ssa, steps)| (ssa, steps, statements))
 }
 
 /// Is an array changed in a body, or in a loop there? Others are not worth being scheduled for it.

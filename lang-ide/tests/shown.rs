@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::string_slice, reason = "a failed expectation is a failed test")]
 
 use expect_test::expect;
+use lang_ide::Session;
 use lang_ide::hover::{Depth, hover};
 use lang_ide::lenses::{Lens, cost_title, evaluation, lenses};
 use lang_ide::views::{STAGES, Stage, view};
-use lang_ide::Session;
 
 const PROGRAM: &str = "\
 def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =

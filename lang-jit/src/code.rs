@@ -16,8 +16,8 @@ use crate::pool::Pool;
 /// What a function takes: the address of its arguments. It gives 0, or 1 if it was interrupted.
 type Entry = unsafe extern "C" fn(*const i64) -> i32;
 
-/// Enough for an element of any kind, where a buffer of one axis has none: an index that is brought below an extent of 0
-/// is 0.
+/// Enough for an element of any kind, where a buffer has none: what is read at an index that is brought below an extent of 0
+/// is the first.
 static NOTHING: [u64; 2] = [0; 2];
 
 /// A place as a function expects it.
@@ -26,8 +26,6 @@ pub(crate) struct Expected {
     pub(crate) scalar: Scalar,
     pub(crate) is_written: bool,
     pub(crate) axes: usize,
-    /// It has elements: an index along one of several axes is brought below the extent.
-    pub(crate) has_elements: bool,
 }
 
 /// The function of a kernel.
@@ -106,7 +104,6 @@ impl Native {
             let is_allowed = writable || !expected.is_written;
             assert!(kind == expected.scalar && is_allowed, "a slot of the kind of its place");
             assert!(slot.dims.len() == expected.axes, "a slot of the shape of its place");
-            assert!(count > 0 || !expected.has_elements, "elements where some are read wherever an index is");
             assert!(product.checked_mul(number) == Some(count), "as many elements as there are in all copies");
             let start = if count == 0 { NOTHING.as_ptr().cast() } else { start };
             let bytes = product * crate::generate::ty(kind).bytes() as usize;
@@ -183,10 +180,6 @@ impl Code for Native {
         // are borrowed mutably until it returns.
         let done = unsafe { (self.entry)(arguments.as_ptr()) == 0 };
         if done { Ok(()) } else { Err(Interrupted) }
-    }
-
-    fn wants_elements(&self, slot: usize) -> bool {
-        self.places.get(slot).is_some_and(|expected| expected.has_elements)
     }
 
     fn threads(&self) -> usize {

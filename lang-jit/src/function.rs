@@ -1,7 +1,6 @@
 //! The function of a kernel in a module of its own: what it is given, what it calls, and how it is made ready to be called.
 //! [`Generator`] fills it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use cranelift_codegen::Context;
@@ -11,7 +10,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use lang_core::exec::native::Code;
-use lang_core::ir::ssa::{Ssa, Var};
+use lang_core::ir::ssa::Ssa;
 use lang_core::schedule::{Kernel, Node};
 
 use crate::apply::{apply, told};
@@ -33,14 +32,14 @@ const MOST_FRAME: u32 = 256 << 10;
 /// The function of a kernel as text.
 pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
     let mut module = module(isa);
-    let (context, ..) = filled(&mut module, ssa, kernel)?;
+    let (context, _) = filled(&mut module, ssa, kernel)?;
     Ok(context.func.display().to_string())
 }
 
 /// The function of a kernel.
 pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
     let mut module = module(isa);
-    let (mut context, applied, wanted) = filled(&mut module, ssa, kernel)?;
+    let (mut context, applied) = filled(&mut module, ssa, kernel)?;
     if context.func.dfg.num_insts() > MOST_INSTRUCTIONS {
         return Err("it is too long".to_owned());
     }
@@ -62,7 +61,6 @@ pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel
         scalar: p.scalar,
         is_written: is_written(p),
         axes: p.axes.iter().flatten().count(),
-        has_elements: wanted.contains(&p.var),
     });
     let places = places.collect();
     #[allow(unsafe_code, reason = "this is the function that was just made")]
@@ -115,8 +113,8 @@ fn telling(module: &mut JITModule) -> Made<Context> {
     Ok(context)
 }
 
-/// The code of a kernel, the operations that it calls, and the places that have to have elements.
-fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, Operations, HashSet<Var>)> {
+/// The code of a kernel, and the operations that it calls.
+fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, Operations)> {
     let mut context = module.make_context();
     let pointer = module.target_config().pointer_type();
     if pointer != types::I64 {
@@ -144,8 +142,7 @@ fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, 
     generator.tell = tell;
     generator.body()?;
     let operations = std::mem::take(&mut generator.operations);
-    let wanted = std::mem::take(&mut generator.wanted);
     generator.builder.seal_all_blocks();
     generator.builder.finalize(module.target_config());
-    Ok((context, operations, wanted))
+    Ok((context, operations))
 }

@@ -91,8 +91,6 @@ pub(crate) struct Generator<'g> {
     pub(crate) firm: HashMap<(Poly, Poly, usize), bool>,
     pub(crate) wide: Wide,
     pub(crate) strip: Strip,
-    /// Places of which something is read at an index that is brought below one of several extents: they have elements.
-    pub(crate) wanted: HashSet<Var>,
     /// Reals that are the product of these.
     pub(crate) products: HashMap<Value, (Value, Value)>,
     /// Does the processor multiply and add in one instruction?
@@ -173,7 +171,6 @@ impl<'g> Generator<'g> {
             firm: HashMap::new(),
             wide: Wide::default(),
             strip: Strip::default(),
-            wanted: HashSet::new(),
             products: HashMap::new(),
             fused,
         };
@@ -277,6 +274,15 @@ impl<'g> Generator<'g> {
             self.builder.ins().stack_store(types::I64, extent, slot, at.offset());
         }
         let [a, b] = &of.factors;
+        for access in &of.factors {
+            // A matrix that is read whole is there.
+            let place = self.place(access.var)?;
+            let along = |p: &Poly| of.along.iter().any(|index| p.mentions(&index.atom()));
+            let mut fixed = place.axes.iter().zip(&access.at).filter(|(_, p)| !along(p));
+            if !fixed.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n)))) {
+                return Err("a matrix that may not be there".to_owned());
+            }
+        }
         let result = Access { var: of.var, at: of.at.clone() };
         let operands =
             [(&result, Argument::Result, [m, n]), (a, Argument::First, [m, k]), (b, Argument::Second, [k, n])];

@@ -61,10 +61,6 @@ impl Code for Watched {
         self.code.run_numbers(words, integers, interrupt)
     }
 
-    fn wants_elements(&self, slot: usize) -> bool {
-        self.code.wants_elements(slot)
-    }
-
     fn threads(&self) -> usize {
         self.code.threads()
     }

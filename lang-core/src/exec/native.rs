@@ -56,10 +56,6 @@ pub trait Code: Send + Sync {
     /// Someone asked for the run to end.
     fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
 
-    /// Has that slot to have elements? Some are read at an index that is brought below an extent, where another index may be
-    /// any: in an array without elements there is none at all to be read.
-    fn wants_elements(&self, slot: usize) -> bool;
-
     /// By how many threads chunks run at once, at most.
     fn threads(&self) -> usize;
 
@@ -224,14 +220,7 @@ impl Run<'_> {
             let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, Stopped>>()?;
             rooms.push((place.var, self.held(place, dims)?));
         }
-        let empty = |slot: &Slot<'_>| slot.dims.len() > 1 && slot.dims.contains(&0);
-        let empty: Vec<bool> = self.slots(kernel, &mut rooms)?.iter().map(empty).collect();
-        if (0..).zip(&empty).any(|(k, empty)| *empty && code.wants_elements(k)) {
-            drop(rooms);
-            return self.by_statements(kernel);
-        }
-        // Where an array is empty parts have little to do, and would have to ask the same.
-        match self.in_parts(ready, &integers)?.filter(|_| !empty.contains(&true)) {
+        match self.in_parts(ready, &integers)? {
             Some(parts) => self.by_parts(&parts, &integers, &mut rooms)?,
             None => self.by_code(kernel, &**code, &integers, &mut rooms)?,
         }

@@ -6,11 +6,15 @@
 
 With `--only lse --small` a task at small sizes, which writes nothing. Iverson answers the protocol of the suite
 (`iverson gradbench`); C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted and warm. The results are
-compared before any time is told. A time is the least of several runs: what is compared are ratios of one run.
+compared before any time is told. A time is the least of several runs: what is compared are ratios of one run. The limit is
+how fast NumPy's BLAS multiplies matrices of 1000 rows in the same run; the work is what `iverson cost` counts, where a
+transcendental function is one operation.
 """
 
 import ctypes
+import json
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
@@ -119,7 +123,23 @@ class Plain:
         return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and held, out
 
 
+def rate(seconds):
+    """What the processor does at most: operations in a nanosecond, as NumPy's BLAS multiplies matrices."""
+    a, b = np.random.default_rng(3).normal(size=(2, 1000, 1000))
+    return 2e9 / least(lambda: a @ b, seconds)
+
+
+def work(program, task, function, size):
+    """The operations of a function at these sizes, as they are counted."""
+    known = size | ({"m": 0, "t": size["d"] * (size["d"] - 1) // 2} if task == "gmm" else {})
+    at = ",".join(f"{name}={n}" for name, n in known.items())
+    command = [program, "cost", ROOT / "examples" / "gradbench" / f"{task}.iv", function, "--at", at, "--format", "json"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return json.loads(told)["work"]["primal"]["value"]
+
+
 def rows(options):
+    most = rate(options.seconds)
     iverson = Iverson(options.iverson, ROOT / "examples" / "gradbench")
     strict, fast = Plain(), Plain("-ffast-math")
     for task, size in SMALL if options.small else LARGE:
@@ -145,20 +165,24 @@ def rows(options):
                 times["NumPy"] = least(by_numpy, options.seconds)
             for name, distance in apart(results, output).items():
                 sys.exit(f"{task} {function} {size}: {name} and Iverson are {distance:.1e} apart")
-            yield {"task": task, "function": function, "size": size, "ns": own, "compile_ns": compiling, "peers": times}
+            limit = work(options.iverson, task, function, size) / most
+            row = {"task": task, "function": function, "size": size, "ns": own, "compile_ns": compiling}
+            yield row | {"limit_ns": limit, "peers": times}
 
 
 def table(all_rows):
     """Ratios of Iverson's time to that of each peer: below 1 it is faster."""
-    head = f"| | sizes | Iverson, ms | compiled in, ms | {' | '.join('/ ' + name for name in PEERS)} | gradient / value |"
-    lines = [head, "|---" * (5 + len(PEERS)) + "|"]
+    peers_of = " | ".join("/ " + name for name in PEERS)
+    head = f"| | sizes | Iverson, ms | compiled in, ms | of the limit | {peers_of} | gradient / value |"
+    lines = [head, "|---" * (6 + len(PEERS)) + "|"]
     before = None
     for row in all_rows:
         first = row["function"] == FUNCTIONS[row["task"]][0]
         over = "" if first or before is None else f"{row['ns'] / before:.1f}"
         before = row["ns"] if first else before
         cells = [name_of(row), sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
-        lines.append(f"| {' | '.join([*cells, format(row['compile_ns'] / 1e6, '.3g'), *ratios(row), over])} |")
+        cells += [format(row["compile_ns"] / 1e6, ".3g"), f"{100 * row['limit_ns'] / row['ns']:.0f} %"]
+        lines.append(f"| {' | '.join([*cells, *ratios(row), over])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -182,5 +206,10 @@ def name_of(row):
     return f"{row['task']} {row['function']}"
 
 
+NOTES = (
+    "\nThe limit is the rate at which NumPy's BLAS multiplies matrices of 1000 rows in the same run, for the operations that"
+    " `iverson cost` counts,\nof which a transcendental function is one.\n"
+)
+
 if __name__ == "__main__":
-    run(__doc__, HERE, rows, table, name_of, WHY, peers.jax)
+    run(__doc__, HERE, rows, table, name_of, WHY, peers.jax, NOTES)

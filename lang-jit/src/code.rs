@@ -32,6 +32,8 @@ pub(crate) struct Expected {
 pub(crate) struct Native {
     pub(crate) places: Vec<Expected>,
     pub(crate) integers: usize,
+    /// The bytes of its frame, at most, and of what it calls.
+    stack: usize,
     entry: Entry,
     /// Owns the code.
     module: Mutex<Option<JITModule>>,
@@ -51,12 +53,13 @@ impl Native {
         module: JITModule,
         places: Vec<Expected>,
         integers: usize,
+        stack: usize,
         applied: Vec<Arc<Applied>>,
         pool: Arc<Pool>,
     ) -> Self {
         // SAFETY: by the contract above.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
-        Self { places, integers, entry, module: Mutex::new(Some(module)), _applied: applied, pool }
+        Self { places, integers, stack, entry, module: Mutex::new(Some(module)), _applied: applied, pool }
     }
 }
 
@@ -180,6 +183,10 @@ impl Code for Native {
         // are borrowed mutably until it returns.
         let done = unsafe { (self.entry)(arguments.as_ptr()) == 0 };
         if done { Ok(()) } else { Err(Interrupted) }
+    }
+
+    fn stack(&self) -> usize {
+        self.stack
     }
 
     fn threads(&self) -> usize {

@@ -25,9 +25,11 @@ use crate::pool::Pool;
 /// number, and nobody can interrupt. The longest of the examples has about 8,000.
 const MOST_INSTRUCTIONS: usize = 40_000;
 
-/// A kernel with more bytes on the stack has no code: with those, and registers that are kept there, 16 bytes for each
-/// instruction at most, it keeps to what whoever calls it leaves free (`exec::native::STACK`).
-const MOST_FRAME: u32 = 256 << 10;
+/// A kernel that keeps more bytes on the stack has no code: tiles are there, of many functions.
+const MOST_FRAME: usize = 4 << 20;
+
+/// What a kernel calls wants no more stack.
+const CALLED: usize = 128 << 10;
 
 /// The function of a kernel as text.
 pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
@@ -43,7 +45,9 @@ pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel
     if context.func.dfg.num_insts() > MOST_INSTRUCTIONS {
         return Err("it is too long".to_owned());
     }
-    let frame = context.func.sized_stack_slots.values().fold(0_u32, |all, slot| all.saturating_add(slot.size));
+    let slots = context.func.sized_stack_slots.values().map(|slot| slot.size as usize).sum::<usize>();
+    // Each instruction gives a register to be kept, at most.
+    let frame = slots.saturating_add(context.func.dfg.num_insts().saturating_mul(16));
     if frame > MOST_FRAME {
         return Err("it keeps too much on the stack".to_owned());
     }
@@ -65,7 +69,9 @@ pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel
     let places = places.collect();
     #[allow(unsafe_code, reason = "this is the function that was just made")]
     // SAFETY: its signature is that of an entry, and it reads its arguments as `words` lays them out.
-    let native = unsafe { Native::new(address, module, places, kernel.integers.len(), applied, Arc::clone(pool)) };
+    let native = unsafe {
+        Native::new(address, module, places, kernel.integers.len(), frame + CALLED, applied, Arc::clone(pool))
+    };
     Ok(Arc::new(native))
 }
 

@@ -93,7 +93,7 @@ impl Generator<'_> {
     }
 
     /// Are there elements? It is the same in all iterations.
-    fn some(&mut self, extents: &[Value]) -> Value {
+    pub(crate) fn some(&mut self, extents: &[Value]) -> Value {
         let zero = self.int(0);
         let mut all = self.builder.ins().iconst(types::I8, 1);
         for n in extents {

@@ -151,9 +151,9 @@ def greatest(x: [n, m]i64) -> [n]i64 = for i: max j: x[i, j]
     let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
     let mut compared = Compared::default();
     for (name, all_sizes) in [
-        ("sorted", [vec![100_000], vec![1_500_000]]),
-        ("ranks", [vec![100_000], vec![1_500_000]]),
-        ("greatest", [vec![100_000, 3], vec![3, 100_000]]),
+        ("sorted", [vec![1_200_000], vec![1_500_000]]),
+        ("ranks", [vec![1_200_000], vec![1_500_000]]),
+        ("greatest", [vec![500_000, 3], vec![3, 1_500_000]]),
     ] {
         let ssa = defs.ssa(&callee("orders.iv", name)).expect("it is in core");
         for sizes in all_sizes {

@@ -61,6 +61,10 @@ impl Code for Watched {
         self.code.run_numbers(words, integers, interrupt)
     }
 
+    fn stack(&self) -> usize {
+        self.code.stack()
+    }
+
     fn threads(&self) -> usize {
         self.code.threads()
     }

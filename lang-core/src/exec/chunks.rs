@@ -256,7 +256,7 @@ impl Run<'_> {
                 *how = if *own == Own::Thread { Copies::Threads } else { Copies::Chunks };
             }
             let interrupt = self.machine.around.interrupt;
-            let ran = with_stack(|| of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt));
+            let ran = with_stack(&*of.code, || of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt));
             ran.map_err(|Interrupted| Stopped::Interrupted)?;
         }
         for Copied { var, own, held, .. } in copies {

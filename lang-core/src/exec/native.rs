@@ -16,15 +16,12 @@ use crate::syntax::ops::Scalar;
 /// The most numbers that code is run on by [`Code::run_numbers`].
 pub const MOST_NUMBERS: usize = 24;
 
-/// So many bytes of stack are free when code is called.
-pub const STACK: usize = 1 << 20;
+/// The size of a piece of stack, where less is left than code wants.
+const STACK_PIECE: usize = 8 << 20;
 
-/// The size of a piece of stack, where less is left.
-const STACK_PIECE: usize = 4 << 20;
-
-/// Calls code.
-pub(super) fn with_stack<T>(call: impl FnOnce() -> T) -> T {
-    stacker::maybe_grow(STACK, STACK_PIECE, call)
+/// Calls code with the stack that it wants.
+pub(super) fn with_stack<T>(code: &dyn Code, call: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(code.stack(), STACK_PIECE, call)
 }
 
 /// Makes code of kernels.
@@ -55,6 +52,9 @@ pub trait Code: Send + Sync {
     /// # Errors
     /// Someone asked for the run to end.
     fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
+
+    /// So many bytes of stack are to be left when it is called.
+    fn stack(&self) -> usize;
 
     /// By how many threads chunks run at once, at most.
     fn threads(&self) -> usize;
@@ -248,7 +248,8 @@ impl Run<'_> {
             }
         };
         let interrupt = self.machine.around.interrupt;
-        with_stack(|| code.run(&mut slots, integers, interrupt, &told)).map_err(|Interrupted| Stopped::Interrupted)
+        with_stack(code, || code.run(&mut slots, integers, interrupt, &told))
+            .map_err(|Interrupted| Stopped::Interrupted)
     }
 
     /// The memory of the places that are no registers; rooms are in the order of their variables.

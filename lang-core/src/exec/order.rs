@@ -34,7 +34,9 @@ trait Key: Number {
             let begin = pairs.len();
             let first = i64::try_from(nth.saturating_mul(RUN)).unwrap_or(i64::MAX);
             pairs.extend(part.iter().copied().zip(first..));
-            pairs.get_mut(begin..).unwrap_or_default().sort_by(|a, b| a.0.compared(b.0));
+            // By the positions, too, those that are equal stay in their order, and no memory is taken for that.
+            let order = |a: &(Self, i64), b: &(Self, i64)| a.0.compared(b.0).then(a.1.cmp(&b.1));
+            pairs.get_mut(begin..).unwrap_or_default().sort_unstable_by(order);
         }
         let mut width = RUN;
         while width < pairs.len() {

@@ -123,7 +123,7 @@ impl Scalars {
         for (slot, k) in integers.iter_mut().zip(&self.integers) {
             *slot = whole(*k)?;
         }
-        if let Err(interrupted) = with_stack(|| self.code.run_numbers(words, integers, interrupt)) {
+        if let Err(interrupted) = with_stack(&*self.code, || self.code.run_numbers(words, integers, interrupt)) {
             return Some(Err(interrupted));
         }
         let part = |(kind, at): &(Scalar, usize)| Some(number(*kind, *words.get(*at)?));

@@ -1,0 +1,34 @@
+"""Builds and runs all benches beside other systems, one after the other, and draws them: writes every table of benches/.
+
+    pip install -r tests/golden/requirements-jax.txt
+    python3 benches/run.py
+
+The machine should do nothing else. `--only kernels` runs that one alone, as often as it is given.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BENCHES = ["kernels", "gradbench", "papers", "zygote", "start"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", action="append", choices=BENCHES, help="this one")
+    options = parser.parse_args()
+    build = ["cargo", "build", "--release", "--locked", "--package", "lang-repl", "--package", "iverson-benches"]
+    subprocess.run(build, check=True, cwd=ROOT)
+    built = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+    for name in options.only or BENCHES:
+        print(f"== {name}", flush=True)
+        command = [sys.executable, ROOT / "benches" / name / "run.py", "--iverson", built / "iverson"]
+        subprocess.run(command + (["--limits", built / "limits"] if name == "kernels" else []), check=True)
+    subprocess.run([sys.executable, ROOT / "benches" / "plot.py"], check=True)
+
+
+if __name__ == "__main__":
+    main()

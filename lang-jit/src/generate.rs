@@ -48,6 +48,8 @@ pub(crate) struct Memory {
     /// The extents of the axes that it has, and how far apart in bytes elements along each are.
     pub(crate) extents: Vec<Value>,
     pub(crate) steps: Vec<Value>,
+    /// Are there elements?
+    pub(crate) some: Value,
     pub(crate) written: bool,
 }
 
@@ -131,7 +133,8 @@ impl<'g> Generator<'g> {
                 step = stored(&mut builder, step, types::I64);
             }
             steps.reverse();
-            memory.insert(of.var, Memory { address, extents, steps, written: is_written(place) });
+            let some = builder.ins().icmp_imm_s(IntCC::NotEqual, step, 0);
+            memory.insert(of.var, Memory { address, extents, steps, some, written: is_written(place) });
         }
         let mut integers = HashMap::new();
         for (k, atom) in (0..).zip(&kernel.integers) {
@@ -256,8 +259,8 @@ impl<'g> Generator<'g> {
             let along = |p: &Poly| of.along.iter().any(|index| p.mentions(&index.atom()));
             let mut fixed = place.axes.iter().zip(&access.at).filter(|(_, p)| !along(p));
             if !fixed.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n)))) {
-                let memory = self.memory.get(&access.var).cloned().ok_or("a place without memory")?;
-                let (some, zero) = (self.some(&memory.extents), self.int(0));
+                let some = self.memory.get(&access.var).ok_or("a place without memory")?.some;
+                let zero = self.int(0);
                 rows = self.builder.ins().select(some, rows, zero);
             }
         }

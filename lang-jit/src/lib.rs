@@ -65,9 +65,6 @@ impl Jit {
         };
         set(&mut flags, "opt_level", "speed")?;
         set(&mut flags, "is_pic", "false")?;
-        // A frame of several pages touches each, so that a stack's end is met and not stepped over.
-        set(&mut flags, "enable_probestack", "true")?;
-        set(&mut flags, "probestack_strategy", "inline")?;
         set(&mut flags, "enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })?;
         let isa = cranelift_native::builder().map_err(ToString::to_string)?;
         let isa = isa.finish(settings::Flags::new(flags)).map_err(|why| why.to_string())?;

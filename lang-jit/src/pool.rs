@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
-/// A thread looks so often for a job before it sleeps, some tens of microseconds.
-const LOOKS: u32 = 20_000;
+/// A thread looks so often for a job before it sleeps, about a tenth of a millisecond.
+const LOOKS: u32 = 2_000;
 
 /// The stack of a thread, of which only what is used takes memory: code of kernels has tiles there.
 const STACK: usize = 8 << 20;

@@ -2,7 +2,7 @@
 //! to be added to an index stands in the instruction that reads.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value};
 use lang_core::ir::ssa::Var;
 use lang_core::predicate::{Atom, Context, Poly, Pred};
 use lang_core::schedule::loop_number;
@@ -57,7 +57,7 @@ impl Generator<'_> {
         let mut offset = 0;
         let size = i64::from(ty(place.scalar).bytes());
         // Of an array without elements an index along another axis may be any.
-        let mut some = None;
+        let mut brought = false;
         let mut kept = memory.extents.iter().zip(&memory.steps);
         for (axis, p) in place.axes.iter().zip(at) {
             let (Some(extent), Some((n, step))) = (axis, if axis.is_some() { kept.next() } else { None }) else {
@@ -67,7 +67,7 @@ impl Generator<'_> {
             let is_last = kept.len() == 0;
             let index = match self.apart_from_known(p)? {
                 // Elements along the last axis are side by side.
-                (index, ahead) if is_last && inside && some.is_none() && ahead.abs() <= FAR => {
+                (index, ahead) if is_last && inside && !brought && ahead.abs() <= FAR => {
                     offset = i32::try_from(ahead.wrapping_mul(size)).map_err(|why| why.to_string())?;
                     index
                 }
@@ -76,9 +76,7 @@ impl Generator<'_> {
             let index = if inside {
                 index
             } else {
-                if some.is_none() && memory.extents.len() > 1 {
-                    some = Some(self.some(&memory.extents));
-                }
+                brought = memory.extents.len() > 1;
                 let below = self.builder.ins().icmp(IntCC::UnsignedLessThan, index, *n);
                 let zero = self.int(0);
                 self.builder.ins().select(below, index, zero)
@@ -86,21 +84,10 @@ impl Generator<'_> {
             let distance = self.builder.ins().imul(index, *step);
             address = self.builder.ins().iadd(address, distance);
         }
-        if let Some(some) = some {
-            address = self.builder.ins().select(some, address, memory.address);
+        if brought {
+            address = self.builder.ins().select(memory.some, address, memory.address);
         }
         Ok(Spot { address, offset })
-    }
-
-    /// Are there elements? It is the same in all iterations.
-    pub(crate) fn some(&mut self, extents: &[Value]) -> Value {
-        let zero = self.int(0);
-        let mut all = self.builder.ins().iconst(types::I8, 1);
-        for n in extents {
-            let some = self.builder.ins().icmp(IntCC::NotEqual, *n, zero);
-            all = self.builder.ins().band(all, some);
-        }
-        all
     }
 
     /// May an element be read before what stands around the access is asked? The compiler moves such a read out of loops

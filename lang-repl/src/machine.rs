@@ -1,5 +1,7 @@
 //! What this machine has: how much memory the values of a run may take.
 
+use std::path::{Path, PathBuf};
+
 use lang_core::interp::Limits;
 
 /// The usual limits, with seven of eight bytes of the machine's memory, or of what its container may have. Where the system
@@ -14,7 +16,47 @@ fn memory() -> Option<usize> {
     let told = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = told.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     let all = line.split_whitespace().next()?.parse::<usize>().ok()?.checked_mul(1024)?;
-    let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let container = container.and_then(|text| text.trim().parse::<usize>().ok());
-    Some(container.map_or(all, |most| most.min(all)))
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let read = |file: &Path| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
+    Some(limits_of_groups(&groups).iter().filter_map(|file| read(file)).fold(all, usize::min))
+}
+
+/// The files with the limits of the groups that a process is in, and of those around them: of `/proc/self/cgroup`, where
+/// version 2 has `0::/group` and version 1 `4:memory:/group`.
+fn limits_of_groups(groups: &str) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|c| c == "memory") => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            _ => continue,
+        };
+        // A container sees its own group at the root.
+        let inside = Path::new(group.trim_start_matches('/'));
+        all.extend(inside.ancestors().map(|group| Path::new(root).join(group).join(file)));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limits_of_groups;
+
+    fn files(groups: &str) -> String {
+        limits_of_groups(groups).iter().map(|file| format!("{}\n", file.display())).collect()
+    }
+
+    #[test]
+    fn groups_of_both_versions() {
+        assert_eq!(files("0::/\n"), "/sys/fs/cgroup/memory.max\n");
+        let nested = "0::/user.slice/run.scope\n";
+        let wanted = "/sys/fs/cgroup/user.slice/run.scope/memory.max\n/sys/fs/cgroup/user.slice/memory.max\n/sys/fs/cgroup/memory.max\n";
+        assert_eq!(files(nested), wanted);
+        let first = "5:cpu,cpuacct:/a\n4:memory:/a\n";
+        let wanted = "/sys/fs/cgroup/memory/a/memory.limit_in_bytes\n/sys/fs/cgroup/memory/memory.limit_in_bytes\n";
+        assert_eq!(files(first), wanted);
+        assert_eq!(files("nothing"), "");
+    }
 }

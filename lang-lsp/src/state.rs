@@ -26,7 +26,7 @@ use crate::lane::{Kind, Lane};
 use crate::lines::Lines;
 use crate::progress::Progress;
 use crate::settings::Settings;
-use crate::views::Views;
+use crate::views::{self, Views};
 use crate::world::{About, Document, Documents, Question, World, content_modified};
 
 /// Costs are asked for when nothing was edited for so long.
@@ -182,8 +182,12 @@ impl State {
         let mut any = false;
         for (url, open) in self.open.iter_mut().filter(|(_, open)| open.changed) {
             open.changed = false;
-            any = true;
-            self.session.set_text(&open.module, &open.text);
+            self.unchecked = true;
+            // Setting the same text would cancel what is computed all the same.
+            if self.session.text(&open.module).is_none_or(|text| *text != *open.text) {
+                any = true;
+                self.session.set_text(&open.module, &open.text);
+            }
             let (url, module, lines) = (url.clone(), open.module.clone(), Arc::clone(&open.lines));
             self.fresh.insert(module.clone());
             let text = self.session.text(&module).unwrap_or_default();
@@ -335,8 +339,9 @@ impl State {
         let closed = self.open.remove(url);
         self.views.closed(url);
         Arc::make_mut(&mut self.documents).remove(url);
-        if let Some(open) = closed {
-            self.unchecked = true;
+        self.unchecked |= closed.is_some();
+        // Nothing imports a view.
+        if let Some(open) = closed.filter(|_| !views::is_view(url)) {
             self.read(vec![open.module]);
         }
     }

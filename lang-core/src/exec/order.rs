@@ -39,13 +39,15 @@ trait Key: Number {
             pairs.get_mut(begin..).unwrap_or_default().sort_unstable_by(order);
         }
         let mut width = RUN;
+        let beside = if width < pairs.len() { pairs.len() } else { 0 };
+        let (mut merged, _charge) = run.memory.vec(beside).map_err(Stopped::TooLarge)?;
         while width < pairs.len() {
-            let (mut merged, _charge) = run.memory.vec(pairs.len()).map_err(Stopped::TooLarge)?;
             for two in pairs.chunks(width.saturating_mul(2)) {
                 let (left, right) = two.split_at(width.min(two.len()));
                 merge(run, left, right, &mut merged)?;
             }
-            *pairs = merged;
+            std::mem::swap(pairs, &mut merged);
+            merged.clear();
             width = width.saturating_mul(2);
         }
         for (out, pairs) in out.chunks_mut(RUN).zip(pairs.chunks(RUN)) {

@@ -47,7 +47,11 @@ impl Interp<'_> {
     fn sorted<T: Elem>(&mut self, at: At<'_>, x: &Array, values: bool, order: impl Fn(&T, &T) -> Ordering) -> Eval {
         let from = x.slice::<T>().unwrap_or_default();
         let (mut pairs, _charge) = self.memory.vec(from.len()).map_err(|e| at.too_large(&e))?;
-        pairs.extend((0i64..).zip(from.iter().copied()));
+        let mut numbered = 0i64..;
+        for run in from.chunks(RUN) {
+            self.poll(at)?;
+            pairs.extend(run.iter().zip(numbered.by_ref()).map(|(x, k)| (k, *x)));
+        }
         let mut comparisons = 0;
         let compare = |a: &(i64, T), b: &(i64, T)| {
             comparisons += 1;
@@ -59,11 +63,17 @@ impl Interp<'_> {
         }
         if values {
             let (mut out, charge) = self.memory.vec(from.len()).map_err(|e| at.too_large(&e))?;
-            out.extend(pairs.iter().map(|p| p.1));
+            for run in pairs.chunks(RUN) {
+                self.poll(at)?;
+                out.extend(run.iter().map(|p| p.1));
+            }
             self.array(at, Array::new(x.dims(), T::wrap(out), charge))
         } else {
             let (mut out, charge) = self.memory.vec(from.len()).map_err(|e| at.too_large(&e))?;
-            out.extend(pairs.iter().map(|p| p.0));
+            for run in pairs.chunks(RUN) {
+                self.poll(at)?;
+                out.extend(run.iter().map(|p| p.0));
+            }
             self.array(at, Array::new(x.dims(), i64::wrap(out), charge))
         }
     }
@@ -80,21 +90,27 @@ impl Interp<'_> {
             run.sort_by(&mut compare);
         }
         let mut width = RUN;
+        let beside = if width < pairs.len() { pairs.len() } else { 0 };
+        let (mut merged, _charge) = self.memory.vec(beside).map_err(|e| at.too_large(&e))?;
         while width < pairs.len() {
-            let (mut merged, _charge) = self.memory.vec(pairs.len()).map_err(|e| at.too_large(&e))?;
             for two in pairs.chunks(width.saturating_mul(2)) {
                 let (left, right) = two.split_at(width.min(two.len()));
-                let (mut left, mut right) = (left.iter().peekable(), right.iter().peekable());
-                while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
+                let (mut left, mut right) = (left, right);
+                while let ([x, rest @ ..], [y, others @ ..]) = (left, right) {
                     if merged.len() % RUN == 0 {
                         self.poll(at)?;
                     }
-                    let next = if compare(x, y) == Ordering::Greater { right.next() } else { left.next() };
-                    merged.extend(next);
+                    let is_after = compare(x, y) == Ordering::Greater;
+                    merged.push(if is_after { *y } else { *x });
+                    (left, right) = if is_after { (left, others) } else { (rest, right) };
                 }
-                merged.extend(left.chain(right));
+                for run in left.chunks(RUN).chain(right.chunks(RUN)) {
+                    self.poll(at)?;
+                    merged.extend_from_slice(run);
+                }
             }
-            *pairs = merged;
+            std::mem::swap(pairs, &mut merged);
+            merged.clear();
             width = width.saturating_mul(2);
         }
         Ok(())

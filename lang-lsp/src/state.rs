@@ -294,6 +294,8 @@ impl State {
             Arc::make_mut(&mut self.documents).insert(Document { url, module, version, text: text.into(), lines });
             return;
         }
+        // It may be older than what it is a view of.
+        self.unchecked |= self.views.opened(&url);
         let lines = Arc::new(Lines::new(&text));
         self.checker().absent.remove(&module);
         self.checker().counts_from(&module, &text, false);

@@ -111,15 +111,23 @@ pub(crate) fn is_view(url: &Url) -> bool {
             .is_some_and(|path| files::among_copies(&path).is_some_and(|file| file.starts_with(FOLDER)))
 }
 
-/// The views that are kept for a client that has none of our requests, by their documents.
+/// A view that a client shows without our requests.
+struct Shown {
+    document: Url,
+    view: View,
+    /// It follows the edits: its document was not closed.
+    follows: bool,
+}
+
+/// The views that are kept for a client that has none of our requests.
 #[derive(Default)]
-pub(crate) struct Views(VecDeque<(Url, View)>);
+pub(crate) struct Views(VecDeque<Shown>);
 
 impl Views {
     /// A view is shown in a document.
     pub(crate) fn shown(&mut self, document: Url, view: View) {
-        self.closed(&document);
-        self.0.push_back((document, view));
+        self.0.retain(|shown| shown.document != document);
+        self.0.push_back(Shown { document, view, follows: true });
         if self.0.len() > MOST_VIEWS {
             self.0.pop_front();
         }
@@ -127,17 +135,32 @@ impl Views {
 
     /// The document of a view was closed.
     pub(crate) fn closed(&mut self, document: &Url) {
-        self.0.retain(|(shown, _)| shown != document);
+        self.follow(document, false);
+    }
+
+    /// It was opened, perhaps again: editors that read a file anew close it for that. Is it such a document?
+    pub(crate) fn opened(&mut self, document: &Url) -> bool {
+        self.follow(document, true)
+    }
+
+    fn follow(&mut self, document: &Url, follows: bool) -> bool {
+        let shown = self.0.iter_mut().find(|shown| shown.document == *document);
+        shown.map(|shown| shown.follows = follows).is_some()
     }
 
     /// Those that are files.
     pub(crate) fn files(&self) -> Vec<View> {
-        self.0.iter().filter(|(document, _)| document.scheme() == "file").map(|(_, view)| view.clone()).collect()
+        self.with("file").map(|shown| shown.view.clone()).collect()
     }
 
     /// The documents whose text the server gives, and the client asks for.
     pub(crate) fn documents(&self) -> impl Iterator<Item = &Url> {
-        self.0.iter().map(|(document, _)| document).filter(|document| document.scheme() == VIEW_SCHEME)
+        self.with(VIEW_SCHEME).map(|shown| &shown.document)
+    }
+
+    /// Those that follow the edits and whose documents have this scheme.
+    fn with(&self, scheme: &'static str) -> impl Iterator<Item = &Shown> {
+        self.0.iter().filter(move |shown| shown.follows && shown.document.scheme() == scheme)
     }
 }
 

@@ -84,6 +84,9 @@ fn views_that_are_files() {
     client.change("untitled:two", 2, None, "def f(x: f64) -> f64 = log(x)\n");
     wait_for_text(&path_of(&other["uri"]), |text| text.contains("/ x"));
     assert!(std::fs::read_to_string(&file).unwrap().contains("2 * x"));
+    // Until it is opened again, as editors do that read a file anew.
+    client.open(shown["uri"].as_str().unwrap(), "");
+    wait_for_text(&file, |text| text.contains("/ x"));
     client.leave();
     assert!(!file.exists());
 }

@@ -439,6 +439,10 @@ fn calls() {
         let from = client.request("callHierarchy/incomingCalls", json!({"item": item}));
         let names: Vec<&Value> = from.as_array().unwrap().iter().map(|c| &c["from"]["name"]).collect();
         assert_eq!(names, ["area", "main"]);
+        // Each call tells what it adds to the work.
+        let details = from.as_array().unwrap().iter().map(|c| c["from"]["detail"].as_str().unwrap_or_default());
+        let details: Vec<&str> = details.collect();
+        assert!(details.iter().all(|detail| detail.contains("work here")), "{details:?}");
         assert_eq!(text_of(encoding, &from[0]["fromRanges"][0]), "μ");
         let main = from[1]["from"].clone();
         let to = client.request("callHierarchy/outgoingCalls", json!({"item": main}));

@@ -130,6 +130,7 @@
             (with-current-buffer view
               (revert-buffer t t t)
               (= 0 (how-many "signal\\|before an edit" (point-min) (point-max)))))))
+  (to "conv(x: ")
   (eglot-rename "convolve")
   (check (= 2 (how-many "\\_<convolve\\_>" (point-min) (point-max))) "a name is renamed in all places")
   (check (imenu--make-index-alist t) "definitions are listed")

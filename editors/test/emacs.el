@@ -46,6 +46,12 @@
   (insert to)
   (eglot--signal-textDocument/didChange))
 
+(defun times (pattern view)
+  "How often PATTERN is in the file of the buffer VIEW as it is now."
+  (with-current-buffer view
+    (revert-buffer t t t)
+    (how-many pattern (point-min) (point-max))))
+
 (defun face-of (text)
   "The colour of the first TEXT."
   (to text)
@@ -112,24 +118,12 @@
            "as a file that is only read")
     (replace "def conv(x: " "def conv(signal: ")
     (replace "x[i + j]" "signal[i + j]")
-    (wait "which follows the edits"
-          (lambda ()
-            (with-current-buffer view
-              (revert-buffer t t t)
-              (< 0 (how-many "signal" (point-min) (point-max))))))
+    (wait "which follows the edits" (lambda () (< 0 (times "signal" view))))
     (replace "signal[i + j]" "signal[i + ")
-    (wait "and says so while there is none"
-          (lambda ()
-            (with-current-buffer view
-              (revert-buffer t t t)
-              (= 1 (how-many "\\`-- as it was before an edit: " (point-min) (point-max))))))
+    (wait "and says so while there is none" (lambda () (= 1 (times "\\`-- as it was before an edit: " view))))
     (replace "signal[i + " "x[i + j]")
     (replace "def conv(signal: " "def conv(x: ")
-    (wait "until it is mended"
-          (lambda ()
-            (with-current-buffer view
-              (revert-buffer t t t)
-              (= 0 (how-many "signal\\|before an edit" (point-min) (point-max)))))))
+    (wait "until it is mended" (lambda () (= 0 (times "signal\\|before an edit" view)))))
   (to "conv(x: ")
   (eglot-rename "convolve")
   (check (= 2 (how-many "\\_<convolve\\_>" (point-min) (point-max))) "a name is renamed in all places")

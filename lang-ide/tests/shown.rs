@@ -2,31 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::string_slice, reason = "a failed expectation is a failed test")]
 
+mod told;
+
 use expect_test::expect;
 use lang_ide::Session;
 use lang_ide::hover::{Depth, hover};
 use lang_ide::lenses::{Lens, cost_title, evaluation, lenses};
 use lang_ide::views::{STAGES, Stage, view};
-
-const PROGRAM: &str = "\
-def conv(x: [n]f64, w: [m]f64) -> [n - m + 1]f64 =
-  for i: sum j: x[i + j] * w[j]
-
-def spread(x: [n]f64) -> f64 =
-  let mean = total(x) / f64(n)
-  let off = x - mean
-  in sum i: off[i]^2
-
-def main() = spread([1.0, 2.0])
-";
-
-fn session(text: &str) -> Session {
-    let mut session = Session::new();
-    session.set_text("a.iv", text);
-    let problems = session.diagnostics("a.iv");
-    assert!(problems.is_empty(), "{problems:?}");
-    session
-}
+use told::{PROGRAM, session};
 
 #[test]
 fn lenses_tell_costs() {

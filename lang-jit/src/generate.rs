@@ -252,19 +252,12 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// The rows of a product, and none where a matrix may be one of those that there are none of: then loops do it.
-    fn unless_missing(&mut self, of: &'g Product, mut rows: Value) -> Made<Value> {
-        for access in &of.factors {
-            let place = self.place(access.var)?;
-            let along = |p: &Poly| of.along.iter().any(|index| p.mentions(&index.atom()));
-            let mut fixed = place.axes.iter().zip(&access.at).filter(|(_, p)| !along(p));
-            if !fixed.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n)))) {
-                let some = self.memory.get(&access.var).ok_or("a place without memory")?.some;
-                let zero = self.int(0);
-                rows = self.builder.ins().select(some, rows, zero);
-            }
-        }
-        Ok(rows)
+    /// Is a factor of a product there, whatever data tell? What data choose was copied before.
+    fn is_there(&self, of: &Product, access: &Access) -> Made<bool> {
+        let place = self.place(access.var)?;
+        let along = |p: &Poly| of.along.iter().any(|index| p.mentions(&index.atom()));
+        let mut fixed = place.axes.iter().zip(&access.at).filter(|(_, p)| !along(p));
+        Ok(fixed.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n)))))
     }
 
     fn positive(&mut self, n: Value) -> Value {
@@ -288,13 +281,13 @@ impl<'g> Generator<'g> {
         let slot = self.builder.create_sized_stack_slot(slot);
         let [m, n, k] = &of.along;
         for (index, at) in [(m, Argument::M), (n, Argument::N), (k, Argument::K)] {
-            let mut extent = self.poly(&index.extent)?;
-            if at == Argument::M {
-                extent = self.unless_missing(of, extent)?;
-            }
+            let extent = self.poly(&index.extent)?;
             self.builder.ins().stack_store(types::I64, extent, slot, at.offset());
         }
         let [a, b] = &of.factors;
+        if !self.is_there(of, a)? || !self.is_there(of, b)? {
+            return Err("a matrix that may not be there".to_owned());
+        }
         let result = Access { var: of.var, at: of.at.clone() };
         let operands =
             [(&result, Argument::Result, [m, n]), (a, Argument::First, [m, k]), (b, Argument::Second, [k, n])];

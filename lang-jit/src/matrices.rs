@@ -19,7 +19,7 @@ pub(crate) const NEGATED: i64 = 2;
 pub(crate) const MASKED: i64 = 4;
 
 /// Where the words are. An operand has three: its address, and how many bytes rows and columns are apart.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Argument {
     M = 0,
     N = 1,

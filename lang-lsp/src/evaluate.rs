@@ -78,7 +78,8 @@ impl Evaluator {
 
     /// The user cancelled this progress: if it is of what runs, that is stopped.
     pub(crate) fn cancelled(&mut self, token: &Value) {
-        if self.running.as_ref().is_some_and(|running| running.token.as_deref() == token.as_str() && !token.is_null()) {
+        let own = self.running.as_ref().and_then(|running| running.token.as_deref());
+        if own.is_some() && own == token.as_str() {
             self.stop();
         }
     }

@@ -160,7 +160,7 @@ impl Server {
     async fn show_view(&self, arguments: Vec<Value>) -> Result<Option<Value>> {
         // Who shows it in a way of its own says so.
         let (what, more) = arguments.split_at(arguments.len().min(3));
-        let is_shown = more.first().and_then(Value::as_bool) != Some(false);
+        let asks = more.first().and_then(Value::as_bool) != Some(false);
         let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(json!(what));
         let (source, def, stage) =
             parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
@@ -177,7 +177,7 @@ impl Server {
         let shown = document.clone();
         self.step(move |state| {
             state.views.shown(shown.clone(), view);
-            if !is_shown {
+            if !asks {
                 return;
             }
             if abilities.show_document {

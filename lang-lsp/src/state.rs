@@ -300,6 +300,8 @@ impl State {
         self.checker().absent.remove(&module);
         self.checker().counts_from(&module, &text, false);
         self.recent = Some(url.clone());
+        // The session may have the text already, of a folder; its costs were not asked for.
+        self.uncosted = Some(Instant::now());
         self.open.insert(url, Open { module, version, text, lines, changed: true });
     }
 

@@ -207,6 +207,32 @@ fn changes_of_costs_that_are_asked_for_later() {
     client.leave();
 }
 
+/// A program of a folder is known before it is opened; its costs are told as those of any other.
+#[test]
+fn costs_of_a_program_of_a_folder() {
+    let folder = std::env::temp_dir().join(format!("iverson-costs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("main.iv"), COSTLY).unwrap();
+    let uri = |path: &PathBuf| url::Url::from_file_path(path).unwrap().to_string();
+    let refresh = json!({"refreshSupport": true});
+    let folders = json!([{"uri": uri(&folder), "name": "one"}]);
+    let workspace = json!({"inlayHint": refresh});
+    let mut client = Client::with(json!({"capabilities": {"workspace": workspace}, "workspaceFolders": folders}));
+    let begun = Instant::now();
+    while client.request("workspace/symbol", json!({"query": "g"})).to_string().matches("main.iv").count() == 0 {
+        assert!(begun.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // Nothing is open, so that there are no costs to be told of.
+    std::thread::sleep(Duration::from_millis(500));
+    client.forget();
+    client.asked.clear();
+    client.open(&uri(&folder.join("main.iv")), COSTLY);
+    client.asks("workspace/inlayHint/refresh");
+    client.leave();
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// Each kind of hint and lens is there, and gone when it is switched off.
 #[test]
 fn hints_and_lenses_are_switched() {

@@ -136,6 +136,7 @@ def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for 
 /// What is asked of rows that there are none of is not read: an array without rows has no memory, however long they are.
 const NO_ROWS: &str = "
 def asked(x: [n, m]f64, at: [k]i64) -> f64 = sum i < k, j < m: [0 <= at[i] < n] * x[at[i], j] + 1.0
+def multiplied(a: [b, n, m]f64, c: [m, k]f64, at: [q]i64) -> [q, n, k]f64 = for p, i, j: [0 <= at[p] < b] * (sum l: a[at[p], i, l] * c[l, j])
 ";
 
 /// The definitions and sizes at which they are run, one for each of their sizes.
@@ -275,6 +276,15 @@ fn arrays_without_rows_are_not_read() {
         let value = made.first().and_then(|t| t.element(0));
         assert!(matches!(value, Some(Value::F64(x)) if x == wanted), "{sizes:?}: {value:?}");
     }
+    // A matrix of those that there are none of is copied before it is multiplied, and is nothing.
+    let ssa = defs.ssa(&callee("multiplied")).expect("it is in core");
+    let [b, n, m, k, q] = [0, 2000, 5000, 4, 1];
+    let given = [Tensor::new(vec![b, n, m], vec![1.0; 0]), Tensor::new(vec![m, k], vec![1.0; m * k])];
+    let given = given.into_iter().chain([Tensor::new(vec![q], vec![0_i64])]).flatten().collect();
+    let sizes = [b, n, m, k, q].map(|n| i64::try_from(n).expect("a small number"));
+    let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, Limits::default(), &AtomicBool::new(false));
+    let made = made.expect("it has a value");
+    assert!((0..n * k).all(|at| matches!(made.first().and_then(|t| t.element(at)), Some(Value::F64(0.0)))));
 }
 
 /// What stops a run of the product of two matrices, with these limits.

@@ -1,4 +1,4 @@
-"""What the benches beside other systems share: one thread, the protocol of GradBench, C++ built and called, times and tables.
+"""What the benches beside other systems share: one thread, large pages, the protocol of GradBench, C++ built and called, times and tables.
 
 Import it before anything that makes threads.
 """
@@ -13,6 +13,11 @@ import subprocess
 import sys
 import tempfile
 import time
+
+# What is allocated is in large pages, as arrays of NumPy and of Iverson are: the C library reads this when a process begins.
+_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+if sys.platform == "linux" and os.environ | _PAGES != os.environ:
+    os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | _PAGES)
 
 # One thread, before anything that makes threads is imported.
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -69,12 +74,18 @@ def apart(results, output):
     return far
 
 
+def alone():
+    """The environment of a program that is no peer: its memory is its own choice."""
+    return {name: value for name, value in os.environ.items() if name not in _PAGES}
+
+
 class Iverson:
     """A process that answers the protocol for the modules of a folder."""
 
     def __init__(self, program, folder):
         command = [program, "gradbench", "--dir", folder]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=alone())
         self.id = 0
 
     def ask(self, **message):

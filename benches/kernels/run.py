@@ -11,17 +11,15 @@ the three medians is told.
 
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import time
 
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_name] = "1"
-if hasattr(os, "sched_setaffinity"):
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from peers_common import alone  # noqa: E402  first: one thread
 
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
@@ -116,14 +114,14 @@ def ours(options, name, sizes):
     given = [f"{size}={n}" for size, n in sizes.items()]
     command = [options.iverson, "bench", str(HERE / "kernels.iv"), name, *given]
     command += ["--seconds", "0.4", "--threads", "1", "--format", "json"]
-    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    answer = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, env=alone()).stdout)
     return answer["value"]["medianNanoseconds"] / 1e9
 
 
 def limit(options, name, sizes):
     order = [sizes[k] for k in ("b", "n", "m", "k") if k in sizes]
     command = [options.limits, name, *map(str, order)]
-    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1e9
+    return int(subprocess.run(command, check=True, capture_output=True, text=True, env=alone()).stdout) / 1e9
 
 
 def rate(name, sizes, seconds):

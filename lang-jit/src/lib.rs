@@ -2,8 +2,8 @@
 //! kernel's loops by Cranelift ([`generate`]), for all sizes, and keeps it by what the kernel is.
 //!
 //! What is unsafe is in [`code`], where a function is called with the addresses of buffers, in [`function`], which makes that
-//! of what the compiler gave, in [`apply`], [`matrices`] and [`tiles`], which it calls back, and in [`pool`], whose threads run
-//! what their caller borrows. The code reads and writes only below the extents it is given: an index that is not proved to be is
+//! of what the compiler gave, in [`apply`], [`matrices`] and [`tiles`], which it calls back, in [`pool`], whose threads run
+//! what their caller borrows, and in [`memory`], the allocator of who wants it. The code reads and writes only below the extents it is given: an index that is not proved to be is
 //! brought there first.
 
 mod apply;
@@ -17,6 +17,7 @@ mod indices;
 mod jam;
 mod masks;
 mod matrices;
+mod memory;
 mod pool;
 mod registers;
 mod spots;
@@ -37,6 +38,7 @@ use lang_core::predicate::Atom;
 use lang_core::schedule::{Kernel, is_trivial};
 use lang_core::syntax::ops::Scalar;
 
+pub use memory::LargePages;
 use pool::Pool;
 
 /// What a kernel is, whichever function it is of: its loops, what is written where it is read, and which of its integers are

@@ -26,7 +26,7 @@ struct Part<'g> {
     /// The function that makes it of an argument, which the phase before makes.
     function: Option<(Tile, &'g Access)>,
     /// Is the argument read where it is, and is the result written where it is to be?
-    in_memory: (bool, bool),
+    in_place: (bool, bool),
 }
 
 /// A tile on the stack, or elements of a variable from the strip's first on.
@@ -68,10 +68,10 @@ impl<'g> Generator<'g> {
 
     /// Runs all of a loop.
     pub(crate) fn strips(&mut self, of: &'g Loop, sets: &[&'g Set], from: Value, to: Value) -> Made<Value> {
-        let (parts, last) = self.parts(of.index.local, sets);
+        let (mut parts, last) = self.parts(of.index.local, sets);
         let mut steps = Steps::new(of, sets.to_vec());
         self.begin_sums(&mut steps)?;
-        let arguments = self.tiles(&parts);
+        let arguments = self.tiles(&mut parts);
         let Counted { head, after, at: base } = self.begin(from, IntCC::SignedLessThan, to)?;
         let size = self.int(i64::try_from(TILE).unwrap_or(1));
         let next = self.builder.ins().iadd(base, size);
@@ -83,8 +83,9 @@ impl<'g> Generator<'g> {
             self.phase(&steps, &parts, &arguments, (base, end))?;
             for part in parts.iter().filter(|p| p.phase == phase + 1) {
                 let Some((tile, argument)) = part.function else { continue };
-                let of = match arguments.get(&part.set.var) {
-                    Some(slot) => Elements::Tile(*slot),
+                let own = arguments.get(&part.set.var).copied();
+                let of = match own.or_else(|| Some(self.strip.tiles.get(&argument.var)?.slot)) {
+                    Some(slot) => Elements::Tile(slot),
                     None => Elements::Memory(argument.var, &argument.at),
                 };
                 let to = match self.strip.tiles.get(&part.set.var) {
@@ -120,40 +121,43 @@ impl<'g> Generator<'g> {
             known.insert(set.var, phase);
             last = last.max(phase);
             let is_kept = |var: Var| self.registers.contains_key(&var) || !self.memory.contains_key(&var);
-            let in_memory = function.map_or((false, false), |(_, of)| {
+            let in_place = function.map_or((false, false), |(_, of)| {
                 let given = !is_kept(of.var) && of.var != set.var && self.are_side_by_side(index, of);
                 (given, !is_kept(set.var) && self.step(set.var, &set.at, index) == Some(1))
             });
-            parts.push(Part { set, phase, function, in_memory });
+            parts.push(Part { set, phase, function, in_place });
         }
         (parts, last)
     }
 
-    /// Makes tiles for what functions give and what later phases read; gives those of arguments.
-    fn tiles(&mut self, parts: &[Part<'g>]) -> HashMap<Var, StackSlot> {
+    /// Makes tiles for what functions give and what later phases read; gives those of arguments that have none yet.
+    fn tiles(&mut self, parts: &mut [Part<'g>]) -> HashMap<Var, StackSlot> {
         let mut arguments = HashMap::new();
-        for part in parts {
-            let var = part.set.var;
-            if part.function.is_some() {
-                let (given, made) = part.in_memory;
+        for at in 0..parts.len() {
+            let Some(part) = parts.get_mut(at) else { break };
+            let (set, phase) = (part.set, part.phase);
+            let var = set.var;
+            if let Some((_, argument)) = part.function {
+                part.in_place.0 |= self.strip.tiles.contains_key(&argument.var);
+                let (given, made) = part.in_place;
                 if !given {
                     arguments.insert(var, self.tile());
                 }
                 if !made {
                     let slot = self.tile();
-                    self.strip.tiles.insert(var, Kept { slot, from: part.phase });
+                    self.strip.tiles.insert(var, Kept { slot, from: phase });
                 }
                 continue;
             }
-            let later = parts.iter().filter(|p| p.phase > part.phase);
+            let later = parts.iter().filter(|p| p.phase > phase);
             let mut read = Read::new();
             for other in later {
                 other.set.rhs.for_each_access(&mut |a| self.read_at(a, &mut read));
                 other.set.rhs.for_each_pred(&mut |p| self.read_by(p, &mut read));
             }
-            if read.contains_key(&var) && part.set.join.is_none() && self.registers.contains_key(&var) {
+            if read.contains_key(&var) && set.join.is_none() && self.registers.contains_key(&var) {
                 let slot = self.tile();
-                self.strip.tiles.insert(var, Kept { slot, from: part.phase + 1 });
+                self.strip.tiles.insert(var, Kept { slot, from: phase + 1 });
             }
         }
         arguments
@@ -176,8 +180,8 @@ impl<'g> Generator<'g> {
         let index = steps.of.index.local;
         // What is to be done by itself in this phase.
         let own = |p: &&Part<'g>| {
-            let sets = p.phase == phase && !p.in_memory.1;
-            sets || p.phase == phase + 1 && p.function.is_some() && !p.in_memory.0
+            let sets = p.phase == phase && !p.in_place.1;
+            sets || p.phase == phase + 1 && p.function.is_some() && !p.in_place.0
         };
         if !parts.iter().any(|p| own(&p)) {
             return Ok(());

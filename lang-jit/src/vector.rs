@@ -224,18 +224,20 @@ impl<'g> Generator<'g> {
         Ok(match join {
             Join::Sum => self.builder.ins().fadd(a, b),
             Join::Reduce(Reducer::Prod) => self.builder.ins().fmul(a, b),
-            Join::Reduce(Reducer::Max) => self.wide_extreme(FloatCC::GreaterThanOrEqual, a, b),
-            Join::Reduce(Reducer::Min) => self.wide_extreme(FloatCC::LessThanOrEqual, a, b),
+            Join::Reduce(Reducer::Max) => self.wide_extreme(ScalarFn::Max, a, b),
+            Join::Reduce(Reducer::Min) => self.wide_extreme(ScalarFn::Min, a, b),
             Join::Reduce(Reducer::Argmax | Reducer::Argmin) => return Err("a place".to_owned()),
         })
     }
 
-    fn wide_extreme(&mut self, by: FloatCC, a: Value, b: Value) -> Value {
-        let better = self.builder.ins().fcmp(by, a, b);
-        let is_nan = self.builder.ins().fcmp(FloatCC::Unordered, a, a);
-        let first = self.builder.ins().bor(better, is_nan);
-        let first = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), first);
-        self.builder.ins().bitselect(first, a, b)
+    /// The greater or the less of each lane, `a` of equals; NaN where one of both is. The first choice is one instruction, and
+    /// NaN where `a` is; the second is for `b`, and asks for nothing that `a` has to be there for.
+    fn wide_extreme(&mut self, of: ScalarFn, a: Value, b: Value) -> Value {
+        let best = match of {
+            ScalarFn::Max => self.wide_choice(FloatCC::LessThan, a, b, b, a),
+            _ => self.wide_choice(FloatCC::LessThan, b, a, b, a),
+        };
+        self.wide_choice(FloatCC::Unordered, b, b, b, best)
     }
 
     pub(crate) fn wide_set(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize) -> Made<()> {
@@ -534,8 +536,7 @@ impl<'g> Generator<'g> {
                 let zero = self.wide_constant(0.0)?;
                 self.wide_choice(FloatCC::UnorderedOrGreaterThan, *a, zero, *a, zero)
             }
-            (Operation::Scalar(ScalarFn::Max), [a, b]) => self.wide_extreme(FloatCC::GreaterThanOrEqual, *a, *b),
-            (Operation::Scalar(ScalarFn::Min), [a, b]) => self.wide_extreme(FloatCC::LessThanOrEqual, *a, *b),
+            (Operation::Scalar(of @ (ScalarFn::Max | ScalarFn::Min)), [a, b]) => self.wide_extreme(of, *a, *b),
             _ => return Err("an operation that vectors do not have".to_owned()),
         })
     }

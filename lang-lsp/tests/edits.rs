@@ -19,6 +19,7 @@
 
 mod client;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +36,7 @@ const EDITS: u64 = 300;
 const ALL_EDITS: u64 = 2_500;
 
 /// So many in a soak.
-const MOST: u64 = 50_000;
+const MOST: u64 = 200_000;
 
 /// After so many edits all answers are waited for, and memory is looked at.
 const ROUND: u64 = 50;
@@ -72,6 +73,23 @@ fn position(text: &str, at: usize, encoding: &str) -> [u32; 2] {
     [line as u32, units as u32]
 }
 
+/// A program of what others have seldom: types, a rule of a derivative, a comment with a value; by turns with these.
+const MODEL: &str = "\
+type Shape = Circle(f64) | Box(f64, f64)
+type State = {shape: Shape, 𝛼: f64}
+
+def area(s: State) -> f64 =
+  match s.shape { Circle(r): r * r * s.𝛼, Box(w, h): w * h }
+
+def half(𝛼: f64) -> f64 = 0.5 * 𝛼
+derivative half(𝛼; d𝛼) = half(d𝛼)
+
+-- >>> half(3.0)
+def twice(s: State) -> f64 = half(area(s)) + area({shape: s.shape, 𝛼: half(s.𝛼)})
+let state = {shape: Circle(2.0), 𝛼: 3.0}
+do print(half(twice(state)), area(state))
+";
+
 /// The programs that are edited, and pieces to put into them.
 fn programs() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -85,7 +103,12 @@ fn programs() -> Vec<String> {
     }
     all.sort();
     // Long ones take long on every edit; the order of edits is what is looked at.
-    all.into_iter().map(|(_, text)| text.lines().take(120).map(|line| format!("{line}\n")).collect()).collect()
+    let mut parts = Vec::new();
+    for (_, text) in all {
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        parts.extend(lines.chunks(120).map(<[&str]>::concat));
+    }
+    parts
 }
 
 const PIECES: &[&str] = &[
@@ -158,6 +181,16 @@ const REQUESTS: &[&str] = &[
 /// The stages of views.
 const STAGES: &[&str] = &["adjoint", "forward", "ssa", "core", "lifted", "pairs", "pushed", "cost"];
 
+/// A place anywhere, or in a word; for rules, where the model's rule is, if it is there.
+fn somewhere(method: &str, text: &str, drawn: &mut Drawn) -> usize {
+    if let ("textDocument/implementation", Some(at)) = (method, text.find("half(")) {
+        return at;
+    }
+    let at = text.floor_char_boundary(drawn.below(text.len() + 1));
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    if drawn.below(2) == 0 { at } else { at + text[at..].find(is_word).unwrap_or(0) }
+}
+
 /// What any of them wants, of a definition of the text.
 fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Drawn) -> Value {
     let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("def ")?.split('(').next()).collect();
@@ -172,9 +205,11 @@ fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Drawn) -> Valu
             all["arguments"] = json!([URI, name, stage]);
         }
         "workspace/textDocumentContent" => {
-            let uri = format!("iverson-view:/f.{stage}.iv?{}", URI.replace(':', "%3A"));
+            let uri = format!("iverson-view:/{name}.{stage}.iv?{}", URI.replace(':', "%3A"));
             all["uri"] = json!(uri);
         }
+        "textDocument/completion" => all["context"] = json!({"triggerKind": 1}),
+        "textDocument/signatureHelp" => all["context"] = json!({"triggerKind": 1, "isRetrigger": false}),
         "codeLens/resolve" => all["data"] = json!({"uri": URI, "def": name}),
         "inlayHint/resolve" => all["data"] = json!({"uri": URI, "at": drawn.below(text.len())}),
         "callHierarchy/incomingCalls" | "callHierarchy/outgoingCalls" => {
@@ -208,6 +243,62 @@ fn params(place: [u32; 2]) -> Value {
 
 /// Refusals that a request between edits may meet: the text changed, cancelled, no such method, nothing to do there.
 const REFUSALS: [i64; 5] = [-32801, -32800, -32601, -32602, -32803];
+
+/// How requests of a method ended.
+#[derive(Default)]
+struct Ended {
+    told: u64,
+    nothing: u64,
+    refused: u64,
+}
+
+/// Of all methods.
+#[derive(Default)]
+struct All(BTreeMap<&'static str, Ended>);
+
+impl All {
+    fn count(&mut self, method: &'static str, answer: &Value) {
+        let code = answer["error"]["code"].as_i64();
+        assert!(code.is_none_or(|c| REFUSALS.contains(&c)), "{method}: {answer}");
+        let ended = self.0.entry(method).or_default();
+        let empty = match &answer["result"] {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        match code {
+            Some(_) => ended.refused += 1,
+            None if empty => ended.nothing += 1,
+            None => ended.told += 1,
+        }
+    }
+}
+
+/// What nothing is ever told of: there is no such method, and the answer of commands is that they are done.
+const NEVER_TOLD: &[&str] = &["textDocument/unknown", "workspace/executeCommand"];
+
+/// What is asked about something that an answer told of.
+const FOLLOWING: &[(&str, &str)] = &[
+    ("textDocument/completion", "completionItem/resolve"),
+    ("textDocument/inlayHint", "inlayHint/resolve"),
+    ("textDocument/codeLens", "codeLens/resolve"),
+    ("textDocument/prepareCallHierarchy", "callHierarchy/incomingCalls"),
+    ("textDocument/prepareCallHierarchy", "callHierarchy/outgoingCalls"),
+];
+
+/// Asks, waits for the answer, and asks on about one of the things it tells of.
+fn ask_in_peace(client: &mut Client, method: &'static str, of: Value, drawn: &mut Drawn, ended: &mut All) {
+    let id = client.begin(method, of);
+    let answer = client.answer(id);
+    ended.count(method, &answer);
+    let all = answer["result"]["items"].as_array().or(answer["result"].as_array());
+    let Some(all) = all.filter(|all| !all.is_empty()) else { return };
+    for (_, next) in FOLLOWING.iter().filter(|(first, _)| *first == method) {
+        let one = drawn.one(all).clone();
+        let of = if next.starts_with("callHierarchy/") { json!({"item": one}) } else { one };
+        ask_in_peace(client, next, of, drawn, ended);
+    }
+}
 
 /// Messages that are none, and what they are answered with is nobody's.
 const MALFORMED: [&[u8]; 3] = [
@@ -265,17 +356,18 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
     let mut version = 1;
     client.open(URI, &text);
     let mut asked = Vec::new();
+    let mut ended = All::default();
     let mut before: Option<String> = None;
     let mut held = Vec::new();
     for edit in 1..=edits {
         version += 1;
         match drawn.below(40) {
             // Another program, or the one before the last edit.
-            0 => {
-                text = drawn.one(&programs).clone();
+            0 | 1 => {
+                text = if drawn.below(3) == 0 { MODEL.to_owned() } else { drawn.one(&programs).clone() };
                 client.change(URI, version, None, &text);
             }
-            1..=8 if before.is_some() => {
+            2..=15 if before.is_some() => {
                 text = before.take().unwrap_or_default();
                 client.change(URI, version, None, &text);
             }
@@ -298,13 +390,19 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
                 text.replace_range(start..end, &new);
             }
         }
-        if drawn.below(3) == 0 {
-            let place = position(&text, text.floor_char_boundary(drawn.below(text.len() + 1)), encoding);
+        let (how, many) = (drawn.below(6), 1 + drawn.below(5));
+        for _ in 0..if how < 3 { many } else { 0 } {
             let method = *drawn.one(REQUESTS);
-            let id = client.begin(method, request(method, place, &text, &mut drawn));
-            asked.push(id);
-            if drawn.below(5) == 0 {
-                client.notify("$/cancelRequest", json!({"id": id}));
+            let place = position(&text, somewhere(method, &text, &mut drawn), encoding);
+            let of = request(method, place, &text, &mut drawn);
+            if how < 2 {
+                ask_in_peace(&mut client, method, of, &mut drawn, &mut ended);
+            } else {
+                let id = client.begin(method, of);
+                asked.push((id, method));
+                if drawn.below(5) == 0 {
+                    client.notify("$/cancelRequest", json!({"id": id}));
+                }
             }
         }
         if drawn.below(50) == 0 {
@@ -315,10 +413,8 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
             client.diagnostics(URI, version);
         }
         if edit % ROUND == 0 {
-            for id in asked.drain(..) {
-                let answer = client.answer(id);
-                let code = answer["error"]["code"].as_i64();
-                assert!(code.is_none_or(|c| REFUSALS.contains(&c)), "seed {seed}: {answer}");
+            for (id, method) in asked.drain(..) {
+                ended.count(method, &client.answer(id));
             }
             client.forget();
             held.push(memory(&client));
@@ -327,8 +423,17 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
     // What is kept of programs comes and goes; the most of the last two fifths is not more than that of the two before.
     let most = |from: usize, to: usize| held[held.len() * from / 5..held.len() * to / 5].iter().max().copied();
     let (before, after) = (most(1, 3).unwrap_or(0), most(3, 5).unwrap_or(0));
-    println!("{encoding}: {edits} edits; at most {before} MiB until three fifths of them, {after} MiB from there on");
+    let tenths: Vec<u64> = (1..=10).filter_map(|k| held.get((held.len() * k / 10).max(1) - 1).copied()).collect();
+    println!("{encoding}: {edits} edits; MiB after each tenth of them: {tenths:?}");
     assert!(after <= before + before / 8 + 16, "seed {seed}: memory grew from {before} MiB to {after} MiB");
+    for (method, Ended { told, nothing, refused }) in &ended.0 {
+        println!("{encoding}: {method}: told {told}, nothing {nothing}, refused {refused}");
+    }
+    if edits >= ALL_EDITS {
+        for method in REQUESTS.iter().filter(|method| !NEVER_TOLD.contains(method)) {
+            assert!(ended.0.get(method).is_some_and(|e| e.told > 0), "seed {seed}: {method} told nothing at all");
+        }
+    }
     // A last edit, so that its diagnostics are told after what was forgotten.
     version += 1;
     client.change(URI, version, None, &text);

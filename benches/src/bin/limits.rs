@@ -7,6 +7,10 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// The memory that Iverson has.
+#[global_allocator]
+static MEMORY: lang_jit::LargePages = lang_jit::LargePages;
+
 fn median<T>(mut f: impl FnMut() -> T) -> u128 {
     black_box(f());
     let begun = Instant::now();

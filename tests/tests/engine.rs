@@ -139,6 +139,14 @@ def asked(x: [n, m]f64, at: [k]i64) -> f64 = sum i < k, j < m: [0 <= at[i] < n] 
 def multiplied(a: [b, n, m]f64, c: [m, k]f64, at: [q]i64) -> [q, n, k]f64 = for p, i, j: [0 <= at[p] < b] * (sum l: a[at[p], i, l] * c[l, j])
 ";
 
+/// Where the greatest and the least are told by vectors.
+const EXTREMES: &str = "
+def greatest(x: [n]f64) -> f64 = max i: x[i]
+def least(x: [n]f64) -> f64 = min i: x[i]
+def upper(x: [n]f64, y: [n]f64) -> [n]f64 = for i: max(x[i], y[i])
+def lower(x: [n]f64, y: [n]f64) -> [n]f64 = for i: min(x[i], y[i])
+";
+
 /// The definitions and sizes at which they are run, one for each of their sizes.
 const RUNS: &[(&str, &[&[i64]])] = &[
     ("product", &[&[0, 3, 2], &[3, 0, 2], &[1, 1, 1], &[7, 30, 5], &[3, 4, 1100], &[17, 33, 20]]),
@@ -285,6 +293,46 @@ fn arrays_without_rows_are_not_read() {
     let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, Limits::default(), &AtomicBool::new(false));
     let made = made.expect("it has a value");
     assert!((0..n * k).all(|at| matches!(made.first().and_then(|t| t.element(at)), Some(Value::F64(0.0)))));
+}
+
+#[test]
+fn what_is_no_number_is_the_greatest_and_the_least() {
+    let mut session = Session::new();
+    session.set_text("engine.iv", EXTREMES);
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
+    // The first where it is so of both, or no number; else the second.
+    let choose =
+        |greater: bool, a: f64, b: f64| if a.is_nan() || if greater { a >= b } else { a <= b } { a } else { b };
+    let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+    for n in [1, 2, 7, 8, 9, 19] {
+        for at in 0..=n {
+            let of = |step: usize| (0..n).map(move |k| f64::from(u8::try_from(k * step % 11).unwrap_or(0)) - 5.0);
+            let mut x: Vec<f64> = of(7).collect();
+            let mut y: Vec<f64> = of(5).map(|y| if y == 0.0 { -0.0 } else { y }).collect();
+            x.iter_mut().skip(at).take(1).for_each(|x| *x = f64::NAN);
+            y.iter_mut().skip(n - at).take(1).for_each(|y| *y = f64::NAN);
+            for (name, greater) in [("greatest", true), ("least", false), ("upper", true), ("lower", false)] {
+                let ssa = defs.ssa(&callee(name)).expect("it is in core");
+                let all = if ssa.inputs.len() > 1 { vec![x.clone(), y.clone()] } else { vec![x.clone()] };
+                let wanted: Vec<f64> = match all.as_slice() {
+                    [_, _] => x.iter().zip(&y).map(|(a, b)| choose(greater, *a, *b)).collect(),
+                    _ => x.iter().copied().reduce(|a, b| choose(greater, a, b)).into_iter().collect(),
+                };
+                let given = all.into_iter().filter_map(|items| Tensor::new(vec![n], items)).collect();
+                let sizes = [i64::try_from(n).expect("a small number")];
+                let stop = AtomicBool::new(false);
+                let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, Limits::default(), &stop);
+                let made = made.expect("it has a value");
+                for (k, wanted) in wanted.into_iter().enumerate() {
+                    let value = made.first().and_then(|t| t.element(k));
+                    let good = matches!(value, Some(Value::F64(x)) if same(x, wanted));
+                    assert!(good, "{name} of {n} with none at {at}: {value:?}, not {wanted}");
+                }
+            }
+        }
+    }
 }
 
 /// What stops a run of the product of two matrices, with these limits.

@@ -1,11 +1,14 @@
 //! Innermost loops with transcendental functions, strip by strip. A strip is done in phases: the first makes the arguments
 //! of functions, a function is called for all of the strip, the next phase reads what it gave, and so on. What one phase
-//! makes and a later one reads lies in tiles on the stack, but for elements that are in memory side by side.
+//! makes and a later one reads lies in tiles on the stack, but for elements that are in memory side by side. Accumulators lie on
+//! the stack between the phases that add to them: no register of vectors outlives a call, and what is kept around one would be
+//! in no register in a phase either.
 
 use std::collections::HashMap;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use cranelift_frontend::Variable;
 use lang_core::ir::core::Operation;
 use lang_core::ir::ssa::{Access, Rhs, Var};
 use lang_core::predicate::{LocalId, Poly};
@@ -27,6 +30,14 @@ struct Part<'g> {
     function: Option<(Tile, &'g Access)>,
     /// Is the argument read where it is, and is the result written where it is to be?
     in_place: (bool, bool),
+}
+
+/// An accumulator, and where it lies between phases.
+#[derive(Clone, Copy)]
+struct Held {
+    var: Var,
+    accumulator: Variable,
+    slot: StackSlot,
 }
 
 /// A tile on the stack, or elements of a variable from the strip's first on.
@@ -72,6 +83,7 @@ impl<'g> Generator<'g> {
         let mut steps = Steps::new(of, sets.to_vec());
         self.begin_sums(&mut steps)?;
         let arguments = self.tiles(&mut parts);
+        let held = self.hold(&steps, sets);
         let Counted { head, after, at: base } = self.begin(from, IntCC::SignedLessThan, to)?;
         let size = self.int(i64::try_from(TILE).unwrap_or(1));
         let next = self.builder.ins().iadd(base, size);
@@ -80,7 +92,11 @@ impl<'g> Generator<'g> {
         (self.strip.index, self.strip.base) = (Some(of.index.local), Some(base));
         for phase in 0..=last {
             self.strip.phase = phase;
+            let added = |var: Var| parts.iter().any(|p| p.phase == phase && p.set.var == var);
+            let held: Vec<Held> = held.iter().copied().filter(|held| added(held.var)).collect();
+            self.take(&held);
             self.phase(&steps, &parts, &arguments, (base, end))?;
+            self.give(&held);
             for part in parts.iter().filter(|p| p.phase == phase + 1) {
                 let Some((tile, argument)) = part.function else { continue };
                 let own = arguments.get(&part.set.var).copied();
@@ -100,6 +116,7 @@ impl<'g> Generator<'g> {
         self.poll(head, next);
         self.builder.switch_to_block(after);
         self.strip = Strip::default();
+        self.take(&held);
         self.end_sums(&steps)?;
         Ok(to)
     }
@@ -164,8 +181,37 @@ impl<'g> Generator<'g> {
     }
 
     fn tile(&mut self) -> StackSlot {
-        let size = u32::try_from(TILE * 8).unwrap_or(0);
+        self.slot(u32::try_from(TILE * 8).unwrap_or(0))
+    }
+
+    fn slot(&mut self, size: u32) -> StackSlot {
         self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4))
+    }
+
+    /// Room for the accumulators of these statements, where they lie now.
+    fn hold(&mut self, steps: &Steps<'g>, sets: &[&'g Set]) -> Vec<Held> {
+        let mut held = Vec::new();
+        for set in sets {
+            for accumulator in steps.accumulators(set.var).iter().copied() {
+                held.push(Held { var: set.var, accumulator, slot: self.slot(16) });
+            }
+        }
+        self.give(&held);
+        held
+    }
+
+    fn take(&mut self, held: &[Held]) {
+        for Held { accumulator, slot, .. } in held {
+            let value = self.builder.ins().stack_load(types::I64, self.wide.lanes.vector(), *slot, 0);
+            self.builder.def_var(*accumulator, value);
+        }
+    }
+
+    fn give(&mut self, held: &[Held]) {
+        for Held { accumulator, slot, .. } in held {
+            let value = self.builder.use_var(*accumulator);
+            self.builder.ins().stack_store(types::I64, value, *slot, 0);
+        }
     }
 
     /// One phase: by vectors, then what is left element by element.

@@ -91,6 +91,11 @@ impl<'g> Steps<'g> {
         let count = if sets.len() > LONG { 1 } else { UNROLLED };
         Self { of, sets, sums: HashMap::new(), count }
     }
+
+    /// The accumulators of what a statement sets, if it adds up.
+    pub(crate) fn accumulators(&self, var: Var) -> &[Variable] {
+        self.sums.get(&var).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl<'g> Generator<'g> {

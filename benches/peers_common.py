@@ -115,6 +115,26 @@ def built(source, *flags):
     return ctypes.CDLL(str(made))
 
 
+def rate(seconds):
+    """What the processor does at most: operations in a nanosecond, as NumPy's BLAS multiplies matrices."""
+    a, b = np.random.default_rng(3).normal(size=(2, 1000, 1000))
+    return 2e9 / least(lambda: a @ b, seconds)
+
+
+def work(program, file, function, size):
+    """The operations of a function at these sizes, as they are counted."""
+    at = ",".join(f"{name}={n}" for name, n in size.items())
+    command = [program, "cost", file, function, "--at", at, "--format", "json"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True, env=alone()).stdout
+    return json.loads(told)["work"]["primal"]["value"]
+
+
+def of_limit(row):
+    """How near a row is to what the processor does at most; nothing where no operation is counted."""
+    share = 100 * row["limit_ns"] / row["ns"]
+    return f"{share:.0f} %" if share >= 1 else "< 1 %" if share > 0 else ""
+
+
 def sized(size):
     return ", ".join(f"{name} = {n:,}" for name, n in size.items())
 

@@ -12,14 +12,26 @@ transcendental function is one operation.
 """
 
 import ctypes
-import json
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from peers_common import GLIBC, PEERS, Iverson, apart, built, flat, least, ratios, run, sized  # noqa: E402  first: one thread
+from peers_common import (  # noqa: E402  first: one thread
+    GLIBC,
+    PEERS,
+    Iverson,
+    apart,
+    built,
+    flat,
+    least,
+    of_limit,
+    rate,
+    ratios,
+    run,
+    sized,
+    work,
+)
 
 import numpy as np  # noqa: E402
 
@@ -123,21 +135,6 @@ class Plain:
         return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and held, out
 
 
-def rate(seconds):
-    """What the processor does at most: operations in a nanosecond, as NumPy's BLAS multiplies matrices."""
-    a, b = np.random.default_rng(3).normal(size=(2, 1000, 1000))
-    return 2e9 / least(lambda: a @ b, seconds)
-
-
-def work(program, task, function, size):
-    """The operations of a function at these sizes, as they are counted."""
-    known = size | ({"m": 0, "t": size["d"] * (size["d"] - 1) // 2} if task == "gmm" else {})
-    at = ",".join(f"{name}={n}" for name, n in known.items())
-    command = [program, "cost", ROOT / "examples" / "gradbench" / f"{task}.iv", function, "--at", at, "--format", "json"]
-    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return json.loads(told)["work"]["primal"]["value"]
-
-
 def rows(options):
     most = rate(options.seconds)
     iverson = Iverson(options.iverson, ROOT / "examples" / "gradbench")
@@ -165,7 +162,8 @@ def rows(options):
                 times["NumPy"] = least(by_numpy, options.seconds)
             for name, distance in apart(results, output).items():
                 sys.exit(f"{task} {function} {size}: {name} and Iverson are {distance:.1e} apart")
-            limit = work(options.iverson, task, function, size) / most
+            known = size | ({"m": 0, "t": size["d"] * (size["d"] - 1) // 2} if task == "gmm" else {})
+            limit = work(options.iverson, ROOT / "examples" / "gradbench" / f"{task}.iv", function, known) / most
             row = {"task": task, "function": function, "size": size, "ns": own, "compile_ns": compiling}
             yield row | {"limit_ns": limit, "peers": times}
 
@@ -181,7 +179,7 @@ def table(all_rows):
         over = "" if first or before is None else f"{row['ns'] / before:.1f}"
         before = row["ns"] if first else before
         cells = [name_of(row), sized(row["size"]), f"{row['ns'] / 1e6:.3g}"]
-        cells += [format(row["compile_ns"] / 1e6, ".3g"), f"{100 * row['limit_ns'] / row['ns']:.0f} %"]
+        cells += [format(row["compile_ns"] / 1e6, ".3g"), of_limit(row)]
         lines.append(f"| {' | '.join([*cells, *ratios(row), over])} |")
     return "\n".join(lines) + "\n"
 

@@ -193,8 +193,8 @@ WIDE = (
 WHY = {
     "lse primal": GLIBC + ".",
     "lse gradient": GLIBC + ", and the place of the greatest is looked for in a loop of its own.",
-    "gmm objective": "JAX multiplies whole matrices, with the half that is zero, by the processor's longest vectors, and at this size"
-    " all of it is in its caches; the compiler of our kernels has vectors of 2. At d = 64 it takes longer than Iverson.",
+    "gmm objective": "JAX multiplies whole matrices, with the half that is zero; our loops are over the other half, by vectors of 2. At"
+    " d = 64 JAX takes longer than Iverson.",
     "ode gradient": "a product with a cotangent asks whether that is zero, so that `0 * inf` is no NaN, which the derivative"
     " by hand does not.",
     "kmeans cost": WIDE,

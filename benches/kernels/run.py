@@ -49,7 +49,7 @@ NAMES = {"limit": "the limit", "NumPy": "NumPy", "JAX": "JAX"}
 CALL = "a call takes about 2 µs, with its result's memory, and 10,000 elements in the cache take no more."
 WHY = {
     "matrix_vector": "rows are done one after the other, as they stream best; a vector of 4,000 fills the first cache beside "
-    "them and is read from the second for each row. With 1,000 columns it runs at the memory's rate. JAX does several rows at once.",
+    "them and is read from the second for each row. With 1,000 columns it runs at the memory's rate.",
 }
 
 # Of each kernel: what it is in NumPy and JAX, the shapes of what it is given, bytes moved and operations, by its sizes.

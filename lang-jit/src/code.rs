@@ -200,6 +200,7 @@ impl Code for Native {
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
+        told: &dyn Fn(usize),
     ) -> Result<(), Interrupted> {
         assert_eq!(integers.len() + 2, self.integers, "every integer has a value");
         let given = self.given(slots, &|k| match copies.get(k).copied().unwrap_or(Copies::One) {
@@ -207,10 +208,10 @@ impl Code for Native {
             Copies::Chunks => (Copies::Chunks, chunks.len()),
             Copies::Threads => (Copies::Threads, self.threads()),
         });
-        // No one is told, and no chunk gives work to others.
+        // Chunks tell no one of their loops, and give no work to others.
         let head = [address(interrupt.as_ptr().cast_const().cast()), 0, 0];
         let stopped = AtomicBool::new(false);
-        self.pool.run(chunks.len(), &|chunk, thread| {
+        let work = |chunk: usize, thread: usize| {
             let Some((begin, end)) = chunks.get(chunk) else { return };
             let integers: Vec<i64> = integers.iter().copied().chain([*begin, *end]).collect();
             // SAFETY: the slots are borrowed until all chunks are done. Of what is there once no chunk writes what another
@@ -219,7 +220,8 @@ impl Code for Native {
             if !done {
                 stopped.store(true, Ordering::Relaxed);
             }
-        });
+        };
+        self.pool.run(chunks.len(), &work, told);
         if stopped.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
     }
 }

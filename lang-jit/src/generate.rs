@@ -473,7 +473,7 @@ impl<'g> Generator<'g> {
             return Ok(self.builder.ins().ineg(short));
         }
         if self.is_in_tile(of.var) {
-            return self.kept_in_tile(of.var, types::F64);
+            return self.kept_in_tile(of.var, ty(scalar));
         }
         if let Some(register) = self.registers.get(&of.var) {
             return Ok(self.builder.use_var(*register));

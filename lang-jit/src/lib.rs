@@ -10,6 +10,7 @@ mod apply;
 mod arguments;
 mod choice;
 mod code;
+mod elementary;
 mod function;
 mod fused;
 mod generate;

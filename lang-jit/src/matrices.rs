@@ -146,7 +146,7 @@ impl Product {
             }
         };
         match pool {
-            Some(pool) => pool.run(tiles.len(), &|nth, _| tile(nth)),
+            Some(pool) => pool.run(tiles.len(), &|nth, _| tile(nth), &|_| ()),
             None => (0..tiles.len()).for_each(tile),
         }
         if flag.load(Ordering::Relaxed) {

@@ -48,6 +48,7 @@ struct Board {
 struct Job {
     work: *const Work<'static>,
     next: *const AtomicUsize,
+    done: *const AtomicUsize,
     failed: *const AtomicBool,
     count: usize,
 }
@@ -71,11 +72,12 @@ impl Pool {
         self.threads
     }
 
-    /// Does all pieces. No two run at once by the same thread's number.
+    /// Does all pieces. No two run at once by the same thread's number. Between those that the caller does it is told how many
+    /// are done.
     ///
     /// # Panics
     /// If one of them does.
-    pub(crate) fn run(&self, count: usize, work: &Work<'_>) {
+    pub(crate) fn run(&self, count: usize, work: &Work<'_>, told: &dyn Fn(usize)) {
         let alone = self.threads < 2 || count < 2 || WITHIN.get();
         let started = match self.started.try_lock() {
             Ok(started) => Some(started),
@@ -84,18 +86,21 @@ impl Pool {
             Err(TryLockError::WouldBlock) => None,
         };
         let Some(mut started) = started.filter(|_| !alone) else {
-            (0..count).for_each(|piece| work(piece, 0));
+            for piece in 0..count {
+                work(piece, 0);
+                told(piece + 1);
+            }
             return;
         };
         self.start(&mut started);
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
         let work: *const Work<'_> = work;
         // SAFETY: only the lifetime changes; the job is taken back below before what is borrowed may end.
         let work = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
-        let job = Job { work, next: &raw const next, failed: &raw const failed, count };
+        let job = Job { work, next: &raw const next, done: &raw const done, failed: &raw const failed, count };
         self.shared.tell(|board| board.job = Some(job));
         // SAFETY: all of it is borrowed here.
-        unsafe { job.take_part(0) };
+        unsafe { job.take_part(0, told) };
         let mut board = self.shared.board();
         board.job = None;
         while board.at_work > 0 {
@@ -166,7 +171,7 @@ impl Shared {
             board.at_work += 1;
             drop(board);
             // SAFETY: the thread is counted, so that what is borrowed is there until it leaves.
-            unsafe { job.take_part(thread) };
+            unsafe { job.take_part(thread, &|_| ()) };
             let mut board = self.board();
             board.at_work -= 1;
             if board.at_work == 0 {
@@ -177,25 +182,26 @@ impl Shared {
 }
 
 impl Job {
-    /// Does pieces until there are none.
+    /// Does pieces until there are none, and tells how many are done after each.
     ///
     /// # Safety
     /// What the job points at is there until this returns.
-    unsafe fn take_part(self, thread: usize) {
+    unsafe fn take_part(self, thread: usize, told: &dyn Fn(usize)) {
         // SAFETY: by the contract above.
-        let (work, next, failed) = unsafe { (&*self.work, &*self.next, &*self.failed) };
+        let (work, next, done, failed) = unsafe { (&*self.work, &*self.next, &*self.done, &*self.failed) };
         let before = WITHIN.replace(true);
-        let done = catch_unwind(AssertUnwindSafe(|| {
+        let ended = catch_unwind(AssertUnwindSafe(|| {
             loop {
                 let piece = next.fetch_add(1, Ordering::Relaxed);
                 if piece >= self.count {
                     break;
                 }
                 work(piece, thread);
+                told(done.fetch_add(1, Ordering::Relaxed) + 1);
             }
         }));
         WITHIN.set(before);
-        if done.is_err() {
+        if ended.is_err() {
             failed.store(true, Ordering::Relaxed);
         }
     }
@@ -211,11 +217,15 @@ mod tests {
             let pool = Pool::new(threads);
             for count in [0, 1, 2, 3, 64, 1000] {
                 let done: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
-                pool.run(count, &|piece, thread| {
+                let least = Cell::new(0);
+                let work = |piece: usize, thread: usize| {
                     assert!(thread < threads);
                     if let Some(n) = done.get(piece) {
                         n.fetch_add(1, Ordering::Relaxed);
                     }
+                };
+                pool.run(count, &work, &|done| {
+                    assert!(least.replace(done) < done && done <= count);
                 });
                 assert!(done.iter().all(|n| n.load(Ordering::Relaxed) == 1));
             }
@@ -232,7 +242,7 @@ mod tests {
                     let add = |piece: usize, _: usize| {
                         sum.fetch_add(piece, Ordering::Relaxed);
                     };
-                    (0..200).for_each(|_| pool.run(4, &|_, _| pool.run(5, &add)));
+                    (0..200).for_each(|_| pool.run(4, &|_, _| pool.run(5, &add, &|_| ()), &|_| ()));
                 });
             }
         });
@@ -242,12 +252,13 @@ mod tests {
     #[test]
     fn a_failure_reaches_the_caller_and_the_next_job_runs() {
         let pool = Pool::new(2);
-        let failed = catch_unwind(AssertUnwindSafe(|| pool.run(8, &|piece, _| assert_ne!(piece, 5))));
+        let failed = catch_unwind(AssertUnwindSafe(|| pool.run(8, &|piece, _| assert_ne!(piece, 5), &|_| ())));
         assert!(failed.is_err());
         let done = AtomicUsize::new(0);
-        pool.run(8, &|_, _| {
+        let work = |_: usize, _: usize| {
             done.fetch_add(1, Ordering::Relaxed);
-        });
+        };
+        pool.run(8, &work, &|_| ());
         assert_eq!(done.load(Ordering::Relaxed), 8);
     }
 }

@@ -4,7 +4,7 @@
 //! the stack between the phases that add to them: no register of vectors outlives a call, and what is kept around one would be
 //! in no register in a phase either.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind, Value, types};
@@ -13,13 +13,12 @@ use lang_core::ir::core::Operation;
 use lang_core::ir::ssa::{Access, Rhs, Var};
 use lang_core::predicate::{LocalId, Poly};
 use lang_core::schedule::{Loop, Set};
-use lang_core::syntax::ops::Scalar;
 
-use crate::generate::{Counted, Generator, Made};
+use crate::generate::{Counted, Generator, Made, ty};
 use crate::registers::Read;
 use crate::spots::{Number, Spot};
-use crate::tiles::{TILE, Tile};
-use crate::vector::{Steps, unaligned};
+use crate::tiles::{self, TILE, Tile};
+use crate::vector::{Lanes, Steps, unaligned};
 
 /// A statement of a strip.
 struct Part<'g> {
@@ -72,9 +71,19 @@ fn function(set: &Set) -> Option<(Tile, &Access)> {
 }
 
 impl<'g> Generator<'g> {
-    /// Has a loop such functions?
+    /// Has a loop such functions, and no element in a register or a tile that is set several times? Such a one would be set
+    /// again in a phase before the one that reads it.
     pub(crate) fn has_strips(&self, sets: &[&'g Set]) -> bool {
-        sets.iter().any(|set| function(set).is_some_and(|(_, of)| self.scalar(of.var) == Scalar::F64))
+        let mut once = HashSet::new();
+        if sets.iter().any(|set| self.registers.contains_key(&set.var) && !once.insert(set.var)) {
+            return false;
+        }
+        sets.iter().any(|set| function(set).is_some_and(|(_, of)| self.is_of_lanes(of)))
+    }
+
+    /// Is it a number like those in the vectors of the loop?
+    fn is_of_lanes(&self, of: &Access) -> bool {
+        self.scalar(of.var) == self.wide.lanes.scalar()
     }
 
     /// Runs all of a loop.
@@ -133,7 +142,7 @@ impl<'g> Generator<'g> {
             set.rhs.for_each_poly(&mut |p| self.read_in(p, &mut read));
             // Of one array there may be several statements, which stay in their order.
             let before = read.keys().chain([&set.var]).filter_map(|v| known.get(v)).copied().max().unwrap_or(0);
-            let function = function(set).filter(|(_, of)| self.scalar(of.var) == Scalar::F64);
+            let function = function(set).filter(|(_, of)| self.is_of_lanes(of));
             let phase = before + usize::from(function.is_some());
             known.insert(set.var, phase);
             last = last.max(phase);
@@ -181,7 +190,8 @@ impl<'g> Generator<'g> {
     }
 
     fn tile(&mut self) -> StackSlot {
-        self.slot(u32::try_from(TILE * 8).unwrap_or(0))
+        let size = self.wide.lanes.scalar().bytes();
+        self.slot(u32::try_from(TILE).unwrap_or(0) * u32::from(size))
     }
 
     fn slot(&mut self, size: u32) -> StackSlot {
@@ -223,7 +233,7 @@ impl<'g> Generator<'g> {
         (from, to): (Value, Value),
     ) -> Made<()> {
         let phase = self.strip.phase;
-        let index = steps.of.index.local;
+        let (index, scalar) = (steps.of.index.local, self.wide.lanes.scalar());
         // What is to be done by itself in this phase.
         let own = |p: &&Part<'g>| {
             let sets = p.phase == phase && !p.in_place.1;
@@ -264,8 +274,8 @@ impl<'g> Generator<'g> {
                         }
                         (None, false) => {
                             let term = match part.function {
-                                Some(_) => self.kept_in_tile(part.set.var, types::F64)?,
-                                None => self.value(&part.set.rhs, Scalar::F64)?,
+                                Some(_) => self.kept_in_tile(part.set.var, ty(scalar))?,
+                                None => self.value(&part.set.rhs, scalar)?,
                             };
                             self.put(part.set, term)?;
                             self.keep_for_later(part.set.var, term)?;
@@ -287,11 +297,12 @@ impl<'g> Generator<'g> {
         let base = self.strip.base.ok_or("a strip")?;
         let index = self.strip.index.and_then(|i| self.loops.get(&i)).copied().ok_or("an index")?;
         let at = self.builder.ins().isub(index.count, base);
-        let size = self.int(8);
+        let bytes = i32::from(self.wide.lanes.scalar().bytes());
+        let size = self.int(bytes.into());
         let offset = self.builder.ins().imul(at, size);
         let start = self.builder.ins().stack_addr(types::I64, slot, 0);
         let address = self.builder.ins().iadd(start, offset);
-        let offset = i32::try_from(index.ahead.wrapping_mul(8)).map_err(|why| why.to_string())?;
+        let offset = i32::try_from(index.ahead.wrapping_mul(bytes.into())).map_err(|why| why.to_string())?;
         Ok(Spot { address, offset })
     }
 
@@ -331,11 +342,16 @@ impl<'g> Generator<'g> {
 
     fn call_tile(&mut self, tile: Tile, to: Value, of: Value, count: Value) -> Made<()> {
         let mut signature = Signature::new(self.builder.func.signature.call_conv);
-        signature.params.extend([AbiParam::new(types::I64); 3]);
+        signature.params.extend([AbiParam::new(types::I64); 4]);
         let signature = self.builder.import_signature(signature);
-        let address = (tile.function() as *const u8).expose_provenance().cast_signed();
+        let address = match self.wide.lanes {
+            Lanes::F64 => tiles::apply::<f64> as *const u8,
+            Lanes::F32 => tiles::apply::<f32> as *const u8,
+        };
+        let address = address.expose_provenance().cast_signed();
         let address = self.int(i64::try_from(address).map_err(|why| why.to_string())?);
-        self.builder.ins().call_indirect(signature, address, &[to, of, count]);
+        let number = self.int(i64::try_from(tile.number()).map_err(|why| why.to_string())?);
+        self.builder.ins().call_indirect(signature, address, &[to, of, count, number]);
         Ok(())
     }
 }

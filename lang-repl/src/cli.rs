@@ -324,7 +324,9 @@ pub(crate) enum Command {
         file: PathBuf,
         /// The definition; without one, all of the file
         def: Option<String>,
-        /// Sizes, and integer arguments: n=64,m=8
+        /// Sizes, and integer arguments: n=64 m=8
+        sizes: Vec<String>,
+        /// The same: n=64,m=8
         #[arg(long, value_name = "SIZES")]
         at: Vec<String>,
         /// Also run it, on made-up values, and count

@@ -89,8 +89,9 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
         Command::Fmt { check, files } => commands::fmt::run(files, *check, out),
         Command::Explain { code } => commands::explain::run(code.as_deref(), &Engine::new(&cli.common, out), out),
         Command::Doc { name, load } => commands::doc::run(name.as_deref(), load.as_deref(), &cli.common, out),
-        Command::Cost { file, def, at, measure } => {
-            commands::cost::run(file, def.as_deref(), at, *measure, &cli.common, out)
+        Command::Cost { file, def, sizes, at, measure } => {
+            let sizes: Vec<String> = sizes.iter().chain(at).cloned().collect();
+            commands::cost::run(file, def.as_deref(), &sizes, *measure, &cli.common, out)
         }
         Command::Show { stage, file, def, origins } => {
             commands::show::run(*stage, file, def, *origins, &cli.common, out)

@@ -173,6 +173,9 @@ impl State {
 /// A terminal may echo so many characters behind the bar, as `^C`.
 const ECHO: usize = 5;
 
+/// Of numbers from here on not all digits are told.
+const LARGE: u64 = 10_000_000;
+
 /// How wide the bar itself is.
 const BAR: usize = 20;
 
@@ -203,8 +206,8 @@ fn line(outer: &Progress, done: u64, passed: Duration, inner: Option<&Progress>)
 fn position(progress: &Progress) -> String {
     let Progress { work, done, total } = progress;
     match (work, total) {
-        (Work::Steps, Some(total)) => format!("step {} of {total}", (done + 1).min(*total)),
-        (Work::Steps | Work::Loop, _) => format!("{done} steps"),
+        (Work::Steps, Some(total)) => format!("step {} of {}", count((done + 1).min(*total)), count(*total)),
+        (Work::Steps | Work::Loop, _) => format!("{} steps", count(*done)),
         (Work::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
         (Work::Statements(of), total) => {
             let of = of.map(|of| of.name());
@@ -215,8 +218,14 @@ fn position(progress: &Progress) -> String {
     }
 }
 
+/// A number of steps, short enough for a line.
+fn count(n: u64) -> String {
+    if n < LARGE { n.to_string() } else { format!("{:.2e}", n as f64) }
+}
+
 fn rate(per_second: f64) -> String {
     match per_second {
+        r if r >= LARGE as f64 => format!("{r:.1e}/s"),
         r if r >= 10.0 => format!("{r:.0}/s"),
         r if r >= 1.0 => format!("{r:.1}/s"),
         r => format!("{} each", time(1.0 / r)),
@@ -254,6 +263,7 @@ mod tests {
         text += &of(passes(649), 1, 2_000_000_000, None);
         text += &of(endless, 3_000_000, 4000, None);
         text += &of(steps(1, u64::MAX), 1, 1000, None);
+        text += &of(steps(12_345_678_901, 30_000_000_000), 12_345_678_901, 5000, None);
         expect![[r#"
             step 1201 of 100000, 500/s, 3 min left
             step 1 of 3 (grad: pass 120 of 650)
@@ -261,7 +271,8 @@ mod tests {
             grad: pass 650 of 650, 600/s, 0.0 s left
             grad: pass 650 of 650, 23 days each, 23 days left
             3000000 steps, 750000/s
-            step 2 of 18446744073709551615, 1.0/s, 213503982334601 days left
+            step 2 of 1.84e19, 1.0/s, 213503982334601 days left
+            step 1.23e10 of 3.00e10, 2.5e9/s, 7.2 s left
         "#]]
         .assert_eq(&text);
     }

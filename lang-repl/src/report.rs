@@ -35,7 +35,7 @@ pub(crate) enum Style {
 }
 
 /// At most so many problems are drawn; one mistake can make thousands.
-const MAX_DRAWN: usize = 40;
+const MAX_DRAWN: usize = 20;
 /// At most so many places of a problem are drawn.
 const MAX_PLACES: usize = 8;
 /// Past this many lines a file is not drawn from: ariadne reads it from its first line.

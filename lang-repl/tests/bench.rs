@@ -120,10 +120,11 @@ fn what_is_wrong_is_told() {
     check(
         &["conv.iv", "nothing"],
         expect![[r#"
-        --- stderr
-        [E0600] Error: there is no definition `nothing` here
-        --- status 2
-    "#]],
+            --- stderr
+            [E0600] Error: there is no definition `nothing` here
+              Help: there are: conv, loss, power, apply, bad
+            --- status 2
+        "#]],
     );
     check(
         &["conv.iv", "apply"],
@@ -159,12 +160,49 @@ fn what_is_wrong_is_told() {
     "#]],
     );
     check(
-        &["conv.iv", "loss", "n=-5", "m=8"],
+        &["conv.iv", "loss", "n=100000000000", "m=8"],
         expect![[r#"
         --- stderr
-        [E0510] Error: no values are made up for `z`, of type `[-5]f64`
+        [E0508] Error: `x`, of type `[100000000007]f64`, has too many elements to make them up
+          Help: there are at most 67108864: tell smaller sizes
         --- status 1
     "#]],
+    );
+    check(
+        &["conv.iv", "loss", "n=99999999999999999999", "m=8"],
+        expect![[r#"
+        --- stderr
+        [E0600] Error: `n=99999999999999999999` is no integer of 64 bits
+          Help: there are none below -9223372036854775808 or beyond 9223372036854775807
+        --- status 2
+    "#]],
+    );
+    check(
+        &["conv.iv", "loss", "n=ten", "m=8"],
+        expect![[r#"
+        --- stderr
+        [E0600] Error: `n=ten` does not tell a size
+          Help: sizes are written n=8 m=8
+        --- status 2
+    "#]],
+    );
+    check(
+        &["conv.iv", "lss", "n=5"],
+        expect![[r#"
+        --- stderr
+        [E0600] Error: there is no definition `lss` here
+          Help: did you mean `loss`?
+        --- status 2
+    "#]],
+    );
+    check(
+        &["conv.iv", "loss", "n=-5", "m=8"],
+        expect![[r#"
+            --- stderr
+            [E0600] Error: the size `n` cannot be -5
+              Help: it is how many elements there are along an axis: 0 or more
+            --- status 2
+        "#]],
     );
 }
 

@@ -43,7 +43,12 @@ fn formulas_and_costs_at_sizes() {
             &["cost", "conv.iv", "conv", "--at", "n=5,m=2,k=1"],
             &["cost", "conv.iv", "conv", "--at", "n=many"],
             &["cost", "conv.iv", "conv", "--at", "n=1_000_000,m=1_000"],
+            &["cost", "conv.iv", "conv", "n=5", "m=2"],
+            &["cost", "conv.iv", "conv", "--at", "n=5", "m=-1"],
+            &["cost", "conv.iv", "--at", "n=5"],
+            &["cost", "conv.iv", "n=5"],
             &["cost", "conv.iv", "nothing"],
+            &["cost", "conv.iv", "cnov"],
             &["cost", "missing.iv", "conv"],
         ],
         expect![[r#"
@@ -114,9 +119,39 @@ fn formulas_and_costs_at_sizes() {
             adjoint   5997998001   3000000000   4003998   48063968
 
             adjoint + io is 3.00 times primal + io
+            $ iverson cost conv.iv conv n=5 m=2
+            conv at n = 5, m = 2
+
+                      work   iterations   io   bytes
+            primal      15           10   13     104
+            forward     50           40   26     208
+            adjoint     47           30   26     208
+
+            adjoint + io is 2.14 times primal + io
+            $ iverson cost conv.iv conv --at n=5 m=-1
+            --- stderr
+            [E0600] Error: the size `m` cannot be -1
+              Help: it is how many elements there are along an axis: 0 or more
+            --- status 2
+            $ iverson cost conv.iv --at n=5
+            --- stderr
+            [E0600] Error: sizes are those of one definition, and none is named
+              Help: name it, as in `iverson cost conv.iv conv --at …`
+            --- status 2
+            $ iverson cost conv.iv n=5
+            --- stderr
+            [E0600] Error: sizes are those of one definition, and none is named
+              Help: name it, as in `iverson cost conv.iv conv --at …`
+            --- status 2
             $ iverson cost conv.iv nothing
             --- stderr
             [E0600] Error: there is no definition `nothing` here
+              Help: there are: conv, main
+            --- status 2
+            $ iverson cost conv.iv cnov
+            --- stderr
+            [E0600] Error: there is no definition `cnov` here
+              Help: did you mean `conv`?
             --- status 2
             $ iverson cost missing.iv conv
             --- stderr

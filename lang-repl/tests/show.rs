@@ -81,7 +81,7 @@ fn show_tells_where_lines_come_from() {
             --- stderr
             [E0600] Error: this form does not tell where its lines come from
               Help: `ssa`, `forward` and `adjoint` take `--origins`
-            --- status 1
+            --- status 2
         "#]],
     );
 }

@@ -130,8 +130,21 @@ def where_asked(a: [n, 3]f64, b: [n, 3]f64, at: [m]i64) -> [m]f64 =
   for k: if k % 2 == 0 && 0 <= at[k] < n then turn(a[at[k]], b[n - 1 - at[k]]) else f64(at[k])
 def greatest_of_all(x: [n]f64) -> f64 = (max i: x[i]) - (min i: x[i])
 def greatest_of_rows(a: [n, m]f64) -> [n]f64 = for i: (max j: a[i, j])^2
+def placed(t: i64, x: [n, m]f64) -> [t + 1, n, m]f64 = for b < t + 1: [b == 0] * (for k < n, i < m: exp(x[k, i]) * x[k, i])
 def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
 ";
+
+/// A matrix that is written out is put together row by row: in one loop there are several statements of one name, and some of
+/// them before others are read.
+fn written_out() -> String {
+    let row = |k: usize| {
+        (0..13).map(move |i| format!("{:?}", f64::from(u8::try_from((29 * k + 7 * i) % 97).unwrap_or(0)) / 32.0))
+    };
+    let rows = (0..10).map(|k| format!("[{}]", row(k).collect::<Vec<_>>().join(", "))).collect::<Vec<_>>().join(", ");
+    format!(
+        "def written_out(s: f64) -> [10, 13]f64 =\n  let x = fold p = placed(3, [{rows}]) for t in 1..4: p with [t] = p[t - 1]\n  in for k, i: s * x[3, k, i]\n"
+    )
+}
 
 /// What is asked of rows that there are none of is not read: an array without rows has no memory, however long they are.
 const NO_ROWS: &str = "
@@ -160,6 +173,7 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("few_columns", &[&[0], &[1], &[700]]),
     ("few_of_few", &[&[0], &[1], &[700]]),
     ("few_factors", &[&[0], &[1], &[700]]),
+    ("written_out", &[&[]]),
     ("written", &[&[0], &[1], &[700]]),
     ("spun", &[&[0], &[1], &[700]]),
     ("twisted", &[&[0], &[1], &[700]]),
@@ -223,7 +237,7 @@ const RUNS: &[(&str, &[&[i64]])] = &[
 
 fn session() -> Session {
     let mut session = Session::new();
-    session.set_text("engine.iv", PROGRAM);
+    session.set_text("engine.iv", &(PROGRAM.to_owned() + &written_out()));
     let wrong = session.diagnostics("engine.iv");
     assert!(wrong.iter().all(|d| !d.is_error()), "{wrong:?}");
     session

@@ -76,11 +76,12 @@ impl Code for Watched {
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
+        told: &dyn Fn(usize),
     ) -> Result<(), Interrupted> {
         self.counts.chunked.fetch_add(1, Ordering::Relaxed);
         self.counts.of_chunks.fetch_add(copies.contains(&Copies::Chunks).into(), Ordering::Relaxed);
         self.counts.of_threads.fetch_add(copies.contains(&Copies::Threads).into(), Ordering::Relaxed);
-        self.code.run_chunks(slots, copies, integers, chunks, interrupt)
+        self.code.run_chunks(slots, copies, integers, chunks, interrupt, told)
     }
 }
 

@@ -256,7 +256,15 @@ impl Run<'_> {
                 *how = if *own == Own::Thread { Copies::Threads } else { Copies::Chunks };
             }
             let interrupt = self.machine.around.interrupt;
-            let ran = with_stack(&*of.code, || of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt));
+            let range = of.chunks.first().zip(of.chunks.last());
+            let told = |done: usize| {
+                let at = done.checked_sub(1).and_then(|last| chunks.get(last));
+                if let (Some(((from, _), (_, to))), Some((_, at))) = (range, at) {
+                    self.tell(at - from, to - from);
+                }
+            };
+            let ran =
+                with_stack(&*of.code, || of.code.run_chunks(&mut slots, &how, integers, chunks, interrupt, &told));
             ran.map_err(|Interrupted| Stopped::Interrupted)?;
         }
         for Copied { var, own, held, .. } in copies {

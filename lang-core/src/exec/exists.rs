@@ -3,20 +3,26 @@
 //! existential binds, and it is read there from then on.
 
 use std::cell::{Cell, OnceCell};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::number::{Missing, Num, Test};
+use crate::interp::Around;
 use crate::interp::memory::{Charge, Memory};
 
+/// Of what is bound it is asked whether the run is to end once in so many steps.
+const OFTEN: i64 = 1024;
+
 /// Is there a tuple of what is bound for which it holds?
-pub(super) struct Exists {
+pub(super) struct Exists<'a> {
     /// The slots with their extents, outermost first.
     bound: Vec<(usize, Num)>,
-    body: Test,
-    told: Option<Told>,
+    body: Test<'a>,
+    told: Option<Told<'a>>,
     /// How often the body was asked.
     tests: Cell<usize>,
     /// Where it holds; none where that cannot be told in one pass.
     marks: OnceCell<Option<Marks>>,
+    interrupt: &'a AtomicBool,
 }
 
 struct Marks {
@@ -26,19 +32,19 @@ struct Marks {
 }
 
 /// Indices of the statement which equations of the body tell by what is bound alone.
-struct Told {
+struct Told<'a> {
     /// The indices, each with its extent and what it is.
     indices: Vec<(usize, usize, Num)>,
     /// What else is asked.
-    rest: Vec<Test>,
+    rest: Vec<Test<'a>>,
     /// The size of the table, which is paid for.
     size: usize,
     _charge: Charge,
 }
 
-impl Exists {
+impl<'a> Exists<'a> {
     /// Of a slot below its extent, for a statement whose indices have these extents.
-    pub(super) fn new(slot: usize, extent: Num, body: Test, extents: &[i64], memory: &Memory) -> Self {
+    pub(super) fn new(slot: usize, extent: Num, body: Test<'a>, extents: &[i64], around: &'a Around<'a>) -> Self {
         let mut bound = vec![(slot, extent)];
         let body = match body {
             Test::Exists(inner, true) => {
@@ -47,8 +53,9 @@ impl Exists {
             }
             other => other,
         };
-        let told = Told::new(&bound, &body, extents, memory);
-        Self { bound, body, told, tests: Cell::new(0), marks: OnceCell::new() }
+        let told = Told::new(&bound, &body, extents, around.memory);
+        let interrupt = around.interrupt;
+        Self { bound, body, told, tests: Cell::new(0), marks: OnceCell::new(), interrupt }
     }
 
     /// Marks the indices that it mentions.
@@ -60,7 +67,11 @@ impl Exists {
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
         if let Some(told) = &self.told {
             if self.marks.get().is_none() && self.tests.get() >= told.size {
-                let _ = self.marks.set(self.marks(told, at).ok());
+                let marks = match self.marks(told, at) {
+                    Err(Missing::Interrupted) => return Err(Missing::Interrupted),
+                    marks => marks.ok(),
+                };
+                let _ = self.marks.set(marks);
             }
             if let Some(Some(marks)) = self.marks.get() {
                 let mut place = 0;
@@ -97,6 +108,9 @@ impl Exists {
     ) -> Result<bool, Missing> {
         let Some((slot, extent)) = self.bound.get(depth) else { return f(at) };
         for i in 0..extent.value(at)? {
+            if i % OFTEN == 0 && self.interrupt.load(Ordering::Relaxed) {
+                return Err(Missing::Interrupted);
+            }
             *at.get_mut(*slot).ok_or(Missing::Broken("an index"))? = i;
             if self.each(depth + 1, at, f)? {
                 return Ok(true);
@@ -105,7 +119,7 @@ impl Exists {
         Ok(false)
     }
 
-    fn marks(&self, told: &Told, at: &mut [i64]) -> Result<Marks, Missing> {
+    fn marks(&self, told: &Told<'a>, at: &mut [i64]) -> Result<Marks, Missing> {
         let mut marks = Marks { holds: vec![false; told.size], outside: false };
         self.each(0, at, &mut |at| {
             match told.place(at) {
@@ -120,8 +134,8 @@ impl Exists {
     }
 }
 
-impl Told {
-    fn new(bound: &[(usize, Num)], body: &Test, extents: &[i64], memory: &Memory) -> Option<Self> {
+impl<'a> Told<'a> {
+    fn new(bound: &[(usize, Num)], body: &Test<'a>, extents: &[i64], memory: &Memory) -> Option<Self> {
         // The slots before are indices, and what existentials around bind.
         let (first, _) = bound.first()?;
         let free = |mark: &dyn Fn(&mut [bool])| -> Vec<usize> {
@@ -132,13 +146,13 @@ impl Told {
         if bound.iter().any(|(_, n)| !free(&|found| n.mark(found)).is_empty()) {
             return None;
         }
-        let mut rest: Vec<Test> = match body {
+        let mut rest: Vec<Test<'a>> = match body {
             Test::All(items) => items.to_vec(),
             other => vec![other.clone()],
         };
         let mut indices = Vec::new();
         for k in free(&|found| body.mark(found)) {
-            let tells = |p: &Test| p.tells(k).filter(|n| free(&|found| n.mark(found)).is_empty());
+            let tells = |p: &Test<'a>| p.tells(k).filter(|n| free(&|found| n.mark(found)).is_empty());
             let (nth, value) = rest.iter().enumerate().find_map(|(nth, p)| Some((nth, tells(p)?)))?;
             rest.remove(nth);
             indices.push((k, usize::try_from(*extents.get(k)?).ok()?, value));

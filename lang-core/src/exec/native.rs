@@ -61,7 +61,8 @@ pub trait Code: Send + Sync {
 
     /// Runs it once for each chunk, by several threads: the last two integers are where the chunk begins and ends, `integers`
     /// those before. A slot has as many copies of its place as `copies` says, side by side. Of what is
-    /// there once, chunks write no element that another chunk reads or writes.
+    /// there once, chunks write no element that another chunk reads or writes. It is told now and then how many chunks are
+    /// done.
     ///
     /// # Errors
     /// Someone asked for the run to end.
@@ -72,6 +73,7 @@ pub trait Code: Send + Sync {
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
+        told: &dyn Fn(usize),
     ) -> Result<(), Interrupted>;
 }
 
@@ -242,14 +244,17 @@ impl Run<'_> {
         rooms: &mut [(Var, Held)],
     ) -> Result<(), Stopped> {
         let mut slots = self.slots(kernel, rooms)?;
-        let told = |done: i64, all: i64| {
-            if self.machine.depth.get() == 1 {
-                (self.machine.around.done)(Done::Steps(done, Some(all)));
-            }
-        };
+        let told = |done: i64, all: i64| self.tell(done, all);
         let interrupt = self.machine.around.interrupt;
         with_stack(code, || code.run(&mut slots, integers, interrupt, &told))
             .map_err(|Interrupted| Stopped::Interrupted)
+    }
+
+    /// Says how many iterations of an outermost loop are done, of how many.
+    pub(super) fn tell(&self, done: i64, all: i64) {
+        if self.machine.depth.get() == 1 {
+            (self.machine.around.done)(Done::Steps(done, Some(all)));
+        }
     }
 
     /// The memory of the places that are no registers; rooms are in the order of their variables.

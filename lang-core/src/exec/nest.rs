@@ -61,7 +61,7 @@ struct Affine {
 }
 
 /// One index more is known.
-struct Level {
+struct Level<'a> {
     index: usize,
     extent: i64,
     /// An equation that tells it.
@@ -70,13 +70,13 @@ struct Level {
     narrowing: Vec<Affine>,
     /// Those of which data tell the rest: `c·k + rest >= 0`.
     bounds: Vec<(i128, Num)>,
-    tested: Vec<Test>,
+    tested: Vec<Test<'a>>,
     /// How far apart the steps are in each place, and what comes to it that is not linear.
     steps: Vec<i64>,
     moved: Vec<(usize, Num)>,
 }
 
-impl Level {
+impl Level<'_> {
     fn is_free(&self) -> bool {
         let narrowed = !self.narrowing.is_empty() || !self.bounds.is_empty();
         self.told.is_none() && !narrowed && self.tested.is_empty() && self.moved.is_empty()
@@ -84,10 +84,10 @@ impl Level {
 }
 
 /// The loops of a statement.
-pub(super) struct Nest {
-    levels: Vec<Level>,
+pub(super) struct Nest<'a> {
+    levels: Vec<Level<'a>>,
     /// Asked before all loops.
-    before: Vec<Test>,
+    before: Vec<Test<'a>>,
     /// Where each place is before all loops.
     start: Vec<i64>,
     moved_before: Vec<(usize, Num)>,
@@ -112,9 +112,9 @@ pub(super) struct Space<'p> {
     pub(super) by_index: bool,
 }
 
-impl Nest {
+impl<'a> Nest<'a> {
     /// Loops that lead through these places. The first place is that of the result.
-    pub(super) fn new(run: &Run<'_>, space: &Space<'_>, places: &[Num]) -> Result<Self, Stopped> {
+    pub(super) fn new(run: &Run<'a>, space: &Space<'_>, places: &[Num]) -> Result<Self, Stopped> {
         let n = space.extents.len();
         let mut names = Names::new(run, &space.extents);
         let mut nest = Self {
@@ -174,12 +174,12 @@ impl Nest {
     }
 
     /// The level at which all of these indices are known.
-    fn deepest(&mut self, found: &[bool]) -> Option<&mut Level> {
+    fn deepest(&mut self, found: &[bool]) -> Option<&mut Level<'a>> {
         let known = |l: &&mut Level| found.get(l.index).copied().unwrap_or(false);
         self.levels.iter_mut().rev().find(known)
     }
 
-    fn place_test(&mut self, test: Test, n: usize) {
+    fn place_test(&mut self, test: Test<'a>, n: usize) {
         let mut found = vec![false; n];
         test.mark(&mut found);
         let Some(level) = self.deepest(&found) else {
@@ -299,7 +299,7 @@ impl Nest {
     }
 }
 
-fn all(tests: &[Test], at: &mut [i64]) -> Result<bool, Stopped> {
+fn all(tests: &[Test<'_>], at: &mut [i64]) -> Result<bool, Stopped> {
     for test in tests {
         if !test.asked(at)? {
             return Ok(false);
@@ -314,7 +314,7 @@ fn move_on(from: &[i64], steps: &[i64], i: i64, to: &mut [i64]) {
     }
 }
 
-impl Level {
+impl Level<'_> {
     /// Where each place is at the steps that the tests leave, from where the index stands; `None` where they are to
     /// be asked one by one.
     fn lists(&self, at: &[i64], own: &[i64], count: usize) -> Option<Vec<Vec<i64>>> {
@@ -440,7 +440,7 @@ fn told(names: &Names<'_, '_>, space: &Space<'_>) -> Result<Vec<Option<Num>>, St
 struct Order<'o> {
     space: &'o Space<'o>,
     told: &'o [Option<Num>],
-    tests: &'o [Test],
+    tests: &'o [Test<'o>],
     places: &'o [Num],
 }
 
@@ -524,7 +524,7 @@ impl Order<'_> {
         if (0..n).any(|j| j != k && self.bounds(j).get(k) == Some(&true)) {
             return u64::MAX;
         }
-        let tested = |t: &Test| t.comparison().is_none() && t.bound(k).is_none() && mentions(&|f| t.mark(f));
+        let tested = |t: &Test<'_>| t.comparison().is_none() && t.bound(k).is_none() && mentions(&|f| t.mark(f));
         let single = self.told.iter().flatten().any(|t| mentions(&|f| t.mark(f)))
             || self.tests.iter().any(tested)
             || self.places.iter().any(|p| !p.is_affine() && mentions(&|f| p.rest().mark(f)));

@@ -22,6 +22,8 @@ pub(super) enum Missing {
     Outside,
     /// A top-level `let` has no value yet.
     Unset,
+    /// Someone asked for the run to end.
+    Interrupted,
     /// What no pass makes.
     Broken(&'static str),
 }
@@ -31,6 +33,7 @@ impl From<Missing> for Stopped {
         match why {
             Missing::Outside => Self::Broken("an element outside"),
             Missing::Unset => Self::Unset,
+            Missing::Interrupted => Self::Interrupted,
             Missing::Broken(what) => Self::Broken(what),
         }
     }
@@ -332,7 +335,7 @@ impl Known {
 
 /// A predicate.
 #[derive(Clone)]
-pub(super) enum Test {
+pub(super) enum Test<'a> {
     /// Those that read data come last: they are asked only where the rest holds.
     All(Arc<[Self]>),
     Any(Arc<[Self]>),
@@ -342,10 +345,10 @@ pub(super) enum Test {
     Is(Arc<Element>, bool),
     Member(Arc<Element>, bool),
     /// Is there what an existential asks for? (or is there none)
-    Exists(Rc<Exists>, bool),
+    Exists(Rc<Exists<'a>>, bool),
 }
 
-impl Test {
+impl Test<'_> {
     /// Does it hold? What reads outside is neither true nor false (`ir/indices.rs`). The slots of existentials stand behind
     /// the indices.
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
@@ -557,7 +560,7 @@ impl<'r, 'a> Names<'r, 'a> {
     }
 
     /// A predicate.
-    pub(super) fn test(&mut self, p: &Pred) -> Result<Test, Missing> {
+    pub(super) fn test(&mut self, p: &Pred) -> Result<Test<'a>, Missing> {
         guarded(|| {
             Ok(match p {
                 Pred::And(items) => {
@@ -578,7 +581,8 @@ impl<'r, 'a> Names<'r, 'a> {
                     self.bound.push((index.local, slot));
                     let body = self.test(body);
                     self.bound.pop();
-                    let exists = Exists::new(slot, extent, body?, self.extents, self.run.memory);
+                    let around = self.run.machine.around;
+                    let exists = Exists::new(slot, extent, body?, self.extents, around);
                     Test::Exists(Rc::new(exists), *wanted)
                 }
             })

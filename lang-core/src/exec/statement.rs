@@ -140,7 +140,7 @@ impl Run<'_> {
     }
 
     /// Does a predicate hold at so many steps of an index? It stands where it stood after that.
-    fn each_holds(&self, p: &Test, at: &mut [i64], index: Option<usize>, count: usize) -> Result<bool, Stopped> {
+    fn each_holds(&self, p: &Test<'_>, at: &mut [i64], index: Option<usize>, count: usize) -> Result<bool, Stopped> {
         let first = index.and_then(|k| at.get(k)).copied().unwrap_or(0);
         let mut all = true;
         for step in 0..count {

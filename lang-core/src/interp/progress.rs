@@ -98,20 +98,21 @@ impl Level {
 impl Works<'_> {
     /// So much is done elsewhere, of this derivative or of an expression: tells the host if it wants to know.
     pub(super) fn elsewhere(&mut self, pace: &Pace, host: &mut dyn Host, of: Option<Derivative>, done: Done) {
-        let Some(followed) = self.levels.get_mut(pace.level) else { return };
         let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
-        *followed = match (done, of) {
+        let (level, now) = match (done, of) {
             (Done::Statements(done, total), _) => {
-                Level { work: Work::Statements(of), done: signed(done), total: signed(total) }
+                (pace.level, Level { work: Work::Statements(of), done: signed(done), total: signed(total) })
             }
-            (Done::Steps(done, total), None) => {
+            (Done::Steps(done, total), _) => {
                 let work = if total.is_some() { Work::Steps } else { Work::Loop };
-                Level { work, done, total: total.unwrap_or(-1) }
+                // Of a derivative the statements are told, and the steps within one of them.
+                let level = pace.level.saturating_add(usize::from(of.is_some()));
+                (level, Level { work, done, total: total.unwrap_or(-1) })
             }
-            // Of a derivative the statements are told.
-            (Done::Steps(..), Some(_)) => return,
         };
-        self.answer(pace.level, host);
+        let Some(followed) = self.levels.get_mut(level) else { return };
+        *followed = now;
+        self.answer(level, host);
     }
 
     /// Tells the host of this level and those around it, if it wants to know.

@@ -138,21 +138,21 @@ scalar_fns! {
         "Inverse tangent.",
     Atan2 "atan2" Real(1, 1) [y: "(x / hypot(x, y)) / hypot(x, y)", x: "-(y / hypot(x, y)) / hypot(x, y)"]
         "Angle of the point (x, y), given as atan2(y, x).",
-    Sinh "sinh" Real(1, 1) [x: "cosh(x)"]
+    Sinh "sinh" Real(2, 2) [x: "cosh(x)"]
         "Hyperbolic sine.",
     Cosh "cosh" Real(1, 1) [x: "sinh(x)"]
         "Hyperbolic cosine.",
-    Tanh "tanh" Real(1, 1) [x: "4 * sigmoid(2 * x) * sigmoid(-2 * x)"]
+    Tanh "tanh" Real(2, 2) [x: "4 * sigmoid(2 * x) * sigmoid(-2 * x)"]
         "Hyperbolic tangent.",
-    Asinh "asinh" Real(1, 1) [x: "1 / hypot(x, 1)"]
+    Asinh "asinh" Real(2, 2) [x: "1 / hypot(x, 1)"]
         "Inverse hyperbolic sine.",
-    Acosh "acosh" Real(1, 1) [x: "1 / (sqrt(x - 1) * sqrt(x + 1))"]
+    Acosh "acosh" Real(2, 2) [x: "1 / (sqrt(x - 1) * sqrt(x + 1))"]
         "Inverse hyperbolic cosine.",
-    Atanh "atanh" Real(1, 1) [x: "1 / ((1 - x) * (1 + x))"]
+    Atanh "atanh" Real(2, 2) [x: "1 / ((1 - x) * (1 + x))"]
         "Inverse hyperbolic tangent.",
     Sigmoid "sigmoid" Real(2, 2) [x: "sigmoid(x) * sigmoid(-x)"]
         "1 / (1 + exp(-x)).",
-    Softplus "softplus" Real(1, 1) [x: "sigmoid(x)"]
+    Softplus "softplus" Real(1, 2) [x: "sigmoid(x)"]
         "log(1 + exp(x)).",
     Relu "relu" Real(0, 0) [x: "if x <= 0 then 0 else if x > 0 then 1 else nan"]
         "x where positive, else 0.",
@@ -163,7 +163,7 @@ scalar_fns! {
         "sqrt(x^2 + y^2) without overflow on the way.",
     Erf "erf" Real(1, 1) [x: "2 / sqrt(pi) * exp(-x^2)"]
         "Error function.",
-    Erfc "erfc" Real(2, 2) [x: "-2 / sqrt(pi) * exp(-x^2)"]
+    Erfc "erfc" Real(3, 3) [x: "-2 / sqrt(pi) * exp(-x^2)"]
         "1 - erf(x), exact for large x.",
     Lgamma "lgamma" Real(4, 1) [x: "digamma(x)"]
         "Logarithm of the absolute value of the gamma function.",

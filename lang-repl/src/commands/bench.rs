@@ -4,13 +4,13 @@
 use std::path::Path;
 use std::time::Duration;
 
-use lang_core::base::{Code, GlobalName};
+use lang_core::base::GlobalName;
 use lang_core::interp::Value;
 use lang_core::types::ty::Type;
 
 use super::cost::{Written, sizes_of};
-use super::loaded;
 use super::run::not_available;
+use super::{loaded, refused};
 use crate::cli::Common;
 use crate::engine::Engine;
 use crate::engine::measure::at_sizes;
@@ -47,11 +47,7 @@ pub(crate) fn run(asked: &Asked<'_>, common: &Common, out: Out) -> Status {
             out.print(&if out.is_json() { told.json(asked.def) } else { told.text(asked.def) });
             Status::Good
         }
-        Err(problems) => {
-            let status = if problems.iter().any(|p| p.code == Code::E0600) { Status::Usage } else { Status::Failed };
-            out.fail(&problems, &engine.sources);
-            status
-        }
+        Err(problems) => refused(&problems, &engine, out),
     }
 }
 
@@ -71,9 +67,7 @@ struct Times {
 }
 
 fn told(engine: &mut Engine, name: &GlobalName, asked: &Asked<'_>) -> Result<Told, Vec<Problem>> {
-    let Some(signature) = engine.signature(name) else {
-        return Err(vec![Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name))]);
-    };
+    let signature = engine.signature(name).ok_or_else(|| vec![*engine.no_definition(name)])?;
     let sizes = sizes_of(&signature, asked.sizes, Written::Apart)?;
     engine.compute(name)?;
     let (instance, arguments) = engine.made_up(&signature, &sizes)?;

@@ -2,6 +2,7 @@
 //! in Tensor SSA, by the formulas or by counting where data decide; with `--measure` also what the interpreters count when they run it.
 
 use std::collections::HashMap;
+use std::num::IntErrorKind;
 use std::path::Path;
 
 use lang_core::base::{Code, GlobalName};
@@ -10,15 +11,17 @@ use lang_core::count::Formula;
 use lang_core::exec::Plan;
 use lang_core::interp::Counts;
 use lang_core::ir::cost::{Cost, Unknown, cost, extents};
+use lang_core::ir::flat::Source;
 use lang_core::predicate::{Atom, LocalId};
 use lang_core::syntax::split::ItemKind;
-use lang_core::types::ty::Signature;
+use lang_core::types::ty::{Signature, SizeSource};
 
-use super::loaded;
+use super::{loaded, refused};
 use crate::cli::Common;
 use crate::engine::Engine;
 use crate::engine::costs::{WIDEST, callee_of, derivatives};
 use crate::engine::measure::{Measured, locals};
+use crate::files;
 use crate::json;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
@@ -32,21 +35,20 @@ pub(crate) fn run(file: &Path, def: Option<&str>, at: &[String], measure: bool, 
         Ok(module) => module,
         Err(status) => return status,
     };
+    // No name has an equals sign: it is a size, and the definition was forgotten.
+    let (def, is_all) = (def.filter(|def| !def.contains('=')), def.is_none());
     let made = match def {
         Some(def) if at.is_empty() && !measure => formulas(&engine, &GlobalName::new(&module, def), out),
         Some(def) => told(&mut engine, &GlobalName::new(&module, def), at, measure, out),
-        None => Ok(list(&engine, &module, out)),
+        None if at.is_empty() && !measure && is_all => Ok(list(&engine, &module, out)),
+        None => Err(vec![of_no_definition(&engine, file, &module)]),
     };
     match made {
         Ok(text) => {
             out.print(&text);
             Status::Good
         }
-        Err(problems) => {
-            let status = if problems.iter().any(|p| p.code == Code::E0600) { Status::Usage } else { Status::Failed };
-            out.fail(&problems, &engine.sources);
-            status
-        }
+        Err(problems) => refused(&problems, &engine, out),
     }
 }
 
@@ -68,6 +70,14 @@ fn list(engine: &Engine, module: &str, out: Out) -> String {
     all.map(|costs| costs.text()).collect::<Vec<_>>().join("\n")
 }
 
+/// That sizes are told, and of what is not.
+fn of_no_definition(engine: &Engine, file: &Path, module: &str) -> Problem {
+    let items = engine.forms().items(module);
+    let first = items.iter().find(|i| i.kind == ItemKind::Def).map_or("DEF", |i| i.name.as_str());
+    let help = format!("name it, as in `iverson cost {} {first} --at …`", files::shown(file));
+    Problem::new(Code::E0600, "sizes are those of one definition, and none is named").help(help)
+}
+
 /// What is known of the cost of a definition.
 struct Told {
     /// Sizes with their values.
@@ -87,9 +97,7 @@ fn told(
     out: Out,
 ) -> Result<String, Vec<Problem>> {
     let problem = |code: Code, message: String| vec![Problem::new(code, message)];
-    let Some(signature) = engine.signature(name) else {
-        return Err(problem(Code::E0600, format!("there is no definition `{}` here", name.name)));
-    };
+    let signature = engine.signature(name).ok_or_else(|| vec![*engine.no_definition(name)])?;
     let sizes = sizes_of(&signature, at, Written::At)?;
     let callee = callee_of(name, &signature);
     let (mut costs, mut plans) = (Vec::new(), Vec::new());
@@ -108,8 +116,11 @@ fn told(
             for input in &ssa.inputs {
                 let dims = extents(&input.leaf.dims, &at).unwrap_or_default();
                 if let Some((extent, n)) = input.leaf.dims.iter().zip(dims).find(|(_, n)| *n < 0) {
-                    let name = ssa.vars.name(input.local);
-                    let message = format!("there is no `{name}` of these sizes: its extent {extent} is {n}");
+                    let name = match input.source {
+                        Source::Cotangent(_) => "result".to_owned(),
+                        _ => format!("`{}`", ssa.vars.name(input.local)),
+                    };
+                    let message = format!("there is no {name} of these sizes: its extent {extent} is {n}");
                     return Err(problem(Code::E0600, message));
                 }
             }
@@ -192,8 +203,15 @@ pub(crate) fn sizes_of(signature: &Signature, at: &[String], written: Written) -
     };
     let mut sizes: Vec<Option<i64>> = vec![None; names.len()];
     for item in at.iter().flat_map(|a| a.split(',')).map(str::trim).filter(|a| !a.is_empty()) {
-        let parts = item.split_once('=').map(|(name, n)| (name.trim(), n.trim().replace('_', "").parse::<i64>()));
-        let Some((name, Ok(n))) = parts else {
+        let parts = item.split_once('=').map(|(name, n)| (name.trim(), n.trim().replace('_', "")));
+        let n = parts.as_ref().map(|(_, n)| n.parse::<i64>());
+        if let Some(Err(why)) = &n
+            && matches!(why.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow)
+        {
+            let most = format!("there are none below {} or beyond {}", i64::MIN, i64::MAX);
+            return Err(problem(format!("`{item}` is no integer of 64 bits"), most));
+        }
+        let (Some((name, _)), Some(Ok(n))) = (parts, n) else {
             return Err(problem(format!("`{item}` does not tell a size"), format!("sizes are written {example}")));
         };
         let place = names.iter().position(|have| *have == name);
@@ -202,6 +220,11 @@ pub(crate) fn sizes_of(signature: &Signature, at: &[String], written: Written) -
                 if names.is_empty() { "it has none".to_owned() } else { format!("its sizes: {}", names.join(", ")) };
             return Err(problem(format!("there is no size `{name}` in the definition"), have));
         };
+        let is_extent = signature.sizes.iter().any(|s| s.name == name && s.source == SizeSource::Implicit);
+        if n < 0 && is_extent {
+            let help = "it is how many elements there are along an axis: 0 or more".to_owned();
+            return Err(problem(format!("the size `{name}` cannot be {n}"), help));
+        }
         *slot = Some(n);
     }
     let missing: Vec<&str> = names.iter().zip(&sizes).filter(|(_, n)| n.is_none()).map(|(name, _)| *name).collect();

@@ -40,15 +40,26 @@ pub(crate) fn run(code: Option<&str>, engine: &Engine, out: Out) -> Status {
     }
 }
 
-/// The code that is written so: `E0300`, `e0300`, `[E0300]`.
+/// The code that is written so: `E0300`, `e0300`, `[E0300]`, `e300`, `300`.
 pub(crate) fn code(wanted: &str) -> Option<Code> {
-    let upper = wanted.trim_matches(['[', ']']).to_uppercase();
-    Code::ALL.iter().copied().find(|c| c.name() == upper)
+    let (letter, digits) = letter_and_digits(wanted)?;
+    let number: u32 = digits.parse().ok()?;
+    let name = format!("{}{number:04}", letter.to_ascii_uppercase());
+    Code::ALL.iter().copied().find(|c| c.name() == name)
 }
 
 fn is_like_a_code(wanted: &str) -> bool {
-    let digits = wanted.trim_matches(['[', ']']).strip_prefix(['E', 'W', 'e', 'w']);
-    digits.is_some_and(|d| !d.is_empty() && d.chars().all(|c| c.is_ascii_digit()))
+    letter_and_digits(wanted).is_some()
+}
+
+/// The letter of a code, which is that of errors where there is none, and its digits.
+fn letter_and_digits(wanted: &str) -> Option<(char, &str)> {
+    let wanted = wanted.trim_matches(['[', ']']);
+    let (letter, digits) = match wanted.strip_prefix(['E', 'W', 'e', 'w']) {
+        Some(digits) => (wanted.chars().next()?, digits),
+        None => ('E', wanted),
+    };
+    (!digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit())).then_some((letter, digits))
 }
 
 /// Shows the page of a code.

@@ -14,12 +14,18 @@ pub(crate) mod show;
 
 use std::path::Path;
 
-use lang_core::base::ModuleName;
+use lang_core::base::{Code, ModuleName};
 
 use crate::engine::Engine;
 use crate::files;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
+
+/// Tells what is wrong with a command about a definition; the status says whether that is the command line.
+fn refused(problems: &[Problem], engine: &Engine, out: Out) -> Status {
+    out.fail(problems, &engine.sources);
+    if problems.iter().any(|p| p.code == Code::E0600) { Status::Usage } else { Status::Failed }
+}
 
 /// Loads a program that has no errors. What is wrong has been told, and is the status.
 fn loaded(engine: &mut Engine, file: &Path, out: Out) -> Result<ModuleName, Status> {

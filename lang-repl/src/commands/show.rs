@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lang_core::base::GlobalName;
 
-use super::loaded;
+use super::{loaded, refused};
 use crate::cli::{Common, Stage};
 use crate::engine::Engine;
 use crate::json;
@@ -26,10 +26,7 @@ pub(crate) fn run(stage: Stage, file: &Path, def: &str, origins: bool, common: &
             }
             out.print(&if out.is_json() { format!("{}\n", json::string(&form.text)) } else { form.text });
         }
-        Err(problem) => {
-            out.fail(&[*problem], &engine.sources);
-            return Status::Failed;
-        }
+        Err(problem) => return refused(&[*problem], &engine, out),
     }
     Status::Good
 }

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::cost::{Cost, Symbol};
+use lang_core::interp::Limits;
 use lang_core::ir::core::Leaf;
 use lang_core::predicate::Atom;
+use lang_core::syntax::ops::Scalar;
 use lang_core::types::tree::Body;
 
 use super::{Engine, Here};
@@ -30,11 +32,11 @@ pub(crate) struct Budget {
     pub(crate) ask: Ask,
 }
 
-/// What a run will take: no more than this, as far as formulas tell it.
+/// What a run will take: no more steps than these, as far as formulas tell it.
 struct Predicted {
     steps: i128,
-    /// Bytes of what it gives, and of what its derivatives keep.
-    bytes: i128,
+    /// Does it give more than it may? Then it fails before it begins.
+    is_too_large: bool,
 }
 
 impl Engine {
@@ -43,19 +45,11 @@ impl Engine {
         let Some(budget) = self.budget else { return Ok(()) };
         let predicted = interrupt::ask(&self.session, |_| self.predicted(&here.item, body));
         let predicted = predicted.ok_or_else(|| vec![Problem::new(Code::E0507, "interrupted")])?;
-        let Some(Predicted { steps, bytes }) = predicted else { return Ok(()) };
-        let memory = self.limits.max_bytes;
-        let question = if steps > i128::from(budget.steps) {
-            format!("this takes up to {} operations", rounded(steps))
-        } else if bytes > i128::try_from(memory).unwrap_or(i128::MAX) {
-            format!(
-                "this needs up to {} MiB, more than the {} MiB of `:set memory`",
-                rounded(bytes >> 20),
-                memory >> 20
-            )
-        } else {
+        let Some(Predicted { steps, is_too_large }) = predicted else { return Ok(()) };
+        if is_too_large || steps <= i128::from(budget.steps) {
             return Ok(());
-        };
+        }
+        let question = format!("this takes up to {} operations", rounded(steps));
         if (budget.ask)(&question) {
             return Ok(());
         }
@@ -73,9 +67,16 @@ impl Engine {
         let symbol = |s: &Symbol| most(s, &cost, &size);
         let mut values = cost.values(&size, &symbol);
         let [work, iterations] = [&cost.total.work, &cost.total.iterations].map(|f| f.eval(&mut values).unwrap_or(0));
-        let kept = cost.kept.eval(&mut values).unwrap_or(0);
-        let given = ssa.outputs.iter().filter_map(|(leaf, _)| held(leaf, &size));
-        Some(Predicted { steps: work.max(iterations), bytes: kept.saturating_add(given.sum()) })
+        let mut given = ssa.outputs.iter().filter_map(|(leaf, _)| Some((leaf.scalar?, elements(leaf, &size)?)));
+        let is_too_large = given.any(|(scalar, count)| !self.has_room(count, scalar));
+        Some(Predicted { steps: work.max(iterations), is_too_large })
+    }
+
+    /// May a run have an array of so many elements?
+    fn has_room(&self, count: i128, scalar: Scalar) -> bool {
+        let Limits { max_elements, max_bytes, .. } = self.limits;
+        let within = |n: i128, most: usize| i128::try_from(most).map_or(true, |most| n <= most);
+        within(count, max_elements) && within(count.saturating_mul(scalar.bytes().into()), max_bytes)
     }
 }
 
@@ -85,10 +86,10 @@ fn most(of: &Symbol, cost: &Cost, size: &dyn Fn(&Atom) -> Option<i64>) -> Option
     Some(most.and_then(|n| i64::try_from(n).ok()).unwrap_or(0))
 }
 
-/// The bytes of a part of a value.
-fn held(leaf: &Leaf, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i128> {
-    let each = leaf.scalar?.bytes().into();
-    leaf.dims.iter().try_fold(each, |all: i128, n| all.checked_mul(n.eval(&mut |a| size(a))?.max(0).into()))
+/// The elements of a part of a value; none where data decide.
+fn elements(leaf: &Leaf, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i128> {
+    let extents = leaf.dims.iter().map(|n| Some(i128::from(n.eval(&mut |a| size(a))?.max(0))));
+    extents.into_iter().try_fold(1, |all: i128, n| Some(all.saturating_mul(n?)))
 }
 
 /// Two digits of a large number.

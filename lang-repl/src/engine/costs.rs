@@ -63,10 +63,7 @@ impl Engine {
     }
 
     fn costs_of(&self, name: &GlobalName) -> Result<Costs, Box<Problem>> {
-        let Some(signature) = self.signature(name) else {
-            let message = format!("there is no definition `{}` here", name.name);
-            return Err(Box::new(Problem::new(Code::E0600, message)));
-        };
+        let signature = self.signature(name).ok_or_else(|| self.no_definition(name))?;
         let callee = callee_of(name, &signature);
         self.forms().stages(&callee).map_err(|why| self.no_core(name, &why))?;
         let mut all: Vec<One> = Vec::new();

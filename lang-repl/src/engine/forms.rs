@@ -9,11 +9,16 @@ use lang_core::ir::ssa::{Rhs, Ssa};
 use lang_core::schedule::{self, Prepared, Scheduled, Step};
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
+use lang_core::syntax::split::ItemKind;
 use lang_jit::Jit;
 
 use super::Engine;
 use crate::cli::Stage;
 use crate::problem::Problem;
+use crate::suggest;
+
+/// So many definitions are named where one is missing.
+const MOST_NAMED: usize = 12;
 
 /// A form of a definition.
 #[derive(Debug)]
@@ -77,10 +82,7 @@ impl Engine {
     /// A form of a definition. In Tensor SSA `f_adj` and `f_tan` are derivatives of `f`, if they are nothing else.
     pub(crate) fn form(&self, stage: Stage, name: &GlobalName) -> Result<Form, Box<Problem>> {
         let (def, derivatives) = self.derived_from(stage, name);
-        let Some(callee) = source::shown_callee(&self.session, &def) else {
-            let problem = Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name));
-            return Err(Box::new(problem));
-        };
+        let callee = source::shown_callee(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
         let stages = self.session.stages(&callee).map_err(|why| self.no_core(&def, &why))?;
         Ok(match stage {
             Stage::Core => Form::of(stages.core.to_string()),
@@ -100,7 +102,7 @@ impl Engine {
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let none = |why| Problem::new(Code::E0600, format!("there is no machine code here: {why}"));
+                let none = |why| Problem::new(Code::E0510, format!("there is no machine code here: {why}"));
                 Form::of(clif(&Jit::new(1).map_err(none)?, &self.scheduled(&ssa), ""))
             }
             Stage::Forward => self.derivative(&def, Which::Forward)?,
@@ -165,6 +167,23 @@ impl Engine {
             }),
             Shown::Constant => Err(Self::constant(def)),
         }
+    }
+
+    /// That a file has no such definition, with one that may be meant, or with those that it has.
+    pub(crate) fn no_definition(&self, name: &GlobalName) -> Box<Problem> {
+        let items = self.session.items(&name.module);
+        let all: Vec<&str> = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| i.name.as_str()).collect();
+        let mut problem = Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name));
+        problem.help = Some(match (suggest::closest(&name.name, all.iter().copied()), all.as_slice()) {
+            (Some(near), _) => format!("did you mean `{near}`?"),
+            (None, []) => "there are no definitions, which begin with `def`".to_owned(),
+            (None, [first @ .., _]) if first.len() >= MOST_NAMED => {
+                let shown = all.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+                format!("there are: {shown}, … {} in all", all.len())
+            }
+            (None, all) => format!("there are: {}", all.join(", ")),
+        });
+        Box::new(problem)
     }
 
     pub(super) fn constant(def: &GlobalName) -> Box<Problem> {

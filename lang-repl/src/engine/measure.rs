@@ -21,6 +21,9 @@ use super::{Engine, Here};
 use crate::problem::Problem;
 use crate::types;
 
+/// An array has at most so many made-up elements.
+const MOST_MADE_UP: i128 = 1 << 26;
+
 /// Steps that an evaluation of a form may take.
 const FUEL: u64 = 200_000_000;
 
@@ -102,6 +105,9 @@ impl Engine {
             let size = signature.sizes.iter().position(|s| s.source == SizeSource::Param(k));
             let given = size.and_then(|at| sizes.get(at)).map(|n| Value::I64(*n));
             let ty = at_sizes(ty, sizes);
+            if let Some(problem) = no_such_array(name, &ty) {
+                return Err(vec![problem]);
+            }
             let value = given.or_else(|| drawn(&ty, &mut next));
             let cannot = || {
                 let message = format!("no values are made up for `{name}`, of type `{ty}`");
@@ -207,6 +213,25 @@ pub(crate) fn at_sizes(ty: &Type, sizes: &[i64]) -> Type {
     types::with_sizes(&ty.substitute(&|_| Some(Type::F64), &|_| None), sizes)
 }
 
+/// Why there is no array of the extents that a type has.
+fn no_such_array(name: &str, mut ty: &Type) -> Option<Problem> {
+    let whole = ty;
+    let mut count: i128 = 1;
+    while let Type::Array(n, inner) = ty {
+        let n = n.as_constant()?;
+        if n < 0 {
+            let message = format!("there is no `{name}` of these sizes: it would be of type `{whole}`");
+            return Some(Problem::new(Code::E0600, message));
+        }
+        count = count.saturating_mul(n.into());
+        ty = inner;
+    }
+    (count > MOST_MADE_UP).then(|| {
+        let message = format!("`{name}`, of type `{whole}`, has too many elements to make them up");
+        Problem::new(Code::E0508, message).help(format!("there are at most {MOST_MADE_UP}: tell smaller sizes"))
+    })
+}
+
 /// A made-up value of a type: reals between -1 and 1, integers 0 and 1.
 fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
     let mut dims = Vec::new();
@@ -215,7 +240,7 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
         dims.push(usize::try_from(n.as_constant()?).ok()?);
         inner = t;
     }
-    let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).filter(|n| *n <= 1 << 26)?;
+    let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d))?;
     let mut step = || {
         *next = next.wrapping_add(7);
         *next % 17

@@ -55,10 +55,7 @@ impl Engine {
                 return Err(Box::new(problem));
             }
         }
-        let Some(callee) = source::shown_callee(&self.session, &def) else {
-            let problem = Problem::new(Code::E0600, format!("there is no definition `{}` here", name.name));
-            return Err(Box::new(problem));
-        };
+        let callee = source::shown_callee(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
         if let Err(why) = self.session.stages(&callee) {
             return Err(self.no_core(&def, &why));
         }

@@ -168,7 +168,7 @@ pub(crate) const ALL: &[Command] = &[
         name: "save",
         kind: Kind::Save(false),
         argument: Argument::File,
-        summary: "write the session to a file that `:load` and `iverson run` take",
+        summary: "write the session to a file that `:load` and `iverson run` take; :save! over any file",
         details: "Definitions come in the order in which they need each other, with their documentation and\nrules; a `let` with its text; `ans`, and what was computed from what is gone, as a value,\nlarge ones as data files beside it. A file that was not written by :save is left alone;\n:save! replaces it.\n  :save session.iv",
     },
     Command {
@@ -331,10 +331,10 @@ fn unknown(name: &str) -> String {
 }
 
 /// Where summaries begin.
-const SUMMARIES: usize = 23;
+const SUMMARIES: usize = 24;
 
 fn line(what: &str, summary: &str, width: Option<usize>) -> String {
-    wrapped(&format!("  {what:<20} {summary}"), width, 0, SUMMARIES) + "\n"
+    wrapped(&format!("  {what:<21} {summary}"), width, 0, SUMMARIES) + "\n"
 }
 
 /// The text of `:help`, in lines of so many characters.

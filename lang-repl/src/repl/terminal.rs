@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
@@ -90,7 +91,8 @@ impl Terminal {
 
     /// Reads an input.
     pub(crate) fn read(&mut self) -> Line {
-        let line = match self.editor.readline(PROMPT) {
+        let typed = std::mem::take(&mut *typed_before());
+        let line = match self.editor.readline_with_initial(PROMPT, (&typed, "")) {
             Ok(text) => Line::Input(margin::typed(&margin::without(&text))),
             Err(ReadlineError::Interrupted) => Line::Cleared,
             Err(_) => Line::End,
@@ -114,11 +116,23 @@ impl Terminal {
     }
 }
 
-/// Asks whether something is to run. No answer is no.
+/// What was given for an answer and is none: an input that was typed before there was a question.
+static TYPED_BEFORE: Mutex<String> = Mutex::new(String::new());
+
+fn typed_before() -> MutexGuard<'static, String> {
+    TYPED_BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks whether something is to run. No answer is no, and so is what is none, which stands at the next prompt.
 pub(crate) fn confirmed(question: &str) -> bool {
     let Ok(mut editor) = rustyline::DefaultEditor::new() else { return false };
-    let answer = editor.readline(&format!("{question}; run it? [y/N] "));
-    answer.is_ok_and(|answer| matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    let Ok(answer) = editor.readline(&format!("{question}; run it? [y/N] ")) else { return false };
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => return true,
+        "" | "n" | "no" => {}
+        _ => *typed_before() = answer,
+    }
+    false
 }
 
 struct Assistant {

@@ -112,6 +112,7 @@ adjoint area
             def count(n: i64) -> i64
             [E0510] Error: `count` has no derivative: it takes no reals, or gives none
             [E0600] Error: there is no definition `cuont` here
+              Help: did you mean `count`?
             def power(x: f64, n: i64) -> f64
             def power_adj(x: f64, n: i64, y_adj: f64) -> f64 =
               let (_, acc_at) =

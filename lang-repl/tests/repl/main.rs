@@ -531,27 +531,27 @@ fn help_lists_the_commands() {
             Type an expression to see its value, or a definition (def, type, let, import) to keep it.
             `ans` is the last value; `;` at the end prints nothing; Ctrl-C stops a computation.
 
-              ?NAME                what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too
-              :type EXPR           the type of an expression, which is not evaluated
-              :cost EXPR           the work, tests and iterations of one evaluation, or the formulas of a definition
-              :time EXPR           the value, and how long checking and running took
-              :bench EXPR          how long an evaluation takes: the median of many, and their spread
-              :grad EXPR           the value of an expression and its gradient
-              :adjoint NAME        the adjoint of a definition, as Iverson: the cotangents of its arguments
-              :forward NAME        the forward derivative of a definition, as Iverson: the tangent of its result
-              :plot ARGS           short for `do plot(ARGS)`
-              :explain CODE        what an error code means
-              :load FILE           bring in the definitions of a file and run its `let` and `do` items
-              :reload              read loaded and imported files again
-              :save FILE           write the session to a file that `:load` and `iverson run` take
-              :ssa NAME            a definition in Tensor SSA: one operation on whole arrays in each line
-              :env                 what is defined here, and how large the values are
-              :reset               forget all definitions
-              :set [NAME [VALUE]]  the settings, one of them, or a new value for it
+              ?NAME                 what a name is: signature, documentation, example, rule; ??NAME its text and adjoint too
+              :type EXPR            the type of an expression, which is not evaluated
+              :cost EXPR            the work, tests and iterations of one evaluation, or the formulas of a definition
+              :time EXPR            the value, and how long checking and running took
+              :bench EXPR           how long an evaluation takes: the median of many, and their spread
+              :grad EXPR            the value of an expression and its gradient
+              :adjoint NAME         the adjoint of a definition, as Iverson: the cotangents of its arguments
+              :forward NAME         the forward derivative of a definition, as Iverson: the tangent of its result
+              :plot ARGS            short for `do plot(ARGS)`
+              :explain CODE         what an error code means
+              :load FILE            bring in the definitions of a file and run its `let` and `do` items
+              :reload               read loaded and imported files again
+              :save FILE            write the session to a file that `:load` and `iverson run` take; :save! over any file
+              :ssa NAME             a definition in Tensor SSA: one operation on whole arrays in each line
+              :env                  what is defined here, and how large the values are
+              :reset                forget all definitions
+              :set [NAME [VALUE]]   the settings, one of them, or a new value for it
               :backend [cpu|interp] what computes: machine code for the processor, or the interpreter alone
-              :threads [N]         how many threads compute
-              :help [COMMAND]      this list, or more about one command
-              :quit                leave; Ctrl-D does too
+              :threads [N]          how many threads compute
+              :help [COMMAND]       this list, or more about one command
+              :quit                 leave; Ctrl-D does too
             :load FILE: bring in the definitions of a file and run its `let` and `do` items
             Definitions of the same names are replaced. A file that does not check changes
             nothing; one whose `do` fails is loaded.

@@ -114,6 +114,14 @@ fn a_bar_comes_and_goes() {
     assert!(text.lines().any(|line| line.contains(" steps, ") && line.ends_with("/s")), "{text}");
     screen.keys(&["C-c"]);
     screen.until(|text| !text.contains(" steps, "));
+    // So has one loop of machine code in any order, of chunks.
+    screen.line("clear");
+    screen.line(":reset");
+    screen.line(":set budget off");
+    screen.line("sum i < 30000000000: sqrt(f64(i))");
+    screen.until(has_bar);
+    screen.keys(&["C-c"]);
+    screen.until(|text| text.contains("E0507") && !has_bar(text));
 }
 
 #[test]
@@ -122,8 +130,9 @@ fn no_bar_where_it_is_not_wanted() {
     let Some(screen) = Screen::new(&dir, "none") else { return };
     let iverson = env!("CARGO_BIN_EXE_iverson");
     for (before, after) in [("", "--progress never"), ("TERM=dumb", ""), ("", "--format json"), ("", "2>told")] {
-        screen.line("clear");
-        screen.until(|text| text == "> \n" || text == ">\n");
+        // What is typed before the shell has cleared the screen would be gone with the rest.
+        screen.line("clear; echo cleared-$((1 + 1))");
+        screen.until(|text| text.starts_with("cleared-2"));
         screen.line(&format!("{before} {iverson} eval 'slow(100000000)' -l long.iv {after}"));
         std::thread::sleep(Duration::from_millis(1800));
         let text = screen.text();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::info::{ParamKind, TypeInfo, TypeInfoBody};
 use super::super::lower::apply;
 use super::super::show::{arguments, stand_here};
-use super::super::tree::{Callee, Demand, Expr as Typed, Instance, Open, TId};
+use super::super::tree::{Callee, Demand, Expr as Typed, Instance, Open, Special, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
 use super::super::unify::SizeWhy;
 use super::Checker;
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
         match self.resolved.exprs.get(&f) {
             Some(Res::Form(Form::Dbg)) => {
                 let ty = self.nodes[x].ty.clone();
-                self.alloc(Typed::Special(super::super::tree::Special::Dbg, vec![x]), ty, span)
+                self.alloc(Typed::Special(Special::Dbg, vec![x]), ty, span)
             }
             Some(Res::Form(form)) => {
                 let name = form.name();
@@ -381,6 +381,17 @@ impl<'a> Checker<'a> {
         self.alloc(Typed::CtorValue(ty.clone(), k), t, span)
     }
 
+    /// How a function value is written, where that is short: a definition, or a derivative of one.
+    fn function_name(&self, f: TId) -> Option<String> {
+        match &self.nodes[f].kind {
+            Typed::DefValue(global, _) => Some(global.name.to_string()),
+            Typed::Special(Special::Derive(operator, _), of) => {
+                Some(format!("{}({})", operator.name(), self.function_name(*of.first()?)?))
+            }
+            _ => None,
+        }
+    }
+
     /// A function value, or a relation asked for membership.
     pub(super) fn call_value(&mut self, f: TId, args: &[ArgSource], span: Span) -> TId {
         match self.ty(f) {
@@ -395,9 +406,10 @@ impl<'a> Checker<'a> {
                     return self.call_unknown(args, span);
                 }
                 let used = used_args(&fun);
+                let called = self.function_name(f).map_or("this function".to_owned(), |name| format!("`{name}`"));
                 let what = |k: usize| match fun.params.get(k) {
-                    Some((Some(name), _)) => format!("argument `{name}` of this function"),
-                    _ => format!("argument {} of this function", k + 1),
+                    Some((Some(name), _)) => format!("argument `{name}` of {called}"),
+                    _ => format!("argument {} of {called}", k + 1),
                 };
                 let mut known = Vec::new();
                 let nodes = self.arguments(

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use iverson_tests::middle::filled;
 use iverson_tests::middle::forms::{All, Forms, Middle};
@@ -367,4 +368,25 @@ fn runs_keep_to_limits_and_stop_when_they_are_told() {
     assert!(matches!(stopped(limits(), true), Some(Stopped::Interrupted)));
     assert!(matches!(stopped(Limits { max_bytes: 10_000, ..limits() }, false), Some(Stopped::TooLarge(_))));
     assert!(matches!(stopped(Limits { max_elements: 1000, ..limits() }, false), Some(Stopped::TooLarge(_))));
+}
+
+/// One element may ask for hours.
+#[test]
+fn existentials_stop_when_they_are_told() {
+    let mut session = Session::new();
+    session
+        .set_text("engine.iv", "def f(k: [n]i64) -> f64 = sum i < 1: [any j < n, l < n: k[j] < k[l]] * f64(i + 1)\n");
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let ssa = defs.ssa(&callee("f")).expect("it is in core");
+    let given: Vec<Tensor> = Tensor::new(vec![1_000_000], vec![0_i64; 1_000_000]).into_iter().collect();
+    let interrupt = AtomicBool::new(false);
+    let stopped = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            interrupt.store(true, Ordering::Relaxed);
+        });
+        exec::run(&World(&defs), &Programs::default(), &ssa, &[1_000_000], given, limits(), &interrupt).err()
+    });
+    assert!(matches!(stopped, Some(Stopped::Interrupted)), "{stopped:?}");
 }

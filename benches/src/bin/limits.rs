@@ -60,6 +60,14 @@ fn plain(row: &str, n: usize) -> Option<u128> {
             out.iter_mut().zip(&x).for_each(|(o, a)| *o = 1.0 / (1.0 + (-a).exp()));
             black_box(&mut out);
         }),
+        "sines" => median(|| {
+            out.iter_mut().zip(&x).for_each(|(o, a)| *o = (8.0 * a).sin());
+            black_box(&mut out);
+        }),
+        "tanhs" => median(|| {
+            out.iter_mut().zip(&x).for_each(|(o, a)| *o = (4.0 * a).tanh());
+            black_box(&mut out);
+        }),
         "log_sum_exp" => median(|| {
             let top = y.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             top + y.iter().map(|x| (x - top).exp()).sum::<f64>().ln()

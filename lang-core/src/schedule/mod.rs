@@ -11,6 +11,7 @@ mod again;
 mod apart;
 pub mod by_sizes;
 pub mod chunks;
+mod existentials;
 mod extremes;
 mod fewer;
 mod group;
@@ -109,7 +110,8 @@ impl Prepared {
     }
 }
 
-/// The function without questions that need not be asked ([`terms`]) and axes that are not needed ([`fewer`]), with sums
+/// The function without questions that need not be asked ([`terms`]) and axes that are not needed ([`fewer`]), with existentials counted
+/// ([`existentials`]), sums
 /// taken where they are least ([`sums`]), the greatest read at its place ([`extremes`]), what data tell done once ([`apart`]), and what products of matrices need
 /// ([`products`]). What is called at many points stands there ([`points`]), the elements of short axes are
 /// numbers ([`short_axes`]), and loops become statements, if that is `repeated`
@@ -118,6 +120,7 @@ impl Prepared {
 pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared {
     let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
     let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
+    let ssa = existentials::counted(&ssa).map_or(ssa, Arc::new);
     let ssa = extremes::extremes(&ssa).map_or(ssa, Arc::new);
     let ssa = sums::sums(&ssa).map_or(ssa, Arc::new);
     let (ssa, made_of) = match points::points(&ssa, callees) {

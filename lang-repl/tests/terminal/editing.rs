@@ -152,6 +152,23 @@ fn a_run_that_takes_much_is_asked_for() {
     screen.text("y\r");
     screen.shows("y: f64 = 49995000.0\niverson>");
     screen.clear();
+    // What was typed before there was a question is none of its answers, and is not lost.
+    screen.text("sum i < 10_000: f64(i)\r");
+    screen.shows("run it? [y/N]");
+    screen.text("1 + 41\r");
+    screen.shows("it was not run");
+    screen.shows("iverson> 1 + 41");
+    screen.text("\r");
+    screen.shows("i64 = 42\niverson>");
+    screen.clear();
+    // What there is no room for fails before it begins; nobody is asked.
+    screen.text(":set memory 10\r");
+    screen.text("for i < 100_000_000: f64(i)\r");
+    screen.shows("[E0508] Error: this needs 763 MiB at once, more than the 10 MiB of a run");
+    screen.clear();
+    screen.text("for i < 100_000_000_000: f64(i)\r");
+    screen.shows("[E0508]");
+    screen.clear();
     screen.text(":set budget off\r");
     screen.text("sum i < 10_000: f64(i)\r");
     screen.shows("f64 = 49995000.0\niverson>");

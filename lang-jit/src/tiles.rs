@@ -8,7 +8,9 @@ use std::sync::OnceLock;
 use lang_core::interp::scalar::f64s;
 use lang_core::resolve::scalar_fn::ScalarFn;
 
-use crate::elementary::{self as of, ORDINARY, ORDINARY_ANGLE, exp, ordinary_exp};
+use crate::elementary::{
+    ORDINARY, ORDINARY_ANGLE, cos, exp, expm1, log, log1p, ordinary_exp, ordinary_expm1, sigmoid, sin, softplus, tanh,
+};
 
 /// How many elements a tile has.
 pub(crate) const TILE: usize = 256;
@@ -139,7 +141,7 @@ impl Tile {
 
     /// What [`apply`] knows it by.
     pub(crate) fn number(self) -> usize {
-        self as usize
+        Self::ALL.iter().position(|tile| *tile == self).unwrap_or(Self::ALL.len())
     }
 
     /// The function of as many elements as there are in both, compiled for a level that this processor has.
@@ -193,18 +195,18 @@ impl Tile {
             match (self, ordinary) {
                 (Self::Exp, true) => each(to, of, ordinary_exp::<FMA>),
                 (Self::Exp, false) => each(to, of, exp::<FMA>),
-                (Self::Expm1, true) => each(to, of, of::ordinary_expm1::<FMA>),
-                (Self::Expm1, false) => each(to, of, of::expm1::<FMA>),
-                (Self::Log, _) => each(to, of, of::log::<FMA>),
-                (Self::Log1p, _) => each(to, of, of::log1p::<FMA>),
-                (Self::Sin, true) => each(to, of, of::sin::<FMA>),
-                (Self::Cos, true) => each(to, of, of::cos::<FMA>),
+                (Self::Expm1, true) => each(to, of, ordinary_expm1::<FMA>),
+                (Self::Expm1, false) => each(to, of, expm1::<FMA>),
+                (Self::Log, _) => each(to, of, log::<FMA>),
+                (Self::Log1p, _) => each(to, of, log1p::<FMA>),
+                (Self::Sin, true) => each(to, of, sin::<FMA>),
+                (Self::Cos, true) => each(to, of, cos::<FMA>),
                 (Self::Sin | Self::Cos, false) => each(to, of, self.single()),
-                (Self::Tanh, _) => each(to, of, of::tanh::<FMA>),
-                (Self::Sigmoid, true) => each(to, of, |x| of::sigmoid(x, ordinary_exp::<FMA>)),
-                (Self::Sigmoid, false) => each(to, of, |x| of::sigmoid(x, exp::<FMA>)),
-                (Self::Softplus, true) => each(to, of, |x| of::softplus::<FMA>(x, ordinary_exp::<FMA>)),
-                (Self::Softplus, false) => each(to, of, |x| of::softplus::<FMA>(x, exp::<FMA>)),
+                (Self::Tanh, _) => each(to, of, tanh::<FMA>),
+                (Self::Sigmoid, true) => each(to, of, |x| sigmoid(x, ordinary_exp::<FMA>)),
+                (Self::Sigmoid, false) => each(to, of, |x| sigmoid(x, exp::<FMA>)),
+                (Self::Softplus, true) => each(to, of, |x| softplus::<FMA>(x, ordinary_exp::<FMA>)),
+                (Self::Softplus, false) => each(to, of, |x| softplus::<FMA>(x, exp::<FMA>)),
             }
         }
     }

@@ -115,6 +115,7 @@ fn within_two_ulp_of_the_interpreter() {
 
 /// Those of 32 bits are the values of 64, rounded.
 #[test]
+#[expect(clippy::cast_possible_truncation, reason = "the nearest number of 32 bits is meant")]
 fn short_ones_are_rounded_once() {
     for of in orders() {
         let of: Vec<f32> = of.iter().map(|x| *x as f32).collect();

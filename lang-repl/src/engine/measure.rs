@@ -223,7 +223,7 @@ fn no_such_array(name: &str, mut ty: &Type) -> Option<Problem> {
             let message = format!("there is no `{name}` of these sizes: it would be of type `{whole}`");
             return Some(Problem::new(Code::E0600, message));
         }
-        count = count.saturating_mul(n.into());
+        count = count.saturating_mul(n);
         ty = inner;
     }
     (count > MOST_MADE_UP).then(|| {

@@ -169,6 +169,9 @@ impl<'g> Generated<'g> {
             parts.push(part.ok_or(Stopped::Broken("a part of an argument"))?);
         }
         let machine = Machine::new(self, &self.programs, around);
+        if matches!(asked, Asked::Here { short_steps: true, .. }) && machine.has_steps(&ssa, &locals)? {
+            return Ok(None);
+        }
         let parts = machine.call(&ssa, &read.sizes, parts)?;
         // With the same function, and other numbers, the next one is a call of its code.
         if let Asked::Operator(derived, arguments) = asked

@@ -380,6 +380,12 @@ impl<'g> Generator<'g> {
         let is_rest = from != begun;
         let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThan, to)?;
         self.loops.insert(of.index.local, Number::of(at));
+        if let Some(goes_on) = &of.goes_on {
+            let goes_on = self.element(goes_on)?;
+            let on = self.builder.create_block();
+            self.builder.ins().brif(goes_on, on, &[], after, &[]);
+            self.builder.switch_to_block(on);
+        }
         self.nodes(&of.body)?;
         self.around.pop();
         self.context.release(mark);

@@ -97,9 +97,10 @@ impl<'g> Generator<'g> {
     /// What is set in a node, and what is read; a clear is a read, too.
     fn seen(&self, node: &'g Node, own: &mut HashSet<LocalId>, read: &mut Read, sets: &mut HashMap<Var, Vec<&'g Set>>) {
         match node {
-            Node::Loop(Loop { index, from, to, body, .. }) => {
+            Node::Loop(Loop { index, from, to, goes_on, body, .. }) => {
                 own.insert(index.local);
                 from.iter().chain(to).for_each(|p| self.read_in(p, read));
+                goes_on.iter().for_each(|of| self.read_at(of, read));
                 body.iter().for_each(|node| self.seen(node, own, read, sets));
             }
             Node::Told { index, value, body } => {

@@ -132,6 +132,16 @@ def where_asked(a: [n, 3]f64, b: [n, 3]f64, at: [m]i64) -> [m]f64 =
 def greatest_of_all(x: [n]f64) -> f64 = (max i: x[i]) - (min i: x[i])
 def greatest_of_rows(a: [n, m]f64) -> [n]f64 = for i: (max j: a[i, j])^2
 def placed(t: i64, x: [n, m]f64) -> [t + 1, n, m]f64 = for b < t + 1: [b == 0] * (for k < n, i < m: exp(x[k, i]) * x[k, i])
+def escape(x: f64, y: f64, most: i64) -> i64 =
+  let (_, _, k) = loop (u, v, k) = (0.0, 0.0, 0) while k < most && u^2 + v^2 <= 4.0: (u^2 - v^2 + x, 2 * u * v + y, k + 1) in k
+def escapes(x: [n]f64, y: [m]f64) -> [n, m]i64 = for i, j: escape(x[i], y[j], 50)
+def root(a: f64) -> f64 = loop x = 1.0 while abs(x * x - a) > 1e-9 * a && x < 1e9: 0.5 * (x + a / x)
+def roots(x: [n]f64) -> [n]f64 = for i: root(x[i]^2 + 0.1)
+def two_loops(x: [n]f64) -> [n]f64 = for i: root(x[i]^2 + 0.1) + (loop y = 1.0 while y < 5 + x[i]: 2.0 * y + x[i]^2)
+def loop_in_loop(x: [n]f64) -> [n]f64 = for i: loop s = 0.0 while s < 3: s + root(x[i]^2 + 0.1 + s)
+def loops_in_fold(x: [n]f64) -> f64 = fold s = 0.5 for i < n: 0.5 * s + (loop t = x[i]^2 while t < s: 2 * t + 0.1)
+def sums_in_loop(x: [n]f64) -> f64 = loop s = 0.0 while s < 2: s + 0.5 + (sum i: x[i]^2) / (1.0 + f64(n))
+def rows_in_loop(x: [n]f64) -> [n]f64 = loop y = x while (sum i: y[i]^2) > 1: for i: 0.5 * y[i]
 def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
 ";
 
@@ -174,6 +184,13 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("few_columns", &[&[0], &[1], &[700]]),
     ("few_of_few", &[&[0], &[1], &[700]]),
     ("few_factors", &[&[0], &[1], &[700]]),
+    ("escapes", &[&[0, 4], &[4, 0], &[7, 30]]),
+    ("roots", &[&[0], &[1], &[1300]]),
+    ("two_loops", &[&[0], &[1], &[300]]),
+    ("loop_in_loop", &[&[0], &[1], &[300]]),
+    ("loops_in_fold", &[&[0], &[1], &[300]]),
+    ("sums_in_loop", &[&[0], &[1], &[300]]),
+    ("rows_in_loop", &[&[0], &[1], &[300]]),
     ("written_out", &[&[]]),
     ("written", &[&[0], &[1], &[700]]),
     ("spun", &[&[0], &[1], &[700]]),

@@ -9,7 +9,7 @@ use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
-use lang_core::schedule::{Shown, Step, prepared, schedule, scheduled};
+use lang_core::schedule::{Repeated, Shown, Step, prepared, schedule, scheduled};
 use lang_core::session::Session;
 
 /// Programs in `examples/`, and definitions of them.
@@ -61,7 +61,8 @@ fn calls_at_points_stay_short() {
     session.set_text("calls.iv", &program);
     for (name, are_put) in [("few", true), ("many", false)] {
         let callee = Arc::new(Callee::new(GlobalName::new("calls.iv", name), Vec::new()));
-        let prepared = prepared(session.ssa(&callee).expect("its form"), true, &|callee| session.ssa(callee));
+        let prepared =
+            prepared(session.ssa(&callee).expect("its form"), Repeated::Endless, &|callee| session.ssa(callee));
         let steps = schedule(&prepared).steps;
         let calls = steps.iter().any(|step| matches!(step, Step::Statement(v) if is_call(&prepared.ssa, *v)));
         assert_eq!(calls, !are_put, "{name}");

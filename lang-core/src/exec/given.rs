@@ -72,7 +72,7 @@ pub fn read(asked: &Asked<'_>, texts: &dyn Texts) -> Result<Read> {
             let scope = reader.scope(code, frame.types(), locals)?;
             Site::Variable { scope, node: *node, by: *by, of: *of }
         }
-        Asked::Here { code, frame, node } => {
+        Asked::Here { code, frame, node, .. } => {
             let locals = texts.free(code.body(), *node);
             reader.mention(code.body(), *node);
             let read = locals.iter().filter_map(|l| Some((*l, frame.get(*l)?)));

@@ -196,6 +196,18 @@ impl<'a> Machine<'a> {
         self.programs.get(callee, || self.world.ssa(callee))
     }
 
+    /// Has a function loops or calls, where these integers are known, that are no part of its kernels?
+    pub(crate) fn has_steps(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Result<bool, Stopped> {
+        let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let program = self.programs.at(&function, self.world, &|l| known.get(&l).copied());
+        let is_step = |step: &Step| {
+            let Step::Statement(var) = step else { return false };
+            let rhs = program.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
+            matches!(rhs, Some(Rhs::Loop(..) | Rhs::Call { .. }))
+        };
+        Ok(program.steps.iter().any(is_step))
+    }
+
     /// What runs a function at these sizes, which are in the order of its own.
     fn at(&self, function: &Function, sizes: &[i64]) -> Arc<Program> {
         self.programs.at(function, self.world, &|l| function.size(l, sizes))

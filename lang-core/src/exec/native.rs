@@ -10,7 +10,7 @@ use super::{Run, Stopped};
 use crate::interp::{Done, guarded};
 use crate::ir::ssa::{Ssa, Stmt, Var};
 use crate::predicate::{Atom, Poly};
-use crate::schedule::{Kernel, Place, Role, chunks, is_trivial};
+use crate::schedule::{ENDLESS, Kernel, Place, Role, chunks, is_trivial};
 use crate::syntax::ops::Scalar;
 
 /// The most numbers that code is run on by [`Code::run_numbers`].
@@ -253,7 +253,8 @@ impl Run<'_> {
     /// Says how many iterations of an outermost loop are done, of how many.
     pub(super) fn tell(&self, done: i64, all: i64) {
         if self.machine.depth.get() == 1 {
-            (self.machine.around.done)(Done::Steps(done, Some(all)));
+            // Of a loop that data end nobody knows how long it is.
+            (self.machine.around.done)(Done::Steps(done, Some(all).filter(|all| *all < ENDLESS)));
         }
     }
 

@@ -70,6 +70,9 @@ pub enum Asked<'v> {
         frame: &'v Frame,
         /// The expression.
         node: TId,
+        /// Is there a loop with a condition in it, whose steps are short? Where such a loop has steps of its own elsewhere, it is to
+        /// be evaluated here.
+        short_steps: bool,
     },
 }
 

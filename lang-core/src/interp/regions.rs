@@ -1,6 +1,6 @@
 //! Which expressions are asked for elsewhere before they are evaluated here: calls and loops that may be long. What is
-//! short is evaluated here at once, and so is a loop with a condition whose steps are: elsewhere each step of such a loop
-//! costs as much as some hundred operations on numbers.
+//! short is evaluated here at once, and so is a loop with a condition whose steps are, if it is not one of machine code: else each
+//! step of such a loop costs as much elsewhere as some hundred operations on numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ struct Region {
     flat: Option<Vec<Poly>>,
     /// It is not asked for, or has no other form.
     refused: bool,
+    /// There is a loop with a condition in it, whose steps are short.
+    short_steps: bool,
 }
 
 /// What is in an expression and all that it calls.
@@ -65,13 +67,15 @@ impl Interp<'_> {
             let body = Arc::clone(code.body());
             let mut look = Look { program: self.program, known: definitions };
             // A relation is a value of the interpreter's alone.
-            let refused = matches!(body.nodes[node].ty, Type::Rel(_)) || look.inside(&body, node).short_steps;
+            let refused = matches!(body.nodes[node].ty, Type::Rel(_));
+            let short_steps = look.inside(&body, node).short_steps;
             let flat = look.flat(&body, node);
-            Region { long: is_long(&body, node), _body: body, flat, refused }
+            Region { long: is_long(&body, node), _body: body, flat, refused, short_steps }
         });
         if region.refused || !region.long && !frame.slots.iter().flatten().any(is_many) {
             return Ok(None);
         }
+        let short_steps = region.short_steps;
         let at = code.at(code.body().nodes[node].span);
         if let Some(extents) = region.flat.clone() {
             let mut elements = 1_usize;
@@ -84,7 +88,7 @@ impl Interp<'_> {
                 return Ok(None);
             }
         }
-        let asked = Asked::Here { code, frame, node };
+        let asked = Asked::Here { code, frame, node, short_steps };
         match self.ask(at, &asked)? {
             Taken::Value(value) => return Ok(Some(value)),
             Taken::Never => self.regions.known.get_mut(&key).into_iter().for_each(|region| region.refused = true),

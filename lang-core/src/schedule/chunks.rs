@@ -159,13 +159,17 @@ pub fn work_of(body: &[Node]) -> Vec<Work> {
     body.iter().flat_map(|node| work(node, &mut Vec::new())).collect()
 }
 
+/// A loop that data end is taken for as long as this.
+const OFTEN: i128 = 16;
+
 /// How much is done in a node within these loops, of which the extents are told.
 fn work(node: &Node, around: &mut Vec<(LocalId, Poly)>) -> Vec<Work> {
     match node {
-        Node::Loop(Loop { index, body, .. }) => {
+        Node::Loop(Loop { index, goes_on, body, .. }) => {
             // One that another loop's index tells is taken for as long as that.
             let other = around.iter().rev().find(|(local, _)| mentions(&index.extent, *local));
             let extent = other.map_or(&index.extent, |(_, extent)| extent).clone();
+            let extent = if goes_on.is_some() { Poly::constant(OFTEN) } else { extent };
             around.push((index.local, extent));
             let all = body.iter().flat_map(|node| work(node, around)).collect();
             around.pop();

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::items::{Item, Place};
-use super::kernel::{FIRST_LOOP, Join, Loop, Node, Product, Set};
+use super::kernel::{FIRST_LOOP, Join, Loop, Node, Product, Set, is_endless};
 use crate::base::Name;
 use crate::ir::core::Constant;
 use crate::ir::reduce::Reduce;
@@ -84,6 +84,13 @@ impl Builder {
                 along.is_some() && members.get(&item.var) == along.as_ref()
             });
             let extent = members.get(&first.var).and_then(|x| first.extents.get(*x)).cloned().unwrap_or_default();
+            let along = |item: &&Item| item.repeat.is_some_and(|(_, axis)| members.get(&item.var) == Some(&axis));
+            let goes_on = rest.iter().filter(along).find(|item| item.goes_on).and_then(going_on);
+            if is_endless(&extent) && goes_on.is_none() {
+                // Each iteration of a loop inside would have a truth value of its own.
+                self.stuck = true;
+                break;
+            }
             let loop_index = self.index(&extent);
             let (mut inside, left): (Vec<Item>, Vec<Item>) =
                 rest.into_iter().partition(|item| members.contains_key(&item.var));
@@ -104,7 +111,14 @@ impl Builder {
             self.depth += 1;
             let body = self.nodes(ssa, inside);
             self.depth -= 1;
-            nodes.push(Node::Loop(Loop { index: loop_index, from: Vec::new(), to: Vec::new(), in_order, body }));
+            nodes.push(Node::Loop(Loop {
+                index: loop_index,
+                from: Vec::new(),
+                to: Vec::new(),
+                in_order,
+                goes_on,
+                body,
+            }));
         }
         nodes
     }
@@ -196,7 +210,14 @@ impl Builder {
         let of = Access { var: init.var, at: init.at.iter().map(|p| at_indices(p, &values)).collect() };
         let set = Node::Set(Set { var: item.var, at: values, rhs: view(of), join: None });
         loops.into_iter().rev().fold(set, |body, index| {
-            Node::Loop(Loop { index, from: Vec::new(), to: Vec::new(), in_order: false, body: vec![body] })
+            Node::Loop(Loop {
+                index,
+                from: Vec::new(),
+                to: Vec::new(),
+                in_order: false,
+                goes_on: None,
+                body: vec![body],
+            })
         })
     }
 
@@ -397,4 +418,11 @@ fn members(rest: &[Item], of_first: usize, held: &HashSet<Var>, back: &HashSet<(
         }
     }
     members
+}
+
+/// The truth value that a loop asks before each iteration, within the loops around that.
+fn going_on(item: &Item) -> Option<Access> {
+    let value = |place: &Place| if let Place::Loop(i) = place { Some(i.value()) } else { None };
+    let at = item.indices.get(..item.free)?.iter().map(value).collect::<Option<_>>()?;
+    Some(Access { var: item.var, at })
 }

@@ -40,6 +40,8 @@ pub(super) struct Item {
     pub(super) repeat: Option<(usize, usize)>,
     /// Is it what this loop carries?
     pub(super) state: Option<State>,
+    /// Is it that the truth value which the loop asks?
+    pub(super) goes_on: bool,
 }
 
 /// What an index of an item is.
@@ -116,6 +118,7 @@ impl Items {
             if let Some((nth, repeat)) = prepared.repeat_of(var) {
                 item.repeat = repeat.axis.get(&var).map(|axis| (nth, *axis));
                 item.state = repeat.states.get(&var).cloned();
+                item.goes_on = repeat.goes_on == Some(var);
                 if let Some(state) = repeat.states.get(&var) {
                     item.reads.push(state.init.clone());
                     state.init.at.iter().for_each(|p| read_in(ssa, p, &mut item.reads, &mut item.needs));
@@ -235,6 +238,7 @@ pub(super) fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
         cleared: false,
         product: None,
         repeat: None,
+        goes_on: false,
         state: None,
     }
 }

@@ -11,6 +11,14 @@ use crate::syntax::ops::Scalar;
 /// The indices of loops are the locals of this number and above: no statement has so many.
 pub(super) const FIRST_LOOP: u32 = FIRST_INDEX + (1 << 20);
 
+/// The extent of a loop that ends where a truth value says so, which no loop reaches.
+pub const ENDLESS: i64 = 1 << 62;
+
+/// Is that the extent of such a loop?
+pub(super) fn is_endless(extent: &Poly) -> bool {
+    extent.as_constant().is_some_and(|n| n >= ENDLESS.into())
+}
+
 /// The number of the loop whose index this is.
 #[must_use]
 pub fn loop_number(local: LocalId) -> Option<usize> {
@@ -99,6 +107,8 @@ pub struct Loop {
     pub to: Vec<Poly>,
     /// Does each iteration need what the one before left?
     pub in_order: bool,
+    /// It ends before the first iteration in which this truth value, which iterations set, does not hold.
+    pub goes_on: Option<Access>,
     /// What is inside.
     pub body: Vec<Node>,
 }

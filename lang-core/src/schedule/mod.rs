@@ -47,7 +47,7 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Var};
 use again::Again;
 use group::Builder;
 use items::{Item, Items};
-pub use kernel::{Join, Kernel, Loop, Node, Place, Product, Role, Set, loop_number};
+pub use kernel::{ENDLESS, Join, Kernel, Loop, Node, Place, Product, Role, Set, loop_number};
 pub use points::Callees;
 use repeat::Repeat;
 pub use text::Shown;
@@ -75,6 +75,17 @@ pub enum Step {
 
 /// The statements that stand for the bodies of loops, each time with the first part of the loop.
 type OfLoops = Vec<(Range<u32>, Var)>;
+
+/// Which loops become statements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Repeated {
+    /// None.
+    No,
+    /// Those whose length is known.
+    Counted,
+    /// Those that data end, too.
+    Endless,
+}
 
 /// A function as it is scheduled. New statements may be read by those before.
 pub struct Prepared {
@@ -117,7 +128,7 @@ impl Prepared {
 /// numbers ([`short_axes`]), and loops become statements, if that is `repeated`
 /// ([`repeat`]).
 #[must_use]
-pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared {
+pub fn prepared(ssa: Arc<Ssa>, repeated: Repeated, callees: Callees<'_>) -> Prepared {
     let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
     let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
     let ssa = existentials::counted(&ssa).map_or(ssa, Arc::new);
@@ -144,10 +155,11 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: bool, callees: Callees<'_>) -> Prepared
     let apart = first..count(&ssa);
     let (with, products) = products::products(&ssa);
     let ssa = with.map_or(ssa, Arc::new);
-    let (ssa, repeats, bodies) = match if repeated { repeat::repeats(&ssa) } else { None } {
-        Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
-        None => (ssa, Vec::new(), Vec::new()),
-    };
+    let (ssa, repeats, bodies) =
+        match if repeated == Repeated::No { None } else { repeat::repeats(&ssa, repeated == Repeated::Endless) } {
+            Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
+            None => (ssa, Vec::new(), Vec::new()),
+        };
     Prepared { ssa, made_of, apart, products, repeats, bodies }
 }
 

@@ -50,6 +50,7 @@ fn can_be_put(node: &Node) -> bool {
 fn put(node: &Node, index: &Atom, value: &Poly) -> Node {
     let poly = |p: &Poly| p.substitute(&|a| (a == index).then(|| value.clone()));
     let pred = |p: &Pred| p.map(&poly);
+    let access = |of: &Access| Access { var: of.var, at: of.at.iter().map(poly).collect() };
     let all = |body: &[Node]| body.iter().map(|node| put(node, index, value)).collect();
     match node {
         Node::Loop(of) => Node::Loop(Loop {
@@ -57,6 +58,7 @@ fn put(node: &Node, index: &Atom, value: &Poly) -> Node {
             from: of.from.iter().map(poly).collect(),
             to: of.to.iter().map(poly).collect(),
             in_order: of.in_order,
+            goes_on: of.goes_on.as_ref().map(access),
             body: all(&of.body),
         }),
         Node::Told { index: own, value: told, body } => {
@@ -66,7 +68,7 @@ fn put(node: &Node, index: &Atom, value: &Poly) -> Node {
         Node::Product(_) => node.clone(),
         Node::Clear(var, at, with) => Node::Clear(*var, at.iter().map(|p| p.as_ref().map(poly)).collect(), *with),
         Node::Set(set) => {
-            let access = &mut |of: &Access| Access { var: of.var, at: of.at.iter().map(poly).collect() };
+            let access = &mut |of: &Access| access(of);
             let at = set.at.iter().map(poly).collect();
             Node::Set(Set { at, rhs: set.rhs.map(access, &poly, &pred), ..set.clone() })
         }

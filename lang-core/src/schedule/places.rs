@@ -158,8 +158,9 @@ fn polys(node: &Node, f: &mut dyn FnMut(&Poly)) {
         at_of(p, f);
     };
     match node {
-        Node::Loop(Loop { index, from, to, body, .. }) => {
+        Node::Loop(Loop { index, from, to, goes_on, body, .. }) => {
             from.iter().chain(to).chain([&index.extent]).for_each(&mut *f);
+            goes_on.iter().flat_map(|of| &of.at).for_each(&mut *f);
             body.iter().for_each(|node| polys(node, f));
         }
         Node::Told { index, value, body } => {

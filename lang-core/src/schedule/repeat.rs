@@ -14,11 +14,12 @@ use super::OfLoops;
 use super::fewer::{fewer, forget};
 use super::inside::Inside;
 use super::items::has_reads;
+use super::kernel::ENDLESS;
 use super::numbers::{access, indices, is_inside};
 use super::products::products;
 use super::scatters::{self, Sum};
 use super::terms::unasked;
-use crate::ir::region::{Arg, Loop, Part};
+use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index, reads};
 use crate::predicate::{Poly, Pred};
 
@@ -53,11 +54,13 @@ pub(super) struct Repeat {
     pub(super) axis: HashMap<Var, usize>,
     /// The states among them.
     pub(super) states: HashMap<Var, State>,
+    /// The one that says whether there is another iteration, if data decide.
+    pub(super) goes_on: Option<Var>,
 }
 
-/// The function without loops that can be statements; those of which iterations have an order; the statements that stand for
+/// The function without loops that can be statements, those that data end too if they may be `endless`; those of which iterations have an order; the statements that stand for
 /// the bodies of all, each time with the first part of the loop.
-pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>, OfLoops)> {
+pub(super) fn repeats(ssa: &Ssa, endless: bool) -> Option<(Ssa, Vec<Repeat>, OfLoops)> {
     let mut loops: Vec<(Arc<Loop>, Var)> = Vec::new();
     for (var, stmt) in (0..).map(Var).zip(&ssa.stmts) {
         if let Rhs::Loop(of, _) = &stmt.rhs
@@ -71,7 +74,7 @@ pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>, OfLoops)> {
     let (mut all, mut bodies) = (Vec::new(), Vec::new());
     for (of, part) in loops {
         let before = made.as_ref().unwrap_or(ssa);
-        if let Some((next, repeat)) = repeated(before, &of) {
+        if let Some((next, repeat)) = repeated(before, &of, all.len(), endless) {
             bodies.push((count(before)..count(&next), part));
             made = Some(next);
             // Where nothing is carried iterations have no order.
@@ -83,13 +86,19 @@ pub(super) fn repeats(ssa: &Ssa) -> Option<(Ssa, Vec<Repeat>, OfLoops)> {
     for state in all.iter().flat_map(|r: &Repeat| r.states.values()) {
         state.for_each_operand(&mut |v| read.push(v));
     }
+    read.extend(all.iter().filter_map(|r| r.goes_on));
     forget(&mut made, read);
     Some((made, all, bodies))
 }
 
 /// The function with the statements of a loop instead of its parts.
-fn repeated(ssa: &Ssa, of: &Loop) -> Option<(Ssa, Repeat)> {
-    let count = of.count().filter(|n| !has_reads(n) && indices([*n]).is_empty())?;
+fn repeated(ssa: &Ssa, of: &Loop, nth: usize, endless: bool) -> Option<(Ssa, Repeat)> {
+    // No two of them have one extent, as they have no loop in common.
+    let extent = Poly::constant(i128::from(ENDLESS) + i128::try_from(nth).ok()?);
+    let count = match &of.trips {
+        Trips::Count(n) => Some(n).filter(|n| !has_reads(n) && indices([*n]).is_empty())?,
+        Trips::While(_) => Some(&extent).filter(|_| endless && ends_alone(ssa, of))?,
+    };
     let fixed = |n: &Poly| !has_reads(n) && indices([n]).is_empty();
     if !of.pred.is_true() || !of.batch.iter().all(fixed) || of.sizes.iter().any(has_reads) {
         return None;
@@ -110,8 +119,20 @@ fn repeated(ssa: &Ssa, of: &Loop) -> Option<(Ssa, Repeat)> {
     let states = repeated.states(of, &body)?;
     repeated.body(of, &body, &states)?;
     repeated.next(of, &body, &states)?;
+    if let Trips::While(k) = of.trips {
+        repeated.repeat.goes_on = Some(*states.get(&k)?);
+    }
     repeated.parts(of, &body, &states)?;
     Some((repeated.inside.ssa, repeated.repeat))
+}
+
+/// Is nothing wanted of a loop that data end but what it carries last? Checks would be asked for iterations that there are not.
+fn ends_alone(ssa: &Ssa, of: &Loop) -> bool {
+    let parts = ssa.stmts.iter().filter_map(|stmt| match &stmt.rhs {
+        Rhs::Loop(other, part) if **other == *of => Some(part),
+        _ => None,
+    });
+    of.body.checks.is_empty() && parts.into_iter().all(|part| matches!(part, Part::Last(_)))
 }
 
 /// A loop that is put into the function around it. The place has the indices of the batch and the number of the iteration; what

@@ -122,6 +122,7 @@ fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
             from: of.from.iter().chain(from).cloned().collect(),
             to: of.to.iter().chain(to).cloned().collect(),
             in_order: of.in_order,
+            goes_on: of.goes_on.clone(),
             body: Vec::new(),
         };
         let mark = enter(context, &piece);

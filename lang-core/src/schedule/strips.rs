@@ -172,7 +172,14 @@ impl Pass<'_> {
             Node::Loop(of)
         });
         let inside = inside.collect();
-        body.push(Node::Loop(Loop { index, from: Vec::new(), to: Vec::new(), in_order: true, body: inside }));
+        body.push(Node::Loop(Loop {
+            index,
+            from: Vec::new(),
+            to: Vec::new(),
+            in_order: true,
+            goes_on: None,
+            body: inside,
+        }));
     }
 }
 

@@ -308,7 +308,12 @@ impl Block<'_> {
         };
         self.line(f, around.depth())?;
         match node {
-            Node::Loop(of @ Loop { index, from, to, in_order, body }) => {
+            Node::Loop(of @ Loop { index, goes_on: Some(goes_on), body, .. }) => {
+                let asked = self.element(goes_on.var, &self.polys(&goes_on.at));
+                writeln!(f, "for {} while {asked}:", index.name)?;
+                within(f, body, &around.within(of))
+            }
+            Node::Loop(of @ Loop { index, from, to, in_order, body, .. }) => {
                 let inside = around.within(of);
                 let (least, most) = (around.greatest(from), around.least(&index.extent, to));
                 let (from, to) = (self.bound(&least, "max"), self.bound(&most, "min"));

@@ -20,6 +20,8 @@ pub(super) struct Around {
     pred: Pred,
     /// Is something asked that is no matter of indices?
     asked: bool,
+    /// Is it in a loop that data end?
+    endless: bool,
 }
 
 impl Around {
@@ -27,7 +29,15 @@ impl Around {
     pub(super) fn new(ssa: &Ssa) -> Self {
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
         let sizes = Context::new(&sizes);
-        Self { depth: 1, known: sizes.clone(), sizes, indices: Vec::new(), pred: Pred::truth(), asked: false }
+        Self {
+            depth: 1,
+            known: sizes.clone(),
+            sizes,
+            indices: Vec::new(),
+            pred: Pred::truth(),
+            asked: false,
+            endless: false,
+        }
     }
 
     pub(super) fn depth(&self) -> usize {
@@ -43,6 +53,7 @@ impl Around {
     pub(super) fn within(&self, of: &Loop) -> Self {
         let mut inside = self.deeper();
         inside.known.enter(&of.index);
+        inside.endless |= of.goes_on.is_some();
         let i = of.index.value();
         let mut bounds = Vec::new();
         // The parts of a loop that is done in strips are as many as its extent says, all together.
@@ -113,6 +124,9 @@ impl Around {
 
     /// How often it runs; sizes are called by `shown`.
     pub(super) fn times(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {
+        if self.endless {
+            return "as many".to_owned();
+        }
         let exactly = count(&self.indices, &self.pred, &self.sizes).ok().and_then(|times| times.as_ratio());
         if let (Some(times), false) = (exactly, self.asked) {
             return match times.parts() {

@@ -50,11 +50,17 @@ impl Visit<'_> {
         of.from.iter().chain(&of.to).for_each(|p| self.poly(p, f));
     }
 
+    /// Calls with what a loop asks in each iteration.
+    fn asked(&self, of: &Loop, f: &mut Found<'_>) {
+        of.goes_on.iter().for_each(|of| self.access(of, f));
+    }
+
     fn node(&mut self, node: &Node, f: &mut Found<'_>) {
         match node {
             Node::Loop(of) => {
                 self.range(of, f);
                 self.path.push(of.index.local);
+                self.asked(of, f);
                 self.nodes(&of.body, f);
                 self.path.pop();
             }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{Callees, Prepared, Schedule, by_sizes, prepared, regions, schedule};
+use super::kernel::is_endless;
+use super::{Callees, Prepared, Repeated, Schedule, Step, by_sizes, prepared, regions, schedule};
 use crate::interp::guarded;
 use crate::ir::region::Loop;
 use crate::ir::ssa::{Rhs, Ssa};
@@ -55,6 +56,14 @@ fn one(told: Pred, ssa: &Arc<Ssa>, callees: Callees<'_>) -> Scheduled {
     made
 }
 
+/// Does nothing have memory for each iteration of a loop that data end?
+fn ends(steps: &Schedule) -> bool {
+    steps.steps.iter().all(|step| match step {
+        Step::Kernel(kernel, _) => !kernel.places.iter().any(|place| place.axes.iter().flatten().any(is_endless)),
+        Step::Statement(_) => true,
+    })
+}
+
 /// What loops may be. But for the last they have a meaning as kernels alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Loops {
@@ -70,8 +79,12 @@ pub enum Loops {
 #[must_use]
 pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared, Schedule, Loops) {
     if most < Loops::Steps {
-        let mut first = prepared(Arc::clone(ssa), true, callees);
+        let mut first = prepared(Arc::clone(ssa), Repeated::Endless, callees);
         let mut steps = schedule(&first);
+        if first.repeats.iter().any(|repeat| repeat.goes_on.is_some()) && !(steps.is_whole && ends(&steps)) {
+            first = prepared(Arc::clone(ssa), Repeated::Counted, callees);
+            steps = schedule(&first);
+        }
         if steps.is_whole || first.repeats.is_empty() {
             let mut are = if first.repeats.is_empty() { Loops::Steps } else { Loops::Shared };
             let bodies = |body: &Arc<Ssa>| {
@@ -87,7 +100,7 @@ pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared,
             return (first, steps, are);
         }
     }
-    let prepared = prepared(Arc::clone(ssa), false, callees);
+    let prepared = prepared(Arc::clone(ssa), Repeated::No, callees);
     let steps = schedule(&prepared);
     (prepared, steps, Loops::Steps)
 }

@@ -273,7 +273,7 @@ impl<'r> Region<'r> {
     /// One of the loops around an iteration.
     fn looped(&self, k: usize, body: Vec<Node>) -> Option<Node> {
         let index = self.around.get(k)?.clone();
-        Some(Node::Loop(Loop { index, from: Vec::new(), to: Vec::new(), in_order: true, body }))
+        Some(Node::Loop(Loop { index, from: Vec::new(), to: Vec::new(), in_order: true, goes_on: None, body }))
     }
 
     /// An index of a loop so deep.
@@ -505,12 +505,16 @@ impl<'r> Region<'r> {
             Some(all.into_iter().flatten().collect())
         };
         Some(match node {
-            Node::Loop(Loop { index, from, to, in_order, body }) => {
+            Node::Loop(Loop { index, from, to, in_order, goes_on, body }) => {
                 let new = self.index(self.known(&index.extent)?, depth);
                 self.indices.insert(index.local, new.value());
                 let (from, to) = (self.puts(from)?, self.puts(to)?);
+                let goes_on = match goes_on {
+                    Some(of) => Some(self.access(of)?),
+                    None => None,
+                };
                 let body = within(self, body)?;
-                let of = Loop { index: new, from, to, in_order: *in_order, body };
+                let of = Loop { index: new, from, to, in_order: *in_order, goes_on, body };
                 (!of.body.is_empty()).then_some(Node::Loop(of))
             }
             Node::Told { index, value, body } => {
@@ -620,7 +624,14 @@ impl<'r> Region<'r> {
         }
         for index in loops.iter().rev() {
             let body = vec![node];
-            node = Node::Loop(Loop { index: index.clone(), from: Vec::new(), to: Vec::new(), in_order: false, body });
+            node = Node::Loop(Loop {
+                index: index.clone(),
+                from: Vec::new(),
+                to: Vec::new(),
+                in_order: false,
+                goes_on: None,
+                body,
+            });
         }
         node = outer.into_iter().fold(node, put);
         if asked_outside && !asked.is_true() {
@@ -654,7 +665,14 @@ impl<'r> Region<'r> {
         let rhs = Rhs::Contract { bound: Vec::new(), pred: Pred::truth(), neg: false, factors: vec![from] };
         let mut node = Node::Set(Set { var: to.var, at, rhs, join: None });
         for index in loops.into_iter().rev() {
-            node = Node::Loop(Loop { index, from: Vec::new(), to: Vec::new(), in_order: false, body: vec![node] });
+            node = Node::Loop(Loop {
+                index,
+                from: Vec::new(),
+                to: Vec::new(),
+                in_order: false,
+                goes_on: None,
+                body: vec![node],
+            });
         }
         node
     }

@@ -111,14 +111,7 @@ impl Builder {
             self.depth += 1;
             let body = self.nodes(ssa, inside);
             self.depth -= 1;
-            nodes.push(Node::Loop(Loop {
-                index: loop_index,
-                from: Vec::new(),
-                to: Vec::new(),
-                in_order,
-                goes_on,
-                body,
-            }));
+            nodes.push(Node::Loop(Loop { goes_on, ..Loop::over(loop_index, in_order, body) }));
         }
         nodes
     }
@@ -209,16 +202,7 @@ impl Builder {
         self.depth = depth;
         let of = Access { var: init.var, at: init.at.iter().map(|p| at_indices(p, &values)).collect() };
         let set = Node::Set(Set { var: item.var, at: values, rhs: view(of), join: None });
-        loops.into_iter().rev().fold(set, |body, index| {
-            Node::Loop(Loop {
-                index,
-                from: Vec::new(),
-                to: Vec::new(),
-                in_order: false,
-                goes_on: None,
-                body: vec![body],
-            })
-        })
+        loops.into_iter().rev().fold(set, |body, index| Node::Loop(Loop::over(index, false, vec![body])))
     }
 
     /// A product of matrices, within all loops around it.

@@ -156,6 +156,13 @@ pub enum Join {
     Reduce(Reducer),
 }
 
+impl Loop {
+    /// One over all values of an index.
+    pub(super) fn over(index: Index, in_order: bool, body: Vec<Node>) -> Self {
+        Self { index, from: Vec::new(), to: Vec::new(), in_order, goes_on: None, body }
+    }
+}
+
 impl Node {
     /// Calls with every element that is set in it.
     pub fn for_each_set<'n>(&'n self, f: &mut dyn FnMut(&'n Set)) {

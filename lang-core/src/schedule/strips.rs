@@ -172,14 +172,7 @@ impl Pass<'_> {
             Node::Loop(of)
         });
         let inside = inside.collect();
-        body.push(Node::Loop(Loop {
-            index,
-            from: Vec::new(),
-            to: Vec::new(),
-            in_order: true,
-            goes_on: None,
-            body: inside,
-        }));
+        body.push(Node::Loop(Loop::over(index, true, inside)));
     }
 }
 

@@ -273,7 +273,7 @@ impl<'r> Region<'r> {
     /// One of the loops around an iteration.
     fn looped(&self, k: usize, body: Vec<Node>) -> Option<Node> {
         let index = self.around.get(k)?.clone();
-        Some(Node::Loop(Loop { index, from: Vec::new(), to: Vec::new(), in_order: true, goes_on: None, body }))
+        Some(Node::Loop(Loop::over(index, true, body)))
     }
 
     /// An index of a loop so deep.
@@ -624,14 +624,7 @@ impl<'r> Region<'r> {
         }
         for index in loops.iter().rev() {
             let body = vec![node];
-            node = Node::Loop(Loop {
-                index: index.clone(),
-                from: Vec::new(),
-                to: Vec::new(),
-                in_order: false,
-                goes_on: None,
-                body,
-            });
+            node = Node::Loop(Loop::over(index.clone(), false, body));
         }
         node = outer.into_iter().fold(node, put);
         if asked_outside && !asked.is_true() {
@@ -665,14 +658,7 @@ impl<'r> Region<'r> {
         let rhs = Rhs::Contract { bound: Vec::new(), pred: Pred::truth(), neg: false, factors: vec![from] };
         let mut node = Node::Set(Set { var: to.var, at, rhs, join: None });
         for index in loops.into_iter().rev() {
-            node = Node::Loop(Loop {
-                index,
-                from: Vec::new(),
-                to: Vec::new(),
-                in_order: false,
-                goes_on: None,
-                body: vec![node],
-            });
+            node = Node::Loop(Loop::over(index, false, vec![node]));
         }
         node
     }

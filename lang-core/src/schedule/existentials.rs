@@ -226,7 +226,10 @@ mod tests {
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
         let made = counted(&ssa).map_or("it stays\n".to_owned(), |ssa| {
             let text = ssa.to_string();
-            text.lines().skip_while(|line| !line.starts_with("  X4[")).map(|line| format!("{line}\n")).collect()
+            text.lines()
+                .skip_while(|line| !line.starts_with("  X4["))
+                .map(|line| format!("{}\n", line.trim_start()))
+                .collect()
         });
         expected.assert_eq(&made);
     }
@@ -236,48 +239,48 @@ mod tests {
         check(
             "any j < m: X3[i0, j]",
             expect![[r#"
-                  X4[i0 < n]: f64 = [0 < X6[i0]] * X0[i0]
-                  X5: i64 = 1
-                  X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                  out X4
+                X4[i0 < n]: f64 = [0 < X6[i0]] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                out X4
             "#]],
         );
         check(
             "!(any j < m: X3[i0, j]) && 3 <= i0",
             expect![[r#"
-                  X4[i0 < n]: f64 = [2 < i0 && X6[i0] == 0] * X0[i0]
-                  X5: i64 = 1
-                  X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                  out X4
+                X4[i0 < n]: f64 = [2 < i0 && X6[i0] == 0] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                out X4
             "#]],
         );
         check(
             "(any j < m: X3[i0, j]) || (any j < m: X3[i0, j] && i0 < j)",
             expect![[r#"
-                  X4[i0 < n]: f64 = [0 < X6[i0] || 0 < X7[i0]] * X0[i0]
-                  X5: i64 = 1
-                  X6[i0 < n]: i64 = sum i1 < m: [i0 < i1 && X3[i0, i1]] * X5
-                  X7[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                  out X4
+                X4[i0 < n]: f64 = [0 < X6[i0] || 0 < X7[i0]] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [i0 < i1 && X3[i0, i1]] * X5
+                X7[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                out X4
             "#]],
         );
         check(
             "any j < n: !(any l < m: X3[j, l])",
             expect![[r#"
-                  X4[i0 < n]: f64 = [0 < X7] * X0[i0]
-                  X5: i64 = 1
-                  X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
-                  X7: i64 = sum i0 < n: [X6[i0] == 0] * X5
-                  out X4
+                X4[i0 < n]: f64 = [0 < X7] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                X7: i64 = sum i0 < n: [X6[i0] == 0] * X5
+                out X4
             "#]],
         );
         check(
             "any j < n: (any l < m: X3[j, l])",
             expect![[r#"
-                  X4[i0 < n]: f64 = [0 < X6] * X0[i0]
-                  X5: i64 = 1
-                  X6: i64 = sum i0 < n, i1 < m: [X3[i0, i1]] * X5
-                  out X4
+                X4[i0 < n]: f64 = [0 < X6] * X0[i0]
+                X5: i64 = 1
+                X6: i64 = sum i0 < n, i1 < m: [X3[i0, i1]] * X5
+                out X4
             "#]],
         );
     }

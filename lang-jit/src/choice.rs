@@ -20,9 +20,12 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// There is no term yet: what any compares with as it does with a NaN.
+    /// There is no term yet: what any real compares with as it does with a NaN.
     pub(crate) fn begin_choice(&mut self, var: Var, of: Scalar) -> Made<()> {
-        let none = self.constant(Constant::Real(f64::NAN), of)?;
+        let none = match of {
+            Scalar::I64 => self.int(0),
+            _ => self.constant(Constant::Real(f64::NAN), of)?,
+        };
         let register = match self.best.get(&var) {
             Some(register) => *register,
             None => self.builder.declare_var(ty(of)),
@@ -34,26 +37,40 @@ impl<'g> Generator<'g> {
 
     /// Takes the place of a term that is better than the best so far, the first NaN before all numbers.
     pub(crate) fn choose(&mut self, set: &'g Set, of: &'g Reduce) -> Made<()> {
-        let by = match of.reducer {
-            Reducer::Argmax => FloatCC::UnorderedOrGreaterThan,
-            Reducer::Argmin => FloatCC::UnorderedOrLessThan,
+        let (by, of_integers) = match of.reducer {
+            Reducer::Argmax => (FloatCC::UnorderedOrGreaterThan, IntCC::SignedGreaterThan),
+            Reducer::Argmin => (FloatCC::UnorderedOrLessThan, IntCC::SignedLessThan),
             _ => return Err("a place".to_owned()),
         };
+        let is_real = self.scalar(of.of.var) != Scalar::I64;
         let register = *self.best.get(&set.var).ok_or("a place of no terms")?;
         let (term, best) = (self.element(&of.of)?, self.builder.use_var(register));
-        let may = self.builder.ins().fcmp(by, term, best);
+        let zero = self.int(0);
+        let may = match is_real {
+            true => self.builder.ins().fcmp(by, term, best),
+            // The first comes before what is there.
+            false => {
+                let before = self.element(&Access { var: set.var, at: set.at.clone() })?;
+                let none = self.builder.ins().icmp(IntCC::SignedLessThan, before, zero);
+                let better = self.builder.ins().icmp(of_integers, term, best);
+                self.builder.ins().bor(none, better)
+            }
+        };
         let (better, after) = (self.builder.create_block(), self.builder.create_block());
         // Few terms are.
         self.builder.ins().brif(may, better, &[], after, &[]);
         self.builder.switch_to_block(better);
         let before = self.element(&Access { var: set.var, at: set.at.clone() })?;
-        let zero = self.int(0);
-        let none = self.builder.ins().icmp(IntCC::SignedLessThan, before, zero);
-        let number = self.builder.ins().fcmp(FloatCC::Ordered, best, best);
-        let takes = self.builder.ins().bor(none, number);
         let place = self.poly(&of.place)?;
-        let place = self.builder.ins().select(takes, place, before);
-        let best = self.builder.ins().select(takes, term, best);
+        let (place, best) = match is_real {
+            true => {
+                let none = self.builder.ins().icmp(IntCC::SignedLessThan, before, zero);
+                let number = self.builder.ins().fcmp(FloatCC::Ordered, best, best);
+                let takes = self.builder.ins().bor(none, number);
+                (self.builder.ins().select(takes, place, before), self.builder.ins().select(takes, term, best))
+            }
+            false => (place, term),
+        };
         self.builder.def_var(register, best);
         self.replace(set, None, place)?;
         self.builder.ins().jump(after, &[]);

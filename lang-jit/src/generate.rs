@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, Block, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use lang_core::ir::core::Constant;
@@ -612,8 +612,9 @@ impl<'g> Generator<'g> {
         Ok(match join {
             Join::Sum => self.plus(scalar, before, term),
             Join::Reduce(Reducer::Prod) => self.times(scalar, before, term),
-            Join::Reduce(Reducer::Max) => self.extreme(FloatCC::GreaterThanOrEqual, scalar, before, term)?,
-            Join::Reduce(Reducer::Min) => self.extreme(FloatCC::LessThanOrEqual, scalar, before, term)?,
+            Join::Reduce(by @ (Reducer::Max | Reducer::Min)) => {
+                self.extreme(by == Reducer::Max, scalar, before, term)?
+            }
             Join::Reduce(Reducer::Argmax | Reducer::Argmin) => return Err("a place".to_owned()),
         })
     }

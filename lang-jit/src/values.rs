@@ -62,11 +62,15 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// The first where it compares so with the second or is NaN, else the second.
-    pub(crate) fn extreme(&mut self, by: FloatCC, scalar: Scalar, a: Value, b: Value) -> Made<Value> {
-        if !matches!(scalar, Scalar::F64 | Scalar::F32) {
-            return Err("the extreme of what is not real".to_owned());
-        }
+    /// The greater or the less: of reals the first where both are equal or it is NaN, else the second.
+    pub(crate) fn extreme(&mut self, greater: bool, scalar: Scalar, a: Value, b: Value) -> Made<Value> {
+        let by = match (scalar, greater) {
+            (Scalar::F64 | Scalar::F32, true) => FloatCC::GreaterThanOrEqual,
+            (Scalar::F64 | Scalar::F32, false) => FloatCC::LessThanOrEqual,
+            (Scalar::I64, true) => return Ok(self.builder.ins().smax(a, b)),
+            (Scalar::I64, false) => return Ok(self.builder.ins().smin(a, b)),
+            (Scalar::Bool, _) => return Err("the extreme of truth values".to_owned()),
+        };
         let (better, is_nan) = (self.builder.ins().fcmp(by, a, b), self.builder.ins().fcmp(FloatCC::Unordered, a, a));
         let first = self.builder.ins().bor(better, is_nan);
         Ok(self.builder.ins().select(first, a, b))
@@ -209,10 +213,9 @@ impl<'g> Generator<'g> {
                 }
                 _ => self.applied(operation, to, kinds, operands)?,
             },
-            (Operation::Scalar(ScalarFn::Max), [a, b]) if real => {
-                self.extreme(FloatCC::GreaterThanOrEqual, to, *a, *b)?
+            (Operation::Scalar(f @ (ScalarFn::Max | ScalarFn::Min)), [a, b]) => {
+                self.extreme(f == ScalarFn::Max, to, *a, *b)?
             }
-            (Operation::Scalar(ScalarFn::Min), [a, b]) if real => self.extreme(FloatCC::LessThanOrEqual, to, *a, *b)?,
             _ => self.applied(operation, to, kinds, operands)?,
         })
     }
@@ -229,7 +232,7 @@ impl<'g> Generator<'g> {
             }
             Operation::Scalar(f) => {
                 use ScalarFn::{Abs, Ceil, Floor, Max, Min, Relu, Round, Sign, Sqrt, Trunc};
-                real && matches!(f, Abs | Ceil | Floor | Max | Min | Relu | Round | Sign | Sqrt | Trunc)
+                matches!(f, Max | Min) || real && matches!(f, Abs | Ceil | Floor | Relu | Round | Sign | Sqrt | Trunc)
             }
             _ => false,
         };

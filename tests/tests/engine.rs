@@ -142,6 +142,29 @@ def loop_in_loop(x: [n]f64) -> [n]f64 = for i: loop s = 0.0 while s < 3: s + roo
 def loops_in_fold(x: [n]f64) -> f64 = fold s = 0.5 for i < n: 0.5 * s + (loop t = x[i]^2 while t < s: 2 * t + 0.1)
 def sums_in_loop(x: [n]f64) -> f64 = loop s = 0.0 while s < 2: s + 0.5 + (sum i: x[i]^2) / (1.0 + f64(n))
 def rows_in_loop(x: [n]f64) -> [n]f64 = loop y = x while (sum i: y[i]^2) > 1: for i: 0.5 * y[i]
+def hop(at: [n]i64) -> i64 = fold k = 0 for t < n: at[k]
+def hops(at: [n]i64, from: [m]i64) -> [m]i64 = for j: fold k = from[j] for t < n: at[k]
+def traced(x: [n]f64, at: [m, n]i64) -> ([m + 1]i64, f64) =
+  let k = scan k = 0 for i < m: at[m - 1 - i, k]
+  in (k, sum i: x[k[i]]^2)
+def along(x: [n]f64, at: [n]i64, to: [m]i64) -> ([m]f64, f64) =
+  let (y, s, _) = fold (y, s, k) = (for j < m: 0.0, 0.0, 0) for t < n: (y with [to[t % m]] += x[k] * s, s + x[k] * x[t], at[k])
+  in (y, s)
+def bisect(x: [n]f64, v: f64) -> i64 =
+  let (lo, _) = loop (lo, hi) = (0, n) while lo < hi: let mid = (lo + hi) // 2 in if x[mid] < v then (mid + 1, hi) else (lo, mid) in lo
+def bisected(x: [n]f64, v: [m]f64) -> [m]i64 = for j: bisect(x, v[j])
+def walk(at: [n]i64, x: [m]f64) -> i64 =
+  let (k, _) = loop (k, j) = (0, 0) while k < 2 * n && x[j] < 1.0: (k + 1, at[j]) in k
+def united(at: [n]i64, to: [m]i64) -> [n]i64 = fold p = (for i < n: i) for j < m: p with [p[to[j]]] = p[at[p[to[m - 1 - j]]]]
+def divided(at: [n]i64, x: [m]i64) -> [m]i64 = fold y = x for t < n: for j: y[j] // (at[t] + 1) + (y[(j + 1) % m] - 1) // (at[n - 1 - t] + 1)
+def whole_numbers(x: [n]i64, m: i64) -> [n]i64 = fold y = x for t < m: for j: y[j] // 3 + (y[(j + 1) % n] - t) // 2
+def beside(x: [n]i64, m: i64) -> [n]i64 = fold y = x for t < m: for j: 2 * y[j] - (y[j] + t) // 3 + x[n - 1 - j]
+def whole_extremes(k: [n, m]i64) -> ([n]i64, [n]i64, [m]i64, i64, i64) =
+  (for i: max j: k[i, j] - 5, for i: min j: k[i, j] * 3, for j: prod i: 1 + k[i, j] % 3, max i, j: -k[i, j] - 1, min i, j: k[i, j] + 1)
+def whole_places(k: [n, m]i64) -> ([n]i64, [m]i64, i64) = (for i: argmax j: k[i, j], for j: argmin i: k[i, j], argmax i: k[i, 0])
+def longest(x: [n]f64) -> i64 =
+  let l = fold l = (for i < n: 1) for i < n: l with [i] = 1 + max(0, max j < n: (if j < i && x[j] < x[i] then l[j] else 0))
+  in max i: l[i]
 def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
 ";
 
@@ -191,6 +214,19 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("loops_in_fold", &[&[0], &[1], &[300]]),
     ("sums_in_loop", &[&[0], &[1], &[300]]),
     ("rows_in_loop", &[&[0], &[1], &[300]]),
+    ("hop", &[&[0], &[1], &[40]]),
+    ("hops", &[&[0, 2], &[1, 0], &[7, 40]]),
+    ("traced", &[&[1, 0], &[1, 1], &[7, 40]]),
+    ("along", &[&[1, 1], &[7, 40], &[40, 40]]),
+    ("bisected", &[&[0, 3], &[1, 5], &[100, 40]]),
+    ("walk", &[&[1, 1], &[7, 40]]),
+    ("united", &[&[1, 0], &[1, 1], &[40, 90]]),
+    ("divided", &[&[0, 3], &[1, 0], &[7, 40]]),
+    ("whole_numbers", &[&[0, 2], &[1, 3], &[300, 5]]),
+    ("beside", &[&[0, 2], &[1, 3], &[300, 5]]),
+    ("whole_extremes", &[&[1, 1], &[7, 40], &[1300, 3]]),
+    ("whole_places", &[&[1, 1], &[7, 40], &[1300, 3]]),
+    ("longest", &[&[1], &[2], &[60]]),
     ("written_out", &[&[]]),
     ("written", &[&[0], &[1], &[700]]),
     ("spun", &[&[0], &[1], &[700]]),
@@ -296,6 +332,46 @@ fn sums_are_added_in_one_order() {
     println!("of these {in_order} with loops in order, {matrices} with products of matrices");
     assert!(in_order > 20 && matrices > 10, "{in_order} kernels have loops in order, {matrices} products of matrices");
     assert!(left.is_empty() && made > 100, "{made} kernels have machine code, by reasons {left:?} have none");
+}
+
+/// What loops ask of what they compute, and where that is not so: the integers of an input, and how many fail.
+#[test]
+fn loops_fail_where_what_they_ask_is_not_so() {
+    let session = session();
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let cases = [
+        ("hop", [7, 0], 0, 100),
+        ("hops", [7, 40], 0, 100),
+        ("hops", [7, 40], 1, -1),
+        ("traced", [7, 40], 1, 7),
+        ("along", [7, 40], 1, -1),
+        ("along", [7, 40], 2, 40),
+        ("walk", [7, 40], 0, 40),
+        ("united", [40, 90], 0, 40),
+        ("united", [40, 90], 1, -3),
+        ("divided", [7, 40], 0, -1),
+    ];
+    for (name, sizes, input, bad) in cases {
+        for ssa in filled::with_derivatives(&defs, &callee(name)) {
+            let sizes: Vec<i64> = sizes.into_iter().take(ssa.sizes.len()).collect();
+            let given = filled::given(&ssa, &sizes);
+            let count = given.get(input).map_or(0, |t| t.items.len());
+            let mut failed = 0;
+            for at in 0..count {
+                let mut given = given.clone();
+                let items = given.get_mut(input).into_iter().flat_map(|t| &mut t.items);
+                items.skip(at).take(1).for_each(|item| *item = lang_core::ir::value::Value::I64(bad));
+                let world = All(&defs);
+                let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &sizes, given.clone());
+                failed += usize::from(wanted.is_err());
+                if let Err(how) = agrees(&defs, &ssa, &sizes, &given, wanted.as_deref()) {
+                    panic!("{name} at {sizes:?}, {bad} at {at}: {how}");
+                }
+            }
+            assert!(failed > 0, "{name} never fails");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Drawn programs that run long enough for machine code, evaluated by it and by the interpreter alone: values, tangents,
-//! cotangents and second derivatives of loops in loops, gathers at computed places, short sums and products, folds and loops, sum types, calls
-//! with integers and truth values, and what is scattered, at extents around those at which vectors and chunks begin.
+//! cotangents and second derivatives of loops in loops, gathers at computed places, short sums and products, existentials,
+//! folds and loops, those that data end too, sum types, calls with integers and truth values, and what is scattered, at
+//! extents around those at which vectors and chunks begin.
 //!
 //! Programs that are compared statement by statement are small (`typed.rs`, `engine.rs`); here what is made of whole
 //! programs is, from the text on.
@@ -28,7 +29,7 @@ const EXTENTS: &[usize] = &[0, 1, 2, 3, 5, 8, 9, 12, 13, 33, 40, 67];
 
 /// So many programs are drawn, and of so many forms.
 const USUAL: u64 = 300;
-const FORMS: usize = 27;
+const FORMS: usize = 32;
 
 /// Indices in scope, innermost last.
 const INDICES: &[&str] = &["i", "j", "k1", "l", "m"];
@@ -61,7 +62,7 @@ impl Draw {
             };
         };
         let e = |d: &mut Self| d.real(depth, indices);
-        match self.random.below(22) {
+        match self.random.below(26) {
             0..3 => {
                 self.note("arithmetic");
                 let op = self.one(&["+", "-", "*"]);
@@ -152,6 +153,30 @@ impl Draw {
                     e(self)
                 )
             }
+            21 => {
+                self.note("loop by data");
+                let by = format!("abs(x[{} % n])", self.index(indices));
+                format!("(loop a = 0.1 + abs({}) while a < 50.0: a * 2.0 + {by})", e(self))
+            }
+            22 => {
+                self.note("loop with a row");
+                let (one, two, at) = (e(self), e(self), self.index(indices));
+                let next = format!("[r[0] * 1.5 + 0.3, r[1] * 0.5 + sin(r[0]) * x[{at} % n]]");
+                format!("(let r = loop r = [abs({one}), {two}] while (sum q < 2: abs(r[q])) < 4.0: {next} in r[1])")
+            }
+            23 => {
+                self.note("places carried");
+                let (start, at) = (e(self), self.index(indices));
+                format!(
+                    "(fold (a, p) = ({start}, 0) for t < 5: (a * 0.5 + x[p] * s, max(0, min(n - 1, k[p] + {at})))).0"
+                )
+            }
+            24 => {
+                self.note("places until data end them");
+                let (start, at) = (e(self), self.index(indices));
+                let next = format!("(a * 1.5 + x[p] + 0.1, max(p + 1, min(n - 1, k[p] + {at})))");
+                format!("(loop (a, p) = ({start}, 0) while p < n - 1 && abs(a) < 3.0: {next}).0")
+            }
             _ => {
                 self.note("integer under a bracket");
                 format!("after([{}] * {}, x)", self.truth(depth, indices), self.index(indices))
@@ -207,12 +232,19 @@ impl Draw {
 
     /// A truth value.
     fn truth(&mut self, depth: usize, indices: usize) -> String {
-        match self.random.below(6) {
+        match self.random.below(7) {
             0 => format!("{} % 3 == {}", self.integer(depth, indices), self.random.below(3)),
             1 => format!("{} < {}", self.integer(depth, indices), self.integer(depth, indices)),
             2 => format!("x[{} % n] > {}", self.index(indices), self.one(&["0.3", "y[0]", "(-0.2)"])),
             3 if depth > 0 => format!("({} && {})", self.truth(depth - 1, indices), self.truth(depth - 1, indices)),
             4 if depth > 0 => format!("({} || !({}))", self.truth(depth - 1, indices), self.truth(depth - 1, indices)),
+            5 if depth > 0 => {
+                self.note("existential");
+                let (of, range) = (self.one(&["any", "all"]), self.one(&["n", "4"]));
+                let (at, least) = (self.integer(depth - 1, indices), self.real(depth - 1, indices));
+                // Elements that are equal but for roundings would be a difference.
+                format!("({of} z < {range}: x[(z + {at}) % n] > 0.0123 + {least})")
+            }
             _ => format!("{} % 2 == 0", self.index(indices)),
         }
     }
@@ -287,6 +319,7 @@ fn machine_code_gives_what_the_interpreter_does() {
         let wanted = value_of_main(&session, "drawn.iv");
         let found = value_of_main_generated(&session, "drawn.iv", &ways);
         native += ways.tally.get().taken;
+        assert_eq!(ways.tally.get().broken, 0, "program {n} has parts that only the interpreter can run\n{program}");
         match (wanted, found) {
             (Ok(wanted), Ok(found)) => {
                 for (part, wanted, found) in parts(&wanted, &found) {
@@ -343,6 +376,7 @@ fn by_both(program: &str) -> (Vec<f64>, Vec<f64>, u64) {
     let ways = Ways::native();
     let wanted = value_of_main(&session, "both.iv").expect("the interpreter has a value");
     let found = value_of_main_generated(&session, "both.iv", &ways).expect("machine code has one");
+    assert_eq!(ways.tally.get().broken, 0, "parts that only the interpreter can run");
     (numbers(&wanted), numbers(&found), ways.tally.get().taken)
 }
 
@@ -414,5 +448,19 @@ def main() = let k = for i < 5: (i * 7919 + 13) % 11 - 5 in jvp(\(s): h(k, s))(0
 #[test]
 fn a_term_of_a_sum_is_looked_for_among_all() {
     let (wanted, found, _) = by_both(ANY);
+    assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-12), "{wanted:?}, not {found:?}");
+}
+
+/// At each point a range of what is differentiated is as long as the point says.
+const LENGTHS: &str = r"
+def f(x: [n]f64) -> [n]f64 =
+  for i: jacobian(\(v: [2]f64): [v[0] * v[1], sin(v[0]) * (sum j < i % 6: x[j % n] + v[1])])([x[i], 0.3])[1, 0]
+def main() = for n in 1..12: let y = f(for i < n: cos(f64(i * 13 % 29))) in y[n - 1]
+";
+
+#[test]
+fn a_range_is_as_long_as_each_point_says() {
+    let (wanted, found, _) = by_both(LENGTHS);
+    assert_eq!(wanted.len(), found.len());
     assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-12), "{wanted:?}, not {found:?}");
 }

@@ -158,34 +158,223 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
             X4[i] = X0[i] + X10[i]
 
         chosen, adjoint:
-        X9 is zero
-        L0 = loop j0 < m with n, m, j = j0 {  -- m times
-          Y0 = given v = X2[j0]
-          Y1 = given k = X1
-          Y2 = carried y = X0 then Y6
-          Y3 is 0.0
-          kernel given Y0; makes Y4
-            Y4 = >(Y0, Y3)
-          kernel given Y0, Y4; makes Y5
-            after checks 0
-            Y5 = [Y4] * Y0
-          Y6[i0 < n] = Y2 with [Y1[j]] = Y5 if Y4
-        }
-        X3[i0 < n] = L0.last Y2
-        X5[i0 < m] = L0.every Y4
+        X9 is true
+        X11 is 0.0
+        X12 is true
+        X16 is zero
+        X9 = true
+        kernel given X0[n], X1[m], X2[m]; makes X3[n], X5[m], X10
+          for i < n, in chunks:  -- n times
+            X3[i] = X0[i]
+          X10 = X9
+          for i < m, in order:  -- m times
+            X13 = >(X2[i], X11)
+            X14 = [X13] * X2[i]
+            X5[i] = X13
+            if X13:
+              at j = X1[i] if < n:
+                X3[j] = X14
+            X15 = false
+            if (X1[i] < n && 0 <= X1[i] || !X13) && X10:
+              X15 = X12
+            X10 = X15
+        checks 0
         kernel given X1[m], X4[n], X5[m]; makes X6[n], X7[m]
-          after checks 0
+          after checks 1
           for i < n, in chunks:  -- n times
             X6[i] = X4[i]
           for i < m, in order:  -- m times
-            X10 = [X5[m - i - 1]] * X6[X1[m - i - 1]]
-            X7[i] = X10
+            X17 = [X5[m - i - 1]] * X6[X1[m - i - 1]]
+            X7[i] = X17
             if X5[m - i - 1]:
               at j = X1[m - i - 1] if < n:
-                X6[j] = X9
+                X6[j] = X16
         kernel given X7[m]; makes X8[m]
           for i < m, in chunks:  -- m times
             X8[i] = X7[m - i - 1]
+
+    "#]]
+    .assert_eq(&text);
+}
+
+/// A loop that data end goes on while an element says so, and what stands in it is counted for one iteration. What it asks is
+/// asked once it is done. Where states are kept each iteration is steps of its own.
+#[test]
+fn loops_that_data_end() {
+    let program = "def root(a: f64) -> f64 = loop x = 1.0 while abs(x * x - a) > 1e-9 * a && x < 1e9: 0.5 * (x + a / x)
+def roots(a: [n]f64) -> [n]f64 = for i: root(a[i])
+def rows(a: [n, m]f64) -> [n, m]f64 = for i: loop y = a[i, _] while (sum j: y[j]^2) > 1: for j: 0.5 * y[j]
+def walk(x: [n]f64) -> i64 = loop k = 0 while k < n && x[k] > 0: k + 1
+";
+    let mut session = Session::new();
+    session.set_text("endless.iv", program);
+    let mut text = String::new();
+    for (name, derived) in [("roots", false), ("roots", true), ("rows", false), ("walk", false)] {
+        let callee = Callee::new(GlobalName::new("endless.iv", name), Vec::new());
+        let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
+        if derived {
+            let (of, wrt) = (real_outputs(&ssa).into(), real_inputs(&ssa).into());
+            ssa = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
+        }
+        let _ = writeln!(text, "{name}{}:\n{}", if derived { ", adjoint" } else { "" }, shown(&session, &ssa));
+    }
+    expect![[r#"
+        roots:
+        X1 is 1.0
+        X4 is 1e-9
+        X7 is true
+        X15 is 0.5
+        X22 is 1e-9
+        X25 is 1000000000.0
+        X27 is true
+        kernel given X0[n]; makes X10[n]
+          for i < n, in chunks:  -- n times
+            X2[i] = X1 - X0[i]
+            X3[i] = abs(X2[i])
+            X5[i] = X0[i] * X4
+            X6[i] = >(X3[i], X5[i])
+            X8[i] = [X6[i]] * X7
+            X9[i] = [X6[i] && X8[i]] * X7
+            X23[i] = X0[i] * X22
+            X11[i] = X9[i]
+            X12[i] = X1
+            for j while X11[i]:
+              X14[i, j] = X12[i]
+              X16[i, j] = /(X0[i], X14[i, j])
+              X17[i, j] = X14[i, j] + X16[i, j]
+              X18[i, j] = X15 * X17[i, j]
+              X19[i, j] = X18[i, j] * X18[i, j]
+              X20[i, j] = X19[i, j] - X0[i]
+              X21[i, j] = abs(X20[i, j])
+              X24[i, j] = >(X21[i, j], X23[i])
+              X26[i, j] = [X24[i, j]] * <(X18[i, j], X25)
+              X28[i, j] = [X24[i, j] && X26[i, j]] * X27
+              X11[i] = X28[i, j]
+              X12[i] = X18[i, j]
+            X10[i] = X12[i]
+
+        roots, adjoint:
+        X1 is 1.0
+        X4 is 1e-9
+        X7 is true
+        X12 is zero
+        X14 is index X13[i0]
+        X1 = 1.0
+        kernel given X0[n]; makes X9[n]
+          for i < n, in chunks:  -- n times
+            X2[i] = X1 - X0[i]
+            X3[i] = abs(X2[i])
+            X5[i] = X0[i] * X4
+            X6[i] = >(X3[i], X5[i])
+            X8[i] = [X6[i]] * X7
+            X9[i] = [X6[i] && X8[i]] * X7
+        L0 = for j0 < n: loop j1 while Y1 {
+          Y0 = given a = X0[j0]
+          Y1 = carried carry_0 = X9[j0] then Y16
+          Y2 = carried x = X1 then Y6
+          Y3 is 0.5
+          Y10 is 1e-9
+          Y13 is 1000000000.0
+          Y15 is true
+          kernel given Y0, Y2; makes Y4, Y6, Y16
+            Y4 = /(Y0, Y2)
+            Y5 = Y2 + Y4
+            Y6 = Y3 * Y5
+            Y7 = Y6 * Y6
+            Y8 = Y7 - Y0
+            Y9 = abs(Y8)
+            Y11 = Y0 * Y10
+            Y12 = >(Y9, Y11)
+            Y14 = [Y12] * <(Y6, Y13)
+            Y16 = [Y12 && Y14] * Y15
+        }
+        X10[i0 < n] = L0.last Y2
+        X12 = zero
+        X13[i0 < n] = L0.trips
+        kernel given X13[n]; makes X15
+          X15 = -9223372036854775808
+          for i < n, in chunks, X15 joined:  -- n times
+            X15 max= X14[i]
+        X16[i0 < n, i1 < X15] = L0.every Y2
+        X17[i0 < n, i1 < X15] = L0.every Y4
+        L1 = for j0 < n: loop j1 < X13[j0] {  -- n * X13[j0] times
+          Y0 = given kept = X16[j0, X13[j0] - j1 - 1]
+          Y1 = given kept = X17[j0, X13[j0] - j1 - 1]
+          Y3 = carried x_adj = X11[j0] then Y9
+          Y4 = carried a_adj = X12 then Y10
+          Y2 is 0.5
+          kernel given Y0, Y1, Y3, Y4; makes Y9, Y10
+            Y5 = Y2 * Y3
+            Y6 = /(Y5, Y0)
+            Y7 = -Y1 * Y5
+            Y8 = /(Y7, Y0)
+            Y9 = Y5 + Y8
+            Y10 = Y4 + Y6
+        }
+        X18[i0 < n] = L1.last Y4
+
+        rows:
+        X1 is 2
+        X4 is 1.0
+        X11 is 0.5
+        X13 is 2
+        X16 is 1.0
+        kernel given X0[n, m]; makes X6[n, m]; within X8[m]
+          for i < n, in chunks, X8 of each thread:  -- n times
+            X3[i] = 0.0
+            for j < m:  -- n * m times
+              X2[i, j] = ^(X0[i, j], X1)
+              X3[i] += X2[i, j]
+            X5[i] = >(X3[i], X4)
+            X7[i] = X5[i]
+            for j < m:  -- n * m times
+              X8[i, j] = X0[i, j]
+            for j while X7[i]:
+              X15[i, j] = 0.0
+              for k < m:  -- m times an iteration
+                X12[i, j, k] = X8[i, k] * X11
+                X14[i, j, k] = ^(X12[i, j, k], X13)
+                X15[i, j] += X14[i, j, k]
+                X8[i, k] = X12[i, j, k]
+              X17[i, j] = >(X15[i, j], X16)
+              X7[i] = X17[i, j]
+            for j < m:  -- n * m times
+              X6[i, j] = X8[i, j]
+
+        walk:
+        X1 is 0
+        X3 is 0.0
+        X5 is true
+        X8 is true
+        X16 is index X14[i0] + 1
+        X17 is 0.0
+        X19 is true
+        X21 is true
+        X1 = 0
+        kernel makes X2
+          if X1 < n:
+            X2 = X1
+        kernel given X0[n], X2; makes X9, X11
+          after checks 0
+          X4 = [X1 < n] * >(X0[X2], X3)
+          X6 = [X1 < n && X4] * X5
+          X10 = X6
+          X11 = X1
+          X12 = X8
+          for i while X10:
+            X14[i] = X11
+            X15[i] = X12
+            X18[i] = [X16[i] < n] * >(X0[X14[i] + 1], X17)
+            X20[i] = [X16[i] < n && X18[i]] * X19
+            X22[i] = [(X14[i] + 1 < n && 0 <= X14[i] + 1 || n <= X16[i]) && X15[i]] * X21
+            X23[i] = [X22[i]] * X20[i]
+            X10 = X23[i]
+            X11 = X16[i]
+            X12 = X22[i]
+          X9 = X12
+        kernel given X11; makes X7
+          after checks 1
+          X7 = X11
 
     "#]]
     .assert_eq(&text);

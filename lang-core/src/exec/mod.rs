@@ -267,6 +267,10 @@ impl Run<'_> {
                     self.kernel(ready)?;
                     Some(&ready.dead)
                 }
+                Step::Checks(checks, dead) => {
+                    checks.iter().try_for_each(|c| self.check(*c))?;
+                    Some(dead)
+                }
             };
             for dead in dead.into_iter().flatten() {
                 self.values.get_mut(dead.0 as usize).into_iter().for_each(|slot| *slot = None);

@@ -140,6 +140,7 @@ impl<'a> Dry<'a> {
                     self.kernel(ready);
                     Some(&ready.dead)
                 }
+                Step::Checks(_, dead) => Some(dead),
             };
             dead.into_iter().flatten().for_each(|v| self.drop(*v));
         }

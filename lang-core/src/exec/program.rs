@@ -91,6 +91,8 @@ pub(super) enum Step {
     Statement(Var),
     /// Loops, with their code.
     Kernel(Ready),
+    /// What is asked of what is there, and what nothing reads after that.
+    Checks(Vec<u32>, Vec<Var>),
 }
 
 /// What makes two statements parts of one call.
@@ -180,6 +182,7 @@ fn steps(prepared: &Prepared, all: Schedule, backend: &dyn Backend) -> Vec<Step>
                 let code = backend.compile(ssa, &kernel);
                 Step::Kernel(Ready::new(kernel, needs, code))
             }
+            schedule::Step::Checks(checks) => Step::Checks(checks, Vec::new()),
         });
     }
     steps
@@ -243,6 +246,11 @@ fn dead(ssa: &Ssa, steps: &mut [Step]) -> Vec<Vec<Var>> {
                 let checks = ready.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
                 checks.for_each(|check| for_each_read_of_check(check, &mut see));
                 ready.dead = here;
+            }
+            Step::Checks(checks, dead) => {
+                let checks = checks.iter().filter_map(|c| ssa.checks.get(*c as usize));
+                checks.for_each(|check| for_each_read_of_check(check, &mut see));
+                *dead = here;
             }
         }
     }

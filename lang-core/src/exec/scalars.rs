@@ -63,6 +63,7 @@ impl Program {
             match step {
                 Step::Statement(var) => drop(argument(*var)?),
                 Step::Kernel(ready) => kernels.push(ready),
+                Step::Checks(..) => return None,
             }
         }
         let [ready] = kernels.as_slice() else { return None };

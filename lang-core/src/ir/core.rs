@@ -472,6 +472,8 @@ pub enum Reason {
     Derivative,
     /// More parts than are taken in.
     TooLarge,
+    /// An index or a quotient of an integer that may leave 64 bits while what it is made of is small.
+    Wraps,
     /// More to be kept for the derivative than the limit of memory allows.
     Memory,
 }
@@ -490,7 +492,8 @@ impl Reason {
             Self::Update => "an update",
             Self::Effect => "an effect",
             Self::Derivative => "a derivative that has no generated form",
-            Self::TooLarge => "too many parts",
+            Self::TooLarge => "too much for one form",
+            Self::Wraps => "an index or a quotient with so large a factor that it may leave 64 bits",
             Self::Memory => "more to be kept than the limit of memory allows",
         }
     }

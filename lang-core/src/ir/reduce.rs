@@ -89,6 +89,17 @@ impl Reducer {
         }
     }
 
+    /// What any term takes the place of, or is joined to without a change. Unlike [`Self::nothing`] it is never seen where
+    /// it fails over nothing.
+    #[must_use]
+    pub fn neutral(self, of: Scalar) -> Constant {
+        match self {
+            Self::Max if of == Scalar::I64 => Constant::Int(i64::MIN),
+            Self::Min if of == Scalar::I64 => Constant::Int(i64::MAX),
+            _ => self.nothing(of),
+        }
+    }
+
     /// Does it fail over nothing?
     #[must_use]
     pub fn needs_terms(self, of: Scalar) -> bool {

@@ -109,8 +109,9 @@ pub(crate) fn call(
             builder.contract(&dims, Vec::new(), &pred, false, &[of], Vec::new())
         })
         .collect();
-    // What has extents that data tell has them for each call.
-    let parts = if is_small(ssa) && (batch.is_empty() || !has_data_extents(ssa)) {
+    // What has other extents for each call has them there.
+    let alike = || batch.is_empty() || !have_own(ssa, &locals(builder, ssa, &sizes, &args, &batch, &pred));
+    let parts = if is_small(ssa) && alike() {
         inlined(builder, ssa, &sizes, &args, &batch, &pred, &call.needs, globals)
     } else {
         called(builder, call.callee, ssa, &sizes, &args, &batch, &pred, &call.needs)
@@ -138,9 +139,21 @@ pub(crate) fn call(
         .collect()
 }
 
-fn has_data_extents(ssa: &Ssa) -> bool {
+/// Are there extents that data tell, or indices of the place? These are the sizes and integers that are passed.
+fn have_own(ssa: &Ssa, locals: &HashMap<LocalId, Poly>) -> bool {
+    let is_own = |a: &Atom| match a {
+        Atom::Read(..) => true,
+        Atom::Local(l, _) => index_number(*l).is_some(),
+        _ => false,
+    };
+    let has = |n: &Poly, own: &dyn Fn(&Atom) -> bool| {
+        let mut found = false;
+        n.for_each_atom(&mut |a| found |= own(a));
+        found
+    };
+    let passed = |a: &Atom| matches!(a, Atom::Local(l, _) if locals.get(l).is_some_and(|p| has(p, &is_own)));
     let mut found = false;
-    let mut see = |n: &Poly| ssa::reads(n, &mut |_| found = true);
+    let mut see = |n: &Poly| found |= has(n, &|a| matches!(a, Atom::Read(..)) || passed(a));
     for stmt in &ssa.stmts {
         stmt.dims.iter().for_each(&mut see);
         match &stmt.rhs {

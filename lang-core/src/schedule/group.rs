@@ -274,7 +274,7 @@ fn clear(ssa: &Ssa, item: &Item) -> Vec<Node> {
         Scalar::Bool => Constant::Bool(false),
     };
     let Some(Rhs::Reduce(r)) = stmt.map(|s| &s.rhs) else { return vec![Node::Clear(item.var, at, zero)] };
-    let nothing = Node::Clear(item.var, at.clone(), r.reducer.nothing(scalar));
+    let nothing = Node::Clear(item.var, at.clone(), r.reducer.neutral(scalar));
     if r.pred.is_true() {
         return vec![nothing];
     }

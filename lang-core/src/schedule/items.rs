@@ -171,6 +171,7 @@ fn ordered(prepared: &Prepared) -> Vec<Var> {
                 let mut see = |v: Var| open.extend((v > k).then_some((v, false)));
                 let Some(repeat) = repeat else {
                     stmt.rhs.for_each_operand(&mut see);
+                    stmt.needs.iter().flat_map(|c| asked_by(ssa, *c)).for_each(&mut see);
                     prepared.products.get(&var).into_iter().flat_map(|p| &p.factors).for_each(|f| see(f.var));
                     continue;
                 };
@@ -193,7 +194,7 @@ fn ordered(prepared: &Prepared) -> Vec<Var> {
 }
 
 /// What a check reads.
-fn asked_by(ssa: &Ssa, check: u32) -> Vec<Var> {
+pub(super) fn asked_by(ssa: &Ssa, check: u32) -> Vec<Var> {
     let mut all = Vec::new();
     if let Some(check) = ssa.checks.get(check as usize) {
         check.dims.iter().for_each(|n| reads(n, &mut |v| all.push(v)));
@@ -324,10 +325,10 @@ pub(super) fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
             Rhs::Contract { bound, .. } => !bound.iter().any(has_reads),
             Rhs::Reduce(r) => {
                 let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar);
-                let real = matches!(of, Some(Scalar::F64 | Scalar::F32));
+                let number = of.is_some_and(|of| of != Scalar::Bool);
                 // Of several bound indices another order of loops would choose another of equals.
                 let fits = if r.reducer.gives_place() { r.bound.len() == 1 } else { r.pred.is_true() };
-                fits && real && !r.bound.iter().any(has_reads)
+                fits && number && !r.bound.iter().any(has_reads)
             }
             _ => false,
         }

@@ -14,6 +14,7 @@ pub mod chunks;
 mod existentials;
 mod extremes;
 mod fewer;
+mod given;
 mod group;
 mod in_place;
 mod inside;
@@ -36,6 +37,7 @@ mod terms;
 mod text;
 mod times;
 mod visit;
+mod watched;
 mod whole;
 
 use std::cell::Cell;
@@ -43,6 +45,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::ir::region;
 use crate::ir::ssa::{Access, Rhs, Ssa, Var};
 use again::Again;
 use group::Builder;
@@ -71,6 +74,8 @@ pub enum Step {
     Statement(Var),
     /// Loops, after these checks.
     Kernel(Arc<Kernel>, Vec<u32>),
+    /// What is asked of what is there by now.
+    Checks(Vec<u32>),
 }
 
 /// The statements that stand for the bodies of loops, each time with the first part of the loop.
@@ -85,6 +90,8 @@ pub enum Repeated {
     Counted,
     /// Those that data end, too.
     Endless,
+    /// Those that ask something of what they compute, too ([`watched`]).
+    Watched,
 }
 
 /// A function as it is scheduled. New statements may be read by those before.
@@ -101,6 +108,8 @@ pub struct Prepared {
     repeats: Vec<Repeat>,
     /// Statements that stand for the bodies of loops.
     bodies: OfLoops,
+    /// Loops that have a meaning as kernels alone.
+    watched: Vec<Arc<region::Loop>>,
 }
 
 impl Prepared {
@@ -125,8 +134,8 @@ impl Prepared {
 /// ([`existentials`]), sums
 /// taken where they are least ([`sums`]), the greatest read at its place ([`extremes`]), what data tell done once ([`apart`]), and what products of matrices need
 /// ([`products`]). What is called at many points stands there ([`points`]), the elements of short axes are
-/// numbers ([`short_axes`]), and loops become statements, if that is `repeated`
-/// ([`repeat`]).
+/// numbers ([`short_axes`]), loops are given what is there ([`given`]), and become statements, if that is `repeated`
+/// ([`repeat`], [`watched`]).
 #[must_use]
 pub fn prepared(ssa: Arc<Ssa>, repeated: Repeated, callees: Callees<'_>) -> Prepared {
     let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
@@ -153,14 +162,19 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: Repeated, callees: Callees<'_>) -> Prep
     let first = count(&ssa);
     let ssa = apart::apart(&ssa).map_or(ssa, Arc::new);
     let apart = first..count(&ssa);
+    let ssa = given::given(&ssa).map_or(ssa, Arc::new);
     let (with, products) = products::products(&ssa);
     let ssa = with.map_or(ssa, Arc::new);
+    let (ssa, watched) = match if repeated == Repeated::Watched { watched::watched(&ssa) } else { None } {
+        Some((made, watched)) => (Arc::new(made), watched),
+        None => (ssa, Vec::new()),
+    };
     let (ssa, repeats, bodies) =
-        match if repeated == Repeated::No { None } else { repeat::repeats(&ssa, repeated == Repeated::Endless) } {
+        match if repeated == Repeated::No { None } else { repeat::repeats(&ssa, repeated != Repeated::Counted) } {
             Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
             None => (ssa, Vec::new(), Vec::new()),
         };
-    Prepared { ssa, made_of, apart, products, repeats, bodies }
+    Prepared { ssa, made_of, apart, products, repeats, bodies, watched }
 }
 
 /// The steps of a function.
@@ -307,7 +321,7 @@ impl Making<'_> {
         let mut builder = Builder::new(ssa);
         let mut body = builder.nodes(ssa, members);
         self.stuck.set(self.stuck.get() || builder.stuck);
-        in_place::in_place(&mut body, &states, &read_later);
+        in_place::in_place(ssa, &mut body, &states, &read_later);
         let places = self.places(&body, &read_later);
         let states: HashSet<Var> = states.into_iter().map(|(state, ..)| state).collect();
         narrow::narrow(&mut body, &places, &states);

@@ -58,8 +58,8 @@ pub(super) struct Repeat {
     pub(super) goes_on: Option<Var>,
 }
 
-/// The function without loops that can be statements, those that data end too if they may be `endless`; those of which iterations have an order; the statements that stand for
-/// the bodies of all, each time with the first part of the loop.
+/// The function without loops that can be statements, those that data end too if they may be `endless`; those of which
+/// iterations have an order; the statements that stand for the bodies of all, each time with the first part of the loop.
 pub(super) fn repeats(ssa: &Ssa, endless: bool) -> Option<(Ssa, Vec<Repeat>, OfLoops)> {
     let mut loops: Vec<(Arc<Loop>, Var)> = Vec::new();
     for (var, stmt) in (0..).map(Var).zip(&ssa.stmts) {
@@ -111,10 +111,6 @@ fn repeated(ssa: &Ssa, of: &Loop, nth: usize, endless: bool) -> Option<(Ssa, Rep
     let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
     let inside = Inside::new(ssa, &body, &of.sizes, around);
     let sums = scatters::sums(ssa, of, &body);
-    let all: Vec<u32> = (0..).take(body.checks.len()).collect();
-    if !sums.is_empty() && !scatters::fail_in_order(&body, &all) {
-        return None;
-    }
     let mut repeated = Repeated { inside, repeat: Repeat::default(), copies: HashMap::new(), sums };
     let states = repeated.states(of, &body)?;
     repeated.body(of, &body, &states)?;

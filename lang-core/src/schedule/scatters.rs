@@ -57,14 +57,6 @@ pub(super) fn sums(ssa: &Ssa, of: &Loop, body: &Ssa) -> HashMap<u32, Sum> {
     found
 }
 
-/// Do these checks of a body, asked one after the other of all iterations, fail as they do iteration by iteration? They do if
-/// they ask the same.
-pub(super) fn fail_in_order(body: &Ssa, checks: &[u32]) -> bool {
-    let mut asked = checks.iter().filter_map(|c| body.checks.get(*c as usize)).map(|c| (&c.dims, &c.guard, &c.cond));
-    let first = asked.next();
-    asked.all(|other| Some(other) == first)
-}
-
 fn part_of(stmt: &Stmt, of: &Loop) -> Option<Part> {
     let Rhs::Loop(other, part) = &stmt.rhs else { return None };
     (**other == *of).then_some(*part)

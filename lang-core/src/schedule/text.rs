@@ -97,6 +97,10 @@ impl fmt::Display for Block<'_> {
             match step {
                 Step::Statement(var) => self.statement(f, *var, &mut numbers)?,
                 Step::Kernel(kernel, needs) => self.kernel(f, kernel, needs)?,
+                Step::Checks(checks) => {
+                    self.line(f, 0)?;
+                    writeln!(f, "checks {}", listed(checks))?;
+                }
             }
         }
         Ok(())
@@ -283,9 +287,8 @@ impl Block<'_> {
         self.line(f, 0)?;
         writeln!(f, "kernel {}", heads.into_iter().flatten().collect::<Vec<_>>().join("; "))?;
         if !needs.is_empty() {
-            let needs: Vec<String> = needs.iter().map(u32::to_string).collect();
             self.line(f, 1)?;
-            writeln!(f, "after checks {}", needs.join(", "))?;
+            writeln!(f, "after checks {}", listed(needs))?;
         }
         let around = Around::new(self.ssa());
         for node in &kernel.body {
@@ -323,7 +326,7 @@ impl Block<'_> {
                 } else {
                     own.map(|own| self.in_chunks(own)).unwrap_or_default()
                 };
-                writeln!(f, "for {} {range}{order}:  -- {} times", index.name, inside.times(&|p| self.poly(p)))?;
+                writeln!(f, "for {} {range}{order}:  -- {}", index.name, inside.times(&|p| self.poly(p)))?;
                 within(f, body, &inside)
             }
             Node::Told { index, value, body } => {
@@ -377,4 +380,8 @@ impl Block<'_> {
         write!(f, "{} {sign} {rhs}", self.element(set.var, &self.polys(&set.at)))?;
         self.noted(f, set.var)
     }
+}
+
+fn listed(checks: &[u32]) -> String {
+    checks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -20,7 +20,7 @@ pub(super) struct Around {
     pred: Pred,
     /// Is something asked that is no matter of indices?
     asked: bool,
-    /// Is it in a loop that data end?
+    /// Is it in a loop that data end? Then what is counted is counted for one iteration of that.
     endless: bool,
 }
 
@@ -53,7 +53,9 @@ impl Around {
     pub(super) fn within(&self, of: &Loop) -> Self {
         let mut inside = self.deeper();
         inside.known.enter(&of.index);
-        inside.endless |= of.goes_on.is_some();
+        if of.goes_on.is_some() {
+            return Self { indices: Vec::new(), pred: Pred::truth(), asked: false, endless: true, ..inside };
+        }
         let i = of.index.value();
         let mut bounds = Vec::new();
         // The parts of a loop that is done in strips are as many as its extent says, all together.
@@ -122,11 +124,12 @@ impl Around {
         left
     }
 
-    /// How often it runs; sizes are called by `shown`.
+    /// How often it runs, in words; sizes are called by `shown`.
     pub(super) fn times(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {
-        if self.endless {
-            return "as many".to_owned();
-        }
+        format!("{} times{}", self.number(shown), if self.endless { " an iteration" } else { "" })
+    }
+
+    fn number(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {
         let exactly = count(&self.indices, &self.pred, &self.sizes).ok().and_then(|times| times.as_ratio());
         if let (Some(times), false) = (exactly, self.asked) {
             return match times.parts() {

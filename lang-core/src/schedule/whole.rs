@@ -60,7 +60,16 @@ fn one(told: Pred, ssa: &Arc<Ssa>, callees: Callees<'_>) -> Scheduled {
 fn ends(steps: &Schedule) -> bool {
     steps.steps.iter().all(|step| match step {
         Step::Kernel(kernel, _) => !kernel.places.iter().any(|place| place.axes.iter().flatten().any(is_endless)),
-        Step::Statement(_) => true,
+        Step::Statement(_) | Step::Checks(_) => true,
+    })
+}
+
+/// Is a watched loop a step?
+fn steps_watched(prepared: &Prepared, all: &Schedule) -> bool {
+    all.steps.iter().any(|step| {
+        let Step::Statement(var) = step else { return false };
+        let rhs = prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
+        matches!(rhs, Some(Rhs::Loop(of, _)) if prepared.watched.contains(of))
     })
 }
 
@@ -78,26 +87,30 @@ pub enum Loops {
 /// The function and its steps, where loops may be that, and what they are.
 #[must_use]
 pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared, Schedule, Loops) {
-    if most < Loops::Steps {
-        let mut first = prepared(Arc::clone(ssa), Repeated::Endless, callees);
-        let mut steps = schedule(&first);
-        if first.repeats.iter().any(|repeat| repeat.goes_on.is_some()) && !(steps.is_whole && ends(&steps)) {
-            first = prepared(Arc::clone(ssa), Repeated::Counted, callees);
-            steps = schedule(&first);
-        }
-        if steps.is_whole || first.repeats.is_empty() {
+    let each = [Repeated::Watched, Repeated::Endless, Repeated::Counted];
+    for repeated in each.into_iter().filter(|_| most < Loops::Steps) {
+        let mut first = prepared(Arc::clone(ssa), repeated, callees);
+        let steps = schedule(&first);
+        let is_endless = first.repeats.iter().any(|repeat| repeat.goes_on.is_some());
+        let is_whole = first.repeats.is_empty() || steps.is_whole && (!is_endless || ends(&steps));
+        if is_whole {
             let mut are = if first.repeats.is_empty() { Loops::Steps } else { Loops::Shared };
             let bodies = |body: &Arc<Ssa>| {
                 let (prepared, steps, _) = guarded(|| in_order(body, callees, most));
                 (prepared.ssa, steps)
             };
+            let mut all = steps;
             if most == Loops::Kernels
-                && let Some((ssa, with, statements)) = regions::regions(&first.ssa, &steps, &bodies)
+                && let Some((ssa, with, statements)) = regions::regions(&first.ssa, &all, &bodies)
             {
                 first.bodies.extend(statements);
-                (first.ssa, steps, are) = (Arc::new(ssa), with, Loops::Kernels);
+                (first.ssa, all, are) = (Arc::new(ssa), with, Loops::Kernels);
             }
-            return (first, steps, are);
+            if !steps_watched(&first, &all) {
+                return (first, all, are);
+            }
+        } else if !is_endless && first.watched.is_empty() {
+            break;
         }
     }
     let prepared = prepared(Arc::clone(ssa), Repeated::No, callees);

@@ -49,6 +49,7 @@ fn clif(jit: &Jit, cases: &[Scheduled], path: &str) -> String {
                     let of = case.prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
                     format!("; {path}{} is {}\n", var.name(), run_alone(of))
                 }
+                Step::Checks(_) => continue,
                 Step::Kernel(kernel, _) => {
                     let sets: Vec<String> = kernel.sets.iter().map(|v| v.name().to_string()).collect();
                     let code = jit

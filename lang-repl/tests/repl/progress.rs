@@ -129,10 +129,12 @@ fn no_bar_where_it_is_not_wanted() {
     let dir = Dir::new(&[("long.iv", LONG.as_bytes())]);
     let Some(screen) = Screen::new(&dir, "none") else { return };
     let iverson = env!("CARGO_BIN_EXE_iverson");
-    for (before, after) in [("", "--progress never"), ("TERM=dumb", ""), ("", "--format json"), ("", "2>told")] {
-        // What is typed before the shell has cleared the screen would be gone with the rest.
-        screen.line("clear; echo cleared-$((1 + 1))");
-        screen.until(|text| text.starts_with("cleared-2"));
+    let wanted = [("", "--progress never"), ("TERM=dumb", ""), ("", "--format json"), ("", "2>told")];
+    for (round, (before, after)) in wanted.into_iter().enumerate() {
+        // What is typed before the shell has cleared the screen would be gone with the rest. The sum is the shell's,
+        // not what was typed, and another one each time: the round before stands on the screen until it is cleared.
+        screen.line(&format!("clear; echo cleared-$((10 + {round}))"));
+        screen.until(|text| text.starts_with(&format!("cleared-{}\n", 10 + round)));
         screen.line(&format!("{before} {iverson} eval 'slow(100000000)' -l long.iv {after}"));
         std::thread::sleep(Duration::from_millis(1800));
         let text = screen.text();

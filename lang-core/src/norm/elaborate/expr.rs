@@ -427,7 +427,7 @@ impl Elaborator<'_> {
     pub(super) fn exact(&mut self, a: Sym, span: Span) -> Out<Poly> {
         Ok(match a {
             Sym::Int { poly, exact: true } => poly,
-            Sym::Int { poly, .. } if is_steep(&poly) => return Err(self.outside(Reason::TooLarge, span)),
+            Sym::Int { poly, .. } if is_steep(&poly) => return Err(self.outside(Reason::Wraps, span)),
             Sym::Int { poly, .. } => {
                 let e = Expr::new(Kind::Index(poly), CoreType::Scalar(Scalar::I64), span);
                 let e = self.bind_always(&e);

@@ -115,7 +115,7 @@ impl Elaborator<'_> {
         let apply = |a: E, b: E| Expr::new(Kind::Apply(operation, vec![a, b]), CoreType::Scalar(Scalar::I64), span);
         // Of what wraps a quotient is no other's, whatever the polynomials say.
         if matches!(a, Sym::Int { poly, exact: false } if is_steep(poly)) {
-            return Err(self.outside(Reason::TooLarge, span));
+            return Err(self.outside(Reason::Wraps, span));
         }
         let first = self.data(a, span)?;
         let second = self.data(b, span)?;

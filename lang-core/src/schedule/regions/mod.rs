@@ -5,6 +5,7 @@
 //! reads has memory for one iteration. Such a kernel has no meaning statement by statement. What is large in one iteration, a loop
 //! over loops, is left to the threads, and the loop with it.
 
+mod nodes;
 mod put;
 
 use std::collections::{HashMap, HashSet};
@@ -12,11 +13,9 @@ use std::sync::Arc;
 
 use super::group::loop_name;
 use super::inside::Inside;
-use super::items::has_reads;
+use super::items::{asked_by, has_reads};
 use super::kernel::{FIRST_LOOP, Join, Kernel, Loop, Node, Role, Set};
 use super::numbers::{alone, indices, is_inside};
-use super::scatters::fail_in_order;
-use super::visit::{Seen, Visit};
 use super::{OfLoops, Schedule, Step, is_trivial, places, sets};
 use crate::base::Name;
 use crate::interp::guarded;
@@ -25,6 +24,7 @@ use crate::ir::region::{self, Arg, Part};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
+use nodes::{by_nodes, is_same, is_shared, read, reads_of};
 
 /// A kernel has no more statements.
 const LONGEST: usize = 400;
@@ -55,18 +55,29 @@ pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Opt
         let (body, of_body) = bodies(&of.body);
         let of = Region::new(now, of, &body).and_then(|region| region.made(&of_body, &parts));
         let Some(Made { ssa: next, kernel, needs, carried }) = of else { continue };
-        let mut kernel = Some(Step::Kernel(Arc::new(kernel), needs));
+        let (before, behind) = asked_of(now, &parts);
+        let needs = before.into_iter().chain(needs).collect();
+        let mut own = vec![Step::Kernel(Arc::new(kernel), needs)];
+        own.extend((!behind.is_empty()).then_some(Step::Checks(behind)));
         let here = |step: &Step| match step {
-            Step::Statement(v) if parts.contains(v) => kernel.take(),
-            other => Some(other.clone()),
+            Step::Statement(v) if parts.contains(v) => std::mem::take(&mut own),
+            other => vec![other.clone()],
         };
         let carried = steps.carried.iter().cloned().chain(carried).collect();
-        let steps =
-            Schedule { steps: steps.steps.iter().filter_map(here).collect(), carried, is_whole: steps.is_whole };
+        let steps = Schedule { steps: steps.steps.iter().flat_map(here).collect(), carried, is_whole: steps.is_whole };
         statements.push((count(now)..count(&next), *var));
         made = Some((next, steps));
     }
     made.map(|(ssa, steps)| (ssa, steps, statements))
+}
+
+/// What is asked of the parts of a loop: before it, and of what they are.
+fn asked_of(ssa: &Ssa, parts: &HashSet<Var>) -> (Vec<u32>, Vec<u32>) {
+    let parts_of = || (0..).map(Var).zip(&ssa.stmts).filter(|(var, _)| parts.contains(var));
+    let mut all: Vec<u32> = parts_of().flat_map(|(_, stmt)| &stmt.needs).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().partition(|c| !asked_by(ssa, *c).iter().any(|var| parts.contains(var)))
 }
 
 /// Is an array changed in a body, or in a loop there? Others are not worth being scheduled for it.
@@ -174,7 +185,7 @@ impl<'r> Region<'r> {
             Step::Statement(v) => {
                 self.body.stmts.get(v.0 as usize).is_some_and(|s| matches!(s.rhs, Rhs::Update { .. }))
             }
-            Step::Kernel(..) => false,
+            Step::Kernel(..) | Step::Checks(_) => false,
         };
         if steps.carried.is_empty() && !steps.steps.iter().any(updates) {
             return None;
@@ -221,11 +232,13 @@ impl<'r> Region<'r> {
                     rhs if is_trivial(rhs) => {}
                     _ => return None,
                 },
+                Step::Checks(_) => return None,
             }
             for (var, copy) in &every {
                 let is_set = match step {
                     Step::Kernel(kernel, _) => kernel.sets.contains(var),
                     Step::Statement(of) => of == var,
+                    Step::Checks(_) => false,
                 };
                 if is_set {
                     body.push(self.copy(copy, *var)?);
@@ -290,14 +303,11 @@ impl<'r> Region<'r> {
             match step {
                 Step::Kernel(_, needs) => all.extend(needs),
                 Step::Statement(var) => all.extend(&self.body.stmts.get(var.0 as usize)?.needs),
+                Step::Checks(_) => return None,
             }
         }
         all.sort_unstable();
         all.dedup();
-        // Of several the one that fails first, in the first iteration that fails, is told: the steps find it.
-        if !fail_in_order(self.body, &all) {
-            return None;
-        }
         let around = self.around.iter().map(|i| i.extent.clone()).collect();
         let mut inside = Inside::new(&self.ssa, self.body, &self.of.sizes, around);
         // What the body computes is not there before.
@@ -464,6 +474,7 @@ impl<'r> Region<'r> {
                     stmt.rhs.for_each_operand(&mut |v| all.extend([v]));
                 }
             }
+            Step::Checks(_) => {}
         }
         all
     }
@@ -662,37 +673,4 @@ impl<'r> Region<'r> {
         }
         node
     }
-}
-
-/// Is it a loop over loops that has no order?
-fn is_shared(node: &Node) -> bool {
-    let Node::Loop(of) = node else { return false };
-    !of.in_order && of.body.iter().any(|node| matches!(node, Node::Loop(_)))
-}
-
-/// How often a kernel reads elements of a statement.
-fn reads_of(ssa: &Ssa, kernel: &Kernel, var: Var) -> usize {
-    let mut count = 0;
-    let is_set = |v: Var| kernel.sets.contains(&v);
-    Visit { ssa, is_set: &is_set, path: Vec::new() }.nodes(&kernel.body, &mut |seen, _| {
-        count += usize::from(matches!(seen, Seen::Read(of) if of.var == var));
-    });
-    count
-}
-
-/// An integer that is read.
-fn read(of: &Access) -> Poly {
-    Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.clone().into()))
-}
-
-/// The right-hand side of what nodes alone set.
-fn by_nodes() -> Rhs {
-    Rhs::Contract { bound: Vec::new(), pred: Pred::falsity(), neg: false, factors: Vec::new() }
-}
-
-/// Is an element set to what it is?
-fn is_same(set: &Set) -> bool {
-    let Rhs::Contract { bound, pred, neg: false, factors } = &set.rhs else { return false };
-    let itself = |f: &Access| f.var == set.var && f.at == set.at;
-    bound.is_empty() && pred.is_true() && set.join.is_none() && matches!(factors.as_slice(), [one] if itself(one))
 }

@@ -451,11 +451,14 @@ fn a_term_of_a_sum_is_looked_for_among_all() {
     assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-12), "{wanted:?}, not {found:?}");
 }
 
-/// At each point a range of what is differentiated is as long as the point says.
+/// At each point a range of what is differentiated is as long as the point says; the longest that a range in a product may be
+/// is the same for all factors.
 const LENGTHS: &str = r"
 def f(x: [n]f64) -> [n]f64 =
   for i: jacobian(\(v: [2]f64): [v[0] * v[1], sin(v[0]) * (sum j < i % 6: x[j % n] + v[1])])([x[i], 0.3])[1, 0]
-def main() = for n in 1..12: let y = f(for i < n: cos(f64(i * 13 % 29))) in y[n - 1]
+def g(y: [n]f64) -> f64 = prod j < 3: (sum k < n: (sum l < k % 3: y[l % n])) + 1.5
+def h(y: [n]f64) -> f64 = if (any j < 2: (sum k < n: (sum l < k % 3: y[l % n])) > f64(j)) then 1.0 else 2.0
+def main() = for n in 1..12: let x = for i < n: cos(f64(i * 13 % 29)) let y = f(x) in y[n - 1] + g(x) + h(x)
 ";
 
 #[test]

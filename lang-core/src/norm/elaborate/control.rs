@@ -442,9 +442,8 @@ impl Elaborator<'_> {
         let Some(var) = vars.get(depth) else { return body(self, f) };
         let (index, value, inside) = self.range(f, var, span)?;
         f.env.insert(var.local, Sym::Int { poly: value, exact: true });
-        let (bindings, p) = self.scope(|this| {
-            this.inside(&index, |this| this.under(&inside.clone(), |this| this.exists(f, vars, depth + 1, span, body)))
-        })?;
+        let holds = |this: &mut Self| this.scope(|this| this.exists(f, vars, depth + 1, span, body));
+        let (bindings, p) = self.inside(&index, |this| this.under(&inside, holds))?;
         let lifted = self.bind_arrays(&index, &inside, bindings);
         let p = crate::norm::substitute::pred_read_at(&inside.and(&p), &lifted, &index.value());
         Ok(Pred::exists(&index, &p))

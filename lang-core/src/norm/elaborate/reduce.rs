@@ -84,8 +84,8 @@ impl Elaborator<'_> {
         let (index, value, inside) = self.range(f, var, span)?;
         f.env.insert(var.local, Sym::Int { poly: value.clone(), exact: true });
         indices.push(index.clone());
-        let (bindings, terms) = self
-            .scope(|this| this.inside(&index, |this| this.under(&inside, |this| this.terms_of(f, binder, indices))))?;
+        let terms = |this: &mut Self| this.scope(|this| this.terms_of(f, binder, indices));
+        let (bindings, terms) = self.inside(&index, |this| this.under(&inside, terms))?;
         let lifted = self.bind_arrays(&index, &inside, bindings);
         let at = index.value();
         let places = std::iter::once(value).chain(terms.places.iter().map(|p| poly_read_at(p, &lifted, &at)));

@@ -310,6 +310,9 @@ fn machine_code_gives_what_the_interpreter_does() {
     for n in first()..first() + all {
         draw.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
         let program = draw.program();
+        if all == 1 {
+            println!("{program}");
+        }
         let mut session = Session::new();
         session.set_text("drawn.iv", &program);
         let wrong: Vec<String> =

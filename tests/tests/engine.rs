@@ -147,6 +147,7 @@ def hops(at: [n]i64, from: [m]i64) -> [m]i64 = for j: fold k = from[j] for t < n
 def traced(x: [n]f64, at: [m, n]i64) -> ([m + 1]i64, f64) =
   let k = scan k = 0 for i < m: at[m - 1 - i, k]
   in (k, sum i: x[k[i]]^2)
+def both(at: [n]i64, to: [m]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 for t < m: to[t] + at[fold l = k for u < 3: at[l]])
 def along(x: [n]f64, at: [n]i64, to: [m]i64) -> ([m]f64, f64) =
   let (y, s, _) = fold (y, s, k) = (for j < m: 0.0, 0.0, 0) for t < n: (y with [to[t % m]] += x[k] * s, s + x[k] * x[t], at[k])
   in (y, s)
@@ -217,6 +218,7 @@ const RUNS: &[(&str, &[&[i64]])] = &[
     ("hop", &[&[0], &[1], &[40]]),
     ("hops", &[&[0, 2], &[1, 0], &[7, 40]]),
     ("traced", &[&[1, 0], &[1, 1], &[7, 40]]),
+    ("both", &[&[1, 1], &[7, 0]]),
     ("along", &[&[1, 1], &[7, 40], &[40, 40]]),
     ("bisected", &[&[0, 3], &[1, 5], &[100, 40]]),
     ("walk", &[&[1, 1], &[7, 40]]),

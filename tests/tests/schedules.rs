@@ -62,7 +62,7 @@ fn calls_at_points_stay_short() {
     for (name, are_put) in [("few", true), ("many", false)] {
         let callee = Arc::new(Callee::new(GlobalName::new("calls.iv", name), Vec::new()));
         let prepared =
-            prepared(session.ssa(&callee).expect("its form"), Repeated::Endless, &|callee| session.ssa(callee));
+            prepared(session.ssa(&callee).expect("its form"), &Repeated::Endless, &|callee| session.ssa(callee));
         let steps = schedule(&prepared).steps;
         let calls = steps.iter().any(|step| matches!(step, Step::Statement(v) if is_call(&prepared.ssa, *v)));
         assert_eq!(calls, !are_put, "{name}");
@@ -198,18 +198,19 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
 }
 
 /// A loop that data end goes on while an element says so, and what stands in it is counted for one iteration. What it asks is
-/// asked once it is done. Where states are kept each iteration is steps of its own.
+/// asked once it is done. Where states are kept, or a loop stands in it, each iteration is steps of its own.
 #[test]
 fn loops_that_data_end() {
     let program = "def root(a: f64) -> f64 = loop x = 1.0 while abs(x * x - a) > 1e-9 * a && x < 1e9: 0.5 * (x + a / x)
 def roots(a: [n]f64) -> [n]f64 = for i: root(a[i])
 def rows(a: [n, m]f64) -> [n, m]f64 = for i: loop y = a[i, _] while (sum j: y[j]^2) > 1: for j: 0.5 * y[j]
 def walk(x: [n]f64) -> i64 = loop k = 0 while k < n && x[k] > 0: k + 1
+def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 for t < n: at[fold l = k for u < n: at[l]])
 ";
     let mut session = Session::new();
     session.set_text("endless.iv", program);
     let mut text = String::new();
-    for (name, derived) in [("roots", false), ("roots", true), ("rows", false), ("walk", false)] {
+    for (name, derived) in [("roots", false), ("roots", true), ("rows", false), ("walk", false), ("both", false)] {
         let callee = Callee::new(GlobalName::new("endless.iv", name), Vec::new());
         let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
         if derived {
@@ -375,6 +376,50 @@ def walk(x: [n]f64) -> i64 = loop k = 0 while k < n && x[k] > 0: k + 1
         kernel given X11; makes X7
           after checks 1
           X7 = X11
+
+        both:
+        X1 is 0
+        X4 is true
+        X11 is true
+        X1 = 0
+        kernel given X0[n]; makes X5, X6
+          X6 = X1
+          X7 = X4
+          for i < n, in order:  -- n times
+            X8[i] = X6
+            X9[i] = X7
+            X10[i] = X0[X8[i]]
+            X12[i] = [X8[i] < n && 0 <= X8[i] && X9[i]] * X11
+            X6 = X10[i]
+            X7 = X12[i]
+          X5 = X7
+        kernel given X6; makes X2
+          after checks 0
+          X2 = X6
+        L0 = loop j0 < n with n {  -- n times
+          Y0 = given at = X0
+          Y1 = carried k = X1 then Y3
+          Y4 is true
+          Y11 is true
+          kernel given Y0[n], Y1; makes Y5, Y6
+            Y6 = Y1
+            Y7 = Y4
+            for i < n, in order:  -- n times
+              Y8[i] = Y6
+              Y9[i] = Y7
+              Y10[i] = Y0[Y8[i]]
+              Y12[i] = [Y8[i] < n && 0 <= Y8[i] && Y9[i]] * Y11
+              Y6 = Y10[i]
+              Y7 = Y12[i]
+            Y5 = Y7
+          kernel given Y6; makes Y2
+            after checks 1
+            Y2 = Y6
+          kernel given Y0[n], Y2; makes Y3
+            after checks 0
+            Y3 = Y0[Y2]
+        }
+        X3 = L0.last Y1
 
     "#]]
     .assert_eq(&text);

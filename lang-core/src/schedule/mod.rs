@@ -82,7 +82,7 @@ pub enum Step {
 type OfLoops = Vec<(Range<u32>, Var)>;
 
 /// Which loops become statements.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Repeated {
     /// None.
     No,
@@ -90,8 +90,8 @@ pub enum Repeated {
     Counted,
     /// Those that data end, too.
     Endless,
-    /// Those that ask something of what they compute, too ([`watched`]).
-    Watched,
+    /// Those that ask something of what they compute, too ([`watched`]), but for these.
+    Watched(Vec<Arc<region::Loop>>),
 }
 
 /// A function as it is scheduled. New statements may be read by those before.
@@ -108,8 +108,8 @@ pub struct Prepared {
     repeats: Vec<Repeat>,
     /// Statements that stand for the bodies of loops.
     bodies: OfLoops,
-    /// Loops that have a meaning as kernels alone.
-    watched: Vec<Arc<region::Loop>>,
+    /// Loops as they were and as they are now, where they have a meaning as kernels alone.
+    watched: Vec<(Arc<region::Loop>, Arc<region::Loop>)>,
 }
 
 impl Prepared {
@@ -137,7 +137,7 @@ impl Prepared {
 /// numbers ([`short_axes`]), loops are given what is there ([`given`]), and become statements, if that is `repeated`
 /// ([`repeat`], [`watched`]).
 #[must_use]
-pub fn prepared(ssa: Arc<Ssa>, repeated: Repeated, callees: Callees<'_>) -> Prepared {
+pub fn prepared(ssa: Arc<Ssa>, repeated: &Repeated, callees: Callees<'_>) -> Prepared {
     let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
     let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
     let ssa = existentials::counted(&ssa).map_or(ssa, Arc::new);
@@ -165,15 +165,17 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: Repeated, callees: Callees<'_>) -> Prep
     let ssa = given::given(&ssa).map_or(ssa, Arc::new);
     let (with, products) = products::products(&ssa);
     let ssa = with.map_or(ssa, Arc::new);
-    let (ssa, watched) = match if repeated == Repeated::Watched { watched::watched(&ssa) } else { None } {
-        Some((made, watched)) => (Arc::new(made), watched),
-        None => (ssa, Vec::new()),
+    let watched = if let Repeated::Watched(steps) = repeated { watched::watched(&ssa, steps) } else { None };
+    let (ssa, watched) = watched.map_or((ssa, Vec::new()), |(made, watched)| (Arc::new(made), watched));
+    let repeats = match repeated {
+        Repeated::No => None,
+        Repeated::Counted => repeat::repeats(&ssa, false),
+        Repeated::Endless | Repeated::Watched(_) => repeat::repeats(&ssa, true),
     };
-    let (ssa, repeats, bodies) =
-        match if repeated == Repeated::No { None } else { repeat::repeats(&ssa, repeated != Repeated::Counted) } {
-            Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
-            None => (ssa, Vec::new(), Vec::new()),
-        };
+    let (ssa, repeats, bodies) = match repeats {
+        Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
+        None => (ssa, Vec::new(), Vec::new()),
+    };
     Prepared { ssa, made_of, apart, products, repeats, bodies, watched }
 }
 

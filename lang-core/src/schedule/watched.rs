@@ -30,9 +30,9 @@ use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The function with such loops watched, and these loops; none if there are none.
-pub(super) fn watched(ssa: &Ssa) -> Option<(Ssa, Vec<Arc<Loop>>)> {
-    let mut tried: Vec<&Arc<Loop>> = Vec::new();
+/// The function with such loops watched but for these, and each with what it is now; none if there are none.
+pub(super) fn watched(ssa: &Ssa, steps: &[Arc<Loop>]) -> Option<(Ssa, Vec<(Arc<Loop>, Arc<Loop>)>)> {
+    let mut tried: Vec<&Arc<Loop>> = steps.iter().collect();
     let mut made = ssa.clone();
     let mut all = Vec::new();
     for stmt in &ssa.stmts {
@@ -42,7 +42,7 @@ pub(super) fn watched(ssa: &Ssa) -> Option<(Ssa, Vec<Arc<Loop>>)> {
         }
         tried.push(of);
         if let Some(watched) = Watched::new(of) {
-            all.push(watched.put(of, &mut made)?);
+            all.push((Arc::clone(of), watched.put(of, &mut made)?));
         }
     }
     (!all.is_empty()).then_some((made, all))
@@ -217,7 +217,7 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let made = watched(&ssa).map_or("it stays\n".to_owned(), |(ssa, _)| {
+        let made = watched(&ssa, &[]).map_or("it stays\n".to_owned(), |(ssa, _)| {
             let text = ssa.to_string();
             let shown = text.lines().skip(1).filter(|line| !line.contains(" = input "));
             shown.map(|line| format!("{}\n", line.get(2..).unwrap_or_default())).collect()

@@ -64,13 +64,16 @@ fn ends(steps: &Schedule) -> bool {
     })
 }
 
-/// Is a watched loop a step?
-fn steps_watched(prepared: &Prepared, all: &Schedule) -> bool {
-    all.steps.iter().any(|step| {
-        let Step::Statement(var) = step else { return false };
-        let rhs = prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
-        matches!(rhs, Some(Rhs::Loop(of, _)) if prepared.watched.contains(of))
-    })
+/// The watched loops that are steps, as they were.
+fn steps_watched(prepared: &Prepared, all: &Schedule) -> Vec<Arc<Loop>> {
+    let is_step = |of: &Arc<Loop>| {
+        all.steps.iter().any(|step| {
+            let Step::Statement(var) = step else { return false };
+            let rhs = prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
+            matches!(rhs, Some(Rhs::Loop(step, _)) if step == of)
+        })
+    };
+    prepared.watched.iter().filter(|(_, made)| is_step(made)).map(|(of, _)| Arc::clone(of)).collect()
 }
 
 /// What loops may be. But for the last they have a meaning as kernels alone.
@@ -87,33 +90,38 @@ pub enum Loops {
 /// The function and its steps, where loops may be that, and what they are.
 #[must_use]
 pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared, Schedule, Loops) {
-    let each = [Repeated::Watched, Repeated::Endless, Repeated::Counted];
-    for repeated in each.into_iter().filter(|_| most < Loops::Steps) {
-        let mut first = prepared(Arc::clone(ssa), repeated, callees);
-        let steps = schedule(&first);
+    let mut next = (most < Loops::Steps).then_some(Repeated::Watched(Vec::new()));
+    while let Some(repeated) = next.take() {
+        let mut first = prepared(Arc::clone(ssa), &repeated, callees);
+        let mut steps = schedule(&first);
         let is_endless = first.repeats.iter().any(|repeat| repeat.goes_on.is_some());
-        let is_whole = first.repeats.is_empty() || steps.is_whole && (!is_endless || ends(&steps));
-        if is_whole {
-            let mut are = if first.repeats.is_empty() { Loops::Steps } else { Loops::Shared };
-            let bodies = |body: &Arc<Ssa>| {
-                let (prepared, steps, _) = guarded(|| in_order(body, callees, most));
-                (prepared.ssa, steps)
+        if !(first.repeats.is_empty() || steps.is_whole && (!is_endless || ends(&steps))) {
+            next = match repeated {
+                Repeated::Watched(_) if !first.watched.is_empty() => Some(Repeated::Endless),
+                Repeated::Watched(_) | Repeated::Endless if is_endless => Some(Repeated::Counted),
+                _ => None,
             };
-            let mut all = steps;
-            if most == Loops::Kernels
-                && let Some((ssa, with, statements)) = regions::regions(&first.ssa, &all, &bodies)
-            {
-                first.bodies.extend(statements);
-                (first.ssa, all, are) = (Arc::new(ssa), with, Loops::Kernels);
+            continue;
+        }
+        let mut are = if first.repeats.is_empty() { Loops::Steps } else { Loops::Shared };
+        let bodies = |body: &Arc<Ssa>| {
+            let (prepared, steps, _) = guarded(|| in_order(body, callees, most));
+            (prepared.ssa, steps)
+        };
+        if most == Loops::Kernels
+            && let Some((ssa, with, statements)) = regions::regions(&first.ssa, &steps, &bodies)
+        {
+            first.bodies.extend(statements);
+            (first.ssa, steps, are) = (Arc::new(ssa), with, Loops::Kernels);
+        }
+        match (steps_watched(&first, &steps), repeated) {
+            (left, Repeated::Watched(known)) if !left.is_empty() => {
+                next = Some(Repeated::Watched(known.into_iter().chain(left).collect()));
             }
-            if !steps_watched(&first, &all) {
-                return (first, all, are);
-            }
-        } else if !is_endless && first.watched.is_empty() {
-            break;
+            _ => return (first, steps, are),
         }
     }
-    let prepared = prepared(Arc::clone(ssa), Repeated::No, callees);
+    let prepared = prepared(Arc::clone(ssa), &Repeated::No, callees);
     let steps = schedule(&prepared);
     (prepared, steps, Loops::Steps)
 }

@@ -108,8 +108,8 @@ pub struct Prepared {
     repeats: Vec<Repeat>,
     /// Statements that stand for the bodies of loops.
     bodies: OfLoops,
-    /// Loops as they were and as they are now, where they have a meaning as kernels alone.
-    watched: Vec<(Arc<region::Loop>, Arc<region::Loop>)>,
+    /// Loops that have a meaning as kernels alone.
+    watched: Vec<watched::Pair>,
 }
 
 impl Prepared {

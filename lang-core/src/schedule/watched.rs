@@ -30,8 +30,11 @@ use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The function with such loops watched but for these, and each with what it is now; none if there are none.
-pub(super) fn watched(ssa: &Ssa, steps: &[Arc<Loop>]) -> Option<(Ssa, Vec<(Arc<Loop>, Arc<Loop>)>)> {
+/// A loop as it was, and as it is watched.
+pub(super) type Pair = (Arc<Loop>, Arc<Loop>);
+
+/// The function with such loops watched but for these; none if there are none.
+pub(super) fn watched(ssa: &Ssa, steps: &[Arc<Loop>]) -> Option<(Ssa, Vec<Pair>)> {
     let mut tried: Vec<&Arc<Loop>> = steps.iter().collect();
     let mut made = ssa.clone();
     let mut all = Vec::new();

@@ -16,6 +16,7 @@ use lang_core::exec::{self, Programs, Stopped, Tensor};
 use lang_core::interp::{Limits, Value};
 use lang_core::ir::core::Callee;
 use lang_core::ir::eval_ssa::SsaEvaluator;
+use lang_core::ir::read::read_ssa;
 use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
 use lang_jit::Jit;
@@ -372,6 +373,32 @@ fn loops_fail_where_what_they_ask_is_not_so() {
                 }
             }
             assert!(failed > 0, "{name} never fails");
+        }
+    }
+}
+
+/// The longest of some extents is 0 where there are none, and no check asks for one.
+const LONGEST: &str = "ssa f[n](k: [n]i64) -> i64 =
+  X0[i0 < n]: i64 = input k
+  X1: i64 = max i0 < n: X0[i0]
+  X2: i64 = min i0 < n: X0[i0]
+  X3: i64 = X1 - X2
+  out X3
+";
+
+#[test]
+fn the_greatest_of_no_integers_is_zero_where_nothing_asks() {
+    let session = session();
+    let globals = HashMap::new();
+    let defs = Forms::new(&session, &globals);
+    let ssa = Arc::new(read_ssa("longest.iv", LONGEST).expect("a form"));
+    for n in [0, 1, 40] {
+        let given = filled::given(&ssa, &[n]);
+        let world = All(&defs);
+        let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &[n], given.clone());
+        assert!(wanted.is_ok(), "{wanted:?}");
+        if let Err(how) = agrees(&defs, &ssa, &[n], &given, wanted.as_deref()) {
+            panic!("of {n}: {how}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Which loops functions and their adjoints become: what shares a loop, what has memory, where loops run.
 
+#![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -73,6 +75,23 @@ fn is_call(ssa: &Ssa, var: Var) -> bool {
     ssa.stmts.get(var.0 as usize).is_some_and(|stmt| matches!(stmt.rhs, Rhs::Call { .. }))
 }
 
+/// The steps of definitions of a program, or of their adjoints.
+fn each_shown(program: &str, defs: &[(&str, bool)]) -> String {
+    let mut session = Session::new();
+    session.set_text("shown.iv", program);
+    let mut text = String::new();
+    for (name, is_adjoint) in defs {
+        let callee = Callee::new(GlobalName::new("shown.iv", name), Vec::new());
+        let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
+        if *is_adjoint {
+            let (of, wrt) = (real_outputs(&ssa).into(), real_inputs(&ssa).into());
+            ssa = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
+        }
+        let _ = writeln!(text, "{name}{}:\n{}", if *is_adjoint { ", adjoint" } else { "" }, shown(&session, &ssa));
+    }
+    text
+}
+
 /// What is only added to is a sum, whose terms have no order; what is not changed is not carried; other loops have steps of
 /// their own, in which an update that is asked for changes one element.
 #[test]
@@ -82,18 +101,8 @@ def rows(y: [n, d]f64, k: [m]i64, v: [m, d]f64) -> [n, d]f64 = fold y = y for j 
 def total(y: [n]f64, k: [m]i64, v: [m]f64) -> ([n]f64, f64) = fold (y, s) = (y, 0.0) for j < m: (y with [k[j]] += s, s + v[j])
 def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if v[j] > 0.0 then y with [k[j]] = v[j] else y
 ";
-    let mut session = Session::new();
-    session.set_text("updates.iv", program);
-    let mut text = String::new();
-    for (name, derived) in [("added", false), ("added", true), ("rows", false), ("total", false), ("chosen", true)] {
-        let callee = Callee::new(GlobalName::new("updates.iv", name), Vec::new());
-        let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
-        if derived {
-            let (of, wrt) = (real_outputs(&ssa).into(), real_inputs(&ssa).into());
-            ssa = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
-        }
-        let _ = writeln!(text, "{name}{}:\n{}", if derived { ", adjoint" } else { "" }, shown(&session, &ssa));
-    }
+    let text =
+        each_shown(program, &[("added", false), ("added", true), ("rows", false), ("total", false), ("chosen", true)]);
     expect![[r#"
         added:
         kernel given X1[m], X2[m]; makes X5[n]
@@ -207,18 +216,8 @@ def rows(a: [n, m]f64) -> [n, m]f64 = for i: loop y = a[i, _] while (sum j: y[j]
 def walk(x: [n]f64) -> i64 = loop k = 0 while k < n && x[k] > 0: k + 1
 def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 for t < n: at[fold l = k for u < n: at[l]])
 ";
-    let mut session = Session::new();
-    session.set_text("endless.iv", program);
-    let mut text = String::new();
-    for (name, derived) in [("roots", false), ("roots", true), ("rows", false), ("walk", false), ("both", false)] {
-        let callee = Callee::new(GlobalName::new("endless.iv", name), Vec::new());
-        let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
-        if derived {
-            let (of, wrt) = (real_outputs(&ssa).into(), real_inputs(&ssa).into());
-            ssa = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
-        }
-        let _ = writeln!(text, "{name}{}:\n{}", if derived { ", adjoint" } else { "" }, shown(&session, &ssa));
-    }
+    let text =
+        each_shown(program, &[("roots", false), ("roots", true), ("rows", false), ("walk", false), ("both", false)]);
     expect![[r#"
         roots:
         X1 is 1.0
@@ -292,10 +291,8 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
         X10[i0 < n] = L0.last Y2
         X12 = zero
         X13[i0 < n] = L0.trips
-        kernel given X13[n]; makes X15
-          X15 = -9223372036854775808
-          for i < n, in chunks, X15 joined:  -- n times
-            X15 max= X14[i]
+        X14[i0 < n] = index X13[i0]
+        X15 = max i0 < n: X14[i0]
         X16[i0 < n, i1 < X15] = L0.every Y2
         X17[i0 < n, i1 < X15] = L0.every Y4
         L1 = for j0 < n: loop j1 < X13[j0] {  -- n * X13[j0] times

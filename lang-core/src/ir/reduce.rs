@@ -89,8 +89,8 @@ impl Reducer {
         }
     }
 
-    /// What any term takes the place of, or is joined to without a change. Unlike [`Self::nothing`] it is never seen where
-    /// it fails over nothing.
+    /// What any term takes the place of, or is joined to without a change: where there may be none this is not what comes of
+    /// it, which is [`Self::nothing`].
     #[must_use]
     pub fn neutral(self, of: Scalar) -> Constant {
         match self {

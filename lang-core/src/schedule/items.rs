@@ -3,9 +3,11 @@
 
 use std::collections::HashSet;
 
+use super::numbers::context;
 use super::products::Product;
 use super::repeat::State;
 use super::{Prepared, is_trivial};
+use crate::ir::reduce::Reduce;
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number, reads};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
@@ -206,7 +208,7 @@ pub(super) fn asked_by(ssa: &Ssa, check: u32) -> Vec<Var> {
 pub(super) fn item(ssa: &Ssa, var: Var, stmt: &Stmt) -> Item {
     let mut extents = stmt.dims.clone();
     let free = extents.len();
-    if let Rhs::Contract { bound, .. } | Rhs::Reduce(crate::ir::reduce::Reduce { bound, .. }) = &stmt.rhs {
+    if let Rhs::Contract { bound, .. } | Rhs::Reduce(Reduce { bound, .. }) = &stmt.rhs {
         extents.extend(bound.iter().cloned());
     }
     let (mut found, mut needs) = (Vec::new(), stmt.needs.clone());
@@ -325,13 +327,25 @@ pub(super) fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
             Rhs::Contract { bound, .. } => !bound.iter().any(has_reads),
             Rhs::Reduce(r) => {
                 let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar);
-                let number = of.is_some_and(|of| of != Scalar::Bool);
+                let number = match of {
+                    Some(s @ Scalar::I64) => r.reducer.neutral(s) == r.reducer.nothing(s) || has_terms(ssa, stmt, r),
+                    other => matches!(other, Some(Scalar::F64 | Scalar::F32)),
+                };
                 // Of several bound indices another order of loops would choose another of equals.
                 let fits = if r.reducer.gives_place() { r.bound.len() == 1 } else { r.pred.is_true() };
                 fits && number && !r.bound.iter().any(has_reads)
             }
             _ => false,
         }
+}
+
+/// Has a reduction a term wherever its checks hold? What an integer one begins with is no value of none.
+fn has_terms(ssa: &Ssa, stmt: &Stmt, of: &Reduce) -> bool {
+    let mut known = context(ssa, &stmt.dims);
+    let checks = stmt.needs.iter().filter_map(|c| ssa.checks.get(*c as usize));
+    let asked = checks.filter(|check| check.guard.is_true() && (check.dims.is_empty() || check.dims == stmt.dims));
+    asked.for_each(|check| known.assume(&check.cond));
+    of.terms.is_true() && of.bound.iter().all(|n| known.implies(&Pred::less(&Poly::default(), n)))
 }
 
 pub(super) fn has_reads(p: &Poly) -> bool {

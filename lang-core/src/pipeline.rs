@@ -117,7 +117,10 @@ pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
         let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), hits);
         passed_on(&core.body, callees, &mut ssa);
-        ssa.opaque = callee.local.is_none() && callee.applied.is_none() && bodies.has_rule(&callee.def);
+        ssa.opaque = match callee.local {
+            Some(_) => core.rule_of.is_some(),
+            None => callee.rules.is_empty() && callee.applied.is_none() && bodies.has_rule(&callee.def),
+        };
         let (lifted, pairs, pushed) = (Arc::new(lifted), Arc::new(pairs), Arc::new(pushed));
         let (ssa, origins) = (Arc::new(ssa), Arc::new(origins));
         Ok(Arc::new(Stages { core, lifted, pairs, pushed, ssa, origins }))
@@ -134,7 +137,7 @@ pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
     let of = Arc::new(of);
     let ssa = callees.ssa(&of)?;
     let functions = |c: &Arc<Callee>| callees.ssa(c);
-    let derived = guarded(|| match rules(bodies, &of, last).as_slice() {
+    let derived = guarded(|| match rules(bodies, callees, &of, last).as_slice() {
         [] => ad::derive(&ssa, last, &functions, hits),
         rules => rules.iter().find_map(|rule| ad::rule::derive(&ssa, rule, last, &functions, hits)),
     });
@@ -143,15 +146,30 @@ pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
 
 /// The rules by which a definition may be differentiated: the one for this derivative, and the other, whose
 /// transpose it is where the first is not there or has no form. In a rule the tangent of an `a` is an `a`, which is so of
-/// reals alone.
-fn rules(bodies: &dyn Bodies, of: &Callee, derivation: &Derivation) -> Vec<ad::rule::Rule> {
+/// reals alone. A definition that takes functions is a local function wherever it is applied to some.
+fn rules(
+    bodies: &dyn Bodies,
+    callees: &dyn Callees,
+    of: &Arc<Callee>,
+    derivation: &Derivation,
+) -> Vec<ad::rule::Rule> {
     let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
-    if of.local.is_some() || of.applied.is_some() || !of.derived.is_empty() || !of.types.iter().all(real) {
+    if !of.derived.is_empty() {
         return Vec::new();
     }
     let written = |kind| {
-        let def = bodies.rule(&of.def, kind)?;
-        Some(ad::rule::Rule { kind, callee: Arc::new(Callee { def, ..of.clone() }) })
+        let callee = match of.local {
+            Some(local) => {
+                let definition = callees.core(of).ok()?.rule_of.clone()?;
+                bodies.rule(&definition, kind)?;
+                of.local_rule(local, kind)
+            }
+            None if of.rules.is_empty() && of.applied.is_none() && of.types.iter().all(real) => {
+                Callee { def: bodies.rule(&of.def, kind)?, ..(**of).clone() }
+            }
+            None => return None,
+        };
+        Some(ad::rule::Rule { kind, callee: Arc::new(callee) })
     };
     let (first, second) = match derivation {
         Derivation::Forward(_) => (Rule::Derivative, Rule::Adjoint),

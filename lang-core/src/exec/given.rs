@@ -264,6 +264,8 @@ impl<'t> Reader<'t> {
                 Fun::Scalar(function) => Known::Scalar(*function),
                 Fun::Ctor(tag) => Known::Constructor(tag.index),
                 Fun::Derived(derived) => Known::Operator(self.operator(derived)?),
+                // It belongs to a rule that the interpreter evaluates.
+                Fun::Tangent(_) => return Err(Refused::Varies),
             })
         })
     }

@@ -397,6 +397,7 @@ impl<'a> Interp<'a> {
             Fun::Scalar(f) => self.scalar(at, *f, &args),
             Fun::Ctor(tag) => self.make_data(at, tag.clone(), args),
             Fun::Derived(derived) => self.deeper(at, |this| this.call_derived(at, derived, args)),
+            Fun::Tangent(parts) => self.deeper(at, |this| this.call_tangent(at, parts.values(), args)),
             Fun::Lambda { code, node, captured, types } => {
                 let node = &code.body.nodes[*node];
                 let (Expr::Lambda(lambda), Type::Fun(ty)) = (&node.kind, &node.ty) else {

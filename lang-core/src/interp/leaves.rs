@@ -22,6 +22,8 @@ pub(super) enum Rest {
     Stays,
     /// It stays, but what functions have captured is walked through too.
     Closures,
+    /// The same, and every real is walked through, those of arrays without dual numbers too.
+    Captured,
     /// It becomes `()`, as in the types of tangents. Inside constructors, whose type has no room for
     /// that, it stays, but functions there keep nothing of this perturbation.
     Unit(Option<Perturbation>),
@@ -47,6 +49,7 @@ fn captured(f: &Fun) -> &[Value] {
     match f {
         Fun::Lambda { captured, .. } => captured.values(),
         Fun::Derived(d) => d.function.values(),
+        Fun::Tangent(parts) => parts.values(),
         Fun::Def(..) | Fun::Builtin(_) | Fun::Scalar(_) | Fun::Ctor(_) => &[],
     }
 }
@@ -155,7 +158,7 @@ impl Interp<'_> {
                     done.push(self.map_elements(at, a, rest, inside, new)?);
                 }
                 Step::Visit(v @ Value::Fun(f), inside) => match rest {
-                    Rest::Closures => {
+                    Rest::Closures | Rest::Captured => {
                         steps.push(Step::Build(v, inside));
                         steps.extend(captured(f).iter().rev().map(|v| Step::Visit(v, inside)));
                     }
@@ -233,6 +236,7 @@ impl Interp<'_> {
                     types: types.clone(),
                 },
                 Fun::Derived(d) => Fun::Derived(Box::new(d.of(self.items(at, parts)?))),
+                Fun::Tangent(_) => Fun::Tangent(self.items(at, parts)?),
                 Fun::Def(..) | Fun::Builtin(_) | Fun::Scalar(_) | Fun::Ctor(_) => return Ok(v.clone()),
             }))),
             _ => Ok(v.clone()),
@@ -261,20 +265,17 @@ fn discrete(v: &Value, rest: Rest, inside: bool) -> Value {
 
 /// The latest perturbation among the reals of these values, and among those that functions in
 /// them have captured.
-pub(super) fn latest(values: &[Value]) -> (Option<Perturbation>, Option<Perturbation>) {
-    let (mut outside, mut within) = (None, None);
-    let mut open: Vec<(&Value, bool)> = values.iter().map(|v| (v, false)).collect();
-    while let Some((v, in_function)) = open.pop() {
+pub(super) fn latest(values: &[Value]) -> Option<Perturbation> {
+    let mut latest = None;
+    let mut open: Vec<&Value> = values.iter().collect();
+    while let Some(v) = open.pop() {
         match v {
-            Value::Dual(_) => {
-                let slot = if in_function { &mut within } else { &mut outside };
-                *slot = (*slot).max(perturbation(v));
-            }
-            Value::Fun(f) => open.extend(captured(f).iter().map(|v| (v, true))),
-            _ => open.extend(parts(v).iter().map(|v| (v, in_function))),
+            Value::Dual(_) => latest = latest.max(perturbation(v)),
+            Value::Fun(f) => open.extend(captured(f)),
+            _ => open.extend(parts(v)),
         }
     }
-    (outside, within)
+    latest
 }
 
 /// Is there a function in the value?

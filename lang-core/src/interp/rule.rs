@@ -2,19 +2,25 @@
 //! the result, `adjoint f(x; dy) = …` the cotangents of the arguments. Where both stand they say
 //! the same; here the first is used.
 //!
-//! A rule applies where an argument varies. It does not where a function among the arguments has
-//! captured something that varies, nor where the result holds a function, which may: a rule has no
-//! tangent for that, so the definition itself is differentiated. Nor does it at an instance for
-//! values that are no reals, whose tangents are not what the rule's types say. Higher derivatives differentiate the rule, as its arguments vary in turn.
+//! A rule applies if an argument varies, or what a function among the arguments captured. Such a function `g: A -> B`
+//! has the tangent `dg: A -> tangent of B`, the change of `g(x)` at a fixed `x` by its captured values. In the transposed
+//! rule its cotangent is a function that takes such a tangent and gives the change of the result.
+//!
+//! A rule does not apply if the result holds a function, because a rule has no tangent for that. Nor does it at an
+//! instance for values that are no reals, because their tangents are not of the rule's types. Higher derivatives
+//! differentiate the rule, whose arguments vary in turn.
+
+use std::sync::Arc;
 
 use super::code::Code;
 use super::dual::{Perturbation, number_like, split};
 use super::failure::{At, Eval};
 use super::leaves::{Rest, holds_function, latest};
 use super::lift::kind;
-use super::value::RtInstance;
-use super::{Interp, RtType, Value};
+use super::value::{Fun, RtInstance};
+use super::{Interp, RtType, Value, guarded};
 use crate::base::GlobalName;
+use crate::syntax::ops::BinOp;
 use crate::types::ty::Scalar;
 
 /// The rule that a definition carries.
@@ -69,10 +75,7 @@ impl Interp<'_> {
         if !instance.types.iter().all(real) {
             return None;
         }
-        match latest(args) {
-            (Some(e), captured) if captured < Some(e) => Some((rule, e)),
-            _ => None,
-        }
+        latest(args).map(|e| (rule, e))
     }
 
     /// The value of a call of `def`, with the tangent that its rule gives; nothing if the value
@@ -90,7 +93,7 @@ impl Interp<'_> {
         let mut tangents = Vec::with_capacity(args.len());
         for arg in args {
             primals.push(self.primal_part(at, arg, e)?);
-            tangents.push(self.tangent_part(at, arg, e)?);
+            tangents.push(self.tangent_of_argument(at, arg, e)?);
         }
         let value = self.call_def(at, def, instance.clone(), primals.clone())?;
         if holds_function(&value) {
@@ -111,6 +114,78 @@ impl Interp<'_> {
             this.dual(at, e, y.clone(), t)
         })?;
         Ok(Some(value))
+    }
+
+    /// The tangent of an argument, in which functions have tangents too.
+    fn tangent_of_argument(&mut self, at: At<'_>, arg: &Value, e: Perturbation) -> Eval {
+        let parts = |this: &mut Self, parts: &[Value]| -> Eval<Vec<Value>> {
+            parts.iter().map(|part| guarded(|| this.tangent_of_argument(at, part, e))).collect()
+        };
+        match arg {
+            Value::Fun(_) => self.tangent_of_function(at, arg, e),
+            Value::Tuple(items) => {
+                let items = parts(self, items.values())?;
+                self.make_tuple(at, items)
+            }
+            Value::Record(record) => {
+                let fields = parts(self, record.values())?;
+                self.make_record(at, record.names.clone(), fields)
+            }
+            _ => self.tangent_part(at, arg, e),
+        }
+    }
+
+    /// The tangent of a function: the function as it is without the perturbation, and the tangent of each captured
+    /// real, `()` for a constant. So the perturbation itself ends here, and no other derivative can meet it.
+    fn tangent_of_function(&mut self, at: At<'_>, function: &Value, e: Perturbation) -> Eval {
+        let mut tangents = Vec::new();
+        self.map_reals(at, function, Rest::Captured, &mut |_, x| {
+            tangents.push(split(x, e).1.cloned().unwrap_or_else(Value::unit));
+            Ok(x.clone())
+        })?;
+        let parts = vec![self.primal_part(at, function, e)?, self.make_tuple(at, tangents)?];
+        Ok(Value::Fun(Arc::new(Fun::Tangent(self.items(at, parts)?))))
+    }
+
+    /// The tangent of a function at these arguments, which do not vary by the perturbation that it begins.
+    #[inline(never)]
+    pub(super) fn call_tangent(&mut self, at: At<'_>, parts: &[Value], args: Vec<Value>) -> Eval {
+        let [function, Value::Tuple(tangents)] = parts else {
+            return Err(at.internal("the tangent of a function lost its parts"));
+        };
+        let e = self.perturb();
+        let mut tangents = tangents.values().iter();
+        let function = self.map_reals(at, function, Rest::Captured, &mut |this, x| match tangents.next() {
+            None => Err(at.internal("a tangent is missing")),
+            Some(Value::Tuple(_)) => Ok(x.clone()),
+            Some(t) => this.dual(at, e, x.clone(), t.clone()),
+        })?;
+        self.deriving += 1;
+        let result = guarded(|| self.apply(at, &function, args));
+        self.deriving -= 1;
+        self.tangent_part(at, &result?, e)
+    }
+
+    /// The change of a result by what functions among the arguments captured, by their cotangents.
+    fn by_functions(&mut self, at: At<'_>, args: &Value, cotangents: &Value, e: Perturbation) -> Eval<Vec<Value>> {
+        let mut changes = Vec::new();
+        let mut open = vec![(args, cotangents)];
+        while let Some((arg, cotangent)) = open.pop() {
+            match (arg, cotangent) {
+                (Value::Fun(_), Value::Fun(_)) => {
+                    let tangent = self.tangent_of_function(at, arg, e)?;
+                    changes.push(self.apply(at, cotangent, vec![tangent])?);
+                }
+                (Value::Tuple(a), Value::Tuple(b)) => open.extend(a.values().iter().zip(b.values())),
+                (Value::Record(a), Value::Record(b)) => {
+                    for (i, (name, v)) in a.names().iter().zip(a.values()).enumerate() {
+                        open.extend(b.position(name, i).and_then(|k| b.values().get(k)).map(|w| (v, w)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(changes)
     }
 
     /// The tangents of the reals of a result, by its adjoint rule: that of the j-th is the inner
@@ -140,8 +215,13 @@ impl Interp<'_> {
             })?;
             let args = primals.iter().cloned().chain([unit]).collect();
             let cotangents = self.call_def(at, rule, instance.clone(), args)?;
+            let changes = self.by_functions(at, &dual_point, &cotangents, e)?;
             let cotangents = self.reals_like(at, &point, &cotangents)?;
-            result.push(self.inner(at, &cotangents.values, &tangents)?);
+            let mut sum = self.inner(at, &cotangents.values, &tangents)?;
+            for change in changes {
+                sum = self.arith(at, BinOp::Add, &sum, &change)?;
+            }
+            result.push(sum);
         }
         Ok(result)
     }

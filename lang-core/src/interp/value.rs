@@ -113,6 +113,8 @@ pub enum Fun {
     Ctor(Arc<Tag>),
     /// A derivative operator applied to a function.
     Derived(Box<Derived>),
+    /// The tangent of a function: its change at a fixed argument by what it captured.
+    Tangent(Items),
 }
 
 impl Value {
@@ -204,6 +206,7 @@ impl Value {
             Self::Fun(f) => match Arc::into_inner(f) {
                 Some(Fun::Lambda { mut captured, .. }) => pending.append(&mut captured.values),
                 Some(Fun::Derived(mut d)) => pending.append(&mut d.function.values),
+                Some(Fun::Tangent(mut parts)) => pending.append(&mut parts.values),
                 _ => {}
             },
             Self::Dual(d) => {

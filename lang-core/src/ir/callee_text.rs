@@ -1,4 +1,4 @@
-//! Callees as text: `conv`, `linalg.solve`, `f#0`, `conv_adj{0; 0, 1}`; with types and sizes `mean[f64; n]`.
+//! Callees as text: `conv`, `linalg.solve`, `f#0`, its rule `f#derivative 0`, `conv_adj{0; 0, 1}`; with types and sizes `mean[f64; n]`.
 
 use std::fmt;
 
@@ -20,6 +20,7 @@ impl fmt::Display for Callee {
 
 fn named(f: &mut fmt::Formatter<'_>, callee: &Callee) -> fmt::Result {
     def_name(f, &callee.def.name)?;
+    callee.rules.iter().try_for_each(|rule| write!(f, "#{} {}", rule.kind.word(), rule.local))?;
     callee.local.iter().try_for_each(|k| write!(f, "#{k}"))?;
     callee.derived.iter().try_for_each(|d| match d {
         Derivation::Forward(wrt) => write!(f, "_tan{{{}}}", numbers(wrt)),

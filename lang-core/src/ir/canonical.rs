@@ -69,6 +69,7 @@ pub fn core(function: &Function) -> Canonical<Function> {
             bounded,
             body,
             locals: function.locals.clone(),
+            rule_of: None,
         },
         globals: naming.declared,
         indices: naming.indices,

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::applied::Applied;
+pub use super::callee::{Callee, Derivation, LocalRule, Rule};
 pub use super::core_type::{CoreType, Labels, Leaf, SumType};
 use super::reduce::Reduction;
 use crate::base::{Code, GlobalName, Name, Span};
@@ -21,7 +21,6 @@ use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::tree::TId;
-use crate::types::ty::Type;
 
 /// A constant.
 #[derive(Clone, Copy, Debug)]
@@ -101,77 +100,6 @@ pub struct Failing {
     /// The place in the item: a node of its typed tree, which an edit that only moves text leaves what it is. What is
     /// read back from a text has none.
     pub node: Option<TId>,
-}
-
-/// What a call calls: a definition at types, a function made inside one, or a derivative of either.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Callee {
-    /// The definition, or the one that the function is made in.
-    pub def: GlobalName,
-    /// What its type parameters are. Extents in them are [`Atom::Bound`], numbered from
-    /// [`Callee::FIRST_EXTRA`] on; a call passes them after the sizes of the definition.
-    pub types: Arc<[Type]>,
-    /// Which of the functions that the definition makes to differentiate them ([`Function::locals`]).
-    pub local: Option<u32>,
-    /// The derivatives taken of it, innermost first.
-    pub derived: Arc<[Derivation]>,
-    /// The derivative operator that the run has applied, if it is made of that and not of a definition.
-    pub applied: Option<Arc<Applied>>,
-}
-
-/// A derivative of a function in Tensor SSA, by some of the parts of its arguments.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Derivation {
-    /// Takes the arguments and a tangent for each of these inputs; gives the parts of the result, and the
-    /// tangent of each real one (ATL Fig. 13).
-    Forward(Arc<[u32]>),
-    /// Takes the arguments and a cotangent for each of these parts of the result; gives the parts of the
-    /// result, and the cotangent of each of these inputs (Figs. 14-16). What has no cotangent is not one with
-    /// zeros: nothing is computed for it.
-    Adjoint {
-        /// The parts of the result.
-        of: Arc<[u32]>,
-        /// The inputs.
-        wrt: Arc<[u32]>,
-    },
-}
-
-impl Callee {
-    /// The number of the first extent of a type argument.
-    pub const FIRST_EXTRA: u32 = 1 << 16;
-
-    /// A definition at types.
-    #[must_use]
-    pub fn new(def: GlobalName, types: Vec<Type>) -> Self {
-        Self { def, types: types.into(), local: None, derived: Arc::from([]), applied: None }
-    }
-
-    /// What the run has applied.
-    #[must_use]
-    pub fn applied(applied: Applied) -> Self {
-        let def = applied.item().clone();
-        Self { applied: Some(Arc::new(applied)), ..Self::new(def, Vec::new()) }
-    }
-
-    /// The definition itself.
-    #[must_use]
-    pub fn definition(&self) -> Self {
-        Self { local: None, derived: Arc::from([]), ..self.clone() }
-    }
-
-    /// A derivative of it.
-    #[must_use]
-    pub fn derive(&self, derivation: Derivation) -> Self {
-        let derived = self.derived.iter().cloned().chain([derivation]).collect();
-        Self { derived, ..self.clone() }
-    }
-
-    /// What it is a derivative of.
-    #[must_use]
-    pub fn primal(&self) -> Option<Self> {
-        let (_, before) = self.derived.split_last()?;
-        Some(Self { derived: before.into(), ..self.clone() })
-    }
 }
 
 /// An expression with its type and where it comes from.
@@ -436,6 +364,8 @@ pub struct Function {
     /// Functions that are made in it to be differentiated, each after those that it calls: lambdas and what
     /// is inlined, with what they capture as their first parameters.
     pub locals: Vec<Arc<Self>>,
+    /// The definition with a rule that this is, if it takes functions: they are in place in this local function.
+    pub rule_of: Option<GlobalName>,
 }
 
 /// Why a program has no core form, and where.

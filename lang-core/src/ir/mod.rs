@@ -3,6 +3,7 @@
 
 pub mod applied;
 mod builder;
+pub mod callee;
 mod callee_text;
 pub mod canonical;
 mod canonical_region;

@@ -13,7 +13,8 @@ pub mod pushout;
 pub mod substitute;
 pub mod to_ssa;
 
-pub use elaborate::{Bodies, Rule, elaborate};
+pub use crate::ir::core::Rule;
+pub use elaborate::{Bodies, elaborate};
 pub use hits::Hits;
 
 /// What is wrong where a tangent or cotangent is not made as the value that it belongs to.

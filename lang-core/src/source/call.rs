@@ -26,7 +26,7 @@ struct Called {
 impl Writer<'_> {
     fn of(&self, call: &Call) -> Result<Called, Outside> {
         // A function that a definition makes has no name.
-        if call.callee.local.is_some() {
+        if call.callee.local.is_some() || !call.callee.rules.is_empty() {
             return Err(Outside::Foreign);
         }
         let (derivation, plain) = match &*call.callee.derived {

@@ -179,7 +179,7 @@ fn function(f: &Fun, out: &mut String) {
         Fun::Builtin(builtin) => builtin.name().to_owned(),
         Fun::Scalar(f) => f.name().to_owned(),
         Fun::Ctor(tag) => tag.name.to_string(),
-        Fun::Derived(_) => String::new(),
+        Fun::Derived(_) | Fun::Tangent(_) => String::new(),
     };
     match called.len() {
         1..LONG_TYPE => drop(write!(out, "<function {called}>")),

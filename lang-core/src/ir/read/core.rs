@@ -37,7 +37,7 @@ pub(super) fn function(parser: &mut Parser<'_>, module: &ModuleName) -> Read<Fun
     }
     let body = found.with(found.kind.clone(), told(&result, &found.ty));
     let Opened { sizes, params, bounded, .. } = opened;
-    Ok(Function { callee, vars: core.vars, sizes, params, bounded, body, locals: Vec::new() })
+    Ok(Function { callee, vars: core.vars, sizes, params, bounded, body, locals: Vec::new(), rule_of: None })
 }
 
 /// What a head binds.

@@ -5,7 +5,7 @@ use super::parser::{Parser, Read};
 use super::tree::{CalleeTree, GlobalTree, HeadTree, Mark, ParamTree, TypeNode, TypeTree};
 use crate::base::Name;
 use crate::ir::callee_text::PRELUDE;
-use crate::ir::core::Derivation;
+use crate::ir::core::{Derivation, LocalRule, Rule};
 use crate::syntax::ops::Scalar;
 
 impl Parser<'_> {
@@ -126,7 +126,21 @@ impl Parser<'_> {
     /// With its types and sizes.
     pub(super) fn callee(&mut self) -> Read<CalleeTree> {
         let mut def = self.global()?;
-        let local = if self.takes("#") { Some(self.number("the number of a function")?) } else { None };
+        let (mut rules, mut local) = (Vec::new(), None);
+        while local.is_none() && self.takes("#") {
+            let kind = match self.ahead(0) {
+                Token::Name(word) => [Rule::Derivative, Rule::Adjoint].into_iter().find(|kind| kind.word() == word),
+                _ => None,
+            };
+            if kind.is_some() {
+                self.skip();
+            }
+            let number = self.number("the number of a function")?;
+            match kind {
+                Some(kind) => rules.push(LocalRule { local: number, kind }),
+                None => local = Some(number),
+            }
+        }
         let mut derived = Vec::new();
         // The first ending is part of the word before it.
         let mut ending = def.name.as_str();
@@ -170,7 +184,7 @@ impl Parser<'_> {
             }
         }
         sizes.extend(self.list("]", Self::index)?);
-        Ok(CalleeTree { def, local, derived, types, sizes })
+        Ok(CalleeTree { def, rules, local, derived, types, sizes })
     }
 
     /// Is there a `;` before the bracket closes that was just opened?

@@ -334,6 +334,7 @@ impl Terms {
         Ok(Callee {
             def: self.global(&tree.def),
             types: tree.types.iter().map(|t| self.argument(t)).collect::<Read<Vec<_>>>()?.into(),
+            rules: tree.rules.as_slice().into(),
             local: tree.local,
             derived: tree.derived.as_slice().into(),
             applied: None,

@@ -137,6 +137,7 @@ pub(super) struct GlobalTree {
 #[derive(Debug)]
 pub(super) struct CalleeTree {
     pub(super) def: GlobalTree,
+    pub(super) rules: Vec<crate::ir::core::LocalRule>,
     pub(super) local: Option<u32>,
     pub(super) derived: Vec<crate::ir::core::Derivation>,
     pub(super) types: Vec<TypeTree>,

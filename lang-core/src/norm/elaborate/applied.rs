@@ -31,7 +31,7 @@ struct Passed {
 type Solved = HashMap<LocalId, Poly>;
 
 impl Elaborator<'_> {
-    pub(super) fn applied(mut self, callee: &Arc<Callee>, applied: &Applied) -> Out<Function> {
+    pub(super) fn applied(&mut self, callee: &Arc<Callee>, applied: &Applied) -> Out<Function> {
         let mut passed = Passed::default();
         let span = Span::default();
         for (name, ty, given) in &applied.globals {
@@ -52,8 +52,9 @@ impl Elaborator<'_> {
         })?;
         let body = Expr::lets(bindings, self.data(&result, span)?);
         let Passed { sizes, params } = passed;
-        let (vars, bounded, locals) = (self.vars, self.bounded, self.locals);
-        Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals })
+        let (vars, bounded) = (std::mem::take(&mut self.vars), std::mem::take(&mut self.bounded));
+        let locals = std::mem::take(&mut self.locals);
+        Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals, rule_of: None })
     }
 
     /// An operator at arguments.

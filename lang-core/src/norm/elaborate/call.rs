@@ -80,31 +80,21 @@ impl Elaborator<'_> {
         Ok((types, of.sizes.iter().map(|p| self.poly(f, p, span)).collect::<Out<_>>()?))
     }
 
-    /// The body of a definition in place of a call.
+    /// The body of a definition in place of a call; one with a rule is a call of a local function.
     fn inline(&mut self, name: &GlobalName, types: Vec<Type>, sizes: &[Poly], args: Vec<Sym>, span: Span) -> Out<Sym> {
-        if self.inlined.len() >= super::MAX_INLINED {
-            return Err(self.outside(Reason::Recursion, span));
-        }
-        // Its derivative would be that of its body.
         if self.bodies.has_rule(name) {
-            return Err(self.outside(Reason::Derivative, span));
+            let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
+            let gives_function = self.bodies.signature(name).is_some_and(|s| has_function(&s.result));
+            if !args.iter().any(holds_function) {
+                // Its derivative would be that of its body.
+                return Err(self.outside(Reason::Derivative, span));
+            }
+            // A rule has no tangent for a function in the result, and at other types its own types mean something else.
+            if types.iter().all(real) && !gives_function {
+                return self.call_ruled(name, types, sizes, args, span);
+            }
         }
-        let body = self.bodies.body(name).ok_or_else(|| self.outside(Reason::Errors, span))?;
-        let root = body.root.ok_or_else(|| self.outside(Reason::Errors, span))?;
-        let mut env = Env::new();
-        for (local, size) in body.sizes.iter().zip(sizes) {
-            env.insert(*local, Sym::Int { poly: size.clone(), exact: true });
-        }
-        for (local, arg) in body.params.iter().zip(args) {
-            let name = body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
-            let arg = self.named(arg, &name);
-            env.insert(*local, arg);
-        }
-        let code = Rc::new(Item { item: name.clone(), body, types, inlined: Some(span) });
-        self.inlined.push(name.clone());
-        let value = crate::interp::guarded(|| self.expr(&mut Frame { code, env }, root));
-        self.inlined.pop();
-        value
+        self.body_of(name, types, sizes, args, span)
     }
 
     /// Calls a function that is known here.
@@ -134,6 +124,7 @@ impl Elaborator<'_> {
                 self.apply(Operation::Scalar(*function), args, of, span)
             }
             Closure::Constructor(ty, k) => self.construct_of(ty, *k, args, span),
+            Closure::Tangent { of, along } => self.tangent_at(of, along, args, types, ty, span),
             Closure::Operator { operator, wrt, of } => self.derivative_of(of, *operator, wrt.to_vec(), args, span),
             Closure::Named { scope, env, node } => {
                 let node = scope.body.nodes[*node].clone();

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::derive::{Target, is_real};
-use super::{Elaborator, Out, Sym};
+use super::{Closure, Elaborator, Out, Sym};
 use crate::base::{Name, Span};
 use crate::interp::guarded;
 use crate::ir::core::{Callee, CoreType, E, Expr, Function, Kind, Operation, Reason, Spacing};
@@ -53,6 +53,17 @@ impl Elaborator<'_> {
         span: Span,
         body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
     ) -> Out<Enclosed> {
+        self.enclose_with(params, &[], span, body)
+    }
+
+    /// The same; it captures the variables of these values too.
+    pub(super) fn enclose_with(
+        &mut self,
+        params: Vec<(Option<Name>, CoreType)>,
+        also: &[Sym],
+        span: Span,
+        body: impl FnOnce(&mut Self, Vec<Sym>) -> Out<Sym>,
+    ) -> Out<Enclosed> {
         let mut own = Vec::new();
         let mut given = Vec::new();
         for (name, ty) in params {
@@ -82,6 +93,7 @@ impl Elaborator<'_> {
             free.ty(ty);
         }
         free.expr(&body);
+        also.iter().for_each(|sym| free.sym(sym));
         let (sizes, captured) = self.captured(free, span)?;
         let local = u32::try_from(self.locals.len()).unwrap_or(u32::MAX);
         let callee = Arc::new(Callee { local: Some(local), ..(*self.callee).clone() });
@@ -97,8 +109,17 @@ impl Elaborator<'_> {
             bounded,
             body,
             locals: Vec::new(),
+            rule_of: None,
         }));
         Ok(Enclosed { callee, sizes, captured, own, result })
+    }
+
+    /// Are the extents of the result known where the function is called?
+    pub(super) fn knows(&self, of: &Enclosed) -> bool {
+        let mut free = Free::default();
+        free.ty(&of.result);
+        let captured = |l: &LocalId| of.sizes.contains(l) || of.captured.iter().any(|(x, _)| x == l);
+        free.used.iter().all(captured)
     }
 
     /// A captured variable, where the function is called.
@@ -215,6 +236,37 @@ impl Free {
             }
             e.for_each_child(&mut |e| self.expr(e));
         });
+    }
+
+    /// The variables of a value, for a function those that it captured.
+    fn sym(&mut self, sym: &Sym) {
+        match sym {
+            Sym::Int { poly, .. } => self.poly(poly),
+            Sym::Bool(p) => self.pred(p),
+            Sym::Data(e) => self.expr(e),
+            Sym::Tuple(items, _) => items.iter().for_each(|item| self.sym(item)),
+            Sym::Fun(closure) => guarded(|| self.closure(closure)),
+        }
+    }
+
+    fn closure(&mut self, closure: &Closure) {
+        match closure {
+            Closure::Lambda { env, .. } => env.values().for_each(|sym| self.sym(sym)),
+            Closure::Named { scope, env, node } => {
+                let free = crate::exec::given::free(&scope.body, *node);
+                free.iter().filter_map(|l| env.get(l)).for_each(|sym| self.sym(sym));
+            }
+            Closure::Definition { types, sizes, .. } => {
+                sizes.iter().for_each(|p| self.poly(p));
+                types.iter().for_each(|t| t.visit(&mut |_| {}, &mut |p| self.poly(p)));
+            }
+            Closure::Tangent { of, along } => {
+                self.closure(of);
+                along.values().flatten().for_each(|e| self.expr(e));
+            }
+            Closure::Operator { of, .. } => self.closure(&of.closure),
+            Closure::Builtin(_) | Closure::Scalar(_) | Closure::Constructor(..) => {}
+        }
     }
 
     fn ty(&mut self, ty: &CoreType) {

@@ -276,13 +276,13 @@ impl Elaborator<'_> {
     // ---- calls of derived functions ----
 
     /// The parts of the value, and the tangents of those that are real.
-    fn forward(&mut self, target: &Target, tangents: Vec<E>, span: Span) -> (Vec<E>, Vec<E>) {
+    pub(super) fn forward(&mut self, target: &Target, tangents: Vec<E>, span: Span) -> (Vec<E>, Vec<E>) {
         let real = target.outputs.iter().filter(|leaf| is_real(leaf)).cloned().collect();
         self.derived(target, Derivation::Forward(inputs(target)), tangents, real, span)
     }
 
     /// The parts of the value, and the cotangents of what it is differentiated by.
-    fn adjoint(&mut self, target: &Target, cotangents: Vec<E>, span: Span) -> (Vec<E>, Vec<E>) {
+    pub(super) fn adjoint(&mut self, target: &Target, cotangents: Vec<E>, span: Span) -> (Vec<E>, Vec<E>) {
         let by = target.by.iter().map(|(_, leaf)| leaf.clone()).collect();
         let of = (0..).zip(&target.outputs).filter(|(_, leaf)| is_real(leaf)).map(|(k, _)| k).collect();
         self.derived(target, Derivation::Adjoint { of, wrt: inputs(target) }, cotangents, by, span)
@@ -309,7 +309,7 @@ impl Elaborator<'_> {
     }
 
     /// The cotangent of a real result that is asked for its gradient.
-    fn one(&self, target: &Target) -> E {
+    pub(super) fn one(&self, target: &Target) -> E {
         let scalar = target.outputs.first().and_then(|leaf| leaf.scalar).unwrap_or(Scalar::F64);
         Expr::new(Kind::Constant(Constant::Real(1.0)), CoreType::Scalar(scalar), Span::default())
     }
@@ -372,12 +372,12 @@ impl Elaborator<'_> {
     }
 
     /// A value of its parts.
-    fn assembled(&mut self, ty: &CoreType, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
+    pub(super) fn assembled(&mut self, ty: &CoreType, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
         self.assembled_at(ty, parts, None, &mut Vec::new(), span)
     }
 
     /// A tangent of a value, of the parts of those that are real.
-    fn tangent(&mut self, of: &E, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
+    pub(super) fn tangent(&mut self, of: &E, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
         let like = Like { value: of.clone(), held: false };
         self.assembled_at(&of.ty, parts, Some(&like), &mut Vec::new(), span)
     }
@@ -449,6 +449,6 @@ pub(super) fn is_real(leaf: &Leaf) -> bool {
     matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32))
 }
 
-fn has_real(e: &E) -> bool {
+pub(super) fn has_real(e: &E) -> bool {
     e.ty.leaves().iter().any(is_real)
 }

@@ -28,6 +28,7 @@ mod range;
 mod reduce;
 mod relation;
 mod repeat;
+mod ruled;
 mod update;
 
 use std::collections::{BTreeSet, HashMap};
@@ -36,7 +37,7 @@ use std::sync::Arc;
 
 use crate::base::{Code, GlobalName, Name, Span};
 use crate::interp::guarded;
-use crate::ir::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Labels, Outside, Reason, Vars};
+use crate::ir::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Labels, Outside, Reason, Rule, Vars};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::resolve::builtin::Builtin;
 use crate::resolve::forms::Derivative;
@@ -77,43 +78,21 @@ pub trait Bodies {
     }
 }
 
-/// What a rule gives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rule {
-    /// The tangent of the result.
-    Derivative,
-    /// The cotangents of the arguments.
-    Adjoint,
-}
-
-impl Rule {
-    /// The kind of rule that an item of this name is, and whose: `derivative f`.
-    #[must_use]
-    pub fn named(item: &str) -> Option<(Self, &str)> {
-        [Self::Derivative, Self::Adjoint].into_iter().find_map(|kind| {
-            let of = item.strip_prefix(kind.word())?.strip_prefix(' ')?;
-            Some((kind, of))
-        })
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Derivative => "derivative",
-            Self::Adjoint => "adjoint",
-        }
-    }
-}
-
 /// The core form of a definition at types.
 ///
 /// # Errors
 /// What in it has none.
 pub fn elaborate(bodies: &dyn Bodies, callee: &Arc<Callee>) -> Result<Function, Box<Outside>> {
-    let elaborator = Elaborator::new(bodies, callee);
-    match &callee.applied {
+    let mut elaborator = Elaborator::new(bodies, callee);
+    let made = match &callee.applied {
         Some(applied) => elaborator.applied(callee, applied),
         None => elaborator.function(callee),
+    };
+    if callee.rules.is_empty() {
+        return made;
     }
+    // The rule was found on the way, if there is one.
+    elaborator.found.take().unwrap_or_else(|| Err(elaborator.outside(Reason::Derivative, Span::default())))
 }
 
 type Out<T> = Result<T, Box<Outside>>;
@@ -147,6 +126,8 @@ enum Closure {
     Scalar(ScalarFn),
     /// A constructor of a type.
     Constructor(Type, u32),
+    /// The tangent of a function by what it captured.
+    Tangent { of: Rc<Closure>, along: Rc<ruled::Tangents> },
     /// A derivative operator and its function.
     Operator { operator: Derivative, wrt: Arc<[usize]>, of: Box<Operand> },
 }
@@ -209,6 +190,10 @@ struct Elaborator<'a> {
     callee: Arc<Callee>,
     fuel: usize,
     inlined: Vec<GlobalName>,
+    /// How many of the rules that lead to the function have been entered.
+    led: usize,
+    /// The rule that the last of them is.
+    found: Option<Out<Function>>,
 }
 
 impl<'a> Elaborator<'a> {
@@ -233,10 +218,12 @@ impl<'a> Elaborator<'a> {
             callee: Arc::clone(callee),
             fuel: FUEL,
             inlined: vec![callee.def.clone()],
+            led: 0,
+            found: None,
         }
     }
 
-    fn function(mut self, callee: &Arc<Callee>) -> Out<Function> {
+    fn function(&mut self, callee: &Arc<Callee>) -> Out<Function> {
         let nowhere = |what| Box::new(Outside { what, item: callee.def.clone(), span: Span::default() });
         let body = self.bodies.body(&callee.def).ok_or_else(|| nowhere(Reason::Errors))?;
         // A rule has none of its own.
@@ -292,8 +279,9 @@ impl<'a> Elaborator<'a> {
                 Err(_) => Sym::Data(e),
             })
         })?;
-        let (vars, bounded, locals) = (self.vars, self.bounded, self.locals);
-        Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals })
+        let (vars, bounded) = (std::mem::take(&mut self.vars), std::mem::take(&mut self.bounded));
+        let locals = std::mem::take(&mut self.locals);
+        Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals, rule_of: None })
     }
 
     /// The value with these extents, which are its own where they have another name.

@@ -304,11 +304,19 @@ impl Checker<'_> {
     }
 
     /// The parameter and result types of a rule: `derivative f(x; dx)`, `adjoint f(x; dy)`.
+    ///
+    /// The tangent of a function `A -> B` is a function `A -> tangent of B`: its change at a fixed argument by what it
+    /// captured. Its cotangent is a function that takes such a tangent and gives the change of the result by it.
     pub(super) fn rule_types(&self, adjoint: bool, params: &[Type], result: &Type) -> (Vec<Type>, Type) {
         if adjoint {
-            (vec![tangent(result)], bundle(params.iter().map(tangent).collect()))
+            let cotangent = |t: &Type| {
+                of_parameter(t, &|change| {
+                    Type::Fun(Arc::new(FunType { params: vec![(None, change)], result: Type::F64 }))
+                })
+            };
+            (vec![tangent(result)], bundle(params.iter().map(cotangent).collect()))
         } else {
-            (params.iter().map(tangent).collect(), tangent(result))
+            (params.iter().map(|t| of_parameter(t, &|change| change)).collect(), tangent(result))
         }
     }
 
@@ -318,6 +326,21 @@ impl Checker<'_> {
             Item::Rule(r) => Some(r),
             _ => None,
         }
+    }
+}
+
+/// The tangent type of a parameter of a definition with a rule; `function` makes that of a function from the type of its
+/// change at a fixed argument.
+fn of_parameter(t: &Type, function: &dyn Fn(Type) -> Type) -> Type {
+    match t {
+        Type::Fun(f) => {
+            function(Type::Fun(Arc::new(FunType { params: f.params.clone(), result: tangent(&f.result) })))
+        }
+        Type::Tuple(items) => Type::Tuple(items.iter().map(|t| of_parameter(t, function)).collect()),
+        Type::Record(fields) => {
+            Type::Record(fields.iter().map(|(n, t)| (n.clone(), of_parameter(t, function))).collect())
+        }
+        _ => tangent(t),
     }
 }
 

@@ -26,6 +26,7 @@ import numpy as np
 import derivatives_accelerate
 import derivatives_atl
 import derivatives_df
+import derivatives_edges
 import derivatives_language
 import derivatives_loops
 import derivatives_own
@@ -42,6 +43,7 @@ SUITES = [
     derivatives_accelerate,
     derivatives_atl,
     derivatives_df,
+    derivatives_edges,
     derivatives_language,
     derivatives_loops,
     derivatives_own,

@@ -9,7 +9,7 @@ import scipy.special
 from checks import WITHOUT_DERIVATIVE, check, derivative, points
 from derivatives_own import eliminated, lower, positive_definite
 
-for _name in ("density_gradients", "gamma_gradients", "nn_gradients", "signal_gradients"):
+for _name in ("gamma_gradients", "signal_gradients"):
     WITHOUT_DERIVATIVE[f"std/{_name}"] = "gives derivatives itself, and has golden values"
 for _name in ("distributions", "moments"):
     WITHOUT_DERIVATIVE[f"std/{_name}"] = "of its module, density_gradients and gamma_gradients have derivatives"

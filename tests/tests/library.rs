@@ -82,3 +82,19 @@ fn the_book_lists_the_modules() {
     }
     none(&faults);
 }
+
+/// A failure names the condition. A function's name in it would be one that the caller may not have called:
+/// `lstsq` factors by `qr`, `solve_positive` by `cholesky`.
+#[test]
+fn failures_of_linear_algebra_name_the_condition() {
+    let text = read("linalg");
+    let found: Vec<&str> = text
+        .lines()
+        .filter(|line| {
+            let message = line.split('"').nth(1).unwrap_or_default();
+            let named = message.split(':').next().unwrap_or_default();
+            message.contains(": ") && !line.starts_with("--") && text.contains(&format!("\ndef {named}("))
+        })
+        .collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

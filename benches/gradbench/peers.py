@@ -39,7 +39,7 @@ def gmm(x, m, gamma, alpha, mu, q, l):
     prior = gamma**2 / 2 * (jnp.sum(jnp.exp(2 * q)) + jnp.sum(l**2)) - m * jnp.sum(q)
     free = d + m + 1
     constant = free * d * (jnp.log(gamma) - 0.5 * jnp.log(2.0)) - multigammaln(free / 2, d)
-    return likelihood - n * (d / 2 * jnp.log(2 * jnp.pi) + logsumexp(alpha)) + prior - k * constant
+    return likelihood - n * (d / 2 * jnp.log(2 * jnp.pi) + logsumexp(alpha)) - prior + k * constant
 
 
 def ode(xp, loop, x, s):

@@ -114,7 +114,7 @@ void gmm_objective(Size d, Size k, Size n, const double *x, Size m, double gamma
   const double prior = gamma * gamma / 2 * squares - double(m) * sums;
   const double free = double(d + m + 1);
   const double constant = free * double(d) * (std::log(gamma) - std::log(2.0) / 2) - log_gamma(free / 2, d);
-  *out = likelihood - double(n) * (double(d) / 2 * std::log(2 * M_PI) + log_sum_exp(alpha, k)) + prior -
+  *out = likelihood - double(n) * (double(d) / 2 * std::log(2 * M_PI) + log_sum_exp(alpha, k)) - prior +
          double(k) * constant;
 }
 
@@ -163,9 +163,9 @@ void gmm_jacobian(Size d, Size k, Size n, const double *x, Size m, double gamma,
   for (Size c = 0; c < k; c++) {
     by_alpha[c] -= double(n) * std::exp(alpha[c] - all);
     for (Size r = 0; r < d; r++) {
-      by_q[c * d + r] += gamma * gamma * scale[c * d + r] * scale[c * d + r] - double(m);
+      by_q[c * d + r] -= gamma * gamma * scale[c * d + r] * scale[c * d + r] - double(m);
     }
-    for (Size s = 0; s < triangle; s++) by_l[c * triangle + s] += gamma * gamma * l[c * triangle + s];
+    for (Size s = 0; s < triangle; s++) by_l[c * triangle + s] -= gamma * gamma * l[c * triangle + s];
   }
 }
 

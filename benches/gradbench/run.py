@@ -5,13 +5,15 @@
     python3 benches/gradbench/run.py --iverson target/release/iverson       writes gradbench.json and gradbench.md
 
 With `--only lse --small` a task at small sizes, which writes nothing. Iverson answers the protocol of the suite
-(`iverson gradbench`); C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted and warm. The results are
+(`iverson gradbench`); C++ is plain.cpp, built twice, with and without -ffast-math; JAX is jitted and warm. Every peer must
+first reproduce the answers that the suite accepted, because peers that agree may share a mistake. The results are
 compared before any time is told. A time is the least of several runs: what is compared are ratios of one run. The limit is
 how fast NumPy's BLAS multiplies matrices of 1000 rows in the same run; the work is what `iverson cost` counts, where a
 transcendental function is one operation.
 """
 
 import ctypes
+import json
 import pathlib
 import sys
 
@@ -39,6 +41,7 @@ import peers  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+ACCEPTED = ROOT / "lang-repl" / "tests" / "data" / "gradbench"
 
 # The sizes that the suite ends at, the one that is asked of `gmm`, and small ones.
 LARGE = [
@@ -135,31 +138,45 @@ class Plain:
         return lambda: call(*args, out.ctypes.data_as(ctypes.c_void_p)) and held, out
 
 
+def peer_results(task, function, given, libraries):
+    """The results of all peers, and a function without arguments for each that computes them again."""
+    nth = FUNCTIONS[task].index(function)
+    by_jax = peers.jax_functions(task, given)[nth]
+    results, calls = {"JAX": flat(by_jax())}, {"JAX": by_jax}
+    for name, library in libraries.items():
+        calls[name], out = library.function(task, function, given)
+        calls[name]()
+        results[name] = out.copy()
+    by_numpy = peers.numpy_value(task, given) if nth == 0 else None
+    if by_numpy is not None:
+        results["NumPy"], calls["NumPy"] = flat(by_numpy()), by_numpy
+    return results, calls
+
+
+def check_definitions(tasks, libraries):
+    """Compares every peer with the answers that the suite accepted."""
+    for task in sorted(tasks):
+        for line in (ACCEPTED / f"{task}.jsonl").read_text(encoding="utf-8").splitlines():
+            known = json.loads(line)
+            results, _ = peer_results(task, known["function"], known["input"], libraries)
+            for name, distance in apart(results, flat(known["output"])).items():
+                sys.exit(f"{task} {known['function']}: {name} and the suite's answer are {distance:.1e} apart")
+
+
 def rows(options):
     most = rate(options.seconds)
     iverson = Iverson(options.iverson, ROOT / "examples" / "gradbench")
-    strict, fast = Plain(), Plain("-ffast-math")
-    for task, size in SMALL if options.small else LARGE:
-        if options.only and task not in options.only:
-            continue
+    libraries = {"C++": Plain(), "C++ fast-math": Plain("-ffast-math")}
+    chosen = [row for row in (SMALL if options.small else LARGE) if not options.only or row[0] in options.only]
+    check_definitions({task for task, _ in chosen}, libraries)
+    for task, size in chosen:
         given = inputs(task, size)
         iverson.ask(kind="define", module=task)
-        by_jax = peers.jax_functions(task, given)
-        by_numpy = peers.numpy_value(task, given)
-        for nth, function in enumerate(FUNCTIONS[task]):
+        for function in FUNCTIONS[task]:
             output, own, compiling = iverson.evaluate(task, function, given, options.seconds)
             output = flat(output)
-            times = {}
-            results = {"JAX": flat(by_jax[nth]())}
-            times["JAX"] = least(by_jax[nth], options.seconds)
-            for name, library in (("C++", strict), ("C++ fast-math", fast)):
-                call, out = library.function(task, function, given)
-                call()
-                results[name] = out.copy()
-                times[name] = least(call, options.seconds)
-            if nth == 0 and by_numpy is not None:
-                results["NumPy"] = flat(by_numpy())
-                times["NumPy"] = least(by_numpy, options.seconds)
+            results, calls = peer_results(task, function, given, libraries)
+            times = {name: least(call, options.seconds) for name, call in calls.items()}
             for name, distance in apart(results, output).items():
                 sys.exit(f"{task} {function} {size}: {name} and Iverson are {distance:.1e} apart")
             known = size | ({"m": 0, "t": size["d"] * (size["d"] - 1) // 2} if task == "gmm" else {})

@@ -1,5 +1,6 @@
-//! `iverson gradbench`: what it answers to messages, right and wrong, and what the modules in `examples/gradbench` compute.
-//! Values are held against their formulas, written here as plain loops, and gradients against differences of these.
+//! `iverson gradbench`: its answers to messages, right and wrong, and the values of the modules in `examples/gradbench`.
+//! `data/gradbench` holds accepted answers for every function of the suite. Further values are compared with their formulas
+//! as plain loops, and gradients with differences of these.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,13 +17,20 @@
 
 mod harness;
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use expect_test::expect;
 use harness::Dir;
 use serde_json::{Value, json};
 
+/// The folder of this crate.
+fn own() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
+}
+
 fn modules() -> String {
-    let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
-    std::path::Path::new(&own).parent().unwrap().join("examples/gradbench").display().to_string()
+    own().parent().unwrap().join("examples/gradbench").display().to_string()
 }
 
 /// The answers to messages.
@@ -68,6 +76,16 @@ fn messages_are_answered() {
         evaluate(16, "lse", "primal", json!({"x": [0.0], "min_runs": 100_000_000})),
         evaluate(17, "lse", "primal", json!({"x": [0.0], "min_seconds": "one"})),
         evaluate(18, "lse", "primal", json!({"x": [0.0], "min_seconds": -1})),
+        // As the suite sends them: a description, both options, and the analysis of a wrong answer.
+        json!({
+            "id": 19, "kind": "evaluate", "module": "det", "function": "gradient", "description": "2",
+            "input": {"A": [1.0, 2.0, 3.0, 4.0], "ell": 2, "min_runs": 2, "min_seconds": 0},
+        })
+        .to_string(),
+        json!({"id": 20, "kind": "analysis", "of": 19, "valid": false, "error": "expected another value"}).to_string(),
+        evaluate(21, "no_such", "primal", json!(1.0)),
+        json!({"id": 22, "kind": "evaluate", "module": "hello", "function": "square"}).to_string(),
+        evaluate(23, "det", "primal", json!({"A": [1.0, 2.0, 3.0], "ell": 2})),
     ];
     let mut all = answers(&modules(), &messages);
     for answer in &mut all {
@@ -146,6 +164,123 @@ fn fields_that_are_not_declared_are_ignored() {
     let answers = answers(&dir.path().display().to_string(), &[evaluate(input), evaluate(lacking)]);
     assert_eq!(answers[0]["output"], 7.5, "{}", answers[0]);
     assert!(answers[1]["error"].as_str().is_some_and(|e| e.contains("`x`")), "{}", answers[1]);
+}
+
+/// Compares an answer with the accepted one: the same shape, the same integers, reals within a relative 1e-9.
+#[track_caller]
+fn accept(found: &Value, accepted: &Value, whose: &str) {
+    match (found, accepted) {
+        (Value::Object(f), Value::Object(a)) => {
+            assert!(f.keys().eq(a.keys()), "{whose}: {found} has other fields than {accepted}");
+            a.iter().for_each(|(name, a)| accept(&f[name], a, &format!("{whose}.{name}")));
+        }
+        (Value::Array(f), Value::Array(a)) => {
+            assert_eq!(f.len(), a.len(), "{whose}");
+            f.iter().zip(a).enumerate().for_each(|(at, (f, a))| accept(f, a, &format!("{whose}[{at}]")));
+        }
+        _ if accepted.is_f64() => {
+            let (f, a) = (found.as_f64().unwrap_or(f64::NAN), accepted.as_f64().unwrap());
+            assert!((f - a).abs() <= 1e-9 * a.abs() + 1e-15, "{whose}: {f} is not {a}");
+        }
+        _ => assert_eq!(found, accepted, "{whose}"),
+    }
+}
+
+/// The lines of `data/gradbench/MODULE.jsonl`.
+fn accepted(module: &str) -> Vec<Value> {
+    let path = data().join(format!("{module}.jsonl"));
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn data() -> PathBuf {
+    own().join("tests/data/gradbench")
+}
+
+/// Sends the inputs of a module's functions and compares the answers; all of these functions have some.
+#[track_caller]
+fn accepts(module: &str, functions: &[&str]) {
+    let mut lines = accepted(module);
+    lines.retain(|line| functions.contains(&line["function"].as_str().unwrap()));
+    for function in functions {
+        assert!(lines.iter().any(|line| line["function"] == *function), "{module} has no answers of `{function}`");
+    }
+    let messages: Vec<String> = lines
+        .iter()
+        .map(|line| {
+            let mut message = line.clone();
+            let fields = message.as_object_mut().unwrap();
+            fields.remove("output");
+            fields.insert("id".to_owned(), json!(1));
+            fields.insert("kind".to_owned(), json!("evaluate"));
+            message.to_string()
+        })
+        .collect();
+    let answers = answers(&modules(), &messages);
+    assert_eq!(answers.len(), lines.len());
+    for (answer, line) in answers.iter().zip(&lines) {
+        let whose = format!("{module}.{} {}", line["function"], line["description"]);
+        assert_eq!(answer["success"], true, "{whose}: {}", answer["error"]);
+        accept(&answer["output"], &line["output"], &whose);
+    }
+}
+
+/// The tasks of the suite and their functions.
+const TASKS: &[(&str, &[&str])] = &[
+    ("ba", &["objective", "jacobian"]),
+    ("det", &["primal", "gradient"]),
+    ("gmm", &["objective", "jacobian"]),
+    ("hello", &["square", "double"]),
+    ("ht", &["objective", "jacobian"]),
+    ("kmeans", &["cost", "dir"]),
+    ("llsq", &["primal", "gradient"]),
+    ("lse", &["primal", "gradient"]),
+    ("lstm", &["objective", "jacobian"]),
+    ("ode", &["primal", "gradient"]),
+    ("particle", &["ff", "fr", "rf", "rr"]),
+    ("saddle", &["ff", "fr", "rf", "rr"]),
+];
+
+#[test]
+fn every_task_is_accepted() {
+    // The nested descents have tests of their own, because they take longest.
+    let quick = TASKS.iter().filter(|(module, _)| !["particle", "saddle"].contains(module));
+    quick.for_each(|(module, functions)| accepts(module, functions));
+}
+
+#[test]
+fn particle_is_accepted_by_reverse_mode() {
+    accepts("particle", &["fr", "rr"]);
+}
+
+#[test]
+fn particle_is_accepted_by_forward_mode() {
+    accepts("particle", &["ff", "rf"]);
+}
+
+#[test]
+fn saddle_is_accepted() {
+    accepts("saddle", &["ff", "fr", "rf", "rr"]);
+}
+
+/// Each module in `examples/gradbench` is a task, and no task lacks a module or accepted answers.
+#[test]
+fn every_task_has_a_module_and_answers() {
+    let names = |folder: PathBuf, extension: &str| {
+        let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let found = paths.filter(|path| path.extension().is_some_and(|e| e == extension));
+        found.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect::<BTreeSet<String>>()
+    };
+    let tasks: BTreeSet<String> = TASKS.iter().map(|(module, _)| (*module).to_owned()).collect();
+    assert_eq!(names(data(), "jsonl"), tasks);
+    // `particle` and `saddle` import `descent`.
+    let with_imported = tasks.into_iter().chain(["descent".to_owned()]).collect();
+    assert_eq!(names(PathBuf::from(modules()), "iv"), with_imported);
+    for (module, functions) in TASKS {
+        let lines = accepted(module);
+        let known = |line: &Value| functions.contains(&line["function"].as_str().unwrap());
+        assert!(lines.iter().all(known), "{module} has answers of another function");
+    }
 }
 
 fn reals(value: &Value) -> Vec<f64> {
@@ -306,7 +441,7 @@ fn gmm() {
         let gammas = (d * (d - 1)) as f64 / 4.0 * std::f64::consts::PI.ln() + all;
         let constant = free * d as f64 * (gamma.ln() - 2.0_f64.ln() / 2.0) - gammas;
         let scale = (n * d) as f64 / 2.0 * (2.0 * std::f64::consts::PI).ln();
-        sum - scale - n as f64 * log_sum_exp(&alpha) + prior - k as f64 * constant
+        sum - scale - n as f64 * log_sum_exp(&alpha) - prior + k as f64 * constant
     };
     let rows = |x: &[f64], width: usize| x.chunks(width).map(<[f64]>::to_vec).collect::<Vec<_>>();
     let [alpha, mu, q, l] = split(&point);

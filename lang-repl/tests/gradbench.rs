@@ -116,7 +116,12 @@ fn messages_are_answered() {
         {"error":"`min_runs` is 0, not a whole number from 1 to 10000000","id":15,"success":false}
         {"error":"`min_runs` is 100000000, not a whole number from 1 to 10000000","id":16,"success":false}
         {"error":"`min_seconds` is \"one\", not a number from 0","id":17,"success":false}
-        {"error":"`min_seconds` is -1, not a number from 0","id":18,"success":false}"#]]
+        {"error":"`min_seconds` is -1, not a number from 0","id":18,"success":false}
+        {"id":19,"output":[4.0,-3.0,-2.0,1.0],"success":true,"timings":["compile","evaluate","evaluate"]}
+        {"id":20}
+        {"error":"error[E0602]: `…/no_such.iv` cannot be read: there is no such file","id":21,"success":false}
+        {"error":"the message has no `input`","id":22,"success":false}
+        {"error":"…/det.iv:12:70: error[E0501]: sizes differ for the number of elements of `reshape`: n = 3, where ell^2 = 4 is needed","id":23,"success":false}"#]]
     .assert_eq(&shown.join("\n"));
 }
 
@@ -274,7 +279,7 @@ fn every_task_has_a_module_and_answers() {
     let tasks: BTreeSet<String> = TASKS.iter().map(|(module, _)| (*module).to_owned()).collect();
     assert_eq!(names(data(), "jsonl"), tasks);
     // `particle` and `saddle` import `descent`.
-    let with_imported = tasks.into_iter().chain(["descent".to_owned()]).collect();
+    let with_imported: BTreeSet<String> = tasks.into_iter().chain(["descent".to_owned()]).collect();
     assert_eq!(names(PathBuf::from(modules()), "iv"), with_imported);
     for (module, functions) in TASKS {
         let lines = accepted(module);

@@ -4,10 +4,12 @@ pub mod arena;
 pub mod diag;
 pub mod name;
 pub mod pause;
+pub mod real;
 pub mod span;
 
 pub use arena::{Arena, Idx};
 pub use diag::{Code, Diagnostic, Label, Severity};
 pub use name::{GlobalName, ModuleName, Name};
 pub use pause::pause;
+pub use real::Real;
 pub use span::Span;

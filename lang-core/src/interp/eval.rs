@@ -25,7 +25,7 @@ impl Interp<'_> {
             // (4.1) and, for indices and sizes, (4.13), (4.14)
             Expr::Local(l) => local(c.at(node.span), f, *l, c.plan.takes(id)),
             // (4.2), (4.15)
-            Expr::Real(x) => literal(c.at(node.span), f, &node.ty, *x),
+            Expr::Real(x) => literal(c.at(node.span), f, &node.ty, x.0),
             Expr::Int(i) => match Self::scalar_type(f, &node.ty) {
                 None | Some(Scalar::I64) => Ok(Value::I64(*i)),
                 Some(_) => literal(c.at(node.span), f, &node.ty, convert::i64_to_f64(*i)),

@@ -1,6 +1,8 @@
 //! Arrays, by their elements: whole ones by name, such as can be written of whole ones, others with `for`; and what
 //! their indices are called.
 
+use std::collections::HashSet;
+
 use super::Which;
 use super::constructors::Found;
 use super::shape::{axes, part};
@@ -8,7 +10,7 @@ use super::table::Table;
 use super::tree::Ex;
 use super::update::is_data;
 use super::writer::{Named, Parts, Writer};
-use crate::base::Name;
+use crate::base::{Name, pause};
 use crate::ir::core::{CoreType, Labels, Operation};
 use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Index, Poly, Pred};
@@ -185,13 +187,29 @@ impl Writer<'_> {
     /// Where an index stands alone: in which array, on which axis, and the extent of that.
     pub(super) fn alone(&self, e: &Ex, i: &Index) -> Vec<(Name, usize, Poly)> {
         let mut found = Vec::new();
+        self.alone_in(e, i, &mut HashSet::new(), &mut found);
+        found
+    }
+
+    /// The same; each element that is read counts once, because lines that are written out share what they read.
+    fn alone_in(
+        &self,
+        e: &Ex,
+        i: &Index,
+        seen: &mut HashSet<(Var, Vec<Poly>)>,
+        found: &mut Vec<(Name, usize, Poly)>,
+    ) {
         for (v, at) in direct_reads(e) {
+            pause();
+            if !seen.insert((v, at.clone())) {
+                continue;
+            }
             let (Some(line), name) = (self.lines.get(v.0 as usize), self.array_name(v)) else { continue };
             let Some(name) = name else {
                 // It is written out: what it reads counts.
                 let mut table = Table::default();
                 if let Some(inner) = line.at(&at, &mut table) {
-                    found.extend(self.alone(&inner, i));
+                    self.alone_in(&inner, i, seen, found);
                 }
                 continue;
             };
@@ -201,7 +219,6 @@ impl Writer<'_> {
                 }
             }
         }
-        found
     }
 
     /// What a whole array is called.

@@ -8,6 +8,7 @@ use super::read::{Call, Is, Line, Updated};
 use super::rules::{clean, inside, simplified, under};
 use super::table::Table;
 use super::tree::Ex;
+use crate::base::pause;
 use crate::ir::core::Callee;
 use crate::ir::ssa::Var;
 use crate::predicate::{Context, Index, Poly};
@@ -56,6 +57,7 @@ impl Merging<'_> {
     pub(super) fn run(&mut self) -> bool {
         self.clean_all();
         for _ in 0..MOST_ROUNDS {
+            pause();
             let size: usize = self.live().iter().filter_map(|v| self.line(*v)?.element().map(Ex::size)).sum();
             if size > MOST_NODES || self.live().len() > MOST_LINES {
                 return false;
@@ -73,6 +75,8 @@ impl Merging<'_> {
                 return true;
             }
         }
+        // A rule that reports a change where there is none would be tried again and again.
+        debug_assert!(false, "{MOST_ROUNDS} rounds");
         true
     }
 
@@ -282,12 +286,7 @@ fn reads_in(e: &Ex, around: &mut Vec<Index>, f: OnRead<'_>) {
             reads_in(inner, around, f);
             around.truncate(before);
         }
-        other => {
-            let _ = other.map_children(&mut |e| {
-                reads_in(e, around, f);
-                e.clone()
-            });
-        }
+        other => other.for_each_child(&mut |e| reads_in(e, around, f)),
     }
 }
 
@@ -305,5 +304,19 @@ fn each_once(at: &[Poly], around: &[Index]) -> bool {
             Some(k) => drop(open.remove(k)),
             None => return open.is_empty(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_with_nan_is_settled() {
+        let (mut context, mut fresh) = (Context::default(), Table::default());
+        let gap = Ex::product(2.0, vec![Ex::real(f64::NAN)], Vec::new());
+        let e = Ex::Sum(vec![(false, Ex::real(1.0)), (true, gap)]);
+        let settled = settled(e, &mut context, &mut fresh);
+        assert_eq!(clean(&settled, &mut context, &mut fresh), settled);
     }
 }

@@ -109,10 +109,18 @@ impl Is {
 
     /// Calls `f` on its expressions, each with the indices around it.
     pub(super) fn for_each_part(&self, indices: &[Index], f: &mut dyn FnMut(&[Index], &Ex)) {
-        let _ = self.map(indices, &mut |around, _, e| {
-            f(around, e);
-            e.clone()
-        });
+        let and = |a: &[Index], b: &[Index]| a.iter().chain(b).cloned().collect::<Vec<Index>>();
+        match self {
+            Self::Input | Self::Loop(_) => {}
+            Self::Element(e) => f(indices, e),
+            Self::Call(call, _) => call.args.iter().for_each(|(own, e)| f(&and(&call.batch, own), e)),
+            Self::Update(of) => {
+                f(&and(&of.batch, &of.own), &of.base);
+                f(&and(&of.batch, &of.bound), &of.value);
+            }
+            Self::Order(of) => f(&and(&of.batch, std::slice::from_ref(&of.own)), &of.key),
+            Self::Carried(of) => f(&of.around, &of.init),
+        }
     }
 }
 

@@ -269,8 +269,10 @@ impl Writer<'_> {
         for v in live.iter().filter(|v| self.is_inside(**v, id)) {
             let Some(line) = self.lines.get(v.0 as usize).cloned() else { continue };
             line.is.for_each_part(&line.indices, &mut |_, e| {
-                let alone = self.alone(e, &region.number);
-                hint = hint.take().or_else(|| alone.iter().find_map(|(n, axis, _)| self.hint(n, *axis)));
+                hint = hint.take().or_else(|| {
+                    let alone = self.alone(e, &region.number);
+                    alone.iter().find_map(|(n, axis, _)| self.hint(n, *axis))
+                });
             });
         }
         self.taken.index(hint.as_ref())

@@ -6,6 +6,7 @@
 use super::sums::sum;
 use super::table::Table;
 use super::tree::{Ex, Reduced};
+use crate::base::pause;
 use crate::ir::core::{Constant, Operation};
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
@@ -19,6 +20,7 @@ pub(super) fn clean(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
 }
 
 fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
+    pause();
     match e {
         Ex::Guard(p, inner) => {
             let p = simplified(p, context, fresh);

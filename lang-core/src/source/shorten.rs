@@ -435,12 +435,7 @@ fn holds_where_read(e: &Ex, u: Var, p: &Pred, context: &mut Context, all: &mut b
             under(q, context, |context| holds_where_read(a, u, p, context, all));
             under(&q.negated(), context, |context| holds_where_read(b, u, p, context, all));
         }
-        other => {
-            let _ = other.map_children(&mut |e| {
-                holds_where_read(e, u, p, context, all);
-                e.clone()
-            });
-        }
+        other => other.for_each_child(&mut |e| holds_where_read(e, u, p, context, all)),
     }
 }
 

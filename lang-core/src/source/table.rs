@@ -111,10 +111,7 @@ impl Table {
             }
             other => {
                 let mut all = true;
-                let _ = other.map_children(&mut |e| {
-                    all &= self.in_bounds(e, context);
-                    e.clone()
-                });
+                other.for_each_child(&mut |e| all = all && self.in_bounds(e, context));
                 all
             }
         }

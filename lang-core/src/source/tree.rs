@@ -96,12 +96,21 @@ impl Reduced {
 }
 
 /// `by * over… / (per * under…)`
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Product {
     pub(super) by: f64,
     pub(super) per: f64,
     pub(super) over: Vec<Ex>,
     pub(super) under: Vec<Ex>,
+}
+
+/// NaN equals NaN, because an expression must equal itself: simplification ends when it changes nothing.
+impl PartialEq for Product {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
+        let Self { by, per, over, under } = self;
+        same(*by, other.by) && same(*per, other.per) && *over == other.over && *under == other.under
+    }
 }
 
 impl Default for Product {
@@ -464,16 +473,21 @@ impl Ex {
     /// Calls `f` on it and every expression inside.
     pub(super) fn visit(&self, f: &mut dyn FnMut(&Self)) {
         f(self);
+        self.for_each_child(&mut |e| e.visit(f));
+    }
+
+    /// Calls `f` on every part directly inside.
+    pub(super) fn for_each_child(&self, f: &mut dyn FnMut(&Self)) {
         match self {
             Self::Constant(_) | Self::Index(_) | Self::Read(..) => {}
-            Self::Sum(terms) => terms.iter().for_each(|(_, e)| e.visit(f)),
-            Self::Product(p) => p.over.iter().chain(&p.under).for_each(|e| e.visit(f)),
-            Self::Power(e, _) | Self::Guard(_, e) | Self::Total(_, _, e) => e.visit(f),
-            Self::Apply(_, args) => args.iter().for_each(|e| e.visit(f)),
-            Self::Reduce(r) => r.body.visit(f),
+            Self::Sum(terms) => terms.iter().for_each(|(_, e)| f(e)),
+            Self::Product(p) => p.over.iter().chain(&p.under).for_each(f),
+            Self::Power(e, _) | Self::Guard(_, e) | Self::Total(_, _, e) => f(e),
+            Self::Apply(_, args) => args.iter().for_each(f),
+            Self::Reduce(r) => f(&r.body),
             Self::Choice(_, a, b) => {
-                a.visit(f);
-                b.visit(f);
+                f(a);
+                f(b);
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::ty::{Scalar, Type};
-use crate::base::{Arena, GlobalName, Idx, Name, Span};
+use crate::base::{Arena, GlobalName, Idx, Name, Real, Span};
 use crate::predicate::{LocalId, Poly};
 use crate::resolve::builtin::Builtin;
 use crate::resolve::forms::{Derivative, PlotKind, PlotOption};
@@ -127,7 +127,7 @@ pub enum Expr {
     /// Errors were reported here; evaluating it is a failure.
     Error,
     /// A real literal, of the node's scalar type.
-    Real(f64),
+    Real(Real),
     /// An integer literal; of type `i64`, or of a type parameter.
     Int(i64),
     /// A truth value.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::base::{GlobalName, Name, Span};
+use crate::base::{GlobalName, Name, Real, Span};
 use crate::interp::{Counts, Failure, Host, Interp, Limits, Program, RtInstance, Value};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ops::{BinOp, BinderKind};
@@ -82,7 +82,7 @@ impl B {
     }
 
     pub(super) fn real(&mut self, x: f64) -> TId {
-        self.node(Expr::Real(x), Type::F64)
+        self.node(Expr::Real(Real(x)), Type::F64)
     }
 
     pub(super) fn int(&mut self, i: i64) -> TId {

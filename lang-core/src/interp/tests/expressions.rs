@@ -16,7 +16,7 @@ fn range(from: TId, to: TId) -> Subscript {
 #[test]
 fn literals() {
     check("1.5", |b| b.real(1.5));
-    check("0.1", |b| b.node(Expr::Real(0.1), Type::F32));
+    check("0.1", |b| b.node(Expr::Real(crate::base::Real(0.1)), Type::F32));
     check("7", |b| b.int(7));
     check("7.0", |b| b.node(Expr::Int(7), Type::F64));
     check("true", |b| b.bool(true));

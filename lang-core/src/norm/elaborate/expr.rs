@@ -42,7 +42,7 @@ impl Elaborator<'_> {
         match &node.kind {
             tree::Expr::Error => outside(self, Reason::Errors),
             tree::Expr::Str(_) => outside(self, Reason::Effect),
-            tree::Expr::Real(x) => self.real(f, *x, &node.ty, span),
+            tree::Expr::Real(x) => self.real(f, x.0, &node.ty, span),
             tree::Expr::Int(i) => self.int(f, *i, &node.ty, span),
             tree::Expr::Bool(b) => Ok(Sym::Bool(if *b { Pred::truth() } else { Pred::falsity() })),
             tree::Expr::Local(l) => match f.env.get(l) {

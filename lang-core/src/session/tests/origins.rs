@@ -74,3 +74,13 @@ fn an_edit_that_only_moves_text_makes_no_derivative_again() {
         expect!["core(gather) ssa(gather) stages(gather)"],
     );
 }
+
+#[test]
+fn a_typed_tree_with_nan_equals_itself() {
+    // The name of a parameter is in the signature, so `loss` is checked again, and is the same.
+    made_again(
+        "def one(x: f64) -> f64 = x\n\ndef loss(x: f64) -> f64 = if x > 0 then one(x) else nan\n",
+        |s| replace(s, "def one(x: f64) -> f64 = x", "def one(y: f64) -> f64 = y"),
+        expect!["core(one) ssa(one) stages(one)"],
+    );
+}

@@ -6,7 +6,7 @@ use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
 use super::Checker;
 use super::scope::ScopeKind;
-use crate::base::{Code, Diagnostic, Name, Span};
+use crate::base::{Code, Diagnostic, Name, Real, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::resolve::forms::Const;
@@ -33,7 +33,7 @@ impl Checker<'_> {
                     Some(Type::Scalar(s @ (Scalar::F64 | Scalar::F32))) => Type::Scalar(s),
                     _ => self.metas.literal(Class::Real, Some(Scalar::F64), span),
                 };
-                self.alloc(Typed::Real(*x), ty, span)
+                self.alloc(Typed::Real(Real(*x)), ty, span)
             }
             Expr::Bool(b) => self.alloc(Typed::Bool(*b), Type::BOOL, span),
             Expr::Str(s) => self.alloc(Typed::Str(s.clone()), Type::Str, span),
@@ -151,7 +151,7 @@ impl Checker<'_> {
             if matches!(ty, Type::Scalar(Scalar::F64 | Scalar::F32)) {
                 #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
                 let x = if negative { -(n as f64) } else { n as f64 };
-                return self.alloc(Typed::Real(x), ty, span);
+                return self.alloc(Typed::Real(Real(x)), ty, span);
             }
             self.report(
                 Diagnostic::new(Code::E0004, span, "this number is too large for `i64`")
@@ -217,7 +217,7 @@ impl Checker<'_> {
                     Const::Nan => f64::NAN,
                 };
                 let ty = self.metas.literal(Class::Real, Some(Scalar::F64), span);
-                self.alloc(Typed::Real(x), ty, span)
+                self.alloc(Typed::Real(Real(x)), ty, span)
             }
             Some(Res::Form(_) | Res::Derive(_) | Res::Convert(_)) => {
                 self.report(

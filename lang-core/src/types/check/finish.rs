@@ -16,7 +16,7 @@ use super::Checker;
 use super::item::Checked;
 use super::mismatch::two_extents;
 use super::scope::{Obligation, Says, ScopeKind};
-use crate::base::{Code, Diagnostic, Label, Name, Span};
+use crate::base::{Code, Diagnostic, Label, Name, Real, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::TypeRes;
@@ -595,7 +595,7 @@ impl Checker<'_> {
                     if let Type::Scalar(Scalar::F64 | Scalar::F32) = ty {
                         #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
                         let x = *n as f64;
-                        kind = Typed::Real(x);
+                        kind = Typed::Real(Real(x));
                     }
                 }
                 Typed::Size(p) => *p = self.metas.zonk_size(p),

@@ -141,11 +141,12 @@ fn unreadable(name: &str, e: &io::Error) -> Problem {
 }
 
 /// Why an operation on a file failed, in the same words on every system.
-fn reason(e: &io::Error) -> String {
+pub(crate) fn reason(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::StorageFull => "no space is left on the device".to_owned(),
         _ => e.to_string(),
     }
 }

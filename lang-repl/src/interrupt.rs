@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use lang_core::session::{Session, Stop};
 
-use crate::{progress, rescue};
+use crate::{out, progress, rescue};
 
 /// Set when the computation under way is to stop. Long computations look at it.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
@@ -71,7 +71,7 @@ pub(crate) fn listen(terminal: bool) {
                     Some(path) => format!("; its definitions are in {}", path.display()),
                     None => String::new(),
                 };
-                eprintln!("this does not stop yet: one more Ctrl-C ends the session{kept}");
+                out::note(&format!("this does not stop yet: one more Ctrl-C ends the session{kept}\n"));
             }
             Effect::End => {
                 progress::end();

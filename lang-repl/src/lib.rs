@@ -3,7 +3,9 @@
 //!
 //! `cli` is the grammar of the command line, `commands` has a file for each command, `repl` is
 //! the interactive session. All of them ask the language through `engine` and report through
-//! `problem`, `report` and `out`.
+//! `problem`, `report` and `out`. Nothing but `out` writes to standard output (`clippy.toml`).
+
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod cli;
 mod clock;
@@ -38,6 +40,7 @@ mod wrap;
 pub use data::probe as probe_data_file;
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -62,7 +65,7 @@ pub fn main() -> ExitCode {
         // So large a stack may be forbidden; a usual one serves all but the deepest programs.
         Err(_) => run(),
     };
-    ExitCode::from(status.code())
+    ExitCode::from(out::final_status(status).code())
 }
 
 fn run(args: Vec<OsString>) -> Status {
@@ -116,8 +119,13 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
 fn usage(error: &clap::Error, args: &[OsString]) -> Status {
     let wants_json = args.iter().any(|a| a == "--format=json")
         || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
+    // As `Error::print`, through the writes that are checked.
+    let rendered = |colored: bool| match colored && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) {
+        true => error.render().ansi().to_string(),
+        false => error.render().to_string(),
+    };
     if !error.use_stderr() {
-        let _ = error.print();
+        out::print(&rendered(out::on_terminal()));
         return Status::Good;
     }
     if wants_json {
@@ -128,15 +136,15 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Status {
         let list = report::json_list(&[problem], &source::Sources::default());
         out::print(&format!("{}\n", json::object([("error", list)])));
     } else {
-        let _ = error.print();
+        out::note(&rendered(std::io::stderr().is_terminal()));
         let file = args.get(1).filter(|a| Path::new(a).extension().is_some_and(|e| e == "iv"));
         if let (clap::error::ErrorKind::InvalidSubcommand, Some(file)) = (error.kind(), file) {
-            eprintln!("help: write `iverson run {}`", file.display());
+            out::note(&format!("help: write `iverson run {}`\n", file.display()));
         }
         let runs = args.get(1).is_some_and(|a| a == "run");
         let option = args.iter().filter_map(|a| a.to_str()?.strip_prefix("--")).find(|a| a.contains('='));
         if let (clap::error::ErrorKind::UnknownArgument, true, Some(argument)) = (error.kind(), runs, option) {
-            eprintln!("help: an argument of the program is written without dashes: `{argument}`");
+            out::note(&format!("help: an argument of the program is written without dashes: `{argument}`\n"));
         }
     }
     Status::Usage

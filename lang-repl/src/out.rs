@@ -1,12 +1,20 @@
-//! Standard output and error. A reader that goes away is no error: the process ends.
+//! Standard output and error, the only way to both.
+//!
+//! Every write to standard output is checked. If its reader is gone, the process ends quietly, as other
+//! programs do; any other failure is reported on standard error and ends the process with status 1.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use lang_core::base::Code;
 use lang_core::interp::Counts;
 
 use crate::cli::{Common, Format, When};
 use crate::clock::Clock;
+use crate::files;
 use crate::interrupt;
 use crate::json;
 use crate::plot::{self, Depth, Screen};
@@ -62,7 +70,7 @@ impl Out {
             }
         };
         let full = std::env::var_os("COLORTERM").is_some_and(|t| t == "truecolor" || t == "24bit");
-        let depth = match colored(io::stdout().is_terminal()) && common.format != Format::Json {
+        let depth = match colored(on_terminal()) && common.format != Format::Json {
             false => Depth::None,
             true if full => Depth::Full,
             true => Depth::Indexed,
@@ -95,18 +103,18 @@ impl Out {
         match self.format {
             Format::Short => Style::Short,
             Format::JsonErrors => Style::Lines,
-            Format::Text | Format::Json => Style::Full { color: self.color, width: show::width_of(&io::stderr()) },
+            Format::Text | Format::Json => Style::Full { color: self.color, width: show::width_if(io::stderr().is_terminal()) },
         }
     }
 
     /// Writes to standard output.
     pub(crate) fn print(self, text: &str) {
-        print(text);
+        print_or_end(text, self.style());
     }
 
     /// Writes to standard error.
     pub(crate) fn note(self, text: &str) {
-        progress::aside(|| drop(io::stderr().lock().write_all(text.as_bytes())));
+        note(text);
     }
 
     /// Writes what a program prints: not among JSON.
@@ -185,28 +193,112 @@ impl Out {
     }
 }
 
-/// Between parts of so many bytes it is asked whether the rest is still wanted.
+/// Writes look for an interrupt after each part of so many bytes.
 const PART: usize = 64 << 10;
 
-/// Writes to standard output. When its reader is gone there is nothing left to do; when Ctrl-C asks to
-/// stop, the rest of a long text is left off.
+/// How long a write waits for a reader of an output that does not block.
+const RETRY: Duration = Duration::from_millis(2);
+
+/// Set when something could not be written to standard error.
+static NOTE_LOST: AtomicBool = AtomicBool::new(false);
+
+/// Is standard output a terminal?
+#[expect(clippy::disallowed_methods, reason = "this module is the one that writes there")]
+pub(crate) fn on_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Writes to standard output, before the command line is known.
 pub(crate) fn print(text: &str) {
+    print_or_end(text, Style::Short);
+}
+
+/// Writes to standard error. If that fails nobody can be told, but the status says so in the end.
+pub(crate) fn note(text: &str) {
     let mut written = Ok(());
-    progress::aside(|| written = write(text.as_bytes()));
-    if written.is_err_and(|e| e.kind() == io::ErrorKind::BrokenPipe) {
-        std::process::exit(0);
+    progress::aside(|| written = io::stderr().lock().write_all(text.as_bytes()));
+    if written.is_err_and(|e| e.kind() != io::ErrorKind::BrokenPipe) {
+        NOTE_LOST.store(true, Ordering::Relaxed);
     }
 }
 
+/// The status of the process: a command whose reports were lost did not succeed.
+pub(crate) fn final_status(status: Status) -> Status {
+    if NOTE_LOST.load(Ordering::Relaxed) { status.max(Status::Failed) } else { status }
+}
+
+/// Writes to standard output, or ends the process.
+fn print_or_end(text: &str, style: Style) {
+    let mut written = Ok(());
+    progress::aside(|| written = write(text.as_bytes()));
+    let Err(e) = written else { return };
+    progress::end();
+    if e.kind() == io::ErrorKind::BrokenPipe {
+        end_quietly();
+    }
+    let message = format!("standard output cannot be written: {}", files::reason(&e));
+    let problem = Problem::new(Code::E0602, message).help("the output is incomplete");
+    note(&report::text(&[problem], &Sources::default(), style));
+    std::process::exit(i32::from(Status::Failed.code()));
+}
+
+/// Ends the process as `SIGPIPE` ends others.
+fn end_quietly() -> ! {
+    #[cfg(unix)]
+    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+    std::process::exit(i32::from(Status::Failed.code()))
+}
+
+/// Standard output without the library's buffer and without its silence about a descriptor that is not
+/// open for writing.
+#[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "this module is the one that writes there")]
+fn standard_output() -> io::Result<&'static File> {
+    use std::os::fd::AsFd as _;
+    static OUTPUT: OnceLock<File> = OnceLock::new();
+    if let Some(file) = OUTPUT.get() {
+        return Ok(file);
+    }
+    let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    Ok(OUTPUT.get_or_init(|| file))
+}
+
+/// Other systems have terminals that the library must convert text for.
+#[cfg(not(unix))]
+#[expect(clippy::disallowed_methods, reason = "this module is the one that writes there")]
+fn standard_output() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
+}
+
+/// Writes all bytes; when Ctrl-C asks to stop, the rest of a long text is left off.
 fn write(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
+    let mut out = standard_output()?;
     for (n, part) in bytes.chunks(PART).enumerate() {
         if n > 0 && interrupt::cuts_output() {
             break;
         }
-        out.write_all(part)?;
+        write_part(&mut out, part)?;
     }
     out.flush()
+}
+
+/// As `write_all`, but waits where the output does not block.
+fn write_part(out: &mut impl Write, mut part: &[u8]) -> io::Result<()> {
+    while !part.is_empty() {
+        match out.write(part) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => part = part.get(n..).unwrap_or_default(),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                if interrupt::cuts_output() {
+                    return Ok(());
+                }
+                std::thread::sleep(RETRY);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 /// A time for people.

@@ -1,10 +1,10 @@
 //! Values as people read them, type and shape first, and as JSON.
 
-use std::io;
-
 use lang_core::interp::print::{Digits, Layout};
 use lang_core::interp::{Value, json as interp_json};
 use lang_core::types::ty::Type;
+
+use crate::out;
 
 /// A value and its type, sizes as they are in this run.
 #[derive(Clone)]
@@ -64,12 +64,12 @@ impl View {
 
 /// How wide the terminal is that values and plots are shown on, if it is one.
 pub(crate) fn terminal_width() -> Option<usize> {
-    width_of(&io::stdout())
+    width_if(out::on_terminal())
 }
 
-/// How wide the terminal is that a stream writes to, if it is one.
-pub(crate) fn width_of<S: io::IsTerminal>(stream: &S) -> Option<usize> {
-    let size = stream.is_terminal().then(terminal_size::terminal_size).flatten();
+/// How wide the terminal is, if the stream in question is one.
+pub(crate) fn width_if(terminal: bool) -> Option<usize> {
+    let size = terminal.then(terminal_size::terminal_size).flatten();
     size.map(|(width, _)| usize::from(width.0))
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn keep_terminal_sane() {
         if let Some(signal) = signals.forever().next() {
             let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &found);
             // Pasted text is no longer bracketed, the cursor is seen, the next prompt has a line of its own.
+            #[expect(clippy::disallowed_methods, reason = "the process ends, whether or not the terminal is there")]
             let mut out = std::io::stdout();
             let _ = out.write_all(b"\x1b[?2004l\x1b[?25h\r\n").and_then(|()| out.flush());
             let _ = signal_hook::low_level::emulate_default_handler(signal);

@@ -28,7 +28,7 @@ use crate::cli::Common;
 use crate::commands::run::not_available;
 use crate::engine::budget::Ask;
 use crate::interrupt;
-use crate::out::{Out, Status};
+use crate::out::{self, Out, Status};
 use crate::problem::Problem;
 use crate::signals;
 use crate::source::Sources;
@@ -48,7 +48,7 @@ pub(crate) fn run(common: &Common, out: Out) -> Status {
         return Status::Usage;
     }
     let known = SharedKnown::default();
-    let on_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let on_terminal = io::stdin().is_terminal() && out::on_terminal();
     interrupt::in_session();
     interrupt::listen(on_terminal);
     let ask: Option<Ask> = if on_terminal { Some(terminal::confirmed) } else { None };

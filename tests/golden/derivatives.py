@@ -31,6 +31,7 @@ import derivatives_language
 import derivatives_loops
 import derivatives_own
 import derivatives_pdn
+import derivatives_solvers
 import derivatives_std
 import derivatives_traps
 import derivatives_zygote
@@ -48,6 +49,7 @@ SUITES = [
     derivatives_loops,
     derivatives_own,
     derivatives_pdn,
+    derivatives_solvers,
     derivatives_std,
     derivatives_traps,
     derivatives_zygote,

@@ -269,19 +269,25 @@ def unrolled(name, call, solve, **more):
     )
 
 
+# The derivative of a minimiser is that of the minimum; steps are differentiated by a loop of one's own.
+def heavy_ball(rate, decay, steps):
+    step = f"let v' = {decay} * v - {rate} * grad({INNER})(x) in (x + v', v')"
+    return f"(let (x, _) = fold (x, v) = ({START}, [0.0, 0.0]) for _ < {steps}: ({step}) in {{x: x}})"
+
+
 unrolled(
     "20 steps of descent with momentum",
-    f"optim.momentum({INNER}, {START}, 0.05, 0.5, 0.0, 20)",
+    heavy_ball(0.05, 0.5, 20),
     lambda xp, t: descended(xp.asarray(START), t, 0.05, 0.5, 20),
 )
 unrolled(
     "200 steps of descent",
-    f"optim.momentum({INNER}, {START}, 0.1, 0.0, 0.0, 200)",
+    heavy_ball(0.1, 0.0, 200),
     lambda xp, t: descended(xp.asarray(START), t, 0.1, 0.0, 200),
 )
 unrolled(
     "20 steps of Adam",
-    f"optim.adam({INNER}, {START}, 0.05, 0.0, 20)",
+    f"(fold s = optim.adam_start({START}) for _ < 20: optim.adam_step(s, grad({INNER})(s.x), 0.05))",
     lambda xp, t: adam_steps(xp, xp.asarray(START), t, 0.05, 20),
 )
 

@@ -5,18 +5,19 @@
 //!
 //! The definition stays a call beside the rule, and higher derivatives differentiate the rule.
 
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{Deriving, Functions, is_real};
 use crate::ir::core::{Callee, Derivation, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::origin::{Origins, RULE, VALUE};
-use crate::ir::ssa::{Builder, Rhs, Ssa, Stmt, Var};
+use crate::interp::guarded;
+use crate::ir::ssa::{Builder, Rhs, Ssa, Var, for_each_read, reads};
 use crate::norm::Rule as Kind;
-use crate::norm::dead;
 use crate::norm::hits::Hits;
 use crate::norm::inline::{self, Call};
-use crate::norm::loops::Reads;
+use crate::norm::loops::{self, Reads};
 use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
@@ -196,7 +197,7 @@ impl Deriving<'_> {
         let by: Arc<[u32]> = passed.get(inputs.len()..)?.into();
         let callee = Arc::new(rule.callee.derive(Derivation::Adjoint { of: of.into(), wrt: Arc::clone(&by) }));
         let adjoint = (self.functions)(&callee)?;
-        if !is_linear(&adjoint, &by, written.outputs.len()) {
+        if !self.is_linear(&adjoint, &by, written.outputs.len()) {
             return None;
         }
         let mut args = inputs.to_vec();
@@ -207,12 +208,74 @@ impl Deriving<'_> {
         let values = self.called(&callee, &adjoint, &args);
         Some(values.get(written.outputs.len()..)?.to_vec())
     }
+
+    /// Do the cotangents, after the values, not depend on these inputs?
+    fn is_linear(&self, adjoint: &Ssa, by: &[u32], values: usize) -> bool {
+        let cotangents = adjoint.outputs.get(values..).unwrap_or_default();
+        let read = Dependence { functions: self.functions, known: HashMap::new() }.inputs(adjoint, cotangents);
+        !by.iter().any(|k| read.contains(k))
+    }
 }
 
-/// Do the cotangents, after the values, not depend on these inputs?
-fn is_linear(adjoint: &Ssa, by: &[u32], values: usize) -> bool {
-    let cotangents = adjoint.outputs.get(values..).unwrap_or_default();
-    let (live, _) = dead::live_for(adjoint, cotangents, false, &mut Reads::default());
-    let read = |(stmt, live): (&Stmt, bool)| live && matches!(stmt.rhs, Rhs::Input(k) if by.contains(&k));
-    !adjoint.stmts.iter().zip(live).any(read)
+/// The inputs that outputs depend on. A call depends on the arguments that its part of the result does.
+struct Dependence<'a> {
+    functions: Functions<'a>,
+    known: HashMap<(Arc<Callee>, u32), Arc<BTreeSet<u32>>>,
+}
+
+impl Dependence<'_> {
+    fn inputs(&mut self, ssa: &Ssa, outputs: &[(Leaf, Var)]) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<Var> = outputs.iter().map(|(_, var)| *var).collect();
+        let mut checks = ssa.needs.clone();
+        let mut asked = BTreeSet::new();
+        outputs.iter().flat_map(|(leaf, _)| &leaf.dims).for_each(|n| reads(n, &mut |v| open.push(v)));
+        loop {
+            if let Some(check) = checks.pop() {
+                let Some(check) = ssa.checks.get(check as usize).filter(|_| asked.insert(check)) else { continue };
+                check.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+                continue;
+            }
+            let Some(var) = open.pop() else { return found };
+            let Some(stmt) = ssa.stmts.get(var.0 as usize).filter(|_| seen.insert(var)) else { continue };
+            checks.extend(&stmt.needs);
+            stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+            match &stmt.rhs {
+                Rhs::Input(k) => drop(found.insert(*k)),
+                Rhs::Call { callee, sizes, pred, args, part, .. } => {
+                    sizes.iter().for_each(|p| reads(p, &mut |v| open.push(v)));
+                    for_each_read(pred, &mut |v| open.push(v));
+                    let read = guarded(|| self.arguments(callee, *part));
+                    for (k, arg) in (0..).zip(args) {
+                        if read.as_ref().is_none_or(|read| read.contains(&k)) {
+                            open.push(arg.var);
+                            arg.at.iter().for_each(|p| reads(p, &mut |v| open.push(v)));
+                        }
+                    }
+                }
+                Rhs::Loop(of, part) => {
+                    let needed = loops::needed(of, &BTreeSet::from([*part]), &mut Reads::default());
+                    of.for_each_operand(&needed.inputs, &mut |v| open.push(v));
+                }
+                rhs => rhs.for_each_operand(&mut |v| open.push(v)),
+            }
+        }
+    }
+
+    /// The arguments that a part of the result of a function depends on.
+    fn arguments(&mut self, callee: &Arc<Callee>, part: u32) -> Option<Arc<BTreeSet<u32>>> {
+        let key = (Arc::clone(callee), part);
+        if let Some(known) = self.known.get(&key) {
+            return Some(Arc::clone(known));
+        }
+        let ssa = (self.functions)(callee)?;
+        let inputs = self.inputs(&ssa, ssa.outputs.get(part as usize..)?.get(..1)?);
+        let passed = (0..).zip(&ssa.inputs).filter(|(_, input)| input.source.is_passed());
+        let arguments = (0..).zip(passed).filter(|(_, (k, _))| inputs.contains(k)).map(|(at, _)| at);
+        let arguments = Arc::new(arguments.collect::<BTreeSet<u32>>());
+        self.known.insert(key, Arc::clone(&arguments));
+        Some(arguments)
+    }
 }

@@ -147,12 +147,7 @@ pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
 /// The rules by which a definition may be differentiated: the one for this derivative, and the other, whose
 /// transpose it is where the first is not there or has no form. In a rule the tangent of an `a` is an `a`, which is so of
 /// reals alone. A definition that takes functions is a local function wherever it is applied to some.
-fn rules(
-    bodies: &dyn Bodies,
-    callees: &dyn Callees,
-    of: &Arc<Callee>,
-    derivation: &Derivation,
-) -> Vec<ad::rule::Rule> {
+fn rules(bodies: &dyn Bodies, callees: &dyn Callees, of: &Arc<Callee>, derivation: &Derivation) -> Vec<ad::rule::Rule> {
     let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
     if !of.derived.is_empty() {
         return Vec::new();

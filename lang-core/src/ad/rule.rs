@@ -9,10 +9,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{Deriving, Functions, is_real};
+use crate::interp::guarded;
 use crate::ir::core::{Callee, Derivation, Leaf};
 use crate::ir::flat::Source;
 use crate::ir::origin::{Origins, RULE, VALUE};
-use crate::interp::guarded;
 use crate::ir::ssa::{Builder, Rhs, Ssa, Var, for_each_read, reads};
 use crate::norm::Rule as Kind;
 use crate::norm::hits::Hits;

@@ -192,13 +192,7 @@ impl Writer<'_> {
     }
 
     /// The same; each element that is read counts once, because lines that are written out share what they read.
-    fn alone_in(
-        &self,
-        e: &Ex,
-        i: &Index,
-        seen: &mut HashSet<(Var, Vec<Poly>)>,
-        found: &mut Vec<(Name, usize, Poly)>,
-    ) {
+    fn alone_in(&self, e: &Ex, i: &Index, seen: &mut HashSet<(Var, Vec<Poly>)>, found: &mut Vec<(Name, usize, Poly)>) {
         for (v, at) in direct_reads(e) {
             pause();
             if !seen.insert((v, at.clone())) {

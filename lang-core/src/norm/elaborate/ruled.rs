@@ -359,9 +359,7 @@ fn reals(arg: &Sym, found: &mut Vec<E>) {
 fn with(arg: &Sym, given: &mut dyn Iterator<Item = Sym>) -> Sym {
     match arg {
         Sym::Data(e) if has_real(e) => given.next().unwrap_or_else(|| Sym::Tuple(Vec::new(), Labels::Places)),
-        Sym::Tuple(items, labels) => {
-            Sym::Tuple(items.iter().map(|item| with(item, given)).collect(), labels.clone())
-        }
+        Sym::Tuple(items, labels) => Sym::Tuple(items.iter().map(|item| with(item, given)).collect(), labels.clone()),
         other => other.clone(),
     }
 }

@@ -333,9 +333,7 @@ impl Checker<'_> {
 /// change at a fixed argument.
 fn of_parameter(t: &Type, function: &dyn Fn(Type) -> Type) -> Type {
     match t {
-        Type::Fun(f) => {
-            function(Type::Fun(Arc::new(FunType { params: f.params.clone(), result: tangent(&f.result) })))
-        }
+        Type::Fun(f) => function(Type::Fun(Arc::new(FunType { params: f.params.clone(), result: tangent(&f.result) }))),
         Type::Tuple(items) => Type::Tuple(items.iter().map(|t| of_parameter(t, function)).collect()),
         Type::Record(fields) => {
             Type::Record(fields.iter().map(|(n, t)| (n.clone(), of_parameter(t, function))).collect())

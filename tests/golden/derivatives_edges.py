@@ -215,7 +215,12 @@ def scaled(order, x):
 
 
 for _f, _name, _call, _points in (
-    (normal, "normal_logcdf", "\\z: stats.normal_logcdf(z, 0.0, 1.0)", (-300.0, -40.0, -5.0, -1.0, 0.0, 0.5, 8.0, 30.0)),
+    (
+        normal,
+        "normal_logcdf",
+        "\\z: stats.normal_logcdf(z, 0.0, 1.0)",
+        (-300.0, -40.0, -5.0, -1.0, 0.0, 0.5, 8.0, 30.0),
+    ),
     (scaled, "erfcx", "stats.erfcx", (-20.0, -1.0, 0.0, 0.75, 1.9375, 2.0, 3.5, 30.0, 1000.0)),
 ):
     for _x in _points:

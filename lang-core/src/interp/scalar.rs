@@ -83,7 +83,16 @@ macro_rules! reals {
         /// `x ^ k`, by repeated squaring.
         #[must_use]
         pub fn powi(x: $t, k: i64) -> $t {
-            let mut bits = k.unsigned_abs();
+            let product = raised(x, k.unsigned_abs());
+            match k < 0 {
+                // Where the power overflows its reciprocal need not vanish.
+                true if product.is_infinite() && x.is_finite() => raised(1.0 / x, k.unsigned_abs()),
+                true => 1.0 / product,
+                false => product,
+            }
+        }
+
+        fn raised(x: $t, mut bits: u64) -> $t {
             let mut square = x;
             let mut product: Option<$t> = None;
             while bits != 0 {
@@ -95,13 +104,7 @@ macro_rules! reals {
                     square *= square;
                 }
             }
-            let product = product.unwrap_or(1.0);
-            match k < 0 {
-                // Where the power overflows its reciprocal need not vanish.
-                true if product.is_infinite() && x.is_finite() => powi(1.0 / x, k.saturating_neg()),
-                true => 1.0 / product,
-                false => product,
-            }
+            product.unwrap_or(1.0)
         }
 
         /// `x ^ y`, a real power.

@@ -63,6 +63,13 @@ fn conventions() {
     same(f64s::powi(f64::NAN, 0), 1.0);
     same(f64s::powi(-2.0, 3), -8.0);
     same(f64s::powi(2.0, i64::MIN), 0.0);
+    // An even power has no sign, though it is beyond all others.
+    same(f64s::powi(-1.5, i64::MIN), 0.0);
+    same(f64s::powi(-1.5, i64::MIN + 1), -0.0);
+    same(f64s::powi(-0.5, i64::MIN), f64::INFINITY);
+    same(f64s::powi(-0.5, i64::MIN + 1), f64::NEG_INFINITY);
+    same(f64s::powi(-1.0, i64::MIN), 1.0);
+    same(f64::from(f32s::powi(-1.5, i64::MIN)), 0.0);
     same(f64s::arith(BinOp::Mod, -7.5, 2.0).unwrap(), 0.5);
     same(f64s::arith(BinOp::Mod, 4.0, -2.0).unwrap(), -0.0);
     same(f64s::arith(BinOp::FloorDiv, -7.5, 2.0).unwrap(), -4.0);

@@ -526,7 +526,7 @@ impl Builder {
         }
         if let Some(value) = self.folded(operation, &seen) {
             let var = self.constant(value, scalar);
-            return self.contract(dims, Vec::new(), &pred, false, &[Access { var, at: Vec::new() }], Vec::new());
+            return self.contract(dims, Vec::new(), &pred, false, &[Access { var, at: Vec::new() }], needs);
         }
         // The first power is the number itself.
         if let (Operation::PowInt, [x, k]) = (operation, seen.as_slice())

@@ -1,5 +1,6 @@
 //! `iverson bench FILE DEF n=1000 m=16`: how long a definition and its gradient take at these sizes, on made-up values: the
-//! time to make their code, and of the runs after the first the median and where half of them are.
+//! time to make their code, and of the runs after the first the median and where half of them are. The ratio of the two is
+//! compared with the certificate of the gradient's cost.
 
 use std::path::Path;
 use std::time::Duration;
@@ -57,7 +58,18 @@ struct Told {
     value: Times,
     /// Or why there is none.
     gradient: Result<Times, String>,
+    certified: Option<Certified>,
 }
+
+/// The certificate of the gradient.
+struct Certified {
+    /// In words.
+    verdict: String,
+    factor: Option<i128>,
+}
+
+/// A measured ratio that is more than this many times the certified one contradicts it.
+const DISAGREE: f64 = 3.0;
 
 /// How long runs took.
 struct Times {
@@ -94,8 +106,10 @@ fn told(engine: &mut Engine, name: &GlobalName, asked: &Asked<'_>) -> Result<Tol
         Ok(function) => Ok(timed(Some(&function))?),
         Err(problems) => Err(problems.into_iter().next().map(|p| p.message).unwrap_or_default()),
     };
+    let certified = engine.costs(name).ok();
+    let certified = certified.and_then(|c| Some(Certified { verdict: c.verdict()?, factor: c.factor() }));
     let at = signature.sizes.iter().map(|s| s.name.to_string()).zip(sizes).collect();
-    Ok(Told { at, value, gradient })
+    Ok(Told { at, value, gradient, certified })
 }
 
 impl Times {
@@ -126,6 +140,32 @@ impl Times {
 }
 
 impl Told {
+    /// How many times as long as the value the gradient takes.
+    fn ratio(&self) -> Option<f64> {
+        let value = self.value.quantile(50).as_secs_f64();
+        let gradient = self.gradient.as_ref().ok()?.quantile(50).as_secs_f64();
+        (value > 0.0).then_some(gradient / value)
+    }
+
+    /// Is that ratio far from the certified one? The factor is a bound, so a smaller ratio is in order.
+    fn disagrees(&self) -> Option<bool> {
+        let factor = self.certified.as_ref()?.factor?;
+        let factor = u32::try_from(factor).map_or(f64::from(u32::MAX), f64::from);
+        Some(self.ratio()? > DISAGREE * factor)
+    }
+
+    /// The certificate, and whether the times agree with it.
+    fn comparison(&self) -> String {
+        let Some(certified) = self.certified.as_ref().filter(|_| self.ratio().is_some()) else { return String::new() };
+        let mut text = format!("the certificate: {}\n", certified.verdict);
+        if self.disagrees() == Some(true) {
+            text += "the times disagree with the certificate by a factor of more than 3: it counts operations, and \
+                     the gradient takes longer for each of them. `iverson show loops` shows which loops run as kernels; \
+                     the others are run step by step.\n";
+        }
+        text
+    }
+
     fn text(&self, name: &str) -> String {
         let at: Vec<String> = self.at.iter().map(|(name, n)| format!("{name} = {n}")).collect();
         let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
@@ -141,14 +181,13 @@ impl Told {
             text += cells.join("   ").trim_end();
             text.push('\n');
         }
-        let value = self.value.quantile(50).as_secs_f64();
-        match &self.gradient {
-            Ok(times) if value > 0.0 => {
-                let times = times.quantile(50).as_secs_f64() / value;
-                text += &format!("\nthe gradient takes {times:.1} times as long as the value\n");
+        match (&self.gradient, self.ratio()) {
+            (Ok(_), Some(ratio)) => {
+                text += &format!("\nthe gradient takes {ratio:.1} times as long as the value\n");
+                text += &self.comparison();
             }
-            Ok(_) => {}
-            Err(why) => text += &format!("\nthere is no gradient: {why}\n"),
+            (Ok(_), None) => {}
+            (Err(why), _) => text += &format!("\nthere is no gradient: {why}\n"),
         }
         text
     }
@@ -157,6 +196,12 @@ impl Told {
         let at = json::object(self.at.iter().map(|(name, n)| (name.as_str(), n.to_string())));
         let mut fields = vec![("def", json::string(name)), ("at", at), ("value", self.value.json())];
         fields.extend(self.gradient.iter().map(|times| ("gradient", times.json())));
+        fields.extend(self.ratio().map(|ratio| ("ratio", format!("{ratio:.3}"))));
+        if let Some(certified) = self.certified.as_ref().filter(|_| self.ratio().is_some()) {
+            fields.push(("certificate", json::string(&certified.verdict)));
+            fields.extend(certified.factor.map(|factor| ("certifiedFactor", factor.to_string())));
+            fields.extend(self.disagrees().map(|yes| ("disagrees", yes.to_string())));
+        }
         format!("{}\n", json::object(fields))
     }
 }

@@ -250,6 +250,14 @@ impl Costs {
         }
     }
 
+    /// The factor of the certificate, if it has one: how many times the primal the adjoint may cost.
+    pub(crate) fn factor(&self) -> Option<i128> {
+        match &self.bound.as_ref()?.certificate.verdict {
+            Verdict::Proved { factor, .. } | Verdict::Checked { factor, .. } => Some(*factor),
+            Verdict::Refuted { .. } | Verdict::Unknown(_) => None,
+        }
+    }
+
     /// The certificate in words.
     pub(crate) fn verdict(&self) -> Option<String> {
         let bound = self.bound.as_ref()?;

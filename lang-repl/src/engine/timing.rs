@@ -56,7 +56,9 @@ impl Engine {
     /// The gradient of a definition by its arguments, as a function of these types.
     pub(crate) fn gradient(&mut self, def: &GlobalName, types: &[Type]) -> Result<Value, Vec<Problem>> {
         let is_plain = self.signature(def).is_some_and(|s| s.sizes.is_empty() && s.type_params.is_empty());
-        let names: Vec<String> = (0..types.len()).map(|k| format!("a{k}")).collect();
+        // The definition stays in scope beside its arguments.
+        let letter = if def.name.starts_with('a') { 'b' } else { 'a' };
+        let names: Vec<String> = (0..types.len()).map(|k| format!("{letter}{k}")).collect();
         let params: Vec<String> = names.iter().zip(types).map(|(name, ty)| format!("{name}: {ty}")).collect();
         // Arguments tell sizes, where there are any.
         let text = match is_plain {

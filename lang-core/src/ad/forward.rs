@@ -36,10 +36,12 @@ pub const RULES: &[&str] = &[
     "tangent of an update",
 ];
 
-/// The pass when it is done, and the parts of the result.
+/// The pass when it is done, and the parts of the result. The tangents of the inputs `partly` may be zero for want of
+/// terms, which a comparison with zero decides.
 pub(super) fn forward<'a>(
     ssa: &'a Ssa,
     wrt: &[u32],
+    partly: &[u32],
     functions: Functions<'a>,
     hits: &'a mut Hits,
 ) -> Option<(Deriving<'a>, Vec<(Leaf, Var)>)> {
@@ -53,7 +55,7 @@ pub(super) fn forward<'a>(
         pass.input(name, Source::Tangent(*k), input.leaf.clone());
     }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
-        let tangent = pass.tangent(Var(k), stmt, wrt, &tangents)?;
+        let tangent = pass.tangent(Var(k), stmt, (wrt, partly), &tangents)?;
         tangent.iter().for_each(|t| pass.builder.trace.gives(t.var));
         tangents.push(tangent);
     }
@@ -61,7 +63,9 @@ pub(super) fn forward<'a>(
     for (leaf, var) in ssa.outputs.iter().filter(|(leaf, _)| is_real(leaf.scalar)) {
         let scalar = leaf.scalar.unwrap_or(Scalar::F64);
         pass.made_for(*var, ZERO);
-        let tangent = tangents.get(var.0 as usize).and_then(Option::as_ref).map(|t| t.var);
+        let tangent = tangents.get(var.0 as usize).and_then(Option::as_ref);
+        pass.present.push(tangent.map_or(Pred::falsity(), |t| t.present.clone()));
+        let tangent = tangent.map(|t| t.var);
         let tangent = tangent.unwrap_or_else(|| pass.builder.zero(&leaf.dims, scalar));
         outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, tangent));
     }
@@ -71,7 +75,13 @@ pub(super) fn forward<'a>(
 impl Deriving<'_> {
     /// The tangent of a statement; `Some(None)`: it is zero.
     #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
-    fn tangent(&mut self, var: Var, stmt: &Stmt, wrt: &[u32], tangents: &[Option<Tangent>]) -> Option<Option<Tangent>> {
+    fn tangent(
+        &mut self,
+        var: Var,
+        stmt: &Stmt,
+        (wrt, partly): (&[u32], &[u32]),
+        tangents: &[Option<Tangent>],
+    ) -> Option<Option<Tangent>> {
         let of = |v: Var| tangents.get(v.0 as usize).and_then(Option::as_ref);
         let at = |a: &Access| {
             let tangent = of(a.var)?;
@@ -87,9 +97,10 @@ impl Deriving<'_> {
                 self.rule(var, if place.is_some() { "6.1" } else { "6.2" });
                 // The tangents are the inputs after those of the function.
                 place.map(|place| {
-                    present.push(Pred::truth());
                     let input = u32::try_from(self.ssa.inputs.len() + place).unwrap_or(u32::MAX);
-                    self.builder.push(stmt.dims.clone(), stmt.scalar, Rhs::Input(input), Vec::new())
+                    let tangent = self.builder.push(stmt.dims.clone(), stmt.scalar, Rhs::Input(input), Vec::new());
+                    present.push(if partly.contains(k) { self.nonzero(tangent) } else { Pred::truth() });
+                    tangent
                 })
             }
             Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) | Rhs::Order(_) => {
@@ -172,7 +183,10 @@ impl Deriving<'_> {
                     (Part::Last(k), Some(n)) if init(k).is_some_and(Option::is_none) => Pred::less(&Poly::default(), n),
                     _ => Pred::truth(),
                 };
-                present.extend(tangent.map(|t| ran.and(&self.builder.support(&self.whole(t)))));
+                if let Some(t) = tangent {
+                    let some = if self.is_partly(of) { self.nonzero(t) } else { Pred::truth() };
+                    present.push(ran.and(&self.builder.support(&self.whole(t))).and(&some));
+                }
                 tangent
             }
             Rhs::Update { .. } => {

@@ -32,7 +32,7 @@ pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 #[must_use]
 pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<(Ssa, Origins)> {
     let (pass, outputs) = match derivation {
-        Derivation::Forward(wrt) => forward::forward(ssa, wrt, functions, hits)?,
+        Derivation::Forward(wrt) => forward::forward(ssa, wrt, &[], functions, hits)?,
         Derivation::Adjoint { of, wrt } => {
             let of: Vec<(u32, Presence)> = of.iter().map(|k| (*k, Presence::everywhere())).collect();
             adjoint::adjoint(ssa, &of, wrt, None, functions, hits)?
@@ -100,7 +100,7 @@ struct Deriving<'a> {
     asks: bool,
     /// The statements that say where something is not zero.
     nonzero: HashSet<LocalId>,
-    /// Where the cotangents that an adjoint gives have terms.
+    /// Where the cotangents that an adjoint gives have terms, or the tangents of the real results.
     present: Vec<Pred>,
     /// The loops of tangents that were made.
     loops: Vec<loops::ForwardLoop>,

@@ -21,7 +21,7 @@ use self::plan::Plan;
 use self::split::{Fed, Made};
 use super::adjoint::{Term, active};
 use super::forward::spread;
-use super::{Deriving, Presence, Tangent, adjoint, is_real, own};
+use super::{Deriving, Presence, Tangent, adjoint, forward, is_real, own};
 use crate::ir::core::{Derivation, Leaf};
 use crate::ir::reduce::{Reduce, Reducer};
 use crate::ir::region::{Arg, Loop, Part, Trips};
@@ -37,6 +37,8 @@ pub(super) struct ForwardLoop {
     /// The input that is the tangent of an input, and the output that is the tangent of an output.
     inputs: BTreeMap<u32, u32>,
     outputs: BTreeMap<u32, u32>,
+    /// May a tangent in it be zero for want of terms?
+    partly: bool,
 }
 
 /// Which inputs of the body vary, if these arguments do: carried ones that depend on them too.
@@ -94,16 +96,40 @@ impl Deriving<'_> {
     }
 
     fn forward_loop(&mut self, of: &Arc<Loop>, tangents: &[Option<Tangent>]) -> Option<ForwardLoop> {
-        let tangent = |a: &Access| tangents.get(a.var.0 as usize)?.as_ref().map(|t| t.var);
+        let found = |a: &Access| tangents.get(a.var.0 as usize)?.as_ref();
+        let tangent = |a: &Access| found(a).map(|t| t.var);
         let wrt: Vec<u32> = varying(of, &|a| tangent(a).is_some()).into_iter().collect();
-        let mut made =
-            ForwardLoop { of: of.clone(), new: of.clone(), inputs: BTreeMap::new(), outputs: BTreeMap::new() };
+        let mut made = ForwardLoop {
+            of: of.clone(),
+            new: of.clone(),
+            inputs: BTreeMap::new(),
+            outputs: BTreeMap::new(),
+            partly: false,
+        };
         if wrt.is_empty() {
             return Some(made);
         }
         let active = active(&of.body, &wrt);
         let derivation = Derivation::Forward(wrt.clone().into());
-        let (body, _) = super::derive(&of.body, &derivation, self.functions, self.hits)?;
+        let (mut pass, mut outputs) = forward::forward(&of.body, &wrt, &[], self.functions, self.hits)?;
+        // Predicates of one iteration do not hold in the next: if a tangent is zero for want of terms in some iteration, and
+        // a factor may be infinite, a comparison with zero decides where there is a term.
+        let real = |k: u32| of.body.outputs.iter().take(k as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
+        let partly = |k: &&u32| {
+            of.args.get(**k as usize).is_some_and(|arg| {
+                let whole = found(arg.access()).is_some_and(|t| t.present.is_true());
+                let next = if let Arg::Carried { next, .. } = arg { pass.present.get(real(*next)) } else { None };
+                !whole || next.is_some_and(|present| !present.is_true())
+            })
+        };
+        let partly: Vec<u32> = if pass.asks { wrt.iter().filter(partly).copied().collect() } else { Vec::new() };
+        if !partly.is_empty() {
+            let is_carried = |k: &&u32| matches!(of.args.get(**k as usize), Some(Arg::Carried { .. }));
+            let all: Vec<u32> = wrt.iter().filter(|k| is_carried(k) || partly.contains(*k)).copied().collect();
+            (pass, outputs) = forward::forward(&of.body, &wrt, &all, self.functions, self.hits)?;
+            made.partly = true;
+        }
+        let (body, _) = pass.finish(&derivation, of.body.needs.clone(), outputs);
         let first = u32::try_from(of.body.inputs.len()).ok()?;
         let mut place = u32::try_from(of.body.outputs.len()).ok()?;
         for (k, (leaf, v)) in (0..).zip(&of.body.outputs) {
@@ -134,6 +160,11 @@ impl Deriving<'_> {
         // The values come from it too.
         self.builder.replace_loop(of, &made.new);
         Some(made)
+    }
+
+    /// May tangents in this loop, which has been derived, be zero for want of terms?
+    pub(super) fn is_partly(&self, of: &Arc<Loop>) -> bool {
+        self.loops.iter().any(|l| l.partly && (Arc::ptr_eq(&l.of, of) || l.of == *of))
     }
 
     /// Where in the derived body the tangent of an output is.

@@ -114,6 +114,7 @@ codes! {
     E0513 "negative power of an integer",
     E0514 "plot cannot be drawn",
     E0515 "NaN came up",
+    E0516 "no tangent",
     // Command line and files.
     E0600 "argument does not fit",
     E0601 "no main",

@@ -14,6 +14,7 @@ use super::generated::Elsewhere;
 use super::memory::{Limits, Memory};
 use super::progress::Works;
 use super::regions::Regions;
+use super::reverse::Reversal;
 use super::rule::Rule;
 use super::value::{Cell, Fun, Items, Record, RtInstance, Tag};
 use super::{RtType, Value};
@@ -44,6 +45,8 @@ pub struct Interp<'a> {
     /// Not 0 while what runs has run before, so that `dbg` has shown it.
     pub(super) quiet: usize,
     pub(super) rules: HashMap<GlobalName, Option<Rule>>,
+    /// The reverse operators that run their functions, the innermost last.
+    pub(super) reversals: Vec<Reversal>,
     /// Who is asked before something is evaluated here.
     pub(super) elsewhere: Option<&'a dyn Elsewhere>,
     pub(super) regions: Regions,
@@ -71,6 +74,7 @@ impl<'a> Interp<'a> {
             deriving: 0,
             quiet: 0,
             rules: HashMap::new(),
+            reversals: Vec::new(),
             elsewhere: None,
             regions: Regions::default(),
             works: Works::default(),
@@ -307,6 +311,11 @@ impl<'a> Interp<'a> {
         let root = body.root.ok_or_else(|| has_errors(at, name))?;
         if body.params.len() != args.len() || body.sizes.len() != instance.sizes.len() {
             return Err(at.internal("a call does not have the arguments its callee takes"));
+        }
+        if !self.reversals.is_empty()
+            && let Some(value) = self.at_cut(at, name, &instance, &args)?
+        {
+            return Ok(value);
         }
         if self.deriving > 0
             && let Some(rule) = self.applicable(&code, &instance, &args)

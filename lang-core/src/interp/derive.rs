@@ -87,18 +87,18 @@ impl Derived {
 }
 
 /// What is differentiated: arguments to result.
-type Function<'f, 'i> = &'f mut dyn FnMut(&mut Interp<'i>, Vec<Value>) -> Eval;
+pub(super) type Function<'f, 'i> = &'f mut dyn FnMut(&mut Interp<'i>, Vec<Value>) -> Eval;
 
 /// A point: all arguments, and the positions of those that vary.
 #[derive(Clone, Copy)]
-struct Point<'p> {
+pub(super) struct Point<'p> {
     args: &'p [Value],
     wrt: &'p [usize],
 }
 
 impl Point<'_> {
     /// The arguments that vary: bare if it is one, else a tuple.
-    fn varying(self, interp: &Interp<'_>, at: At<'_>) -> Eval {
+    pub(super) fn varying(self, interp: &Interp<'_>, at: At<'_>) -> Eval {
         let mut chosen: Vec<Value> = self.wrt.iter().filter_map(|k| self.args.get(*k)).cloned().collect();
         if chosen.len() == 1 { Ok(chosen.swap_remove(0)) } else { interp.make_tuple(at, chosen) }
     }
@@ -265,7 +265,7 @@ impl<'i> Interp<'i> {
     }
 
     /// Runs `f` where the reals of the varying arguments have these tangents; `None` is constant.
-    fn run_dual(
+    pub(super) fn run_dual(
         &mut self,
         at: At<'_>,
         f: Function<'_, 'i>,
@@ -288,7 +288,8 @@ impl<'i> Interp<'i> {
     }
 
     /// Runs `f` along every coordinate of the varying arguments, and hands over each result.
-    /// Gives the value of `f`, which is computed by itself only if there are no coordinates.
+    /// Gives the value of `f`, which is computed by itself only if there are no coordinates; nothing if a reverse
+    /// operator meets a rule that is not linear ([`super::reverse`]).
     fn each_column(
         &mut self,
         at: At<'_>,
@@ -296,19 +297,19 @@ impl<'i> Interp<'i> {
         f: Function<'_, 'i>,
         point: Point<'_>,
         column: EachColumn<'_, 'i>,
-    ) -> Eval {
+    ) -> Eval<Option<Value>> {
         let varying = point.varying(self, at)?;
         let n = self.reals(at, &varying)?.values.len();
         self.begin_work();
         let value = self.columns(at, (operator, n), f, point, column);
         self.end_work();
         match value? {
-            Some(value) => Ok(value),
-            None => f(self, point.args.to_vec()),
+            None if n == 0 => f(self, point.args.to_vec()).map(Some),
+            value => Ok(value),
         }
     }
 
-    /// The same along the first `n` coordinates; `None` is no coordinates.
+    /// The same along the first `n` coordinates; `None` if there are no coordinates, or if a rule is not linear.
     fn columns(
         &mut self,
         at: At<'_>,
@@ -325,9 +326,18 @@ impl<'i> Interp<'i> {
             // `dbg` shows what the first run passes; the others would show the same again.
             let quiet = usize::from(i > 0);
             self.quiet += quiet;
+            let (reverse, depth) = (matches!(operator, Derivative::Grad | Derivative::Vjp), self.reversals.len());
+            if reverse {
+                self.watch_rules(e);
+            }
             let result = self.run_dual(at, f, point, e, &mut |k, x| (k == i).then(|| number_like(x, true)));
             self.quiet -= quiet;
+            self.reversals.truncate(depth + usize::from(reverse));
+            let not_linear = reverse && self.met_nonlinear();
             let result = result?;
+            if not_linear {
+                return Ok(None);
+            }
             column(self, i, &result, e)?;
             if value.is_none() {
                 value = Some(self.primal_part(at, &result, e)?);
@@ -344,7 +354,7 @@ impl<'i> Interp<'i> {
     }
 
     /// These reals in the shape of a tangent of `like`, each of the kind of the real it belongs to.
-    fn shaped(&mut self, at: At<'_>, like: &Value, reals: Reals) -> Eval {
+    pub(super) fn shaped(&mut self, at: At<'_>, like: &Value, reals: Reals) -> Eval {
         let mut reals = reals.values.into_iter();
         self.map_reals(at, like, Rest::Unit(None), &mut |this, x| {
             let t = reals.next().ok_or_else(|| at.internal("a coordinate is missing"))?;
@@ -368,6 +378,7 @@ impl<'i> Interp<'i> {
             let partial = split(y, e).1.cloned().unwrap_or_else(|| number_like(y, false));
             this.push_real(at, &mut partials, partial)
         })?;
+        let Some(value) = value else { return self.reversed(at, f, point, None) };
         let like = point.varying(self, at)?;
         Ok((value, self.shaped(at, &like, partials)?))
     }
@@ -382,6 +393,7 @@ impl<'i> Interp<'i> {
             let sum = this.inner(at, &weights.values, &tangents)?;
             this.push_real(at, &mut cotangents, sum)
         })?;
+        let Some(value) = value else { return self.reversed(at, f, point, Some(w)) };
         let like = point.varying(self, at)?;
         Ok((value, self.shaped(at, &like, cotangents)?))
     }
@@ -413,6 +425,7 @@ impl<'i> Interp<'i> {
             columns.push(column);
             Ok(())
         })?;
+        let value = value.ok_or_else(|| at.internal("no column has a value"))?;
         let by = point.varying(self, at)?;
         self.block(at, &columns, (&value, &mut 0), &by)
     }

@@ -428,8 +428,15 @@ impl Interp<'_> {
         match how {
             Join::Add => self.arith(at, BinOp::Add, x, y),
             Join::Mul => self.arith(at, BinOp::Mul, x, y),
-            Join::Min => self.scalar(at, ScalarFn::Min, &[x.clone(), y.clone()]),
-            Join::Max => self.scalar(at, ScalarFn::Max, &[x.clone(), y.clone()]),
+            Join::Min | Join::Max => {
+                // The tangent of the other operand takes no part, because it may be infinite.
+                if let Some(first) = chosen(how == Join::Max, primal(x), primal(y)) {
+                    self.work(1);
+                    return Ok(if first { x } else { y }.clone());
+                }
+                let of = if how == Join::Max { ScalarFn::Max } else { ScalarFn::Min };
+                self.scalar(at, of, &[x.clone(), y.clone()])
+            }
         }
     }
 
@@ -489,6 +496,22 @@ fn holds<T: PartialOrd>(op: BinOp, a: &T, b: &T) -> Option<bool> {
         BinOp::Ge => a >= b,
         _ => return None,
     })
+}
+
+/// Is the first of two reals the greatest (or the least)? `None` for zeros of different signs, which are equal.
+fn chosen(greatest: bool, x: &Value, y: &Value) -> Option<bool> {
+    let (x, y) = match (x, y) {
+        (Value::F64(x), Value::F64(y)) => (*x, *y),
+        (Value::F32(x), Value::F32(y)) => (f64::from(*x), f64::from(*y)),
+        _ => return None,
+    };
+    if x.is_nan() || y.is_nan() {
+        return Some(x.is_nan());
+    }
+    if x == y {
+        return (x.to_bits() == y.to_bits()).then_some(true);
+    }
+    Some((x > y) == greatest)
 }
 
 fn join_f64(how: Join, a: f64, b: f64) -> f64 {

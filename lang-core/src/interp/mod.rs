@@ -33,6 +33,7 @@ pub mod print;
 pub mod progress;
 mod regions;
 pub mod relation;
+mod reverse;
 pub mod rt_type;
 mod rule;
 pub mod scalar;

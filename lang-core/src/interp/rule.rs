@@ -1,6 +1,7 @@
 //! Derivatives that a definition carries itself: `derivative f(x; dx) = …` gives the tangent of
 //! the result, `adjoint f(x; dy) = …` the cotangents of the arguments. Where both stand they say
-//! the same; here the first is used.
+//! the same; here the first is used. An adjoint rule that is not linear in the cotangent has no transpose: reverse
+//! operators then take a reverse evaluation ([`super::reverse`]), forward ones fail.
 //!
 //! A rule applies if an argument varies, or what a function among the arguments captured. Such a function `g: A -> B`
 //! has the tangent `dg: A -> tangent of B`, the change of `g(x)` at a fixed `x` by its captured values. In the transposed
@@ -46,7 +47,7 @@ impl Interp<'_> {
         self.rules.insert(def.clone(), rule);
     }
 
-    fn rule(&mut self, def: &GlobalName) -> Option<Rule> {
+    pub(super) fn rule(&mut self, def: &GlobalName) -> Option<Rule> {
         if let Some(known) = self.rules.get(def) {
             return known.clone();
         }
@@ -57,7 +58,7 @@ impl Interp<'_> {
     }
 
     /// The rule of this kind that stands beside the definition.
-    fn written(&self, def: &GlobalName, kind: &str) -> Option<GlobalName> {
+    pub(super) fn written(&self, def: &GlobalName, kind: &str) -> Option<GlobalName> {
         let name = GlobalName::new(&def.module, &format!("{kind} {}", def.name));
         self.program.body(&name).map(|_| name)
     }
@@ -99,11 +100,17 @@ impl Interp<'_> {
         if holds_function(&value) {
             return Ok(None);
         }
+        if self.needs_reversal(at, def, instance, (&primals, e), &value)? {
+            return Ok(Some(value));
+        }
         let tangents = match rule {
             Rule::Derivative(rule) => {
                 let args = primals.into_iter().chain(tangents).collect();
                 let tangent = self.call_def(at, &rule, instance.clone(), args)?;
                 self.reals_like(at, &value, &tangent)?.values
+            }
+            Rule::Adjoint(rule) if !self.is_linear(at, &rule, instance, &primals, &value)? => {
+                return Err(Self::no_tangent(at, def));
             }
             Rule::Adjoint(rule) => self.transposed(at, &rule, instance, (&primals, args, e), &value)?,
         };

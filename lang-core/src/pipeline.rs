@@ -79,6 +79,11 @@ pub trait Callees {
 
     /// Tensor SSA, of derivatives too; `None` where there is none.
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
+
+    /// Whether larger definitions than usual are put in place of their calls, because a reader wants what is behind them.
+    fn in_place(&self) -> bool {
+        false
+    }
 }
 
 /// The core form of a callee that is no derivative.
@@ -115,7 +120,7 @@ pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
         debug_assert!(pairs::is_flat(&pairs), "pairs: {pairs}");
         let pushed = pushout::push_out(&pairs, hits);
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
-        let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), hits);
+        let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), callees.in_place(), hits);
         passed_on(&core.body, callees, &mut ssa);
         ssa.opaque = match callee.local {
             Some(_) => core.rule_of.is_some(),

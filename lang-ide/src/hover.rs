@@ -15,6 +15,7 @@ use lang_core::types::ty::Type;
 
 use crate::cells::{as_formula, in_a_cell, in_cases, laid_out};
 use crate::costs::{self, costs};
+use crate::derivative;
 use crate::find;
 use crate::names::{Role, Use, What, name_at};
 use crate::told::HIDES;
@@ -177,6 +178,9 @@ fn shown(session: &Session, item: &ItemRef, span: Span, depth: Depth) -> Option<
     let node = node_at(item, &checked.body, span)?;
     let text = item.text.get(span.range()).unwrap_or_default();
     let mut told = Hover { span: span.shift(item.start), code: typed(text, &checked.body, node), ..Hover::default() };
+    if depth == Depth::Full {
+        derivative::operator(session, item, &checked.body, node, &mut told);
+    }
     expression(session, item, &checked.body, node, depth, &mut told);
     Some(told)
 }
@@ -267,12 +271,12 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
 }
 
 /// Are they more lines than a hover has room for?
-fn is_long(lets: &[String]) -> bool {
+pub(crate) fn is_long(lets: &[String]) -> bool {
     laid_out(lets).lines().count() > MOST_LINES
 }
 
 /// Of what the result is that a cotangent belongs to.
-fn result(whose: &Whose, def: &GlobalName) -> String {
+pub(crate) fn result(whose: &Whose, def: &GlobalName) -> String {
     match whose {
         Whose::Definition => format!("the result of `{}`", def.name),
         Whose::Iteration(carried) => format!("`{carried}` after the iteration"),
@@ -384,6 +388,16 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
             let span =
                 Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
             let real = |ty: &Type| !matches!(ty, Type::Scalar(s) if *s == lang_core::types::ty::Scalar::I64);
+            let param = body.params.iter().position(|l| l == local).and_then(|k| u32::try_from(k).ok());
+            // In the head, and where `wrt:` names it, the gradient by it.
+            let is_whole = found.role == Role::Declaration || home.global != item.global;
+            if let Some(param) = param.filter(|_| is_whole) {
+                if depth == Depth::Full {
+                    derivative::parameter(session, &home.global, param, &mut told);
+                }
+                told.pending = depth == Depth::Quick && real(&declared.ty);
+                return Some(told);
+            }
             match found.role {
                 _ if home.global != item.global => {}
                 // What the value receives that it names.

@@ -28,6 +28,7 @@ pub mod actions;
 mod apart;
 mod cells;
 pub mod costs;
+mod derivative;
 mod fixes;
 pub mod hints;
 pub mod hover;

@@ -93,6 +93,23 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("inside.iv", "‸fold t = s for j < 2"),
     ("inside.iv", "‸fold y = x for k < steps"),
     ("inside.iv", "all[i] ‸* x[i]"),
+    ("deconvolution.iv", "steps: c - rate * ‸grad(loss, wrt: c)"),
+    ("deconvolution.iv", "def loss(x: [n + m - 1]f64, ‸c: [m]f64"),
+    ("deconvolution.iv", "def conv(x: [n + m - 1]f64, ‸c: [m]f64"),
+    ("deconvolution.iv", "‸grad(loss, wrt: c)(x, start, z)"),
+    ("logistic.iv", "‸grad(loss"),
+    ("gradbench/kmeans.iv", "‸jvp2("),
+    ("operators.iv", "‸grad(\\t: a * sin(t)^3)(s + 1)"),
+    ("operators.iv", "‸grad(grad(\\t: sin(t)^3))"),
+    ("operators.iv", "‸hessian(q)(2 * v)"),
+    ("operators.iv", "‸jvp(conv, wrt: c)"),
+    ("operators.iv", "‸vjp(conv)"),
+    ("operators.iv", "‸jacobian(conv)"),
+    ("operators.iv", "‸value_and_grad(f)"),
+    ("operators.iv", "‸deriv(y * x, x)"),
+    ("operators.iv", "def model(‸w: {"),
+    ("operators.iv", "‸hvp(\\w: model"),
+    ("operators.iv", "‸jacobian(nn.softmax)"),
 ];
 
 /// The programs of `examples/`.
@@ -117,6 +134,7 @@ fn examples() -> BTreeMap<String, String> {
 fn places_of_examples() {
     let mut programs = examples();
     programs.insert("inside.iv".to_owned(), include_str!("inside.iv").to_owned());
+    programs.insert("operators.iv".to_owned(), include_str!("operators.iv").to_owned());
     let mut session = Session::new();
     programs.iter().for_each(|(name, text)| session.set_text(name, text));
     let mut out = String::new();

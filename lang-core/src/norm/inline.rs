@@ -17,6 +17,9 @@ use crate::syntax::ops::{BinOp, Scalar};
 /// A definition with more statements than this, inputs aside, is called.
 const SMALL: usize = 24;
 
+/// The same where a reader wants what is behind a call.
+const READABLE: usize = 240;
+
 /// A call in a place.
 pub(crate) struct Call<'a> {
     /// The definition.
@@ -34,9 +37,8 @@ pub(crate) struct Call<'a> {
 }
 
 /// May it be put in place of its calls, and is it small enough?
-#[must_use]
-pub fn is_small(ssa: &Ssa) -> bool {
-    !ssa.opaque && ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= SMALL
+fn is_small(ssa: &Ssa, most: usize) -> bool {
+    !ssa.opaque && ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= most
 }
 
 /// The parts of what a call gives, with the indices of the place before their own. `globals` makes the
@@ -111,7 +113,8 @@ pub(crate) fn call(
         .collect();
     // What has other extents for each call has them there.
     let alike = || batch.is_empty() || !have_own(ssa, &locals(builder, ssa, &sizes, &args, &batch, &pred));
-    let parts = if is_small(ssa) && alike() {
+    let most = if builder.in_place { READABLE } else { SMALL };
+    let parts = if is_small(ssa, most) && alike() {
         inlined(builder, ssa, &sizes, &args, &batch, &pred, &call.needs, globals)
     } else {
         called(builder, call.callee, ssa, &sizes, &args, &batch, &pred, &call.needs)

@@ -37,7 +37,7 @@ pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
 /// The function in Tensor SSA, and where its statements come from. It is pushed out.
 #[must_use]
-pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origins) {
+pub fn to_ssa(flat: &Flat, callees: Callees<'_>, in_place: bool, hits: &mut Hits) -> (Ssa, Origins) {
     let own = |l: &LocalId| Poly::atom(flat.vars.atom(*l));
     let mut pass = Convert {
         builder: Builder::new(flat.sizes.iter().map(own).collect()),
@@ -47,6 +47,7 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, hits: &mut Hits) -> (Ssa, Origi
         inputs: flat.inputs.clone(),
         hits,
     };
+    pass.builder.in_place = in_place;
     pass.builder.trace.enter(Ancestor::Input);
     for (k, input) in (0..).zip(&flat.inputs) {
         // An extent may be an integer that is an input before.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use salsa::plumbing::IngredientIndex;
 use salsa::{Event, EventKind, Id, Storage};
 
-use super::{alone, cycles, evaluations, forms, inside, queries, scope};
+use super::{alone, cycles, evaluations, forms, inside, operators, queries, scope};
 use crate::base::{ModuleName, Name};
 use crate::syntax::split::ItemKind;
 
@@ -139,6 +139,9 @@ impl Db {
             .ingredient::<evaluations::evaluations>()
             .ingredient::<inside::partials>()
             .ingredient::<inside::cotangent>()
+            .ingredient::<operators::derivative>()
+            .ingredient::<operators::ParamOf<'_>>()
+            .ingredient::<operators::gradient>()
             .build();
         Self { storage }
     }

@@ -86,7 +86,7 @@ pub(super) struct PartOf<'db> {
 }
 
 /// What is told of a real part, of each case that differs.
-type InCases = Result<Vec<Entries>, Unshown>;
+pub(super) type InCases = Result<Vec<Entries>, Unshown>;
 
 /// What is told of each real part.
 fn real_parts<'db>(
@@ -150,7 +150,7 @@ pub(super) struct Inside<'db> {
 }
 
 /// The body of a definition, or of a `let` or `do` of the top level.
-fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> {
+pub(super) fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> {
     let other = || {
         let file = View::new(db).file(&def.module)?;
         let mut items = file.items(db).iter().copied().filter(|i| matches!(i.kind(db), ItemKind::Let | ItemKind::Do));
@@ -167,7 +167,7 @@ fn of_no_parameters(body: &Body) -> Option<Arc<Signature>> {
 }
 
 /// The locals that an expression reads and does not bind, in its types too.
-fn free(body: &Body, node: TId) -> HashSet<LocalId> {
+pub(super) fn free(body: &Body, node: TId) -> HashSet<LocalId> {
     let (mut read, mut bound) = (HashSet::new(), HashSet::new());
     let mut open = vec![node];
     while let Some(node) = open.pop() {
@@ -181,7 +181,7 @@ fn free(body: &Body, node: TId) -> HashSet<LocalId> {
 }
 
 /// A function that is being made of an expression.
-struct Open {
+pub(super) struct Open {
     root: TId,
     /// What it reads that nobody gives it yet.
     needed: HashSet<LocalId>,
@@ -190,17 +190,42 @@ struct Open {
     indices: Vec<IndexVar>,
 }
 
+/// Which `let`s around an expression are part of the function that is made of it; what others bind are parameters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lets {
+    All,
+    /// Those that bind functions.
+    OfFunctions,
+    None,
+}
+
 impl Open {
+    /// Begins with an expression and parameters that it has already.
+    pub(super) fn new(body: &Body, root: TId, params: Vec<LocalId>) -> Self {
+        Self { needed: free(body, root), root, params, indices: Vec::new() }
+    }
+
     /// Binds what it reads of what stands around: `let`s stay as they are, or are parameters as all else is.
-    fn close(&mut self, body: &mut Body, around: Vec<Around>, with_lets: bool) {
+    pub(super) fn close(&mut self, body: &mut Body, around: Vec<Around>, lets: Lets) {
+        let is_function = |body: &Body, pat: &Pat| {
+            let mut found = false;
+            pat.for_each_local(&mut |l| found |= body.locals.get(l.0 as usize).is_some_and(|l| l.ty.has_function()));
+            found
+        };
         for step in around.into_iter().rev() {
             match step {
-                Around::Let(binds) if !with_lets => {
+                Around::Let(binds) => {
+                    let is_kept = |pat: &Pat| match lets {
+                        Lets::All => true,
+                        Lets::OfFunctions => is_function(body, pat),
+                        Lets::None => false,
+                    };
+                    let (kept, given): (Vec<_>, Vec<_>) = binds.into_iter().partition(|(pat, _)| is_kept(pat));
+                    self.wrap(body, kept);
                     let mut bound = Vec::new();
-                    binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
+                    given.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
                     self.params.extend(bound.into_iter().filter(|l| self.needed.contains(l)));
                 }
-                Around::Let(binds) => self.wrap(body, binds),
                 Around::Index(index) => {
                     if self.needed.contains(&index.local) {
                         self.params.push(index.local);
@@ -239,6 +264,13 @@ impl Open {
             self.root = body.nodes.alloc(Node { kind: Expr::Let(kept, self.root), ty, span });
         }
     }
+}
+
+/// Does it call a derivative?
+pub(super) fn calls_derivatives(ssa: &Ssa) -> bool {
+    let mut found = false;
+    ssa.for_each_callee(&mut |callee| found |= !callee.derived.is_empty());
+    found
 }
 
 /// Can a polynomial be no less than 0, as none of these sizes is? Of an integer that is passed nobody knows.
@@ -328,13 +360,13 @@ impl<'db> Inside<'db> {
         } else {
             node
         };
-        let mut open = Open { needed: free(&body, root), root, params: Vec::new(), indices: Vec::new() };
+        let mut open = Open::new(&body, root, Vec::new());
         if derived.is_none() {
             // How often it is evaluated depends on all indices around.
             open.needed.extend(around.iter().flat_map(|step| ranged(&body, step)));
         }
         open.params.extend(own.iter().map(|v| v.local));
-        open.close(&mut body, around, derived.is_some());
+        open.close(&mut body, around, if derived.is_some() { Lets::All } else { Lets::None });
         let indices = own.into_iter().chain(open.indices).collect();
         Some(Self { evaluated, ..Self::new(db, def, body, indices, (derived.unwrap_or_default(), Vec::new()), names)? })
     }
@@ -398,11 +430,37 @@ impl<'db> Inside<'db> {
         let more = element_from(&mut body.nodes, more, &at);
         let sum = added(&mut body, &leaf.steps, value, more).ok_or(Outside::TooLarge)?;
         body.nodes[node].kind = body.nodes[sum].kind.clone();
-        let mut open = Open { needed: free(&body, root), root, params: Vec::new(), indices: Vec::new() };
-        open.close(&mut body, outer, true);
+        let mut open = Open::new(&body, root, Vec::new());
+        open.close(&mut body, outer, Lets::All);
         indices.extend(open.indices);
         let inside = Self::new(db, def, body, indices, (leaf.clone(), begins), names).ok_or(Unshown::Constant)?;
         Ok((inside, Entry::Cotangent { param, whose }))
+    }
+
+    /// The value of a node as a function of these parameters and of what it reads of what stands around.
+    pub(super) fn of_value(
+        db: &'db dyn Database,
+        def: &GlobalName,
+        mut body: Body,
+        (root, params): (TId, Vec<LocalId>),
+        around: Vec<Around>,
+        lets: Lets,
+    ) -> Option<Self> {
+        // A reader of what is made of the whole text knows the variables around; of a function, its parameters alone.
+        let seen = if lets == Lets::All { seen(&body, &around) } else { Vec::new() };
+        let names = (seen, apart(&mut body, &around));
+        let mut open = Open::new(&body, root, params);
+        open.close(&mut body, around, lets);
+        let indices = open.indices;
+        Self::new(db, def, body, indices, (Leaf::default(), Vec::new()), names)
+    }
+
+    /// The entries, in which no derivative is called as far as what is called can be put in place.
+    pub(super) fn entries_in_place(&mut self, db: &'db dyn Database, entry: &Entry) -> InCases {
+        if self.within.ssa(&self.callee).is_some_and(|ssa| calls_derivatives(&ssa)) {
+            self.within = self.within.in_place();
+        }
+        self.entries(db, entry)
     }
 
     fn entries(&self, db: &'db dyn Database, entry: &Entry) -> InCases {
@@ -415,6 +473,7 @@ impl<'db> Inside<'db> {
         let mut cases = entries(&self.within, &self.within, &view, &self.callee, entry, around)?;
         for told in &mut cases {
             let at: Vec<String> = match entry {
+                Entry::Value(_) | Entry::Gradient { .. } => Vec::new(),
                 Entry::Partials => {
                     let own = self.indices.iter().take(self.leaf.extents().count());
                     own.map(|i| name_of(&self.body, i.local).to_string()).collect()

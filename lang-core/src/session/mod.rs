@@ -28,6 +28,7 @@ mod costs;
 mod evaluations;
 mod inside;
 mod leaves;
+mod operators;
 mod program;
 mod within;
 
@@ -60,6 +61,7 @@ pub use evaluations::Evaluations;
 use forms::Asked;
 use inputs::{Inputs, Module};
 pub use library::{LIBRARY, PRELUDE};
+pub use operators::Derivative;
 pub use path::normalize as module_name;
 pub use program::Running;
 pub use report::Found;

@@ -29,6 +29,9 @@ pub(super) struct Within<'db> {
     name: GlobalName,
     body: Arc<Body>,
     signature: Arc<Signature>,
+    /// Are calls put in place, in all definitions that it reaches? Then their forms are made here.
+    in_place: bool,
+    core: RefCell<HashMap<Arc<Callee>, InCore>>,
     stages: RefCell<HashMap<Arc<Callee>, InStages>>,
     ssa: RefCell<HashMap<Arc<Callee>, Option<Arc<Ssa>>>>,
 }
@@ -36,7 +39,19 @@ pub(super) struct Within<'db> {
 impl<'db> Within<'db> {
     /// A body by the name that no item has.
     pub(super) fn new(db: &'db dyn Database, name: GlobalName, body: Arc<Body>, signature: Arc<Signature>) -> Self {
-        Self { db, name, body, signature, stages: RefCell::default(), ssa: RefCell::default() }
+        let (core, stages, ssa) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { db, name, body, signature, in_place: false, core, stages, ssa }
+    }
+
+    /// The same where calls are put in place, for a reader.
+    pub(super) fn in_place(&self) -> Self {
+        let of = Self::new(self.db, self.name.clone(), Arc::clone(&self.body), Arc::clone(&self.signature));
+        Self { in_place: true, ..of }
+    }
+
+    /// Are the forms of a callee made here?
+    fn is_own(&self, callee: &Callee) -> bool {
+        self.in_place || callee.def == self.name
     }
 
     /// The forms of a definition, those of what it calls made before.
@@ -84,16 +99,26 @@ impl Bodies for Within<'_> {
 
 impl Callees for Within<'_> {
     fn core(&self, callee: &Arc<Callee>) -> InCore {
-        if callee.def == self.name { pipeline::core(self, self, callee) } else { self.forms(callee).core(callee) }
+        if !self.is_own(callee) {
+            return self.forms(callee).core(callee);
+        }
+        if let Some(known) = self.core.borrow().get(callee) {
+            return known.clone();
+        }
+        let made = pipeline::core(self, self, callee);
+        self.core.borrow_mut().insert(Arc::clone(callee), made.clone());
+        made
     }
 
     fn stages(&self, callee: &Arc<Callee>) -> InStages {
-        if callee.def != self.name {
+        if !self.is_own(callee) {
             return self.forms(callee).stages(callee);
         }
         if let Some(known) = self.stages.borrow().get(callee) {
             return known.clone();
         }
+        // What needs itself finds this.
+        self.stages.borrow_mut().insert(Arc::clone(callee), Err(pipeline::recursive(callee)));
         let made = pipeline::stages(self, self, callee, &mut Hits::default());
         self.stages.borrow_mut().insert(Arc::clone(callee), made.clone());
         made
@@ -104,7 +129,7 @@ impl Callees for Within<'_> {
     }
 
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
-        if callee.def != self.name {
+        if !self.is_own(callee) {
             return self.forms(callee).ssa(callee);
         }
         if let Some(known) = self.ssa.borrow().get(callee) {
@@ -113,5 +138,9 @@ impl Callees for Within<'_> {
         let made = pipeline::traced(self, self, callee, &mut Hits::default()).map(|traced| traced.ssa);
         self.ssa.borrow_mut().insert(Arc::clone(callee), made.clone());
         made
+    }
+
+    fn in_place(&self) -> bool {
+        self.in_place
     }
 }

@@ -13,7 +13,7 @@ use super::read::lines;
 use super::shape::{Asked, Base, Head, Param, has_real, is_only, mirror, part};
 use super::table::Table;
 use super::tree::Ex;
-use super::ways::{self, Given};
+use super::ways::{self, Given, has_sum};
 use super::writer::{Writer, writer};
 use super::{Outside, Shelf, Which, derived};
 use crate::ad::{is_real, real_outputs};
@@ -38,6 +38,40 @@ pub enum Entry {
         /// What the function is of the program.
         whose: Whose,
     },
+    /// The gradient of a function with one real result by a parameter; of a function with other results, its cotangent.
+    Gradient {
+        /// Its number.
+        param: u32,
+    },
+    /// The real parts of the function's value, in order.
+    Value(Vec<ValuePart>),
+}
+
+/// How a real part of a value is written for a reader.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ValuePart {
+    /// The positions through tuples, and the fields of records, that lead to it.
+    pub path: Vec<(u32, Option<Name>)>,
+    /// For each axis a variable of the program with the same axis, whose indices name it.
+    pub axes: Vec<Option<(Name, usize)>>,
+    /// The text before, between and after the indices: one more than there are axes.
+    pub label: Vec<String>,
+}
+
+impl ValuePart {
+    /// Is it the part of a value of this type at these positions? There records have an order of their own.
+    fn is_at(&self, ty: &CoreType, path: &[u32]) -> bool {
+        let mut ty = ty;
+        let all = self.path.iter().zip(path).all(|((k, name), at)| {
+            let CoreType::Tuple(items, labels) = ty.peel().1 else { return false };
+            ty = items.get(*at as usize).unwrap_or(ty);
+            match name {
+                Some(name) => labels.field(*at).is_some_and(|field| *field == **name),
+                None => k == at,
+            }
+        });
+        all && self.path.len() == path.len()
+    }
 }
 
 /// Of what the result is whose cotangent is given.
@@ -154,6 +188,14 @@ pub struct Surroundings<'k> {
     pub known: &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>,
 }
 
+impl Surroundings<'_> {
+    /// Those of a whole definition.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { seen: Vec::new(), indices: &[], begins: &|_| Some(Vec::new()), known: &|_, _| Vec::new() }
+    }
+}
+
 /// The entries of a function, for one who sees these variables; where they differ by how values of sum types are made, those
 /// of each way in which one is not zero.
 ///
@@ -168,6 +210,11 @@ pub fn entries(
     around: Surroundings<'_>,
 ) -> Result<Vec<Entries>, Unshown> {
     let ssa = at_point(module, callee, entry)?.ok_or(Unshown::Constant)?;
+    if let Entry::Value(_) = entry
+        && has_sum(&ssa.result)
+    {
+        return Err(Outside::SumType.into());
+    }
     let stages = module.stages(callee).map_err(Unshown::Core)?;
     let ssa = Arc::new(ssa);
     let (def, which, shelf) = (&callee.def, Which::Adjoint, &Shelf::default());
@@ -179,7 +226,8 @@ pub fn entries(
 fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<Option<Ssa>, Unshown> {
     let adjoint = match entry {
         Entry::Partials => derived(module, callee, Which::Adjoint).map_err(Unshown::Core)?,
-        Entry::Cotangent { param, .. } => {
+        Entry::Value(_) => Some(Arc::clone(&module.stages(callee).map_err(Unshown::Core)?.ssa)),
+        Entry::Cotangent { param, .. } | Entry::Gradient { param } => {
             let stages = module.stages(callee).map_err(Unshown::Core)?;
             let inputs = (0..).zip(&stages.ssa.inputs);
             let wrt: Vec<u32> = inputs.filter(|(_, i)| i.source == Source::Param(*param)).map(|(k, _)| k).collect();
@@ -194,10 +242,11 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result
     };
     let Some(adjoint) = adjoint else { return Ok(None) };
     let mut ssa = (*adjoint).clone();
+    let of_one = of_one(module, callee, entry)?;
     for stmt in &mut ssa.stmts {
         let Rhs::Input(k) = &stmt.rhs else { continue };
         match (entry, ssa.inputs.get(*k as usize).map(|i| &i.source)) {
-            (Entry::Partials, Some(Source::Cotangent(_))) => stmt.rhs = Rhs::Constant(Constant::Real(1.0)),
+            (_, Some(Source::Cotangent(_))) if of_one => stmt.rhs = Rhs::Constant(Constant::Real(1.0)),
             (Entry::Cotangent { param, .. }, Some(Source::Param(p))) if p == param => stmt.rhs = Rhs::Zero,
             _ => {}
         }
@@ -207,6 +256,27 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result
     ssa.needs.clear();
     named(&mut ssa);
     Ok(Some(ssa))
+}
+
+/// Is the cotangent of the result 1? It is a parameter where the result is no single real number.
+fn of_one(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<bool, Unshown> {
+    Ok(match entry {
+        Entry::Partials => true,
+        Entry::Cotangent { .. } | Entry::Value(_) => false,
+        Entry::Gradient { .. } => is_number(&module.stages(callee).map_err(Unshown::Core)?.ssa.result),
+    })
+}
+
+/// Is it the type of one real number?
+fn is_number(ty: &CoreType) -> bool {
+    matches!(ty, CoreType::Scalar(s) if is_real(Some(*s)))
+}
+
+/// `x_adj[i]` for `x[i]`.
+fn adjoint_of(part: &str) -> String {
+    let end = part.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(part.len());
+    let (name, rest) = part.split_at(end);
+    format!("{name}_adj{rest}")
 }
 
 /// What a zero is added to has the name of that sum.
@@ -231,7 +301,13 @@ fn named(ssa: &mut Ssa) {
 fn told(asked: &Asked<'_>, entry: &Entry, around: Surroundings<'_>) -> Result<Vec<Entries>, Unshown> {
     let mut head = head(asked, entry);
     let mut wanted = (**asked.derived).clone();
-    wanted.outputs = asked.outputs(&head)?;
+    match entry {
+        Entry::Value(parts) => {
+            let is_told = |path: &[u32]| parts.iter().any(|part| part.is_at(&asked.stages.ssa.result, path));
+            wanted.outputs.retain(|(leaf, _)| is_told(&leaf.path));
+        }
+        _ => wanted.outputs = asked.outputs(&head)?,
+    }
     let parts = wanted.outputs.len();
     let _ = crate::norm::dead::remove(&mut wanted);
     as_given(&mut wanted, &mut head, &around.seen);
@@ -266,15 +342,25 @@ impl Of<'_> {
     /// The entries in a case; of one that never is, none.
     fn told(&self, case: &Case, around: &Surroundings<'_>) -> Result<Option<grouped::Of>, Unshown> {
         let Self { asked, entry, head, wanted, given, .. } = *self;
-        let facts = if *entry == Entry::Partials { (around.known)(wanted, &[]) } else { Vec::new() };
+        let facts = match entry {
+            Entry::Partials | Entry::Value(_) => (around.known)(wanted, &[]),
+            Entry::Cotangent { .. } | Entry::Gradient { .. } => Vec::new(),
+        };
         let Some((mut writer, ssa, live)) = writer(asked, head, wanted, self.parts, case, given, &facts)? else {
             return Ok(None);
         };
         around.seen.iter().for_each(|seen| writer.taken.take(&seen.name));
         around.indices.iter().for_each(|name| writer.taken.take(name));
-        writer.reader = Some(Reader { seen: around.seen.clone(), of_one: *entry == Entry::Partials });
+        writer.reader = Some(Reader { seen: around.seen.clone(), of_one: head.beside.is_empty() });
         let mut lets = writer.lets(head, &ssa, &live, case)?;
-        let mut all = writer.entries(head, &ssa, case, around)?;
+        let mut all = match entry {
+            Entry::Value(parts) => writer.parts_of_value(head, &ssa, parts, around)?,
+            Entry::Gradient { .. } if head.beside.is_empty() => {
+                writer.entries(head, &ssa, case, around, &|of| format!("∇{of}"))?
+            }
+            Entry::Gradient { .. } => writer.entries(head, &ssa, case, around, &adjoint_of)?,
+            Entry::Partials | Entry::Cotangent { .. } => writer.entries(head, &ssa, case, around, &str::to_owned)?,
+        };
         lets = once(lets, &mut all);
         lets = mentioned(&lets, all.iter().flat_map(|told| [told.of.as_str(), &told.value]));
         if let Some(why) = writer.wrong {
@@ -294,7 +380,7 @@ impl Of<'_> {
         let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
         let whose = match entry {
             Entry::Cotangent { whose, .. } => whose.clone(),
-            Entry::Partials => Whose::Definition,
+            Entry::Partials | Entry::Gradient { .. } | Entry::Value(_) => Whose::Definition,
         };
         let cotangent = cotangent.filter(has).map(|name| (name, whose));
         let entries = Entries { lets, all, part: String::new(), case: None, cotangent, hidden: Vec::new() };
@@ -338,6 +424,17 @@ fn head(asked: &Asked<'_>, entry: &Entry) -> Head {
             let results = all.filter(|(_, p)| has_real(&p.base.ty)).map(result).collect();
             Head { own, beside: Vec::new(), results }
         }
+        Entry::Value(_) => Head { own, beside: Vec::new(), results: vec![(None, ssa.result.clone(), String::new())] },
+        Entry::Gradient { param } => {
+            let results = all.filter(|(k, _)| *k == *param as usize).map(result).collect();
+            let mut beside = Vec::new();
+            if !is_number(&ssa.result) {
+                let name = asked.result_name(None, &|name| own.iter().any(|p| p.base.name == name));
+                let base = Base { name, ty: mirror(&ssa.result) };
+                beside.push((None, Param { base, written: String::new() }));
+            }
+            Head { own, beside, results }
+        }
         Entry::Cotangent { param, whose } => {
             let results = all.filter(|(k, _)| *k == *param as usize).map(result).collect();
             let carried = match whose {
@@ -359,6 +456,7 @@ impl Writer<'_> {
         ssa: &Ssa,
         case: &Case,
         around: &Surroundings<'_>,
+        called: &dyn Fn(&str) -> String,
     ) -> Result<Vec<Told>, Outside> {
         let begins = (around.begins)(ssa).ok_or(Outside::Loop)?;
         let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.known)(ssa, at);
@@ -380,8 +478,47 @@ impl Writer<'_> {
                     None => (base.clone(), leaf.path),
                 };
                 let around = (around.indices, begins.as_slice());
-                all.extend(self.entries_of(&base, &path, v, around, known));
+                let hints = |this: &Self, k: usize| this.hint(&base.name, k);
+                let told = |this: &mut Self, at: &[Poly], e: &Ex| {
+                    let (of, value) = this.told(&base, &path, at, e);
+                    (called(&of), value)
+                };
+                all.extend(self.entries_of(v, around, known, &hints, &told));
             }
+        }
+        Ok(all)
+    }
+
+    /// The entries of the real parts of the value.
+    fn parts_of_value(
+        &mut self,
+        head: &Head,
+        ssa: &Ssa,
+        parts: &[ValuePart],
+        around: &Surroundings<'_>,
+    ) -> Result<Vec<Told>, Outside> {
+        let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.known)(ssa, at);
+        let mut all = Vec::new();
+        for (leaf, v) in &ssa.outputs {
+            let part = parts
+                .iter()
+                .find(|part| part.is_at(&self.asked.stages.ssa.result, &leaf.path))
+                .ok_or(Outside::Unreadable)?;
+            let is_own = |name: &Name| head.own.iter().any(|p| p.base.name == *name);
+            let hints = |this: &Self, k: usize| {
+                let (name, axis) = part.axes.get(k)?.as_ref().filter(|(name, _)| is_own(name))?;
+                this.hint(name, *axis)
+            };
+            let told = |this: &mut Self, at: &[Poly], e: &Ex| {
+                let mut label = part.label.iter();
+                let mut of = label.next().cloned().unwrap_or_default();
+                for (p, text) in at.iter().zip(label) {
+                    of += &bare(this.poly(p).0);
+                    of += text;
+                }
+                (of, this.whole_text(e))
+            };
+            all.extend(self.entries_of(*v, (&[], &[]), known, &hints, &told));
         }
         Ok(all)
     }
@@ -424,11 +561,11 @@ impl Writer<'_> {
     /// begins: an entry is told of what they are there, so that equations for them stay.
     fn entries_of(
         &mut self,
-        base: &Base,
-        path: &[u32],
         v: Var,
         (names, begins): (&[Name], &[Poly]),
         known: &dyn Fn(&[Poly]) -> Vec<Pred>,
+        hints: &dyn Fn(&Self, usize) -> Option<Name>,
+        told: &dyn Fn(&mut Self, &[Poly], &Ex) -> (String, String),
     ) -> Vec<Told> {
         let (own, e) = (self.indices_of(v), self.root(v));
         // What has no name is written where it is read, and what is known there holds in it.
@@ -452,7 +589,7 @@ impl Writer<'_> {
                 if let Some(name) = names.get(k) {
                     self.scope.push((i.local, name.clone()));
                 } else if at.get(k) == Some(&i.value()) {
-                    let hint = self.hint(&base.name, k);
+                    let hint = hints(self, k);
                     let name = self.taken.index(hint.as_ref());
                     self.scope.push((i.local, name));
                 }
@@ -464,7 +601,7 @@ impl Writer<'_> {
             let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(p, e)));
             let e = settled(Ex::sum(terms.collect()), &mut self.context, &mut self.table);
             if e.as_real() != Some(0.0) {
-                let (of, value) = self.told(base, path, &at, &e);
+                let (of, value) = told(self, &at, &e);
                 let at = at.iter().map(|p| bare(self.poly(p).0)).collect();
                 all.push(Told { of, at, value });
             }

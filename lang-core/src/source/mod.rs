@@ -51,7 +51,7 @@ use crate::norm::Bodies;
 use crate::pipeline::Callees;
 use crate::resolve::Names;
 use crate::types::ty::Type;
-pub use entries::{Entries, Entry, Seen, Surroundings, Told, Unshown, Whose, entries};
+pub use entries::{Entries, Entry, Seen, Surroundings, Told, Unshown, ValuePart, Whose, entries};
 pub use mentioned::mentioned;
 
 /// Which derivative.

@@ -15,6 +15,25 @@ type Parts = Vec<(String, Level)>;
 /// The first number of what is only a name for something written.
 const WRITTEN: u32 = 1 << 30;
 
+/// `p && q || p && !q` is `p`: the disjunction without the first pair of such cases, if there is one.
+fn complements(items: &[Pred]) -> Option<Pred> {
+    let conjuncts = |p: &Pred| if let Pred::And(all) = p { all.to_vec() } else { vec![p.clone()] };
+    for (k, a) in items.iter().enumerate() {
+        for (j, b) in items.iter().enumerate().skip(k + 1) {
+            let (a, b) = (conjuncts(a), conjuncts(b));
+            let (common, own): (Vec<Pred>, Vec<Pred>) = a.iter().cloned().partition(|p| b.contains(p));
+            let other: Vec<&Pred> = b.iter().filter(|p| !a.contains(p)).collect();
+            if let ([p], [q]) = (own.as_slice(), other.as_slice())
+                && p.negated() == **q
+            {
+                let rest = items.iter().enumerate().filter(|(l, _)| *l != k && *l != j).map(|(_, p)| p.clone());
+                return Some(Pred::any_of(rest.chain([Pred::all(common)])));
+            }
+        }
+    }
+    None
+}
+
 impl Writer<'_> {
     /// A predicate, and how tightly it holds together.
     pub(super) fn pred(&mut self, p: &Pred) -> (String, Level) {
@@ -22,6 +41,7 @@ impl Writer<'_> {
             Pred::And(items) if items.is_empty() => ("true".to_owned(), Level::Post),
             Pred::Or(items) if items.is_empty() => ("false".to_owned(), Level::Post),
             Pred::And(items) => all_of(self.conjuncts(items)),
+            Pred::Or(items) if let Some(merged) = complements(items) => self.pred(&merged),
             Pred::Or(items) => {
                 if let [a, b] = &**items
                     && let Some((_, text)) = self.unless_number(a, b)

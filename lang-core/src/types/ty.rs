@@ -250,6 +250,19 @@ impl Type {
         }
     }
 
+    /// Does a value of it hold a function?
+    #[must_use]
+    pub fn has_function(&self) -> bool {
+        match self {
+            Self::Fun(_) => true,
+            Self::Array(_, t) => t.has_function(),
+            Self::Tuple(items) => items.iter().any(Self::has_function),
+            Self::Record(fields) => fields.iter().any(|(_, t)| t.has_function()),
+            Self::Data(_, args) => args.iter().any(|a| matches!(a, TypeArg::Type(t) if t.has_function())),
+            Self::Scalar(_) | Self::Str | Self::Rel(_) | Self::Param(..) | Self::Meta(_) | Self::Error => false,
+        }
+    }
+
     /// Does it hold [`Type::Error`]?
     #[must_use]
     pub fn has_error(&self) -> bool {

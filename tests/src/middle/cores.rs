@@ -40,7 +40,7 @@ impl Made<'_> {
         let pairs = pairs::eliminate(&lifted, hits);
         let pushed = pushout::push_out(&pairs, hits);
         let known = |callee: &Arc<Callee>| self.known.borrow().get(&**callee).map(|s| s.ssa.clone());
-        let (ssa, origins) = to_ssa::to_ssa(&pushed, &known, hits);
+        let (ssa, origins) = to_ssa::to_ssa(&pushed, &known, false, hits);
         let stages = Arc::new(Stages {
             core: Arc::new(core.clone()),
             lifted: Arc::new(lifted),

@@ -31,6 +31,8 @@ pub struct Builder {
     pub trace: Trace,
     /// Is it the body of a loop? There what is added to few elements of an array is an update of it.
     pub region: bool,
+    /// Are larger definitions than usual put in place of their calls?
+    pub in_place: bool,
     /// Sizes, which are not negative.
     sizes: Vec<Poly>,
     memo: HashMap<Key, Var>,

@@ -240,22 +240,11 @@ fn put_arguments(ty: &Type, args: &[TypeArg]) -> Type {
     )
 }
 
-fn has_function(ty: &Type) -> bool {
-    match ty {
-        Type::Fun(_) => true,
-        Type::Array(_, t) => has_function(t),
-        Type::Tuple(items) => items.iter().any(has_function),
-        Type::Record(fields) => fields.iter().any(|(_, t)| has_function(t)),
-        Type::Data(_, args) => args.iter().any(|a| matches!(a, TypeArg::Type(t) if has_function(t))),
-        Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => false,
-    }
-}
-
 /// Is only data passed and given, of a shape that no argument tells? Such a definition is called.
 pub(super) fn is_data(args: &[Sym], types: &[Type], result: &Type) -> bool {
     !args.iter().any(holds_function)
-        && !types.iter().any(has_function)
-        && !has_function(result)
+        && !types.iter().any(Type::has_function)
+        && !result.has_function()
         && result.arguments().is_empty()
 }
 

@@ -1,0 +1,116 @@
+//! **The derivative itself** in a hover: of an operator such as `grad(f)`, of its call, of `deriv(e, x)`, and the gradient of a
+//! definition by a parameter, part by part with its cost.
+
+use lang_core::base::GlobalName;
+use lang_core::session::{Derivative, ItemRef, Session};
+use lang_core::source::Unshown;
+use lang_core::syntax::ast::Item;
+use lang_core::types::tree::{Body, Expr, Special, TId};
+
+use crate::cells::{as_formula, in_a_cell, in_cases};
+use crate::costs;
+use crate::hover::{is_long, result};
+use crate::told::Hover;
+use crate::views::{self, Stage};
+
+/// Adds the derivative that a node stands for, if it stands for one.
+pub(crate) fn operator(session: &Session, item: &ItemRef, body: &Body, node: TId, told: &mut Hover) {
+    let Some(derivative) = session.derivative(&item.global, node) else { return };
+    let of = differentiated(body, node);
+    let before = told.rows.len();
+    add(session, of.as_ref().unwrap_or(&item.global), &derivative, "derivative", told);
+    if let Expr::Special(Special::Deriv(_), of) = &body.nodes[node].kind
+        && let Some(text) = of.first().and_then(|of| item.text.get(body.nodes[*of].span.range()))
+    {
+        // By itself a row that begins so is one of the expression that the hover is of.
+        let text = if text.chars().count() > LONGEST { "…" } else { text };
+        let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let text = if is_name { text.to_owned() } else { format!("({text})") };
+        for (what, _) in told.rows.iter_mut().skip(before) {
+            let rest = what.strip_prefix('∂').map(|rest| rest.strip_prefix('·').unwrap_or(rest).to_owned());
+            if let Some(rest) = rest {
+                *what = format!("∂{text}{rest}");
+            }
+        }
+    }
+    if !told.rows.is_empty() && !derivative.parameters.is_empty() {
+        let all: Vec<String> = derivative.parameters.iter().map(|name| format!("`{name}`")).collect();
+        let of = derivative.of.as_ref().map_or_else(|| "the function".to_owned(), |name| format!("`{name}`"));
+        told.note(match all.as_slice() {
+            [one] => format!("{one} is the parameter of {of}"),
+            several => format!("{} are the parameters of {of}", several.join(", ")),
+        });
+    }
+}
+
+/// Adds the gradient of a definition by a parameter.
+pub(crate) fn parameter(session: &Session, def: &GlobalName, param: u32, told: &mut Hover) {
+    let Some(gradient) = session.gradient(def, param) else { return };
+    add(session, def, &gradient, "gradient", told);
+}
+
+fn add(session: &Session, def: &GlobalName, derivative: &Derivative, what: &str, told: &mut Hover) {
+    let entries = match &derivative.entries {
+        Ok(entries) => entries,
+        Err(Unshown::Constant) => return,
+        Err(why) => {
+            let why = why.phrase().unwrap_or_default();
+            told.note(format!("the {what} has no text here: there is {why}{}", view_of(session, def)));
+            return;
+        }
+    };
+    if entries.iter().any(|of| is_long(&of.lets) || of.all.len() > MOST_ROWS) {
+        told.note(format!("the {what} takes more lines than fit here{}", view_of(session, def)));
+        return;
+    }
+    let mut some = false;
+    for of in entries {
+        told.hides(&of.hidden);
+        if let Some((name, whose)) = &of.cotangent {
+            told.note(format!("`{name}` is the cotangent of {}", result(whose, def)));
+        }
+        let case = of.case.as_ref().map(|case| format!(" {case}")).unwrap_or_default();
+        let row = |told: &lang_core::source::Told| {
+            some = true;
+            (format!("{}{case}", told.of), in_a_cell(as_formula(&told.value)))
+        };
+        let rows: Vec<(String, String)> = of.all.iter().map(row).collect();
+        told.add(rows, of.lets.clone());
+    }
+    if !some {
+        told.add(vec![(what.to_owned(), "0".to_owned())], Vec::new());
+    }
+    if let Some(cost) = &derivative.cost {
+        told.rows.push((format!("work of the {what}"), in_cases(costs::formula(&cost.total.work, cost))));
+    }
+}
+
+/// A longer expression is not in the label of its derivative.
+const LONGEST: usize = 24;
+
+/// A derivative of more parts is left to the view.
+const MOST_ROWS: usize = 12;
+
+/// Where the whole derivative is to be read, if it is.
+fn view_of(session: &Session, def: &GlobalName) -> String {
+    let is_def =
+        session.item(def).and_then(|item| session.tree(&item)).is_some_and(|p| matches!(p.tree.item, Item::Def(_)));
+    if is_def && views::view(session, &def.module, &def.name, Stage::Adjoint).is_ok() {
+        format!("; the view of the adjoint of `{}` has it", def.name)
+    } else {
+        String::new()
+    }
+}
+
+/// The definition that an operator differentiates, through other operators.
+fn differentiated(body: &Body, mut node: TId) -> Option<GlobalName> {
+    loop {
+        node = match &body.nodes[node].kind {
+            Expr::Special(Special::Derive(..), of) => *of.first()?,
+            Expr::Call { callee: lang_core::types::tree::Callee::Value(f), .. } => *f,
+            Expr::Checked(_, of) | Expr::Opened(_, of) => *of,
+            Expr::DefValue(name, _) => return Some(name.clone()),
+            _ => return None,
+        };
+    }
+}

@@ -9,6 +9,7 @@ use lang_core::syntax::split::ItemKind;
 
 use crate::Location;
 use crate::names::{Role, Use, What, uses};
+use crate::reach::reached;
 
 /// Is the module part of the library?
 pub(crate) fn is_library(module: &str) -> bool {
@@ -111,7 +112,9 @@ fn declared_in(session: &Session, item: &ItemRef, what: &What) -> Option<Span> {
 fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &What) -> Vec<Location> {
     let Some(first) = names.first() else { return Vec::new() };
     let mut by_rank: [Vec<Location>; 3] = Default::default();
+    let reached = reached(session, &here.module, names);
     let mut modules = session.modules();
+    modules.retain(|module| reached.contains(module));
     modules.sort_by_key(|m| (*m != here.module, is_library(m)));
     for module in modules {
         if !session.text(&module).is_some_and(|text| mentions(&text, first)) {
@@ -183,7 +186,10 @@ pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: 
             within(session.modules(), &|i| uses_of(i, global))
         }
         What::Field(names, _) if names.is_empty() => Vec::new(),
-        What::Field(..) => within(session.modules(), &|_| true),
+        What::Field(fields, _) => {
+            let reached = reached(session, &here.module, fields);
+            within(session.modules().into_iter().filter(|module| reached.contains(module)).collect(), &|_| true)
+        }
         What::Module(_) => {
             let module = here.module.as_str();
             let aliases = session.items(module);

@@ -8,6 +8,7 @@ pub mod names;
 
 mod fields;
 mod find;
+mod reach;
 
 pub mod completion;
 pub mod signature;

@@ -1,7 +1,7 @@
 //! A name to another, in all modules at once, where every name goes on to mean what it means.
 //!
 //! That is not argued but tried: the renamed texts are resolved, and every name of every item that mentions the old
-//! or the new name has to mean the same as before. A field is renamed in all records with the same fields; a parameter,
+//! or the new name has to mean the same as before. A field is renamed in all records that can be the same; a parameter,
 //! a definition and a type in documentation too, where backticks stand around the name; a definition and a type also in
 //! the code of comments, examples and `-- >>> expr`.
 
@@ -19,6 +19,7 @@ use crate::apart::apart;
 use crate::find::{declarations, is_library, mentions, occurrences};
 use crate::lenses::ASKED;
 use crate::names::{Role, Use, What, Word, name_at, uses};
+use crate::reach::reached;
 use crate::{Edit, Location};
 
 /// What may be renamed at a place: where it stands and what it is called.
@@ -295,7 +296,11 @@ impl Before {
         let modules = modules.map(|(module, text)| {
             (module.clone(), Arc::clone(text), session.items(module).into_iter().map(meant).collect())
         });
-        let renaming = Renaming { found: found.clone(), new: new.clone() };
+        let reached = match &found.what {
+            What::Field(fields, _) => reached(session, &item.module, fields),
+            _ => HashSet::new(),
+        };
+        let renaming = Renaming { found: found.clone(), new: new.clone(), reached };
         Self {
             home: item.module.clone(),
             modules: modules.collect(),
@@ -392,6 +397,8 @@ fn errors(session: &Session, item: &ItemRef) -> Vec<Code> {
 struct Renaming {
     found: Use,
     new: Name,
+    /// The modules with the records of which a field is renamed.
+    reached: HashSet<ModuleName>,
 }
 
 impl Renaming {
@@ -416,7 +423,9 @@ impl Renaming {
             (What::Ctor(ty, k), What::Type(renamed)) if ty == renamed => What::Ctor(self.global(ty), *k),
             (What::Local(name, id), _) => What::Local(owner(name), *id),
             (What::TypeParam(name, k), _) => What::TypeParam(owner(name), *k),
-            (What::Field(all, name), What::Field(renamed, field)) if all == renamed => {
+            (What::Field(all, name), What::Field(renamed, field))
+                if all == renamed && self.reached.contains(&old.module) =>
+            {
                 let change = |n: &Name| if n == field { self.new.clone() } else { n.clone() };
                 let mut all: Vec<Name> = all.iter().map(change).collect();
                 all.sort_unstable();

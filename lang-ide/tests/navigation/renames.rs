@@ -400,3 +400,47 @@ fn fresh_names_change_nothing_else() {
     }
     assert!(renamed > 100, "{renamed}");
 }
+
+/// Records are the same where they have the same fields, so far as a value can come from one to the other: what the library
+/// calls its fields is no matter where nothing of it is used that has them.
+#[test]
+fn fields_that_the_library_has_too() {
+    let text =
+        "def score(w: {weights: [d]f64, $0bias: f64}, x: [d]f64) -> f64 = w.bias + (sum i: w.weights[i] * x[i])\n";
+    check(
+        text,
+        "offset",
+        &expect![[r#"
+            def score(w: {weights: [d]f64, offset: f64}, x: [d]f64) -> f64 = w.offset + (sum i: w.weights[i] * x[i])
+        "#]],
+    );
+    let imported = format!("import nn\n{text}def soft(x: [n]f64) -> [n]f64 = nn.softmax(x)\n");
+    check(
+        &imported,
+        "offset",
+        &expect![[r#"
+            import nn
+            def score(w: {weights: [d]f64, offset: f64}, x: [d]f64) -> f64 = w.offset + (sum i: w.weights[i] * x[i])
+            def soft(x: [n]f64) -> [n]f64 = nn.softmax(x)
+        "#]],
+    );
+    check(
+        "import nn\ndef run(w: {weights: [m, n]f64, $0bias: [m]f64}, x: [n]f64) -> [m]f64 = nn.dense(w, x)\n",
+        "offset",
+        &expect![[r#"
+            ! `bias` belongs to the library, to nn
+        "#]],
+    );
+}
+
+/// Files that do not import each other have records of their own.
+#[test]
+fn fields_of_files_apart() {
+    let mut session = Session::new();
+    session.set_text("a.iv", "def f(p: {at: f64, by: f64}) -> f64 = p.at\n");
+    session.set_text("b.iv", "import \"a.iv\"\ndef g(p: {at: f64, by: f64}) -> f64 = a.f(p) + p.at\n");
+    session.set_text("c.iv", "def h(p: {at: f64, by: f64}) -> f64 = p.at\n");
+    let edits = rename(&session, "a.iv", 10, "place").unwrap_or_else(|e| panic!("{e}"));
+    let modules: std::collections::BTreeSet<&str> = edits.iter().map(|e| e.at.module.as_str()).collect();
+    assert_eq!(modules.into_iter().collect::<Vec<_>>(), ["a.iv", "b.iv"]);
+}

@@ -1,0 +1,88 @@
+//! **Which records can be the same.** Record types are structural, so a value with the same fields may come from any module
+//! that this one reaches: modules that import each other, and modules of the library whose definitions, types or
+//! constructors with such a record are used there.
+
+use std::collections::{HashMap, HashSet};
+
+use lang_core::base::{GlobalName, ModuleName, Name};
+use lang_core::resolve::Names;
+use lang_core::session::Session;
+use lang_core::types::env::Env;
+use lang_core::types::info::TypeInfoBody;
+use lang_core::types::ty::{Type, TypeArg};
+
+use crate::fields::names;
+use crate::find::is_library;
+
+/// The modules in which a record with these fields can be one of `home`.
+pub(crate) fn reached(session: &Session, home: &ModuleName, fields: &[Name]) -> HashSet<ModuleName> {
+    let all = session.modules();
+    // A reader of the library wants everyone who uses it.
+    if is_library(home) {
+        return all.into_iter().collect();
+    }
+    let view = session.view();
+    let mut reach = Reach { session, fields, known: HashMap::new() };
+    let mut joined: HashSet<ModuleName> = HashSet::from([home.clone()]);
+    let mut open = vec![home.clone()];
+    while let Some(module) = open.pop() {
+        let imported: Vec<ModuleName> = view.imports(&module).into_iter().map(|(_, module)| module).collect();
+        let own = all.iter().filter(|m| !is_library(m) && !is_library(&module));
+        let own = own.filter(|m| imported.contains(m) || view.imports(m).iter().any(|(_, of)| *of == module));
+        let mut next: Vec<ModuleName> = own.cloned().collect();
+        for item in session.items(&module) {
+            let Some(resolved) = session.resolved(&item) else { continue };
+            let library = resolved.uses.iter().filter(|global| is_library(&global.module));
+            next.extend(library.filter(|global| reach.holds(global)).map(|global| global.module.clone()));
+        }
+        open.extend(next.into_iter().filter(|module| joined.insert(module.clone())));
+    }
+    joined
+}
+
+struct Reach<'a> {
+    session: &'a Session,
+    fields: &'a [Name],
+    known: HashMap<GlobalName, bool>,
+}
+
+impl Reach<'_> {
+    /// Does the type of something, or a type of that name, hold a record with these fields?
+    fn holds(&mut self, global: &GlobalName) -> bool {
+        if let Some(known) = self.known.get(global) {
+            return *known;
+        }
+        // A type that holds itself is looked into once.
+        self.known.insert(global.clone(), false);
+        let view = self.session.view();
+        let mut types: Vec<Type> = view.let_type(global).into_iter().collect();
+        if let Some(signature) = view.signature(global) {
+            types.extend(signature.params.iter().map(|(_, ty)| ty.clone()).chain([signature.result.clone()]));
+        }
+        let mut found = self.is_in_named(global);
+        found |= types.iter().any(|ty| self.is_in(ty));
+        self.known.insert(global.clone(), found);
+        found
+    }
+
+    fn is_in_named(&mut self, name: &GlobalName) -> bool {
+        let Some(info) = self.session.view().type_info(name) else { return false };
+        match &info.body {
+            TypeInfoBody::Sum(ctors) => ctors.iter().any(|ctor| ctor.args.iter().any(|ty| self.is_in(ty))),
+            TypeInfoBody::Alias(ty) => self.is_in(ty),
+        }
+    }
+
+    fn is_in(&mut self, ty: &Type) -> bool {
+        match ty {
+            Type::Record(fields) => names(fields) == self.fields || fields.iter().any(|(_, ty)| self.is_in(ty)),
+            Type::Array(_, ty) => self.is_in(ty),
+            Type::Tuple(items) => items.iter().any(|ty| self.is_in(ty)),
+            Type::Fun(fun) => fun.params.iter().any(|(_, ty)| self.is_in(ty)) || self.is_in(&fun.result),
+            Type::Data(name, args) => {
+                args.iter().any(|arg| matches!(arg, TypeArg::Type(ty) if self.is_in(ty))) || self.holds(name)
+            }
+            Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => false,
+        }
+    }
+}

@@ -45,6 +45,7 @@ mod written;
 pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span};
 pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_name};
 pub use lang_core::syntax::lexer::MAX_TEXT;
+pub use lang_core::syntax::split::ItemKind;
 
 /// A place in a module.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -57,6 +57,20 @@ fn program(definitions: usize) -> String {
     text
 }
 
+/// One line of a megabyte, in several forms.
+fn one_line() -> [(&'static str, String); 3] {
+    let terms =
+        |one: &dyn Fn(usize) -> String, by: &str, many: usize| (0..many).map(one).collect::<Vec<String>>().join(by);
+    [
+        ("terms", format!("def f(x: f64) -> f64 = {}\n", terms(&|n| format!("{}.5 * x", n % 1000), " + ", 100_000))),
+        ("elements", format!("let a = [{}]\n", terms(&|n| format!("{}.5", n % 1000), ", ", 150_000))),
+        (
+            "calls",
+            format!("def f(x: f64) -> f64 = {}\n", terms(&|n| format!("sin({}.0 * x)", n % 1000), " + ", 70_000)),
+        ),
+    ]
+}
+
 /// Times, sorted.
 struct Times(Vec<Duration>);
 
@@ -118,6 +132,32 @@ fn measure(client: &mut Client, request: &str, params: &dyn Fn(usize) -> Value) 
     Some(times)
 }
 
+/// Definitions each of which is the derivative of the one before: those of the last take seconds.
+const HEAVY: &str = "\
+def f(x: f64) -> f64 = sum i < 50: tanh(x * f64(i)) / (1.0 + x^2)
+def f1(x: f64) -> f64 = grad(f)(x)
+def f2(x: f64) -> f64 = grad(f1)(x)
+def f3(x: f64) -> f64 = grad(f2)(x)
+def f4(x: f64) -> f64 = grad(f3)(x)
+";
+
+/// Keystrokes while derivatives of seconds are computed: for a hover, for a lens, and in the background.
+fn under_way(client: &mut Client, lines: &dyn Fn(usize) -> u32, version: &mut i64) -> Vec<Duration> {
+    const HEAVY_URI: &str = "untitled:heavy";
+    client.open(HEAVY_URI, HEAVY);
+    let mut times = Vec::new();
+    for round in 0..ROUNDS {
+        // Another function, whose derivatives are not known.
+        let heavy = 2 + i64::try_from(round).unwrap();
+        client.change(HEAVY_URI, heavy, Some([0, 31, 0, 33]), &format!("{}", 10 + round % 89));
+        let place = json!({"textDocument": {"uri": HEAVY_URI}, "position": {"line": 4, "character": 5}});
+        client.begin("textDocument/hover", place);
+        std::thread::sleep(Duration::from_millis(10 + 37 * (round as u64 % 11)));
+        times.push(keystroke(client, round, lines(round / 2), version));
+    }
+    times
+}
+
 fn memory(client: &Client) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", client.process())).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
@@ -127,6 +167,16 @@ fn memory(client: &Client) -> Option<u64> {
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wanted = |what: &str| asked.is_empty() || asked.iter().any(|a| what.contains(a.as_str()));
+    if wanted("one line") {
+        for (what, text) in one_line() {
+            let mut client = Client::start(json!({}));
+            let begun = Instant::now();
+            client.open(URI, &text);
+            assert!(client.diagnostics(URI, 1).is_empty());
+            report(&format!("one line of 1 MB, {what}"), 1, 1, vec![begun.elapsed()]);
+            client.leave();
+        }
+    }
     for definitions in [300, 3000] {
         let text = program(definitions);
         let lines = text.lines().count();
@@ -152,6 +202,30 @@ fn main() {
                 times.push(keystroke(&mut client, round, line(round / 2), &mut version));
             }
             report("keystroke to diagnostics", definitions, lines, times);
+        }
+        if wanted("under way") {
+            let times = under_way(&mut client, &line, &mut version);
+            report("keystroke, work under way", definitions, lines, times);
+            client.notify("textDocument/didClose", json!({"textDocument": {"uri": "untitled:heavy"}}));
+        }
+        if wanted("whole") {
+            // Requests about the whole file.
+            let whole: [(&str, Value); 4] = [
+                ("textDocument/codeLens", json!({})),
+                ("textDocument/formatting", json!({"options": {"tabSize": 2, "insertSpaces": true}})),
+                ("textDocument/semanticTokens/full", json!({})),
+                ("textDocument/rename", json!({"position": {"line": 2, "character": 5}, "newName": "fresh"})),
+            ];
+            for (request, more) in whole {
+                let mut times = Vec::new();
+                for _ in 0..5 {
+                    let begun = Instant::now();
+                    let id = client.begin(request, with(more.clone()));
+                    let (came, _) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
+                    times.push(came.saturating_duration_since(begun));
+                }
+                report(&format!("whole, {}", request.trim_start_matches("textDocument/")), definitions, lines, times);
+            }
         }
         if wanted("cold") {
             // Of definitions that nobody asked about yet; what is not known in time is told as pending.

@@ -7,9 +7,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use lang_ide::hints::{Hint, Wanted, hints};
-use lang_ide::{Code, Diagnostic, Found, GlobalName, Label, ModuleName, Session, Severity, Span};
+use lang_ide::{Code, Diagnostic, Found, GlobalName, ItemKind, Label, ModuleName, Session, Severity, Span};
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::lsp_types::notification::PublishDiagnostics;
 use tower_lsp::lsp_types::{
@@ -18,8 +19,10 @@ use tower_lsp::lsp_types::{
 };
 
 use crate::client::Client;
+use crate::features::insight;
 use crate::files;
 use crate::lane::Kind;
+use crate::last_known::{LastKnown, MARK};
 use crate::pages;
 use crate::state::Queue;
 use crate::views::{self, View};
@@ -42,6 +45,8 @@ pub(crate) struct Checker {
     costs: HashMap<ModuleName, Vec<CostHint>>,
     /// What they were when the module was opened or saved.
     saved: HashMap<ModuleName, Saved>,
+    /// The last values of hovers and lenses.
+    pub(crate) last: LastKnown,
 }
 
 /// A module when it was opened or saved.
@@ -75,6 +80,7 @@ impl Checker {
             failures: HashMap::new(),
             costs: HashMap::new(),
             saved: HashMap::new(),
+            last: LastKnown::default(),
         }
     }
 
@@ -88,14 +94,18 @@ impl Checker {
         }
     }
 
-    /// The costs of a module are known.
-    fn costs_known(&mut self, module: &ModuleName, warnings: Vec<Anchored>, costs: Vec<CostHint>) {
+    /// The costs of a module are known; of definitions that have none for mistakes in the text, those of before.
+    fn costs_known(&mut self, module: &ModuleName, warnings: Vec<Anchored>, mut costs: Vec<CostHint>, broken: bool) {
         self.warnings.insert(module.clone(), warnings);
         if let Some(saved) = self.saved.get_mut(module).filter(|saved| saved.costs.is_none() && !costs.is_empty()) {
             // Of what was edited meanwhile it is not known what it cost.
             let same = costs.iter().filter(|c| saved.text.contains(&*c.anchor.text));
             saved.costs = Some(same.map(CostHint::saved).collect());
         }
+        let before = self.costs.remove(module).filter(|_| broken).unwrap_or_default();
+        let is_known = |c: &CostHint| costs.iter().any(|known| known.anchor.item == c.anchor.item);
+        let before: Vec<CostHint> = before.into_iter().filter(|c| !is_known(c)).collect();
+        costs.extend(before);
         self.costs.insert(module.clone(), costs);
     }
 
@@ -121,11 +131,14 @@ impl Checker {
     pub(crate) fn cost_hints(&self, session: &Session, module: &str, change: bool) -> Vec<Hint> {
         let saved = self.saved.get(module).filter(|_| change).and_then(|saved| saved.costs.as_ref());
         let placed = |known: &CostHint| {
-            let at = known.anchor.placed(session)?.start;
+            let (at, mark) = match known.anchor.placed(session) {
+                Some(place) => (place.start, ""),
+                None => (known.anchor.end_of_line(session)?, MARK),
+            };
             let before = saved.and_then(|saved| saved.get(&known.anchor.item));
             let before = before.filter(|before| !is_renamed(before, &known.hint.text));
             let changed = before.map(|before| format!(" (saved: {before})")).unwrap_or_default();
-            Some(Hint { at, text: format!("{}{changed}", known.hint.text), ..known.hint.clone() })
+            Some(Hint { at, text: format!("{}{changed}{mark}", known.hint.text), ..known.hint.clone() })
         };
         self.costs.get(module).into_iter().flatten().filter_map(placed).collect()
     }
@@ -144,6 +157,7 @@ impl Checker {
         self.failures.retain(|module, _| is_open(module));
         self.costs.retain(|module, _| is_open(module));
         self.saved.retain(|module, _| is_open(module));
+        self.last.retain(is_open);
     }
 }
 
@@ -347,6 +361,19 @@ impl Anchor {
         let item = session.item(&self.item).filter(|item| item.text == self.text)?;
         Some(self.within.shift(item.start))
     }
+
+    /// The end of the line of the place now, if the item has another text: of the line of the edit, if that is before.
+    fn end_of_line(&self, session: &Session) -> Option<u32> {
+        let item = session.item(&self.item)?;
+        let same = item.text.bytes().zip(self.text.bytes()).take_while(|(a, b)| a == b).count();
+        let mut at = same.min(self.within.start as usize);
+        while !item.text.is_char_boundary(at) {
+            at = at.checked_sub(1)?;
+        }
+        let rest = item.text.get(at..)?;
+        let end = at.checked_add(rest.find('\n').unwrap_or(rest.len()))?;
+        item.start.checked_add(u32::try_from(end).ok()?)
+    }
 }
 
 impl Anchored {
@@ -388,22 +415,43 @@ impl Question for Costs {
     fn ask(&mut self, world: &World) -> bool {
         let all = world.snapshot.ask(|session| {
             let seen = world.seen(session);
+            let broken = seen.is_broken();
             for document in in_order(&seen, self.first.as_ref()) {
                 let module = &document.module;
+                if seen.settings.lenses.cost {
+                    self.titles(&seen, module, broken);
+                }
                 let found = if seen.settings.grad_cost { session.grad_costs(module) } else { Vec::new() };
                 let warnings = found.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
                 let costs = if seen.settings.hints.cost { cost_hints(session, module) } else { Vec::new() };
-                locked(seen.checker).costs_known(module, warnings, costs);
+                locked(seen.checker).costs_known(module, warnings, costs, broken);
             }
-        });
-        if all.is_some() {
             self.queue.send(|state| state.costs_known());
-        }
+            let open: Vec<ModuleName> = in_order(&seen, self.first.as_ref()).iter().map(|d| d.module.clone()).collect();
+            open.iter().for_each(|module| insight::prepare(&seen, module));
+        });
         all.is_some()
     }
 
     fn refuse(&mut self, _: Error) {}
 }
+
+impl Costs {
+    /// Computes what lenses say, and has the client ask again from time to time.
+    fn titles(&self, seen: &Seen<'_>, module: &ModuleName, broken: bool) {
+        let mut told = Instant::now();
+        for item in seen.session.items(module).iter().filter(|item| item.kind == ItemKind::Def) {
+            let _ = insight::title(seen, &item.global, || broken);
+            if told.elapsed() >= OFTEN {
+                told = Instant::now();
+                self.queue.send(|state| state.refresh_costs());
+            }
+        }
+    }
+}
+
+/// While costs are computed, the client asks again for lenses so often.
+const OFTEN: Duration = Duration::from_secs(1);
 
 /// The hints of costs of all definitions of a module.
 fn cost_hints(session: &Session, module: &str) -> Vec<CostHint> {

@@ -21,7 +21,7 @@ type Then = Box<dyn FnOnce(Result<Value, Error>) + Send>;
 /// The client; clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Client {
-    out: Sender<Value>,
+    out: Sender<String>,
     shared: Arc<Shared>,
 }
 
@@ -33,18 +33,18 @@ struct Shared {
 
 impl Client {
     /// A client that is sent what `out` takes.
-    pub(crate) fn new(out: Sender<Value>) -> Self {
+    pub(crate) fn new(out: Sender<String>) -> Self {
         Self { out, shared: Arc::default() }
     }
 
     /// Nobody may be there any more to read it: then it is lost, and the reader sees the end.
-    fn send(&self, message: Value) {
+    fn send(&self, message: String) {
         let _ = self.out.send(message);
     }
 
     /// Nothing more is sent.
     pub(crate) fn end(&self) {
-        self.send(Value::Null);
+        self.send(String::new());
     }
 
     /// Sends a response.
@@ -59,7 +59,7 @@ impl Client {
 
     /// Sends a notification that the protocol's types do not have.
     pub(crate) fn notify_by_name(&self, method: &str, params: impl Serialize) {
-        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
     /// Sends a request; `then` is run on the thread that reads, so it should only pass the answer on.
@@ -85,7 +85,7 @@ impl Client {
         let mut waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.insert(id, Box::new(then));
         drop(waiting);
-        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
     }
 
     /// The client answered a request.

@@ -1,10 +1,12 @@
 //! Files, modules and URIs. A file's module is called by its path, in normal spelling; a document without a file (one that
 //! was never saved) by its URI; the library's modules stand in no file, and get a URI of their own or a copy to be read.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
+use std::time::SystemTime;
 
 use lang_ide::{LIBRARY, MAX_TEXT, ModuleName, module_name};
 use tower_lsp::lsp_types::Url;
@@ -149,19 +151,51 @@ pub(crate) fn modules_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The time at which a file was changed, and its length; `None` where there is no file.
+type Stamp = Option<(SystemTime, u64)>;
+
+/// Stamps of the files that were read.
+#[derive(Default)]
+pub(crate) struct Stamps(HashMap<PathBuf, Stamp>);
+
+impl Stamps {
+    /// Reads a file, whose stamp is taken first: a change meanwhile is seen later.
+    pub(crate) fn read(&mut self, path: &Path) -> Result<String, String> {
+        self.0.insert(path.to_owned(), stamp(path));
+        read(path)
+    }
+
+    /// Is it another file now than when it was read? A file that was never read counts as the same.
+    pub(crate) fn is_other(&self, path: &Path) -> bool {
+        self.0.get(path).is_some_and(|then| *then != stamp(path))
+    }
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// A task of the reader.
+type Task = Box<dyn FnOnce(&mut Stamps) + Send>;
+
 /// A thread that reads files, one task after another.
-pub(crate) struct Reader(Sender<Box<dyn FnOnce() + Send>>);
+pub(crate) struct Reader(Sender<Task>);
 
 impl Reader {
     /// Starts it.
     pub(crate) fn start() -> Self {
-        let (sender, tasks) = channel::<Box<dyn FnOnce() + Send>>();
-        std::thread::spawn(move || tasks.into_iter().for_each(|task| task()));
+        let (sender, tasks) = channel::<Task>();
+        let work = move || {
+            let mut stamps = Stamps::default();
+            tasks.into_iter().for_each(|task| task(&mut stamps));
+        };
+        std::thread::spawn(work);
         Self(sender)
     }
 
     /// Has a task done.
-    pub(crate) fn run(&self, task: impl FnOnce() + Send + 'static) {
+    pub(crate) fn run(&self, task: impl FnOnce(&mut Stamps) + Send + 'static) {
         let _ = self.0.send(Box::new(task));
     }
 }

@@ -16,6 +16,7 @@ mod state;
 
 mod hovering;
 mod lane;
+mod last_known;
 mod world;
 
 mod check;

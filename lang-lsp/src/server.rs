@@ -32,8 +32,8 @@ use crate::state::{Queue, State};
 use crate::views::View;
 use crate::world::{About, Asking, Cord, PullOnDrop, Seen, failed};
 
-/// A hover waits so long for all that is told; then it tells what is known, and that there is more to come.
-const PATIENCE: Duration = Duration::from_millis(40);
+/// A hover and a lens wait so long for all that is told; then they tell what is known, and that there is more to come.
+const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What the service calls.
 pub(crate) struct Server {
@@ -371,7 +371,15 @@ impl LanguageServer for Server {
 
     async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
         let Some((url, def)) = insight::lens_of(lens.data.as_ref()) else { return Ok(lens) };
-        self.ask_long(&url.clone(), move |seen| insight::resolve_lens(seen, lens.range, &url, &def)).await
+        let (of, name, range) = (url.clone(), def.clone(), lens.range);
+        let costs = move |seen: &Seen<'_>| insight::resolve_lens(seen, range, &of, &name, false);
+        let (answer, cancelled) = self.begin(Kind::Studies, Some(&url), None, costs);
+        if let Ok(answer) = tokio::time::timeout(PATIENCE, answer).await {
+            return answer.unwrap_or_else(|_| Err(Error::internal_error()));
+        }
+        // The client asks again when they are known.
+        drop(cancelled);
+        self.ask(Some(&url.clone()), move |seen| insight::resolve_lens(seen, range, &url, &def, true)).await
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {

@@ -31,6 +31,10 @@ use crate::world::{About, Document, Documents, Question, World, content_modified
 
 /// Costs are asked for when nothing was edited for so long.
 const CALM: Duration = Duration::from_millis(200);
+/// Files are looked at so often where the client tells of no changes.
+const LOOK: Duration = Duration::from_secs(2);
+/// More files are looked at only when a document is opened, saved or closed.
+const FEW_FILES: usize = 500;
 /// What takes longer shows progress.
 const LONG: Duration = Duration::from_secs(1);
 /// Questions are answered by at most so many threads.
@@ -88,8 +92,14 @@ pub(crate) struct State {
     recent: Option<Url>,
     /// When a text changed whose costs are not known.
     uncosted: Option<Instant>,
+    /// Another number after each change of a text.
+    edition: u64,
     /// When costs began to be computed, and how that is shown.
     costing: Option<(Instant, Option<Progress>)>,
+    /// When files were last looked at.
+    looked_at: Instant,
+    /// Are they few enough to be looked at from time to time?
+    few_files: bool,
 }
 
 impl State {
@@ -118,7 +128,10 @@ impl State {
             fresh: HashSet::new(),
             recent: None,
             uncosted: None,
+            edition: 0,
             costing: None,
+            looked_at: Instant::now(),
+            few_files: true,
         }
     }
 
@@ -145,13 +158,22 @@ impl State {
     fn patience(&self) -> Duration {
         let calm = self.uncosted.filter(|_| self.costing.is_none()).map(|at| at + CALM);
         let long = self.costing.as_ref().and_then(|(since, shown)| shown.is_none().then_some(*since + LONG));
-        let until = calm.into_iter().chain(long).min();
+        let look = self.looks_at_files().then(|| self.looked_at + LOOK);
+        let until = calm.into_iter().chain(long).chain(look).min();
         until.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// Are files looked at from time to time?
+    fn looks_at_files(&self) -> bool {
+        self.few_files && !self.is_told_of_files() && !self.open.is_empty()
     }
 
     /// What is done when no message waits.
     fn settle(&mut self) {
         self.flush();
+        if self.looks_at_files() && self.looked_at.elapsed() >= LOOK {
+            self.read_changed();
+        }
         if self.unchecked && self.checks.free > 0 {
             self.unchecked = false;
             let fresh = self.fresh.iter().cloned().collect();
@@ -219,6 +241,7 @@ impl State {
     fn text_changed(&mut self) {
         self.unchecked = true;
         self.uncosted = Some(Instant::now());
+        self.edition = self.edition.wrapping_add(1);
     }
 
     fn lane(&mut self, kind: Kind) -> &mut Lane {
@@ -239,6 +262,7 @@ impl State {
             settings: Arc::clone(&self.settings),
             abilities: Arc::clone(&self.abilities),
             checker: Arc::clone(&self.checker),
+            edition: self.edition,
         }
     }
 
@@ -294,6 +318,7 @@ impl State {
             Arc::make_mut(&mut self.documents).insert(Document { url, module, version, text: text.into(), lines });
             return;
         }
+        self.read_changed();
         // It may be older than what it is a view of.
         self.unchecked |= self.views.opened(&url);
         let lines = Arc::new(Lines::new(&text));
@@ -330,6 +355,7 @@ impl State {
     /// The client saved a document: what it imports may be there now.
     pub(crate) fn saved(&mut self, url: &Url) {
         self.look_again();
+        self.read_changed();
         let known = self.uncosted.is_none() && self.costing.is_none() && self.settings.hints.cost;
         if let Some(open) = self.open.get(url) {
             self.checker().counts_from(&open.module, &open.text, known && !open.changed);
@@ -365,10 +391,10 @@ impl State {
     /// Has files read, and their texts taken over.
     pub(crate) fn read(&mut self, modules: Vec<ModuleName>) {
         let queue = self.queue.clone();
-        self.reader.run(move || {
+        self.reader.run(move |stamps| {
             let texts = modules.into_iter().map(|module| {
                 let text = match files::path_of_module(&module) {
-                    Some(path) => files::read(&path),
+                    Some(path) => stamps.read(&path),
                     None => Err("it is no file".to_owned()),
                 };
                 (module, text)
@@ -415,6 +441,34 @@ impl State {
         }
     }
 
+    /// Reads the files that are others than when they were read, for clients that tell of no changes of files.
+    pub(crate) fn read_changed(&mut self) {
+        self.looked_at = Instant::now();
+        let closed = |module: &ModuleName| !self.open.values().any(|open| open.module == *module);
+        let known = self.session.modules().into_iter().filter(|module| !files::is_library(module) && closed(module));
+        let absent: Vec<ModuleName> = self.checker().absent.iter().cloned().collect();
+        let files: Vec<(ModuleName, PathBuf)> =
+            known.chain(absent).filter_map(|module| Some((module.clone(), files::path_of_module(&module)?))).collect();
+        self.few_files = files.len() <= FEW_FILES;
+        if files.is_empty() {
+            return;
+        }
+        let queue = self.queue.clone();
+        self.reader.run(move |stamps| {
+            let others = files.into_iter().filter(|(_, path)| stamps.is_other(path));
+            let texts: Vec<_> = others.collect();
+            let texts: Vec<_> = texts.into_iter().map(|(module, path)| (module, stamps.read(&path))).collect();
+            if !texts.is_empty() {
+                queue.send(|state| state.texts(texts));
+            }
+        });
+    }
+
+    /// Does the client tell of changes of files?
+    fn is_told_of_files(&self) -> bool {
+        self.abilities.registers.watched_files
+    }
+
     /// Modules that were not there are looked for again.
     pub(crate) fn look_again(&mut self) {
         self.checker().absent.clear();
@@ -432,7 +486,7 @@ impl State {
         /// So many files are one step.
         const PIECE: usize = 32;
         let (queue, client, abilities) = (self.queue.clone(), self.client.clone(), Arc::clone(&self.abilities));
-        self.reader.run(move || {
+        self.reader.run(move |stamps| {
             let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             let found = files::modules_in(&folder);
             let mut progress = (found.len() > PIECE).then(|| Progress::begin(&client, &abilities, "Loading"));
@@ -440,7 +494,7 @@ impl State {
                 if let Some(progress) = &mut progress {
                     progress.report(&name, nth.saturating_mul(PIECE), found.len());
                 }
-                let texts = piece.iter().map(|path| (files::module_of_path(path), files::read(path))).collect();
+                let texts = piece.iter().map(|path| (files::module_of_path(path), stamps.read(path))).collect();
                 queue.send(|state| state.texts(texts));
             }
         });
@@ -475,13 +529,18 @@ impl State {
         self.refresh();
     }
 
-    /// Has the client ask again for what depends on more than the text.
-    pub(crate) fn refresh(&self) {
+    /// Has the client ask again for lenses and hints.
+    pub(crate) fn refresh_costs(&self) {
         let refresh = self.abilities.refresh;
         let all = [(refresh.hints, "workspace/inlayHint/refresh"), (refresh.lenses, "workspace/codeLens/refresh")];
         for (_, method) in all.into_iter().filter(|(wanted, _)| *wanted) {
             self.client.request_by_name(method, (), |_| {});
         }
+    }
+
+    /// Has the client ask again for what depends on more than the text.
+    pub(crate) fn refresh(&self) {
+        self.refresh_costs();
         self.pulled_anew();
         self.views_changed();
     }

@@ -21,8 +21,12 @@ use crate::client::Client;
 
 /// A message may have so many bytes: the language's longest text, escaped, fits.
 const MAX_MESSAGE: usize = 256 << 20;
+/// Bytes of a longer message are not waited for: the header is wrong.
+const ENDLESS: u64 = 1 << 30;
 /// The header that there must be.
 const LENGTH: &str = "content-length:";
+const NO_HEADER: &str = "this is no header";
+const TOO_LONG: &str = "the message is too long";
 /// A header may have so many.
 const MAX_HEADER: u64 = 16 << 10;
 
@@ -44,16 +48,32 @@ pub(crate) fn serve<S: LanguageServer>(
     begins: impl Fn(&Value),
 ) -> Leave {
     let mut leave = Leave::Early;
+    let refuse = |id: Id, error: Error| client.respond(&Response::from_error(id, error));
+    // Only the first of several lines that are no header is answered.
+    let mut lost = false;
     loop {
         let body = match read(&mut input) {
             Ok(Frame::Body(body)) => body,
             Ok(Frame::Bad(why)) => {
-                client.respond(&Response::from_error(Id::Null, malformed(ErrorCode::ParseError, why)));
+                if !(lost && why == NO_HEADER) {
+                    refuse(Id::Null, malformed(ErrorCode::ParseError, why));
+                }
+                lost = true;
                 continue;
+            }
+            Ok(Frame::Endless) => {
+                refuse(Id::Null, malformed(ErrorCode::ParseError, TOO_LONG));
+                return Leave::Early;
             }
             Ok(Frame::End) | Err(_) => return leave,
         };
+        lost = false;
         match message(&body) {
+            // Those that begin so may be ignored, but a request waits for an answer.
+            Ok(Message::Request(request)) if request.method().starts_with("$/") && request.id().is_some() => {
+                let id = request.id().cloned().unwrap_or(Id::Null);
+                refuse(id, malformed(ErrorCode::MethodNotFound, "there is no such method"));
+            }
             Ok(Message::Request(request)) => {
                 match request.method() {
                     "exit" => return leave,
@@ -65,7 +85,7 @@ pub(crate) fn serve<S: LanguageServer>(
                 dispatch(asked, client, runtime);
             }
             Ok(Message::Response(id, answer)) => client.answered(&id, answer),
-            Err((id, error)) => client.respond(&Response::from_error(id, error)),
+            Err((id, error)) => refuse(id, error),
         }
     }
 }
@@ -96,6 +116,8 @@ fn dispatch<E>(
 enum Frame {
     Body(Vec<u8>),
     Bad(&'static str),
+    /// So long that it is no message.
+    Endless,
     End,
 }
 
@@ -120,17 +142,24 @@ fn read(input: &mut impl BufRead) -> io::Result<Frame> {
         any = true;
         // Behind a length that was wrong the rest of a body stands before the next header.
         let name = line.to_ascii_lowercase().rfind(LENGTH);
-        match name.and_then(|at| line.get(at.saturating_add(LENGTH.len())..)).map(|value| value.trim().parse()) {
-            Some(Ok(n)) => length = Some(n),
-            Some(Err(_)) => bad = Some("Content-Length is no number"),
+        match name.and_then(|at| line.get(at.saturating_add(LENGTH.len())..)).map(str::trim) {
+            Some(value) if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) => {
+                // A number that is too large for this machine is of no message.
+                length = Some(value.parse::<usize>().unwrap_or(usize::MAX));
+            }
+            Some(_) => bad = Some("Content-Length is no number"),
+            None if !is_header(line) => return Ok(Frame::Bad(NO_HEADER)),
             None => {}
         }
     }
     let Some(length) = length else { return Ok(Frame::Bad(bad.unwrap_or("there is no Content-Length"))) };
     let wanted = u64::try_from(length).unwrap_or(u64::MAX);
+    if wanted > ENDLESS {
+        return Ok(Frame::Endless);
+    }
     if length > MAX_MESSAGE {
         io::copy(&mut input.by_ref().take(wanted), &mut io::sink())?;
-        return Ok(Frame::Bad("the message is too long"));
+        return Ok(Frame::Bad(TOO_LONG));
     }
     let mut body = Vec::with_capacity(length);
     if input.by_ref().take(wanted).read_to_end(&mut body)? < length {
@@ -139,14 +168,53 @@ fn read(input: &mut impl BufRead) -> io::Result<Frame> {
     Ok(bad.map_or(Frame::Body(body), Frame::Bad))
 }
 
+/// Has a line the form of a header, `Name: value`?
+fn is_header(line: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    line.split_once(':').is_some_and(|(name, _)| is_name(name))
+}
+
+/// The JSON of a body. Bytes that are no UTF-8, and escapes of a half of a surrogate pair, are read as U+FFFD: the positions
+/// of later edits count on the text around them.
+fn parsed(body: &[u8]) -> Option<Value> {
+    serde_json::from_slice(body)
+        .ok()
+        .or_else(|| serde_json::from_str(&with_whole_pairs(&String::from_utf8_lossy(body))).ok())
+}
+
+/// JSON in which `\ud800` to `\udfff` stand in pairs alone.
+fn with_whole_pairs(text: &str) -> String {
+    let unit = |rest: &str| {
+        let digits = rest.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, escape)) = rest.find('\\').and_then(|at| rest.split_at_checked(at)) {
+        whole.push_str(before);
+        let second = || escape.get(6..).and_then(unit);
+        let (kept, length) = match unit(escape) {
+            Some(0xd800..=0xdbff) if second().is_some_and(|u| (0xdc00..=0xdfff).contains(&u)) => (true, 12),
+            Some(0xd800..=0xdfff) => (false, 6),
+            Some(_) => (true, 6),
+            // The escaped character may have several bytes, where the JSON is wrong.
+            None => (true, escape.chars().take(2).map(char::len_utf8).sum()),
+        };
+        let (own, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
+        whole.push_str(if kept { own } else { "\\ufffd" });
+        rest = after;
+    }
+    whole.push_str(rest);
+    whole
+}
+
 enum Message {
     Request(Request),
     Response(i64, Result<Value, Error>),
 }
 
 fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
-    let mut value: Value =
-        serde_json::from_slice(body).map_err(|_| (Id::Null, malformed(ErrorCode::ParseError, "this is no JSON")))?;
+    let mut value = parsed(body).ok_or_else(|| (Id::Null, malformed(ErrorCode::ParseError, "this is no JSON")))?;
     // Clients give what takes no parameters `null`, or `{}`.
     let takes_none = |v: &Value| matches!(v.get("method").and_then(Value::as_str), Some("shutdown" | "exit"));
     if (takes_none(&value) || value.get("params").is_some_and(Value::is_null))
@@ -164,6 +232,10 @@ fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
         return invalid(id, "a message is a JSON object");
     }
     if value.get("method").is_some() {
+        // No answer could be matched with it.
+        if value.get("id").is_some() && id == Id::Null {
+            return invalid(id, "the id of a request is a number or a text");
+        }
         return match serde_json::from_value(value) {
             Ok(request) => Ok(Message::Request(request)),
             Err(_) => invalid(id, "this is no request"),
@@ -181,10 +253,9 @@ fn malformed(code: ErrorCode, why: &'static str) -> Error {
     Error { code, message: why.into(), data: None }
 }
 
-/// Writes messages until the last, which is null, or until nobody reads.
-pub(crate) fn write(mut output: impl Write, messages: &Receiver<Value>) {
-    while let Some(message) = messages.recv().ok().filter(|message| !message.is_null()) {
-        let body = message.to_string();
+/// Writes messages until the last, which is empty, or until nobody reads.
+pub(crate) fn write(mut output: impl Write, messages: &Receiver<String>) {
+    while let Some(body) = messages.recv().ok().filter(|message| !message.is_empty()) {
         let written = write!(output, "Content-Length: {}\r\n\r\n{body}", body.len()).and_then(|()| output.flush());
         if written.is_err() {
             return;
@@ -193,8 +264,8 @@ pub(crate) fn write(mut output: impl Write, messages: &Receiver<Value>) {
 }
 
 /// A response as JSON.
-pub(crate) fn response(response: &Response) -> Value {
-    serde_json::to_value(response).unwrap_or_else(|_| json!({"jsonrpc": "2.0", "id": null}))
+pub(crate) fn response(response: &Response) -> String {
+    serde_json::to_string(response).unwrap_or_else(|_| json!({"jsonrpc": "2.0", "id": null}).to_string())
 }
 
 #[cfg(test)]
@@ -208,6 +279,10 @@ mod tests {
             match read(&mut input).unwrap() {
                 Frame::Body(body) => seen.push(String::from_utf8_lossy(&body).into_owned()),
                 Frame::Bad(why) => seen.push(format!("bad: {why}")),
+                Frame::Endless => {
+                    seen.push("endless".to_owned());
+                    break;
+                }
                 Frame::End => break,
             }
         }
@@ -222,5 +297,23 @@ mod tests {
         check(b"Hello: you\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: there is no Content-Length", "{}"]);
         check(b"Content-Length: 20\r\n\r\n{}", &[]);
         check(b"Content-Length: 1\r\n\r\n{}Content-Length: 2\r\n\r\n[]", &["{", "[]"]);
+        check(b"Content-Length: -2\r\n\r\nCONTENT-LENGTH:2\r\n\r\n{}", &["bad: Content-Length is no number", "{}"]);
+        check(b"Content-Length:\r\n\r\nContent-Length: 2\r\n\r\n{}", &["bad: Content-Length is no number", "{}"]);
+        check(b"{}\nContent-Length: 2\r\n\r\n{}", &["bad: this is no header", "{}"]);
+        check(b"Content-Length: 99999999999999999999999\r\n\r\n{}", &["endless"]);
+        check(b"Content-Length: 2000000000\r\n\r\n{}", &["endless"]);
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs() {
+        let check = |json: &str, expected: &str| assert_eq!(parsed(json.as_bytes()), Some(json!(expected)), "{json}");
+        check(r#""a\ud800b""#, "a\u{fffd}b");
+        check(r#""a\udc00\ud800""#, "a\u{fffd}\u{fffd}");
+        check(r#""\ud83d\ude00\ud83d""#, "😀\u{fffd}");
+        check(r#""\\ud800\ud800""#, "\\ud800\u{fffd}");
+        check(r#""\ud800\u0041\n""#, "\u{fffd}A\n");
+        assert_eq!(parsed(b"\"a\xffb\""), Some(json!("a\u{fffd}b")));
+        assert_eq!(parsed(br#""\ud8""#), None);
+        assert_eq!(parsed("\"\\é".as_bytes()), None);
     }
 }

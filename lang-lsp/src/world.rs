@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lang_ide::{Location, ModuleName, Session, Snapshot, Span, Stop};
+use lang_ide::{Location, ModuleName, Session, Severity, Snapshot, Span, Stop};
 use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 use tower_lsp::lsp_types::{Location as LspLocation, Position, Range, Url};
@@ -104,13 +104,15 @@ pub(crate) struct World {
     pub(crate) abilities: Arc<Abilities>,
     /// What is known of costs.
     pub(crate) checker: Arc<Mutex<Checker>>,
+    /// Another number after each change of a text.
+    pub(crate) edition: u64,
 }
 
 impl World {
     /// The same while a question is answered.
     pub(crate) fn seen<'w>(&'w self, session: &'w Session) -> Seen<'w> {
-        let Self { documents, settings, abilities, checker, .. } = self;
-        Seen { session, documents, settings, abilities, checker }
+        let Self { documents, settings, abilities, checker, edition, .. } = self;
+        Seen { session, documents, settings, abilities, checker, edition: *edition }
     }
 }
 
@@ -121,6 +123,7 @@ pub(crate) struct Seen<'w> {
     pub(crate) settings: &'w Settings,
     pub(crate) abilities: &'w Abilities,
     pub(crate) checker: &'w Mutex<Checker>,
+    pub(crate) edition: u64,
 }
 
 /// A module's text and its lines.
@@ -169,6 +172,12 @@ impl Seen<'_> {
     pub(crate) fn document(&self, url: &Url) -> Result<Text> {
         let module = self.documents.get(url).map_or_else(|| files::module_of(url), |d| d.module.clone());
         self.text(&module).ok_or_else(|| failed(format!("{url} is not open")))
+    }
+
+    /// Has an open document mistakes?
+    pub(crate) fn is_broken(&self) -> bool {
+        let mut modules = self.documents.iter().map(|d| &d.module);
+        modules.any(|module| self.session.diagnostics(module).iter().any(|d| d.severity == Severity::Error))
     }
 
     /// The URI of a module.

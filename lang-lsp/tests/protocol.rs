@@ -120,6 +120,99 @@ fn malformed_messages_are_answered_and_forgotten() {
     client.leave();
 }
 
+/// Methods that begin with `$/` may be ignored where they are notifications, but a request waits for an answer.
+#[test]
+fn requests_of_the_implementation_are_answered() {
+    let mut client = Client::start(json!({}));
+    assert_eq!(client.failing("$/foo", json!({})), -32601);
+    assert_eq!(client.failing("$/cancelRequest", json!({"id": 4711})), -32601);
+    client.notify("$/foo", json!({}));
+    client.notify("$/setTrace", json!({"value": "off"}));
+    // An id may be a text; a list of messages, an id of another kind and one without a method are refused.
+    client.raw(b"Content-Length: 45\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":\"one\",\"method\":\"$/foo\"}");
+    let (_, answer) = client.wait(|m| m["id"] == "one");
+    assert_eq!(answer["error"]["code"], -32601);
+    for message in [r#"[{"jsonrpc":"2.0","id":1,"method":"shutdown"}]"#, r#"{"jsonrpc":"2.0","id":[1],"method":"x"}"#] {
+        client.raw(format!("Content-Length: {}\r\n\r\n{message}", message.len()).as_bytes());
+        assert_eq!(client.wait(|m| m["error"].is_object()).1["error"]["code"], -32600, "{message}");
+    }
+    client.leave();
+}
+
+/// Half of a surrogate pair is read as U+FFFD, which has as many UTF-16 units, so that later edits find their places.
+#[test]
+fn halves_of_surrogate_pairs_leave_the_text_in_step() {
+    let mut client = Client::counting("utf-16");
+    client.open(URI, "-- \ndef f(x: f64) = x\n");
+    let change = r#"{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"untitled:one","version":2},"contentChanges":[{"range":{"start":{"line":0,"character":3},"end":{"line":0,"character":3}},"text":"\ud83d"}]}}"#;
+    client.raw(format!("Content-Length: {}\r\n\r\n{change}", change.len()).as_bytes());
+    assert!(client.diagnostics(URI, 2).is_empty());
+    // Behind it the line ends: with what is joined to it, it is no comment but of one line.
+    client.change(URI, 3, Some([0, 4, 1, 0]), "\ndef g(x: f64) = y\n");
+    assert_eq!(codes(&client.diagnostics(URI, 3)), [("E0100".to_owned(), 1)]);
+    client.leave();
+}
+
+/// A length that no message has ends the server: what follows cannot be found.
+#[test]
+fn an_endless_message_is_the_end() {
+    let mut client = Client::start(json!({}));
+    client.raw(b"Content-Length: 99999999999\r\n\r\n{}");
+    assert_eq!(client.wait(|m| m["error"].is_object()).1["error"]["code"], -32700);
+    assert_eq!(client.ended().code(), Some(1));
+}
+
+/// JSON without a header is answered once, and what follows is read.
+#[test]
+fn json_without_headers_is_answered() {
+    let mut client = Client::start(json!({}));
+    client.raw(b"{\n\"jsonrpc\": \"2.0\"\n}\n");
+    assert_eq!(client.wait(|m| m["error"].is_object()).1["error"]["code"], -32700);
+    client.open(URI, "def f(x: f64) = x\n");
+    assert!(client.diagnostics(URI, 1).is_empty());
+    client.leave();
+}
+
+/// The last text of a document that is opened twice holds; versions may go back; closing an unknown document does nothing.
+#[test]
+fn documents_out_of_order() {
+    let mut client = Client::start(json!({}));
+    client.open(URI, "def f(x: f64) = y\n");
+    assert_eq!(client.diagnostics(URI, 1).len(), 1);
+    client.open(URI, "def f(x: f64) = x\n");
+    assert!(client.diagnostics(URI, 1).is_empty());
+    client.change(URI, 9, None, "def f(x: f64) = z\n");
+    assert_eq!(client.diagnostics(URI, 9).len(), 1);
+    client.change(URI, 3, None, "def f(x: f64) = x\n");
+    assert!(client.diagnostics(URI, 3).is_empty());
+    client.notify("textDocument/didClose", json!({"textDocument": {"uri": "untitled:never"}}));
+    client.leave();
+}
+
+/// A client that tells of no changes of files sees those of what it imports: at once when it saves, and soon in any case.
+#[test]
+fn files_are_looked_at_again() {
+    let folder = folder("looked-at");
+    let (main, part) = (folder.join("main.iv"), folder.join("part.iv"));
+    std::fs::write(&part, "def two() = 2\n").unwrap();
+    let text = "import \"./part.iv\" as part\ndef f() = part.two()\n";
+    std::fs::write(&main, text).unwrap();
+    let mut client = Client::start(json!({}));
+    client.open(&uri(&main), text);
+    assert!(client.diagnostics(&uri(&main), 1).is_empty());
+    std::fs::write(&part, "def three() = 3\n").unwrap();
+    client.notify("textDocument/didSave", json!({"textDocument": {"uri": uri(&main)}}));
+    assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), [("E0107".to_owned(), 1)]);
+    std::fs::write(&part, "def two() = 22\n").unwrap();
+    assert!(client.diagnostics(&uri(&main), 1).is_empty());
+    // It goes away, and comes back.
+    std::fs::remove_file(&part).unwrap();
+    assert!(!client.diagnostics(&uri(&main), 1).is_empty());
+    std::fs::write(&part, "def two() = 2\n").unwrap();
+    assert!(client.diagnostics(&uri(&main), 1).is_empty());
+    client.leave();
+}
+
 #[test]
 fn edits_are_taken_in_order() {
     for encoding in ["utf-8", "utf-16", "utf-32"] {

@@ -1,13 +1,14 @@
 //! What is told of the code beside it: hovers, hints, lenses, and changes that are offered.
 
 use std::collections::HashMap;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use lang_ide::Code;
 use lang_ide::actions::{ActionKind, actions};
 use lang_ide::hints::{Hint, HintKind, Wanted, hints};
 use lang_ide::hover::{Depth, Hover as Told, hover as told_at};
-use lang_ide::lenses::{Lens, cost_title, lenses};
+use lang_ide::lenses::{Lens, LensAt, cost_title, lenses};
+use lang_ide::{Code, GlobalName, ModuleName};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
@@ -17,8 +18,10 @@ use tower_lsp::lsp_types::{
 };
 
 use super::text_edits;
+use crate::check::Checker;
 use crate::commands::{EVALUATE, RUN, SHOW_VIEW};
 use crate::evaluate;
+use crate::last_known::{Age, MARK, has_values};
 use crate::lines::clamp;
 use crate::views;
 use crate::world::{Seen, Text};
@@ -26,9 +29,61 @@ use crate::world::{Seen, Text};
 /// What is told of a place.
 pub(crate) fn hover(seen: &Seen<'_>, at: &TextDocumentPositionParams, depth: Depth) -> Result<Option<Hover>> {
     let text = seen.document(&at.text_document.uri)?;
-    let Some(told) = told_at(seen.session, &text.module, text.offset(at.position), depth) else { return Ok(None) };
+    let Some(told) = remembered(seen, &text.module, text.offset(at.position), depth) else { return Ok(None) };
     let contents = HoverContents::Markup(markup(seen, &told));
     Ok(Some(Hover { contents, range: Some(text.range(told.span)) }))
+}
+
+/// A hover that takes longer is computed before it is wanted.
+const SLOW: Duration = Duration::from_millis(50);
+/// In a module with more definitions, only hovers that take long are computed before they are wanted.
+const MANY: usize = 300;
+
+/// The hover of a place, with costs and derivatives as last known while there are no new ones.
+fn remembered(seen: &Seen<'_>, module: &ModuleName, at: u32, depth: Depth) -> Option<Told> {
+    let quick = told_at(seen.session, module, at, Depth::Quick)?;
+    let item = seen.session.item_at(module, at).filter(|_| quick.pending);
+    let Some(item) = item.map(|item| item.global) else { return Some(quick) };
+    let filled = |age| locked(seen).last.fill(&item, &quick, age);
+    if locked(seen).last.is_current(&item, seen.edition, &quick) {
+        return filled(Age::Current).or(Some(quick));
+    }
+    if depth != Depth::Full {
+        return filled(Age::Computing).or(Some(quick));
+    }
+    let told = told_at(seen.session, module, at, depth)?;
+    if has_values(&told) {
+        locked(seen).last.keep(&item, seen.edition, &told);
+        return Some(told);
+    }
+    if seen.is_broken() {
+        return filled(Age::Broken).or(Some(told));
+    }
+    locked(seen).last.forget(&item, &told);
+    Some(told)
+}
+
+/// Computes the hovers of a module's definitions that take long, so that they are there when they are wanted.
+pub(crate) fn prepare(seen: &Seen<'_>, module: &ModuleName) {
+    let defs: Vec<_> = lenses(seen.session, module).into_iter().filter(|lens| lens.lens == Lens::Cost).collect();
+    let first = defs.len() <= MANY;
+    for LensAt { span, def, .. } in defs {
+        let def = GlobalName { module: module.clone(), name: def };
+        let Some(quick) = told_at(seen.session, module, span.start, Depth::Names) else { continue };
+        let checker = locked(seen);
+        let unknown = || checker.last.title(&def).is_some() && checker.last.fill(&def, &quick, Age::Current).is_none();
+        let wanted = checker.last.is_slow(&def) || first && unknown();
+        drop(checker);
+        if wanted {
+            let begun = Instant::now();
+            let _ = remembered(seen, module, span.start, Depth::Full);
+            locked(seen).last.set_slow(&def, begun.elapsed() >= SLOW);
+        }
+    }
+}
+
+fn locked<'s>(seen: &'s Seen<'_>) -> MutexGuard<'s, Checker> {
+    seen.checker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is told, in a form that the client shows.
@@ -100,12 +155,12 @@ pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeL
         Lens::Run => chosen.run,
         Lens::View(_) => chosen.views,
     });
-    let one = |at: lang_ide::lenses::LensAt| {
+    let one = |at: LensAt| {
         let (def, range) = (at.def.as_str(), text.range(at.span));
         match at.lens {
             Lens::Cost => CodeLens { range, command: None, data: Some(json!({"uri": url, "def": def})) },
             Lens::Run => lens(range, "run", RUN, vec![json!(url), json!(def)]),
-            Lens::View(stage) => lens(range, title(stage), SHOW_VIEW, vec![json!(url), json!(def), json!(stage)]),
+            Lens::View(stage) => lens(range, view_title(stage), SHOW_VIEW, vec![json!(url), json!(def), json!(stage)]),
         }
     };
     let comments = text.text.lines().enumerate().filter(|(_, line)| chosen.run && evaluate::asked(line).is_some());
@@ -117,7 +172,7 @@ pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeL
 }
 
 /// What the lens of a view is called.
-fn title(stage: &str) -> &str {
+fn view_title(stage: &str) -> &str {
     if stage == "ssa" { "SSA" } else { stage }
 }
 
@@ -133,11 +188,30 @@ pub(crate) fn lens_of(data: Option<&Value>) -> Option<(Url, String)> {
     Some((url, data.get("def")?.as_str()?.to_owned()))
 }
 
-/// What a lens of costs says.
-pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str) -> Result<CodeLens> {
+/// The title of a lens of costs, which is kept; as last known where mistakes leave none.
+pub(crate) fn title(seen: &Seen<'_>, def: &GlobalName, broken: impl FnOnce() -> bool) -> Option<String> {
+    let title = cost_title(seen.session, &def.module, &def.name).filter(|title| !title.is_empty());
+    let broken = title.is_none() && broken();
+    let mut checker = locked(seen);
+    match &title {
+        Some(title) => checker.last.keep_title(def.clone(), title.clone()),
+        None if broken => return checker.last.title(def).map(|title| format!("{title}{MARK}")),
+        None => checker.last.forget_title(def),
+    }
+    title
+}
+
+/// The lens of costs of a definition; with `known`, as last known, and nothing is computed.
+pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str, known: bool) -> Result<CodeLens> {
     let text = seen.document(url)?;
-    let said = cost_title(seen.session, &text.module, def).filter(|said| !said.is_empty());
-    let said = said.unwrap_or_else(|| "cost unknown".to_owned());
+    let name = GlobalName::new(&*text.module, def);
+    let said = match known {
+        true => match locked(seen).last.title(&name) {
+            Some(title) => format!("{title}{MARK}"),
+            None => "costs are being computed".to_owned(),
+        },
+        false => title(seen, &name, || seen.is_broken()).unwrap_or_else(|| "cost unknown".to_owned()),
+    };
     Ok(lens(range, &said, SHOW_VIEW, vec![json!(url), json!(def), json!("cost")]))
 }
 

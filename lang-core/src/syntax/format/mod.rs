@@ -100,6 +100,10 @@ pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
         return None;
     }
     let laid_out = lay_out(tree, text, &lexed)?;
+    // A text in the one layout has its own tree, so the check would find nothing.
+    if laid_out == text.trim_end() && split(&laid_out).len() == 1 {
+        return Some(laid_out);
+    }
     let again = lex(&laid_out);
     let parsed = parse_item(&laid_out);
     // In any order, as one may have moved from the item's first line to above its documentation.

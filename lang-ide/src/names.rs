@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::predicate::LocalId;
-use lang_core::resolve::forms::PlotOption;
+use lang_core::resolve::forms::{Form, LoadOption, PlotOption};
 use lang_core::resolve::{LocalKind, Names, PatRes, Res, Resolved, TypeRes, words};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{
@@ -396,7 +396,12 @@ impl Walk<'_> {
         for arg in args {
             let Some(name) = &arg.name else { continue };
             let derives = matches!(self.resolved.exprs.get(&callee), Some(Res::Derive(_)));
-            let known = derives && name.name == "wrt" || PlotOption::by_name(&name.name).is_some();
+            let loads = self.resolved.exprs.get(&callee) == Some(&Res::Form(Form::Load));
+            let option = match loads {
+                true => LoadOption::by_name(&name.name).is_some(),
+                false => PlotOption::by_name(&name.name).is_some(),
+            };
+            let known = derives && name.name == "wrt" || option;
             self.ident(name, if known { What::Word(Word::Argument) } else { What::Unknown }, Role::Use);
             if derives && name.name == "wrt" {
                 let of = args.iter().find(|a| a.name.is_none()).map(|a| a.value);

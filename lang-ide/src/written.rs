@@ -2,7 +2,7 @@
 //! of arguments.
 
 use lang_core::base::Span;
-use lang_core::resolve::forms::PlotOption;
+use lang_core::resolve::forms::{LoadOption, PlotOption};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Item, SizeExpr, Tree, TypeArg, TypeExpr};
 
@@ -13,7 +13,7 @@ use crate::names::{Role, uses};
 pub(crate) fn label(name: &str) -> Option<&'static str> {
     match name {
         "wrt" => Some("By which parameters it is differentiated: `wrt: x`, `wrt: (x, y)`."),
-        _ => PlotOption::by_name(name).map(PlotOption::doc),
+        _ => PlotOption::by_name(name).map(PlotOption::doc).or_else(|| LoadOption::by_name(name).map(LoadOption::doc)),
     }
 }
 

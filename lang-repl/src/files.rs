@@ -11,7 +11,7 @@ use lang_core::base::{Code, Span};
 use lang_core::interp::Refusal;
 use lang_core::syntax::lexer::MAX_TEXT;
 
-use crate::data::Format;
+use crate::data::{self, Format};
 use crate::interrupt;
 use crate::out::Status;
 use crate::problem::Problem;
@@ -35,6 +35,10 @@ pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Box<Pro
         let most = MAX_TEXT >> 20;
         let message = format!("`{name}` is too large; a text has at most {most} MiB");
         return Err(Box::new(Problem::new(Code::E0008, message).file(name)));
+    }
+    if let Some(encoding) = wide_encoding(&bytes) {
+        let problem = Problem::new(Code::E0007, format!("`{name}` is not UTF-8: it is {encoding}")).file(name);
+        return Err(Box::new(problem.help("save the file as UTF-8")));
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -87,47 +91,161 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What stands in a data file. One that is no ordinary file, and so may never end, has at most as many
-/// bytes as a text.
+/// The bytes of a data file. A file that is no ordinary one, and so may never end, has at most as many bytes as
+/// a text.
 pub(crate) fn data(path: &Path, format: Format) -> Result<Vec<u8>, Refusal> {
-    let read = || -> io::Result<Result<Vec<u8>, usize>> {
-        let file = open(path)?;
-        let known = file.metadata()?;
-        let most = if known.is_file() { format.limit() } else { format.limit().min(MAX_TEXT) };
-        let limit = u64::try_from(most).unwrap_or(u64::MAX);
-        if known.len() > limit {
-            return Ok(Err(most));
-        }
+    stream(path, format, |file, known| {
         let mut bytes = Vec::new();
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-        Ok(if bytes.len() > most { Err(most) } else { Ok(bytes) })
-    };
-    let name = shown(path);
-    match read() {
-        Ok(Ok(bytes)) => Ok(bytes),
-        Ok(Err(most)) => {
-            let message = format!("`{name}` is too large; it may have {} MiB", most >> 20);
-            Err(Refusal::new(Code::E0602, message))
+        if let Some(known) = known {
+            bytes.reserve_exact(usize::try_from(known).unwrap_or_default().saturating_add(1));
         }
-        Err(e) => Err(Refusal::new(Code::E0602, format!("`{name}` cannot be read: {}", reason(&e)))),
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    })
+}
+
+/// Reads a data file by `read`, which is given how many bytes an ordinary file has.
+pub(crate) fn stream<T>(
+    path: &Path,
+    format: Format,
+    read: impl FnOnce(&mut File, Option<u64>) -> io::Result<T>,
+) -> Result<T, Refusal> {
+    let name = shown(path);
+    let failed = |e: io::Error| Refusal::new(Code::E0602, format!("`{name}` cannot be read: {}", reason(&e)));
+    let mut file = open(path).map_err(failed)?;
+    let known = file.metadata().map_err(failed)?;
+    let most = if known.is_file() { format.limit() } else { format.limit().min(MAX_TEXT) };
+    let limit = u64::try_from(most).unwrap_or(u64::MAX);
+    let too_large = || Refusal::new(Code::E0602, format!("`{name}` is too large; it may have {} MiB", most >> 20));
+    if known.len() > limit {
+        return Err(too_large());
+    }
+    if known.is_file() {
+        return read(&mut file, Some(known.len())).map_err(failed);
+    }
+    // It is kept until its end or its limit, because formats go back in files.
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() > most {
+        return Err(too_large());
+    }
+    let mut kept = unnamed(&bytes).map_err(failed)?;
+    read(&mut kept, u64::try_from(bytes.len()).ok()).map_err(failed)
+}
+
+/// A file without a name that holds these bytes.
+fn unnamed(bytes: &[u8]) -> io::Result<File> {
+    use std::io::Seek as _;
+    let path = std::env::temp_dir().join(format!("iverson-{}", std::process::id()));
+    let (mut file, path) = create_beside(&path)?;
+    // On systems that keep a file with its name until it is closed, the name stays.
+    let _ = fs::remove_file(path);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+/// The encoding of a text that is not UTF-8, if its first bytes show one.
+pub(crate) fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
+    let starts = bytes.get(..64.min(bytes.len())).unwrap_or_default();
+    let zeros = |from: usize| {
+        let every_second = || starts.iter().skip(from).step_by(2);
+        every_second().count() > 1 && every_second().all(|b| *b == 0)
+    };
+    match starts {
+        [0xFF, 0xFE, 0, 0, ..] | [0, 0, 0xFE, 0xFF, ..] => Some("UTF-32"),
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => Some("UTF-16"),
+        _ if zeros(0) != zeros(1) => Some("UTF-16"),
+        _ => None,
     }
 }
 
-/// Writes a data file: all of it, or what was there stays.
+/// Writes a data file, whatever Ctrl-C wants: all of it, or what was there stays.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
+    write_by(path, |file| {
+        file.heeds = false;
+        Ok(file.write_all(bytes)?)
+    })
+}
+
+/// Why no file was written.
+pub(crate) enum Unwritten {
+    /// The value has no such file.
+    Refused(Refusal),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(e: io::Error) -> Self {
+        Self::Failed(e)
+    }
+}
+
+/// A file, to which writing stops when Ctrl-C comes if it heeds that.
+pub(crate) struct Stoppable {
+    file: File,
+    heeds: bool,
+}
+
+impl io::Write for Stoppable {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.heeds && interrupt::requested() {
+            return Err(io::Error::other(Interrupted));
+        }
+        // Parts are small enough to be written at once.
+        self.file.write(bytes.get(..bytes.len().min(1 << 20)).unwrap_or_default())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl io::Seek for Stoppable {
+    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+/// The error that ends what Ctrl-C stops.
+#[derive(Debug)]
+struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Did Ctrl-C end it?
+pub(crate) fn is_interrupt(e: &io::Error) -> bool {
+    e.get_ref().is_some_and(|inner| inner.is::<Interrupted>())
+}
+
+/// Writes a data file by `write`: all of it, or what was there stays.
+pub(crate) fn write_by<T>(
+    path: &Path,
+    write: impl FnOnce(&mut Stoppable) -> Result<T, Unwritten>,
+) -> Result<T, Refusal> {
     let written = match fs::metadata(path) {
-        Ok(known) if known.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        Ok(known) if !known.is_file() => Err(io::Error::other("it is no ordinary file")),
-        Ok(_) => replace_inner(path, bytes),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => replace_at(path, bytes, None),
-        Err(e) => Err(e),
+        Ok(known) if known.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory).into()),
+        Ok(known) if !known.is_file() => Err(io::Error::other("it is no ordinary file").into()),
+        Ok(_) => replace_inner(path, write),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => replace_at(path, write, None),
+        Err(e) => Err(e.into()),
     };
-    written.map_err(|e| {
-        let why = match e.kind() {
-            io::ErrorKind::NotFound => "there is no such folder".to_owned(),
-            _ => reason(&e),
-        };
-        Refusal::new(Code::E0605, format!("`{}` cannot be written: {why}", shown(path)))
+    written.map_err(|why| match why {
+        Unwritten::Refused(refusal) => refusal,
+        Unwritten::Failed(e) if is_interrupt(&e) => data::interrupted(),
+        Unwritten::Failed(e) => {
+            let why = match e.kind() {
+                io::ErrorKind::NotFound => "there is no such folder".to_owned(),
+                _ => reason(&e),
+            };
+            Refusal::new(Code::E0605, format!("`{}` cannot be written: {why}", shown(path)))
+        }
     })
 }
 
@@ -166,37 +284,57 @@ fn not_utf8(name: &str, bytes: &[u8], at: usize, sources: &mut Sources) -> Probl
 /// Replaces the content of a file. The new content is written beside it and moved into place, so
 /// that whoever reads sees the old or the new; links are followed and permissions kept.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Box<Problem>> {
-    replace_inner(path, text.as_bytes()).map_err(|e| {
+    let write = |file: &mut Stoppable| {
+        file.heeds = false;
+        Ok(file.write_all(text.as_bytes())?)
+    };
+    replace_inner(path, write).map_err(|why| {
         let name = shown(path);
-        Box::new(Problem::new(Code::E0602, format!("`{name}` cannot be written: {}", reason(&e))).file(name))
+        let why = match why {
+            Unwritten::Refused(refusal) => refusal.message,
+            Unwritten::Failed(e) => reason(&e),
+        };
+        Box::new(Problem::new(Code::E0602, format!("`{name}` cannot be written: {why}")).file(name))
     })
 }
 
-fn replace_inner(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace_inner<T>(
+    path: &Path,
+    write: impl FnOnce(&mut Stoppable) -> Result<T, Unwritten>,
+) -> Result<T, Unwritten> {
     let path = fs::canonicalize(path)?;
     let permissions = fs::metadata(&path)?.permissions();
     if permissions.readonly() {
-        return Err(io::ErrorKind::PermissionDenied.into());
+        return Err(io::Error::from(io::ErrorKind::PermissionDenied).into());
     }
-    replace_at(&path, bytes, Some(permissions))
+    replace_at(&path, write, Some(permissions))
 }
 
-fn replace_at(path: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
+fn replace_at<T>(
+    path: &Path,
+    write: impl FnOnce(&mut Stoppable) -> Result<T, Unwritten>,
+    permissions: Option<fs::Permissions>,
+) -> Result<T, Unwritten> {
     let (file, temporary) = create_beside(path)?;
-    let written = write_through(file, bytes, permissions).and_then(|()| fs::rename(&temporary, path));
+    let mut file = Stoppable { file, heeds: true };
+    let written = write(&mut file).and_then(|done| {
+        let Stoppable { file, heeds } = file;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        // The disk may take long, and Ctrl-C is not to wait for it.
+        match heeds {
+            true => stoppable(move || file.sync_all()).unwrap_or_else(|| Err(io::Error::other(Interrupted)))?,
+            false => file.sync_all()?,
+        }
+        fs::rename(&temporary, path)?;
+        Ok(done)
+    });
     if written.is_err() {
         // The error at hand is the one to tell; a temporary file left over is the lesser evil.
         let _ = fs::remove_file(&temporary);
     }
     written
-}
-
-fn write_through(mut file: File, bytes: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
-    file.write_all(bytes)?;
-    if let Some(permissions) = permissions {
-        file.set_permissions(permissions)?;
-    }
-    file.sync_all()
 }
 
 /// A new file in the same directory, whose name no other process takes.

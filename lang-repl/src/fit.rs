@@ -2,7 +2,7 @@
 //! a call in the language would, and what does not agree is named by its parameter, or file, and axis.
 //! What data files hold is converted in `data/fit.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use lang_core::base::{Code, GlobalName, Name, Span};
 use lang_core::interp::Value;
@@ -18,6 +18,12 @@ use crate::types::instantiate;
 /// So many warnings are told of one file.
 const MAX_WARNINGS: usize = 8;
 
+/// The stack grows where less than this is left.
+pub(crate) const STACK_LEFT: usize = 256 << 10;
+
+/// By so much.
+pub(crate) const STACK_MORE: usize = 8 << 20;
+
 /// A value by its parts, of a type known beside it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Datum {
@@ -30,6 +36,25 @@ pub(crate) enum Datum {
     Ctor(u32, Vec<Datum>),
     /// What a data file holds, converted.
     Ready(Value),
+}
+
+/// Its parts are taken apart step by step, so that deep values do not overflow the stack.
+impl Drop for Datum {
+    fn drop(&mut self) {
+        let mut left = Vec::new();
+        self.take_parts(&mut left);
+        while let Some(mut part) = left.pop() {
+            part.take_parts(&mut left);
+        }
+    }
+}
+
+impl Datum {
+    fn take_parts(&mut self, to: &mut Vec<Self>) {
+        if let Self::Array(parts) | Self::Tuple(parts) | Self::Ctor(_, parts) = self {
+            to.append(parts);
+        }
+    }
 }
 
 /// What fitted: the arguments, and the values of the signature's sizes.
@@ -72,7 +97,7 @@ pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) 
             Err(problem) => problems.push(*problem),
         }
         fitted.warnings.append(&mut fitter.warnings);
-        axes.extend(fitter.axes.into_values());
+        axes.append(&mut fitter.axes);
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -104,8 +129,7 @@ pub(crate) fn fit_to(ty: &Type, read: &Read, types: &dyn Types) -> Result<(Datum
             }
         });
     });
-    let axes: Vec<Axis> = fitter.axes.into_values().collect();
-    solve(CODE, &axes, &mut sizes, types)?;
+    solve(CODE, &fitter.axes, &mut sizes, types)?;
     if let Some((p, n)) = negative_extent(ty, &sizes, types) {
         let message = format!("an extent, `{p}`, would be {n}, and no extent is negative");
         return Err(vec![Problem::new(CODE, message)]);
@@ -163,7 +187,8 @@ pub(crate) struct Access {
     root: Root,
     /// Fields entered: `.w.0`
     fields: String,
-    path: Vec<u32>,
+    /// A hash of the positions: deep values would make lists of them long.
+    path: u64,
     /// Arrays entered since the last name.
     axis: u32,
     place: Vec<usize>,
@@ -171,13 +196,17 @@ pub(crate) struct Access {
 
 impl Access {
     fn root(root: Root) -> Self {
-        Self { root, fields: String::new(), path: Vec::new(), axis: 0, place: Vec::new() }
+        Self { root, fields: String::new(), path: 0, axis: 0, place: Vec::new() }
     }
 
     pub(crate) fn part(&self, position: usize, text: &str) -> Self {
-        let mut path = self.path.clone();
-        path.push(u32::try_from(position).unwrap_or(u32::MAX));
-        let fields = format!("{}{}.{text}", self.fields, self.indices());
+        let path = within(self.path, position + 1);
+        let mut fields = format!("{}{}.{text}", self.fields, self.indices());
+        // Of a deep value the inner names are told.
+        if fields.len() > MAX_FIELDS {
+            let cut = (0..=fields.len() - MAX_FIELDS / 2).rev().find(|at| fields.is_char_boundary(*at));
+            fields = format!("…{}", fields.get(cut.unwrap_or_default()..).unwrap_or_default());
+        }
         Self { root: self.root.clone(), fields, path, axis: 0, place: Vec::new() }
     }
 
@@ -189,8 +218,7 @@ impl Access {
 
     /// One axis further in.
     pub(crate) fn axis(&self) -> Self {
-        let mut path = self.path.clone();
-        path.push(0);
+        let path = within(self.path, 0);
         let (root, fields) = (self.root.clone(), self.fields.clone());
         Self { root, fields, path, axis: self.axis + 1, place: self.place.clone() }
     }
@@ -244,11 +272,29 @@ impl Access {
     }
 }
 
+/// Names of fields take so many bytes.
+const MAX_FIELDS: usize = 400;
+
+/// The path one step further in.
+fn within(path: u64, position: usize) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    (path, position).hash(&mut hasher);
+    hasher.finish()
+}
+
 pub(crate) struct Fitter<'a> {
     code: Code,
     read: &'a Read,
     types: &'a dyn Types,
-    axes: BTreeMap<Vec<u32>, Axis>,
+    /// In the order in which they were found.
+    axes: Vec<Axis>,
+    /// Where the axis at a path is among them.
+    at: HashMap<u64, usize>,
+    /// The first missing number of a literal, and how many more there are.
+    missing: Option<(String, usize)>,
+    /// The same of integers that no real of the type equals.
+    rounded: Option<(String, usize)>,
     warnings: Vec<Problem>,
 }
 
@@ -256,7 +302,7 @@ pub(crate) type Fit<T> = Result<T, Box<Problem>>;
 
 impl<'a> Fitter<'a> {
     fn new(code: Code, read: &'a Read, types: &'a dyn Types) -> Self {
-        Self { code, read, types, axes: BTreeMap::new(), warnings: Vec::new() }
+        Self { code, read, types, axes: Vec::new(), at: HashMap::new(), missing: None, rounded: None, warnings: Vec::new() }
     }
 
     fn error(&self, literal: &Literal, message: String, label: &str) -> Box<Problem> {
@@ -278,10 +324,73 @@ impl<'a> Fitter<'a> {
         self.warnings.push(self.read.place(Problem::new(Code::W0606, message), self.read.span(), ""));
     }
 
+    /// What an interrupt ended.
+    pub(crate) fn interrupted(&self) -> Box<Problem> {
+        Box::new(Problem::new(Code::E0507, "interrupted"))
+    }
+
+    /// Is what was read used for one value alone?
+    pub(crate) fn reads_once(&self) -> bool {
+        self.read.once
+    }
+
     fn content(&mut self, ty: &Type, access: &Access) -> Fit<Datum> {
         match &self.read.content {
-            Content::Literal(literal) => self.value(literal, ty, access),
+            Content::Literal(literal) => {
+                let datum = self.value(literal, ty, access)?;
+                self.tell_lost();
+                Ok(datum)
+            }
             Content::Data(data) => data::fit::value(self, data, ty, access),
+        }
+    }
+
+    /// Warns of missing numbers and of integers that are rounded.
+    fn tell_lost(&mut self) {
+        if let Some((first, more)) = self.missing.take() {
+            self.warn(match more {
+                0 => format!("{first} has no value, which makes a NaN"),
+                n => format!("{first}, and {n} more, have no value, which makes NaNs"),
+            });
+        }
+        if let Some((first, more)) = self.rounded.take() {
+            self.warn(match more {
+                0 => format!("{first}; the nearest one is taken"),
+                n => format!("{first}, and {n} more likewise; the nearest ones are taken"),
+            });
+        }
+    }
+
+    /// The real number that a literal stands for.
+    fn real(&mut self, literal: &Literal, scalar: Scalar, access: &Access) -> Option<f64> {
+        fn seen(slot: &mut Option<(String, usize)>, first: impl FnOnce() -> String) {
+            match slot {
+                Some((_, more)) => *more += 1,
+                None => *slot = Some((first(), 0)),
+            }
+        }
+        match &literal.kind {
+            // Python writes what is missing as `null`, where reals are wanted.
+            Kind::Tuple(parts) if self.read.json && parts.is_empty() => {
+                seen(&mut self.missing, || access.named());
+                Some(f64::NAN)
+            }
+            Kind::Int(n) => {
+                #[expect(
+                    clippy::cast_precision_loss,
+                    clippy::cast_possible_truncation,
+                    reason = "the nearest real is compared with the integer"
+                )]
+                let (x, nearest) = match scalar {
+                    Scalar::F32 => (f64::from(*n as f32), *n as f32 as i128),
+                    _ => (*n as f64, *n as f64 as i128),
+                };
+                if nearest != *n {
+                    seen(&mut self.rounded, || format!("{} is {n}, no exact `{}`", access.named(), Type::Scalar(scalar)));
+                }
+                Some(x)
+            }
+            kind => real(kind, self.read.json),
         }
     }
 
@@ -302,11 +411,20 @@ impl<'a> Fitter<'a> {
         }
     }
 
-    /// The depth of literals is bounded by their readers.
+    /// Literals may be deep, so the stack grows with them.
     fn value(&mut self, literal: &Literal, ty: &Type, access: &Access) -> Fit<Datum> {
+        match (&literal.kind, ty) {
+            (Kind::List(_) | Kind::Tuple(_) | Kind::Record(_) | Kind::Ctor(..), _) => {
+                stacker::maybe_grow(STACK_LEFT, STACK_MORE, || self.literal(literal, ty, access))
+            }
+            _ => self.literal(literal, ty, access),
+        }
+    }
+
+    fn literal(&mut self, literal: &Literal, ty: &Type, access: &Access) -> Fit<Datum> {
         let json = self.read.json;
         match (ty, &literal.kind) {
-            (Type::Scalar(Scalar::F64 | Scalar::F32), _) => match real(&literal.kind, json) {
+            (Type::Scalar(scalar @ (Scalar::F64 | Scalar::F32)), _) => match self.real(literal, *scalar, access) {
                 Some(x) => Ok(Datum::Real(x)),
                 None => Err(self.mismatch(literal, ty, access)),
             },
@@ -344,7 +462,7 @@ impl<'a> Fitter<'a> {
     pub(crate) fn axis(&mut self, span: Span, wanted: &Poly, found: usize, access: &Access) -> Fit<()> {
         let what = access.axis_name();
         let found = i64::try_from(found).unwrap_or(i64::MAX);
-        if let Some(before) = self.axes.get(&access.path) {
+        if let Some(before) = self.at.get(&access.path).and_then(|at| self.axes.get(*at)) {
             if before.found == found {
                 return Ok(());
             }
@@ -354,7 +472,8 @@ impl<'a> Fitter<'a> {
         }
         let source = self.read.source;
         let span = self.read.span_of(span);
-        self.axes.insert(access.path.clone(), Axis { wanted: wanted.clone(), found, what, source, span });
+        self.at.insert(access.path, self.axes.len());
+        self.axes.push(Axis { wanted: wanted.clone(), found, what, source, span });
         Ok(())
     }
 
@@ -473,11 +592,6 @@ pub(crate) fn example(ty: &Type) -> Option<String> {
 fn real(kind: &Kind, json: bool) -> Option<f64> {
     match kind {
         Kind::Real(x) => Some(*x),
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "an integer that stands for a real is the nearest one, as in the language"
-        )]
-        Kind::Int(n) => Some(*n as f64),
         Kind::Text(text) if json => match text.as_str() {
             "NaN" => Some(f64::NAN),
             "Infinity" => Some(f64::INFINITY),

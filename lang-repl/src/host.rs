@@ -6,16 +6,16 @@ use std::time::Instant;
 use lang_core::base::{Code, GlobalName, Span};
 use lang_core::interp::print::Layout;
 use lang_core::interp::{Figure, Host, Progress, Refusal, Value};
-use lang_core::resolve::forms::PlotOption;
+use lang_core::resolve::forms::{LoadOption, PlotOption};
 use lang_core::types::ty::Type;
 
-use crate::data::{Format, Unreadable};
+use crate::data::{self, Format, Unreadable};
 use crate::engine::Engine;
 use crate::literal::Read;
 use crate::out::Out;
 use crate::problem::Problem;
 use crate::source::SourceId;
-use crate::{files, fit, plot, progress};
+use crate::{files, fit, interrupt, plot, progress};
 
 /// What is being evaluated: an item, or an expression in no module.
 pub(crate) struct Here {
@@ -54,32 +54,54 @@ impl Host for Console<'_> {
     }
 
     fn layout(&self) -> Layout {
-        self.out.view.layout()
+        self.out.view.printed()
     }
 
     fn seconds(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    fn load(&mut self, item: &GlobalName, span: Span, file: &str, ty: &Type) -> Result<Value, Refusal> {
+    fn load(
+        &mut self,
+        item: &GlobalName,
+        span: Span,
+        file: &str,
+        options: &[(LoadOption, Value)],
+        ty: &Type,
+    ) -> Result<Value, Refusal> {
         let path = self.path(item, span, file);
         let format = Format::of(&path).ok_or_else(|| no_format(file))?;
         let shown = files::shown(&path);
+        let options = table_options(options)?;
+        // Arrays that the type does not name are not read.
+        let wanted: Option<Vec<String>> = match ty {
+            Type::Record(fields) => Some(fields.iter().map(|(name, _)| name.to_string()).collect()),
+            _ => None,
+        };
         // Neither a large file nor one that never ends keeps Ctrl-C waiting.
-        let read = move || files::data(&path, format).map(|bytes| format.read(&bytes));
-        let read = files::stoppable(read).ok_or_else(|| Refusal::new(Code::E0507, "interrupted"))?;
-        let unread = |why: Unreadable| Refusal::new(Code::E0603, format!("`{shown}`: {}", why.message));
-        let read =
-            Read { content: read?.map_err(unread)?, source: None, at: None, json: format == Format::Json, file: None };
+        let read = move || format.load(&path, &options, wanted.as_deref());
+        let read = files::stoppable(read).ok_or_else(data::interrupted)?;
+        let unread = |why: Unreadable| match interrupt::requested() {
+            true => data::interrupted(),
+            false => Refusal::new(Code::E0603, format!("`{shown}`: {}", why.message)),
+        };
+        let content = read?.map_err(unread)?;
+        let read = Read { content, source: None, at: None, json: format == Format::Json, file: None, once: true };
         let (datum, ty, warnings) = fit::fit_to(ty, &read, self.engine).map_err(|problems| {
             let first = problems.into_iter().next();
+            if first.as_ref().is_some_and(|p| p.code == Code::E0507) {
+                return data::interrupted();
+            }
             let message = first.as_ref().map(|p| p.message.as_str()).unwrap_or_default();
             let mut refusal = Refusal::new(Code::E0604, format!("`{shown}`: {message}"));
             refusal.help = first.and_then(|p| p.help);
             refusal
         })?;
-        for warning in warnings {
-            self.warn(item, span, format!("`{shown}`: {}", warning.message));
+        // One place has one report.
+        let mut warnings = warnings.into_iter().map(|warning| warning.message);
+        if let Some(first) = warnings.next() {
+            let more: Vec<String> = warnings.map(|message| format!("also {message}")).collect();
+            self.warn_with(item, span, format!("`{shown}`: {first}"), (!more.is_empty()).then(|| more.join("\n")));
         }
         Ok(self.engine.value(&datum, &ty))
     }
@@ -88,11 +110,13 @@ impl Host for Console<'_> {
         let path = self.path(item, span, file);
         let format = Format::of(&path).ok_or_else(|| no_format(file))?;
         let shown = files::shown(&path);
-        let (bytes, warnings) = format.write(value).map_err(|mut refusal| {
-            refusal.message = format!("`{shown}`: {}", refusal.message);
-            refusal
-        })?;
-        files::write(&path, &bytes)?;
+        let named = |mut refusal: Refusal| {
+            if refusal.code == Code::E0605 {
+                refusal.message = format!("`{shown}`: {}", refusal.message);
+            }
+            files::Unwritten::Refused(refusal)
+        };
+        let warnings = files::write_by(&path, |file| format.write_to(value, file).map_err(named))?;
         for warning in warnings {
             self.warn(item, span, format!("`{shown}`: {warning}"));
         }
@@ -127,10 +151,45 @@ impl Console<'_> {
     }
 
     fn warn(&self, item: &GlobalName, span: Span, message: String) {
+        self.warn_with(item, span, message, None);
+    }
+
+    fn warn_with(&self, item: &GlobalName, span: Span, message: String, help: Option<String>) {
         let mut problem = Problem::new(Code::W0606, message);
+        problem.help = help;
         problem.places.extend(self.engine.place_in(item, span, self.here));
         self.out.warn(&[problem], &self.engine.sources);
     }
+}
+
+/// The options of a `load`.
+pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::Options, Refusal> {
+    let mut options = data::Options::default();
+    for (option, value) in given {
+        let words: Vec<String> = match value {
+            Value::Str(text) => vec![text.to_string()],
+            Value::Array(texts) => {
+                let text = |value: &Value| if let Value::Str(text) = value { Some(text.to_string()) } else { None };
+                texts.elements().unwrap_or_default().iter().filter_map(text).collect()
+            }
+            _ => Vec::new(),
+        };
+        for word in &words {
+            option.check(word).map_err(|message| {
+                let mut refusal = Refusal::new(Code::E0604, message);
+                refusal.help = Some(option.doc().to_owned());
+                refusal
+            })?;
+        }
+        match option {
+            LoadOption::Separator => options.separator = words.first().and_then(|word| word.chars().next()),
+            LoadOption::Decimal => options.decimal_comma = words.first().is_some_and(|word| word == ","),
+            LoadOption::Comment => options.comment = words.into_iter().next(),
+            LoadOption::Missing => options.missing = words,
+            LoadOption::Header => options.header = if let Value::Bool(header) = value { Some(*header) } else { None },
+        }
+    }
+    Ok(options)
 }
 
 fn no_format(file: &str) -> Refusal {

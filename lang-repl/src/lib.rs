@@ -137,7 +137,7 @@ fn usage(error: &clap::Error, args: &[OsString]) -> Status {
         out::print(&format!("{}\n", json::object([("error", list)])));
     } else {
         out::note(&rendered(std::io::stderr().is_terminal()));
-        let file = args.get(1).filter(|a| Path::new(a).extension().is_some_and(|e| e == "iv"));
+        let file = args.iter().skip(1).find(|a| Path::new(a).extension().is_some_and(|e| e == "iv"));
         if let (clap::error::ErrorKind::InvalidSubcommand, Some(file)) = (error.kind(), file) {
             out::note(&format!("help: write `iverson run {}`\n", file.display()));
         }

@@ -48,6 +48,8 @@ pub(crate) struct Read {
     pub(crate) json: bool,
     /// The data file, where the source does not name it.
     pub(crate) file: Option<String>,
+    /// Is it read once, so that its arrays become those of the value?
+    pub(crate) once: bool,
 }
 
 /// A value before its type is known.
@@ -91,7 +93,7 @@ pub(crate) fn iverson(text: &str, source: SourceId) -> Result<Read, Vec<Problem>
         return Err(vec![not_literal(source, parsed.tree.span)]);
     };
     let literal = from_tree(&parsed.tree, root).map_err(|span| vec![not_literal(source, span)])?;
-    Ok(Read { content: Content::Literal(literal), source: Some(source), at: None, json: false, file: None })
+    Ok(Read { content: Content::Literal(literal), source: Some(source), at: None, json: false, file: None, once: true })
 }
 
 fn not_literal(source: SourceId, span: Span) -> Problem {
@@ -144,28 +146,27 @@ fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
     Ok(Literal { kind, span: node.span })
 }
 
-/// Reads JSON, of whose places reports know none. Its depth is bounded by the reader.
-pub(crate) fn json(text: &str) -> Result<Literal, serde_json::Error> {
-    serde_json::from_str::<serde_json::Value>(text).map(from_json)
-}
-
-fn from_json(value: serde_json::Value) -> Literal {
-    use serde_json::Value;
-    let kind = match value {
-        Value::Null => Kind::Tuple(Vec::new()),
-        Value::Bool(b) => Kind::Bool(b),
-        Value::Number(n) => match n.as_i64().map(i128::from).or_else(|| n.as_u64().map(i128::from)) {
-            Some(n) => Kind::Int(n),
-            None => Kind::Real(n.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => Kind::Text(text),
-        Value::Array(items) => Kind::List(items.into_iter().map(from_json).collect()),
-        Value::Object(fields) => Kind::Record(fields.into_iter().map(|(k, v)| (k.into(), from_json(v))).collect()),
-    };
-    Literal { kind, span: Span::default() }
+/// What it holds is taken apart step by step, so that deep values do not overflow the stack.
+impl Drop for Kind {
+    fn drop(&mut self) {
+        let mut left = Vec::new();
+        self.take_parts(&mut left);
+        while let Some(mut part) = left.pop() {
+            part.kind.take_parts(&mut left);
+        }
+    }
 }
 
 impl Kind {
+    /// Moves its parts out.
+    fn take_parts(&mut self, to: &mut Vec<Literal>) {
+        match self {
+            Self::List(parts) | Self::Tuple(parts) | Self::Ctor(_, parts) => to.append(parts),
+            Self::Record(fields) => to.extend(std::mem::take(fields).into_iter().map(|(_, part)| part)),
+            Self::Int(_) | Self::Real(_) | Self::Bool(_) | Self::Text(_) => {}
+        }
+    }
+
     /// What it is, as a noun phrase.
     pub(crate) fn noun(&self) -> String {
         match self {

@@ -4,7 +4,7 @@ use lang_core::interp::print::{Digits, Layout};
 use lang_core::interp::{Value, json as interp_json};
 use lang_core::types::ty::Type;
 
-use crate::out;
+use crate::{files, interrupt, out};
 
 /// A value and its type, sizes as they are in this run.
 #[derive(Clone)]
@@ -38,6 +38,9 @@ fn is_unit(ty: &Type) -> bool {
 /// JSON of more bytes than this is not made of a value.
 const MAX_TEXT: usize = 256 << 20;
 
+/// How wide a printed line may be where there is no terminal.
+const PRINTED: usize = 1 << 20;
+
 /// How values are shown. Where no width is set it is that of the terminal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
@@ -60,6 +63,12 @@ impl View {
         let width = self.width.or_else(terminal_width).unwrap_or(usual.width);
         Layout { digits: self.digits, width, threshold: self.threshold }
     }
+
+    /// The layout of what programs print. Who reads a pipe or a file wants a line to stay one line.
+    pub(crate) fn printed(self) -> Layout {
+        let width = self.width.or_else(terminal_width).unwrap_or(PRINTED);
+        Layout { width, ..self.layout() }
+    }
 }
 
 /// How wide the terminal is that values and plots are shown on, if it is one.
@@ -80,15 +89,51 @@ pub(crate) fn with_type(name: Option<&str>, evaluated: &Evaluated, view: View) -
         // Its type is told.
         return format!("{name}{} = <function>", evaluated.ty);
     }
-    view.layout().show_after(&format!("{name}{} =", evaluated.ty), &evaluated.value)
+    let (head, layout) = (format!("{name}{} =", evaluated.ty), view.layout());
+    text_of(&evaluated.value, layout.is_whole(), move |value| layout.show_after(&head, value))
 }
 
 /// `[1.0, 2.0, 3.0]`
 pub(crate) fn value(evaluated: &Evaluated, view: View) -> String {
-    view.layout().show(&evaluated.value)
+    let layout = view.layout();
+    text_of(&evaluated.value, layout.is_whole(), move |value| layout.show(value))
 }
 
 /// The value as JSON, unless it is too large for a text.
 pub(crate) fn json(evaluated: &Evaluated) -> Option<String> {
-    interp_json::to_json(&evaluated.value, MAX_TEXT)
+    text_of(&evaluated.value, true, |value| interp_json::to_json(value, MAX_TEXT))
+}
+
+/// Arrays of more elements take long to write in full.
+const LARGE: usize = 1 << 18;
+
+/// The text of a value. That of a large one is made on a thread, so that Ctrl-C is answered meanwhile: outside
+/// sessions that ends the program, and in them there is no text.
+fn text_of<T: Default + Send + 'static>(
+    value: &Value,
+    whole: bool,
+    write: impl FnOnce(&Value) -> T + Send + 'static,
+) -> T {
+    if !whole || !is_large(value) {
+        return write(value);
+    }
+    let value = value.clone();
+    files::stoppable(move || write(&value)).unwrap_or_else(|| {
+        interrupt::cuts_output();
+        T::default()
+    })
+}
+
+/// Is there a large array in it, not inside others?
+fn is_large(value: &Value) -> bool {
+    match value {
+        Value::Array(array) => array.count() > LARGE,
+        Value::Tuple(tuple) => tuple.values().iter().any(is_large_array),
+        Value::Record(record) => record.values().iter().any(is_large_array),
+        _ => false,
+    }
+}
+
+fn is_large_array(value: &Value) -> bool {
+    matches!(value, Value::Array(array) if array.count() > LARGE)
 }

@@ -9,7 +9,7 @@ use lang_core::predicate::{Atom, Poly};
 use lang_core::types::info::{TypeInfo, TypeInfoBody};
 use lang_core::types::ty::{FunType, Scalar, Signature, Type, TypeArg};
 
-use crate::fit::Datum;
+use crate::fit::{Datum, STACK_LEFT, STACK_MORE};
 
 /// The value of an `i64` of the top level.
 type Numbers<'a> = &'a dyn Fn(&GlobalName) -> Option<i64>;
@@ -133,7 +133,10 @@ pub(crate) fn value(
     infos: &dyn Fn(&GlobalName) -> Option<Arc<TypeInfo>>,
     numbers: Numbers<'_>,
 ) -> Value {
-    let part = |datum: &Datum, ty: &Type| value(datum, ty, infos, numbers);
+    // Values of recursive types may be deep.
+    let part = |datum: &Datum, ty: &Type| {
+        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || value(datum, ty, infos, numbers))
+    };
     match (datum, ty) {
         #[expect(clippy::cast_possible_truncation, reason = "an f32 is the nearest one to the number given")]
         (Datum::Real(x), Type::Scalar(Scalar::F32)) => Value::F32(*x as f32),

@@ -17,7 +17,7 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usi
         // Blanks at the beginning are part of the first word.
         let lead = line.len() - line.trim_start().len();
         let (blanks, words) = line.split_at_checked(lead).unwrap_or_default();
-        for (k, word) in words.split(' ').enumerate() {
+        for (k, word) in unbroken(words).enumerate() {
             let long = word.chars().count();
             if k == 0 {
                 out.push_str(blanks);
@@ -36,6 +36,19 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usi
         }
     }
     out
+}
+
+/// The words of a line. A declaration in backticks is one, because it is to be copied.
+fn unbroken(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let code = text.strip_prefix("`let ").and_then(|code| code.find('`')).map_or(0, |end| "`let ".len() + end);
+        let (code, after) = text.split_at_checked(code)?;
+        let end = after.find(' ').map_or(text.len(), |at| code.len() + at);
+        rest = text.get(end + 1..);
+        text.get(..end)
+    })
 }
 
 /// A page of documentation in lines of so many characters, where a width is told: its paragraphs are filled
@@ -102,6 +115,8 @@ mod tests {
         check("one two three four five", (30, 10, 4), "one two three four\n    five");
         check("  name   what it is and does", (22, 0, 9), "  name   what it is\n         and does");
         check("a-word-that-is-longer-than-a-line and", (20, 0, 0), "a-word-that-is-longer-than-a-line\nand");
+        check("by this: `let x: [n]f64 = f(y)` and more", (20, 0, 2), "by this:\n  `let x: [n]f64 = f(y)`\n  and more");
+        check("one  two ", (20, 0, 0), "one  two ");
         check("one\n\ntwo two two two two two two", (20, 0, 0), "one\n\ntwo two two two two\ntwo two");
         assert_eq!(wrapped("one two three four five", None, 0, 0), "one two three four five");
     }

@@ -2,7 +2,7 @@
 //! between `<!-- table: NAME -->` and `<!-- end -->`.
 
 use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form, PlotKind, PlotOption};
+use lang_core::resolve::forms::{Const, Derivative, Form, LoadOption, PlotKind, PlotOption};
 use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
 use lang_core::session::PRELUDE;
 use lang_core::syntax::docs::{self, Definition, Module};
@@ -47,6 +47,7 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
         "forms" => Form::ALL.iter().map(|f| row(f.name(), f.doc())).collect(),
         "plot kinds" => PlotKind::ALL.iter().map(|k| row(k.name(), k.doc())).collect(),
         "plot options" => PlotOption::ALL.iter().map(|o| row(o.name(), o.doc())).collect(),
+        "load options" => LoadOption::ALL.iter().map(|o| row(o.name(), o.doc())).collect(),
         "derivatives" => Derivative::ALL.iter().map(|d| row(d.name(), d.doc())).collect(),
         "builtins" => Builtin::ALL.iter().map(|b| row(b.signature().trim_start_matches("def "), b.doc())).collect(),
         "prelude" => {

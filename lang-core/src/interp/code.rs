@@ -13,6 +13,7 @@ use super::rt_type::RtType;
 use super::value::Value;
 use crate::base::{Code as ErrorCode, GlobalName, Name, Span};
 use crate::predicate::LocalId;
+use crate::resolve::forms::LoadOption;
 use crate::types::info::TypeInfo;
 use crate::types::tree::{Body, Expr, TId};
 use crate::types::ty::{Signature, Type};
@@ -130,8 +131,15 @@ pub trait Host {
     fn seconds(&mut self) -> f64;
     /// The value in a data file, for the `load` at this place. It must have this type: sizes there are
     /// numbers, and those that the file is to tell are locals. A host without files refuses.
-    fn load(&mut self, item: &GlobalName, span: Span, file: &str, ty: &Type) -> Result<Value, Refusal> {
-        let _ = (item, span, file, ty);
+    fn load(
+        &mut self,
+        item: &GlobalName,
+        span: Span,
+        file: &str,
+        options: &[(LoadOption, Value)],
+        ty: &Type,
+    ) -> Result<Value, Refusal> {
+        let _ = (item, span, file, options, ty);
         Err(Refusal::new(ErrorCode::E0510, "there are no files to load from here"))
     }
     /// Writes a value to a data file, for the `save` at this place.

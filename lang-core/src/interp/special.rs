@@ -9,6 +9,7 @@ use super::memory::Charge;
 use super::relation::Relation;
 use super::{Interp, Value};
 use crate::base::Code as ErrorCode;
+use crate::resolve::forms::LoadOption;
 use crate::types::tree::{Node, Special, TId};
 
 impl Interp<'_> {
@@ -69,11 +70,12 @@ impl Interp<'_> {
                 self.host.print(&format!("{seconds:.6} s"));
                 Ok(value)
             }
-            Special::Load => {
-                let file = self.eval(c, f, first.ok_or_else(lacks)?)?;
-                let Value::Str(file) = file else { return Err(lacks()) };
+            Special::Load(options) => {
+                let values = self.all(c, f, args)?;
+                let Some((Value::Str(file), values)) = values.split_first() else { return Err(lacks()) };
+                let options: Vec<(LoadOption, Value)> = options.iter().copied().zip(values.iter().cloned()).collect();
                 let ty = self.partly_closed(f, &node.ty);
-                self.host.load(&c.item, node.span, &file, &ty).map_err(|why| refused(at, why))
+                self.host.load(&c.item, node.span, file, &options, &ty).map_err(|why| refused(at, why))
             }
             Special::Save => {
                 let values = self.all(c, f, args)?;

@@ -43,7 +43,7 @@ named! {
         Relation "relation" "relation(idx, n, m) is the set of the index tuples in the rows of idx.",
         Print "print" "print(e, …) writes values to the output; only at top level.",
         Time "time" "time(e) is e, and shows how long it took; only at top level.",
-        Load "load" "load(\"file\") is the value in a file; only at top level.",
+        Load "load" "load(\"file\", option: e) is the value in a file; only at top level.",
         Save "save" "save(e, \"file\") writes a value to a file; only at top level.",
         Plot "plot" "plot(x, y, …, \"kind: label\", …, option: e) draws; only at top level.",
         Deriv "deriv" "deriv(e, x) is the derivative of e by the variable x: axes of e, then of x.",
@@ -90,6 +90,60 @@ named! {
         Width "width" "Columns of the terminal; pixels of a file.",
         Height "height" "Lines of the terminal; pixels of a file.",
         File "file" "Where the plot is written, .svg or .png, instead of shown.",
+    }
+}
+
+named! {
+    /// A named argument of `load`, for tables.
+    LoadOption {
+        Separator "separator" "What stands between cells: one character, or \" \" for any number of blanks.",
+        Decimal "decimal" "The decimal point: \".\" or \",\".",
+        Comment "comment" "The rest of a line is left out from this text on.",
+        Missing "missing" "A word, or words in an array, for a value that is missing.",
+        Header "header" "Is the first row the names of the columns?",
+    }
+}
+
+named! {
+    /// A format of data files, by the end of its files' names.
+    DataFormat {
+        Npy "npy" "One array of NumPy.",
+        Npz "npz" "Several arrays of NumPy, with names.",
+        Csv "csv" "A table.",
+        Json "json" "Any value but functions.",
+        Png "png" "An image.",
+        Txt "txt" "A table for people, which is only written.",
+    }
+}
+
+impl DataFormat {
+    /// The format that the name of a file tells.
+    #[must_use]
+    pub fn of(file: &str) -> Option<Self> {
+        let name = file.rsplit(['/', '\\']).next()?;
+        let (stem, end) = name.rsplit_once('.')?;
+        if stem.is_empty() { None } else { Self::by_name(&end.to_ascii_lowercase()) }
+    }
+}
+
+impl LoadOption {
+    /// Is a text a value of the option? Else why not.
+    ///
+    /// # Errors
+    /// A sentence about the text.
+    pub fn check(self, text: &str) -> Result<(), String> {
+        let mut all = text.chars();
+        match self {
+            Self::Separator => match (all.next(), all.next()) {
+                (Some(c), None) if !c.is_alphanumeric() && !matches!(c, '"' | '\n' | '\r' | '\0' | '.' | '-' | '+') => Ok(()),
+                _ => Err(format!("{text:?} is no separator of cells")),
+            },
+            Self::Decimal if !matches!(text, "." | ",") => Err(format!("{text:?} is no decimal point")),
+            Self::Comment if text.is_empty() || text.starts_with(['\n', '\r', '"']) => {
+                Err(format!("{text:?} begins no comment"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

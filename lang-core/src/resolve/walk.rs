@@ -185,7 +185,8 @@ impl<'a> Resolver<'a> {
         // A misspelt callee may be an operator.
         let derives = matches!(res, Some(Res::Derive(_) | Res::Error));
         // Where a name has no argument, what looks like one may be an index without the word of its binder.
-        if !derives && res != Some(&Res::Form(Form::Plot)) && args.iter().any(|a| a.name.is_some()) {
+        let takes_names = matches!(res, Some(Res::Form(Form::Plot | Form::Load)));
+        if !derives && !takes_names && args.iter().any(|a| a.name.is_some()) {
             for arg in args {
                 match (&arg.name, &tree.exprs[arg.value].kind) {
                     (Some(name), _) => self.slipped.push(name.name.clone()),

@@ -4,6 +4,10 @@
 //! Where a newcomer's character has an obvious meaning (`&`, `#` before a comment, curly quotes)
 //! the lexer reports it and goes on with what was meant, so that one slip is one diagnostic.
 
+use std::borrow::Cow;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
+
 use super::token::{Sym, Word};
 use crate::base::{Code, Diagnostic, Name, Span};
 
@@ -112,6 +116,16 @@ pub fn is_name_continue(c: char) -> bool {
     is_name_start(c) || c.is_ascii_digit() || matches!(c, '\'' | '₀'..='₉' | '\u{300}'..='\u{36f}')
 }
 
+/// A name in the one form that names are compared in: composed, as Unicode's NFC has it. So `ö` is the same
+/// name in one character and in two, the letter and the combining diaeresis.
+#[must_use]
+pub fn composed(name: &str) -> Cow<'_, str> {
+    match is_nfc_quick(name.chars()) {
+        IsNormalized::Yes => Cow::Borrowed(name),
+        _ => Cow::Owned(name.nfc().collect()),
+    }
+}
+
 struct Lexer<'a> {
     text: &'a str,
     /// The next byte to read; always at a character's first byte.
@@ -218,7 +232,7 @@ impl<'a> Lexer<'a> {
             "π" => Token::Name(Name::new_static("pi")),
             _ => match Word::from_text(text) {
                 Some(word) => Token::Word(word),
-                None => Token::Name(Name::new(text)),
+                None => Token::Name(Name::new(composed(text))),
             },
         };
         self.push(token, start);

@@ -8,7 +8,7 @@ use super::ty::{Scalar, Type};
 use crate::base::{Arena, GlobalName, Idx, Name, Real, Span};
 use crate::predicate::{LocalId, Poly};
 use crate::resolve::builtin::Builtin;
-use crate::resolve::forms::{Derivative, PlotKind, PlotOption};
+use crate::resolve::forms::{Derivative, LoadOption, PlotKind, PlotOption};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, BinderKind};
 
@@ -271,8 +271,8 @@ pub enum Special {
     Print,
     /// `time(e)`
     Time,
-    /// `load("file")`
-    Load,
+    /// `load("file", option: e, …)`: the file, then the values of the options.
+    Load(Arc<[LoadOption]>),
     /// `save(e, "file")`
     Save,
     /// `plot(e, …)`: the data of the groups in order, then the values of the options.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::builtin::Builtin;
-use lang_core::resolve::forms::{Const, Derivative, Form, PlotKind, PlotOption, SCALES};
+use lang_core::resolve::forms::{Const, Derivative, Form, LoadOption, PlotKind, PlotOption, SCALES};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::resolve::{LocalKind, Names, ValueRef};
 use lang_core::session::{LIBRARY, PRELUDE, Session};
@@ -365,6 +365,9 @@ impl<'a> Found<'a> {
             }
             Some(name) if name == "plot" && *commas > 0 => {
                 PlotOption::ALL.iter().for_each(|o| self.push(argument(o.name(), o.doc())));
+            }
+            Some(name) if name == "load" && *commas > 0 => {
+                LoadOption::ALL.iter().for_each(|o| self.push(argument(o.name(), o.doc())));
             }
             _ => {}
         }

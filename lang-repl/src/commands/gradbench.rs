@@ -14,10 +14,11 @@ use serde_json::Value;
 
 use crate::cli::{Common, Format};
 use crate::commands::run::not_available;
+use crate::data;
 use crate::engine::Engine;
 use crate::fit;
 use crate::interrupt::Computing;
-use crate::literal::{self, Content, Read};
+use crate::literal::{Content, Read};
 use crate::out::{Out, Status};
 use crate::problem::Problem;
 use crate::report;
@@ -198,8 +199,8 @@ fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
         }
     };
     let read = |value: &Value| {
-        let literal = literal::json(&value.to_string()).map_err(|e| e.to_string())?;
-        Ok(Read { content: Content::Literal(literal), source: None, at: None, json: true, file: None })
+        let literal = data::json(&value.to_string()).map_err(|e| e.message)?;
+        Ok(Read { content: Content::Literal(literal), source: None, at: None, json: true, file: None, once: true })
     };
     values.iter().map(read).collect()
 }

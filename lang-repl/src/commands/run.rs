@@ -1,5 +1,6 @@
 //! `iverson run`: the items of a file in order, then `main` with the arguments of the command line.
 
+use std::fs;
 use std::path::Path;
 
 use lang_core::base::{Code, Span};
@@ -8,7 +9,7 @@ use lang_core::types::ty::Signature;
 
 use crate::cli::{Backend, Common, Precision};
 use crate::clock::Clock;
-use crate::data::Format;
+use crate::data::{Format, Options};
 use crate::engine::Engine;
 use crate::files;
 use crate::fit;
@@ -189,13 +190,14 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<P
         let problem = Problem::new(why.code, why.message).file(shown.clone());
         vec![if lost { problem.help("the name is taken relative to the current directory") } else { problem }]
     };
-    let bytes = files::data(path, format).map_err(unread)?;
-    let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let content = format.read(&bytes).map_err(|why| {
+    // Reports about JSON show the place in the text.
+    let json = format == Format::Json;
+    let text_of = || String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+    let content = format.load(path, &Options::default(), None).map_err(unread)?.map_err(|why| {
         let problem = Problem::new(Code::E0603, format!("`{shown}`: {}", why.message)).file(shown.clone());
         vec![match why.at {
             Some((line, column)) => {
-                let source = engine.sources.add(shown.clone(), text_of(&bytes));
+                let source = engine.sources.add(shown.clone(), text_of());
                 let start = engine.sources.get(source).map_or(0, |s| s.line_start(line.saturating_sub(1)));
                 let at = u32::try_from(start + column.saturating_sub(1)).unwrap_or(u32::MAX);
                 problem.at(source, Span::new(at, at), "")
@@ -205,9 +207,9 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<P
     })?;
     // Literals are drawn from what the report points at: of JSON that is the file.
     let (source, at) = match &content {
-        Content::Literal(_) => (engine.sources.add(shown.clone(), text_of(&bytes)), Span::default()),
+        Content::Literal(_) => (engine.sources.add(shown.clone(), text_of()), Span::default()),
         Content::Data(_) => (source, Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX))),
     };
     let file = matches!(content, Content::Data(_)).then_some(shown);
-    Ok(Read { content, source: Some(source), at: Some(at), json: format == Format::Json, file })
+    Ok(Read { content, source: Some(source), at: Some(at), json, file, once: true })
 }

@@ -1,6 +1,6 @@
 //! The type that suits what a file holds, as it is written at a `let`.
 
-use super::csv::{Cells, Table};
+use super::csv::{First, Kind, Table};
 use super::{Array, Data, Elements};
 
 /// Of more columns or arrays the first are named: a type may leave others out.
@@ -9,48 +9,91 @@ const MOST: usize = 12;
 /// Names of extents, in the order in which they are taken.
 const SIZES: [&str; 8] = ["n", "m", "k", "l", "p", "q", "r", "s"];
 
-/// The type of what is held, if there is one for it.
-pub(crate) fn declared(data: &Data) -> Option<String> {
+/// A type, and what it leaves out.
+pub(crate) struct Declared {
+    pub(crate) ty: String,
+    pub(crate) remark: Option<String>,
+}
+
+/// The type that suits a file, if there is one.
+pub(crate) fn declared(data: &Data) -> Option<Declared> {
+    let whole = |ty: String| Declared { ty, remark: None };
     match data {
-        Data::Array(array) => Sizes::default().array(array),
+        Data::Array(array) => Sizes::default().array(array).map(whole),
         Data::Named(arrays) => {
             let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
             let mut sizes = Sizes::default();
-            let fields = super::names::of(&given, "arr").into_iter().zip(arrays);
-            let fields = fields.filter_map(|(name, (_, array))| Some((name, sizes.array(array.as_ref().ok()?)?)));
-            record(fields.take(MOST).collect())
+            let (mut fields, mut left_out) = (Vec::new(), Vec::new());
+            for (name, (_, array)) in super::names::of(&given, "arr").into_iter().zip(arrays) {
+                match array.as_ref().ok().and_then(|array| sizes.array(array)) {
+                    Some(ty) => fields.push((name, ty)),
+                    None => left_out.push(name),
+                }
+            }
+            record(fields, left_out)
         }
         Data::Table(table) => self::table(table),
-        Data::Image(image) if image.channels == 1 => Some("[?h, ?w]f64".to_owned()),
-        Data::Image(_) => Some("[?h, ?w, 3]f64".to_owned()),
+        Data::Image(image) if image.channels == 1 => Some(whole("[?h, ?w]f64".to_owned())),
+        Data::Image(_) => Some(whole("[?h, ?w, 3]f64".to_owned())),
     }
 }
 
-fn record(fields: Vec<(String, String)>) -> Option<String> {
-    let fields: Vec<String> = fields.into_iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
-    (!fields.is_empty()).then(|| format!("{{{}}}", fields.join(", ")))
+/// A record of the first fields. The remark lists what it leaves out: parts that no type holds, and the rest.
+fn record(fields: Vec<(String, String)>, mut left_out: Vec<String>) -> Option<Declared> {
+    let no_numbers = left_out.len();
+    left_out.extend(fields.iter().skip(MOST).map(|(name, _)| name.clone()));
+    let fields: Vec<String> = fields.into_iter().take(MOST).map(|(name, ty)| format!("{name}: {ty}")).collect();
+    if fields.is_empty() {
+        return None;
+    }
+    let named = |names: &[String]| {
+        let shown: Vec<String> = names.iter().take(MOST).map(|name| format!("`{name}`")).collect();
+        let more = names.len().saturating_sub(MOST);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        shown.join(", ") + &more
+    };
+    let (texts, rest) = left_out.split_at_checked(no_numbers)?;
+    let mut remarks = Vec::new();
+    if !texts.is_empty() {
+        remarks.push(format!("{}, which no array of numbers holds", named(texts)));
+    }
+    if !rest.is_empty() {
+        remarks.push(named(rest));
+    }
+    let remark = (!remarks.is_empty()).then(|| format!("the type leaves out {}", remarks.join("; and ")));
+    Some(Declared { ty: format!("{{{}}}", fields.join(", ")), remark })
 }
 
-fn table(table: &Table) -> Option<String> {
-    let kinds = table.columns.iter().map(|column| match &column.cells {
-        // What is missing is a NaN, which no other kind has.
-        Cells::Typed(Elements::I64(_)) if !column.missing.is_empty() => Some("f64"),
-        Cells::Typed(elements) => Some(kind(elements)),
-        Cells::Nothing(_) | Cells::Mixed(..) => None,
-    });
-    if table.header {
-        let names = table.columns.iter().map(|column| column.name.clone());
-        let fields = names.zip(kinds).filter_map(|(name, kind)| Some((name, format!("[?n]{}", kind?))));
-        return record(fields.take(MOST).collect());
+fn table(table: &Table) -> Option<Declared> {
+    let header = table.first != First::Data;
+    let kinds = table.kinds(header);
+    let scalar = |(kind, missing): &(Kind, bool)| match kind {
+        // A missing value is a NaN, which no other kind has.
+        Kind::I64 if *missing => Some("f64"),
+        Kind::I64 => Some("i64"),
+        Kind::F64 => Some("f64"),
+        Kind::Bool if !missing => Some("bool"),
+        Kind::Bool | Kind::Nothing | Kind::Text => None,
+    };
+    if header {
+        let (mut fields, mut left_out) = (Vec::new(), Vec::new());
+        for (column, kind) in table.columns.iter().zip(&kinds) {
+            match scalar(kind) {
+                Some(scalar) => fields.push((column.name.clone(), format!("[?n]{scalar}"))),
+                None => left_out.push(column.name.clone()),
+            }
+        }
+        return record(fields, left_out);
     }
-    let kinds = kinds.collect::<Option<Vec<&str>>>()?;
+    let kinds = kinds.iter().map(scalar).collect::<Option<Vec<&str>>>()?;
     let first = kinds.first()?;
     let kind = match kinds.iter().all(|kind| kind == first) {
         true => first,
         false if kinds.contains(&"bool") => return None,
         false => "f64",
     };
-    Some(if kinds.len() == 1 { format!("[?n]{kind}") } else { format!("[?n, ?m]{kind}") })
+    let ty = if kinds.len() == 1 { format!("[?n]{kind}") } else { format!("[?n, ?m]{kind}") };
+    Some(Declared { ty, remark: None })
 }
 
 fn kind(elements: &Elements) -> &'static str {
@@ -77,6 +120,6 @@ impl Sizes {
             names.push(format!("?{}", SIZES.get(at)?));
         }
         let axes = if names.is_empty() { String::new() } else { format!("[{}]", names.join(", ")) };
-        Some(axes + kind(&array.elements))
+        Some(axes + kind(&array.elements.borrow()))
     }
 }

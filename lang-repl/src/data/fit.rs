@@ -1,14 +1,12 @@
 //! What a data file holds as a value of a declared type. Numbers become reals, with a warning where they
 //! are too large to be kept exactly; reals become integers only where they are some; truth values are truth values.
 
-use lang_core::base::Name;
 use lang_core::interp::{Store, Value};
 use lang_core::predicate::Poly;
 use lang_core::types::ty::{Scalar, Type};
 
-use super::csv::{Cells, Column, Table};
 use super::png::Samples;
-use super::{Array, Data, Elements, Image, NamedArray, count};
+use super::{Array, Data, Elements, Image, NamedArray, columns};
 use crate::fit::{Access, Datum, Fit, Fitter};
 use crate::problem::Problem;
 
@@ -20,13 +18,13 @@ pub(crate) fn value(fitter: &mut Fitter<'_>, data: &Data, ty: &Type, access: &Ac
     match data {
         Data::Array(array) => self::array(fitter, array, ty, access),
         Data::Named(arrays) => named(fitter, arrays, ty, access),
-        Data::Table(table) => self::table(fitter, table, ty, access),
+        Data::Table(table) => columns::table(fitter, table, ty, access),
         Data::Image(image) => self::image(fitter, image, ty, access),
     }
 }
 
 /// With advice.
-fn help(mut problem: Box<Problem>, text: impl Into<String>) -> Box<Problem> {
+pub(super) fn help(mut problem: Box<Problem>, text: impl Into<String>) -> Box<Problem> {
     problem.help = Some(text.into());
     problem
 }
@@ -54,12 +52,16 @@ fn array(fitter: &mut Fitter<'_>, array: &Array, ty: &Type, access: &Access) -> 
     }
     shape(fitter, &dims, found, access)?;
     let place = |at: usize| index(found, at);
-    let store = convert(fitter, &array.elements, scalar, access, &place)?;
+    let elements = match fitter.reads_once() {
+        true => array.elements.take(),
+        false => array.elements.borrow().clone(),
+    };
+    let store = convert(fitter, elements, scalar, access, &place)?;
     ready(fitter, found, store, access)
 }
 
 /// The elements of an array type, or a scalar, and the extents.
-fn numeric<'t>(fitter: &Fitter<'_>, ty: &'t Type, access: &Access, holds: &str) -> Fit<(Scalar, Vec<&'t Poly>)> {
+pub(super) fn numeric<'t>(fitter: &Fitter<'_>, ty: &'t Type, access: &Access, holds: &str) -> Fit<(Scalar, Vec<&'t Poly>)> {
     let (dims, element) = ty.peel();
     match element {
         Type::Scalar(scalar) => Ok((*scalar, dims)),
@@ -68,7 +70,7 @@ fn numeric<'t>(fitter: &Fitter<'_>, ty: &'t Type, access: &Access, holds: &str) 
 }
 
 /// Notes the extents that were found.
-fn shape(fitter: &mut Fitter<'_>, wanted: &[&Poly], found: &[usize], access: &Access) -> Fit<()> {
+pub(super) fn shape(fitter: &mut Fitter<'_>, wanted: &[&Poly], found: &[usize], access: &Access) -> Fit<()> {
     let mut access = access.clone();
     for (wanted, found) in wanted.iter().zip(found) {
         fitter.axis(Default::default(), wanted, *found, &access)?;
@@ -91,7 +93,7 @@ fn index(dims: &[usize], mut at: usize) -> String {
     format!("element [{}]", parts.join(", "))
 }
 
-fn ready(fitter: &Fitter<'_>, dims: &[usize], store: Store, access: &Access) -> Fit<Datum> {
+pub(super) fn ready(fitter: &Fitter<'_>, dims: &[usize], store: Store, access: &Access) -> Fit<Datum> {
     if dims.is_empty() {
         return Ok(match store {
             Store::F64(v) => Datum::Real(v.first().copied().unwrap_or_default()),
@@ -114,14 +116,14 @@ type PlaceOf<'a> = &'a dyn Fn(usize) -> String;
     clippy::cast_precision_loss,
     reason = "integers become the nearest reals, and reals are compared with the integers they become"
 )]
-fn convert(fitter: &mut Fitter<'_>, from: &Elements, to: Scalar, access: &Access, place: PlaceOf<'_>) -> Fit<Store> {
+fn convert(fitter: &mut Fitter<'_>, from: Elements, to: Scalar, access: &Access, place: PlaceOf<'_>) -> Fit<Store> {
     let element = |at: usize| match place(at) {
         nothing if nothing.is_empty() => access.named(),
         place => access.inside(&place),
     };
     let store: Store = match (from, to) {
-        (Elements::Bool(v), Scalar::Bool) => v.clone().into(),
-        (Elements::Bool(_), _) | (_, Scalar::Bool) => {
+        (Elements::Bool(v), Scalar::Bool) => v.into(),
+        (from @ Elements::Bool(_), _) | (from, Scalar::Bool) => {
             let held = if matches!(from, Elements::Bool(_)) { "truth values" } else { "numbers" };
             let name = access.named();
             let problem = fitter.wrong(format!("{name} holds {held}, and `{}` is wanted", Type::Scalar(to)));
@@ -131,40 +133,40 @@ fn convert(fitter: &mut Fitter<'_>, from: &Elements, to: Scalar, access: &Access
                 _ => help(problem, "read it as bool; `[x[i]] * 1.0` is 1 where it is true"),
             });
         }
-        (Elements::F64(v), Scalar::F64) => v.clone().into(),
-        (Elements::F32(v), Scalar::F32) => v.clone().into(),
-        (Elements::F32(v), Scalar::F64) => v.iter().map(|x| f64::from(*x)).collect::<Vec<_>>().into(),
+        (Elements::F64(v), Scalar::F64) => v.into(),
+        (Elements::F32(v), Scalar::F32) => v.into(),
+        (Elements::F32(v), Scalar::F64) => v.into_iter().map(f64::from).collect::<Vec<_>>().into(),
         (Elements::F64(v), Scalar::F32) => {
             if let Some(at) = v.iter().position(|x| x.is_finite() && (*x as f32).is_infinite()) {
                 let x = v.get(at).copied().unwrap_or_default();
                 return Err(fitter.wrong(format!("{} is {x:?}, which no `f32` holds", element(at))));
             }
-            v.iter().map(|x| *x as f32).collect::<Vec<_>>().into()
+            v.into_iter().map(|x| x as f32).collect::<Vec<_>>().into()
         }
-        (Elements::I64(v), Scalar::I64) => v.clone().into(),
+        (Elements::I64(v), Scalar::I64) => v.into(),
         (Elements::I64(v), Scalar::F64) => {
             rounded(fitter, v.iter().map(|n| *n as f64 as i128 != i128::from(*n)), to, &element);
-            v.iter().map(|n| *n as f64).collect::<Vec<_>>().into()
+            v.into_iter().map(|n| n as f64).collect::<Vec<_>>().into()
         }
         (Elements::I64(v), Scalar::F32) => {
             rounded(fitter, v.iter().map(|n| *n as f32 as i128 != i128::from(*n)), to, &element);
-            v.iter().map(|n| *n as f32).collect::<Vec<_>>().into()
+            v.into_iter().map(|n| n as f32).collect::<Vec<_>>().into()
         }
         (Elements::U64(v), Scalar::F64) => {
             rounded(fitter, v.iter().map(|n| *n as f64 as i128 != i128::from(*n)), to, &element);
-            v.iter().map(|n| *n as f64).collect::<Vec<_>>().into()
+            v.into_iter().map(|n| n as f64).collect::<Vec<_>>().into()
         }
         (Elements::U64(v), Scalar::F32) => {
             rounded(fitter, v.iter().map(|n| *n as f32 as i128 != i128::from(*n)), to, &element);
-            v.iter().map(|n| *n as f32).collect::<Vec<_>>().into()
+            v.into_iter().map(|n| n as f32).collect::<Vec<_>>().into()
         }
         (Elements::U64(v), Scalar::I64) => {
             let at = v.iter().position(|n| i64::try_from(*n).is_err()).unwrap_or_default();
             let n = v.get(at).copied().unwrap_or_default();
             return Err(fitter.wrong(format!("{} is {n}, which no `i64` holds", element(at))));
         }
-        (Elements::F64(v), Scalar::I64) => integers(fitter, v.iter().copied(), &element)?.into(),
-        (Elements::F32(v), Scalar::I64) => integers(fitter, v.iter().map(|x| f64::from(*x)), &element)?.into(),
+        (Elements::F64(v), Scalar::I64) => integers(fitter, v.into_iter(), &element)?.into(),
+        (Elements::F32(v), Scalar::I64) => integers(fitter, v.into_iter().map(f64::from), &element)?.into(),
     };
     Ok(store)
 }
@@ -196,47 +198,78 @@ fn rounded(fitter: &mut Fitter<'_>, lost: impl Iterator<Item = bool>, to: Scalar
 // ---- .npz ----
 
 fn named(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &Access) -> Fit<Datum> {
-    let fields: Vec<(String, &Type)> = match ty {
-        Type::Record(fields) => fields.iter().map(|(name, ty)| (name.to_string(), ty)).collect(),
-        Type::Tuple(types) => types.iter().enumerate().map(|(k, ty)| (format!("arr_{k}"), ty)).collect(),
-        _ => {
-            let message = format!("{} is arrays with names, not of type `{ty}`", access.named());
-            let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
-            let names = super::names::of(&given, "arr");
-            let names: Vec<String> = names.iter().take(10).map(|name| format!("`{}`", short(name))).collect();
-            return Err(help(
-                fitter.wrong(message),
-                format!("a record takes the arrays that it names: {}", names.join(", ")),
-            ));
-        }
-    };
     let given: Vec<&str> = arrays.iter().map(|(name, _)| name.as_str()).collect();
     let names = super::names::of(&given, "arr");
-    let (mut parts, mut renamed) = (Vec::new(), Vec::new());
-    for (position, (name, ty)) in fields.iter().enumerate() {
-        let Some(at) = names.iter().position(|known| known == name) else {
-            return Err(lacks(fitter, "array", name, names.iter().map(String::as_str), access));
+    if !matches!(ty, Type::Record(_) | Type::Tuple(_)) {
+        let message = format!("{} is arrays with names, not of type `{ty}`", access.named());
+        let names: Vec<String> = names.iter().take(10).map(|name| format!("`{}`", short(name))).collect();
+        let advice = format!("a record takes the arrays that it names: {}", names.join(", "));
+        return Err(help(fitter.wrong(message), advice));
+    }
+    let mut archive = Archive { arrays, names, renamed: Vec::new() };
+    let datum = archive.parts(fitter, "", ty, access)?;
+    let renamed: Vec<(&str, &str)> = archive.renamed.iter().map(|(given, name)| (*given, name.as_str())).collect();
+    tell_renamed(fitter, "array", &renamed, access);
+    Ok(datum)
+}
+
+/// The arrays of a file, and their names as fields.
+struct Archive<'a> {
+    arrays: &'a [NamedArray],
+    names: Vec<String>,
+    /// The arrays that are taken, by the file's names and by the fields'.
+    renamed: Vec<(&'a str, String)>,
+}
+
+impl Archive<'_> {
+    /// A record or a tuple; those inside have names with points, as in `layer.weight`.
+    fn parts(&mut self, fitter: &mut Fitter<'_>, prefix: &str, ty: &Type, access: &Access) -> Fit<Datum> {
+        let fields: Vec<(String, &Type)> = match ty {
+            Type::Record(fields) => fields.iter().map(|(name, ty)| (name.to_string(), ty)).collect(),
+            Type::Tuple(types) => {
+                let arr = if prefix.is_empty() { "arr_" } else { "" };
+                types.iter().enumerate().map(|(k, ty)| (format!("{arr}{k}"), ty)).collect()
+            }
+            _ => return self.array(fitter, prefix, ty, access),
         };
-        let Some((given, array)) = arrays.get(at) else { continue };
-        renamed.push((given.as_str(), name.as_str()));
-        let access = access.part(position, name);
+        let mut parts = Vec::new();
+        for (position, (name, ty)) in fields.iter().enumerate() {
+            let access = access.part(position, name);
+            let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+            parts.push(self.parts(fitter, &name, ty, &access)?);
+        }
+        Ok(Datum::Tuple(parts))
+    }
+
+    fn array(&mut self, fitter: &mut Fitter<'_>, name: &str, ty: &Type, access: &Access) -> Fit<Datum> {
+        let given = |(given, _): &NamedArray| super::names::composed(given).replace('/', ".");
+        let mut found = self.names.iter().zip(self.arrays).filter(|(n, array)| *n == name || given(array) == name);
+        let (array, twice) = (found.next(), found.next().is_some());
+        let Some((known, (given, array))) = array else {
+            return Err(lacks(fitter, "array", name, self.names.iter().map(String::as_str), access));
+        };
+        if twice {
+            return Err(fitter.wrong(format!("{} has several arrays `{name}`", access.named())));
+        }
+        // A path is no other name.
+        if known == name {
+            self.renamed.push((given.as_str(), name.to_owned()));
+        }
         match array {
-            Ok(array) => parts.push(self::array(fitter, array, ty, &access)?),
-            Err(why) => return Err(fitter.wrong(format!("the array `{name}`: {why}"))),
+            Ok(array) => self::array(fitter, array, ty, access),
+            Err(why) => Err(fitter.wrong(format!("the array `{name}`: {why}"))),
         }
     }
-    tell_renamed(fitter, "array", &renamed, access);
-    Ok(Datum::Tuple(parts))
 }
 
 /// A name from a file, as it can be shown.
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     let start: String = name.chars().take(40).collect();
     start.escape_debug().to_string()
 }
 
 /// Warns, once for all, of parts that are taken by another name than the file's.
-fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &Access) {
+pub(super) fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &Access) {
     let mut renamed = names.iter().filter(|(given, name)| given != name);
     let Some((given, name)) = renamed.next() else { return };
     let first = access.inside(&format!("{what} `{}`", short(given)));
@@ -249,7 +282,7 @@ fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], acc
     fitter.warn(format!("{first} is read as `{}`{next}{more}", short(name)));
 }
 
-fn lacks<'n>(
+pub(super) fn lacks<'n>(
     fitter: &Fitter<'_>,
     what: &str,
     name: &str,
@@ -268,195 +301,6 @@ fn lacks<'n>(
             help(problem, listed)
         }
     }
-}
-
-// ---- .csv ----
-
-fn table(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) -> Fit<Datum> {
-    let rows = table.lines.len();
-    let width = table.columns.len();
-    match ty {
-        Type::Record(fields) => {
-            let columns = by_name(fitter, table, fields, access)?;
-            let mut parts = Vec::new();
-            for (position, ((name, ty), column)) in fields.iter().zip(columns).enumerate() {
-                let access = access.part(position, name);
-                let (scalar, dims) = numeric(fitter, ty, &access, "a column")?;
-                let found = match dims.len() {
-                    1 => vec![rows],
-                    0 if rows == 1 => Vec::new(),
-                    _ => {
-                        let message = format!("{} is a column of {rows}, not of type `{ty}`", access.named());
-                        return Err(fitter.wrong(message));
-                    }
-                };
-                shape(fitter, &dims, &found, &access)?;
-                let store = self::column(fitter, table, column, scalar, &access)?;
-                parts.push(ready(fitter, &found, store, &access)?);
-            }
-            Ok(Datum::Tuple(parts))
-        }
-        Type::Array(extent, element) => match element.as_ref() {
-            Type::Record(fields) => {
-                let columns = by_name(fitter, table, fields, access)?;
-                let names: Vec<Name> = fields.iter().map(|(name, _)| name.clone()).collect();
-                let types: Vec<&Type> = fields.iter().map(|(_, ty)| ty).collect();
-                let made = |values: Vec<Value>| Value::record(names.iter().cloned().zip(values).collect());
-                list(fitter, table, extent, &columns, &types, access, &made)
-            }
-            Type::Tuple(types) if types.len() == width => {
-                let columns: Vec<&Column> = table.columns.iter().collect();
-                let types: Vec<&Type> = types.iter().collect();
-                list(fitter, table, extent, &columns, &types, access, &Value::tuple)
-            }
-            _ => matrix(fitter, table, ty, access),
-        },
-        _ => matrix(fitter, table, ty, access),
-    }
-}
-
-fn by_name<'t>(
-    fitter: &mut Fitter<'_>,
-    table: &'t Table,
-    fields: &[(Name, Type)],
-    access: &Access,
-) -> Fit<Vec<&'t Column>> {
-    if !table.header {
-        let problem = fitter.wrong(format!("{} has no header, so its columns have no names", access.named()));
-        return Err(help(problem, "name them in the first line, or read a matrix, `[?n, ?m]f64`"));
-    }
-    let mut columns = Vec::new();
-    for (name, _) in fields {
-        let mut named = table.columns.iter().filter(|c| c.name == name.as_str());
-        match (named.next(), named.next()) {
-            (Some(column), None) => columns.push(column),
-            (Some(_), Some(_)) => {
-                return Err(fitter.wrong(format!("{} has several columns `{name}`", access.named())));
-            }
-            _ => return Err(lacks(fitter, "column", name, table.columns.iter().map(|c| c.name.as_str()), access)),
-        }
-    }
-    let renamed: Vec<(&str, &str)> = columns.iter().map(|c| (c.header.as_str(), c.name.as_str())).collect();
-    tell_renamed(fitter, "column", &renamed, access);
-    Ok(columns)
-}
-
-/// An array of records or tuples, each a row.
-fn list(
-    fitter: &mut Fitter<'_>,
-    table: &Table,
-    extent: &Poly,
-    columns: &[&Column],
-    types: &[&Type],
-    access: &Access,
-    made: &dyn Fn(Vec<Value>) -> Value,
-) -> Fit<Datum> {
-    let rows = table.lines.len();
-    shape(fitter, &[extent], &[rows], access)?;
-    let mut stores = Vec::new();
-    for (ty, column) in types.iter().zip(columns) {
-        let Type::Scalar(scalar) = ty else {
-            return Err(fitter.wrong(format!("a cell of {} is no `{ty}`", access.named())));
-        };
-        stores.push(Value::array(&[rows], self::column(fitter, table, column, *scalar, access)?));
-    }
-    let element = |row: usize| {
-        let part = |store: &Option<Value>| store.as_ref()?.as_array()?.element(row);
-        made(stores.iter().filter_map(part).collect())
-    };
-    let elements: Vec<Value> = (0..rows).map(element).collect();
-    ready(fitter, &[rows], elements.into(), access)
-}
-
-/// All of it, as an array of numbers or as one.
-fn matrix(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) -> Fit<Datum> {
-    let (scalar, dims) = numeric(fitter, ty, access, "a table")?;
-    let (rows, width) = (table.lines.len(), table.columns.len());
-    let found = match dims.len() {
-        2 => vec![rows, width],
-        1 if width == 1 => vec![rows],
-        1 if rows == 1 => vec![width],
-        0 if rows == 1 && width == 1 => Vec::new(),
-        _ => {
-            let message = format!("{} is a table of {rows} by {width}, not of type `{ty}`", access.named());
-            return Err(fitter.wrong(message));
-        }
-    };
-    shape(fitter, &dims, &found, access)?;
-    let mut stores = Vec::new();
-    for column in &table.columns {
-        stores.push(self::column(fitter, table, column, scalar, access)?);
-    }
-    let cells = count(&found).ok_or_else(|| fitter.wrong(format!("{} is too large", access.named())))?;
-    let store = match scalar {
-        Scalar::F64 => across(&stores, rows, cells, |s| if let Store::F64(v) = s { v } else { &[] }).into(),
-        Scalar::F32 => across(&stores, rows, cells, |s| if let Store::F32(v) = s { v } else { &[] }).into(),
-        Scalar::I64 => across(&stores, rows, cells, |s| if let Store::I64(v) = s { v } else { &[] }).into(),
-        Scalar::Bool => across(&stores, rows, cells, |s| if let Store::Bool(v) = s { v } else { &[] }).into(),
-    };
-    ready(fitter, &found, store, access)
-}
-
-/// Row by row what stands in columns.
-fn across<T: Copy>(columns: &[Store], rows: usize, cells: usize, part: impl Fn(&Store) -> &[T]) -> Vec<T> {
-    let mut all = Vec::with_capacity(cells);
-    for row in 0..rows {
-        all.extend(columns.iter().filter_map(|c| part(c).get(row)));
-    }
-    all
-}
-
-/// A column as elements of a kind; what is missing is NaN.
-fn column(fitter: &mut Fitter<'_>, table: &Table, column: &Column, to: Scalar, access: &Access) -> Fit<Store> {
-    let line = |row: usize| table.lines.get(row).copied().unwrap_or_default();
-    let which = match column.name.as_str() {
-        "" => {
-            let nth = table.columns.iter().position(|c| std::ptr::eq(c, column)).unwrap_or_default();
-            format!("column {}", nth + 1)
-        }
-        name => format!("column `{}`", short(name)),
-    };
-    let place = |row: usize| format!("line {}, {which}", line(row));
-    let missing = || column.missing.first().and_then(|row| usize::try_from(*row).ok());
-    let store = match &column.cells {
-        Cells::Mixed(row, text) => {
-            let at = place(usize::try_from(*row).unwrap_or_default());
-            let message = format!("{} is {text:?}, and `{}` is wanted", access.inside(&at), Type::Scalar(to));
-            return Err(fitter.wrong(message));
-        }
-        Cells::Nothing(n) if matches!(to, Scalar::F64 | Scalar::F32) || *n == 0 => match to {
-            Scalar::F64 => vec![0.0f64; *n].into(),
-            Scalar::F32 => vec![0.0f32; *n].into(),
-            Scalar::I64 => Vec::<i64>::new().into(),
-            Scalar::Bool => Vec::<bool>::new().into(),
-        },
-        Cells::Typed(elements) if missing().is_none() || matches!(to, Scalar::F64 | Scalar::F32) => {
-            convert(fitter, elements, to, access, &place)?
-        }
-        _ => {
-            let at = missing().map(place).unwrap_or_default();
-            let message = format!("{} has no value, and `{}` is wanted", access.inside(&at), Type::Scalar(to));
-            return Err(help(fitter.wrong(message), "in a column of reals it would be NaN"));
-        }
-    };
-    let Some(first) = missing() else { return Ok(store) };
-    let (which, line) = (access.inside(&which), line(first));
-    fitter.warn(match column.missing.len() {
-        1 => format!("{which} has no value in line {line}, which makes a NaN"),
-        n => format!("{which} has {n} missing values, first in line {line}, which make NaNs"),
-    });
-    let rows = column.missing.iter().filter_map(|row| usize::try_from(*row).ok());
-    Ok(match store {
-        Store::F64(mut v) => {
-            rows.for_each(|row| v.get_mut(row).into_iter().for_each(|x| *x = f64::NAN));
-            v.into()
-        }
-        Store::F32(mut v) => {
-            rows.for_each(|row| v.get_mut(row).into_iter().for_each(|x| *x = f32::NAN));
-            v.into()
-        }
-        store => store,
-    })
 }
 
 // ---- .png ----

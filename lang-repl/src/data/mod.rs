@@ -4,9 +4,11 @@
 //! Readers take any bytes: they give data or say why there is none, and allocate no more than a small
 //! multiple of what they were given and of what its header truthfully promises.
 
+mod columns;
 mod csv;
 mod declare;
 pub(crate) mod fit;
+mod json;
 mod names;
 mod npy;
 mod npz;
@@ -15,17 +17,22 @@ mod probe;
 mod sheet;
 mod text;
 
+use std::cell::RefCell;
+use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use lang_core::base::Code;
 use lang_core::interp::memory::MAX_EXTENT;
-use lang_core::interp::{Refusal, Value, json};
+use lang_core::interp::{Refusal, Value};
 use lang_core::syntax::lexer::MAX_TEXT;
 
-use crate::literal::{self, Content};
+use crate::files;
+use crate::literal::Content;
 
-pub(crate) use csv::Table;
-pub(crate) use declare::declared;
+pub(crate) use csv::{Options, Table};
+pub(crate) use declare::{Declared, declared};
+pub(crate) use json::read as json;
+pub(crate) use npz::Wanted;
 pub(crate) use png::Image;
 pub use probe::probe;
 
@@ -64,12 +71,18 @@ pub(crate) type NamedArray = (String, Result<Array, String>);
 #[derive(Debug)]
 pub(crate) struct Array {
     pub(crate) dims: Vec<usize>,
-    /// As many as the extents say, in row-major order.
-    pub(crate) elements: Elements,
+    /// As many as the extents say, in row-major order, until a value takes them.
+    elements: RefCell<Elements>,
+}
+
+impl Array {
+    fn new(dims: Vec<usize>, elements: Elements) -> Self {
+        Self { dims, elements: RefCell::new(elements) }
+    }
 }
 
 /// Elements of one kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Elements {
     F64(Vec<f64>),
     F32(Vec<f32>),
@@ -77,6 +90,12 @@ pub(crate) enum Elements {
     /// Not all of them are `i64`s.
     U64(Vec<u64>),
     Bool(Vec<bool>),
+}
+
+impl Default for Elements {
+    fn default() -> Self {
+        Self::Bool(Vec::new())
+    }
 }
 
 impl Elements {
@@ -126,38 +145,89 @@ impl Format {
         }
     }
 
-    /// Reads what a file holds; else why it cannot be read.
-    pub(crate) fn read(self, bytes: &[u8]) -> Result<Content, Unreadable> {
+    /// Reads a file. The inner error is about its content.
+    pub(crate) fn load(
+        self,
+        path: &Path,
+        options: &Options,
+        wanted: Wanted<'_>,
+    ) -> Result<Result<Content, Unreadable>, Refusal> {
+        match self {
+            // Arrays go from the file into their memory.
+            Self::Npy => files::stream(path, self, |file, bytes| {
+                Ok(npy::read_all(file, bytes).map(|array| Content::Data(Data::Array(array))).map_err(Unreadable::from))
+            }),
+            Self::Npz => files::stream(path, self, |file, _| {
+                let arrays = npz::read(file, wanted);
+                Ok(arrays.map(|arrays| Content::Data(Data::Named(arrays))).map_err(Unreadable::from))
+            }),
+            _ => files::data(path, self).map(|bytes| self.read(bytes, options)),
+        }
+    }
+
+    /// Reads the bytes of a file; else why they cannot be read.
+    pub(crate) fn read(self, bytes: Vec<u8>, options: &Options) -> Result<Content, Unreadable> {
         Ok(match self {
-            Self::Npy => Content::Data(Data::Array(npy::read_all(bytes)?)),
-            Self::Npz => Content::Data(Data::Named(npz::read(bytes)?)),
-            Self::Csv => Content::Data(Data::Table(csv::read(utf8(bytes)?)?)),
-            Self::Json => Content::Literal(literal::json(utf8(bytes)?).map_err(|e| Unreadable {
-                message: format!("this is not JSON: {e}"),
-                // Columns count bytes, from 1.
-                at: Some((e.line(), e.column())),
-            })?),
-            Self::Png => Content::Data(Data::Image(png::read(bytes)?)),
+            Self::Npy => {
+                let length = u64::try_from(bytes.len()).ok();
+                Content::Data(Data::Array(npy::read_all(&mut bytes.as_slice(), length)?))
+            }
+            Self::Npz => Content::Data(Data::Named(npz::read(Cursor::new(bytes), None)?)),
+            Self::Csv => Content::Data(Data::Table(csv::read(utf8(bytes)?, options)?)),
+            Self::Json => Content::Literal(json::read(&utf8(bytes)?)?),
+            Self::Png => Content::Data(Data::Image(png::read(&bytes)?)),
             Self::Txt => return Err("text tables are written, not read".to_owned().into()),
         })
     }
 
-    /// The bytes of a file that holds a value, and what it does not hold exactly; else why there is
-    /// none.
+    /// The bytes of a file that holds a value, and what it does not hold exactly; else why there is none.
     pub(crate) fn write(self, value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
-        let exact = |bytes: Result<Vec<u8>, Refusal>| bytes.map(|b| (b, Vec::new()));
-        match self {
-            Self::Npy => exact(npy::write(value)),
-            Self::Npz => exact(npz::write(value)),
-            Self::Csv => exact(csv::write(value)),
-            Self::Txt => exact(text::write(value)),
-            Self::Png => png::write(value),
-            Self::Json => match json::to_json(value, MAX_JSON) {
-                Some(text) => Ok(((text + "\n").into_bytes(), Vec::new())),
-                None => Err(refusal("the value is too large for JSON", "write it as .npy or .npz")),
-            },
-        }
+        let mut bytes = Cursor::new(Vec::new());
+        let warnings = self.write_to(value, &mut bytes)?;
+        Ok((bytes.into_inner(), warnings))
     }
+
+    /// Refuses a value that the format does not hold, before anything is written.
+    pub(crate) fn write_to(self, value: &Value, to: &mut (impl Write + Seek)) -> Result<Vec<String>, Refusal> {
+        let (bytes, warnings) = match self {
+            Self::Npy => {
+                npy::check(value)?;
+                npy::write(value, to).map_err(|e| unwritten(&e))?;
+                return Ok(Vec::new());
+            }
+            Self::Npz => {
+                npz::write(value, to)?;
+                return Ok(Vec::new());
+            }
+            Self::Csv => (csv::write(value)?, Vec::new()),
+            Self::Txt => (text::write(value)?, Vec::new()),
+            Self::Png => png::write(value)?,
+            Self::Json => match json_text(value)? {
+                Some(text) => ((text + "\n").into_bytes(), Vec::new()),
+                None => return Err(refusal("the value is too large for JSON", "write it as .npy or .npz")),
+            },
+        };
+        to.write_all(&bytes).map_err(|e| unwritten(&e))?;
+        Ok(warnings)
+    }
+}
+
+/// The value as JSON, unless it is too large. It is made on a thread, so that Ctrl-C is answered.
+fn json_text(value: &Value) -> Result<Option<String>, Refusal> {
+    let value = value.clone();
+    files::stoppable(move || lang_core::interp::json::to_json(&value, MAX_JSON)).ok_or_else(interrupted)
+}
+
+/// The message of what an interrupt ended.
+const INTERRUPTED: &str = "interrupted";
+
+/// Ctrl-C came.
+pub(crate) fn interrupted() -> Refusal {
+    Refusal::new(Code::E0507, INTERRUPTED)
+}
+
+fn unwritten(e: &std::io::Error) -> Refusal {
+    if files::is_interrupt(e) { interrupted() } else { Refusal::new(Code::E0605, files::reason(e)) }
 }
 
 /// Why a file cannot be read.
@@ -175,11 +245,17 @@ impl From<String> for Unreadable {
 }
 
 /// Text without its byte order mark.
-fn utf8(bytes: &[u8]) -> Result<&str, String> {
-    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    std::str::from_utf8(bytes).map_err(|e| {
-        let byte = bytes.get(e.valid_up_to()).copied().unwrap_or_default();
-        format!("this is not UTF-8: byte {} is 0x{byte:02X}", e.valid_up_to())
+fn utf8(mut bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.starts_with(b"\xEF\xBB\xBF") {
+        bytes.drain(..3);
+    }
+    if let Some(encoding) = files::wide_encoding(&bytes) {
+        return Err(format!("this is {encoding}; save it as UTF-8"));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        let byte = e.as_bytes().get(at).copied().unwrap_or_default();
+        format!("this is not UTF-8: byte {at} is 0x{byte:02X}")
     })
 }
 

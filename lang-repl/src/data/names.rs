@@ -1,18 +1,21 @@
 //! Names that files give to their parts, as names of fields. What is no name is made one: `sepal length` is
-//! read as `sepal_length`, `2nd` as `_2nd`; of several that would be one the later are numbered.
+//! read as `sepal_length`, `2nd` as `_2nd`; of several that would be one the later are numbered. Names are
+//! composed (Unicode NFC), as those of programs are.
 
 use std::collections::{HashMap, HashSet};
 
+pub(super) use lang_core::syntax::lexer::composed;
 use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 
 /// The names of the parts of a file, in order. A part that the file gives no letter is called by what it is
 /// and its number.
 pub(super) fn of(given: &[&str], part: &str) -> Vec<String> {
-    let mut taken: HashSet<String> = given.iter().filter(|name| is_name(name)).map(|name| (*name).to_owned()).collect();
+    let given: Vec<_> = given.iter().map(|name| composed(name)).collect();
+    let mut taken: HashSet<String> = given.iter().filter(|name| is_name(name)).map(|name| (**name).to_owned()).collect();
     let mut counts: HashMap<String, usize> = HashMap::new();
     let names = given.iter().enumerate().map(|(k, given)| {
         if is_name(given) {
-            return (*given).to_owned();
+            return (**given).to_owned();
         }
         let made = made(given).unwrap_or_else(|| format!("{part}_{}", k + 1));
         let mut name = made.clone();
@@ -58,6 +61,8 @@ mod tests {
         check(&["sepal length (cm)", "2nd", "a-b", "%"], &["sepal_length_cm", "_2nd", "a_b", "column_4"]);
         check(&["a b", "a_b", "a-b", "a.b"], &["a_b_1", "a_b", "a_b_2", "a_b_3"]);
         check(&["x", "x"], &["x", "x"]);
+        // Composed and with a combining diaeresis.
+        check(&["gr\u{f6}\u{df}e", "gro\u{308}\u{df}e"], &["gr\u{f6}\u{df}e", "gr\u{f6}\u{df}e"]);
         check(&["", "column_1", "it's"], &["column_1_1", "column_1", "it's"]);
     }
 }

@@ -2,11 +2,12 @@
 //! values of every width, either byte order and either order of elements. Version 1 is written, little-endian and
 //! row-major.
 
-use std::io::Read;
+use std::io::{self, Read, Write};
 
 use lang_core::interp::{Refusal, Value};
 
-use super::{Array, Elements, MAX_BYTES, count, noun, refusal};
+use super::{Array, Elements, INTERRUPTED, MAX_BYTES, count, noun, refusal};
+use crate::interrupt;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -16,18 +17,23 @@ const MAX_HEADER: usize = 1 << 16;
 /// NumPy has no more axes.
 const MAX_AXES: usize = 64;
 
-/// Reads a file of one array and nothing else.
-pub(super) fn read_all(bytes: &[u8]) -> Result<Array, String> {
-    let mut rest = bytes;
-    let array = read(&mut rest, MAX_BYTES)?;
-    match rest.len() {
+/// Elements are read and written in parts of so many bytes. The largest element's size divides it.
+const PART: usize = 1 << 18;
+
+/// Reads a file of one array and nothing else, which has so many bytes if that is known.
+pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<Array, String> {
+    let array = read(from, MAX_BYTES, bytes)?;
+    let more = from.read_to_end(&mut Vec::new()).map_err(|e| format!("it cannot be read: {e}"))?;
+    match more {
         0 => Ok(array),
         more => Err(format!("{more} bytes follow the array that its header tells of")),
     }
 }
 
 /// Reads an array whose elements take at most so many bytes, as they are here: an integer of one byte takes eight.
-pub(super) fn read(from: &mut dyn Read, most: usize) -> Result<Array, String> {
+/// The elements are read into the memory that they stay in, which is allocated at once if there are `bytes`
+/// enough to read.
+pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Result<Array, String> {
     let start = exactly(from, 8).ok_or("it does not begin as a .npy file does")?;
     let Some(([major, _], [])) = start.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<2>) else {
         return Err("it does not begin as a .npy file does".to_owned());
@@ -50,15 +56,18 @@ pub(super) fn read(from: &mut dyn Read, most: usize) -> Result<Array, String> {
         return Err(format!("{elements} elements are too many; {} can be read", most / 8));
     }
     let size = elements * header.kind.size();
-    let mut bytes = Vec::new();
-    let wanted = u64::try_from(size).unwrap_or(u64::MAX);
-    from.take(wanted).read_to_end(&mut bytes).map_err(|e| format!("it cannot be read: {e}"))?;
-    if bytes.len() < size {
-        let (found, shape) = (bytes.len(), shape(&header.dims));
-        return Err(format!("the shape {shape} takes {size} bytes, and there are {found}"));
-    }
-    let elements = decode(&bytes, header.kind, header.big)?;
-    Ok(if header.fortran { row_major(header.dims, elements) } else { Array { dims: header.dims, elements } })
+    let there = bytes.is_some_and(|bytes| u64::try_from(size).is_ok_and(|size| size <= bytes));
+    let mut source = Source { from, kind: header.kind, big: header.big, elements, reserve: there };
+    let elements = source.elements().map_err(|stopped| match stopped {
+        Stopped::Short(found) => {
+            let shape = shape(&header.dims);
+            format!("the shape {shape} takes {size} bytes, and there are {found}")
+        }
+        Stopped::Truth(at) => format!("element {at} is neither false nor true"),
+        Stopped::Interrupted => INTERRUPTED.to_owned(),
+        Stopped::Failed(e) => format!("it cannot be read: {e}"),
+    })?;
+    Ok(if header.fortran { row_major(header.dims, elements) } else { Array::new(header.dims, elements) })
 }
 
 /// So many bytes, which are few.
@@ -90,11 +99,13 @@ impl Kind {
         }
     }
 
-    /// `<f8` and the like, and whether the first byte is the greatest.
+    /// `<f8` and the like, and whether the first byte is the greatest. Without an order, or with `=`, the
+    /// order is that of the machine.
     fn parse(text: &str) -> Option<(Self, bool)> {
         let (order, rest) = match text.split_at_checked(1)? {
+            ("=", rest) => (NATIVE, rest),
             (order @ ("<" | ">" | "|"), rest) => (order, rest),
-            _ => ("|", text),
+            _ => (NATIVE, text),
         };
         let kind = match rest {
             "?" | "b1" => Self::Bool,
@@ -103,9 +114,27 @@ impl Kind {
             "f2" | "f4" | "f8" => Self::Real(rest.get(1..)?.parse().ok()?),
             _ => return None,
         };
-        // Where there are several bytes their order has to be told.
+        // Several bytes have an order.
         (kind.size() == 1 || order != "|").then_some((kind, order == ">"))
     }
+}
+
+/// The order of bytes of this machine.
+const NATIVE: &str = if cfg!(target_endian = "big") { ">" } else { "<" };
+
+/// What elements of a kind that is not read are, if NumPy has such.
+fn unread(text: &str) -> Option<&'static str> {
+    let kind = text.trim_start_matches(['<', '>', '|', '=']);
+    Some(match kind.chars().next()? {
+        'c' | 'F' | 'D' | 'G' => "complex numbers",
+        'U' | 'S' | 'a' => "texts",
+        'O' => "Python objects",
+        'M' => "dates",
+        'm' => "times",
+        'V' => "raw bytes",
+        'f' | 'g' if kind == "f16" || kind == "f12" || kind == "g" => "reals of more than 64 bits",
+        _ => return None,
+    })
 }
 
 struct Header {
@@ -186,8 +215,11 @@ impl<'a> Cursor<'a> {
         }
         let text = self.string().ok_or("its header is not that of a .npy file")?;
         Kind::parse(text).ok_or_else(|| {
-            let text: String = text.chars().take(20).collect();
-            format!("its elements are of the kind `{text}`, which is not read: it is neither real, integer nor bool")
+            let of: String = text.chars().take(20).collect();
+            match unread(text) {
+                Some(noun) => format!("its elements are {noun}, of the kind `{of}`, which is not read"),
+                None => format!("its elements are of the kind `{of}`, which is not read: it is neither real, integer nor bool"),
+            }
         })
     }
 
@@ -218,42 +250,101 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn decode(bytes: &[u8], kind: Kind, big: bool) -> Result<Elements, String> {
-    /// Numbers of `N` bytes each.
-    fn all<const N: usize, T>(bytes: &[u8], big: bool, number: impl Fn([u8; N]) -> T) -> Vec<T> {
-        let (chunks, _) = bytes.as_chunks::<N>();
-        let one = |chunk: &[u8; N]| {
-            let mut chunk = *chunk;
-            if big {
-                chunk.reverse();
+/// Elements that are still to be read.
+struct Source<'r> {
+    from: &'r mut dyn Read,
+    kind: Kind,
+    big: bool,
+    elements: usize,
+    /// Are there as many bytes as they take?
+    reserve: bool,
+}
+
+/// Why not all elements were read.
+enum Stopped {
+    /// There are only so many bytes.
+    Short(usize),
+    /// This element is no truth value.
+    Truth(usize),
+    Interrupted,
+    Failed(io::Error),
+}
+
+impl Source<'_> {
+    fn elements(&mut self) -> Result<Elements, Stopped> {
+        Ok(match self.kind {
+            Kind::Bool => {
+                let bytes = self.all(|[b]: [u8; 1]| b)?;
+                if let Some(at) = bytes.iter().position(|b| *b > 1) {
+                    return Err(Stopped::Truth(at));
+                }
+                Elements::Bool(bytes.into_iter().map(|b| b == 1).collect())
             }
-            number(chunk)
-        };
-        chunks.iter().map(one).collect()
+            Kind::Signed(1) => Elements::I64(self.all(|b| i64::from(i8::from_le_bytes(b)))?),
+            Kind::Signed(2) => Elements::I64(self.all(|b| i64::from(i16::from_le_bytes(b)))?),
+            Kind::Signed(4) => Elements::I64(self.all(|b| i64::from(i32::from_le_bytes(b)))?),
+            Kind::Signed(_) => Elements::I64(self.all(i64::from_le_bytes)?),
+            Kind::Unsigned(1) => Elements::I64(self.all(|[b]: [u8; 1]| i64::from(b))?),
+            Kind::Unsigned(2) => Elements::I64(self.all(|b| i64::from(u16::from_le_bytes(b)))?),
+            Kind::Unsigned(4) => Elements::I64(self.all(|b| i64::from(u32::from_le_bytes(b)))?),
+            Kind::Unsigned(_) => {
+                let wide = self.all(u64::from_le_bytes)?;
+                match wide.iter().all(|n| i64::try_from(*n).is_ok()) {
+                    // In the same memory.
+                    true => Elements::I64(wide.into_iter().map(u64::cast_signed).collect()),
+                    false => Elements::U64(wide),
+                }
+            }
+            Kind::Real(2) => Elements::F32(self.all(|b| half(u16::from_le_bytes(b)))?),
+            Kind::Real(4) => Elements::F32(self.all(f32::from_le_bytes)?),
+            Kind::Real(_) => Elements::F64(self.all(f64::from_le_bytes)?),
+        })
     }
-    Ok(match kind {
-        Kind::Bool => match bytes.iter().position(|b| *b > 1) {
-            Some(at) => return Err(format!("element {at} is neither false nor true")),
-            None => Elements::Bool(bytes.iter().map(|b| *b == 1).collect()),
-        },
-        Kind::Signed(1) => Elements::I64(all(bytes, big, |b| i64::from(i8::from_le_bytes(b)))),
-        Kind::Signed(2) => Elements::I64(all(bytes, big, |b| i64::from(i16::from_le_bytes(b)))),
-        Kind::Signed(4) => Elements::I64(all(bytes, big, |b| i64::from(i32::from_le_bytes(b)))),
-        Kind::Signed(_) => Elements::I64(all(bytes, big, i64::from_le_bytes)),
-        Kind::Unsigned(1) => Elements::I64(all(bytes, big, |[b]: [u8; 1]| i64::from(b))),
-        Kind::Unsigned(2) => Elements::I64(all(bytes, big, |b| i64::from(u16::from_le_bytes(b)))),
-        Kind::Unsigned(4) => Elements::I64(all(bytes, big, |b| i64::from(u32::from_le_bytes(b)))),
-        Kind::Unsigned(_) => {
-            let wide = all(bytes, big, u64::from_le_bytes);
-            match wide.iter().map(|n| i64::try_from(*n)).collect::<Result<Vec<_>, _>>() {
-                Ok(narrow) => Elements::I64(narrow),
-                Err(_) => Elements::U64(wide),
-            }
+
+    /// Numbers of `N` bytes each.
+    fn all<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Result<Vec<T>, Stopped> {
+        let mut all = Vec::new();
+        if self.reserve {
+            all.reserve_exact(self.elements);
         }
-        Kind::Real(2) => Elements::F32(all(bytes, big, |b| half(u16::from_le_bytes(b)))),
-        Kind::Real(4) => Elements::F32(all(bytes, big, f32::from_le_bytes)),
-        Kind::Real(_) => Elements::F64(all(bytes, big, f64::from_le_bytes)),
-    })
+        let mut part = vec![0; PART.min(self.elements * N)];
+        while all.len() < self.elements {
+            if interrupt::requested() {
+                return Err(Stopped::Interrupted);
+            }
+            let left = (self.elements - all.len()) * N;
+            let wanted = left.min(part.len());
+            let buffer = part.get_mut(..wanted).unwrap_or_default();
+            let found = fill(self.from, buffer).map_err(Stopped::Failed)?;
+            if found < wanted {
+                return Err(Stopped::Short(all.len() * N + found));
+            }
+            let (chunks, _) = buffer.as_chunks::<N>();
+            let one = |chunk: &[u8; N]| {
+                let mut chunk = *chunk;
+                if self.big {
+                    chunk.reverse();
+                }
+                number(chunk)
+            };
+            all.extend(chunks.iter().map(one));
+        }
+        Ok(all)
+    }
+}
+
+/// Reads until the buffer is full or nothing follows; how many bytes it read.
+fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match from.read(rest) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
 }
 
 /// The number that 16 bits stand for: a sign, 5 bits of exponent, 10 of fraction.
@@ -302,61 +393,73 @@ fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
         Elements::U64(v) => Elements::U64(turn(&dims, &v)),
         Elements::Bool(v) => Elements::Bool(turn(&dims, &v)),
     };
-    Array { dims, elements }
+    Array::new(dims, elements)
 }
 
-/// A number or an array of numbers as a file.
-pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
-    bytes(value).ok_or_else(|| {
-        let message = format!("the value is {}, and a .npy file holds a number or an array of numbers", noun(value));
-        refusal(message, "write records and tuples of arrays as .npz, anything as .json")
-    })
+/// Is the value a number or an array of numbers? Else why it cannot be written.
+pub(super) fn check(value: &Value) -> Result<(), Refusal> {
+    if size(value).is_some() {
+        return Ok(());
+    }
+    let message = format!("the value is {}, and a .npy file holds a number or an array of numbers", noun(value));
+    Err(refusal(message, "write records and tuples of arrays as .npz, anything as .json"))
 }
 
-/// The file; `None` if the value is no number and no array of numbers.
-pub(super) fn bytes(value: &Value) -> Option<Vec<u8>> {
+/// How many bytes its file has, about; `None` if the value is no number and no array of numbers.
+pub(super) fn size(value: &Value) -> Option<usize> {
+    match value {
+        Value::F64(_) | Value::F32(_) | Value::I64(_) | Value::Bool(_) => Some(256),
+        Value::Array(a) if a.dims().len() <= MAX_AXES && !a.is_boxed() => Some(256 + a.count() * 8),
+        _ => None,
+    }
+}
+
+/// Writes the file of a number or an array of numbers, part by part.
+pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
     fn all<const N: usize, T: Copy>(
+        to: &mut dyn Write,
         kind: &str,
         dims: &[usize],
         elements: &[T],
         bytes: impl Fn(T) -> [u8; N],
-    ) -> Vec<u8> {
+    ) -> io::Result<()> {
         let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {}, }}", shape(dims));
         // The elements begin at a multiple of 64 bytes.
         let before = MAGIC.len() + 4;
         let unpadded = before + header.len() + 1;
         header.extend(std::iter::repeat_n(' ', unpadded.next_multiple_of(64) - unpadded));
         header.push('\n');
-        let mut out = Vec::with_capacity(before + header.len() + elements.len() * N);
-        out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&[1, 0]);
+        to.write_all(MAGIC)?;
+        to.write_all(&[1, 0])?;
         // An array has few axes: its type was written.
-        out.extend_from_slice(&u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes());
-        out.extend_from_slice(header.as_bytes());
-        out.extend(elements.iter().flat_map(|x| bytes(*x)));
-        out
+        to.write_all(&u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes())?;
+        to.write_all(header.as_bytes())?;
+        let mut part = Vec::with_capacity(PART.min(elements.len() * N));
+        for some in elements.chunks(PART / N) {
+            part.clear();
+            part.extend(some.iter().flat_map(|x| bytes(*x)));
+            to.write_all(&part)?;
+        }
+        Ok(())
     }
     let bit = |b: bool| [u8::from(b)];
-    Some(match value {
-        Value::F64(x) => all("<f8", &[], &[*x], f64::to_le_bytes),
-        Value::F32(x) => all("<f4", &[], &[*x], f32::to_le_bytes),
-        Value::I64(n) => all("<i8", &[], &[*n], i64::to_le_bytes),
-        Value::Bool(b) => all("|b1", &[], &[*b], bit),
+    match value {
+        Value::F64(x) => all(to, "<f8", &[], &[*x], f64::to_le_bytes),
+        Value::F32(x) => all(to, "<f4", &[], &[*x], f32::to_le_bytes),
+        Value::I64(n) => all(to, "<i8", &[], &[*n], i64::to_le_bytes),
+        Value::Bool(b) => all(to, "|b1", &[], &[*b], bit),
         Value::Array(a) => {
             let dims = a.dims();
-            if dims.len() > MAX_AXES {
-                return None;
-            }
             match (a.f64s(), a.f32s(), a.i64s(), a.bools()) {
-                (Some(v), ..) => all("<f8", dims, v, f64::to_le_bytes),
-                (_, Some(v), ..) => all("<f4", dims, v, f32::to_le_bytes),
-                (_, _, Some(v), _) => all("<i8", dims, v, i64::to_le_bytes),
-                (.., Some(v)) => all("|b1", dims, v, bit),
-                _ => return None,
+                (Some(v), ..) => all(to, "<f8", dims, v, f64::to_le_bytes),
+                (_, Some(v), ..) => all(to, "<f4", dims, v, f32::to_le_bytes),
+                (_, _, Some(v), _) => all(to, "<i8", dims, v, i64::to_le_bytes),
+                (.., Some(v)) => all(to, "|b1", dims, v, bit),
+                _ => Err(io::Error::other("the array holds no numbers")),
             }
         }
-        _ => return None,
-    })
+        _ => Err(io::Error::other("the value is no array")),
+    }
 }
 
 #[cfg(test)]
@@ -396,6 +499,9 @@ mod tests {
     fn headers() {
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }  \n", "Real(8) false false [2, 3]");
         header("{\"shape\":(),\"fortran_order\":True,\"descr\":\">i2\"}", "Signed(2) true true []");
+        // The order of the machine, which is tested on one that is little-endian.
+        header("{'descr': '=f8', 'fortran_order': False, 'shape': ()}", "Real(8) false false []");
+        header("{'descr': 'i4', 'fortran_order': False, 'shape': ()}", "Signed(4) false false []");
         header("{'descr': '|b1', 'fortran_order': False, 'shape': (3L,)}", "Bool false false [3]");
         let bad = "its header is not that of a .npy file";
         for text in [
@@ -412,12 +518,19 @@ mod tests {
         header("{'shape': (-1,)}", "its header has no proper shape");
         header("{'shape': (1.5,)}", "its header has no proper shape");
         header("{'shape': (99999999999999999999,)}", "an axis of 99999999999999999999 elements is too large");
-        let kind = |k: &str| {
-            format!("its elements are of the kind `{k}`, which is not read: it is neither real, integer nor bool")
-        };
-        header("{'descr': '<c16'}", &kind("<c16"));
-        header("{'descr': 'f8'}", &kind("f8"));
-        header("{'descr': '<U3'}", &kind("<U3"));
+        for (kind, noun) in [
+            ("<c16", "complex numbers"),
+            ("<U3", "texts"),
+            ("|S5", "texts"),
+            ("|O", "Python objects"),
+            ("<M8[ns]", "dates"),
+            ("<f16", "reals of more than 64 bits"),
+        ] {
+            let message = format!("its elements are {noun}, of the kind `{kind}`, which is not read");
+            header(&format!("{{'descr': '{kind}'}}"), &message);
+        }
+        let other = "its elements are of the kind `<q3`, which is not read: it is neither real, integer nor bool";
+        header("{'descr': '<q3'}", other);
         header(
             "{'descr': [('a', '<f8')]}",
             "its elements are structures, which are not read; save each field by itself",

@@ -1,42 +1,98 @@
 //! `.npz`: a zip archive of `.npy` files, stored or deflated. It is written stored, as `numpy.savez` does.
 
-use std::io::{Cursor, Read, Write as _};
+use std::io::{Read, Seek, SeekFrom, Write};
 
 use lang_core::interp::{Refusal, Value};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::{MAX_BYTES, NamedArray, noun, npy, refusal};
+use super::{MAX_BYTES, NamedArray, interrupted, noun, npy, refusal};
+use crate::files;
 
 /// So many bytes are unpacked of one archive.
 const MAX_UNPACKED: u64 = 4 << 30;
 
-/// The arrays by their names, in the order of the archive. Those that cannot be read say why: they may be
-/// unwanted.
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<NamedArray>, String> {
+/// The names of fields whose arrays are read; without them, all are.
+pub(crate) type Wanted<'w> = Option<&'w [String]>;
+
+/// The arrays by their names, in the order of the archive. Those that cannot be read, and those that are not
+/// wanted, say why.
+pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<NamedArray>, String> {
     let not_zip = |e: zip::result::ZipError| format!("it is no zip archive: {e}");
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(not_zip)?;
+    let mut from = from;
+    let claimed = entries(&mut from).map_err(|e| format!("it cannot be read: {e}"))?;
+    let mut archive = ZipArchive::new(from).map_err(not_zip)?;
+    if claimed.is_some_and(|claimed| claimed != archive.len()) {
+        return Err("two of its arrays have one name".to_owned());
+    }
+    let name = |archive: &ZipArchive<_>, at| {
+        let name = ZipArchive::name_for_index(archive, at).and_then(Result::ok).unwrap_or_default().into_owned();
+        name.strip_suffix(".npy").map(str::to_owned).unwrap_or(name)
+    };
+    let given: Vec<String> = (0..archive.len()).map(|at| name(&archive, at)).collect();
+    let fields = super::names::of(&given.iter().map(String::as_str).collect::<Vec<_>>(), "arr");
     let mut arrays = Vec::new();
-    // What all arrays take, and what is unpacked for them, wanted or not: entries may share their bytes.
+    // The bytes of all arrays, and of all that is unpacked, wanted or not: entries may share their bytes.
     let mut left = MAX_BYTES;
     let mut unpacked = MAX_UNPACKED;
-    for at in 0..archive.len() {
-        let name = archive.name_for_index(at).and_then(Result::ok).unwrap_or_default().into_owned();
+    for (at, (given, field)) in given.into_iter().zip(fields).enumerate() {
+        let outer = given.split(['.', '/']).next().unwrap_or_default();
+        if wanted.is_some_and(|wanted| !wanted.iter().any(|w| *w == field || w == outer)) {
+            arrays.push((given, Err("it was not read".to_owned())));
+            continue;
+        }
+        let method = archive.by_index_raw(at).map(|file| file.compression()).ok();
         let array = match archive.by_index(at) {
             Ok(file) => {
+                // Of a stored entry as many bytes are there as it claims.
+                let there = (file.compression() == CompressionMethod::Stored).then(|| file.size());
                 let mut file = file.take(unpacked);
-                let array = npy::read(&mut file, left).and_then(|array| ends(&mut file).map(|()| array));
+                let array = npy::read(&mut file, left, there).and_then(|array| ends(&mut file).map(|()| array));
                 unpacked = file.limit();
                 array
             }
+            Err(zip::result::ZipError::UnsupportedArchive(why)) => Err(match method {
+                Some(method) if !matches!(method, CompressionMethod::Stored | CompressionMethod::Deflated) => {
+                    let method = compression(method);
+                    format!("it is compressed by {method}, which is not read; `numpy.savez_compressed` deflates")
+                }
+                _ => format!("it cannot be read: {why}"),
+            }),
             Err(e) => Err(format!("it cannot be read: {e}")),
         };
         if let Ok(array) = &array {
-            left = left.saturating_sub(array.elements.len().saturating_mul(8));
+            left = left.saturating_sub(array.elements.borrow().len().saturating_mul(8));
         }
-        arrays.push((name.strip_suffix(".npy").unwrap_or(&name).to_owned(), array));
+        arrays.push((given, array));
     }
     Ok(arrays)
+}
+
+/// The name of a compression. Numbers are those of the zip specification.
+fn compression(method: CompressionMethod) -> String {
+    #[expect(deprecated, reason = "the other names depend on what the reader was built with")]
+    match method {
+        CompressionMethod::Unsupported(12) => "bzip2".to_owned(),
+        CompressionMethod::Unsupported(14) => "LZMA".to_owned(),
+        CompressionMethod::Unsupported(93) => "Zstandard".to_owned(),
+        CompressionMethod::Unsupported(95) => "XZ".to_owned(),
+        CompressionMethod::Unsupported(9) => "Deflate64".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// How many entries the end of the archive claims; the reader of archives keeps one of each name.
+fn entries(from: &mut (impl Read + Seek)) -> std::io::Result<Option<usize>> {
+    let length = from.seek(SeekFrom::End(0))?;
+    // The record of the end has 22 bytes and a comment of at most 64 KiB.
+    from.seek(SeekFrom::Start(length.saturating_sub(22 + (1 << 16))))?;
+    let mut tail = Vec::new();
+    from.take(22 + (1 << 16)).read_to_end(&mut tail)?;
+    from.seek(SeekFrom::Start(0))?;
+    let Some(at) = tail.windows(4).rposition(|w| w == b"PK\x05\x06") else { return Ok(None) };
+    let Some([low, high]) = tail.get(at + 10..at + 12) else { return Ok(None) };
+    // All ones stand for a number that is written elsewhere.
+    Ok(Some(usize::from(u16::from_le_bytes([*low, *high]))).filter(|n| *n != usize::from(u16::MAX)))
 }
 
 /// Nothing follows the last element; where that is so the checksum is compared.
@@ -48,30 +104,55 @@ fn ends(file: &mut dyn Read) -> Result<(), String> {
     }
 }
 
-/// A record of arrays by its names; a tuple as `arr_0`, `arr_1`, …
-pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
-    let named: Vec<(String, &Value)> = match value {
-        Value::Record(r) => r.names().iter().map(ToString::to_string).zip(r.values()).collect(),
-        Value::Tuple(t) => t.values().iter().enumerate().map(|(k, v)| (format!("arr_{k}"), v)).collect(),
+/// A record of arrays by its names; a tuple as `arr_0`, `arr_1`, …; the arrays of records and tuples inside by
+/// names with points, `layer.weight`.
+pub(super) fn write(value: &Value, to: impl Write + Seek) -> Result<(), Refusal> {
+    let mut named = Vec::new();
+    match value {
+        Value::Record(_) | Value::Tuple(_) => flatten(value, "", &mut named)?,
         _ => {
             let message = format!("the value is {}, and a .npz file holds a record or tuple of arrays", noun(value));
             return Err(refusal(message, "write one array as .npy, anything as .json"));
         }
-    };
-    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    }
+    let mut zip = ZipWriter::new(to);
     for (name, value) in named {
-        let Some(bytes) = npy::bytes(value) else {
-            let message = format!("`{name}` is {}, and a .npz file holds numbers and arrays of numbers", noun(value));
-            return Err(refusal(message, "anything can be written as .json"));
-        };
-        let large = u32::try_from(bytes.len()).is_err();
+        let large = npy::size(value).is_none_or(|size| u32::try_from(size).is_err());
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(large);
         let written = zip.start_file(format!("{name}.npy"), options).map_err(std::io::Error::from);
-        written.and_then(|()| zip.write_all(&bytes)).map_err(|e| failed(&e))?;
+        written.and_then(|()| npy::write(value, &mut zip)).map_err(|e| failed(&e))?;
     }
-    zip.finish().map(Cursor::into_inner).map_err(|e| failed(&e.into()))
+    zip.finish().map(drop).map_err(|e| failed(&e.into()))
+}
+
+/// The arrays of a record or tuple with their names.
+fn flatten<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v Value)>) -> Result<(), Refusal> {
+    let parts: Vec<(String, &Value)> = match value {
+        Value::Record(r) => r.names().iter().map(ToString::to_string).zip(r.values()).collect(),
+        Value::Tuple(t) if prefix.is_empty() => {
+            t.values().iter().enumerate().map(|(k, v)| (format!("arr_{k}"), v)).collect()
+        }
+        Value::Tuple(t) => t.values().iter().enumerate().map(|(k, v)| (k.to_string(), v)).collect(),
+        _ => return Ok(()),
+    };
+    for (name, part) in parts {
+        let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+        match part {
+            Value::Record(_) | Value::Tuple(_) => flatten(part, &name, to)?,
+            _ if npy::size(part).is_some() => to.push((name, part)),
+            _ => {
+                let held = "a .npz file holds numbers and arrays of numbers";
+                let message = format!("`{name}` is {}, and {held}", noun(part));
+                return Err(refusal(message, "anything can be written as .json"));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn failed(e: &std::io::Error) -> Refusal {
+    if files::is_interrupt(e) {
+        return interrupted();
+    }
     refusal(format!("no .npz file can be made of the value: {e}"), "write its arrays one by one as .npy")
 }

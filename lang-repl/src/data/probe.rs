@@ -9,7 +9,7 @@ use lang_core::predicate::{Atom, LocalId, Poly};
 use lang_core::types::info::TypeInfo;
 use lang_core::types::ty::{Scalar, Type};
 
-use super::{Data, Format, csv};
+use super::{Data, Format, Options, csv, csv::First};
 use crate::fit::{self, Types};
 use crate::literal::{Content, Read};
 use crate::types;
@@ -21,7 +21,7 @@ use crate::types;
 /// If what was written does not read back.
 pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
     let format = Format::of(Path::new(name)).ok_or("no such format")?;
-    let content = format.read(bytes).map_err(|why| why.message)?;
+    let content = format.read(bytes.to_vec(), &Options::default()).map_err(|why| why.message)?;
     if let Content::Data(Data::Named(arrays)) = &content
         && let Some(why) = arrays.iter().find_map(|(_, array)| array.as_ref().err())
     {
@@ -41,14 +41,14 @@ pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
                 Format::Csv => {
                     let (dims, element) = ty.peel();
                     let names = match element {
-                        Type::Record(fields) => fields.iter().all(|(name, _)| csv::is_text(name)),
+                        Type::Record(fields) => fields.iter().all(|(name, _)| csv::is_name(name)),
                         _ => true,
                     };
                     !bytes.is_empty() && !bytes.starts_with(b"\n") && matches!(dims.len(), 1 | 2) && names
                 }
                 Format::Npy | Format::Npz | Format::Json => true,
             };
-            let again = format.read(&bytes).map(|content| self::read(format, content));
+            let again = format.read(bytes.clone(), &Options::default()).map(|content| self::read(format, content));
             let again = again.map(|read| fit::fit_to(&ty, &read, &Nothing).map(|(datum, ..)| datum));
             let again = again.map(|datum| datum.map(|d| types::value(&d, &ty, &|_| None, &|_| None)));
             match again {
@@ -61,7 +61,7 @@ pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
 }
 
 fn read(format: Format, content: Content) -> Read {
-    Read { content, source: None, at: None, json: format == Format::Json, file: None }
+    Read { content, source: None, at: None, json: format == Format::Json, file: None, once: false }
 }
 
 /// Arrays of every kind of up to three axes; a record or a list of records of what has names.
@@ -78,7 +78,7 @@ fn some_types(content: &Content) -> Vec<Type> {
         Type::Record(names.into_iter().take(4).map(|name| (Name::from(name), ty())).collect())
     };
     match content {
-        Content::Data(Data::Table(table)) if table.header => {
+        Content::Data(Data::Table(table)) if table.first != First::Data => {
             let names = || table.columns.iter().map(|c| c.name.as_str()).collect();
             types.push(record(names(), &column));
             types.push(Type::array([size(0)].into_iter(), record(names(), &|| Type::F64)));

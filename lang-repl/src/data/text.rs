@@ -2,7 +2,9 @@
 
 use lang_core::interp::{Refusal, Value};
 
+use super::interrupted;
 use super::sheet::Sheet;
+use crate::interrupt;
 
 /// A table as aligned text.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
@@ -17,6 +19,9 @@ pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
         names.iter().enumerate().for_each(|(column, name)| see(column, name));
     }
     for row in 0..sheet.rows {
+        if interrupt::requested() {
+            return Err(interrupted());
+        }
         (0..sheet.columns).for_each(|column| see(column, &sheet.cell(row, column)));
     }
     let mut out = String::new();
@@ -34,6 +39,9 @@ pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
         line(&mut names.iter().cloned());
     }
     for row in 0..sheet.rows {
+        if interrupt::requested() {
+            return Err(interrupted());
+        }
         line(&mut (0..sheet.columns).map(|column| sheet.cell(row, column)));
     }
     Ok(out.into_bytes())

@@ -4,12 +4,15 @@ use std::fs;
 use std::path::PathBuf;
 
 use lang_core::base::Code;
+use lang_core::interp::Value;
+use lang_core::resolve::forms::LoadOption;
 use lang_core::session::{LIBRARY, PRELUDE};
-use lang_core::syntax::lexer::is_name_continue;
+use lang_core::syntax::lexer::{Token, is_name_continue, lex};
+use lang_core::syntax::token::{Sym, Word};
 
 use super::Engine;
-use crate::data::{self, Format};
-use crate::files;
+use crate::data::{self, Declared, Format};
+use crate::host::table_options;
 use crate::literal::Content;
 use crate::problem::Problem;
 use crate::types;
@@ -17,13 +20,29 @@ use crate::types;
 /// Files of more bytes are not read to say what they hold.
 const MOST_READ: u64 = 16 << 20;
 
+/// The options of a `load` that are written as texts and truth values; none where there are others.
+fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
+    let tokens: Vec<Token> = lex(text).tokens.into_iter().map(|t| t.token).collect();
+    let option = |tokens: &[Token]| {
+        let [Token::Sym(Sym::Comma), Token::Name(name), Token::Sym(Sym::Colon), value] = tokens else { return None };
+        let value = match value {
+            Token::Str(text) => Value::Str(text.clone()),
+            Token::Word(Word::True) => Value::Bool(true),
+            Token::Word(Word::False) => Value::Bool(false),
+            _ => return None,
+        };
+        Some((LoadOption::by_name(name)?, value))
+    };
+    tokens.chunks(4).map(option).collect()
+}
+
 impl Engine {
     /// The problem, with what is known here of its sizes or of the file that it is about.
     pub(super) fn advised(&self, mut problem: Problem) -> Problem {
         if problem.code == Code::E0210
-            && let Some(declaration) = self.declaration(&problem)
+            && let Some(advice) = self.declaration(&problem)
         {
-            problem.help = Some(format!("by what the file holds: `{declaration}`"));
+            problem.help = Some(advice);
         }
         let unknown = problem.message.strip_prefix('`').and_then(|rest| rest.strip_suffix("` is not defined"));
         if let (Code::E0100, Some(name), None) = (problem.code, unknown, &problem.help)
@@ -60,19 +79,22 @@ impl Engine {
         let source = self.sources.get(place.source)?;
         let range = source.range(place.span);
         let load = source.text.get(range.clone())?;
-        let file = load.strip_prefix("load(\"")?.strip_suffix("\")")?;
-        if file.contains(['"', '\\']) {
+        let (file, options) = load.strip_prefix("load(\"")?.strip_suffix(')')?.split_once('"')?;
+        if file.contains('\\') {
             return None;
         }
+        let options = table_options(&written_options(options)?).ok()?;
         let path = self.folder(place.source).map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
         let format = Format::of(&path)?;
         if !fs::metadata(&path).is_ok_and(|known| known.is_file() && known.len() <= MOST_READ) {
             return None;
         }
-        let Content::Data(held) = format.read(&files::data(&path, format).ok()?).ok()? else { return None };
+        let Content::Data(held) = format.load(&path, &options, None).ok()?.ok()? else { return None };
         let before = source.text.get(..range.start)?.trim_end();
         let name = before.strip_suffix('=').map(str::trim_end).unwrap_or_default();
         let name = name.rsplit(|c: char| !is_name_continue(c)).next().filter(|name| !name.is_empty()).unwrap_or("x");
-        Some(format!("let {name}: {} = {load}", data::declared(&held)?))
+        let Declared { ty, remark } = data::declared(&held)?;
+        let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
+        Some(format!("by what the file holds: `let {name}: {ty} = {load}`{remark}"))
     }
 }

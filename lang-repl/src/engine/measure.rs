@@ -232,6 +232,21 @@ fn no_such_array(name: &str, mut ty: &Type) -> Option<Problem> {
     })
 }
 
+/// Bits for a number: a counter through the finaliser of MurmurHash3 (Appleby, public domain). Values that
+/// repeat with a period would make matrices singular.
+fn mixed(counter: u32) -> u32 {
+    let mut bits = counter.wrapping_mul(0x9E37_79B9);
+    bits = (bits ^ bits >> 16).wrapping_mul(0x85EB_CA6B);
+    bits = (bits ^ bits >> 13).wrapping_mul(0xC2B2_AE35);
+    bits ^ bits >> 16
+}
+
+/// A real number from -1 to 1 that an `f32` holds.
+fn real(bits: u32) -> f32 {
+    let [high, low, ..] = bits.to_le_bytes();
+    f32::from(u16::from_le_bytes([high, low])) / 32_768.0 - 1.0
+}
+
 /// A made-up value of a type: reals between -1 and 1, integers 0 and 1.
 fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
     let mut dims = Vec::new();
@@ -242,13 +257,13 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
     }
     let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d))?;
     let mut step = || {
-        *next = next.wrapping_add(7);
-        *next % 17
+        *next = next.wrapping_add(1);
+        mixed(*next)
     };
     if dims.is_empty() {
         return Some(match inner {
-            Type::Scalar(Scalar::F64) => Value::F64(f64::from(step()) / 8.0 - 1.0),
-            Type::Scalar(Scalar::F32) => Value::array(&[1], vec![f32::from(u8::try_from(step()).ok()?) / 8.0 - 1.0])
+            Type::Scalar(Scalar::F64) => Value::F64(f64::from(real(step()))),
+            Type::Scalar(Scalar::F32) => Value::array(&[1], vec![real(step())])
                 .and_then(|v| if let Value::Array(a) = v { a.element(0) } else { None })?,
             Type::Scalar(Scalar::I64) => Value::I64(i64::from(step() % 2)),
             Type::Scalar(Scalar::Bool) => Value::Bool(step() % 2 == 0),
@@ -261,11 +276,10 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
     }
     match inner {
         Type::Scalar(Scalar::F64) => {
-            Value::array(&dims, (0..count).map(|_| f64::from(step()) / 8.0 - 1.0).collect::<Vec<f64>>())
+            Value::array(&dims, (0..count).map(|_| f64::from(real(step()))).collect::<Vec<f64>>())
         }
         Type::Scalar(Scalar::F32) => {
-            let items = (0..count).map(|_| Some(f32::from(u8::try_from(step()).ok()?) / 8.0 - 1.0));
-            Value::array(&dims, items.collect::<Option<Vec<f32>>>()?)
+            Value::array(&dims, (0..count).map(|_| real(step())).collect::<Vec<f32>>())
         }
         Type::Scalar(Scalar::I64) => {
             Value::array(&dims, (0..count).map(|_| i64::from(step() % 2)).collect::<Vec<i64>>())
@@ -275,5 +289,33 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
             &dims,
             Store::Boxed(Items::new((0..count).map(|_| drawn(inner, next)).collect::<Option<_>>()?)),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_matrices_are_regular() {
+        // The rank by elimination: with a period the rows would repeat.
+        for n in [2_usize, 5, 17, 18, 34, 40] {
+            let extent = || Poly::constant(i128::try_from(n).unwrap());
+            let ty = Type::array([extent(), extent()].into_iter(), Type::F64);
+            let value = drawn(&ty, &mut 0).unwrap();
+            let mut a: Vec<Vec<f64>> =
+                value.as_array().unwrap().f64s().unwrap().chunks(n).map(<[f64]>::to_vec).collect();
+            for k in 0..n {
+                let pivot = (k..n).max_by(|i, j| a[*i][k].abs().total_cmp(&a[*j][k].abs())).unwrap();
+                a.swap(k, pivot);
+                assert!(a[k][k].abs() > 1e-6, "{n}");
+                for i in k + 1..n {
+                    let factor = a[i][k] / a[k][k];
+                    for j in k..n {
+                        a[i][j] -= factor * a[k][j];
+                    }
+                }
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! files.
 
 use lang_core::base::Code;
-use lang_core::resolve::forms::{PlotKind, PlotOption, SCALES};
+use lang_core::resolve::forms::{LoadOption, PlotKind, PlotOption, SCALES};
 use lang_core::resolve::words;
 use lang_core::session::{LIBRARY, PRELUDE};
 use lang_core::syntax::lexer::{Token, is_name_continue, is_name_start, lex};
@@ -91,6 +91,8 @@ pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -
     let own = known.names.iter().filter(|name| !name.contains('.')).cloned();
     let modules = known.modules.keys().cloned();
     let options = PlotOption::ALL.iter().filter(|_| in_plot(before)).map(|o| format!("{}: ", o.name()));
+    let load = LoadOption::ALL.iter().filter(|_| is_open(before, "load")).map(|o| format!("{}: ", o.name()));
+    let options = options.chain(load);
     beginning(before, start, words::all().map(str::to_owned).chain(own).chain(modules).chain(options))
 }
 

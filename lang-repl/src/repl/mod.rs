@@ -4,6 +4,7 @@
 //! the new one. Values of `let`s that depended on it are computed anew when they are next used.
 //! An input that fails leaves the session as it was.
 
+mod bursts;
 mod commands;
 mod complete;
 mod document;

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::error::ReadlineError;
@@ -13,8 +14,9 @@ use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::{Hint, Hinter};
 use rustyline::history::SearchDirection;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
+use rustyline::{ColorMode, CompletionType, Config, Context, Editor, ExternalPrinter as _, Helper};
 
+use super::bursts::Bursts;
 use super::complete;
 use super::highlight::{self, BOLD, DIM, styled};
 use super::hint::{self, Signature};
@@ -39,6 +41,9 @@ const BELOW: &str = " \n";
 /// Clears what stands behind the cursor.
 const ERASE_BELOW: &str = "\x1b[J";
 
+/// Goes up and down a line: the line editor repaints the input after what it writes for others.
+const NOTHING: &str = "\x1b[A\n";
+
 /// What came of reading.
 #[derive(PartialEq, Debug)]
 pub(crate) enum Line {
@@ -54,6 +59,7 @@ pub(crate) enum Line {
 pub(crate) struct Terminal {
     editor: Editor<Assistant, Recall>,
     history: Option<PathBuf>,
+    bursts: Bursts,
 }
 
 impl Terminal {
@@ -72,6 +78,7 @@ impl Terminal {
         let search = SharedSearch::default();
         let recall = Recall::new(&config, search.clone());
         let mut editor = Editor::with_history(config, recall).ok()?;
+        let bursts = Bursts::default();
         editor.set_helper(Some(Assistant {
             known,
             files: FilenameCompleter::new(),
@@ -79,20 +86,29 @@ impl Terminal {
             parameter: Cell::new(None),
             below: Cell::new(0),
             listed: Cell::new(0),
+            bursts: bursts.clone(),
+            burst: Cell::new(false),
         }));
+        // Without a printer the colours after a burst come with the next key.
+        if let Ok(mut printer) = editor.create_external_printer() {
+            bursts.watch(move || drop(printer.print(NOTHING.to_owned())));
+        }
         keys::bind(&mut editor, &search);
         let history = history::file();
         if let Some(path) = &history {
             // There is none the first time.
             let _ = editor.load_history(path);
         }
-        Some(Self { editor, history })
+        Some(Self { editor, history, bursts })
     }
 
     /// Reads an input.
     pub(crate) fn read(&mut self) -> Line {
         let typed = std::mem::take(&mut *typed_before());
-        let line = match self.editor.readline_with_initial(PROMPT, (&typed, "")) {
+        self.bursts.reading(true);
+        let read = self.editor.readline_with_initial(PROMPT, (&typed, ""));
+        self.bursts.reading(false);
+        let line = match read {
             Ok(text) => Line::Input(margin::typed(&margin::without(&text))),
             Err(ReadlineError::Interrupted) => Line::Cleared,
             Err(_) => Line::End,
@@ -146,6 +162,9 @@ struct Assistant {
     below: Cell<usize>,
     /// How many candidates of a list are still to be shown; no hint is while there are any.
     listed: Cell<usize>,
+    bursts: Bursts,
+    /// Does the key at hand belong to a burst?
+    burst: Cell<bool>,
 }
 
 impl Assistant {
@@ -223,7 +242,8 @@ impl Hinter for Assistant {
 
     fn hint(&self, line: &str, at: usize, ctx: &Context<'_>) -> Option<Shown> {
         self.parameter.set(None);
-        let shown = if self.listed.take() > 0 { None } else { self.found(line, at, ctx) };
+        self.burst.set(self.bursts.key(Instant::now()));
+        let shown = if self.listed.take() > 0 || self.burst.get() { None } else { self.found(line, at, ctx) };
         let columns = show::terminal_width().unwrap_or(1).max(1);
         self.below.set(shown.as_ref().map_or(0, |shown| {
             let ends = shown.text.matches('\n').count();
@@ -270,6 +290,6 @@ impl Highlighter for Assistant {
 
     fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
         self.last.set(kind == CmdKind::ForcedRefresh);
-        true
+        !(kind == CmdKind::Other && self.burst.get())
     }
 }

@@ -16,6 +16,7 @@ mod harness;
 
 mod damaged;
 mod fits;
+mod tables;
 
 use std::io::{Cursor, Read as _};
 use std::path::{Path, PathBuf};

@@ -332,3 +332,28 @@ fn signals_leave_the_terminal_sane() {
         assert!(shown.ends_with("\nicanon"), "{shown}");
     }
 }
+
+#[test]
+fn text_that_comes_key_by_key_is_not_painted_key_by_key() {
+    if !there("text_that_comes_key_by_key_is_not_painted_key_by_key") {
+        return;
+    }
+    let dir = Dir::new(&[]);
+    let screen = Screen::new(&dir, "", (80, 40));
+    screen.clear();
+    // About 2000 characters without brackets around them.
+    let terms: Vec<String> = (0..300).map(|k| format!("{}", 1000 + k)).collect();
+    let text = terms.join(" + ");
+    let start = std::time::Instant::now();
+    screen.text(&text);
+    let shown = screen.shows("1299");
+    let took = start.elapsed();
+    assert!(took < std::time::Duration::from_secs(5), "{took:?}");
+    // Nothing was lost, and the prompt stays where it was.
+    let line: String = shown.lines().map(|line| line.trim_start_matches("iverson> ")).collect::<Vec<_>>().join("");
+    let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+    assert_eq!(plain(&line), plain(&text));
+    assert!(shown.starts_with("iverson> 1000 + 1001"), "{shown}");
+    screen.keys(&["Enter"]);
+    screen.shows(&format!("i64 = {}", (1000..1300).sum::<i64>()));
+}

@@ -236,7 +236,7 @@ impl Hits {
                 Special::Relation => "Relation",
                 Special::Print => "Print",
                 Special::Time => "Time",
-                Special::Load => "Load",
+                Special::Load(_) => "Load",
                 Special::Save => "Save",
                 Special::Plot(_) => "Plot",
                 Special::Derive(_, None) => "Derive",

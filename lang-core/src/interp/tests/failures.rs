@@ -27,7 +27,7 @@ fn errors_and_assertions() {
 fn a_host_without_files() {
     check("E0510 there are no files to load from here", |b| {
         let file = b.text("x.npy");
-        b.special(Special::Load, &[file], Type::F64)
+        b.special(Special::Load([].into()), &[file], Type::F64)
     });
     check("E0510 there are no files to save to here", |b| {
         let (x, file) = (b.real(1.0), b.text("x.npy"));

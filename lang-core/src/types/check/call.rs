@@ -99,14 +99,14 @@ impl<'a> Checker<'a> {
             return self.derive(d, args, None, span);
         }
         if let Some((named, value)) = args.iter().find_map(|a| Some((a.name.as_ref()?, a.value)))
-            && res != Some(Res::Form(Form::Plot))
+            && !matches!(res, Some(Res::Form(Form::Plot | Form::Load)))
         {
             if res != Some(Res::Error) {
                 let name = &named.name;
                 let help = match self.is_unknown_in(name, value) {
                     true => format!("an index stands after `for`, `sum` or the like: `sum {name}: e`"),
                     false => {
-                        "arguments go by position; only derivative operators, `wrt:`, and `plot` take some by name"
+                        "arguments go by position; only derivative operators, `wrt:`, `plot` and `load` take some by name"
                             .to_owned()
                     }
                 };

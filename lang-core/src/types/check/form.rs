@@ -19,7 +19,8 @@ impl Checker<'_> {
             Form::Reshape | Form::Relation => 2..=usize::MAX,
             Form::Print | Form::Plot => 1..=usize::MAX,
         };
-        if !count.contains(&args.len()) {
+        let named = if form == Form::Load { args.iter().filter(|a| a.name.is_some()).count() } else { 0 };
+        if !count.contains(&(args.len() - named)) {
             self.report(
                 Diagnostic::new(Code::E0201, span, format!("`{}` does not take {} arguments", form.name(), args.len()))
                     .help(form.doc()),
@@ -71,28 +72,8 @@ impl Checker<'_> {
                 self.alloc(Typed::Special(Special::Print, nodes), Type::unit(), span)
             }
             Form::Plot => self.plot(args, span),
-            Form::Load => {
-                let file = self.nth(args, 0, &Type::Str, "the file");
-                let ty = match hint {
-                    Some(t) => t.clone(),
-                    // It may stand in what could not be read.
-                    None if !self.tree.unread.is_empty() => Type::Error,
-                    None => {
-                        self.report(
-                            Diagnostic::new(Code::E0210, span, "the type of what is loaded must be written")
-                                .help("write it at the `let`: `let xs: [?n]f64 = load(\"file\")`"),
-                        );
-                        Type::Error
-                    }
-                };
-                let load = self.alloc(Typed::Special(Special::Load, vec![file]), ty, span);
-                self.loaded(load)
-            }
-            Form::Save => {
-                let value = args.first().map(|a| self.infer(a.value, None));
-                let file = self.nth(args, 1, &Type::Str, "the file");
-                self.alloc(Typed::Special(Special::Save, value.into_iter().chain([file]).collect()), Type::unit(), span)
-            }
+            Form::Load => self.load(args, hint, span),
+            Form::Save => self.save(args, span),
             Form::Deriv => self.deriv(args, span),
         }
     }

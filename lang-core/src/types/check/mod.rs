@@ -13,6 +13,7 @@ mod derive;
 mod ends;
 mod expr;
 mod extents;
+mod files;
 mod finish;
 mod form;
 mod index;

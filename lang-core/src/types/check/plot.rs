@@ -320,6 +320,14 @@ impl Checker<'_> {
             self.report(d.help(near.unwrap_or_else(|| "a scale is \"linear\" or \"log\"".to_owned())));
             return Err(Told);
         }
+        if let (PlotOption::File, Expr::Str(text)) = (option, &self.tree.exprs[value].kind) {
+            let end = text.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+            if !end.is_some_and(|end| matches!(end.as_str(), "svg" | "png")) {
+                let d = Diagnostic::new(Code::E0514, self.expr_span(value), format!("`{text}` is no file for a plot"));
+                self.report(d.help("a plot is written as .svg or .png"));
+                return Err(Told);
+            }
+        }
         Ok((option, node))
     }
 }

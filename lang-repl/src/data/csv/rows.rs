@@ -1,0 +1,154 @@
+//! **Rows of cells.** Cells between separators, in quotes where they hold separators, quotes or ends of
+//! lines; lines end in LF, CRLF or CR; lines that are empty or a comment hold no row.
+
+use std::borrow::Cow;
+
+/// What is still to be read, from the byte `at`, which stands in this line, counted from 1.
+#[derive(Clone)]
+pub(super) struct Rows<'a> {
+    pub(super) text: &'a str,
+    pub(super) at: usize,
+    pub(super) line: u32,
+    pub(super) separator: char,
+    pub(super) comment: Option<&'a str>,
+}
+
+/// What follows a cell.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Cell,
+    Row,
+}
+
+impl<'a> Rows<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// The separator of cells, unless they stand between blanks.
+    fn single(&self) -> Option<char> {
+        Some(self.separator).filter(|c| *c != ' ')
+    }
+
+    /// Goes to the next line that holds a row.
+    pub(super) fn next_row(&mut self) -> bool {
+        loop {
+            let blanks = self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+            let rest = self.text.get(self.at + blanks..).unwrap_or_default();
+            let empty = rest.is_empty() || rest.starts_with(['\n', '\r']);
+            if self.comment.is_some_and(|c| rest.starts_with(c)) || self.separator == ' ' && empty && blanks > 0 {
+                self.at += rest.find(['\n', '\r']).unwrap_or(rest.len()) + blanks;
+            }
+            if self.rest().is_empty() {
+                return false;
+            }
+            if !self.end_of_line() {
+                return true;
+            }
+        }
+    }
+
+    /// Steps over the end of a line, if there is one.
+    fn end_of_line(&mut self) -> bool {
+        let width = match self.rest().as_bytes() {
+            [b'\r', b'\n', ..] => 2,
+            [b'\r' | b'\n', ..] => 1,
+            _ => return false,
+        };
+        self.at += width;
+        self.line = self.line.saturating_add(1);
+        true
+    }
+
+    /// Reads a cell, and steps over what ends it.
+    pub(super) fn cell(&mut self) -> Result<(Cow<'a, str>, End), String> {
+        if self.separator == ' ' {
+            self.blanks();
+        }
+        let cell = match self.rest().strip_prefix('"') {
+            Some(_) => self.quoted()?,
+            None => Cow::Borrowed(self.plain()?),
+        };
+        if self.separator == ' ' && self.blanks() && !self.at_end() {
+            return Ok((cell, End::Cell));
+        }
+        if let Some(separator) = self.single()
+            && self.rest().starts_with(separator)
+        {
+            self.at += separator.len_utf8();
+            return Ok((cell, End::Cell));
+        }
+        if self.comment.is_some_and(|c| self.rest().starts_with(c)) {
+            self.at += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
+        }
+        if !self.end_of_line() && !self.rest().is_empty() {
+            return Err(format!("in line {} text follows a closed quote", self.line));
+        }
+        Ok((cell, End::Row))
+    }
+
+    /// Steps over blanks and tabs.
+    fn blanks(&mut self) -> bool {
+        let rest = self.rest();
+        let width = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        self.at += width;
+        width > 0
+    }
+
+    /// Is this the end of a row?
+    fn at_end(&self) -> bool {
+        let rest = self.rest();
+        rest.is_empty() || rest.starts_with(['\n', '\r']) || self.comment.is_some_and(|c| rest.starts_with(c))
+    }
+
+    fn plain(&mut self) -> Result<&'a str, String> {
+        let rest = self.rest();
+        let comment = self.comment.and_then(|c| c.bytes().next());
+        let mut ascii = [0; 4];
+        let separator = self.separator.encode_utf8(&mut ascii).bytes().next().unwrap_or_default();
+        let blank = self.separator == ' ';
+        let mut end = rest.len();
+        for (at, byte) in rest.bytes().enumerate() {
+            let ends = match byte {
+                b'\n' | b'\r' => true,
+                b'"' | 0 => {
+                    let what = if byte == 0 { "a control character" } else { "a quote" };
+                    return Err(format!("in line {} {what} stands inside a cell that is not quoted", self.line));
+                }
+                b'\t' if blank => true,
+                byte if byte == separator => rest.get(at..).is_some_and(|r| r.starts_with(self.separator)),
+                byte if Some(byte) == comment => {
+                    rest.get(at..).is_some_and(|r| self.comment.is_some_and(|c| r.starts_with(c)))
+                }
+                _ => false,
+            };
+            if ends {
+                end = at;
+                break;
+            }
+        }
+        self.at += end;
+        Ok(rest.get(..end).unwrap_or_default())
+    }
+
+    fn quoted(&mut self) -> Result<Cow<'a, str>, String> {
+        let opened = self.line;
+        let mut rest = self.rest().get(1..).unwrap_or_default();
+        let mut cell = Cow::Borrowed("");
+        loop {
+            let Some((before, after)) = rest.split_once('"') else {
+                return Err(format!("the quote in line {opened} is not closed"));
+            };
+            // CRLF counts once.
+            let lines = before.bytes().filter(|b| *b == b'\n').count();
+            self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+            if cell.is_empty() { cell = Cow::Borrowed(before) } else { cell.to_mut().push_str(before) }
+            let Some(after) = after.strip_prefix('"') else {
+                self.at = self.text.len() - after.len();
+                return Ok(cell);
+            };
+            cell.to_mut().push('"');
+            rest = after;
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! **Writing tables** as CSV, with commas.
+
+use lang_core::interp::{Refusal, Value};
+
+use super::super::interrupted;
+use super::super::sheet::Sheet;
+use crate::interrupt;
+
+/// A table as CSV.
+pub(in crate::data) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
+    let sheet = Sheet::table(value)?;
+    let mut out = String::new();
+    let mut line = |cells: &mut dyn Iterator<Item = String>| {
+        for (k, cell) in cells.enumerate() {
+            if k > 0 {
+                out.push(',');
+            }
+            if cell.contains(|c: char| matches!(c, '"' | ',') || c.is_control()) {
+                out.push('"');
+                out.push_str(&cell.replace('"', "\"\""));
+                out.push('"');
+            } else {
+                out.push_str(&cell);
+            }
+        }
+        out.push('\n');
+    };
+    if let Some(names) = &sheet.names {
+        line(&mut names.iter().cloned());
+    }
+    for row in 0..sheet.rows {
+        if interrupt::requested() {
+            return Err(interrupted());
+        }
+        line(&mut (0..sheet.columns).map(|column| sheet.cell(row, column)));
+    }
+    Ok(out.into_bytes())
+}

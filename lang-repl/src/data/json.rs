@@ -1,0 +1,326 @@
+//! **JSON** as RFC 8259 has it, into literals. Beside it the bare words `NaN`, `Infinity` and `-Infinity` are
+//! read, because Python writes them. Integers are exact, keys stand once, and the reader keeps its own stack,
+//! so values of any depth are read.
+
+use std::collections::HashSet;
+
+use lang_core::base::{Name, Span};
+
+use super::Unreadable;
+use super::names::composed;
+use crate::literal::{Kind, Literal};
+
+/// The literal that a text holds.
+pub(crate) fn read(text: &str) -> Result<Literal, Unreadable> {
+    let mut reader = Reader { text, at: 0 };
+    reader.document().map_err(|message| {
+        let before = text.get(..reader.at).unwrap_or(text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
+        Unreadable { message: format!("this is not JSON: {message} at line {line} column {column}"), at: Some((line, column)) }
+    })
+}
+
+/// A container that is not closed yet.
+enum Open {
+    List(Vec<Literal>),
+    Record { fields: Vec<(Name, Literal)>, keys: HashSet<Name>, key: Name },
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Steps over blanks; the character that follows.
+    fn next(&mut self) -> Option<char> {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
+        self.rest().chars().next()
+    }
+
+    fn eat(&mut self, wanted: char) -> bool {
+        let found = self.next() == Some(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+
+    fn document(&mut self) -> Result<Literal, String> {
+        let mut open: Vec<Open> = Vec::new();
+        loop {
+            // A value begins here.
+            let mut kind = match self.next() {
+                None => return Err("it ends where a value is wanted".to_owned()),
+                Some('[') => {
+                    self.at += 1;
+                    if !self.eat(']') {
+                        open.push(Open::List(Vec::new()));
+                        continue;
+                    }
+                    Kind::List(Vec::new())
+                }
+                Some('{') => {
+                    self.at += 1;
+                    if !self.eat('}') {
+                        let mut keys = HashSet::new();
+                        let key = self.key(&mut keys)?;
+                        open.push(Open::Record { fields: Vec::new(), keys, key });
+                        continue;
+                    }
+                    Kind::Record(Vec::new())
+                }
+                Some('"') => Kind::Text(self.string()?),
+                Some(c) => self.scalar(c)?,
+            };
+            // It may end the containers around it.
+            loop {
+                let literal = Literal { kind, span: Span::default() };
+                let Some(container) = open.last_mut() else {
+                    return match self.next() {
+                        None => Ok(literal),
+                        Some(_) => Err("text follows the value".to_owned()),
+                    };
+                };
+                match container {
+                    Open::List(items) => {
+                        items.push(literal);
+                        if self.eat(',') {
+                            break;
+                        }
+                        if !self.eat(']') {
+                            return Err(self.wanted("`,` or `]`"));
+                        }
+                    }
+                    Open::Record { fields, keys, key } => {
+                        fields.push((std::mem::take(key), literal));
+                        if self.eat(',') {
+                            *key = self.key(keys)?;
+                            break;
+                        }
+                        if !self.eat('}') {
+                            return Err(self.wanted("`,` or `}`"));
+                        }
+                    }
+                }
+                kind = match open.pop() {
+                    Some(Open::List(items)) => Kind::List(items),
+                    Some(Open::Record { fields, .. }) => Kind::Record(fields),
+                    None => return Err("a bracket has no partner".to_owned()),
+                };
+            }
+        }
+    }
+
+    fn wanted(&mut self, what: &str) -> String {
+        match self.next() {
+            None => format!("it ends where {what} is wanted"),
+            Some(c) => format!("{c:?} stands where {what} is wanted"),
+        }
+    }
+
+    /// A key that the object does not have yet, and the colon.
+    fn key(&mut self, keys: &mut HashSet<Name>) -> Result<Name, String> {
+        if self.next() != Some('"') {
+            return Err(self.wanted("a key in quotes"));
+        }
+        let begin = self.at;
+        let key = Name::from(composed(&self.string()?).as_ref());
+        if !keys.insert(key.clone()) {
+            self.at = begin;
+            return Err(format!("the key `{key}` stands twice in an object"));
+        }
+        if !self.eat(':') {
+            return Err(self.wanted("`:`"));
+        }
+        Ok(key)
+    }
+
+    fn scalar(&mut self, first: char) -> Result<Kind, String> {
+        let words = [
+            ("true", Kind::Bool(true)),
+            ("false", Kind::Bool(false)),
+            ("null", Kind::Tuple(Vec::new())),
+            ("NaN", Kind::Real(f64::NAN)),
+            ("Infinity", Kind::Real(f64::INFINITY)),
+            ("-Infinity", Kind::Real(f64::NEG_INFINITY)),
+        ];
+        for (word, kind) in words {
+            if let Some(rest) = self.rest().strip_prefix(word)
+                && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+            {
+                self.at += word.len();
+                return Ok(kind);
+            }
+        }
+        if first == '-' || first.is_ascii_digit() {
+            return self.number();
+        }
+        let word: String = self.rest().chars().take_while(|c| c.is_alphanumeric()).take(20).collect();
+        Err(if word.is_empty() { self.wanted("a value") } else { format!("`{word}` is no value") })
+    }
+
+    fn digits(&mut self) -> Result<(), String> {
+        let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
+        self.at += digits;
+        if digits > 0 { Ok(()) } else { Err("a digit is wanted".to_owned()) }
+    }
+
+    fn number(&mut self) -> Result<Kind, String> {
+        let begin = self.at;
+        self.at += usize::from(self.rest().starts_with('-'));
+        if self.rest().starts_with('0') && self.rest().chars().nth(1).is_some_and(|c| c.is_ascii_digit()) {
+            return Err("a number does not begin with 0".to_owned());
+        }
+        self.digits()?;
+        let mut whole = true;
+        if self.rest().starts_with('.') {
+            self.at += 1;
+            self.digits()?;
+            whole = false;
+        }
+        if self.rest().starts_with(['e', 'E']) {
+            self.at += 1;
+            self.at += usize::from(self.rest().starts_with(['+', '-']));
+            self.digits()?;
+            whole = false;
+        }
+        let text = self.text.get(begin..self.at).unwrap_or_default();
+        // `-0` is the real number: no integer has its sign.
+        if let (true, Ok(n)) = (whole && text != "-0", text.parse()) {
+            return Ok(Kind::Int(n));
+        }
+        match text.parse::<f64>() {
+            Ok(x) if x.is_finite() => Ok(Kind::Real(x)),
+            _ => {
+                self.at = begin;
+                Err(format!("the number {} is too large", text.chars().take(40).collect::<String>()))
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        let begin = self.at;
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let rest = self.rest();
+            let plain = rest.find(|c: char| matches!(c, '"' | '\\') || c < ' ').unwrap_or(rest.len());
+            out.push_str(rest.get(..plain).unwrap_or_default());
+            self.at += plain;
+            match self.rest().chars().next() {
+                Some('"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some('\\') => out.push(self.escape()?),
+                Some(_) => return Err("a control character stands in a string".to_owned()),
+                None => {
+                    self.at = begin;
+                    return Err("a string is not closed".to_owned());
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, String> {
+        self.at += 1;
+        let code = self.rest().chars().next().unwrap_or_default();
+        self.at += code.len_utf8().min(self.rest().len());
+        Ok(match code {
+            '"' | '\\' | '/' => code,
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let unit = self.unit()?;
+                if let Some(c) = char::from_u32(unit) {
+                    return Ok(c);
+                }
+                // A character beyond the first 65,536 is a pair.
+                let low = match self.rest().strip_prefix("\\u") {
+                    Some(_) if unit < 0xDC00 => {
+                        self.at += 2;
+                        self.unit()?
+                    }
+                    _ => 0,
+                };
+                let pair = (0xDC00..0xE000).contains(&low).then(|| 0x1_0000 + ((unit - 0xD800) << 10) + (low - 0xDC00));
+                pair.and_then(char::from_u32).ok_or("half of a surrogate pair stands alone")?
+            }
+            _ => return Err("there is no such escape".to_owned()),
+        })
+    }
+
+    fn unit(&mut self) -> Result<u32, String> {
+        let digits = self.rest().get(..4).filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()));
+        let unit = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or("`\\u` takes four digits")?;
+        self.at += 4;
+        Ok(unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match read(text) {
+            Ok(literal) => format!("{:?}", literal.kind),
+            Err(why) => why.message,
+        }
+    }
+
+    #[test]
+    fn values() {
+        assert_eq!(read("[1, -2.5e-3, true, null, \"a\\u00e9\\ud83d\\ude00\\n\"]").unwrap().kind, Kind::List(
+            [Kind::Int(1), Kind::Real(-0.0025), Kind::Bool(true), Kind::Tuple(vec![]), Kind::Text("aé😀\n".into())]
+                .into_iter().map(|kind| Literal { kind, span: Span::default() }).collect()
+        ));
+        assert_eq!(shown("9007199254740993"), "Int(9007199254740993)");
+        assert_eq!(shown("18446744073709551617"), "Int(18446744073709551617)");
+        assert_eq!(shown("-0"), "Real(-0.0)");
+        assert_eq!(shown(" {} "), "Record([])");
+        assert_eq!(shown("-Infinity"), "Real(-inf)");
+        assert_eq!(shown("NaN"), "Real(NaN)");
+    }
+
+    #[test]
+    fn depth_has_no_limit() {
+        let deep = "[".repeat(300_000) + &"]".repeat(300_000);
+        assert!(read(&deep).is_ok());
+        assert!(read(&"[".repeat(300_000)).is_err());
+    }
+
+    #[test]
+    fn errors() {
+        let at = |place: &str, message: &str| format!("this is not JSON: {message} at {place}");
+        for (text, place, message) in [
+            ("", "line 1 column 1", "it ends where a value is wanted"),
+            ("[1,\n 2", "line 2 column 3", "it ends where `,` or `]` is wanted"),
+            ("{\"a\": 1, \"a\": 2}", "line 1 column 10", "the key `a` stands twice in an object"),
+            ("{\"a\" 1}", "line 1 column 6", "'1' stands where `:` is wanted"),
+            ("{a: 1}", "line 1 column 2", "'a' stands where a key in quotes is wanted"),
+            ("[1,]", "line 1 column 4", "']' stands where a value is wanted"),
+            ("nil", "line 1 column 1", "`nil` is no value"),
+            ("01", "line 1 column 1", "a number does not begin with 0"),
+            ("1.", "line 1 column 3", "a digit is wanted"),
+            ("1e400", "line 1 column 1", "the number 1e400 is too large"),
+            ("\"a", "line 1 column 1", "a string is not closed"),
+            ("\"\\ud800\"", "line 1 column 8", "half of a surrogate pair stands alone"),
+            ("\"\\x\"", "line 1 column 4", "there is no such escape"),
+            ("\"\\u00g0\"", "line 1 column 4", "`\\u` takes four digits"),
+            ("1 2", "line 1 column 3", "text follows the value"),
+        ] {
+            assert_eq!(shown(text), at(place, message), "{text}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Tables and JSON as they are found: separators, decimal commas, comments, words for missing values, exact
+//! integers, names in either Unicode form. Expected values are those that pandas reads, by hand.
+
+use expect_test::{Expect, expect};
+
+use crate::harness::Dir;
+
+/// A program beside some files, and its output.
+#[track_caller]
+fn run(files: &[(&str, &[u8])], program: &str, expected: Expect) {
+    let mut all = files.to_vec();
+    all.push(("p.iv", program.as_bytes()));
+    expected.assert_eq(&Dir::new(&all).run(&["run", "p.iv", "--format", "short"], b""));
+}
+
+#[test]
+fn separators_and_decimal_commas() {
+    let files: &[(&str, &[u8])] = &[
+        ("semicolon.csv", b"x;y\n1,5;2\n-3,25e1;4\n"),
+        ("tab.csv", b"x\ty\n1.5\t2\n"),
+        ("blank.csv", b"  x   y\n 1.5 \t2  \n\n3 4\n"),
+        ("bar.csv", b"x|y\n1.5|2\n"),
+    ];
+    run(
+        files,
+        "let a: {x: [?n]f64, y: [?n]i64} = load(\"semicolon.csv\", decimal: \",\")\n\
+         let b: {x: [?n]f64, y: [?n]i64} = load(\"tab.csv\")\n\
+         let c: {x: [?n]f64, y: [?n]i64} = load(\"blank.csv\", separator: \" \")\n\
+         let d: {x: [?n]f64, y: [?n]i64} = load(\"bar.csv\", separator: \"|\")\n\
+         do print(a)\ndo print(b)\ndo print(c)\ndo print(d)\n",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn comments_missing_words_and_headers() {
+    let files: &[(&str, &[u8])] = &[
+        ("notes.csv", b"# made by hand\nx,y # two columns\n1,?\n  # between\n3,-999\n"),
+        ("words.csv", b"x\n1\nNone\n#N/A\n<NA>\nnan\nNA\n"),
+        ("years.csv", b"1999,2000\n1,2\n"),
+        ("either.csv", b"1,?\n1,2\n"),
+        ("mac.csv", b"x,y\r1,2\r3,4\r"),
+    ];
+    run(
+        files,
+        "let a: {x: [?n]i64, y: [?n]f64} = load(\"notes.csv\", comment: \"#\", missing: [\"?\", \"-999\"])\n\
+         let b: {x: [?n]f64} = load(\"words.csv\")\n\
+         let c: [?n, ?m]i64 = load(\"years.csv\", header: true)\n\
+         let d: [?n, ?m]f64 = load(\"either.csv\", header: true)\n\
+         let e: [?n, ?m]f64 = load(\"either.csv\", header: false, missing: \"?\")\n\
+         let f: {x: [?n]i64, y: [?n]i64} = load(\"mac.csv\")\n\
+         do print(a)\ndo print(b)\ndo print(c)\ndo print(d)\ndo print(e)\ndo print(f)\n",
+        expect![[""]],
+    );
+    run(files, "let d: [?n, ?m]f64 = load(\"either.csv\")\n", expect![[""]]);
+}
+
+#[test]
+fn cells_that_are_no_numbers_have_advice() {
+    let files: &[(&str, &[u8])] = &[
+        ("comma.csv", b"x;y\n1,5;2\n"),
+        ("thousands.csv", b"x\n\"1,234,567\"\n"),
+        ("word.csv", b"x\n1\n-\n"),
+        ("large.csv", b"x\n1e400\n"),
+        ("wide.csv", b"\xFF\xFEx\0\n\x001\0\n\0"),
+        ("semi.csv", b"1,5;2,5\n"),
+    ];
+    for file in ["comma", "thousands", "word", "large", "wide"] {
+        run(files, &format!("let a: {{x: [?n]f64}} = load(\"{file}.csv\")\n"), match file {
+            "comma" => expect![[""]],
+            "thousands" => expect![[""]],
+            "word" => expect![[""]],
+            "large" => expect![[""]],
+            _ => expect![[""]],
+        });
+    }
+    run(files, "let a: [?n, ?m]f64 = load(\"semi.csv\", header: false)\n", expect![[""]]);
+}
+
+#[test]
+fn integers_are_exact_in_every_notation() {
+    let files: &[(&str, &[u8])] = &[
+        ("int.csv", b"x,y\n9007199254740993.0,9007199254740993\n9.007199254740993e15,0.5\n"),
+        ("large.json", b"{\"x\": [9007199254740993, 1], \"y\": 16777217, \"z\": [null, NaN, -Infinity, 1.5]}"),
+    ];
+    run(
+        files,
+        "let a: {x: [?n]i64, y: [?n]f64} = load(\"int.csv\")\n\
+         let b: {x: [?n]f64, y: f32, z: [?m]f64} = load(\"large.json\")\n\
+         do print(a)\ndo print(b)\n",
+        expect![[""]],
+    );
+    run(files, "let a: {x: [?n]i64, y: i64, z: [?m]i64} = load(\"large.json\")\n", expect![[""]]);
+}
+
+#[test]
+fn names_are_compared_in_one_form() {
+    // The header is decomposed, the program composed; then the other way round.
+    run(
+        &[("g.csv", "gro\u{308}\u{df}e\n1\n2\n".as_bytes()), ("g.json", "{\"gr\u{f6}\u{df}e\": 3}".as_bytes())],
+        "let a: {gr\u{f6}\u{df}e: [?n]f64} = load(\"g.csv\")\n\
+         let b: {gro\u{308}\u{df}e: f64} = load(\"g.json\")\n\
+         let \u{e4} = 1.0\n\
+         do print(a.gro\u{308}\u{df}e, b.gr\u{f6}\u{df}e, a\u{308})\n",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn json_of_any_depth_and_with_each_key_once() {
+    let program = "type List = Nil | Cons(f64, List)\n\
+        let l = fold l = Nil for i < 20000: Cons(f64(i), l)\n\
+        do save(l, \"deep.json\")\n\
+        let again: List = load(\"deep.json\")\n\
+        do print(match again { Cons(x, _): x, Nil: 0.0 })\n";
+    let dir = Dir::new(&[("p.iv", program.as_bytes()), ("twice.json", b"{\"x\": 1,\n \"x\": 2}")]);
+    let shown = dir.run(&["run", "p.iv"], b"");
+    assert!(shown.starts_with("19999.0\n"), "{}", shown.get(..400).unwrap_or(&shown));
+    let shown = dir.run(&["eval", "load(\"twice.json\").x", "--format", "short"], b"");
+    assert!(shown.contains("E0210"), "{shown}");
+    run(
+        &[("twice.json", b"{\"x\": 1,\n \"x\": 2}")],
+        "let a: {x: f64} = load(\"twice.json\")\n",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn records_in_records_are_arrays_with_paths() {
+    run(
+        &[],
+        "let model = {layer: {w: [[1.0, 2.0]], b: [3.0]}, pair: ([1, 2], 5), scale: 0.5}\n\
+         do save(model, \"model.npz\")\n\
+         let again: {layer: {w: [?n, ?m]f64, b: [?n]f64}, pair: ([?k]i64, i64), scale: f64} = load(\"model.npz\")\n\
+         do print(again)\n\
+         let part: {layer: {b: [?n]f64}} = load(\"model.npz\")\n\
+         do print(part)\n\
+         let lost: {layer: {c: [?n]f64}} = load(\"model.npz\")\n",
+        expect![[""]],
+    );
+}
+
+#[test]
+fn options_are_checked_before_anything_runs() {
+    for program in [
+        "do print(1)\nlet a: [?n]f64 = load(\"x.csv\", sep: \";\")\n",
+        "let a: [?n]f64 = load(\"x.csv\", separator: \";;\")\n",
+        "let a: [?n]f64 = load(\"x.csv\", decimal: \"x\")\n",
+        "let a: [?n]f64 = load(\"x.npy\", decimal: \",\")\n",
+        "let a: [?n]f64 = load(\"x.csv\", header: 1, header: true)\n",
+        "let a: {x: [?n]f64} = load(\"x.npy\")\n",
+        "let a: [?n]f64 = load(\"x.txt\")\n",
+        "let a: [?n]f64 = load(\"x.dat\")\n",
+    ] {
+        let dir = Dir::new(&[("p.iv", program.as_bytes())]);
+        let shown = dir.run(&["run", "p.iv", "--format", "short"], b"");
+        let codes = ["E0217", "E0603", "E0604"];
+        assert!(shown.starts_with("--- stderr\np.iv:") && codes.iter().any(|c| shown.contains(c)), "{program}{shown}");
+    }
+}
+
+#[test]
+fn a_type_that_suits_a_table_says_what_it_leaves_out() {
+    let wide: Vec<String> = (0..15).map(|k| format!("c{k}")).collect();
+    let wide = format!("{}\n{}\n", wide.join(","), vec!["1"; 15].join(","));
+    let dir = Dir::new(&[("a.csv", b"day,note,height\n0,sown,1.0\n"), ("wide.csv", wide.as_bytes())]);
+    let mut shown = dir.run(&["eval", "load(\"a.csv\")", "--format", "short"], b"");
+    shown += &dir.run(&["eval", "load(\"wide.csv\")", "--format", "short"], b"");
+    expect![[""]].assert_eq(&shown);
+}

@@ -298,10 +298,7 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Box<Problem>> {
     })
 }
 
-fn replace_inner<T>(
-    path: &Path,
-    write: impl FnOnce(&mut Stoppable) -> Result<T, Unwritten>,
-) -> Result<T, Unwritten> {
+fn replace_inner<T>(path: &Path, write: impl FnOnce(&mut Stoppable) -> Result<T, Unwritten>) -> Result<T, Unwritten> {
     let path = fs::canonicalize(path)?;
     let permissions = fs::metadata(&path)?.permissions();
     if permissions.readonly() {

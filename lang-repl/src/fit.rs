@@ -302,7 +302,16 @@ pub(crate) type Fit<T> = Result<T, Box<Problem>>;
 
 impl<'a> Fitter<'a> {
     fn new(code: Code, read: &'a Read, types: &'a dyn Types) -> Self {
-        Self { code, read, types, axes: Vec::new(), at: HashMap::new(), missing: None, rounded: None, warnings: Vec::new() }
+        Self {
+            code,
+            read,
+            types,
+            axes: Vec::new(),
+            at: HashMap::new(),
+            missing: None,
+            rounded: None,
+            warnings: Vec::new(),
+        }
     }
 
     fn error(&self, literal: &Literal, message: String, label: &str) -> Box<Problem> {
@@ -386,7 +395,9 @@ impl<'a> Fitter<'a> {
                     _ => (*n as f64, *n as f64 as i128),
                 };
                 if nearest != *n {
-                    seen(&mut self.rounded, || format!("{} is {n}, no exact `{}`", access.named(), Type::Scalar(scalar)));
+                    seen(&mut self.rounded, || {
+                        format!("{} is {n}, no exact `{}`", access.named(), Type::Scalar(scalar))
+                    });
                 }
                 Some(x)
             }

@@ -103,7 +103,9 @@ impl Out {
         match self.format {
             Format::Short => Style::Short,
             Format::JsonErrors => Style::Lines,
-            Format::Text | Format::Json => Style::Full { color: self.color, width: show::width_if(io::stderr().is_terminal()) },
+            Format::Text | Format::Json => {
+                Style::Full { color: self.color, width: show::width_if(io::stderr().is_terminal()) }
+            }
         }
     }
 

@@ -134,9 +134,8 @@ pub(crate) fn value(
     numbers: Numbers<'_>,
 ) -> Value {
     // Values of recursive types may be deep.
-    let part = |datum: &Datum, ty: &Type| {
-        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || value(datum, ty, infos, numbers))
-    };
+    let part =
+        |datum: &Datum, ty: &Type| stacker::maybe_grow(STACK_LEFT, STACK_MORE, || value(datum, ty, infos, numbers));
     match (datum, ty) {
         #[expect(clippy::cast_possible_truncation, reason = "an f32 is the nearest one to the number given")]
         (Datum::Real(x), Type::Scalar(Scalar::F32)) => Value::F32(*x as f32),

@@ -135,7 +135,9 @@ impl LoadOption {
         let mut all = text.chars();
         match self {
             Self::Separator => match (all.next(), all.next()) {
-                (Some(c), None) if !c.is_alphanumeric() && !matches!(c, '"' | '\n' | '\r' | '\0' | '.' | '-' | '+') => Ok(()),
+                (Some(c), None) if !c.is_alphanumeric() && !matches!(c, '"' | '\n' | '\r' | '\0' | '.' | '-' | '+') => {
+                    Ok(())
+                }
                 _ => Err(format!("{text:?} is no separator of cells")),
             },
             Self::Decimal if !matches!(text, "." | ",") => Err(format!("{text:?} is no decimal point")),

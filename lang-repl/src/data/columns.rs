@@ -335,7 +335,9 @@ impl Notes {
                 };
                 let scalar = Type::Scalar(scalars.get(at).copied().unwrap_or(Scalar::F64));
                 let line = line(seen);
-                fitter.warn(format!("{which} has an integer in line {line}{more} that is no exact `{scalar}`; the nearest one is taken"));
+                fitter.warn(format!(
+                    "{which} has an integer in line {line}{more} that is no exact `{scalar}`; the nearest one is taken"
+                ));
             }
         }
         Ok(())
@@ -360,9 +362,7 @@ fn refused(
             help(problem, "in a column of reals it would be NaN")
         }
         Refused::Large => fitter.wrong(format!("{place} is {shown}, which no `{wanted}` holds")),
-        Refused::Fraction => {
-            fitter.wrong(format!("{place} is {shown}, which is no `{wanted}`"))
-        }
+        Refused::Fraction => fitter.wrong(format!("{place} is {shown}, which is no `{wanted}`")),
         Refused::Truth => {
             let problem = fitter.wrong(format!("{place} is the truth value `{shown}`, and `{wanted}` is wanted"));
             let one = if scalar == Scalar::I64 { "1" } else { "1.0" };

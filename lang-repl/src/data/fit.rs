@@ -61,7 +61,12 @@ fn array(fitter: &mut Fitter<'_>, array: &Array, ty: &Type, access: &Access) -> 
 }
 
 /// The elements of an array type, or a scalar, and the extents.
-pub(super) fn numeric<'t>(fitter: &Fitter<'_>, ty: &'t Type, access: &Access, holds: &str) -> Fit<(Scalar, Vec<&'t Poly>)> {
+pub(super) fn numeric<'t>(
+    fitter: &Fitter<'_>,
+    ty: &'t Type,
+    access: &Access,
+    holds: &str,
+) -> Fit<(Scalar, Vec<&'t Poly>)> {
     let (dims, element) = ty.peel();
     match element {
         Type::Scalar(scalar) => Ok((*scalar, dims)),

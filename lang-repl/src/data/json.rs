@@ -17,7 +17,10 @@ pub(crate) fn read(text: &str) -> Result<Literal, Unreadable> {
         let before = text.get(..reader.at).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
-        Unreadable { message: format!("this is not JSON: {message} at line {line} column {column}"), at: Some((line, column)) }
+        Unreadable {
+            message: format!("this is not JSON: {message} at line {line} column {column}"),
+            at: Some((line, column)),
+        }
     })
 }
 
@@ -281,10 +284,15 @@ mod tests {
 
     #[test]
     fn values() {
-        assert_eq!(read("[1, -2.5e-3, true, null, \"a\\u00e9\\ud83d\\ude00\\n\"]").unwrap().kind, Kind::List(
-            [Kind::Int(1), Kind::Real(-0.0025), Kind::Bool(true), Kind::Tuple(vec![]), Kind::Text("aé😀\n".into())]
-                .into_iter().map(|kind| Literal { kind, span: Span::default() }).collect()
-        ));
+        assert_eq!(
+            read("[1, -2.5e-3, true, null, \"a\\u00e9\\ud83d\\ude00\\n\"]").unwrap().kind,
+            Kind::List(
+                [Kind::Int(1), Kind::Real(-0.0025), Kind::Bool(true), Kind::Tuple(vec![]), Kind::Text("aé😀\n".into())]
+                    .into_iter()
+                    .map(|kind| Literal { kind, span: Span::default() })
+                    .collect()
+            )
+        );
         assert_eq!(shown("9007199254740993"), "Int(9007199254740993)");
         assert_eq!(shown("18446744073709551617"), "Int(18446744073709551617)");
         assert_eq!(shown("-0"), "Real(-0.0)");

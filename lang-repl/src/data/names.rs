@@ -11,7 +11,8 @@ use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 /// and its number.
 pub(super) fn of(given: &[&str], part: &str) -> Vec<String> {
     let given: Vec<_> = given.iter().map(|name| composed(name)).collect();
-    let mut taken: HashSet<String> = given.iter().filter(|name| is_name(name)).map(|name| (**name).to_owned()).collect();
+    let mut taken: HashSet<String> =
+        given.iter().filter(|name| is_name(name)).map(|name| (**name).to_owned()).collect();
     let mut counts: HashMap<String, usize> = HashMap::new();
     let names = given.iter().enumerate().map(|(k, given)| {
         if is_name(given) {

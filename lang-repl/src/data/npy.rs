@@ -218,7 +218,9 @@ impl<'a> Cursor<'a> {
             let of: String = text.chars().take(20).collect();
             match unread(text) {
                 Some(noun) => format!("its elements are {noun}, of the kind `{of}`, which is not read"),
-                None => format!("its elements are of the kind `{of}`, which is not read: it is neither real, integer nor bool"),
+                None => format!(
+                    "its elements are of the kind `{of}`, which is not read: it is neither real, integer nor bool"
+                ),
             }
         })
     }

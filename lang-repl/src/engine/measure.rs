@@ -278,9 +278,7 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
         Type::Scalar(Scalar::F64) => {
             Value::array(&dims, (0..count).map(|_| f64::from(real(step()))).collect::<Vec<f64>>())
         }
-        Type::Scalar(Scalar::F32) => {
-            Value::array(&dims, (0..count).map(|_| real(step())).collect::<Vec<f32>>())
-        }
+        Type::Scalar(Scalar::F32) => Value::array(&dims, (0..count).map(|_| real(step())).collect::<Vec<f32>>()),
         Type::Scalar(Scalar::I64) => {
             Value::array(&dims, (0..count).map(|_| i64::from(step() % 2)).collect::<Vec<i64>>())
         }
@@ -294,6 +292,8 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use lang_core::predicate::Poly;
+
     use super::*;
 
     #[test]

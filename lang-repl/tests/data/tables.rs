@@ -66,13 +66,17 @@ fn cells_that_are_no_numbers_have_advice() {
         ("semi.csv", b"1,5;2,5\n"),
     ];
     for file in ["comma", "thousands", "word", "large", "wide"] {
-        run(files, &format!("let a: {{x: [?n]f64}} = load(\"{file}.csv\")\n"), match file {
-            "comma" => expect![[""]],
-            "thousands" => expect![[""]],
-            "word" => expect![[""]],
-            "large" => expect![[""]],
-            _ => expect![[""]],
-        });
+        run(
+            files,
+            &format!("let a: {{x: [?n]f64}} = load(\"{file}.csv\")\n"),
+            match file {
+                "comma" => expect![[""]],
+                "thousands" => expect![[""]],
+                "word" => expect![[""]],
+                "large" => expect![[""]],
+                _ => expect![[""]],
+            },
+        );
     }
     run(files, "let a: [?n, ?m]f64 = load(\"semi.csv\", header: false)\n", expect![[""]]);
 }
@@ -118,11 +122,7 @@ fn json_of_any_depth_and_with_each_key_once() {
     assert!(shown.starts_with("19999.0\n"), "{}", shown.get(..400).unwrap_or(&shown));
     let shown = dir.run(&["eval", "load(\"twice.json\").x", "--format", "short"], b"");
     assert!(shown.contains("E0210"), "{shown}");
-    run(
-        &[("twice.json", b"{\"x\": 1,\n \"x\": 2}")],
-        "let a: {x: f64} = load(\"twice.json\")\n",
-        expect![[""]],
-    );
+    run(&[("twice.json", b"{\"x\": 1,\n \"x\": 2}")], "let a: {x: f64} = load(\"twice.json\")\n", expect![[""]]);
 }
 
 #[test]

@@ -180,9 +180,7 @@ fn writable(format: DataFormat) -> &'static str {
              anything can be written as .json"
         }
         DataFormat::Json => "apply the function, and save the values",
-        DataFormat::Png => {
-            "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255"
-        }
+        DataFormat::Png => "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255",
     }
 }
 
@@ -217,7 +215,10 @@ fn scalars(ty: &Type) -> bool {
 /// Is there a part of the type that no text stands for?
 fn has_function(ty: &Type, relations: bool) -> bool {
     let mut found = false;
-    ty.visit(&mut |t| found |= matches!(t, Type::Fun(_)) || relations && matches!(t, Type::Rel(_) | Type::Str), &mut |_| {});
+    ty.visit(
+        &mut |t| found |= matches!(t, Type::Fun(_)) || relations && matches!(t, Type::Rel(_) | Type::Str),
+        &mut |_| {},
+    );
     found
 }
 

@@ -123,7 +123,10 @@ fn ragged(line: u32, found: usize, wanted: usize, separator: char, text: &str) -
     let first = text.lines().next().unwrap_or_default();
     let others = [';', '\t', ','].into_iter().filter(|c| *c != separator);
     if let Some(other) = others.into_iter().find(|c| first.contains(*c)) {
-        message = format!("{message}; cells are separated by {separator:?} here, and `load` has an option: `separator: {:?}`", other.to_string());
+        message = format!(
+            "{message}; cells are separated by {separator:?} here, and `load` has an option: `separator: {:?}`",
+            other.to_string()
+        );
     }
     message
 }

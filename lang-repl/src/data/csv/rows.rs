@@ -142,7 +142,11 @@ impl<'a> Rows<'a> {
             // CRLF counts once.
             let lines = before.bytes().filter(|b| *b == b'\n').count();
             self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
-            if cell.is_empty() { cell = Cow::Borrowed(before) } else { cell.to_mut().push_str(before) }
+            if cell.is_empty() {
+                cell = Cow::Borrowed(before)
+            } else {
+                cell.to_mut().push_str(before)
+            }
             let Some(after) = after.strip_prefix('"') else {
                 self.at = self.text.len() - after.len();
                 return Ok(cell);

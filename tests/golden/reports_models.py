@@ -1,0 +1,101 @@
+"""Reports of losses, quantiles, differential equations and tables of data."""
+
+import math
+
+import mpmath
+import numpy as np
+
+from reports_derivatives import differences
+from reports_table import report
+
+JAX = "jax-ml/jax"
+OPTAX = "google-deepmind/optax"
+DIFFRAX = "patrick-kidger/diffrax"
+NUMPY = "numpy/numpy"
+
+NAN = float("nan")
+INF = float("inf")
+
+# Losses with masked and with large logits.
+
+report(OPTAX, 1762, "cross-entropy of a masked logit of minus infinity: tangent along zero and gradient",
+       r"let f = \(x: [3]f64): nn.cross_entropy(x, 1) in (jvp(f)([-inf, 0.0, 0.0], [0.0, 0.0, 0.0]), grad(f)([-inf, 0.0, 0.0]))",
+       [0.0, [0.0, -0.5, 0.5]], imports="nn")
+report(OPTAX, 896, "softmax and its logarithm where a logit is minus infinity",
+       "(nn.softmax([-inf, 0.0, 0.0]), nn.log_softmax([-inf, 0.0, 0.0]))",
+       lambda: [[0.0, 0.5, 0.5], [-INF, -math.log(2), -math.log(2)]], imports="nn")
+report("tensorflow/tensorflow", 11756, "softmax under a mask of infinities: gradient of a weighted sum",
+       r"grad(\(x: [3]f64): (let p = nn.softmax(for i: (if keep[i] then x[i] else -inf)) in sum i: f64(i) * p[i]))([1.0, 7.0, 1.0])",
+       [-0.5, 0.0, 0.5], imports="nn", definitions="let keep = [true, false, true]")
+report("FluxML/NNlib.jl", 68, "cross-entropy of logits in the hundreds, and softmax of ones in the thousands",
+       "(value_and_grad(\\(x: [3]f64): nn.cross_entropy(x, 0))([-431.0, 279.0, 427.0]), grad(\\(x: [3]f64): sum i: nn.softmax(x)[i])([-1047.0, -981.0, 1891.0]))",
+       lambda: [[858.0, [-1.0, float(mpmath.exp(-148)), 1.0]], [0.0, 0.0, 0.0]], imports="nn")
+report(OPTAX, 1335, "a mean of cross-entropies over the rows of a mask", "grad(masked)([[1.0, 0.0], [0.5, 2.0], [3.0, -1.0]])",
+       lambda: masked(), imports="nn",
+       definitions="let keep = [true, false, true]\nlet labels = [0, 1, 1]\n"
+                   "def masked(x: [3, 2]f64) -> f64 = (sum b: [keep[b]] * nn.cross_entropy(x[b], labels[b])) / (sum b: [keep[b]] * 1.0)")
+
+
+def masked():
+    x = np.array([[1.0, 0.0], [0.5, 2.0], [3.0, -1.0]])
+    p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    p[np.arange(3), [0, 1, 1]] -= 1
+    return p * np.array([[0.5], [0.0], [0.5]])
+
+
+# Quantiles.
+
+report(JAX, 6444, "a quantile of numbers of which one is none", "stats.quantile([1.0, 2.0, nan], 0.5)", NAN, imports="stats")
+report(JAX, 24732, "a median, its gradient, and a median of two",
+       r"(stats.median([3.0, 1.0, 2.0]), grad(\(x: [3]f64): stats.median(x))([3.0, 1.0, 2.0]), grad(\(x: [2]f64): stats.median(x))([3.0, 1.0]))",
+       [2.0, [0.0, 0.0, 1.0], [0.5, 0.5]], imports="stats")
+report(JAX, 8513, "percentiles of six numbers by linear interpolation", "for k: stats.quantile([10.0, 7.0, 4.0, 3.0, 2.0, 1.0], q[k])",
+       [1.0, 2.25, 3.5, 6.25, 10.0], definitions="let q = [0.0, 0.25, 0.5, 0.75, 1.0]", imports="stats")
+report("PaddlePaddle/Paddle", 42385, "the gradient of a median with ties goes to the two elements in the middle",
+       r"grad(\(x: [4]f64): stats.median(x))([2.0, 3.0, 2.0, 3.0])", [0.0, 0.5, 0.5, 0.0], imports="stats")
+
+# Differential equations.
+
+report(DIFFRAX, 64, "a linear system near its steady state: gradient of squared distances at several times",
+       "round(1e6 * grad(loss)([2.5, 4.5])) / 1e6", lambda: [round(v, 6) for v in steady()], imports="ode",
+       definitions="def at(p: [2]f64, t: f64) -> [2]f64 = ode.dopri5(\\_, y: [2 - p[0] * y[0], y[0] - p[1] * y[1]], 0.0, t, [1.0, 1.0], 1e-10, 1e-10).x\n"
+                   "def loss(p: [2]f64) -> f64 =\n"
+                   "  let (a, b) = (at(p, 0.5), at(p, 0.75))\n  in (sum i: (a[i] - 1)^2) + (sum i: (b[i] - 1)^2)")
+report("SciML/SciMLSensitivity.jl", 1094, "a decay integrated with adaptive steps: gradient of a squared end by the start",
+       r"round(1e6 * grad(\u: ode.dopri5(\t, x: [-x[0] / 2 + sin(t)], 0.0, 3.0, [u,], 1e-9, 1e-9).x[0]^2)(1.5)) / 1e6",
+       lambda: round(decayed(), 6), imports="ode")
+
+
+def steady():
+    """The closed form of the linear system, differentiated at many digits."""
+
+    def loss(p):
+        a, b = p
+        total = mpmath.mpf(0)
+        for t in (mpmath.mpf("0.5"), mpmath.mpf("0.75")):
+            u = 2 / a + (1 - 2 / a) * mpmath.exp(-a * t)
+            c = (1 - 2 / a) / (b - a)
+            v = 2 / (a * b) + c * mpmath.exp(-a * t) + (1 - 2 / (a * b) - c) * mpmath.exp(-b * t)
+            total += (u - 1) ** 2 + (v - 1) ** 2
+        return [total]
+
+    return differences(loss, [2.5, 4.5])[0]
+
+
+def decayed():
+    """x' = -x/2 + sin t: a particular solution beside the decaying one."""
+    particular = lambda t: (2 * math.sin(t) - 4 * math.cos(t)) / 5  # noqa: E731
+    end = particular(3) + (1.5 - particular(0)) * math.exp(-1.5)
+    return 2 * end * math.exp(-1.5)
+
+
+# Tables with comments and gaps.
+
+report(NUMPY, 5155, "a word `None` in a column of reals is a missing value", "table.y", [200.0, NAN],
+       definitions='let table: {x: [?n]i64, y: [?n]f64} = load("a.csv")', files={"a.csv": "x,y\n100,200\n300,None\n"})
+report("v923z/micropython-ulab", 706, "comment lines before the table", "table", [[0.0, 1.0], [2.0, 3.0]],
+       definitions='let table: [?n, 2]f64 = load("a.csv")', files={"a.csv": "# several lines\n# of comment\n0,1\n2,3\n"})
+report(NUMPY, 2633, "a column that is all words is no column of reals", "0", {"error": "E0604"},
+       definitions='let table: {x: [?n]f64} = load("a.csv")', files={"a.csv": "x\nabc\ndef\n"})
+report(NUMPY, 21052, "spaces at the ends of lines", "table.y", [2.0, 4.0],
+       definitions='let table: {x: [?n]f64, y: [?n]f64} = load("a.csv")', files={"a.csv": "x,y  \n1,2  \n3,4   \n"})

@@ -99,3 +99,110 @@ report(NUMPY, 2633, "a column that is all words is no column of reals", "0", {"e
        definitions='let table: {x: [?n]f64} = load("a.csv")', files={"a.csv": "x\nabc\ndef\n"})
 report(NUMPY, 21052, "spaces at the ends of lines", "table.y", [2.0, 4.0],
        definitions='let table: {x: [?n]f64, y: [?n]f64} = load("a.csv")', files={"a.csv": "x,y  \n1,2  \n3,4   \n"})
+
+# Losses to second order, shared parameters, masked pairs.
+
+TORCH = "pytorch/pytorch"
+report(TORCH, 67461, "a Poisson likelihood of a logarithmic rate: gradient and Hessian",
+       "(grad(loss)(x), hessian(loss)(x))", lambda: poisson(), imports="stats",
+       definitions="let x = [0.5, -1.0]\nlet k = [3, 0]\ndef loss(x: [2]f64) -> f64 = -(sum i: stats.poisson_logpmf(k[i], exp(x[i])))")
+report(TORCH, 80839, "a function that overwrites its argument by a constant has derivative 0",
+       r"jacobian(\(x: [2]f64): x with [0] = 0 with [1] = 0)([1.0, 1.0])", [[0.0, 0.0], [0.0, 0.0]])
+report(TORCH, 184528, "a scan whose step reads a captured parameter: its gradient is that of the loop written out",
+       "(grad(\\a: scanned(a))(0.3), grad(\\a: written(a))(0.3))", lambda: [carried(), carried()],
+       definitions="let x = [0.5, -1.0, 2.0]\n"
+                   "def scanned(a: f64) -> f64 = let h = scan h = 0.1 for i < 3: tanh(a * h + x[i]) in sum i < 3: h[i + 1]^2\n"
+                   "def written(a: f64) -> f64 =\n"
+                   "  let p = tanh(a * 0.1 + x[0])\n  let q = tanh(a * p + x[1])\n  let r = tanh(a * q + x[2])\n  in p^2 + q^2 + r^2")
+report(TORCH, 79609, "cross-entropy of logits: second derivatives by forward over reverse, in both arguments",
+       r"hessian(\(z: f64, y: f64): nn.binary_cross_entropy(z, y))(0.75, 0.25)", lambda: logit_hessian(), imports="nn")
+report(TORCH, 136662, "an element that is added twice to the same place", "grad(f)([[1.0, 2.0, -3.0], [4.0, 5.0, 6.0]])",
+       [[0.0, 0.0, -2.0], [0.0, 0.0, 2.0]],
+       definitions="def f(x: [n, 3]f64) -> f64 =\n"
+                   "  let y = fold y = (for i < n, j < 3: 0.0) for i < n: y with [i, 0] += abs(x[i, 2]) with [i, 0] += abs(x[i, 2])\n"
+                   "  in sum i, j: y[i, j]")
+report(TORCH, 193061, "two normalisations in a row with one scale and shift", "grad(f)([2.0, 0.5, 1.0], [0.1, -0.2, 0.3])",
+       lambda: normalised(), imports="nn",
+       definitions="let x = [0.5, -1.0, 2.0]\n"
+                   "def f(g: [3]f64, b: [3]f64) -> f64 =\n"
+                   "  let y = nn.layer_norm(nn.layer_norm(x, g, b, 1e-5), g, b, 1e-5) in sum i: f64(i + 1) * y[i]^2")
+report(JAX, 10993, "Jacobian of a cumulative product from the end", "jacobian(f)([2.0, -1.0, 3.0])",
+       [[-3.0, 6.0, -2.0], [0.0, 3.0, -1.0], [0.0, 0.0, 1.0]],
+       definitions="def f(x: [n]f64) -> [n]f64 = for i: prod j in i..n: x[j]")
+report(JAX, 654, "a screened potential of pairs, whose diagonal is masked", "(f(x), grad(f)(x))", lambda: pairs(),
+       definitions="let q = [1.0, -0.5, 2.0]\nlet x = [[0.0, 0.0, 0.0], [1.0, 0.5, 0.0], [0.0, -0.5, 1.0]]\n"
+                   "def f(x: [3, 3]f64) -> f64 =\n"
+                   "  let d = for i < 3, j < 3: sqrt(sum k: (x[i, k] - x[j, k])^2)\n"
+                   "  in (sum i < 3, j < 3: if i == j then 0 else q[i] * q[j] / d[i, j] * erfc(d[i, j])) / 2")
+report(JAX, 12984, "mixed second derivatives in every order of nesting",
+       "(grad(\\x: grad(\\y: u(x, y))(0.3))(0.7), grad(\\y: grad(\\x: u(x, y))(0.7))(0.3), hessian(u)(0.7, 0.3).0.1)",
+       lambda: [-math.cos(0.7 * math.pi) * math.cos(0.3 * math.pi) / 2] * 3,
+       definitions="def u(x: f64, y: f64) -> f64 = -(1 / (2 * pi^2)) * sin(x * pi) * sin(y * pi)")
+
+SCIPY = "scipy/scipy"
+report(SCIPY, 1936, "a correlation within a longer second signal", "signal.correlate_valid([0.0, 1.0, 2.0, 3.0], [0.0, 1.0])",
+       [1.0, 2.0, 3.0], imports="signal")
+report(SCIPY, 11973, "a convolution of the first signal's length, of one element with more",
+       "(signal.convolve_same([1.0,], [1.0, -1.0]), signal.convolve_same([1.0, -1.0], [1.0,]))", lambda: same(), imports="signal")
+report(SCIPY, 9941, "a full convolution by Fourier transforms is commutative",
+       "(round(1e9 * signal.fft_convolve(a, b)) / 1e9, round(1e9 * signal.fft_convolve(b, a)) / 1e9)",
+       lambda: [np.convolve([1, 2, -1, 0.5, 3], [2, -1.0])] * 2, imports="signal",
+       definitions="let a = [1.0, 2.0, -1.0, 0.5, 3.0]\nlet b = [2.0, -1.0]")
+
+
+def poisson():
+    x, k = np.array([0.5, -1.0]), np.array([3.0, 0.0])
+    return [np.exp(x) - k, np.diag(np.exp(x))]
+
+
+def carried():
+    def total(p):
+        h, sum_ = mpmath.mpf("0.1"), mpmath.mpf(0)
+        for v in (0.5, -1, 2):
+            h = mpmath.tanh(p[0] * h + v)
+            sum_ += h**2
+        return [sum_]
+
+    return differences(total, [0.3])[0][0]
+
+
+def logit_hessian():
+    s = 1 / (1 + math.exp(-0.75))
+    return [[s * (1 - s), -1.0], [-1.0, 0.0]]
+
+
+def normalised():
+    def norm(v, g, b):
+        m = sum(v) / 3
+        s = mpmath.sqrt(sum((u - m) ** 2 for u in v) / 3 + mpmath.mpf(1e-5))
+        return [(u - m) / s * c + d for u, c, d in zip(v, g, b)]
+
+    def loss(p):
+        g, b = p[:3], p[3:]
+        y = norm(norm([mpmath.mpf("0.5"), mpmath.mpf(-1), mpmath.mpf(2)], g, b), g, b)
+        return [sum((i + 1) * v**2 for i, v in enumerate(y))]
+
+    row = differences(loss, [2.0, 0.5, 1.0, 0.1, -0.2, 0.3])[0]
+    return [row[:3], row[3:]]
+
+
+def pairs():
+    q = [1, mpmath.mpf("-0.5"), 2]
+
+    def energy(x):
+        total = mpmath.mpf(0)
+        for i in range(3):
+            for j in range(i):
+                d = mpmath.sqrt(sum((x[3 * i + k] - x[3 * j + k]) ** 2 for k in range(3)))
+                total += q[i] * q[j] / d * mpmath.erfc(d)
+        return [total]
+
+    x = [0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0, -0.5, 1.0]
+    row = differences(energy, x)[0]
+    return [float(energy([mpmath.mpf(v) for v in x])[0]), [row[0:3], row[3:6], row[6:9]]]
+
+
+def same():
+    from scipy.signal import convolve
+
+    return [convolve([1.0], [1.0, -1.0], "same"), convolve([1.0, -1.0], [1.0], "same")]

@@ -137,3 +137,24 @@ def cholesky_gradient():
 
     row = differences(total, [4.0, 1.0, 3.0])[0]
     return [row[0], row[2], row[1]]
+
+# Nested conditionals, broadcasts, constants in a branch.
+
+MLX = "ml-explore/mlx"
+report("coin-or/CppAD", 8, "second level of a division by zero in the branch not taken",
+       r"(grad(f)(0.0, 0.0), hessian(f)(0.0, 0.0))", [[0.0, 1.0], [[0.0, 0.0], [0.0, 0.0]]],
+       definitions="def f(x: f64, y: f64) -> f64 = if x > 1 then x / y else y")
+report("coin-or/CppAD", 7, "a product that only one branch uses, at a point recorded on the other",
+       r"for k: grad(\x: grad(\(p: f64, q: f64): (if p == 1 then p * q else 0))(x, 0.5).0)([1.0, 0.0][k])", [0.0, 0.0],
+       definitions="")
+report(MLX, 610, "a matrix added to each slice of a tensor: cotangents add up over the slices",
+       r"vjp(\(a: [3, 3]f64): for i < 3: (a + 1.0)^2)((for i, j: 1.0), (for i < 3, j < 3, k < 3: 1.0))",
+       [[12.0] * 3] * 3)
+report(MLX, 628, "zero to the power one: derivatives by base and exponent",
+       r"vjp(\(a: [2]f64, b: [2]f64): for i: (a[i] - b[i])^b[i])(([1.0, 1.0], [1.0, 1.0]), [123.0, 123.0])",
+       [[123.0, 123.0], [-123.0, -123.0]])
+report(MLX, 3627, "a tangent through a selection whose first branch is a constant",
+       r"(jvp(\x: if x > 100 then 999 else 2 * x)(1.0, 1.0), jvp(\x: if x > 100 then nan else x^2)(1.0, 1.0))", [2.0, 2.0])
+report(MLX, 1771, "a tangent through a dense layer", r"jvp(\x: nn.dense(l, x))([0.5, -1.0], [1.0, 2.0])", [5.0, -1.0],
+       definitions="let l: nn.Dense(2, 2) = {weights: [[1.0, 2.0], [3.0, -2.0]], bias: [0.5, 0.25]}", imports="nn")
+report(MLX, 487, "the gradient of a square at a number", r"grad(\x: x^2)(3.0)", 6.0)

@@ -170,6 +170,10 @@ impl Interp<'_> {
         args: &[Value],
         value: &Value,
     ) -> Eval<bool> {
+        // The cotangent of a function is a function, which has no reals to compare.
+        if args.iter().any(holds_function) {
+            return Ok(true);
+        }
         let depth = self.reversals.len();
         self.quiet += 1;
         let linear = self.probed(at, (rule, instance), args, value);
@@ -227,7 +231,7 @@ impl Interp<'_> {
             return Ok(None);
         }
         let real = |t: &RtType| matches!(t, RtType::Scalar(Scalar::F64 | Scalar::F32));
-        let (last, _) = latest(args);
+        let last = latest(args);
         let own = self.reversals.iter().rposition(|r| owner(r) && last <= Some(r.e));
         let (Some(own), true) = (own, instance.types.iter().all(real)) else { return Ok(None) };
         let Some(reversal) = self.reversals.get_mut(own) else { return Ok(None) };

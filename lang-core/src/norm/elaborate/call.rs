@@ -84,7 +84,7 @@ impl Elaborator<'_> {
     fn inline(&mut self, name: &GlobalName, types: Vec<Type>, sizes: &[Poly], args: Vec<Sym>, span: Span) -> Out<Sym> {
         if self.bodies.has_rule(name) {
             let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
-            let gives_function = self.bodies.signature(name).is_some_and(|s| has_function(&s.result));
+            let gives_function = self.bodies.signature(name).is_some_and(|s| s.result.has_function());
             if !args.iter().any(holds_function) {
                 // Its derivative would be that of its body.
                 return Err(self.outside(Reason::Derivative, span));

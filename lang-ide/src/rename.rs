@@ -314,7 +314,7 @@ impl Before {
 
     /// Resolves the changed texts and compares, until it is told to stop.
     fn verify(&self, stop: &AtomicBool) -> Result<(), String> {
-        let Renaming { found, new } = &self.renaming;
+        let Renaming { found, new, .. } = &self.renaming;
         let stopped = || if stop.load(Ordering::Relaxed) { Err("stopped".to_owned()) } else { Ok(()) };
         let mut after = Session::new();
         for (module, text) in &*self.texts {

@@ -227,6 +227,7 @@ impl<'r> Draw<'r> {
             bounded: std::collections::BTreeSet::new(),
             body,
             locals: Vec::new(),
+            rule_of: None,
         }
     }
 

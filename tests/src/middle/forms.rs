@@ -125,6 +125,7 @@ fn as_function(flat: &Flat) -> Function {
         bounded: flat.bounded.clone(),
         body,
         locals: Vec::new(),
+        rule_of: None,
     }
 }
 

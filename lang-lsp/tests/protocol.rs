@@ -194,21 +194,21 @@ fn documents_out_of_order() {
 fn files_are_looked_at_again() {
     let folder = folder("looked-at");
     let (main, part) = (folder.join("main.iv"), folder.join("part.iv"));
-    std::fs::write(&part, "def two() = 2\n").unwrap();
+    fs::write(&part, "def two() = 2\n").unwrap();
     let text = "import \"./part.iv\" as part\ndef f() = part.two()\n";
-    std::fs::write(&main, text).unwrap();
+    fs::write(&main, text).unwrap();
     let mut client = Client::start(json!({}));
     client.open(&uri(&main), text);
     assert!(client.diagnostics(&uri(&main), 1).is_empty());
-    std::fs::write(&part, "def three() = 3\n").unwrap();
+    fs::write(&part, "def three() = 3\n").unwrap();
     client.notify("textDocument/didSave", json!({"textDocument": {"uri": uri(&main)}}));
     assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), [("E0107".to_owned(), 1)]);
-    std::fs::write(&part, "def two() = 22\n").unwrap();
+    fs::write(&part, "def two() = 22\n").unwrap();
     assert!(client.diagnostics(&uri(&main), 1).is_empty());
     // It goes away, and comes back.
-    std::fs::remove_file(&part).unwrap();
+    fs::remove_file(&part).unwrap();
     assert!(!client.diagnostics(&uri(&main), 1).is_empty());
-    std::fs::write(&part, "def two() = 2\n").unwrap();
+    fs::write(&part, "def two() = 2\n").unwrap();
     assert!(client.diagnostics(&uri(&main), 1).is_empty());
     client.leave();
 }

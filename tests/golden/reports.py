@@ -31,7 +31,7 @@ HEAD = """# Public reports, tried as Iverson programs
 Each row is a public bug report of another tool. The program for it is ours, and so is the sentence that describes it;
 no text or code of the report is here. "Agrees" means that the interpreter and machine code give the independent value
 of `golden/reports.py` within the tolerance of `golden/tolerances.json`. A verdict "mended" names the fault that the
-program found in Iverson. The table is written by `python3 tests/golden/reports.py`.
+program found in Iverson; one that is "open" is wrong still, and no test. The table is written by `python3 tests/golden/reports.py`.
 """
 
 
@@ -50,6 +50,8 @@ def entries():
     """What reports.json holds: the program and the value of each report."""
     found = {}
     for report in REPORTS:
+        if report.verdict.startswith("open"):
+            continue
         value = report.value() if callable(report.value) else report.value
         found[report.key] = {
             "imports": report.imports.split(),

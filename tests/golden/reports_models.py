@@ -94,7 +94,7 @@ def decayed():
 report(NUMPY, 5155, "a word `None` in a column of reals is a missing value", "table.y", [200.0, NAN],
        definitions='let table: {x: [?n]i64, y: [?n]f64} = load("a.csv")', files={"a.csv": "x,y\n100,200\n300,None\n"})
 report("v923z/micropython-ulab", 706, "comment lines before the table", "table", [[0.0, 1.0], [2.0, 3.0]],
-       definitions='let table: [?n, 2]f64 = load("a.csv")', files={"a.csv": "# several lines\n# of comment\n0,1\n2,3\n"})
+       definitions='let table: [?n, 2]f64 = load("a.csv", comment: "#")', files={"a.csv": "# several lines\n# of comment\n0,1\n2,3\n"})
 report(NUMPY, 2633, "a column that is all words is no column of reals", "0", {"error": "E0604"},
        definitions='let table: {x: [?n]f64} = load("a.csv")', files={"a.csv": "x\nabc\ndef\n"})
 report(NUMPY, 21052, "spaces at the ends of lines", "table.y", [2.0, 4.0],

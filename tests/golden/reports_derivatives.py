@@ -130,9 +130,11 @@ def second_of_cumulative():
 report(JAX, 764, "derivatives of saturated hyperbolic tangents",
        "for i: grad(\\x: tanh(x))([-1000.0, -40.0, 0.0, 40.0, 1000.0][i])", lambda: [float(mpmath.sech(x) ** 2) for x in (-1000, -40, 0, 40, 1000)])
 report(STAN, 1679, "log-sum-exp of two equal large numbers has derivative 1",
-       r"for i: grad(\x: nn.logsumexp([x, x]))([1e10, 1e50, 1e200][i])", [1.0, 1.0, 1.0], imports="nn")
+       r"for i: grad(\x: nn.logsumexp([x, x]))([1e10, 1e50, 1e200][i])", [1.0, 1.0, 1.0], imports="nn",
+       verdict="mended: gradients of `logsumexp` at large equal arguments")
 report(STAN, 1772, "partial derivatives of log-sum-exp at equal large arguments",
-       r"grad(\(x: f64, y: f64): nn.logsumexp([x, y]))(1e20, 1e20)", [0.5, 0.5], imports="nn")
+       r"grad(\(x: f64, y: f64): nn.logsumexp([x, y]))(1e20, 1e20)", [0.5, 0.5], imports="nn",
+       verdict="mended: gradients of `logsumexp` at large equal arguments")
 report(TENSORFLOW, 127232, "derivative of a weighted sum of log-add-exp where one pair is equal",
        "grad(f)(-4.0)", lambda: 0.5 + 2 / (1 + math.exp(4)) + 3 / (1 + math.exp(9)),
        definitions="def f(t: f64) -> f64 = sum i < 3: f64(i + 1) * nn.logsumexp([t, [-4.0, 0.0, 5.0][i]])", imports="nn")

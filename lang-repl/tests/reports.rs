@@ -59,14 +59,19 @@ fn agree(found: &Value, wanted: &Value, tolerance: Tolerance) -> bool {
 
 /// The value that a program shows, or the code of its error.
 fn shown(report: &Value, backend: &str) -> Value {
-    let mut text: String =
-        report["imports"].as_array().unwrap().iter().map(|name| format!("import {}\n", name.as_str().unwrap())).collect();
+    let mut text: String = report["imports"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| format!("import {}\n", name.as_str().unwrap()))
+        .collect();
     text += report["definitions"].as_str().unwrap();
     text += &format!("\ndef main() = {}\n", report["expr"].as_str().unwrap());
     let mut files = vec![("report.iv", text.as_bytes())];
     let data = report["files"].as_object().unwrap();
     files.extend(data.iter().map(|(name, content)| (name.as_str(), content.as_str().unwrap().as_bytes())));
-    let output = Dir::new(&files).command(&["run", "report.iv", "--format", "json", "--backend", backend]).output().unwrap();
+    let output =
+        Dir::new(&files).command(&["run", "report.iv", "--format", "json", "--backend", backend]).output().unwrap();
     let found: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|_| panic!("no JSON: {}", String::from_utf8_lossy(&output.stderr)));
     if output.status.success() { found } else { serde_json::json!({"error": found["error"][0]["code"]}) }

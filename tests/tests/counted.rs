@@ -37,6 +37,8 @@ def zip_matrix(x: [n, m]f64, y: [n, m]f64) -> [n, m]f64 = linalg.zip_matrix(\\v,
 def map_rows(x: [n, m]f64) -> [n]f64 = linalg.map_rows(\\v: linalg.sqnorm(v), x)
 def map_columns(x: [n, m]f64) -> [m]f64 = linalg.map_columns(\\v: total(v), x)
 def cg(a: [n, n]f64, b: [n]f64, steps: i64) -> [n]f64 = linalg.cg(\\v: linalg.matvec(a, v), b, 0.001, steps).x
+def gmres(a: [n, n]f64, b: [n]f64, steps: i64) -> [n]f64 = linalg.gmres(\\v: linalg.matvec(a, v), b, 0.001, steps).x
+def funm(a: [n, n]f64) -> [n, n]f64 = linalg.funm(\\x: x * x, a)
 ";
 
 /// Modules, and which of their definitions; all where none is named.
@@ -398,7 +400,7 @@ fn listed_definitions_at_all_small_sizes() {
     assert!(without.is_empty(), "no values: {without:?}");
     assert_eq!(
         formless,
-        ["map_matrix", "zip_matrix", "map_rows", "map_columns", "cg"],
+        ["map_matrix", "zip_matrix", "map_rows", "map_columns", "funm", "cg", "gmres"],
         "they have forms in `calls.iv`"
     );
     // What is compared may grow; if it falls, something is no longer looked at.

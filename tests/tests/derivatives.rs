@@ -3,14 +3,14 @@
 //! means of their own (`tests/golden/derivatives.py`): by the interpreter, and by the derivatives that the
 //! compiler generates, where the expression is inside core.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use iverson_tests::golden::json_of_parts;
 use iverson_tests::golden::{self, Tolerance, Tolerances, module, session};
 use iverson_tests::middle::forms::{All, Forms};
 use iverson_tests::middle::machine::{agrees, endless, loose};
-use iverson_tests::run::{Ways, value_of_main, value_of_main_generated};
+use iverson_tests::run::{Ways, globals, value_of_main, value_of_main_generated};
 use lang_core::base::GlobalName;
 use lang_core::generated::Tally;
 use lang_core::ir::core::Callee;
@@ -54,7 +54,8 @@ struct Share {
 
 /// The value of `main` in Tensor SSA; the reason where it has no such form.
 fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
-    let globals = HashMap::new();
+    // The one module of the library with top-level values.
+    let globals = globals(session, ["stats"]);
     let forms = Forms::new(session, &globals);
     let callee = Arc::new(Callee::new(GlobalName::new(MODULE, "main"), Vec::new()));
     let stages = forms.module.stages(&callee).map_err(|why| why.what.phrase())?;

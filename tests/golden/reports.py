@@ -21,6 +21,7 @@ import reports_derivatives  # noqa: F401  registers its entries
 import reports_kinks  # noqa: F401
 import reports_models  # noqa: F401
 import reports_numbers  # noqa: F401
+import reports_readers  # noqa: F401
 
 HERE = pathlib.Path(__file__).parent
 GOLDEN = HERE / "reports.json"

@@ -17,7 +17,8 @@ import sys
 import registry
 from reports_table import REPORTS
 
-import reports_derivatives  # noqa: F401  registers its entries
+import reports_algebra  # noqa: F401  registers its entries
+import reports_derivatives  # noqa: F401
 import reports_kinks  # noqa: F401
 import reports_models  # noqa: F401
 import reports_numbers  # noqa: F401

@@ -22,6 +22,7 @@ import reports_derivatives  # noqa: F401
 import reports_kinks  # noqa: F401
 import reports_models  # noqa: F401
 import reports_numbers  # noqa: F401
+import reports_probability  # noqa: F401
 import reports_readers  # noqa: F401
 import reports_solvers  # noqa: F401
 

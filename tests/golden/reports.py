@@ -19,6 +19,7 @@ from reports_table import REPORTS
 
 import reports_algebra  # noqa: F401  registers its entries
 import reports_arrays  # noqa: F401
+import reports_control  # noqa: F401
 import reports_derivatives  # noqa: F401
 import reports_kinks  # noqa: F401
 import reports_models  # noqa: F401

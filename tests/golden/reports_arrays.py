@@ -1,11 +1,7 @@
 """Reports of array programs: scatters, sorts, ties, empty axes, integers, casts, windows, signals."""
 
-import math
-
-import mpmath
 import numpy as np
 
-from reports_derivatives import differences
 from reports_table import report
 
 JAX = "jax-ml/jax"
@@ -193,16 +189,27 @@ def spectra():
     return found
 
 
-# Short reals.
-
-report(NUMPY, 29772, "a mean of short reals, added up as long ones", "(sum i < 100000: f64(f32(300.25))) / 100000", 300.25)
-report("numba/numba", 2855, "products, quotients and roots of short reals are rounded once",
-       "(f64(f32(1) / f32(3)), f64(f32(16777215) + f32(2)), f64(sqrt(f32(2))), f64(f32(0.1) * f32(3)), f64(f32(1e-45) / 2), f64(f32(3e38) * 2))",
-       lambda: [float(np.float32(1) / np.float32(3)), 16777216.0, float(np.sqrt(np.float32(2))), float(np.float32(0.1) * np.float32(3)), 0.0, INF])
-report("wrandelshofer/FastDoubleParser", 36, "gradients of short reals are short",
-       r"let g = grad(\(x: f32): x * x * x)(f32(1.1)) in (f64(g), f64(f32(1.1)))", lambda: short_slope())
+# Short reals, and roundings.
 
 
-def short_slope():
-    x = np.float32(1.1)
-    return [float(np.float32(3) * x * x), float(x)]
+def short(v):
+    return np.float32(v)
+
+
+report("triton-lang/triton", 11610, "a product and a sum of short reals are rounded one after the other, and only to short reals",
+       "(f64(f32(4097) * f32(4097) + f32(2)^-30), f64(f32(4097) * f32(4097) + 1.5), f64(f32(16777217) * f32(3)))",
+       lambda: [float(short(4097) * short(4097) + short(2.0**-30)), float(short(4097) * short(4097) + short(1.5)), float(short(16777217) * short(3))])
+report("triton-lang/triton", 11424, "a product less its rounded value is 0, for short and for long reals, also in sums",
+       f"(for k: x[k] * y[k] - {1.4142135 * 1.7320508!r}, sum k < 2: x[k] * y[k] * (if k == 0 then 1 else -1), f64(f32(x[0]) * f32(y[0]) - f32({float(short(1.4142135) * short(1.7320508))!r})))",
+       [[0.0, 0.0], 0.0, 0.0], definitions="let x = [1.4142135, 1.7320508]\nlet y = [1.7320508, 1.4142135]")
+report("dotnet/roslyn", 7333, "quotients, roots and conversions of short reals are rounded once",
+       "(f64(f32(1) / f32(3)), f64(f32(16777215) + f32(2)), f64(sqrt(f32(2))), f64(f32(0.1) * f32(3)), f64(f32(1e-45) / 2), f64(f32(3e38) * 2), f64(f32(x)))",
+       lambda: [float(short(1) / short(3)), 16777216.0, float(np.sqrt(short(2))), float(short(0.1) * short(3)), 0.0, INF, 1 + 2.0**-23],
+       definitions="let x = 1.0000000596046450")
+report("FluxML/Zygote.jl", 727, "the gradient of a quotient of a short real by a number is short",
+       r"(f64(grad(\(x: f32): x / 3)(f32(1))), f64(grad(\(x: f32): x * x * x)(f32(4097))), f64(grad(\(x: f32): 1 / x)(f32(3))))",
+       lambda: [float(short(1) / short(3)), 50356224.0, float(-(short(1) / short(3)) / short(3))])
+report("FluxML/Flux.jl", 514, "the gradient of a mean squared error of short reals, with their number as a short real",
+       r"for i: f64(grad(\(p: [4]f32): (sum i: (p[i] - t[i])^2) / f32(len(t)))([f32(0.1), f32(1.7), f32(-2.3), f32(1e8)])[i])",
+       lambda: [float((short(p) - short(t)) / short(2)) for p, t in ((0.1, 1), (1.7, 0.3), (-2.3, 4), (1e8, 1))],
+       definitions="let t: [4]f32 = [1, 0.3, 4, 1]")

@@ -5,7 +5,7 @@
 
 Each entry names a report, describes its situation in our own words, and holds an Iverson program of our own for
 it. The value is computed here by means that share nothing with Iverson: closed forms, mpmath, NumPy.
-`tests/tests/reports.rs` compares it with the interpreter and with machine code.
+`lang-repl/tests/reports.rs` compares it with the interpreter and with machine code.
 """
 
 import argparse

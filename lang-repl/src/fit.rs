@@ -318,6 +318,11 @@ impl<'a> Fitter<'a> {
         Box::new(self.read.place(Problem::new(self.code, message), literal.span, label))
     }
 
+    /// Is the value of a `load`, and no argument of `main`?
+    pub(crate) fn is_load(&self) -> bool {
+        self.code == Code::E0604
+    }
+
     /// An error about what a data file holds.
     pub(crate) fn wrong(&self, message: String) -> Box<Problem> {
         Box::new(self.read.place(Problem::new(self.code, message), self.read.span(), ""))
@@ -406,7 +411,12 @@ impl<'a> Fitter<'a> {
     }
 
     fn mismatch(&self, literal: &Literal, ty: &Type, access: &Access) -> Box<Problem> {
-        let message = format!("{} is {}, not of type `{ty}`", access.named(), literal.kind.noun());
+        let message = match &literal.kind {
+            Kind::Tuple(items) if items.is_empty() && self.read.json => {
+                format!("{} is null, which is no `{ty}`", access.named())
+            }
+            kind => format!("{} is {}, not of type `{ty}`", access.named(), kind.noun()),
+        };
         let problem = self.error(literal, message, &format!("`{ty}` is wanted"));
         match (&literal.kind, ty) {
             (Kind::Real(_), Type::Scalar(Scalar::I64)) => {

@@ -276,12 +276,12 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run conv.iv x=@bad.json c=@none.json
             --- stderr
-            [E0603] Error: `bad.json`: this is not JSON: EOF while parsing a list at line 2 column 2
-               ╭─[ bad.json:2:2 ]
+            [E0603] Error: `bad.json`: this is not JSON: it ends where `,` or `]` is wanted at line 2 column 3
+               ╭─[ bad.json:2:3 ]
                │
              2 │  3
-               │  ┬
-               │  ╰── here
+               │   ┬
+               │   ╰── here
             ───╯
             [E0602] Error: `none.json` cannot be read: there is no such file
               Help: the name is taken relative to the current directory

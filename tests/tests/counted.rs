@@ -403,10 +403,10 @@ fn listed_definitions_at_all_small_sizes() {
         ["map_matrix", "zip_matrix", "map_rows", "map_columns", "funm", "cg", "gmres"],
         "they have forms in `calls.iv`"
     );
-    // What is compared may grow; if it falls, something is no longer looked at.
+    // The counts may grow. A lower one means that less is compared, or that a definition decides by values where it did not.
     let Tally { definitions, functions, by_sizes, sizes, runs, exact, larger, .. } = tally;
-    assert!(definitions >= 128 && functions >= 368 && by_sizes >= 246, "{tally:?}");
-    assert!(sizes >= 12_700 && runs >= 45_900 && exact >= 26_400 && larger >= 1_450, "{tally:?}");
+    assert!(definitions >= 160 && functions >= 460 && by_sizes >= 250, "{tally:?}");
+    assert!(sizes >= 12_700 && runs >= 52_000 && exact >= 24_000 && larger >= 1_450, "{tally:?}");
 }
 
 #[test]

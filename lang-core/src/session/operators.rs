@@ -151,11 +151,11 @@ impl Applied {
             let by = body.locals.get(by.0 as usize)?;
             let names = [by.name.clone()];
             let labels = Labels { operator: Operator::Jacobian, wrt: &[0], names: &names, name: None };
-            let parts = labels.parts(&body.nodes[node].ty, &body.nodes[*of.first()?].ty, &[by.ty.clone()])?;
+            let parts = labels.parts(&body.nodes[node].ty, &body.nodes[*of.first()?].ty, std::slice::from_ref(&by.ty))?;
             return Some(Self {
                 root: node,
                 params: Vec::new(),
-                lets: Lets::All,
+                lets: Lets::OfFunctions,
                 parts,
                 parameters: Vec::new(),
                 name: None,

@@ -449,7 +449,10 @@ fn head(asked: &Asked<'_>, entry: &Entry) -> Head {
     }
 }
 
-impl Writer<'_> {
+/// Writes a label and an expression at an entry's indices.
+type Tell<'w, 'a> = dyn Fn(&mut Writer<'w>, &[Poly], &Ex) -> (String, String) + 'a;
+
+impl<'w> Writer<'w> {
     fn entries(
         &mut self,
         head: &Head,
@@ -565,7 +568,7 @@ impl Writer<'_> {
         (names, begins): (&[Name], &[Poly]),
         known: &dyn Fn(&[Poly]) -> Vec<Pred>,
         hints: &dyn Fn(&Self, usize) -> Option<Name>,
-        told: &dyn Fn(&mut Self, &[Poly], &Ex) -> (String, String),
+        told: &Tell<'w, '_>,
     ) -> Vec<Told> {
         let (own, e) = (self.indices_of(v), self.root(v));
         // What has no name is written where it is read, and what is known there holds in it.

@@ -80,10 +80,10 @@ fn symbols_of_all_modules() {
         let _ = writeln!(out, "{query}: {}", shown.join(", "));
     }
     expect![[r#"
-        sq: main.iv:squares, linalg:sqnorm, optim:square, main.iv:derivative squares
+        sq: main.iv:squares, linalg:sqrtm, linalg:sqnorm, optim:square
         linalg.sol: linalg:solve, linalg:solve_lower, linalg:solve_upper, linalg:solve_matrix
         wmean: stats:weighted_mean
-        tree: main.iv:Tree, rand:threefry, stats:interquartile_range, stats:multivariate_normal_log_likelihood
+        tree: main.iv:Tree, rand:threefry, linalg:curvature_second, stats:interquartile_range
         Lea: main.iv:Leaf
     "#]]
     .assert_eq(&out);

@@ -34,16 +34,16 @@ fn names_that_begin_so_come_first() {
     check(
         "def f(x: [n]f64) -> f64 = su$0\n",
         &expect![[r#"
-        sum (Form) sum i < n: … => "sum ${1:i} < ${2:n}: $0"
-        cumulative_sum (Function) import signal => "signal.cumulative_sum" + ["import signal"]
-        solve_upper (Function) import linalg => "linalg.solve_upper" + ["import linalg"]
-        solve_upper_matrix (Function) import linalg => "linalg.solve_upper_matrix" + ["import linalg"]
-        softplus (Function) 
-        logsumexp (Function) import nn => "nn.logsumexp" + ["import nn"]
-        logsumexp (Function) import stats => "stats.logsumexp" + ["import stats"]
-        power_spectrum (Function) import signal => "signal.power_spectrum" + ["import signal"]
-        …
-    "#]],
+            sum (Form) sum i < n: … => "sum ${1:i} < ${2:n}: $0"
+            sum_of_squares (Function) import linalg => "linalg.sum_of_squares" + ["import linalg"]
+            cumulative_sum (Function) import signal => "signal.cumulative_sum" + ["import signal"]
+            solve_upper (Function) import linalg => "linalg.solve_upper" + ["import linalg"]
+            solve_upper_matrix (Function) import linalg => "linalg.solve_upper_matrix" + ["import linalg"]
+            softplus (Function) 
+            exp_square (Function) import stats => "stats.exp_square" + ["import stats"]
+            log1p_square (Function) import stats => "stats.log1p_square" + ["import stats"]
+            …
+        "#]],
     );
 }
 

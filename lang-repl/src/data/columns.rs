@@ -374,7 +374,8 @@ fn refused(
         }
         Refused::Text => {
             let problem = fitter.wrong(format!("{place} is {shown:?}, and `{wanted}` is wanted"));
-            match advice(table, text) {
+            // Options belong to `load`, and arguments have none.
+            match advice(table, text).filter(|_| fitter.is_load()) {
                 Some(advice) => help(problem, advice),
                 None => problem,
             }

@@ -5,6 +5,7 @@ use lang_core::interp::{Store, Value};
 use lang_core::predicate::Poly;
 use lang_core::types::ty::{Scalar, Type};
 
+use super::names::composed;
 use super::png::Samples;
 use super::{Array, Data, Elements, Image, NamedArray, columns};
 use crate::fit::{Access, Datum, Fit, Fitter};
@@ -275,7 +276,7 @@ pub(super) fn short(name: &str) -> String {
 
 /// Warns, once for all, of parts that are taken by another name than the file's.
 pub(super) fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &Access) {
-    let mut renamed = names.iter().filter(|(given, name)| given != name);
+    let mut renamed = names.iter().filter(|(given, name)| composed(given) != *name);
     let Some((given, name)) = renamed.next() else { return };
     let first = access.inside(&format!("{what} `{}`", short(given)));
     let next = renamed.by_ref().take(2).map(|(given, name)| format!(", `{}` as `{}`", short(given), short(name)));

@@ -79,7 +79,7 @@ fn malformed() -> Vec<(String, Vec<u8>)> {
         "a\"b\n",
         "\"a\"b\n",
         "a\n\"1\"2\n",
-        "a;b\n1;2,3\n",
+        "a;b\n1;2;3\n",
         "a\rb\n",
         "a\0b\n",
     ] {

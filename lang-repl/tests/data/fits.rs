@@ -292,12 +292,13 @@ fn arguments_from_files_that_do_not_fit() {
                │ ────┬────
                │     ╰────── here
                │
-               │ Help: the program has `main(p: {age: [n]i64, weight: [n]f64}) -> (i64, f64)`
+               │ Help: if it stands for a missing value: `load(…, missing: "x")`
+               │       the program has `main(p: {age: [n]i64, weight: [n]f64}) -> (i64, f64)`
             ───╯
             --- status 2
             $ iverson run people.iv p=@deflated.npz
             --- stderr
-            [E0600] Error: argument `p`, of `deflated.npz`, has no array `age`
+            [E0600] Error: argument `p.age`, of `deflated.npz`, has no array `age`
                ╭─[ argument p:1:1 ]
                │
              1 │ @deflated.npz
@@ -463,14 +464,12 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run missing.iv
             --- stderr
-            [E0604] Error: `people.csv`: line 3, column `weight` has no value, and `i64` is wanted
+            [E0604] Error: `people.csv`: line 2, column `weight` is 60.5, which is no `i64`
                ╭─[ missing.iv:1:28 ]
                │
              1 │ let p: {weight: [?n]i64} = load("people.csv")
                │                            ─────────┬────────
                │                                     ╰────────── here
-               │
-               │ Help: in a column of reals it would be NaN
             ───╯
             --- status 1
             $ iverson run column.iv
@@ -497,7 +496,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run label.iv
             --- stderr
-            [E0604] Error: `deflated.npz`: the array `label`: its elements are of the kind `<U1`, which is not read: it is neither real, integer nor bool
+            [E0604] Error: `deflated.npz`: the array `label`: its elements are texts, of the kind `<U1`, which is not read
                ╭─[ label.iv:1:27 ]
                │
              1 │ let p: {label: [?n]f64} = load("deflated.npz")
@@ -553,7 +552,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run bad.iv
             --- stderr
-            [E0603] Error: `bad.json`: this is not JSON: EOF while parsing an object at line 1 column 14
+            [E0603] Error: `bad.json`: this is not JSON: it ends where `,` or `}` is wanted at line 1 column 15
                ╭─[ bad.iv:1:23 ]
                │
              1 │ let x: {x: [?n]i64} = load("bad.json")
@@ -574,11 +573,11 @@ fn loads_that_fail() {
             $ iverson run dat.iv
             --- stderr
             [E0603] Error: `x.dat` is no data file
-               ╭─[ dat.iv:1:14 ]
+               ╭─[ dat.iv:1:19 ]
                │
              1 │ let x: f64 = load("x.dat")
-               │              ──────┬──────
-               │                    ╰──────── here
+               │                   ───┬───
+               │                      ╰───── here
                │
                │ Help: data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written
             ───╯
@@ -626,7 +625,7 @@ fn numbers_that_are_too_large_are_not_infinite() {
         expect![[r#"
             $ iverson run product.iv a=@great.csv x=[1, 1] k=0
             --- stderr
-            [E0600] Error: `great.csv`, line 1, column 2, is "1e400", and `f64` is wanted
+            [E0600] Error: `great.csv`, line 1, column 2, is 1e400, which no `f64` holds
                ╭─[ argument a:1:1 ]
                │
              1 │ @great.csv

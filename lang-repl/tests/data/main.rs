@@ -252,36 +252,25 @@ fn saves() {
         ───╯
         $ iverson run npy.iv
         --- stderr
-        [E0605] Error: `x.npy`: the value is a record, and a .npy file holds a number or an array of numbers
-           ╭─[ npy.iv:1:4 ]
+        [E0605] Error: `x.npy`: a .npy file holds a number or an array of numbers
+           ╭─[ npy.iv:1:9 ]
            │
          1 │ do save({x: [1]}, "x.npy")
-           │    ───────────┬───────────
-           │               ╰───────────── here
+           │         ────┬───
+           │             ╰───── this has the type `{x: [1]i64}`
            │
            │ Help: write records and tuples of arrays as .npz, anything as .json
         ───╯
         --- status 1
         $ iverson run npz.iv
-        --- stderr
-        [E0605] Error: `x.npz`: `f` is a record, and a .npz file holds numbers and arrays of numbers
-           ╭─[ npz.iv:1:4 ]
-           │
-         1 │ do save({x: [1], f: {y: 2}}, "x.npz")
-           │    ─────────────────┬────────────────
-           │                     ╰────────────────── here
-           │
-           │ Help: anything can be written as .json
-        ───╯
-        --- status 1
         $ iverson run one.iv
         --- stderr
-        [E0605] Error: `x.npz`: the value is an array of 1 axis, and a .npz file holds a record or tuple of arrays
-           ╭─[ one.iv:1:4 ]
+        [E0605] Error: `x.npz`: a .npz file holds a record or tuple of arrays of numbers
+           ╭─[ one.iv:1:9 ]
            │
          1 │ do save([1], "x.npz")
-           │    ─────────┬────────
-           │             ╰────────── here
+           │         ─┬─
+           │          ╰─── this has the type `[1]i64`
            │
            │ Help: write one array as .npy, anything as .json
         ───╯
@@ -289,23 +278,23 @@ fn saves() {
         $ iverson run csv.iv
         --- stderr
         [E0605] Error: `x.csv`: its columns differ in length: `x` has 1, `y` has 2
-           ╭─[ csv.iv:1:4 ]
+           ╭─[ csv.iv:1:9 ]
            │
          1 │ do save({x: [1], y: [1, 2]}, "x.csv")
-           │    ─────────────────┬────────────────
-           │                     ╰────────────────── here
+           │         ─────────┬─────────
+           │                  ╰─────────── this has the type `{x: [1]i64, y: [2]i64}`
            │
            │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; anything can be written as .json
         ───╯
         --- status 1
         $ iverson run png.iv
         --- stderr
-        [E0605] Error: `x.png`: the shape (1,) is not that of an image
-           ╭─[ png.iv:1:4 ]
+        [E0605] Error: `x.png`: a .png file holds an image
+           ╭─[ png.iv:1:9 ]
            │
          1 │ do save([1.0], "x.png")
-           │    ──────────┬─────────
-           │              ╰─────────── here
+           │         ──┬──
+           │           ╰──── this has the type `[1]f64`
            │
            │ Help: an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255
         ───╯
@@ -325,11 +314,11 @@ fn saves() {
         $ iverson run dat.iv
         --- stderr
         [E0603] Error: `x.dat` is no data file
-           ╭─[ dat.iv:1:4 ]
+           ╭─[ dat.iv:1:16 ]
            │
          1 │ do save([1.0], "x.dat")
-           │    ──────────┬─────────
-           │              ╰─────────── here
+           │                ───┬───
+           │                   ╰───── here
            │
            │ Help: data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written
         ───╯

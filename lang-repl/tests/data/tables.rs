@@ -28,7 +28,12 @@ fn separators_and_decimal_commas() {
          let c: {x: [?n]f64, y: [?n]i64} = load(\"blank.csv\", separator: \" \")\n\
          let d: {x: [?n]f64, y: [?n]i64} = load(\"bar.csv\", separator: \"|\")\n\
          do print(a)\ndo print(b)\ndo print(c)\ndo print(d)\n",
-        expect![[""]],
+        expect![[r#"
+            {x: [1.5, -32.5], y: [2, 4]}
+            {x: [1.5], y: [2]}
+            {x: [1.5, 3.0], y: [2, 4]}
+            {x: [1.5], y: [2]}
+        "#]],
     );
 }
 
@@ -50,9 +55,25 @@ fn comments_missing_words_and_headers() {
          let e: [?n, ?m]f64 = load(\"either.csv\", header: false, missing: \"?\")\n\
          let f: {x: [?n]i64, y: [?n]i64} = load(\"mac.csv\")\n\
          do print(a)\ndo print(b)\ndo print(c)\ndo print(d)\ndo print(e)\ndo print(f)\n",
-        expect![[""]],
+        expect![[r#"
+            {x: [1, 3], y: [nan, nan]}
+            {x: [1.0, nan, nan, nan, nan, nan]}
+            [[1, 2]]
+            [[1.0, 2.0]]
+            [[1.0, nan],
+             [1.0, 2.0]]
+            {x: [1, 3], y: [2, 4]}
+            --- stderr
+            p.iv:1:35: warning[W0606]: `notes.csv`: column `y` has 2 missing values, first in line 3, which make NaNs
+            p.iv:2:23: warning[W0606]: `words.csv`: column `x` has 4 missing values, first in line 3, which make NaNs
+            p.iv:5:22: warning[W0606]: `either.csv`: column 2 has no value in line 1, which makes a NaN
+        "#]],
     );
-    run(files, "let d: [?n, ?m]f64 = load(\"either.csv\")\n", expect![[""]]);
+    run(files, "let d: [?n, ?m]f64 = load(\"either.csv\")\n", expect![[r#"
+        --- stderr
+        p.iv:1:22: error[E0604]: `either.csv`: the first line of the value has numbers and the text "?", so it may be a header or data
+        --- status 1
+    "#]]);
 }
 
 #[test]
@@ -70,15 +91,39 @@ fn cells_that_are_no_numbers_have_advice() {
             files,
             &format!("let a: {{x: [?n]f64}} = load(\"{file}.csv\")\n"),
             match file {
-                "comma" => expect![[""]],
-                "thousands" => expect![[""]],
-                "word" => expect![[""]],
-                "large" => expect![[""]],
-                _ => expect![[""]],
+                "comma" => expect![[r#"
+                    --- stderr
+                    p.iv:1:23: error[E0604]: `comma.csv`: line 2, column `x` is "1,5", and `f64` is wanted
+                    --- status 1
+                "#]],
+                "thousands" => expect![[r#"
+                    --- stderr
+                    p.iv:1:23: error[E0604]: `thousands.csv`: line 2, column `x` is "1,234,567", and `f64` is wanted
+                    --- status 1
+                "#]],
+                "word" => expect![[r#"
+                    --- stderr
+                    p.iv:1:23: error[E0604]: `word.csv`: line 3, column `x` is "-", and `f64` is wanted
+                    --- status 1
+                "#]],
+                "large" => expect![[r#"
+                    --- stderr
+                    p.iv:1:23: error[E0604]: `large.csv`: line 2, column `x` is 1e400, which no `f64` holds
+                    --- status 1
+                "#]],
+                _ => expect![[r#"
+                    --- stderr
+                    p.iv:1:23: error[E0603]: `wide.csv`: this is UTF-16; save it as UTF-8
+                    --- status 1
+                "#]],
             },
         );
     }
-    run(files, "let a: [?n, ?m]f64 = load(\"semi.csv\", header: false)\n", expect![[""]]);
+    run(files, "let a: [?n, ?m]f64 = load(\"semi.csv\", header: false)\n", expect![[r#"
+        --- stderr
+        p.iv:1:22: error[E0604]: `semi.csv`: line 1, column 2 is "5;2", and `f64` is wanted
+        --- status 1
+    "#]]);
 }
 
 #[test]
@@ -92,9 +137,19 @@ fn integers_are_exact_in_every_notation() {
         "let a: {x: [?n]i64, y: [?n]f64} = load(\"int.csv\")\n\
          let b: {x: [?n]f64, y: f32, z: [?m]f64} = load(\"large.json\")\n\
          do print(a)\ndo print(b)\n",
-        expect![[""]],
+        expect![[r#"
+            {x: [9007199254740993, 9007199254740993], y: [9.0072e15, 0.5]}
+            {x: [9.0072e15, 1.0], y: 16777216.0, z: [nan, nan, -inf, 1.5]}
+            --- stderr
+            p.iv:1:35: warning[W0606]: `int.csv`: column `y` has an integer in line 2 that is no exact `f64`; the nearest one is taken
+            p.iv:2:43: warning[W0606]: `large.json`: `.z[0]` has no value, which makes a NaN
+        "#]],
     );
-    run(files, "let a: {x: [?n]i64, y: i64, z: [?m]i64} = load(\"large.json\")\n", expect![[""]]);
+    run(files, "let a: {x: [?n]i64, y: i64, z: [?m]i64} = load(\"large.json\")\n", expect![[r#"
+        --- stderr
+        p.iv:1:43: error[E0604]: `large.json`: `.z[0]` is (), not of type `i64`
+        --- status 1
+    "#]]);
 }
 
 #[test]
@@ -106,7 +161,11 @@ fn names_are_compared_in_one_form() {
          let b: {gro\u{308}\u{df}e: f64} = load(\"g.json\")\n\
          let \u{e4} = 1.0\n\
          do print(a.gro\u{308}\u{df}e, b.gr\u{f6}\u{df}e, a\u{308})\n",
-        expect![[""]],
+        expect![[r#"
+            [1.0, 2.0] 3.0 1.0
+            --- stderr
+            p.iv:1:27: warning[W0606]: `g.csv`: column `größe` is read as `größe`
+        "#]],
     );
 }
 
@@ -122,7 +181,11 @@ fn json_of_any_depth_and_with_each_key_once() {
     assert!(shown.starts_with("19999.0\n"), "{}", shown.get(..400).unwrap_or(&shown));
     let shown = dir.run(&["eval", "load(\"twice.json\").x", "--format", "short"], b"");
     assert!(shown.contains("E0210"), "{shown}");
-    run(&[("twice.json", b"{\"x\": 1,\n \"x\": 2}")], "let a: {x: f64} = load(\"twice.json\")\n", expect![[""]]);
+    run(&[("twice.json", b"{\"x\": 1,\n \"x\": 2}")], "let a: {x: f64} = load(\"twice.json\")\n", expect![[r#"
+        --- stderr
+        p.iv:1:19: error[E0603]: `twice.json`: this is not JSON: the key `x` stands twice in an object at line 2 column 2
+        --- status 1
+    "#]]);
 }
 
 #[test]
@@ -136,7 +199,13 @@ fn records_in_records_are_arrays_with_paths() {
          let part: {layer: {b: [?n]f64}} = load(\"model.npz\")\n\
          do print(part)\n\
          let lost: {layer: {c: [?n]f64}} = load(\"model.npz\")\n",
-        expect![[""]],
+        expect![[r#"
+            {layer: {w: [[1.0, 2.0]], b: [3.0]}, pair: ([1, 2], 5), scale: 0.5}
+            {layer: {b: [3.0]}}
+            --- stderr
+            p.iv:7:35: error[E0604]: `model.npz`: `.layer.c` has no array `layer.c`
+            --- status 1
+        "#]],
     );
 }
 
@@ -166,5 +235,12 @@ fn a_type_that_suits_a_table_says_what_it_leaves_out() {
     let dir = Dir::new(&[("a.csv", b"day,note,height\n0,sown,1.0\n"), ("wide.csv", wide.as_bytes())]);
     let mut shown = dir.run(&["eval", "load(\"a.csv\")", "--format", "short"], b"");
     shown += &dir.run(&["eval", "load(\"wide.csv\")", "--format", "short"], b"");
-    expect![[""]].assert_eq(&shown);
+    expect![[r#"
+        --- stderr
+        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        --- status 1
+        --- stderr
+        <eval>:1:1: error[E0210]: the type of what is loaded must be written
+        --- status 1
+    "#]].assert_eq(&shown);
 }

@@ -212,11 +212,11 @@ fn mistakes_in_a_run() {
             $ iverson run -
             --- stderr
             [E0514] Error: `x.pdf` is no file for a plot
-               ╭─[ <stdin>:1:4 ]
+               ╭─[ <stdin>:1:22 ]
                │
              1 │ do plot([1.0], file: "x.pdf")
-               │    ─────────────┬────────────
-               │                 ╰────────────── here
+               │                      ───┬───
+               │                         ╰───── here
                │
                │ Help: a plot is written as .svg or .png
             ───╯

@@ -284,6 +284,15 @@ grad(sq)(1.0)
                │
                │ Help: write it at the `let`: `let xs: [?n]f64 = load("file")`
             ───╯
+            [E0603] Error: `precious.iv` is no data file
+               ╭─[ repl:1:17 ]
+               │
+             1 │ let from = load("precious.iv")
+               │                 ──────┬──────
+               │                       ╰──────── here
+               │
+               │ Help: data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written
+            ───╯
             f64 = 3.0
             saved sub/saved.iv, sub/saved-kept.npy
             note: `function` cannot be written as it is kept, a function or what has one

@@ -104,11 +104,11 @@ save({x: [1, 2], y: [1, 2, 3]}, \"uneven.csv\")
             ───╯
             rows: [2]{_2nd: f64, x: f64} = [{_2nd: 2.0, x: 5.0}, {_2nd: 7.0, x: 10.0}]
             [E0605] Error: `uneven.csv`: its columns differ in length: `x` has 2, `y` has 3
-               ╭─[ repl:1:1 ]
+               ╭─[ repl:1:6 ]
                │
              1 │ save({x: [1, 2], y: [1, 2, 3]}, "uneven.csv")
-               │ ──────────────────────┬──────────────────────
-               │                       ╰──────────────────────── here
+               │      ────────────┬────────────
+               │                  ╰────────────── this has the type `{x: [2]i64, y: [3]i64}`
                │
                │ Help: a table is a matrix, a vector, a record of vectors of one length, or a vector of records of numbers; anything can be written as .json
             ───╯
@@ -278,6 +278,7 @@ load(\"none.csv\")
                │               ╰──────── here
                │
                │ Help: by what the file holds: `let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv")`
+               │       the type leaves out `name`, which no array of numbers holds
             ───╯
             [W0606] Warning: `a.csv`: column `sepal length` is read as `sepal_length`
                ╭─[ repl:1:76 ]
@@ -285,13 +286,8 @@ load(\"none.csv\")
              1 │ let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv");
                │                                                                            ──────┬──────
                │                                                                                  ╰──────── here
-            ───╯
-            [W0606] Warning: `a.csv`: column `gaps` has no value in line 2, which makes a NaN
-               ╭─[ repl:1:76 ]
                │
-             1 │ let t: {sepal_length: [?n]f64, n: [?n]i64, gaps: [?n]f64, all: [?n]bool} = load("a.csv");
-               │                                                                            ──────┬──────
-               │                                                                                  ╰──────── here
+               │ Help: also column `gaps` has no value in line 2, which makes a NaN
             ───╯
             [E0210] Error: the type of what is loaded must be written
                ╭─[ repl:1:1 ]
@@ -328,6 +324,7 @@ load(\"none.csv\")
                │         ╰────────── here
                │
                │ Help: by what the file holds: `let x: {b1_one_C_0d: bool, b1_one_F_0d: bool, b1_one_C_0: [?n]bool, b1_one_F_0: [?n]bool, b1_one_C_3: [?m]bool, b1_one_F_3: [?m]bool, b1_one_C_2x0x3: [?k, ?n, ?m]bool, b1_one_F_2x0x3: [?k, ?n, ?m]bool, b1_one_C_2x3x4: [?k, ?m, ?l]bool, b1_one_F_2x3x4: [?k, ?m, ?l]bool, i1_one_C_0d: i64, i1_one_F_0d: i64} = load("kinds.npz")`
+               │       the type leaves out `i1_one_C_0`, `i1_one_F_0`, `i1_one_C_3`, `i1_one_F_3`, `i1_one_C_2x0x3`, `i1_one_F_2x0x3`, `i1_one_C_2x3x4`, `i1_one_F_2x3x4`, `u1_one_C_0d`, `u1_one_F_0d`, `u1_one_C_0`, `u1_one_F_0` and 186 more
             ───╯
             [E0210] Error: the type of what is loaded must be written
                ╭─[ repl:1:1 ]

@@ -626,6 +626,7 @@ fn an_interrupt_keeps_the_session() {
 #[test]
 fn a_session_ends_when_nobody_listens() {
     use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::unix::process::ExitStatusExt as _;
 
     let dir = Dir::new(&[]);
     let mut child = dir.command(&[]).spawn().unwrap();
@@ -636,5 +637,6 @@ fn a_session_ends_when_nobody_listens() {
     stdout.read_line(&mut line).unwrap();
     drop(stdout);
     while stdin.write_all(b"2\n").is_ok() {}
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // SIGPIPE, as of other programs.
+    assert_eq!(child.wait().unwrap().signal(), Some(13));
 }

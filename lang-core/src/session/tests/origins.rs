@@ -81,6 +81,6 @@ fn a_typed_tree_with_nan_equals_itself() {
     made_again(
         "def one(x: f64) -> f64 = x\n\ndef loss(x: f64) -> f64 = if x > 0 then one(x) else nan\n",
         |s| replace(s, "def one(x: f64) -> f64 = x", "def one(y: f64) -> f64 = y"),
-        expect!["core(one) ssa(one) stages(one)"],
+        expect!["core(loss) core(one) ssa(one) stages(loss) stages(one)"],
     );
 }

@@ -19,10 +19,12 @@ impl Checker<'_> {
     pub(super) fn load(&mut self, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
         let Some(first) = args.iter().find(|a| a.name.is_none()) else { return self.error_node(span) };
         let file = self.check(first.value, &Type::Str, "the file");
+        let format = self.format_of(first.value);
+        let no_data = self.effects && format.is_none() && matches!(self.tree.exprs[first.value].kind, Expr::Str(_));
         let ty = match hint {
             Some(t) => t.clone(),
-            // It may stand in what could not be read.
-            None if !self.tree.unread.is_empty() => Type::Error,
+            // It may stand in what could not be read; a file that holds no data has no type.
+            None if no_data || !self.tree.unread.is_empty() => Type::Error,
             None => {
                 self.report(
                     Diagnostic::new(Code::E0210, span, "the type of what is loaded must be written")
@@ -31,7 +33,6 @@ impl Checker<'_> {
                 Type::Error
             }
         };
-        let format = self.format_of(first.value);
         let known = self.metas.zonk(&ty);
         if let Some((format, name)) = &format
             && !known.has_error()

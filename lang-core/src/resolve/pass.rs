@@ -428,7 +428,10 @@ impl<'a> Resolver<'a> {
             return;
         }
         let message = format!("no module is imported as `{}`", module.name);
-        let help = format!("import it: `import {0}`, or `import \"./{0}.iv\"` for a file beside this one", module.name);
+        let help = match self.names.library().contains(&module.name) {
+            true => format!("`{0}` is a module of the library: `import {0}`", module.name),
+            false => format!("a file beside this one is imported by `import \"./{}.iv\"`", module.name),
+        };
         self.unknown(Code::E0100, module, message, |_| Some(help));
     }
 

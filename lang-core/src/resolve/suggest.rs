@@ -19,6 +19,7 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
         .chain(Derivative::ALL.iter().map(|d| d.name()))
         .chain(Const::ALL.iter().map(|c| c.name()))
         .chain(conversions.into_iter().map(Scalar::name))
+        .chain(["true", "false"])
 }
 
 /// The candidate a writer of `name` probably meant: fewest edits, then most letters in common from
@@ -96,10 +97,6 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
     (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
     (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
-    (
-        &["rand", "random", "randn", "randint", "uniform", "normal"],
-        "there are no random numbers yet: `main` may take them as an argument, from a file",
-    ),
     (&["select", "ifelse"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
     (&["cumsum"], "write `scan acc = 0.0 for i < len(x): acc + x[i]`"),
     (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
@@ -155,6 +152,21 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["isinf", "is_inf", "isInf", "is_infinite"], "write `abs(x) == inf`, or `x == inf` for one sign only"),
     (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which no NaN is either"),
     (&["PI", "Pi", "M_PI"], "write `pi`"),
+    (
+        &[
+            "nanmean",
+            "nansum",
+            "nanvar",
+            "nanstd",
+            "nanmedian",
+            "nanmax",
+            "nanmin",
+            "nanquantile",
+            "nanpercentile",
+            "dropna",
+        ],
+        "`filter(\\v: v == v, x)` leaves NaN out, because a NaN is the only number that differs from itself",
+    ),
 ];
 
 /// Types by the names of other languages.
@@ -188,7 +200,92 @@ const TYPES: &[(&[&str], &str)] = &[
 ];
 
 /// Modules of other languages whose functions need no prefix here.
-const MODULES: &[&str] = &["np", "numpy", "math", "Math", "jnp", "jax", "torch", "tf", "scipy", "std"];
+const MODULES: &[&str] =
+    &["np", "numpy", "math", "Math", "jnp", "jax", "torch", "tf", "scipy", "std", "sp", "tensorflow", "lax", "jsp"];
+
+/// What the library calls what other languages have under these names.
+const IN_LIBRARY: &[(&[&str], &str)] = &[
+    (&["runif", "rand_like", "random_sample"], "rand.uniform"),
+    (&["randn", "rnorm", "standard_normal", "randn_like"], "rand.normal"),
+    (&["randint", "randi", "random_integers"], "rand.integers"),
+    (&["PRNGKey", "PRNG", "default_rng", "RandomState", "MersenneTwister", "seed", "manual_seed"], "rand.key"),
+    (&["randperm"], "rand.permutation"),
+    (&["inv", "matinv"], "linalg.inverse"),
+    (&["symeig"], "linalg.eigh"),
+    (&["eigvals"], "linalg.eigvalsh"),
+    (&["lstsq", "lsq", "least_squares"], "linalg.lstsq"),
+    (&["linsolve"], "linalg.solve"),
+    (&["chol", "cho_factor", "potrf"], "linalg.cholesky"),
+    (&["cho_solve"], "linalg.cholesky_solve"),
+    (&["lu_factor"], "linalg.lu"),
+    (&["logabsdet"], "linalg.slogdet"),
+    (&["determinant"], "linalg.det"),
+    (&["fro"], "linalg.frobenius"),
+    (&["normalize", "normalise"], "linalg.unit"),
+    (&["nanmean", "average"], "stats.mean"),
+    (&["nanvar", "var"], "stats.variance"),
+    (&["std", "stddev", "stdev", "nanstd"], "stats.sd"),
+    (&["nanmedian"], "stats.median"),
+    (&["percentile", "nanquantile", "nanpercentile"], "stats.quantile"),
+    (&["cov"], "stats.covariance"),
+    (&["corr", "cor", "corrcoef", "pearsonr"], "stats.correlation"),
+    (&["iqr"], "stats.interquartile_range"),
+    (&["logpdf", "norm_logpdf", "dnorm"], "stats.normal_logpdf"),
+    (&["pnorm", "normcdf", "ndtr"], "stats.normal_cdf"),
+    (&["log_sum_exp", "LogSumExp"], "nn.logsumexp"),
+    (&["swish", "SiLU"], "nn.silu"),
+    (&["Linear"], "nn.dense"),
+    (&["binary_crossentropy", "bce"], "nn.binary_cross_entropy"),
+    (&["crossentropy"], "nn.cross_entropy"),
+    (&["minimise", "fmin", "optimize", "optimise"], "optim.minimize"),
+    (&["sgd"], "optim.gradient_descent"),
+    (&["bfgs", "LBFGS", "l_bfgs"], "optim.lbfgs"),
+    (&["curve_fit", "leastsq", "lm"], "optim.levenberg_marquardt"),
+    (&["odeint", "ode45", "solve_ivp"], "ode.dopri5"),
+    (&["runge_kutta"], "ode.rk4"),
+    (&["cumprod"], "signal.cumulative_product"),
+    (&["interp", "interp1d"], "signal.interpolate"),
+    (&["convolve1d"], "signal.convolve"),
+    (&["fftfreq"], "signal.frequencies"),
+];
+
+/// What the library has for what another language calls `name`, with its module.
+pub(super) fn library_habit(name: &str) -> Option<&'static str> {
+    find(IN_LIBRARY, name)
+}
+
+/// All names of the library that are suggested for those of other languages.
+#[cfg(test)]
+pub(crate) fn library_habits() -> impl Iterator<Item = &'static str> {
+    IN_LIBRARY.iter().map(|(_, known)| *known)
+}
+
+/// Are two names the same but for case and underscores?
+pub(super) fn same_spelling(a: &str, b: &str) -> bool {
+    let letters = |name: &str| folded(name).filter(|c| *c != '_').collect::<String>();
+    letters(a) == letters(b)
+}
+
+/// Is it a module of another language?
+pub(super) fn is_module(name: &str) -> bool {
+    MODULES.contains(&name) || module_of(name).is_some()
+}
+
+/// Modules of other languages, and those of the library that hold such things.
+const MODULES_OF: &[(&[&str], &str)] = &[
+    (&["random", "Random", "rng"], "rand"),
+    (&["LinearAlgebra", "la"], "linalg"),
+    (&["statistics", "Statistics", "distributions"], "stats"),
+    (&["optimize", "Optim", "optax", "optimizers"], "optim"),
+    (&["integrate", "odeint", "diffrax"], "ode"),
+    (&["fft", "FFTW"], "signal"),
+    (&["functional", "F", "Flux"], "nn"),
+];
+
+/// The module of the library that holds what a module of another language does.
+pub(super) fn module_of(name: &str) -> Option<&'static str> {
+    find(MODULES_OF, name)
+}
 
 fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
     table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)

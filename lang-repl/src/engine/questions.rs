@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::{Names as _, Res};
-use lang_core::session::{self, Evaluable};
+use lang_core::session::{self, Evaluable, LIBRARY, PRELUDE};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::env::Env as _;
@@ -105,6 +105,13 @@ impl Engine {
                 return found;
             }
         }
+    }
+
+    /// The modules of the library, the prelude aside, that the items of a module use.
+    pub(crate) fn library_used(&self, module: &ModuleName) -> BTreeSet<ModuleName> {
+        let uses = self.session.items(module).into_iter().flat_map(|i| self.uses(&i)).map(|name| name.module);
+        let in_library = |m: &ModuleName| *m != *PRELUDE && LIBRARY.iter().any(|(name, _)| *m == *name);
+        uses.filter(in_library).collect()
     }
 
     /// What a module may write with a prefix: `la.solve` after `import linalg as la`.

@@ -13,7 +13,6 @@ use lang_core::generated::{Generated, Tally};
 use lang_core::interp::print::Layout;
 use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value};
 use lang_core::ir::core::Outside;
-use lang_core::resolve::Names as _;
 use lang_core::resolve::forms::Derivative;
 use lang_core::session::{ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;

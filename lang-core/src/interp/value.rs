@@ -58,14 +58,14 @@ pub struct Items {
 
 /// A record: field names in the order it was made with, and their values.
 pub struct Record {
-    pub(super) names: Arc<[Name]>,
-    pub(super) items: Items,
+    pub(crate) names: Arc<[Name]>,
+    pub(crate) items: Items,
 }
 
 /// A constructor applied to its arguments.
 pub struct Cell {
-    pub(super) tag: Arc<Tag>,
-    pub(super) items: Items,
+    pub(crate) tag: Arc<Tag>,
+    pub(crate) items: Items,
 }
 
 /// Which constructor.

@@ -85,7 +85,7 @@ impl Engine {
     pub(crate) fn foreign(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
         let items = self.session.items(module);
         let uses = items.iter().flat_map(|i| self.uses(i));
-        uses.filter(|u| u.module != *module && u.module != session::PRELUDE).collect()
+        uses.filter(|u| u.module != *module && u.module != PRELUDE).collect()
     }
 
     /// The values of a module that need one of these names, directly or through others.

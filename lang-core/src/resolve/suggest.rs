@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
+use super::habits::{self, Habit};
 use super::scalar_fn::ScalarFn;
 use crate::syntax::ops::Scalar;
 
@@ -80,38 +81,18 @@ const VALUES: &[(&[&str], &str)] = &[
         &["None", "null", "nil", "undefined"],
         "there is no null: the empty tuple is `()`, and a `type` may have a constructor for absence",
     ),
-    (&["range", "arange"], "write `for i < n: i`, or `iota(n)`"),
     (&["linspace"], "write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`"),
-    (&["zeros", "zeros_like"], "write `for i < n: 0.0`, or `replicate(n, 0.0)`"),
-    (&["ones", "ones_like"], "write `for i < n: 1.0`, or `replicate(n, 1.0)`"),
-    (&["full", "fill"], "write `for i < n: x`, or `replicate(n, x)`"),
-    (&["eye", "identity"], "write `for i < n, j < n: [i == j] * 1.0`"),
-    (&["dot", "inner", "vdot"], "write `sum i: x[i] * y[i]`"),
-    (&["matmul", "mm", "gemm"], "write `for i, j: sum k: a[i, k] * b[k, j]`"),
-    (&["matvec", "mv", "gemv"], "write `for i: sum j: a[i, j] * x[j]`"),
-    (&["outer"], "write `for i, j: x[i] * y[j]`"),
     (&["einsum"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
-    (&["trace"], "write `sum i: a[i, i]`"),
-    (&["norm"], "write `sqrt(sum i: x[i]^2)`"),
-    (&["mean", "average"], "write `(sum i: x[i]) / f64(len(x))`"),
     (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
     (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
     (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
     (&["select", "ifelse"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
-    (&["cumsum"], "write `scan acc = 0.0 for i < len(x): acc + x[i]`"),
     (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
     (
         &["length", "size", "shape", "count"],
         "the extent of the first axis is `len(x)`; a size of a parameter's type, as `n` in `x: [n]f64`, is a value too",
     ),
-    (&["append", "push", "cat", "hcat", "vcat", "hstack", "vstack"], "write `concat(x, y)`"),
     (&["zip"], "write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`"),
-    (&["sum"], "write `sum i: x[i]`"),
-    (&["prod", "product"], "write `prod i: x[i]`"),
-    (&["any"], "write `any i: p[i]`"),
-    (&["all"], "write `all i: p[i]`"),
-    (&["argmax"], "write `argmax i: x[i]`"),
-    (&["argmin"], "write `argmin i: x[i]`"),
     (&["rel"], "write `rel i < n, j < m: p`"),
     (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
     (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
@@ -124,17 +105,8 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["float32", "Float32", "single"], "conversion is written `f32(x)`"),
     (&["int", "integer", "int64", "Int", "Int64", "long"], "conversion to an integer is written `i64(x)`"),
     (&["bool"], "a number is made a truth value by a comparison: `x != 0`"),
-    (&["pow", "power"], "write `x ^ k`"),
-    (&["square", "sq"], "write `x^2`"),
-    (&["div", "quot"], "write `a // b`"),
-    (&["mod", "rem", "fmod"], "write `a % b`"),
     (&["ln"], "the natural logarithm is `log`"),
-    (&["log2"], "write `log(x) / log(2.0)`"),
-    (&["log10"], "write `log(x) / log(10.0)`"),
-    (&["exp2"], "write `2.0 ^ x`"),
-    (&["fabs"], "write `abs(x)`"),
     (&["arcsin", "arccos", "arctan", "arctan2"], "the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
-    (&["logistic", "expit"], "write `sigmoid(x)`"),
     (&["gradient", "backward", "autograd"], "write `grad(f)(x)`"),
     (&["jacrev", "jacfwd"], "write `jacobian(f)(x)`"),
     (&["stop_gradient", "detach"], "write `stop(e)`"),
@@ -200,7 +172,7 @@ const TYPES: &[(&[&str], &str)] = &[
 ];
 
 /// Modules of other languages whose functions need no prefix here.
-const MODULES: &[&str] =
+pub(super) const MODULES: &[&str] =
     &["np", "numpy", "math", "Math", "jnp", "jax", "torch", "tf", "scipy", "std", "sp", "tensorflow", "lax", "jsp"];
 
 /// What the library calls what other languages have under these names.
@@ -292,8 +264,9 @@ fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
 }
 
 /// How to write what another language calls `name`.
-pub(super) fn value_habit(name: &str) -> Option<&'static str> {
-    find(VALUES, name)
+pub(super) fn value_habit(name: &str) -> Option<String> {
+    let habit = || habits::find(habits::HABITS, name).map(Habit::help);
+    find(VALUES, name).map(str::to_owned).or_else(habit)
 }
 
 /// How to write the type that another language calls `name`.
@@ -305,9 +278,15 @@ pub(super) fn type_habit(name: &str) -> Option<&'static str> {
 /// `float`.
 #[must_use]
 pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
-    let told = if is_type { type_habit(name) } else { value_habit(name) }?;
-    let mut code = told.split('`').skip(1).step_by(2);
-    let (one, None) = (code.next()?, code.next()) else { return None };
+    let habit = habits::find(habits::HABITS, name).filter(|_| !is_type);
+    let one = if let Some(habit) = habit {
+        habit.code()?
+    } else {
+        let told = if is_type { type_habit(name) } else { find(VALUES, name) }?;
+        let mut code = told.split('`').skip(1).step_by(2);
+        let (one, None) = (code.next()?, code.next()) else { return None };
+        one
+    };
     // Of a call with one argument it is the function; with more these may come in another order.
     let word = match one.split_once('(') {
         Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) && !rest.contains(',') => word,
@@ -327,7 +306,7 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
     Some(if exists(name) {
         format!("no module is needed: write `{name}`")
     } else if let Some(help) = value_habit(name) {
-        help.to_owned()
+        help
     } else {
         "there is no such module; what the language offers needs no prefix".to_owned()
     })
@@ -350,7 +329,8 @@ mod tests {
 
     #[test]
     fn hints_are_for_names_that_do_not_exist() {
-        for (names, _) in VALUES {
+        let habits = habits::HABITS.iter().map(|habit| &habit.names);
+        for names in VALUES.iter().map(|(names, _)| names).chain(habits) {
             for name in *names {
                 assert!(language_names().all(|n| n != *name), "`{name}` exists");
             }

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
+use super::habits::{self, Given};
 use super::pass::{Place, Resolver};
 use super::resolved::{LocalKind, PatRes, Res};
 use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
-use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, ModuleName, Name, Span};
 use crate::syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
 use crate::syntax::ops::{BinderKind, Scalar};
 
@@ -50,7 +51,10 @@ impl<'a> Resolver<'a> {
                 self.expr(*base);
                 self.subscripts(subscripts);
             }
-            Expr::Call(callee, args) => self.call(*callee, args),
+            Expr::Call(callee, args) => {
+                self.call(*callee, args);
+                self.mend_call(id, *callee, args);
+            }
             Expr::Lambda(params, body) => {
                 let mark = self.scopes.enter();
                 for param in params {
@@ -207,6 +211,29 @@ impl<'a> Resolver<'a> {
         }
     }
 
+    /// What another language calls so is written out with these arguments.
+    fn mend_call(&mut self, id: ExprId, callee: ExprId, args: &[Arg]) {
+        let of = &self.tree.exprs[callee];
+        let (name, at) = match &of.kind {
+            Expr::Name(name) => (name, of.span),
+            Expr::Field(base, name) => match &self.tree.exprs[*base].kind {
+                Expr::Name(module) if suggest::MODULES.contains(&module.as_str()) => {
+                    (&name.name, self.tree.exprs[*base].span)
+                }
+                _ => return,
+            },
+            _ => return,
+        };
+        let Some(habit) = habits::find(habits::HABITS, name) else { return };
+        let given = |arg: &Arg| {
+            let node = &self.tree.exprs[arg.value];
+            Given { span: node.span, plain: habits::is_plain(self.tree, arg.value) }
+        };
+        let given: Vec<Given> = args.iter().map(given).collect();
+        let fixes = habit.fixes(self.tree.exprs[id].span, &given);
+        self.mend(at, fixes);
+    }
+
     /// Is it a name, or names in parentheses?
     fn only_names(&self, id: ExprId) -> bool {
         match &self.tree.exprs[id].kind {
@@ -236,6 +263,10 @@ impl<'a> Resolver<'a> {
         {
             self.out.exprs.insert(base, Res::Error);
             self.unknown(Code::E0100, &qualifier, format!("`{module}` is not defined"), |_| Some(help));
+            if self.meaning(&name.name).is_some() {
+                let prefix = Span::new(qualifier.span.start, name.span.start);
+                self.mend(qualifier.span, vec![Fix::replace(prefix, "")]);
+            }
         } else {
             self.expr(base);
         }
@@ -360,7 +391,7 @@ impl<'a> Resolver<'a> {
         }
         let there = self.library_module(name).or_else(|| self.in_library(name));
         match (suggest::value_habit(name), there) {
-            (Some(habit), None) => return Some(habit.to_owned()),
+            (Some(habit), None) => return Some(habit),
             (Some(habit), Some(there)) => return Some(format!("{habit}\n{there}")),
             (None, Some(there)) => return Some(there),
             (None, None) => {}

@@ -16,7 +16,7 @@ use super::Checker;
 use super::item::Checked;
 use super::mismatch::two_extents;
 use super::scope::{Obligation, Says, ScopeKind};
-use crate::base::{Code, Diagnostic, Label, Name, Real, Span};
+use crate::base::{Code, Diagnostic, Fix, Label, Name, Real, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::TypeRes;
@@ -190,6 +190,7 @@ impl Checker<'_> {
                         } else {
                             d.help(format!("indices run from 0 to `{}`", n.plus(-1)))
                         };
+                        d = d.fix(Fix::replace(span, n.plus(-1).to_string()));
                         self.report(self.with_values(d, &[&i, &n]));
                     } else {
                         self.check_ends(&context.facts, scope, &i, &n, span);

@@ -5,7 +5,7 @@ use super::super::tree::{Expr as Typed, Place as TypedPlace, Subscript as TypedS
 use super::super::ty::{Class, Scalar, Type};
 use super::Checker;
 use super::scope::Obligation;
-use crate::base::{Code, Diagnostic, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, Name, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::syntax::ast::{Expr, ExprId, Place, Subscript, Update};
@@ -202,7 +202,8 @@ impl Checker<'_> {
             let span = self.span(node);
             self.report(
                 Diagnostic::new(Code::E0206, span, format!("an index is an `i64`, and this is a `{t}`"))
-                    .help("`i64(…)` makes an integer, rounding towards zero"),
+                    .help("`i64(…)` makes an integer, rounding towards zero")
+                    .fix(Fix::wrap(span, "i64(", ")")),
             );
             return self.alloc(Typed::Error, Type::I64, span);
         }

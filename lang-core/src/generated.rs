@@ -180,8 +180,7 @@ impl<'g> Generated<'g> {
         {
             self.scalars.set(derived, made);
         }
-        let value = border::value(&ssa.result, written(&read.applied), &parts, &extent);
-        value.map(Some).ok_or(Stopped::Broken("a part of the result"))
+        border::value(&ssa.result, written(&read.applied), &parts, &extent, around).map(Some)
     }
 
     fn extent(&self, locals: &HashMap<LocalId, i64>, p: &Poly) -> Option<usize> {

@@ -56,8 +56,13 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
     all.extend(sizes::fixes(session, &item, selected));
-    if all.is_empty() {
-        all.extend(slips::fixes(session, &item, selected));
+    // What a diagnostic carries is offered beside names that were perhaps meant; what its help quotes, where there is nothing
+    // else.
+    let alone = all.is_empty();
+    for fix in slips::fixes(session, &item, selected, alone) {
+        if !all.iter().any(|known| known.edits == fix.edits) {
+            all.push(fix);
+        }
     }
     if item.kind == ItemKind::Def && !is_hidden(session, &item) {
         all.extend(named(session, &item, selected));

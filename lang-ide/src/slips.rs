@@ -1,4 +1,4 @@
-//! What the help of an error says to write, written: the code between its ticks in the place of what is wrong, around an
+//! What an error says to write, written: the fixes that it carries; and of others, whose help quotes code, the code between its ticks in the place of what is wrong, around an
 //! operand, or its index for an index; and arms that a `match` lacks. Each change is tried before it is offered.
 
 use lang_core::base::{Code, Diagnostic, Span};
@@ -15,7 +15,8 @@ const REST: &str = "…";
 const UNWRITTEN: &str = "error(\"not written yet\")";
 
 /// What mends the slips that are selected.
-pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
+/// `with_quoted`: those too that its help quotes.
+pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quoted: bool) -> Vec<Action> {
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let unread = parsed.diagnostics.iter().any(Diagnostic::is_error);
     let own = |span: Span| {
@@ -24,8 +25,14 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
     };
     let mut changes: Vec<Change> = Vec::new();
     for d in session.diagnostics(&item.module).iter().filter(|d| d.is_error()) {
-        let here = d.span.start <= selected.end && selected.start <= d.span.end;
-        let (Some(span), Some(help)) = (own(d.span).filter(|_| here), &d.help) else { continue };
+        let touches = |span: Span| span.start <= selected.end && selected.start <= span.end;
+        let here = touches(d.span);
+        let source = session.text(&item.module).unwrap_or_default();
+        for fix in d.fixes.iter().filter(|fix| here || touches(fix.span)) {
+            changes.extend(own(fix.span).and_then(|span| change(item, span, fix.text(&source)?)));
+        }
+        let help = d.help.as_ref().filter(|_| with_quoted);
+        let (Some(span), Some(help)) = (own(d.span).filter(|_| here), help) else { continue };
         let Some(text) = item.text.get(span.range()) else { continue };
         if d.code == Code::E0400 {
             changes.extend(arms(&parsed.tree, item, span, &quoted(&d.message)));
@@ -46,6 +53,17 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         }
     }
     if unread { read_again(item, changes) } else { tried(session, item, changes) }
+}
+
+/// A fix that a diagnostic carries.
+fn change(item: &ItemRef, span: Span, text: String) -> Option<Change> {
+    let was = item.text.get(span.range())?;
+    let title = match (was.trim(), text.trim()) {
+        ("", new) => format!("Write `{}`", one_line(new)),
+        (old, "") => format!("Leave `{}` out", one_line(old)),
+        (old, new) => format!("Change `{}` to `{}`", one_line(old), one_line(new)),
+    };
+    Some(Change { title, span, text })
 }
 
 /// Does an expression begin with what was found, so that something is missing before it? What means nothing is instead of

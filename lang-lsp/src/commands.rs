@@ -10,6 +10,7 @@ use lang_ide::lenses::evaluation;
 use crate::evaluate::{self, Outcome, Run, What};
 use crate::files;
 use crate::lines::{Lines, clamp};
+use crate::mistakes;
 use crate::progress::Progress;
 use crate::state::State;
 use crate::world::failed;
@@ -115,6 +116,10 @@ fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begu
     begin(state, url.clone(), what, reply, move |state, outcome| {
         let value = match outcome {
             Outcome::Value(value, _) => value.clone(),
+            // A mistake is shown where it is; only what a run says belongs into the text.
+            Outcome::Failed(why, found) if mistakes::is_of_text(found) => {
+                return state.client.show(MessageType::ERROR, why);
+            }
             Outcome::Failed(why, _) | Outcome::Limit(why) => why.clone(),
             Outcome::Stopped => return state.client.show(MessageType::INFO, stopped),
         };

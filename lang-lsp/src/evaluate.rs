@@ -167,8 +167,8 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
             told if told.is_empty() => failed(format!("the evaluation ended: {status}")),
             told if status.code() == Some(1) => {
                 let (told, mistakes) = mistakes::read(&told);
-                // Where a text has mistakes none of it runs, however far they are from what was asked for.
-                let why = if mistakes::is_of_text(&mistakes) { "nothing was run, as there is a mistake: " } else { "" };
+                // A mistake in the text, which the expression needs.
+                let why = if mistakes::is_of_text(&mistakes) { "not run, because of a mistake: " } else { "" };
                 Outcome::Failed(format!("{why}{told}"), mistakes)
             }
             // What the runtime says before it ends itself.

@@ -448,3 +448,64 @@ fn programs_that_fail() {
         "#]],
     );
 }
+
+/// The `let`s of an imported module are computed when the first item that needs them runs; those that nothing needs,
+/// and its `do` items, never.
+#[test]
+fn imported_lets_are_computed_when_they_are_needed() {
+    let dir = Dir::new(&[
+        (
+            "lib.iv",
+            b"let used = let y = 2.0 in dbg(y)\nlet unused = error(\"never\")\nlet twice = 2.0 * used\ndo print(\"no\")\n\
+              def f(x: f64) -> f64 = x * twice\ndef g(x: f64) -> f64 = x\n",
+        ),
+        ("without.iv", b"import \"./lib.iv\"\ndo print(\"first\")\ndo lib.g(1.0)\n"),
+        ("with.iv", b"import \"./lib.iv\"\ndo print(\"first\")\ndo lib.f(3.0)\ndo lib.twice\n"),
+        ("main.iv", b"import \"./lib.iv\"\ndo print(\"first\")\ndef main() = lib.f(3.0)\n"),
+        ("fails.iv", b"import \"./lib.iv\"\ndo print(\"first\")\ndo lib.unused + 1.0\n"),
+    ]);
+    dir.check_all(
+        &[&["run", "without.iv"], &["run", "with.iv"], &["run", "main.iv"], &["run", "fails.iv"]],
+        expect![[""]],
+    );
+}
+
+/// A mistake in a file stops `eval` of what needs it, and nothing else; `run` refuses the file.
+#[test]
+fn mistakes_stop_what_needs_them() {
+    let dir = Dir::new(&[
+        (
+            "part.iv",
+            b"def good(x: f64) -> f64 = 2.0 * x\ndef bad(x: f64) -> f64 = x + nothing\n\
+              def needs(x: f64) -> f64 = bad(x)\nlet a = good(1.0)\nlet b = needs(1.0)\ndef open(x: f64) = (x\n",
+        ),
+        ("lost.iv", b"import \"./nowhere.iv\"\ndef f(x: f64) -> f64 = nowhere.g(x)\ndef g(x: f64) -> f64 = x\n"),
+    ]);
+    dir.check_all(
+        &[
+            &["eval", "good(2.0) + a", "-l", "part.iv"],
+            &["eval", "needs(2.0)", "-l", "part.iv"],
+            &["eval", "b", "-l", "part.iv"],
+            &["eval", "good(2.0)", "-l", "part.iv", "--format", "json"],
+            &["run", "part.iv"],
+            &["eval", "g(2.0)", "-l", "lost.iv"],
+            &["eval", "f(2.0)", "-l", "lost.iv"],
+        ],
+        expect![[""]],
+    );
+}
+
+/// An expression that is typed knows the modules of the library; a file has to import them.
+#[test]
+fn eval_knows_the_library() {
+    let dir = Dir::new(&[("own.iv", b"def nn(x: f64) -> f64 = x\ndo rand.key(0)\n")]);
+    dir.check_all(
+        &[
+            &["eval", "stats.mean([1.0, 3.0])"],
+            &["eval", "stats.mean([nn(1.0), 3.0])", "-l", "own.iv"],
+            &["eval", "mean([1.0, 3.0])"],
+            &["run", "own.iv"],
+        ],
+        expect![[""]],
+    );
+}

@@ -13,7 +13,6 @@ use lang_core::generated::{Generated, Tally};
 use lang_core::interp::print::Layout;
 use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value};
 use lang_core::ir::core::Outside;
-use lang_core::resolve::Names as _;
 use lang_core::resolve::forms::Derivative;
 use lang_core::session::{ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;
@@ -210,7 +209,7 @@ struct Run<'s> {
     limits: Limits,
     interrupt: &'s AtomicBool,
     values: HashMap<GlobalName, Value>,
-    done: BTreeSet<ModuleName>,
+    done: BTreeSet<GlobalName>,
     out: String,
 }
 
@@ -233,33 +232,45 @@ impl<'s> Run<'s> {
     fn main_module(&mut self) -> Result<Option<Value>, Box<Failure>> {
         self.module(&self.main.clone())?;
         let entry = GlobalName::new(&self.main, "main");
+        if let Some(item) = self.session.item(&entry) {
+            self.needs(&item)?;
+        }
         if self.session.signature(&entry).is_none_or(|signature| !signature.params.is_empty()) {
             return Ok(None);
         }
         self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new())).map(Some)
     }
 
-    /// The `let`s of the modules it imports, then its own items in order.
+    /// The items of a module in order. A `let` of an imported module is computed before the first item that needs it.
     fn module(&mut self, module: &ModuleName) -> Result<(), Box<Failure>> {
-        if !self.done.insert(module.clone()) {
-            return Ok(());
-        }
-        let main = *module == self.main;
-        let items = self.session.items(module);
-        for item in items.iter().filter(|item| item.kind == ItemKind::Import) {
-            if let Some(imported) = self.session.view().import(module, &item.name) {
-                self.module(&imported)?;
-            }
-        }
-        for item in &items {
+        for item in &self.session.items(module) {
             match item.kind {
-                ItemKind::Let => drop(self.item(item)?),
-                ItemKind::Do if main => {
+                ItemKind::Let => {
+                    self.needs(item)?;
+                    self.item(item)?;
+                }
+                ItemKind::Do => {
+                    self.needs(item)?;
                     if let Some(value) = self.item(item)? {
                         self.show(&value);
                     }
                 }
                 _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes the `let`s of imported modules that an item needs, each after those it needs itself.
+    fn needs(&mut self, item: &ItemRef) -> Result<(), Box<Failure>> {
+        let uses = self.session.resolved(item).map(|r| r.uses.clone()).unwrap_or_default();
+        for used in uses.iter().filter_map(|name| self.session.item(name)) {
+            if used.module == lang_core::session::PRELUDE || !self.done.insert(used.global.clone()) {
+                continue;
+            }
+            self.needs(&used)?;
+            if used.kind == ItemKind::Let && used.module != self.main {
+                self.item(&used)?;
             }
         }
         Ok(())

@@ -223,9 +223,10 @@ impl Deriving<'_> {
                     if let super::partial::Partial::Convert(to) = &mut partial {
                         *to = self.builder.scalar(arg.var);
                     }
-                    let scaled = self.scaled(stmt, &partial, pred, &seed, present);
+                    let pred = pred.and(&self.taken(stmt, &partial));
+                    let scaled = self.scaled(stmt, &partial, &pred, &seed, present);
                     let factors = [Access { var: scaled, at: own(&stmt.dims) }];
-                    self.transpose(stmt, &[], (pred, present), false, arg, &factors, terms);
+                    self.transpose(stmt, &[], (&pred, present), false, arg, &factors, terms);
                 }
             }
             Rhs::Update { .. } => self.update_adjoint(var, stmt, cotangent, active, terms),

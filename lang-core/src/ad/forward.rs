@@ -168,9 +168,10 @@ impl Deriving<'_> {
                 for (k, arg) in args.iter().enumerate() {
                     let Some((tangent, some)) = at(arg) else { continue };
                     let Some(partial) = self.partial(var, stmt, k) else { continue };
-                    let term = self.scaled(stmt, &partial, pred, &tangent, &some);
+                    let pred = pred.and(&self.taken(stmt, &partial));
+                    let term = self.scaled(stmt, &partial, &pred, &tangent, &some);
                     present.push(pred.and(&some));
-                    terms.push(Addend { neg: false, pred: pred.clone(), of: self.whole(term) });
+                    terms.push(Addend { neg: false, pred, of: self.whole(term) });
                 }
                 (!terms.is_empty()).then(|| self.builder.add(&stmt.dims, scalar, &terms, needs))
             }

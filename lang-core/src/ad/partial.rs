@@ -87,6 +87,23 @@ impl Deriving<'_> {
         parts.first().map(|var| Partial::Times(*var))
     }
 
+    /// Where a selection takes the argument by which this is the partial derivative: elsewhere the result does not
+    /// depend on it.
+    pub(super) fn taken(&self, stmt: &Stmt, partial: &Partial) -> Pred {
+        let (Rhs::Map { operation: Operation::Scalar(f), .. }, Partial::Times(var)) = (&stmt.rhs, partial) else {
+            return Pred::truth();
+        };
+        if !f.is_selection() {
+            return Pred::truth();
+        }
+        match self.builder.get(*var).map(|partial| &partial.rhs) {
+            Some(Rhs::Contract { bound, pred, .. }) if bound.is_empty() => pred.clone(),
+            Some(Rhs::Add(items)) => Pred::any_of(items.iter().map(|item| item.pred.clone())),
+            Some(Rhs::Zero) => Pred::falsity(),
+            _ => Pred::truth(),
+        }
+    }
+
     /// May the statement be infinite, or no number, though inputs are finite? By overflow all may be, which does not count.
     fn is_singular(&mut self, var: Var) -> bool {
         for k in self.singular.len()..=var.0 as usize {

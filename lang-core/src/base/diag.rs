@@ -153,6 +153,64 @@ pub struct Label {
     pub module: Option<ModuleName>,
 }
 
+/// A part of the text that a fix writes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Piece {
+    /// This.
+    Text(String),
+    /// A copy of what stands there in the item.
+    Source(Span),
+}
+
+/// A change of the text after which the diagnostic is gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fix {
+    /// What it replaces; where nothing is replaced, an empty range.
+    pub span: Span,
+    /// What it writes there, in order.
+    pub pieces: Vec<Piece>,
+}
+
+impl Fix {
+    /// Writes a text in the place of another.
+    #[must_use]
+    pub fn replace(span: Span, text: impl Into<String>) -> Self {
+        Self { span, pieces: vec![Piece::Text(text.into())] }
+    }
+
+    /// Puts a text in.
+    #[must_use]
+    pub fn insert(at: u32, text: impl Into<String>) -> Self {
+        Self::replace(Span::new(at, at), text)
+    }
+
+    /// Puts texts before and after something.
+    #[must_use]
+    pub fn wrap(span: Span, before: impl Into<String>, after: impl Into<String>) -> Self {
+        Self { span, pieces: vec![Piece::Text(before.into()), Piece::Source(span), Piece::Text(after.into())] }
+    }
+
+    /// What it writes into this text.
+    #[must_use]
+    pub fn text(&self, source: &str) -> Option<String> {
+        let piece = |piece: &Piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            Piece::Source(span) => Some(source.get(span.range())?.to_owned()),
+        };
+        self.pieces.iter().map(piece).collect()
+    }
+
+    fn shift(mut self, by: u32) -> Self {
+        self.span = self.span.shift(by);
+        for piece in &mut self.pieces {
+            if let Piece::Source(span) = piece {
+                *span = span.shift(by);
+            }
+        }
+        self
+    }
+}
+
 /// One root cause, told once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
@@ -170,13 +228,16 @@ pub struct Diagnostic {
     pub related: Vec<Label>,
     /// What to do, one sentence.
     pub help: Option<String>,
+    /// Changes that do it, the likeliest first.
+    pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
     /// A diagnostic without label, related places or help. The severity follows the code.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         let severity = if code.name().starts_with('W') { Severity::Warning } else { Severity::Error };
-        Self { code, severity, message: message.into(), span, label: String::new(), related: Vec::new(), help: None }
+        let (label, related, help, fixes) = (String::new(), Vec::new(), None, Vec::new());
+        Self { code, severity, message: message.into(), span, label, related, help, fixes }
     }
 
     /// With a remark at the place.
@@ -190,6 +251,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
+        self
+    }
+
+    /// With a change that mends it.
+    #[must_use]
+    pub fn fix(mut self, fix: Fix) -> Self {
+        self.fixes.push(fix);
         self
     }
 
@@ -209,6 +277,7 @@ impl Diagnostic {
                 label.span = label.span.shift(by);
             }
         }
+        self.fixes = self.fixes.into_iter().map(|fix| fix.shift(by)).collect();
         self
     }
 

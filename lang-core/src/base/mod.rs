@@ -8,7 +8,7 @@ pub mod real;
 pub mod span;
 
 pub use arena::{Arena, Idx};
-pub use diag::{Code, Diagnostic, Label, Severity};
+pub use diag::{Code, Diagnostic, Fix, Label, Piece, Severity};
 pub use name::{GlobalName, ModuleName, Name};
 pub use pause::pause;
 pub use real::Real;

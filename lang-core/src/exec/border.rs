@@ -1,10 +1,16 @@
 //! Values of the interpreter as tensors, part by part, and back. Arrays of numbers are neither copied in nor out.
 
+use std::cell::RefCell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use super::Stopped;
 use super::tensor::Tensor;
 use crate::base::Name;
-use crate::interp::value::Tag;
+use crate::interp::array::Array;
+use crate::interp::generated::Around;
+use crate::interp::memory::TooLarge;
+use crate::interp::value::{Cell, Items, Record, Tag};
 use crate::interp::{Store, Value, guarded};
 use crate::ir::core::{CoreType, Labels, Leaf};
 use crate::predicate::Poly;
@@ -93,22 +99,43 @@ fn fill<T: Copy>(
 }
 
 /// The value of a type that these parts make up. Fields stand in the order of `written`, the type as the program has
-/// it. `extent` is the value of a size.
-#[must_use]
+/// it. `extent` is the value of a size. The memory of tuples, and of arrays of them, is charged.
+///
+/// # Errors
+/// There is no room, the run was interrupted, or the parts are not those of the type.
 pub fn value(
     ty: &CoreType,
     written: Option<&Type>,
     parts: &[Tensor],
     extent: &dyn Fn(&Poly) -> Option<usize>,
-) -> Option<Value> {
-    Whole { extent }.made(ty, written, &mut Vec::new(), parts)
+    around: &Around<'_>,
+) -> Result<Value, Stopped> {
+    let whole = Whole { extent, around, stopped: RefCell::new(None) };
+    let value = whole.made(ty, written, &mut Vec::new(), parts);
+    value.ok_or_else(|| whole.stopped.take().unwrap_or(Stopped::Broken("a part of the result")))
 }
 
 struct Whole<'p> {
     extent: &'p dyn Fn(&Poly) -> Option<usize>,
+    around: &'p Around<'p>,
+    /// Why nothing was made.
+    stopped: RefCell<Option<Stopped>>,
 }
 
+/// Between so many elements an interruption is noticed.
+const OFTEN: usize = 1 << 12;
+
 impl Whole<'_> {
+    /// The result; without room nothing, and the reason is kept.
+    fn room<T>(&self, room: Result<T, TooLarge>) -> Option<T> {
+        room.map_err(|why| *self.stopped.borrow_mut() = Some(Stopped::TooLarge(why))).ok()
+    }
+
+    /// Values of a tuple or a record.
+    fn items(&self, values: Vec<Value>) -> Option<Items> {
+        self.room(Items::charged(values, self.around.memory))
+    }
+
     /// The value behind these indices. `parts`: those of the type.
     fn made(&self, ty: &CoreType, written: Option<&Type>, at: &mut Vec<i64>, parts: &[Tensor]) -> Option<Value> {
         match ty {
@@ -126,9 +153,15 @@ impl Whole<'_> {
                             Some(part) => part.dims.get(at.len()..at.len() + dims.len())?.to_vec(),
                             None => dims.iter().map(|n| (self.extent)(n)).collect::<Option<_>>()?,
                         };
-                        let mut elements = Vec::new();
-                        self.elements(inner, written, &dims, at, parts, &mut elements)?;
-                        Value::array(&dims, elements)
+                        let memory = self.around.memory;
+                        let count = self.room(memory.count(dims.iter().copied()))?;
+                        let bytes = u64::try_from(count.saturating_mul(boxed(inner))).unwrap_or(u64::MAX);
+                        self.room(memory.fits(bytes))?;
+                        let (mut elements, charge) = self.room(memory.vec(count))?;
+                        if count > 0 {
+                            self.elements(inner, written, &dims, at, parts, &mut elements)?;
+                        }
+                        Some(Value::Array(Array::new(&dims, elements.into(), charge)?))
                     }
                 }
             }
@@ -145,6 +178,10 @@ impl Whole<'_> {
         elements: &mut Vec<Value>,
     ) -> Option<()> {
         let Some((n, rest)) = dims.split_first() else {
+            if elements.len().is_multiple_of(OFTEN) && self.around.interrupt.load(Ordering::Relaxed) {
+                *self.stopped.borrow_mut() = Some(Stopped::Interrupted);
+                return None;
+            }
             elements.push(guarded(|| self.made(ty, written, at, parts))?);
             return Some(());
         };
@@ -190,13 +227,14 @@ impl Whole<'_> {
             items.push(guarded(|| self.made(ty, written, at, own))?);
         }
         Some(match labels {
-            Labels::Places => Value::tuple(items),
+            Labels::Places => Value::Tuple(Arc::new(self.items(items)?)),
             Labels::Fields(names) => {
                 let mut fields: Vec<(Name, Value)> = names.iter().cloned().zip(items).collect();
                 if let Some(Type::Record(order)) = written {
                     fields.sort_by_key(|(name, _)| order.iter().position(|(n, _)| n == name));
                 }
-                Value::record(fields)
+                let (names, values): (Vec<Name>, Vec<Value>) = fields.into_iter().unzip();
+                Value::Record(Arc::new(Record { names: names.into(), items: self.items(values)? }))
             }
             Labels::Sum(sum) => {
                 let held = usize::try_from(held?).ok()?;
@@ -205,10 +243,22 @@ impl Whole<'_> {
                 let index = u32::try_from(held).ok()?;
                 let name = sum.constructors.get(held)?.clone();
                 let tag = Tag { ty: sum.name.clone(), index, name, arity: args.len() };
-                Value::data(Arc::new(tag), args)
+                Value::Data(Arc::new(Cell { tag: Arc::new(tag), items: self.items(args)? }))
             }
         })
     }
+}
+
+/// The bytes of one element of an array of tuples, without those of arrays in it.
+fn boxed(ty: &CoreType) -> usize {
+    size_of::<Value>()
+        + match ty {
+            CoreType::Tuple(types, _) => {
+                let parts: usize = types.iter().map(|t| guarded(|| boxed(t))).sum();
+                size_of::<Items>().saturating_add(parts)
+            }
+            CoreType::Scalar(_) | CoreType::Tensor(..) | CoreType::Rel(_) => 0,
+        }
 }
 
 /// The elements of a part behind these indices.

@@ -146,7 +146,7 @@ impl Store {
 
 impl Array {
     /// `None` if there is no axis or the store has not as many elements as the extents say.
-    pub(super) fn new(dims: &[usize], store: Store, charge: Charge) -> Option<Self> {
+    pub(crate) fn new(dims: &[usize], store: Store, charge: Charge) -> Option<Self> {
         let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
         if dims.is_empty() || count != store.len() {
             return None;

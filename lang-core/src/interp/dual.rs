@@ -209,8 +209,16 @@ impl Interp<'_> {
             let instance = RtInstance { types: [RtType::Scalar(real)].into(), sizes: Vec::new() };
             let args = args.iter().map(|x| (*x).clone()).collect();
             let partial = self.call_def(at, &partials::name(operation, k), instance, args)?;
-            let term = self.arith(at, BinOp::Mul, &partial, tangent)?;
-            sum = self.add_tangents(at, sum, Some(term))?;
+            // An argument that a selection does not take has no tangent.
+            let is_taken = match (operation, primal(&partial)) {
+                (Operation::Scalar(f), Value::F64(partial)) if f.is_selection() => *partial != 0.0,
+                (Operation::Scalar(f), Value::F32(partial)) if f.is_selection() => *partial != 0.0,
+                _ => true,
+            };
+            if is_taken {
+                let term = self.arith(at, BinOp::Mul, &partial, tangent)?;
+                sum = self.add_tangents(at, sum, Some(term))?;
+            }
         }
         Ok(sum)
     }

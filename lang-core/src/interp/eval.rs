@@ -140,8 +140,11 @@ impl Interp<'_> {
             Expr::CtorValue(ty, index) => self.ctor_value(at, ty, *index),
             Expr::Global(name) => self.global(at, name),
             Expr::Checked(checks, e) => {
+                for check in checks.iter().filter(|check| check.first) {
+                    self.size_check(c, f, check)?;
+                }
                 let value = self.eval(c, f, *e)?;
-                for check in checks {
+                for check in checks.iter().filter(|check| !check.first) {
                     self.size_check(c, f, check)?;
                 }
                 Ok(value)

@@ -11,7 +11,7 @@ use super::array::{Array, Buffer, Store};
 use super::code::Code;
 use super::derive::Derived;
 use super::dual::Dual;
-use super::memory::Charge;
+use super::memory::{Charge, Memory, TooLarge};
 use super::relation::Relation;
 use super::rt_type::RtType;
 use crate::base::{GlobalName, Name};
@@ -58,14 +58,14 @@ pub struct Items {
 
 /// A record: field names in the order it was made with, and their values.
 pub struct Record {
-    pub(super) names: Arc<[Name]>,
-    pub(super) items: Items,
+    pub(crate) names: Arc<[Name]>,
+    pub(crate) items: Items,
 }
 
 /// A constructor applied to its arguments.
 pub struct Cell {
-    pub(super) tag: Arc<Tag>,
-    pub(super) items: Items,
+    pub(crate) tag: Arc<Tag>,
+    pub(crate) items: Items,
 }
 
 /// Which constructor.
@@ -229,6 +229,12 @@ impl Items {
     #[must_use]
     pub fn new(values: Vec<Value>) -> Self {
         Self { values, charge: Charge::default() }
+    }
+
+    /// These values, charged to a memory.
+    pub(crate) fn charged(values: Vec<Value>, memory: &Memory) -> Result<Self, TooLarge> {
+        let bytes = values.capacity().saturating_mul(size_of::<Value>()).saturating_add(size_of::<Self>());
+        Ok(Self { values, charge: memory.charge(bytes)? })
     }
 
     /// The values.

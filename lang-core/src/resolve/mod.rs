@@ -3,6 +3,7 @@
 
 pub mod builtin;
 pub mod forms;
+pub(crate) mod habits;
 pub mod names;
 pub mod partials;
 pub mod scalar_fn;

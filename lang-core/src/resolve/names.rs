@@ -46,6 +46,8 @@ pub trait Names {
     fn import(&self, module: &ModuleName, alias: &str) -> Option<ModuleName>;
     /// What `module` has imported, in order: the name it has here and the module.
     fn imports(&self, module: &ModuleName) -> Vec<(Name, ModuleName)>;
+    /// The modules of the library that can be imported by name.
+    fn library(&self) -> Vec<ModuleName>;
     /// Is there such a module? Where not, its import says so, and names in it go unreported.
     fn has_module(&self, module: &ModuleName) -> bool;
     /// Which parameters of a type are sizes, in order; empty for an unknown type.

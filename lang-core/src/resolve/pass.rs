@@ -14,7 +14,7 @@ use super::reach::Mentions;
 use super::resolved::{Decl, LocalKind, Res, Resolved, TypeRes};
 use super::scopes::Scopes;
 use super::{Names, ValueRef, suggest, type_items};
-use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
 use crate::predicate::LocalId;
 use crate::syntax::ast::{
     Def, Ident, Item, Rule, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
@@ -57,6 +57,7 @@ struct Unknown {
     message: String,
     help: Option<String>,
     places: Vec<Span>,
+    fixes: Vec<Fix>,
 }
 
 pub(super) struct Resolver<'a> {
@@ -92,6 +93,7 @@ impl<'a> Resolver<'a> {
             let Some((first, others)) = unknown.places.split_first() else { continue };
             let mut diagnostic = Diagnostic::new(unknown.code, *first, unknown.message);
             diagnostic.help = unknown.help;
+            diagnostic.fixes = unknown.fixes;
             for place in others.iter().take(PLACES) {
                 diagnostic = diagnostic.related(*place, "here too");
             }
@@ -428,7 +430,10 @@ impl<'a> Resolver<'a> {
             return;
         }
         let message = format!("no module is imported as `{}`", module.name);
-        let help = format!("import it: `import {0}`, or `import \"./{0}.iv\"` for a file beside this one", module.name);
+        let help = match self.names.library().contains(&module.name) {
+            true => format!("`{0}` is a module of the library: `import {0}`", module.name),
+            false => format!("a file beside this one is imported by `import \"./{}.iv\"`", module.name),
+        };
         self.unknown(Code::E0100, module, message, |_| Some(help));
     }
 
@@ -454,7 +459,14 @@ impl<'a> Resolver<'a> {
         }
         let help = help(self);
         self.unknown_at.insert(key, self.unknown.len());
-        self.unknown.push(Unknown { code, message, help, places: vec![ident.span] });
+        self.unknown.push(Unknown { code, message, help, places: vec![ident.span], fixes: Vec::new() });
+    }
+
+    /// Adds changes that mend what is unknown at this place.
+    pub(super) fn mend(&mut self, at: Span, fixes: Vec<Fix>) {
+        if let Some(unknown) = self.unknown.iter_mut().find(|unknown| unknown.places.contains(&at)) {
+            unknown.fixes.extend(fixes);
+        }
     }
 }
 

@@ -219,4 +219,11 @@ impl ScalarFn {
             matches!(self, Self::Log | Self::Log1p | Self::Atanh | Self::Lgamma | Self::Digamma | Self::Polygamma);
         !edges && !poles
     }
+
+    /// Is its value an argument or a constant? Its partial derivatives are 0 or 1: an argument that is not taken has no
+    /// tangent, because 0 times an infinite one would be NaN.
+    #[must_use]
+    pub fn is_selection(self) -> bool {
+        matches!(self, Self::Relu | Self::Max | Self::Min)
+    }
 }

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
+use super::habits::{self, Habit};
 use super::scalar_fn::ScalarFn;
 use crate::syntax::ops::Scalar;
 
@@ -19,6 +20,7 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
         .chain(Derivative::ALL.iter().map(|d| d.name()))
         .chain(Const::ALL.iter().map(|c| c.name()))
         .chain(conversions.into_iter().map(Scalar::name))
+        .chain(["true", "false"])
 }
 
 /// The candidate a writer of `name` probably meant: fewest edits, then most letters in common from
@@ -79,42 +81,18 @@ const VALUES: &[(&[&str], &str)] = &[
         &["None", "null", "nil", "undefined"],
         "there is no null: the empty tuple is `()`, and a `type` may have a constructor for absence",
     ),
-    (&["range", "arange"], "write `for i < n: i`, or `iota(n)`"),
     (&["linspace"], "write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`"),
-    (&["zeros", "zeros_like"], "write `for i < n: 0.0`, or `replicate(n, 0.0)`"),
-    (&["ones", "ones_like"], "write `for i < n: 1.0`, or `replicate(n, 1.0)`"),
-    (&["full", "fill"], "write `for i < n: x`, or `replicate(n, x)`"),
-    (&["eye", "identity"], "write `for i < n, j < n: [i == j] * 1.0`"),
-    (&["dot", "inner", "vdot"], "write `sum i: x[i] * y[i]`"),
-    (&["matmul", "mm", "gemm"], "write `for i, j: sum k: a[i, k] * b[k, j]`"),
-    (&["matvec", "mv", "gemv"], "write `for i: sum j: a[i, j] * x[j]`"),
-    (&["outer"], "write `for i, j: x[i] * y[j]`"),
     (&["einsum"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
-    (&["trace"], "write `sum i: a[i, i]`"),
-    (&["norm"], "write `sqrt(sum i: x[i]^2)`"),
-    (&["mean", "average"], "write `(sum i: x[i]) / f64(len(x))`"),
     (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
     (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
     (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
-    (
-        &["rand", "random", "randn", "randint", "uniform", "normal"],
-        "there are no random numbers yet: `main` may take them as an argument, from a file",
-    ),
     (&["select", "ifelse"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
-    (&["cumsum"], "write `scan acc = 0.0 for i < len(x): acc + x[i]`"),
     (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
     (
         &["length", "size", "shape", "count"],
         "the extent of the first axis is `len(x)`; a size of a parameter's type, as `n` in `x: [n]f64`, is a value too",
     ),
-    (&["append", "push", "cat", "hcat", "vcat", "hstack", "vstack"], "write `concat(x, y)`"),
     (&["zip"], "write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`"),
-    (&["sum"], "write `sum i: x[i]`"),
-    (&["prod", "product"], "write `prod i: x[i]`"),
-    (&["any"], "write `any i: p[i]`"),
-    (&["all"], "write `all i: p[i]`"),
-    (&["argmax"], "write `argmax i: x[i]`"),
-    (&["argmin"], "write `argmin i: x[i]`"),
     (&["rel"], "write `rel i < n, j < m: p`"),
     (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
     (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
@@ -127,17 +105,8 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["float32", "Float32", "single"], "conversion is written `f32(x)`"),
     (&["int", "integer", "int64", "Int", "Int64", "long"], "conversion to an integer is written `i64(x)`"),
     (&["bool"], "a number is made a truth value by a comparison: `x != 0`"),
-    (&["pow", "power"], "write `x ^ k`"),
-    (&["square", "sq"], "write `x^2`"),
-    (&["div", "quot"], "write `a // b`"),
-    (&["mod", "rem", "fmod"], "write `a % b`"),
     (&["ln"], "the natural logarithm is `log`"),
-    (&["log2"], "write `log(x) / log(2.0)`"),
-    (&["log10"], "write `log(x) / log(10.0)`"),
-    (&["exp2"], "write `2.0 ^ x`"),
-    (&["fabs"], "write `abs(x)`"),
     (&["arcsin", "arccos", "arctan", "arctan2"], "the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
-    (&["logistic", "expit"], "write `sigmoid(x)`"),
     (&["gradient", "backward", "autograd"], "write `grad(f)(x)`"),
     (&["jacrev", "jacfwd"], "write `jacobian(f)(x)`"),
     (&["stop_gradient", "detach"], "write `stop(e)`"),
@@ -155,6 +124,21 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["isinf", "is_inf", "isInf", "is_infinite"], "write `abs(x) == inf`, or `x == inf` for one sign only"),
     (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which no NaN is either"),
     (&["PI", "Pi", "M_PI"], "write `pi`"),
+    (
+        &[
+            "nanmean",
+            "nansum",
+            "nanvar",
+            "nanstd",
+            "nanmedian",
+            "nanmax",
+            "nanmin",
+            "nanquantile",
+            "nanpercentile",
+            "dropna",
+        ],
+        "`filter(\\v: v == v, x)` leaves NaN out, because a NaN is the only number that differs from itself",
+    ),
 ];
 
 /// Types by the names of other languages.
@@ -188,15 +172,101 @@ const TYPES: &[(&[&str], &str)] = &[
 ];
 
 /// Modules of other languages whose functions need no prefix here.
-const MODULES: &[&str] = &["np", "numpy", "math", "Math", "jnp", "jax", "torch", "tf", "scipy", "std"];
+pub(super) const MODULES: &[&str] =
+    &["np", "numpy", "math", "Math", "jnp", "jax", "torch", "tf", "scipy", "std", "sp", "tensorflow", "lax", "jsp"];
+
+/// What the library calls what other languages have under these names.
+const IN_LIBRARY: &[(&[&str], &str)] = &[
+    (&["runif", "rand_like", "random_sample"], "rand.uniform"),
+    (&["randn", "rnorm", "standard_normal", "randn_like"], "rand.normal"),
+    (&["randint", "randi", "random_integers"], "rand.integers"),
+    (&["PRNGKey", "PRNG", "default_rng", "RandomState", "MersenneTwister", "seed", "manual_seed"], "rand.key"),
+    (&["randperm"], "rand.permutation"),
+    (&["inv", "matinv"], "linalg.inverse"),
+    (&["symeig"], "linalg.eigh"),
+    (&["eigvals"], "linalg.eigvalsh"),
+    (&["lstsq", "lsq", "least_squares"], "linalg.lstsq"),
+    (&["linsolve"], "linalg.solve"),
+    (&["chol", "cho_factor", "potrf"], "linalg.cholesky"),
+    (&["cho_solve"], "linalg.cholesky_solve"),
+    (&["lu_factor"], "linalg.lu"),
+    (&["logabsdet"], "linalg.slogdet"),
+    (&["determinant"], "linalg.det"),
+    (&["fro"], "linalg.frobenius"),
+    (&["normalize", "normalise"], "linalg.unit"),
+    (&["nanmean", "average"], "stats.mean"),
+    (&["nanvar", "var"], "stats.variance"),
+    (&["std", "stddev", "stdev", "nanstd"], "stats.sd"),
+    (&["nanmedian"], "stats.median"),
+    (&["percentile", "nanquantile", "nanpercentile"], "stats.quantile"),
+    (&["cov"], "stats.covariance"),
+    (&["corr", "cor", "corrcoef", "pearsonr"], "stats.correlation"),
+    (&["iqr"], "stats.interquartile_range"),
+    (&["logpdf", "norm_logpdf", "dnorm"], "stats.normal_logpdf"),
+    (&["pnorm", "normcdf", "ndtr"], "stats.normal_cdf"),
+    (&["log_sum_exp", "LogSumExp"], "nn.logsumexp"),
+    (&["swish", "SiLU"], "nn.silu"),
+    (&["Linear"], "nn.dense"),
+    (&["binary_crossentropy", "bce"], "nn.binary_cross_entropy"),
+    (&["crossentropy"], "nn.cross_entropy"),
+    (&["minimise", "fmin", "optimize", "optimise"], "optim.minimize"),
+    (&["sgd"], "optim.gradient_descent"),
+    (&["bfgs", "LBFGS", "l_bfgs"], "optim.lbfgs"),
+    (&["curve_fit", "leastsq", "lm"], "optim.levenberg_marquardt"),
+    (&["odeint", "ode45", "solve_ivp"], "ode.dopri5"),
+    (&["runge_kutta"], "ode.rk4"),
+    (&["cumprod"], "signal.cumulative_product"),
+    (&["interp", "interp1d"], "signal.interpolate"),
+    (&["convolve1d"], "signal.convolve"),
+    (&["fftfreq"], "signal.frequencies"),
+];
+
+/// What the library has for what another language calls `name`, with its module.
+pub(super) fn library_habit(name: &str) -> Option<&'static str> {
+    find(IN_LIBRARY, name)
+}
+
+/// All names of the library that are suggested for those of other languages.
+#[cfg(test)]
+pub(crate) fn library_habits() -> impl Iterator<Item = &'static str> {
+    IN_LIBRARY.iter().map(|(_, known)| *known)
+}
+
+/// Are two names the same but for case and underscores?
+pub(super) fn same_spelling(a: &str, b: &str) -> bool {
+    let letters = |name: &str| folded(name).filter(|c| *c != '_').collect::<String>();
+    letters(a) == letters(b)
+}
+
+/// Is it a module of another language?
+pub(super) fn is_module(name: &str) -> bool {
+    MODULES.contains(&name) || module_of(name).is_some()
+}
+
+/// Modules of other languages, and those of the library that hold such things.
+const MODULES_OF: &[(&[&str], &str)] = &[
+    (&["random", "Random", "rng"], "rand"),
+    (&["LinearAlgebra", "la"], "linalg"),
+    (&["statistics", "Statistics", "distributions"], "stats"),
+    (&["optimize", "Optim", "optax", "optimizers"], "optim"),
+    (&["integrate", "odeint", "diffrax"], "ode"),
+    (&["fft", "FFTW"], "signal"),
+    (&["functional", "F", "Flux"], "nn"),
+];
+
+/// The module of the library that holds what a module of another language does.
+pub(super) fn module_of(name: &str) -> Option<&'static str> {
+    find(MODULES_OF, name)
+}
 
 fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
     table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
 
 /// How to write what another language calls `name`.
-pub(super) fn value_habit(name: &str) -> Option<&'static str> {
-    find(VALUES, name)
+pub(super) fn value_habit(name: &str) -> Option<String> {
+    let habit = || habits::find(habits::HABITS, name).map(Habit::help);
+    find(VALUES, name).map(str::to_owned).or_else(habit)
 }
 
 /// How to write the type that another language calls `name`.
@@ -208,9 +278,15 @@ pub(super) fn type_habit(name: &str) -> Option<&'static str> {
 /// `float`.
 #[must_use]
 pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
-    let told = if is_type { type_habit(name) } else { value_habit(name) }?;
-    let mut code = told.split('`').skip(1).step_by(2);
-    let (one, None) = (code.next()?, code.next()) else { return None };
+    let habit = habits::find(habits::HABITS, name).filter(|_| !is_type);
+    let one = if let Some(habit) = habit {
+        habit.code()?
+    } else {
+        let told = if is_type { type_habit(name) } else { find(VALUES, name) }?;
+        let mut code = told.split('`').skip(1).step_by(2);
+        let (one, None) = (code.next()?, code.next()) else { return None };
+        one
+    };
     // Of a call with one argument it is the function; with more these may come in another order.
     let word = match one.split_once('(') {
         Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) && !rest.contains(',') => word,
@@ -230,7 +306,7 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
     Some(if exists(name) {
         format!("no module is needed: write `{name}`")
     } else if let Some(help) = value_habit(name) {
-        help.to_owned()
+        help
     } else {
         "there is no such module; what the language offers needs no prefix".to_owned()
     })
@@ -253,7 +329,8 @@ mod tests {
 
     #[test]
     fn hints_are_for_names_that_do_not_exist() {
-        for (names, _) in VALUES {
+        let habits = habits::HABITS.iter().map(|habit| &habit.names);
+        for names in VALUES.iter().map(|(names, _)| names).chain(habits) {
             for name in *names {
                 assert!(language_names().all(|n| n != *name), "`{name}` exists");
             }

@@ -8,11 +8,12 @@ use std::collections::HashMap;
 
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
+use super::habits::{self, Given};
 use super::pass::{Place, Resolver};
 use super::resolved::{LocalKind, PatRes, Res};
 use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
-use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, ModuleName, Name, Span};
 use crate::syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
 use crate::syntax::ops::{BinderKind, Scalar};
 
@@ -50,7 +51,10 @@ impl<'a> Resolver<'a> {
                 self.expr(*base);
                 self.subscripts(subscripts);
             }
-            Expr::Call(callee, args) => self.call(*callee, args),
+            Expr::Call(callee, args) => {
+                self.call(*callee, args);
+                self.mend_call(id, *callee, args);
+            }
             Expr::Lambda(params, body) => {
                 let mark = self.scopes.enter();
                 for param in params {
@@ -195,11 +199,39 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
+        // `grad(f, x)` is refused for its second argument, whether that is a parameter of `f` or a value here.
+        let operator = matches!(res, Some(Res::Derive(_)));
+        let mut functions = 0;
         for arg in args {
-            if !(derives && arg.name.is_some() && self.only_names(arg.value)) {
+            functions += usize::from(arg.name.is_none());
+            let named = derives && arg.name.is_some() || operator && functions > 1;
+            if !(named && self.only_names(arg.value)) {
                 self.expr(arg.value);
             }
         }
+    }
+
+    /// What another language calls so is written out with these arguments.
+    fn mend_call(&mut self, id: ExprId, callee: ExprId, args: &[Arg]) {
+        let of = &self.tree.exprs[callee];
+        let (name, at) = match &of.kind {
+            Expr::Name(name) => (name, of.span),
+            Expr::Field(base, name) => match &self.tree.exprs[*base].kind {
+                Expr::Name(module) if suggest::MODULES.contains(&module.as_str()) => {
+                    (&name.name, self.tree.exprs[*base].span)
+                }
+                _ => return,
+            },
+            _ => return,
+        };
+        let Some(habit) = habits::find(habits::HABITS, name) else { return };
+        let given = |arg: &Arg| {
+            let node = &self.tree.exprs[arg.value];
+            Given { span: node.span, plain: habits::is_plain(self.tree, arg.value) }
+        };
+        let given: Vec<Given> = args.iter().map(given).collect();
+        let fixes = habit.fixes(self.tree.exprs[id].span, &given);
+        self.mend(at, fixes);
     }
 
     /// Is it a name, or names in parentheses?
@@ -227,13 +259,69 @@ impl<'a> Resolver<'a> {
             let res = self.module_value(&qualifier, &target, name);
             self.out.exprs.insert(id, res);
         } else if self.meaning(module).is_none()
-            && let Some(help) = suggest::module_habit(module, &name.name, |n| self.meaning(n).is_some())
+            && let Some(help) = self.missing_module(module, name)
         {
             self.out.exprs.insert(base, Res::Error);
             self.unknown(Code::E0100, &qualifier, format!("`{module}` is not defined"), |_| Some(help));
+            if self.meaning(&name.name).is_some() {
+                let prefix = Span::new(qualifier.span.start, name.span.start);
+                self.mend(qualifier.span, vec![Fix::replace(prefix, "")]);
+            }
         } else {
             self.expr(base);
         }
+    }
+
+    /// How to write `module.name` where no such module is imported: the module may be one of the library, or of
+    /// another language.
+    fn missing_module(&self, module: &Name, name: &Ident) -> Option<String> {
+        if self.names.library().contains(module) {
+            return self.library_module(module);
+        }
+        if suggest::is_module(module) && self.meaning(&name.name).is_none() {
+            let help = self.library_module(&name.name).or_else(|| self.in_library(&name.name));
+            if let Some(help) = help.or_else(|| self.library_module(module)) {
+                return Some(help);
+            }
+        }
+        suggest::module_habit(module, &name.name, |n| self.meaning(n).is_some())
+    }
+
+    /// The module of the library that has the name, or what another language keeps in a module of that name.
+    fn library_module(&self, name: &str) -> Option<String> {
+        let library = self.names.library();
+        let known = library.iter().find(|m| m.as_str() == name);
+        let known = known.or_else(|| library.iter().find(|m| Some(m.as_str()) == suggest::module_of(name)))?;
+        Some(match self.names.import(self.module, known) {
+            Some(_) => format!("`{known}` is the library's module for this: write `{known}.…`"),
+            None => format!("`{known}` is a module of the library: `import {known}`"),
+        })
+    }
+
+    /// The value of the library that has the name, or has what another language calls so, and how to reach it.
+    fn in_library(&self, name: &str) -> Option<String> {
+        let has = |module: &ModuleName, name: &str| {
+            self.names.value(module, name).is_some_and(|v| target(&v).module == *module)
+        };
+        let mut library = self.names.library();
+        library.sort_by_key(|m| self.names.import(self.module, m).is_none());
+        let own = || library.iter().find(|m| has(m, name)).map(|m| (m.clone(), Name::from(name)));
+        let by_habit = || {
+            let (module, name) = suggest::library_habit(name)?.split_once('.')?;
+            has(&module.into(), name).then(|| (module.into(), name.into()))
+        };
+        let by_spelling = || {
+            let same = |other: &Name| suggest::same_spelling(other, name);
+            library.iter().find_map(|m| {
+                let names = self.names.value_names(m);
+                names.into_iter().find(|n| same(n) && has(m, n)).map(|n| (m.clone(), n))
+            })
+        };
+        let (module, name): (ModuleName, Name) = own().or_else(by_habit).or_else(by_spelling)?;
+        Some(match self.names.import(self.module, &module) {
+            Some(_) => format!("it is in the library: write `{module}.{name}`"),
+            None => format!("it is in the library: `import {module}`, then write `{module}.{name}`"),
+        })
     }
 
     fn module_value(&mut self, qualifier: &Ident, module: &Name, name: &Ident) -> Res {
@@ -250,6 +338,13 @@ impl<'a> Resolver<'a> {
                     let own = all
                         .iter()
                         .filter(|n| this.names.value(module, n).is_some_and(|v| target(&v).module == *module));
+                    let own: Vec<&Name> = own.collect();
+                    let habit = suggest::library_habit(&name.name).and_then(|known| known.split_once('.'));
+                    let habit =
+                        habit.filter(|(of, known)| *of == module.as_str() && own.iter().any(|n| n.as_str() == *known));
+                    if let Some((_, known)) = habit {
+                        return Some(format!("it is called `{}.{known}` here", qualifier.name));
+                    }
                     suggest::did_you_mean(&name.name, own).or_else(|| {
                         this.meaning(&name.name).map(|_| format!("no module is needed: write `{}`", name.name))
                     })
@@ -294,8 +389,12 @@ impl<'a> Resolver<'a> {
         if let Some(help) = self.names.unnamed_extent(self.module, name) {
             return Some(help);
         }
-        if let Some(habit) = suggest::value_habit(name) {
-            return Some(habit.to_owned());
+        let there = self.library_module(name).or_else(|| self.in_library(name));
+        match (suggest::value_habit(name), there) {
+            (Some(habit), None) => return Some(habit),
+            (Some(habit), Some(there)) => return Some(format!("{habit}\n{there}")),
+            (None, Some(there)) => return Some(there),
+            (None, None) => {}
         }
         if self.names.type_name(self.module, name).is_some() {
             return Some(format!("`{name}` is a type; a value is made by a constructor or written out"));

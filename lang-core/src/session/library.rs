@@ -18,6 +18,15 @@ pub const LIBRARY: &[(&str, &str)] = &[
     ("stats", include_str!("../../../std/stats.iv")),
 ];
 
+/// The modules that hold what a user types at the prompt and after `iverson eval`. In them the modules of the library
+/// are known by their names without an import.
+pub const INTERACTIVE: [&str; 2] = ["<repl>", "<eval>"];
+
+/// The names of the modules that can be imported.
+pub(super) fn importable() -> impl Iterator<Item = &'static str> {
+    LIBRARY.iter().map(|(name, _)| *name).filter(|name| *name != PRELUDE)
+}
+
 /// Every module and its text, that of the partial derivatives too, which is made from a table.
 pub(super) fn modules() -> impl Iterator<Item = (&'static str, &'static str)> {
     LIBRARY.iter().copied().chain([(partials::MODULE, partials::TEXT.as_str())])

@@ -60,7 +60,7 @@ use db::{Db, Item, Log, Workspace};
 pub use evaluations::Evaluations;
 use forms::Asked;
 use inputs::{Inputs, Module};
-pub use library::{LIBRARY, PRELUDE};
+pub use library::{INTERACTIVE, LIBRARY, PRELUDE};
 pub use operators::Derivative;
 pub use path::normalize as module_name;
 pub use program::Running;
@@ -410,7 +410,7 @@ impl Session {
     #[must_use]
     pub fn expression(&self, module: &str, text: &str) -> Evaluable {
         let module = path::normalize(module);
-        let view = View::new(&self.db);
+        let view = View::of_input(&self.db);
         let parsed = passes::parse_expr(text);
         let resolved = resolve::resolve(&parsed.tree, &module, &view);
         let used: HashSet<Item> = resolved.uses.iter().flat_map(|name| view.targets(name)).collect();

@@ -16,7 +16,8 @@ use super::db::Item;
 use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::View;
-use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
+use crate::predicate::Poly;
 use crate::resolve::builtin::Builtin;
 use crate::resolve::{self, Resolved, SignatureNames};
 use crate::syntax::ast;
@@ -200,8 +201,8 @@ fn no_type(_: &dyn Database, _: Id, _: Item) -> Reported<TypeInfo> {
 pub(super) struct LetTypes {
     /// By name.
     pub(super) types: BTreeMap<Name, Type>,
-    /// Which of them are extents by another name.
-    pub(super) extents: BTreeMap<Name, GlobalName>,
+    /// Which of them have a known value: a constant, or a polynomial of other top-level sizes.
+    pub(super) sizes: BTreeMap<Name, Poly>,
     /// What is wrong with them.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
@@ -224,11 +225,11 @@ pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
     }
     let checked = checked(db, item);
     let mut types = passes::let_types(checked.as_deref());
-    let extents = checked.iter().flat_map(|c| c.extents.iter().cloned()).collect();
+    let sizes = checked.iter().flat_map(|c| c.sizes.iter().cloned()).collect();
     let all = types.len();
     types.retain(|_, ty| ty.fits());
     let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
-    LetTypes { types, extents, diagnostics }
+    LetTypes { types, sizes, diagnostics }
 }
 
 fn no_let_types(_: &dyn Database, _: Id, _: Item) -> LetTypes {

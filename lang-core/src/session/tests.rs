@@ -609,3 +609,12 @@ fn long_chains_of_calls_have_forms() {
     replace(&mut session, "x[i] * x[i]", "x[i] + x[i]");
     assert!(session.stages(&callee).is_ok());
 }
+
+#[test]
+fn suggested_names_of_the_library_exist() {
+    let session = Session::new();
+    for name in crate::resolve::suggest::library_habits() {
+        let (module, value) = name.split_once('.').unwrap();
+        assert!(session.item(&GlobalName::new(module, value)).is_some(), "the library has no `{name}`");
+    }
+}

@@ -6,8 +6,9 @@ use salsa::Database;
 
 use super::db::{Item, SourceFile, Symbol};
 use super::scope::{self, Value};
-use super::{PRELUDE, queries};
+use super::{PRELUDE, library, queries};
 use crate::base::{GlobalName, ModuleName, Name};
+use crate::predicate::Poly;
 use crate::resolve::builtin::Builtin;
 use crate::resolve::{Names, SignatureNames, ValueRef};
 use crate::types::env::Env;
@@ -25,15 +26,26 @@ pub struct View<'db> {
     /// Of sum types only name and parameters are told. A type that is being defined sees others
     /// so, which keeps types that mention each other from waiting for each other.
     heads: bool,
+    /// The modules of the library are known without an import.
+    library: bool,
 }
 
 impl<'db> View<'db> {
     pub(super) fn new(db: &'db dyn Database) -> Self {
-        Self { db, heads: false }
+        Self { db, heads: false, library: false }
     }
 
     pub(super) fn of_heads(db: &'db dyn Database) -> Self {
-        Self { db, heads: true }
+        Self { db, heads: true, library: false }
+    }
+
+    /// Of an expression that a user types: the modules of the library are known without an import.
+    pub(super) fn of_input(db: &'db dyn Database) -> Self {
+        Self { db, heads: false, library: true }
+    }
+
+    fn knows_library(&self, module: &str) -> bool {
+        self.library || library::INTERACTIVE.contains(&module)
     }
 
     pub(super) fn file(&self, module: &str) -> Option<SourceFile> {
@@ -84,12 +96,27 @@ impl Names for View<'_> {
     }
 
     fn import(&self, module: &ModuleName, alias: &str) -> Option<ModuleName> {
-        scope::import_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(alias)))
+        let written = scope::import_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(alias)));
+        written.or_else(|| {
+            let known = self.knows_library(module).then(library::importable)?;
+            known.into_iter().find(|name| *name == alias).map(ModuleName::from)
+        })
     }
 
     fn imports(&self, module: &ModuleName) -> Vec<(Name, ModuleName)> {
         let imports = self.file(module).map(|file| scope::imports(self.db, file).iter());
-        imports.into_iter().flatten().map(|i| (i.alias.clone(), i.module.clone())).collect()
+        let mut all: Vec<(Name, ModuleName)> =
+            imports.into_iter().flatten().map(|i| (i.alias.clone(), i.module.clone())).collect();
+        if self.knows_library(module) {
+            let missing: Vec<&str> =
+                library::importable().filter(|m| all.iter().all(|(name, _)| name.as_str() != *m)).collect();
+            all.extend(missing.into_iter().map(|m| (m.into(), m.into())));
+        }
+        all
+    }
+
+    fn library(&self) -> Vec<ModuleName> {
+        library::importable().map(ModuleName::from).collect()
     }
 
     fn has_module(&self, module: &ModuleName) -> bool {
@@ -146,9 +173,9 @@ impl Env for View<'_> {
         }
     }
 
-    fn let_extent(&self, name: &GlobalName) -> Option<GlobalName> {
+    fn let_size(&self, name: &GlobalName) -> Option<Poly> {
         match self.value_item(name)? {
-            Value::Let(item) => queries::let_types(self.db, item).extents.get(&name.name).cloned(),
+            Value::Let(item) => queries::let_types(self.db, item).sizes.get(&name.name).cloned(),
             Value::Def(_) | Value::Ctor(..) => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::info::TypeInfo;
 use super::ty::{Signature, Type};
 use crate::base::GlobalName;
+use crate::predicate::Poly;
 use crate::resolve::Names;
 use crate::resolve::builtin::Builtin;
 
@@ -17,8 +18,8 @@ pub trait Env: Names {
     fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>>;
     /// The type of a variable of a top-level `let`; `None` where it has errors.
     fn let_type(&self, name: &GlobalName) -> Option<Type>;
-    /// The value of the top level that is the same `i64`, where this is another name for an extent.
-    fn let_extent(&self, name: &GlobalName) -> Option<GlobalName>;
+    /// The value of a top-level `i64`, if it is a constant or a polynomial of other top-level sizes.
+    fn let_size(&self, name: &GlobalName) -> Option<Poly>;
     /// What a `type` item defines; `None` where it has errors.
     fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
 }

@@ -93,6 +93,8 @@ pub struct SizeCheck {
     pub what: String,
     /// Where it comes from.
     pub span: Span,
+    /// Compared before the expression is evaluated, because the accesses in it rely on it.
+    pub first: bool,
 }
 
 /// An extent that becomes known when a value does: axis `axis` (after `path` through tuples and
@@ -186,7 +188,8 @@ pub enum Expr {
         /// Its arguments.
         args: Vec<TId>,
     },
-    /// Evaluates the expression, then verifies the sizes; its value is that of the expression.
+    /// Evaluates the expression, then verifies the sizes (before it those that come first); its value is that
+    /// of the expression.
     Checked(Vec<SizeCheck>, TId),
     /// Evaluates the expression and stores extents of its value.
     Opened(Vec<Open>, TId),

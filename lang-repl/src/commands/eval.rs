@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use lang_core::base::ModuleName;
+use lang_core::session::INTERACTIVE;
 
 use super::run::not_available;
 use crate::cli::Common;
@@ -12,9 +13,10 @@ use crate::files;
 use crate::interrupt::Computing;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
+use crate::report;
 
 /// The module of an expression without a file.
-const MODULE: &str = "<eval>";
+const MODULE: &str = INTERACTIVE[1];
 
 pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: Out) -> Status {
     let mut engine = Engine::new(common, out);
@@ -35,21 +37,37 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
             return files::status(&problem);
         }
     };
-    let problems = engine.problems(std::slice::from_ref(&module));
-    if problems.iter().any(Problem::is_error) {
-        out.fail(&problems, &engine.sources);
-        return Status::Failed;
-    }
-    out.warn(&problems, &engine.sources);
+    // Mistakes stop what needs them, and nothing else.
+    let (errors, warnings): (Vec<Problem>, Vec<Problem>) =
+        engine.problems(std::slice::from_ref(&module)).into_iter().partition(Problem::is_error);
+    out.warn(&warnings, &engine.sources);
     let _computing = Computing::start();
     match engine.evaluate(&module, expression, source, 0, &mut || clock.checked()) {
         Ok(evaluated) => {
             clock.ran();
+            tell_left_out(&errors, &engine, out);
             out.result(Some(&evaluated), common, &clock, engine.counts)
         }
         Err(problems) => {
             out.fail(&problems, &engine.sources);
             Status::Failed
         }
+    }
+}
+
+/// So many mistakes that a value does not need are listed.
+const MOST_LISTED: usize = 5;
+
+/// Lists the mistakes in the file that the value does not need.
+fn tell_left_out(errors: &[Problem], engine: &Engine, out: Out) {
+    if out.is_json() {
+        return;
+    }
+    for error in errors.iter().take(MOST_LISTED) {
+        let text = format!("this value does not need what is wrong here: {}", error.message);
+        out.note(&report::note(&text, error.places.first(), &engine.sources));
+    }
+    if let Some(more) = errors.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        out.note(&format!("note: and {more} more such mistakes\n"));
     }
 }

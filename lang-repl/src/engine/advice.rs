@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use lang_core::base::Code;
 use lang_core::interp::Value;
 use lang_core::resolve::forms::LoadOption;
-use lang_core::session::{LIBRARY, PRELUDE};
 use lang_core::syntax::lexer::{Token, is_name_continue, lex};
 use lang_core::syntax::token::{Sym, Word};
 
@@ -43,12 +42,6 @@ impl Engine {
             && let Some(advice) = self.declaration(&problem)
         {
             problem.help = Some(advice);
-        }
-        let unknown = problem.message.strip_prefix('`').and_then(|rest| rest.strip_suffix("` is not defined"));
-        if let (Code::E0100, Some(name), None) = (problem.code, unknown, &problem.help)
-            && LIBRARY.iter().any(|(module, _)| *module == name && *module != PRELUDE)
-        {
-            problem.help = Some(format!("it is a module of the library: `import {name}`"));
         }
         // Other codes are about sizes in passing.
         if problem.code.name().starts_with("E03") { self.with_lengths(problem) } else { problem }

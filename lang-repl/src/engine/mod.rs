@@ -42,6 +42,7 @@ pub(crate) mod budget;
 pub(crate) mod costs;
 mod forms;
 pub(crate) mod measure;
+mod needs;
 mod origins;
 mod plan;
 mod questions;
@@ -403,69 +404,29 @@ impl Engine {
         self.own_problems(module).into_iter().filter(inside).collect()
     }
 
-    // ---- what needs what ----
-
-    fn uses(&self, item: &ItemRef) -> BTreeSet<GlobalName> {
-        self.session.resolved(item).map(|r| r.uses.clone()).unwrap_or_default()
-    }
-
-    /// The names that an item defines.
-    fn defined(&self, item: &ItemRef) -> Vec<GlobalName> {
-        let name = |name: &str| GlobalName::new(&item.module, name);
-        item.name.split(',').filter(|n| !n.is_empty()).map(name).collect()
-    }
-
-    /// All items that some names need, each after those it needs itself.
-    fn closure(&self, roots: &BTreeSet<GlobalName>) -> Vec<ItemRef> {
-        let find = |name: &GlobalName| [self.session.item(name), self.session.type_item(name)].into_iter().flatten();
-        let mut done: HashSet<GlobalName> = HashSet::new();
-        let mut order = Vec::new();
-        // An item is met twice: before and after what it needs.
-        let mut open: Vec<(ItemRef, bool)> = roots.iter().flat_map(find).map(|i| (i, false)).collect();
-        while let Some((item, after)) = open.pop() {
-            if after {
-                order.push(item);
-                continue;
-            }
-            if item.module == session::PRELUDE || !done.insert(item.global.clone()) {
-                continue;
-            }
-            let uses = self.uses(&item);
-            open.push((item, true));
-            open.extend(uses.iter().flat_map(find).filter(|i| !done.contains(&i.global)).map(|i| (i, false)));
-        }
-        order
-    }
-
-    /// Errors in anything that these names need.
-    fn errors_of(&self, closure: &[ItemRef]) -> Vec<Problem> {
-        let modules: BTreeSet<&ModuleName> = closure.iter().map(|i| &i.module).collect();
-        let mut problems = Vec::new();
-        for module in modules {
-            let spans: Vec<Span> = closure.iter().filter(|i| i.module == *module).map(ItemRef::span).collect();
-            let diagnostics = self.session.diagnostics(module);
-            let ours = |d: &&Diagnostic| d.is_error() && spans.iter().any(|s| s.touches(d.span.start));
-            problems.extend(diagnostics.iter().filter(ours).map(|d| self.problem(module, d)));
-        }
-        problems
-    }
-
     // ---- running ----
 
-    /// Computes the `let`s of the modules that one imports, then runs its `let` and `do` items in
-    /// order. `shown` gets the values of the `do`s.
+    /// Runs the `let` and `do` items of a module in order. `shown` gets the values of the `do`s. The `let`s of
+    /// imported modules are computed before the first item that needs them, and those that no item needs never.
     pub(crate) fn run_items(&mut self, module: &ModuleName, shown: &dyn Fn(&Evaluated)) -> Result<(), Vec<Problem>> {
-        for imported in self.modules_of(std::slice::from_ref(module)).into_iter().filter(|m| m != module) {
-            self.compute_lets(&self.session.items(&imported))?;
-        }
         for item in self.session.items(module) {
-            match item.kind {
-                ItemKind::Let => drop(self.run_item(&item)?),
-                ItemKind::Do => self.run_item(&item)?.iter().filter(|v| !v.is_silent()).for_each(shown),
-                _ => {}
+            if !matches!(item.kind, ItemKind::Let | ItemKind::Do) {
+                continue;
+            }
+            self.compute_imported(module, &self.uses(&item))?;
+            let value = self.run_item(&item)?;
+            if item.kind == ItemKind::Do {
+                value.iter().filter(|v| !v.is_silent()).for_each(shown);
             }
         }
         Ok(())
+    }
+
+    /// Computes the `let`s of other modules that some names of a module need.
+    fn compute_imported(&mut self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> Result<(), Vec<Problem>> {
+        let mut needs = self.closure(names);
+        needs.retain(|item| item.module != *module);
+        self.compute_lets(&needs)
     }
 
     fn compute_lets(&mut self, items: &[ItemRef]) -> Result<(), Vec<Problem>> {
@@ -552,7 +513,11 @@ impl Engine {
         };
         // Of the library a reader knows no lines.
         let place = if library { None } else { self.place_in(&why.item, why.span, here) };
-        let what = if derivative { format!("derivatives of {name} are") } else { format!("{name} is") };
+        let what = match derivative {
+            true if name.starts_with('`') => format!("derivatives of {name} are"),
+            true => format!("derivatives of a function in {name} are"),
+            false => format!("{name} is"),
+        };
         let text = format!("{what} left to the interpreter: there is {}", why.what.phrase());
         self.out.note(&report::note(&text, place.as_ref(), &self.sources));
     }
@@ -566,6 +531,7 @@ impl Engine {
     ) -> Result<Evaluated, Vec<Problem>> {
         let main = GlobalName::new(module, "main");
         let here = Here { item: main.clone(), name: "main", source: None };
+        self.compute_imported(module, &BTreeSet::from([main.clone()]))?;
         let (instance, arguments) = self.given(signature, fitted);
         let value = self.interpret(&here, |interp, _| interp.call(&main, instance, arguments))?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
@@ -629,6 +595,9 @@ impl Engine {
         }
         self.out.warn(&problems, &self.sources);
         let Some(checked) = expression.checked else { return Err(Vec::new()) };
+        if checked.body.root.is_none() {
+            return Err(self.errors_in(module));
+        }
         let needs = self.closure(&expression.resolved.uses);
         let errors = self.errors_of(&needs);
         if !errors.is_empty() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::{Names as _, Res};
-use lang_core::session::{self, Evaluable};
+use lang_core::session::{self, Evaluable, LIBRARY, PRELUDE};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::env::Env as _;
@@ -85,7 +85,7 @@ impl Engine {
     pub(crate) fn foreign(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
         let items = self.session.items(module);
         let uses = items.iter().flat_map(|i| self.uses(i));
-        uses.filter(|u| u.module != *module && u.module != session::PRELUDE).collect()
+        uses.filter(|u| u.module != *module && u.module != PRELUDE).collect()
     }
 
     /// The values of a module that need one of these names, directly or through others.
@@ -105,6 +105,13 @@ impl Engine {
                 return found;
             }
         }
+    }
+
+    /// The modules of the library, the prelude aside, that the items of a module use.
+    pub(crate) fn library_used(&self, module: &ModuleName) -> BTreeSet<ModuleName> {
+        let uses = self.session.items(module).into_iter().flat_map(|i| self.uses(&i)).map(|name| name.module);
+        let in_library = |m: &ModuleName| *m != *PRELUDE && LIBRARY.iter().any(|(name, _)| *m == *name);
+        uses.filter(in_library).collect()
     }
 
     /// What a module may write with a prefix: `la.solve` after `import linalg as la`.

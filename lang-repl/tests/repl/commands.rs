@@ -456,3 +456,23 @@ all i < n - 1: x[p[i]] < x[p[i + 1]] || (x[p[i]] == x[p[i + 1]] && p[i] < p[i + 
         "#]],
     );
 }
+
+/// The prompt knows the modules of the library, and `:save` writes the imports that a file needs.
+#[test]
+fn the_library_is_known_without_an_import() {
+    session(
+        "\
+stats.mean([1.0, 3.0])
+def spread(x: [n]f64) -> f64 = stats.sd(x)
+spread([1.0, 3.0])
+let nn = {softmax: 3.0}
+nn.softmax
+softmax([1.0])
+:save kept.iv
+:reset
+:load kept.iv
+spread([1.0, 3.0])
+",
+        expect![[""]],
+    );
+}

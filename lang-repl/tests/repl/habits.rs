@@ -348,3 +348,22 @@ load(\"none.csv\")
         "#]],
     );
 }
+
+/// `:load` leaves out what has a mistake or needs one that has.
+#[test]
+fn a_file_with_a_mistake_is_loaded_without_it() {
+    let dir = Dir::new(&[(
+        "part.iv",
+        b"def good(x: f64) -> f64 = 2.0 * x\ndef bad(x: f64) -> f64 = x + nothing\ndef needs(x: f64) -> f64 = bad(x)\n\
+          let a = good(1.0)\ndo a\ndo needs(a)\n",
+    )]);
+    session_in(
+        &dir,
+        "\
+:load part.iv
+good(2.0)
+needs(2.0)
+",
+        expect![[""]],
+    );
+}

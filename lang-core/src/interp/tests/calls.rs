@@ -177,6 +177,7 @@ fn extents() {
                 wanted: Demand::Equal(Poly::atom(Atom::Local(n, "n".into())).plus(1)),
                 what: "axis 0 of argument `x`".into(),
                 span: crate::base::Span::new(4, 5),
+                first: false,
             };
             let e = b.node(Expr::Checked(vec![check], x), Type::F64);
             b.bind(n, two, e)

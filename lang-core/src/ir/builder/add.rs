@@ -14,6 +14,8 @@ impl Builder {
             let Some(inner) = self.see(&term.of) else { continue };
             let pred = self.simplify(dims, &self.asked(&term.pred).and(&inner.pred));
             if pred.is_false() {
+                let zero = self.get(inner.of.var).filter(|stmt| stmt.rhs == Rhs::Zero);
+                needs.extend(zero.map(|stmt| stmt.needs.clone()).unwrap_or_default());
                 continue;
             }
             needs.extend(inner.needs);
@@ -54,7 +56,7 @@ impl Builder {
             return var;
         }
         match kept.as_slice() {
-            [] => self.zero(dims, scalar),
+            [] => self.zero_unless(dims, scalar, needs),
             [one] => self.view(dims, scalar, one.pred.clone(), one.neg, vec![one.of.clone()], needs),
             _ if self.region && !dims.is_empty() => self.added_to(dims, scalar, kept, needs),
             _ => self.push(dims.to_vec(), Some(scalar), Rhs::Add(kept), needs),

@@ -162,6 +162,17 @@ impl Builder {
         self.push(dims.to_vec(), Some(scalar), Rhs::Zero, Vec::new())
     }
 
+    /// Zero, with those of the checks that fail in every run: a value that cannot be computed is not zero because
+    /// nothing of it is left.
+    pub(super) fn zero_unless(&mut self, dims: &[Poly], scalar: Scalar, mut needs: Vec<u32>) -> Var {
+        needs.retain(|k| {
+            let check = self.checks.get(*k as usize);
+            let refuted = |c: &Check| c.guard.is_true() && self.simplify(&c.dims, &c.cond).is_false();
+            check.is_some_and(refuted)
+        });
+        self.push(dims.to_vec(), Some(scalar), Rhs::Zero, needs)
+    }
+
     /// A constant.
     pub fn constant(&mut self, c: Constant, scalar: Scalar) -> Var {
         self.push(Vec::new(), Some(scalar), Rhs::Constant(c), Vec::new())
@@ -182,7 +193,7 @@ impl Builder {
         let itself = || Seen { pred: Pred::truth(), neg: false, of: of.clone(), needs: Vec::new() };
         let Some(stmt) = self.get(of.var) else { return Some(itself()) };
         match &stmt.rhs {
-            Rhs::Zero => None,
+            Rhs::Zero if stmt.needs.is_empty() => None,
             Rhs::Contract { bound, pred, neg, factors } if bound.is_empty() => {
                 let ([factor], true) = (factors.as_slice(), of.at.len() == stmt.dims.len()) else {
                     return Some(itself());
@@ -212,7 +223,7 @@ impl Builder {
         let (mut pred, mut neg, mut bound) = (self.asked(pred), neg, bound);
         let mut seen = Vec::new();
         for factor in factors {
-            let Some(inner) = self.see(factor) else { return self.zero(dims, scalar) };
+            let Some(inner) = self.see(factor) else { return self.zero_unless(dims, scalar, needs) };
             pred = pred.and(&inner.pred);
             neg ^= inner.neg;
             needs.extend(inner.needs);
@@ -242,7 +253,7 @@ impl Builder {
             pred = simplify(self, &bound, &pred);
         }
         if pred.is_false() {
-            return self.zero(dims, scalar);
+            return self.zero_unless(dims, scalar, needs);
         }
         let view = bound.is_empty() && seen.len() == 1;
         if view {

@@ -72,6 +72,9 @@ impl Names for World {
     fn imports(&self, _: &ModuleName) -> Vec<(Name, ModuleName)> {
         vec![("m".into(), "m.iv".into()), ("gone".into(), "gone.iv".into())]
     }
+    fn library(&self) -> Vec<ModuleName> {
+        self.0.keys().filter(|m| !m.is_empty() && !m.contains('.')).cloned().collect()
+    }
     fn has_module(&self, module: &ModuleName) -> bool {
         self.0.contains_key(module)
     }

@@ -11,9 +11,9 @@ use chumsky::util::MaybeRef;
 
 use super::Tokens;
 use super::builder::Builder;
-use super::hints;
+use super::{fixes, hints};
 use super::tokens::Kind;
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, Fix, Span};
 use crate::syntax::lexer::Token;
 use crate::syntax::token::{Sym, Word};
 
@@ -200,6 +200,7 @@ pub(super) fn diagnostic(error: &SyntaxError, builder: &Builder) -> Option<Diagn
     if diagnostic.help.is_none() {
         diagnostic.help = hints::help(error, builder);
     }
+    diagnostic.fixes = fixes::fixes(error, builder);
     Some(diagnostic)
 }
 
@@ -230,7 +231,12 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
                 },
                 _ => "after the last `let` write `in` and the result".to_owned(),
             };
-            Some(diagnostic.label("`in` is missing here").related(start, "the `let`").help(help))
+            let diagnostic = diagnostic.label("`in` is missing here").related(start, "the `let`").help(help);
+            // Before a result; where there is none yet, nothing is known of it.
+            Some(match builder.kind(error.at) {
+                Some(kind) if kind.starts_expr() => diagnostic.fix(Fix::insert(span.start, "in ")),
+                _ => diagnostic,
+            })
         }
         Slip::Chain => Some(chained(error, builder)),
         Slip::Untyped => {
@@ -263,7 +269,9 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
                 _ => String::new(),
             };
             let help = format!("write `({} {}: …)`", name(error.at), name(error.at + 2));
-            one("the parentheses stand around the whole, not around its index", &help)
+            let head = Span::new(builder.span_at(error.at).start, builder.span_at(error.at + 2).start);
+            let fix = Fix::replace(head, format!("({} ", name(error.at)));
+            one("the parentheses stand around the whole, not around its index", &help).map(|d| d.fix(fix))
         }
         Slip::OneTuple => one("there is no tuple of one element", "leave the comma out"),
         Slip::BareFunction => {

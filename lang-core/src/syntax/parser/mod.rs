@@ -13,6 +13,7 @@ mod builder;
 mod chain;
 mod duplicates;
 mod errors;
+mod fixes;
 mod exprs;
 mod forms;
 mod hints;
@@ -141,6 +142,7 @@ thread_local! {
 /// The tree and diagnostics, and whether all that is wrong is that the text ends too early.
 fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
     let Lexed { tokens, comments, mut diagnostics } = lex(text);
+    fixes::products(text, &tokens, &mut diagnostics);
     let docs = docs(text, &comments, tokens.first().map_or(u32::MAX, |t| t.span.start));
     let span = match (tokens.first(), tokens.last()) {
         (Some(first), Some(last)) => first.span.to(last.span),

@@ -7,7 +7,7 @@ use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Mismatch, SizeWhy, has_meta};
 use super::scope::{Obligation, ScopeKind};
 use super::{Bare, Checker};
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, Fix, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ast::{ExprId, Ident, IndexRange, IndexVar};
 use crate::syntax::ops::BinderKind;
@@ -127,7 +127,8 @@ impl Checker<'_> {
             let span = self.span(node);
             self.report(
                 Diagnostic::new(Code::E0206, span, format!("the bound of a range is an `i64`, and this is a `{t}`"))
-                    .help("`i64(…)` makes an integer, rounding towards zero; an integer literal has no point"),
+                    .help("`i64(…)` makes an integer, rounding towards zero; an integer literal has no point")
+                    .fix(Fix::wrap(span, "i64(", ")")),
             );
             self.alloc(Typed::Error, Type::I64, span)
         } else {

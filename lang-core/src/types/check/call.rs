@@ -11,11 +11,12 @@ use super::super::unify::SizeWhy;
 use super::Checker;
 use super::arguments::ArgSource;
 use super::extents::{find_axis, has_extent, hidden};
-use crate::base::{Code, Diagnostic, GlobalName, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, GlobalName, Name, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::resolve::builtin::Builtin;
 use crate::resolve::forms::{Derivative, Form};
+use crate::resolve::habits::{self, Given};
 use crate::syntax::ast::{Arg, Expr, ExprId};
 
 /// An instantiated signature: what stands for each type parameter and each size.
@@ -188,6 +189,10 @@ impl<'a> Checker<'a> {
                         Diagnostic::new(Code::E0201, span, format!("`{}` takes {wanted}, and {there}", f.name()));
                     if matches!(f.name(), "max" | "min") && nodes.len() == 1 {
                         d = d.help(format!("the {0} of an array is `{0} i: x[i]`", f.name()));
+                        if let (Some(habit), [ArgSource::Expr(arg)]) = (habits::find(habits::METHODS, f.name()), args) {
+                            let given = Given { span: self.expr_span(*arg), plain: habits::is_plain(self.tree, *arg) };
+                            d.fixes = habit.fixes(span, &[given]);
+                        }
                     }
                     self.report(d);
                     return self.error_node(span);
@@ -467,7 +472,23 @@ impl<'a> Checker<'a> {
                 let at = self.span(f);
                 let mut d = Diagnostic::new(Code::E0202, at, format!("this has type `{t}` and is no function"));
                 d = match t {
-                    Type::Array(..) => d.help("an element of an array is `x[i]`, with brackets"),
+                    Type::Array(..) => {
+                        let all: Vec<Span> = args
+                            .iter()
+                            .map(|arg| match arg {
+                                ArgSource::Expr(e) => self.expr_span(*e),
+                                ArgSource::Node(node) => self.span(*node),
+                            })
+                            .collect();
+                        let d = d.help("an element of an array is `x[i]`, with brackets");
+                        match (all.first(), all.last()) {
+                            (Some(first), Some(last)) if first.start >= at.end => {
+                                let behind = Span::new(at.end, span.end);
+                                d.fix(Fix { span: behind, ..Fix::wrap(first.to(*last), "[", "]") })
+                            }
+                            _ => d,
+                        }
+                    }
                     Type::Scalar(_) => d.help("a product is written with `*`"),
                     _ => d,
                 };

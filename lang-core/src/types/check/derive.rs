@@ -58,18 +58,48 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
 }
 
 impl Checker<'_> {
+    /// What to write for `grad(f, x)`: the parameter by which to differentiate is named after `wrt:`, and a point
+    /// stands in parentheses of its own.
+    fn misplaced_wrt(&self, d: Derivative, plain: &[&Arg], alone: bool) -> Option<String> {
+        let [f, rest @ ..] = plain else { return None };
+        let Expr::Name(function) = &self.tree.exprs[f.value].kind else { return None };
+        let text = |arg: &&Arg| match &self.tree.exprs[arg.value].kind {
+            Expr::Name(name) => Some(name.to_string()),
+            _ => None,
+        };
+        let names: Option<Vec<String>> = rest.iter().map(text).collect();
+        let at_point = format!("`{}({function})(…)`", d.name());
+        let params = match self.resolved.exprs.get(&f.value) {
+            Some(Res::Def(def)) => self.env.signature(def).map(|s| s.params.clone()).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        Some(match names.filter(|_| alone) {
+            Some(names) if !names.is_empty() && names.iter().all(|n| params.iter().any(|(p, _)| p.as_str() == n)) => {
+                let wrt = if names.len() == 1 { names.join("") } else { format!("({})", names.join(", ")) };
+                format!(
+                    "to differentiate by `{}` write `{}({function}, wrt: {wrt})`; the point follows in parentheses, {at_point}",
+                    names.join("`, `"),
+                    d.name()
+                )
+            }
+            _ => format!(
+                "the point follows in parentheses of its own, {at_point}; `wrt:` names a parameter: `{}({function}, wrt: x)`",
+                d.name()
+            ),
+        })
+    }
+
     /// `grad(f, wrt: x)`: a function. `hint` are the types of the arguments it is applied to.
     pub(super) fn derive(&mut self, d: Derivative, args: &[Arg], hint: Option<&[Type]>, span: Span) -> TId {
         let (named, plain): (Vec<&Arg>, Vec<&Arg>) = args.iter().partition(|a| a.name.is_some());
         let [f] = plain.as_slice() else {
-            self.report(
-                Diagnostic::new(
-                    Code::E0214,
-                    span,
-                    format!("`{}` takes one function, and {} arguments stand here", d.name(), plain.len()),
-                )
-                .help(format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc())),
-            );
+            let message = match plain.len() {
+                0 => format!("`{}` takes a function, and none stands here", d.name()),
+                many => format!("`{}` takes one function, and {many} arguments stand here", d.name()),
+            };
+            let help = self.misplaced_wrt(d, &plain, named.is_empty());
+            let help = help.unwrap_or_else(|| format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc()));
+            self.report(Diagnostic::new(Code::E0214, span, message).help(help));
             return self.error_node(span);
         };
         // A lambda's parameters take the types of the point it is differentiated at.

@@ -6,10 +6,11 @@ use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
 use super::Checker;
 use super::scope::ScopeKind;
-use crate::base::{Code, Diagnostic, Name, Real, Span};
+use crate::base::{Code, Diagnostic, Fix, Name, Real, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::resolve::forms::Const;
+use crate::resolve::habits::{self, Given};
 use crate::syntax::ast::{Expr, ExprId, Ident, LambdaParam, LetBind, Pat};
 use crate::syntax::ops::{BinOp, UnOp};
 
@@ -113,7 +114,8 @@ impl Checker<'_> {
                                 at,
                                 format!("bars count the members of a relation, and this has type `{t}`"),
                             )
-                            .help("the absolute value is `abs(x)`"),
+                            .help("the absolute value is `abs(x)`")
+                            .fix(Fix { span, ..Fix::wrap(at, "abs(", ")") }),
                         );
                     }
                 }
@@ -265,6 +267,7 @@ impl Checker<'_> {
                     format!("`.{}` asks for a field, and this has type `{t}`", field.name),
                 );
                 if matches!(t, Type::Array(..)) {
+                    d.fixes = self.methods(base, field, span);
                     d = match field.name.as_str() {
                         "shape" | "size" | "length" | "len" => {
                             d.help("sizes have names in the type, `[n]f64`; the number of elements is `len(x)`")
@@ -278,6 +281,20 @@ impl Checker<'_> {
                 self.error_node(span)
             }
         }
+    }
+
+    /// What is asked of an array as a field or a method of it, written as it is here.
+    fn methods(&self, base: TId, field: &Ident, span: Span) -> Vec<Fix> {
+        let Some(habit) = habits::find(habits::METHODS, &field.name) else { return Vec::new() };
+        let tree = self.tree;
+        let at = |span: Span| tree.exprs.iter().find(|(_, node)| node.span == span).map(|(id, _)| id);
+        let called = tree.exprs.iter().find(|(_, node)| match &node.kind {
+            Expr::Call(callee, args) => args.is_empty() && tree.exprs[*callee].span == span,
+            _ => false,
+        });
+        let own = self.span(base);
+        let given = Given { span: own, plain: at(own).is_some_and(|id| habits::is_plain(tree, id)) };
+        habit.fixes(called.map_or(span, |(_, node)| node.span), &[given])
     }
 
     fn project(&mut self, base: TId, k: u32, at: Span, span: Span) -> TId {
@@ -311,7 +328,10 @@ impl Checker<'_> {
                     format!("`.{k}` asks for a component of a tuple, and this has type `{t}`"),
                 );
                 if matches!(t, Type::Array(..)) {
-                    d = d.help(format!("an element of an array is `x[{k}]`"));
+                    let behind = Span::new(self.span(base).end, span.end);
+                    d = d
+                        .help(format!("an element of an array is `x[{k}]`"))
+                        .fix(Fix::replace(behind, format!("[{k}]")));
                 }
                 self.report(d);
                 self.error_node(span)

@@ -16,7 +16,7 @@ use super::Checker;
 use super::item::Checked;
 use super::mismatch::two_extents;
 use super::scope::{Obligation, Says, ScopeKind};
-use crate::base::{Code, Diagnostic, Label, Name, Real, Span};
+use crate::base::{Code, Diagnostic, Fix, Label, Name, Real, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::TypeRes;
@@ -27,10 +27,22 @@ const MOST_PLACES: usize = 6;
 /// Facts of the scopes from the item to one of them, changed as little as possible from one
 /// obligation to the next.
 #[derive(Default)]
-struct Context {
-    facts: Facts,
+pub(super) struct Context {
+    pub(super) facts: Facts,
     /// Scopes on the way, with the mark before each.
     path: Vec<(usize, usize)>,
+    /// What is zero in a scope because a check on its entry compares it.
+    pub(super) agreed: Vec<(usize, Poly)>,
+}
+
+impl Context {
+    /// Leaves all scopes, because the facts of one have changed.
+    pub(super) fn restart(&mut self) {
+        if let Some((_, mark)) = self.path.first() {
+            self.facts.release(*mark);
+        }
+        self.path.clear();
+    }
 }
 
 /// The type with errors for what is unknown in it: for the whole of it where a size is. One that overflowed is no error
@@ -101,7 +113,7 @@ impl Checker<'_> {
         Checked {
             body: Arc::new(Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
             exports,
-            extents: Vec::new(),
+            sizes: Vec::new(),
             result,
             diagnostics: self.diagnostics,
         }
@@ -133,6 +145,7 @@ impl Checker<'_> {
         c.path.truncate(shared);
         for s in way.into_iter().rev() {
             c.path.push((s, c.facts.mark()));
+            c.agreed.iter().filter(|(at, _)| *at == s).for_each(|(_, p)| c.facts.assume_zero(p.clone()));
             let Some(fact) = self.scopes.fact(s) else { continue };
             if self.metas.shallow(&fact.of) == Type::I64 {
                 let p = self.metas.zonk_size(&fact.p);
@@ -152,14 +165,16 @@ impl Checker<'_> {
         let mut context = Context::default();
         // The same two extents of several indices are one mistake.
         let mut differing: Vec<(Poly, Span)> = Vec::new();
-        self.same_extents(&obligations, &mut context.facts);
+        self.known_sizes(&obligations, &mut context.facts);
         for (scope, o) in obligations {
             match o {
                 Obligation::Index { node, update, position, index, extent, axis, span } => {
                     let (i, n) = (self.metas.zonk_size(&index), self.metas.zonk_size(&extent));
                     self.context(&mut context, scope);
                     let f = &context.facts;
-                    if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
+                    if self.reported.contains(&(Code::E0304, span)) {
+                        // The extents of this index differ, which was reported.
+                    } else if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
                         self.proved(node, update, position);
                     } else if n.is_zero() && i.as_constant().is_none() {
                         // A loop over what is empty never runs.
@@ -175,7 +190,8 @@ impl Checker<'_> {
                         } else {
                             d.help(format!("indices run from 0 to `{}`", n.plus(-1)))
                         };
-                        self.report(d);
+                        d = d.fix(Fix::replace(span, n.plus(-1).to_string()));
+                        self.report(self.with_values(d, &[&i, &n]));
                     } else {
                         self.check_ends(&context.facts, scope, &i, &n, span);
                     }
@@ -220,7 +236,7 @@ impl Checker<'_> {
                         );
                     }
                 }
-                Obligation::Agree { name, span, first, second, place } => {
+                Obligation::Agree { index, span, first, second } => {
                     let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
                     let d = n.sub(&m);
                     // An extent that is not known because of an error may be any.
@@ -228,7 +244,10 @@ impl Checker<'_> {
                         continue;
                     }
                     self.context(&mut context, scope);
-                    if !d.is_zero() && !context.facts.proves_zero(&d) {
+                    if !(d.is_zero()
+                        || context.facts.proves_zero(&d)
+                        || self.check_on_entry(&mut context, index, &n, &m, span))
+                    {
                         let opposite = d.neg();
                         let known = differing.iter().find(|(e, _)| *e == d || *e == opposite);
                         if let Some((_, at)) = known.filter(|_| n != m) {
@@ -239,35 +258,13 @@ impl Checker<'_> {
                             continue;
                         }
                         differing.push((d, span));
-                        self.report(
-                            two_extents(&name, span, &n, &m)
-                                .related(place, format!("`{name}` takes its extent from where it stands alone")),
-                        );
+                        let name = self.name_of(index);
+                        let place = self.local(index).map_or(span, |i| i.span);
+                        let d = two_extents(&name, span, &n, &m);
+                        let d = d.related(place, format!("`{name}` takes its extent from where it stands alone"));
+                        self.report(self.with_values(d, &[&n, &m]));
                     }
                 }
-            }
-        }
-    }
-
-    /// Values of the top level that are one extent, of those that are asked about.
-    fn same_extents(&self, obligations: &[(usize, Obligation)], facts: &mut Facts) {
-        let (mut seen, mut open) = (HashSet::new(), Vec::new());
-        let mut note = |p: &Poly| {
-            self.metas.zonk_size(p).for_each_atom(&mut |a| {
-                if let Atom::Global(name) = a
-                    && seen.insert(name.clone())
-                {
-                    open.push(name.clone());
-                }
-            });
-        };
-        self.scopes.facts().for_each(|f| note(&f.p));
-        obligations.iter().for_each(|(_, o)| o.sizes().into_iter().for_each(&mut note));
-        while let Some(name) = open.pop() {
-            let Some(extent) = self.env.let_extent(&name) else { continue };
-            facts.assume_zero(Poly::atom(Atom::Global(name)).sub(&Poly::atom(Atom::Global(extent.clone()))));
-            if seen.insert(extent.clone()) {
-                open.push(extent);
             }
         }
     }
@@ -327,7 +324,12 @@ impl Checker<'_> {
             return;
         }
         if fails && !context.facts.contradictory() {
-            self.report(Diagnostic::new(code, check.span, message).label(label));
+            let d = Diagnostic::new(code, check.span, message).label(label);
+            let sizes = match &wanted {
+                Demand::Equal(w) => vec![&found, w],
+                Demand::Size => vec![&found],
+            };
+            self.report(self.with_values(d, &sizes));
             return;
         }
         // What an argument of a function value tells is not known here.

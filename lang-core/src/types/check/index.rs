@@ -5,7 +5,7 @@ use super::super::tree::{Expr as Typed, Place as TypedPlace, Subscript as TypedS
 use super::super::ty::{Class, Scalar, Type};
 use super::Checker;
 use super::scope::Obligation;
-use crate::base::{Code, Diagnostic, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, Name, Span};
 use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::syntax::ast::{Expr, ExprId, Place, Subscript, Update};
@@ -202,7 +202,8 @@ impl Checker<'_> {
             let span = self.span(node);
             self.report(
                 Diagnostic::new(Code::E0206, span, format!("an index is an `i64`, and this is a `{t}`"))
-                    .help("`i64(…)` makes an integer, rounding towards zero"),
+                    .help("`i64(…)` makes an integer, rounding towards zero")
+                    .fix(Fix::wrap(span, "i64(", ")")),
             );
             return self.alloc(Typed::Error, Type::I64, span);
         }
@@ -211,7 +212,7 @@ impl Checker<'_> {
 
     /// A bare index that stands alone on an axis takes its extent; on a second axis both agree.
     pub(super) fn stands_alone(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
-        let Some(Atom::Local(l, name)) = p.as_atom().cloned() else { return };
+        let Some(Atom::Local(l, _)) = p.as_atom().cloned() else { return };
         // Another name for its value is as good as arithmetic on it: it does not stand alone.
         if !matches!(self.tree.exprs[e].kind, Expr::Name(_)) || self.resolved.exprs.get(&e) != Some(&Res::Local(l)) {
             return;
@@ -227,9 +228,8 @@ impl Checker<'_> {
                 return;
             }
         }
-        let place = self.local(l).map_or(span, |i| i.span);
         let scope = self.scopes.current;
-        self.obligations.push((scope, Obligation::Agree { name, span, first: bare, second: extent.clone(), place }));
+        self.obligations.push((scope, Obligation::Agree { index: l, span, first: bare, second: extent.clone() }));
     }
 
     /// Records what must be proved of the subscripts of a node (or of one of its updates).

@@ -21,8 +21,8 @@ pub struct Checked {
     /// The names a top-level `let` binds, with their types; extents in them that became known
     /// with the value are exported under names no text can have.
     pub exports: Vec<(Name, Type)>,
-    /// Which of them are other names for an extent that a value of the top level has.
-    pub extents: Vec<(Name, GlobalName)>,
+    /// Which of them are an `i64` whose value is known: a constant, or a polynomial of top-level sizes.
+    pub sizes: Vec<(Name, Poly)>,
     /// The result type of a definition, in terms of the body's locals.
     pub result: Type,
     /// What is wrong.
@@ -320,22 +320,26 @@ impl Checker<'_> {
             })
         };
         let names = exports.iter().map(|(n, _, t)| (n.clone(), global(t))).collect();
-        let extents = exports.iter().filter_map(|(name, l, _)| {
-            let value = self
-                .local(*l)?
-                .sym
-                .as_ref()
-                .map(|p| global(&Type::array([self.metas.zonk_size(p)].into_iter(), Type::I64)))?;
-            match value.peel().0.first()?.as_atom()? {
-                Atom::Global(g) if g.module != module || g.name != *name => Some((name.clone(), g.clone())),
-                _ => None,
+        let sizes = exports.iter().filter_map(|(name, l, t)| {
+            let p = self.metas.zonk_size(self.local(*l)?.sym.as_ref().filter(|_| *t == Type::I64)?);
+            if !self.exact(&p) {
+                return None;
             }
+            let value = global(&Type::array([p].into_iter(), Type::I64));
+            let p = (*value.peel().0.first()?).clone();
+            let mut closed = !p.overflowed();
+            p.for_each_atom(&mut |a| match a {
+                Atom::Global(g) => closed &= g.module != module || g.name != *name,
+                Atom::Local(..) | Atom::Meta(_) | Atom::Bound(..) | Atom::Arg(..) | Atom::Read(..) => closed = false,
+                _ => {}
+            });
+            closed.then(|| (name.clone(), p))
         });
-        let extents = extents.collect();
+        let sizes = sizes.collect();
         let locals: Vec<TId> = exports.iter().map(|(_, l, t)| self.alloc(Typed::Local(*l), t.clone(), span)).collect();
         let ty = Type::Tuple(exports.iter().map(|e| e.2.clone()).collect());
         let tuple = self.alloc(Typed::Tuple(locals), ty.clone(), span);
         let root = self.alloc(Typed::Let(vec![(pat, value)], tuple), ty.clone(), span);
-        Checked { extents, ..self.finish(root, Vec::new(), Vec::new(), names, ty) }
+        Checked { sizes, ..self.finish(root, Vec::new(), Vec::new(), names, ty) }
     }
 }

@@ -4,7 +4,7 @@ use super::super::tree::{Expr as Typed, TId};
 use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Metas, Mismatch};
 use super::Checker;
-use crate::base::{Code, Diagnostic, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, Name, Span};
 use crate::predicate::Poly;
 use crate::syntax::ops::BinderKind;
 
@@ -178,11 +178,13 @@ impl Checker<'_> {
             Mismatch::Scalars(f, w) if !other_rank && *f != Type::BOOL && *w != Type::BOOL => {
                 let d = Diagnostic::new(Code::E0206, span, types);
                 match (f, w) {
-                    (Type::Scalar(Scalar::I64), w) => {
-                        d.help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
+                    (Type::Scalar(Scalar::I64), w) => d
+                        .help(format!("integers do not become reals by themselves: convert with `{w}(…)`"))
+                        .fix(converted(w, span)),
+                    (_, w @ Type::Scalar(Scalar::I64)) => {
+                        d.help("`i64(…)` makes an integer, rounding towards zero").fix(converted(w, span))
                     }
-                    (_, Type::Scalar(Scalar::I64)) => d.help("`i64(…)` makes an integer, rounding towards zero"),
-                    (_, w) => d.help(format!("convert with `{w}(…)`")),
+                    (_, w) => d.help(format!("convert with `{w}(…)`")).fix(converted(w, span)),
                 }
             }
             _ => shapes(&found, &wanted, span, types),
@@ -197,7 +199,10 @@ impl Checker<'_> {
         let wanted = self.metas.shown(t);
         let d = Diagnostic::new(code, span, format!("this is {word}, and `{wanted}` is wanted{subject}"));
         match t {
-            _ if integer => d.help("an integer literal has no point; `i64(…)` makes an integer, rounding towards zero"),
+            _ if integer => {
+                let help = "an integer literal has no point; `i64(…)` makes an integer, rounding towards zero";
+                d.help(help).fix(converted(t, span))
+            }
             Type::Array(..) => d.help("one value for every index is `for i: …`"),
             _ if *t == Type::BOOL => d.help("a truth value is a comparison, `x != 0`, or `true` or `false`"),
             _ => d,
@@ -284,4 +289,9 @@ pub(super) fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagno
     Diagnostic::new(Code::E0304, span, message).help(format!(
         "are the indices in the order of the axes? A range, `{name} < {n}`, leaves the other access to a check in the run"
     ))
+}
+
+/// `f64(…)` around an expression.
+fn converted(to: &Type, span: Span) -> Fix {
+    Fix::wrap(span, format!("{to}("), ")")
 }

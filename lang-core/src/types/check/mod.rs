@@ -5,6 +5,7 @@
 //! hold at its place, and decided when all unknowns are solved (`finish`): accesses are proved
 //! in bounds or checked when they run, sizes are proved equal, refuted, or checked when they run.
 
+mod agree;
 mod arguments;
 mod binder;
 mod call;
@@ -361,7 +362,7 @@ impl<'a> Checker<'a> {
         let sym = self.sym(node).cloned();
         let checked = self.alloc_sym(Typed::Checked(Vec::new(), node), ty, span, sym);
         for (found, wanted, what) in demands {
-            let check = SizeCheck { found, wanted, what, span };
+            let check = SizeCheck { found, wanted, what, span, first: false };
             self.obligations.push((self.scopes.current, Obligation::Size { node: checked, check, code }));
         }
         checked

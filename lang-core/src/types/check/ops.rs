@@ -408,6 +408,7 @@ impl Checker<'_> {
                         wanted: Demand::Equal(wanted),
                         what: format!("the operands of {}", d.what),
                         span: d.span,
+                        first: false,
                     };
                     let o = Obligation::Size { node: d.verifier, check, code: Code::E0204 };
                     self.obligations.push((d.scope, o));

@@ -141,7 +141,10 @@ impl Checker<'_> {
                         Diagnostic::new(
                             Code::E0203,
                             span,
-                            format!("{} extents are named, and `{t}` has {}", names.len(), dims.len()),
+                            match names.len() {
+                                1 => format!("this pattern names an extent, and `{t}` has none"),
+                                many => format!("this pattern names {many} extents, and `{t}` has {}", dims.len()),
+                            },
                         )
                         .help("`let [n, m] a = e` names the first extents of an array"),
                     );

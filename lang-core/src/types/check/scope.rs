@@ -6,7 +6,7 @@
 use super::super::tree::{Demand, SizeCheck, TId};
 use super::super::ty::Type;
 use crate::base::{Code, Span};
-use crate::predicate::Poly;
+use crate::predicate::{LocalId, Poly};
 
 /// What makes a scope.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,7 +133,7 @@ pub(super) enum Obligation {
     /// An extent is not too large, and that of an array (`array`) not negative.
     Extent { extent: Poly, array: bool, span: Span },
     /// The extents of two axes of one bare index.
-    Agree { name: crate::base::Name, span: Span, first: Poly, second: Poly, place: Span },
+    Agree { index: LocalId, span: Span, first: Poly, second: Poly },
 }
 
 impl Obligation {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, Span};
 use lang_core::syntax::ast::Item;
-use lang_core::syntax::lexer::lex;
+use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::parser;
 use lang_core::syntax::split::{ItemKind, split};
 
@@ -73,22 +73,60 @@ impl Session {
             self.fail(problems);
             return false;
         }
-        let Some(before) = self.define(definitions.clone()) else { return false };
+        let wrong = self.wrong(&definitions);
+        let right: Vec<Entry> = definitions.iter().filter(|e| !wrong.iter().any(|w| w.clashes(e))).cloned().collect();
+        let Some(before) = self.define(right.clone()) else { return false };
+        let lost = |token: &Spanned| match &token.token {
+            Token::Name(name) => wrong.iter().any(|w| w.defines(name)),
+            _ => false,
+        };
         let mut definitions = definitions.into_iter();
         for item in &items {
             match item.kind {
+                ItemKind::Do if lex(&item.text).tokens.iter().any(lost) => {}
                 ItemKind::Do => {
                     self.do_item(&item.text, source, item.start);
                 }
                 _ => {
-                    if let Some(entry) = definitions.next() {
+                    if let Some(entry) = definitions.next().filter(|e| right.contains(e)) {
                         self.computed(&entry, &before);
                     }
                 }
             }
         }
-        self.out.print(&format!("loaded {}\n", files::shown(path)));
+        let names: Vec<String> = wrong.iter().flat_map(|e| &e.names).map(|n| format!("`{n}`")).collect();
+        let without = match names.is_empty() {
+            true => String::new(),
+            false => format!(", without {}: mistakes reach these", names.join(", ")),
+        };
+        self.out.print(&format!("loaded {}{without}\n", files::shown(path)));
         true
+    }
+
+    /// The definitions of a file that have errors, which are reported, and those that need them.
+    fn wrong(&mut self, entries: &[Entry]) -> Vec<Entry> {
+        let before = self.document.clone();
+        self.install(before.with(entries.to_vec()).0);
+        let mut problems = self.engine.load_imports();
+        let mut broken = BTreeSet::new();
+        let mut wrong = Vec::new();
+        for entry in entries {
+            let found = self.engine.problems_of_segment(&self.module(), entry.source, entry.offset);
+            if found.iter().any(Problem::is_error) {
+                broken.extend(entry.names.iter().map(|n| self.global(n)));
+                wrong.push(entry.clone());
+                problems.extend(found);
+            }
+        }
+        let dependents = self.engine.dependents(&self.module(), &broken);
+        let needs = |e: &&Entry| !wrong.contains(e) && e.names.iter().any(|n| dependents.contains(&self.global(n)));
+        let dependents: Vec<Entry> = entries.iter().filter(needs).cloned().collect();
+        wrong.extend(dependents);
+        self.install(before);
+        if problems.iter().any(Problem::is_error) {
+            self.fail(problems);
+        }
+        wrong
     }
 }
 

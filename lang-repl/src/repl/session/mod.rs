@@ -11,6 +11,7 @@ mod telling;
 use std::path::PathBuf;
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName};
+use lang_core::session::INTERACTIVE;
 use lang_core::syntax::parser;
 use lang_core::syntax::split::{ItemKind, split};
 
@@ -53,7 +54,7 @@ pub(crate) struct Session {
 }
 
 /// The module that the session is: the name of no file.
-const MODULE: &str = "<repl>";
+const MODULE: &str = INTERACTIVE[0];
 
 /// What inputs are called in reports.
 const INPUT: &str = "repl";

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lang_core::base::{Code, GlobalName, Name};
+use lang_core::base::{Code, GlobalName, ModuleName, Name};
 use lang_core::interp::{Refusal, Value, print};
 use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::split::ItemKind;
@@ -89,6 +89,14 @@ impl Session {
         // What needs something that is left out would not check.
         left_out.extend(self.engine.dependents(&module, &left_out));
         let mut out = MARK.to_owned();
+        // A file must import the modules of the library that the prompt knows without.
+        let imported = |module: &ModuleName| {
+            let is_it = |e: &Entry| e.kind == ItemKind::Import && e.text.trim() == format!("import {module}");
+            self.document.entries.iter().any(is_it)
+        };
+        for used in self.engine.library_used(&module).into_iter().filter(|m| !imported(m)) {
+            out.push_str(&format!("\nimport {used}\n"));
+        }
         for (entry, text) in texts {
             let fits = !entry.names.iter().any(|name| left_out.contains(&self.global(name)));
             out.push('\n');

@@ -12,7 +12,7 @@ use self::around::Around;
 use super::builder::Builder;
 use super::errors::{Expected, SyntaxError};
 use super::tokens::Kind;
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, Fix, Span};
 use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::ops::BinderKind;
 use crate::syntax::token::{Sym, Word};
@@ -259,5 +259,10 @@ pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
         }
         _ => USUAL.to_owned(),
     };
-    Diagnostic::new(Code::E0009, span, "this stands in no item").help(help)
+    let diagnostic = Diagnostic::new(Code::E0009, span, "this stands in no item").help(help);
+    match (&first.token, sym(1)) {
+        (Token::Sym(Sym::FloorDiv), _) => diagnostic.fix(Fix::replace(first.span, "--")),
+        (Token::Name(_), Some(Sym::Assign | Sym::Colon)) => diagnostic.fix(Fix::insert(first.span.start, "let ")),
+        _ => diagnostic,
+    }
 }

@@ -1,0 +1,147 @@
+//! **Calls of other languages**, and the expressions that stand for them here. The help of an error and its fix are made
+//! of one row, so that they agree.
+
+use std::ops::Range;
+
+use crate::base::{Fix, Piece, Span};
+use crate::syntax::ast::{Expr, ExprId, Tree};
+use crate::syntax::lexer::{Token, lex};
+
+/// What other languages call a function, and how to write it.
+#[derive(Debug)]
+pub(crate) struct Habit {
+    /// The names.
+    pub(super) names: &'static [&'static str],
+    /// What its arguments are called in the code.
+    params: &'static [&'static str],
+    /// The code, in one way or in several.
+    codes: &'static [&'static str],
+}
+
+macro_rules! habits {
+    ($($names:expr, ($($param:literal),*) => $codes:expr;)*) => {
+        &[$(Habit { names: &$names, params: &[$($param),*], codes: &$codes }),*]
+    };
+}
+
+/// All of them.
+pub(super) const HABITS: &[Habit] = habits! {
+    ["range", "arange"], ("n") => ["for i < n: i", "iota(n)"];
+    ["zeros", "zeros_like"], ("n") => ["for i < n: 0.0", "replicate(n, 0.0)"];
+    ["ones", "ones_like"], ("n") => ["for i < n: 1.0", "replicate(n, 1.0)"];
+    ["full", "fill"], ("n", "x") => ["for i < n: x", "replicate(n, x)"];
+    ["eye", "identity"], ("n") => ["for i < n, j < n: [i == j] * 1.0"];
+    ["dot", "inner", "vdot"], ("x", "y") => ["sum i: x[i] * y[i]"];
+    ["matmul", "mm", "gemm"], ("a", "b") => ["for i, j: sum k: a[i, k] * b[k, j]"];
+    ["matvec", "mv", "gemv"], ("a", "x") => ["for i: sum j: a[i, j] * x[j]"];
+    ["outer"], ("x", "y") => ["for i, j: x[i] * y[j]"];
+    ["trace"], ("a") => ["sum i: a[i, i]"];
+    ["norm"], ("x") => ["sqrt(sum i: x[i]^2)"];
+    ["mean", "average"], ("x") => ["(sum i: x[i]) / f64(len(x))"];
+    ["cumsum"], ("x") => ["scan acc = 0.0 for i < len(x): acc + x[i]"];
+    ["append", "push", "cat", "hcat", "vcat", "hstack", "vstack"], ("x", "y") => ["concat(x, y)"];
+    ["sum"], ("x") => ["sum i: x[i]"];
+    ["prod", "product"], ("x") => ["prod i: x[i]"];
+    ["any"], ("p") => ["any i: p[i]"];
+    ["all"], ("p") => ["all i: p[i]"];
+    ["argmax"], ("x") => ["argmax i: x[i]"];
+    ["argmin"], ("x") => ["argmin i: x[i]"];
+    ["pow", "power"], ("x", "k") => ["x ^ k"];
+    ["square", "sq"], ("x") => ["x^2"];
+    ["div", "quot"], ("a", "b") => ["a // b"];
+    ["mod", "rem", "fmod"], ("a", "b") => ["a % b"];
+    ["log2"], ("x") => ["log(x) / log(2.0)"];
+    ["log10"], ("x") => ["log(x) / log(10.0)"];
+    ["exp2"], ("x") => ["2.0 ^ x"];
+    ["fabs"], ("x") => ["abs(x)"];
+    ["logistic", "expit"], ("x") => ["sigmoid(x)"];
+};
+
+/// What an array is asked for as by a method, of which the parameter is the array.
+pub(crate) const METHODS: &[Habit] = habits! {
+    ["sum"], ("x") => ["sum i: x[i]"];
+    ["max"], ("x") => ["max i: x[i]"];
+    ["min"], ("x") => ["min i: x[i]"];
+    ["T"], ("a") => ["transpose(a)"];
+    ["shape", "size", "length", "len"], ("x") => ["len(x)"];
+};
+
+/// The row for a name.
+pub(crate) fn find<'h>(table: &'h [Habit], name: &str) -> Option<&'h Habit> {
+    table.iter().find(|habit| habit.names.contains(&name))
+}
+
+/// An argument as it stands in the text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given {
+    /// Where.
+    pub(crate) span: Span,
+    /// Is it a variable, or a part of one, that is none of the index variables of the code?
+    pub(crate) plain: bool,
+}
+
+impl Habit {
+    /// "write `sum i: x[i]`"
+    pub(super) fn help(&self) -> String {
+        let codes: Vec<String> = self.codes.iter().map(|code| format!("`{code}`")).collect();
+        format!("write {}", codes.join(", or "))
+    }
+
+    /// The code, if there is one way.
+    pub(super) fn code(&self) -> Option<&'static str> {
+        if let [one] = self.codes { Some(one) } else { None }
+    }
+
+    /// The code with these arguments in the place of a call, in each way. An index variable would stand for another one in an
+    /// argument that has its name: of a code with one, arguments are plain.
+    pub(crate) fn fixes(&self, span: Span, args: &[Given]) -> Vec<Fix> {
+        let binds = |code: &str| code.contains(": ");
+        let all = self.codes.iter().filter(|code| args.iter().all(|arg| arg.plain || !binds(code)));
+        all.filter_map(|code| self.fix(code, span, args)).collect()
+    }
+
+    fn fix(&self, code: &str, span: Span, args: &[Given]) -> Option<Fix> {
+        if args.len() != self.params.len() {
+            return None;
+        }
+        let (mut pieces, mut from) = (vec![Piece::Text(String::new())], 0);
+        let text = |pieces: &mut Vec<Piece>, range: Range<usize>| {
+            pieces.push(Piece::Text(code.get(range).unwrap_or_default().to_owned()));
+        };
+        for token in lex(code).tokens {
+            let Token::Name(name) = &token.token else { continue };
+            let Some(k) = self.params.iter().position(|param| *name == **param) else { continue };
+            let arg = args.get(k)?;
+            text(&mut pieces, from..token.span.range().start);
+            if arg.plain {
+                pieces.push(Piece::Source(arg.span));
+            } else {
+                pieces.extend([Piece::Text("(".to_owned()), Piece::Source(arg.span), Piece::Text(")".to_owned())]);
+            }
+            from = token.span.range().end;
+        }
+        text(&mut pieces, from..code.len());
+        // A call stands as it is; all else holds together by parentheses.
+        let is_call = code.ends_with(')')
+            && code.split_once('(').is_some_and(|(name, rest)| {
+                !name.is_empty()
+                    && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+                    && rest.find(')') == Some(rest.len() - 1)
+            });
+        if !is_call {
+            pieces.insert(0, Piece::Text("(".to_owned()));
+            pieces.push(Piece::Text(")".to_owned()));
+        }
+        Some(Fix { span, pieces })
+    }
+}
+
+/// Is it a variable, or a field of one, that has the name of no index variable here?
+pub(crate) fn is_plain(tree: &Tree, id: ExprId) -> bool {
+    match &tree.exprs[id].kind {
+        Expr::Name(name) => !matches!(name.as_str(), "i" | "j" | "k" | "acc"),
+        Expr::Field(base, _) => is_plain(tree, *base),
+        Expr::Paren(inner) => is_plain(tree, *inner),
+        _ => false,
+    }
+}

@@ -1,0 +1,66 @@
+//! **Fixes of errors of syntax** that are told by the tokens around them: what another language writes there, in place.
+
+use super::builder::Builder;
+use super::errors::{Expected, SyntaxError};
+use crate::base::{Code, Diagnostic, Fix, Piece, Span};
+use crate::syntax::lexer::{Spanned, Token};
+use crate::syntax::token::{Sym, Word};
+
+/// What begins a function without a name elsewhere.
+const FUNCTIONS: [&str; 5] = ["lambda", "fn", "fun", "func", "function"];
+
+/// What a value is that somebody has yet to write.
+const UNWRITTEN: &str = "error(\"not written yet\")";
+
+/// The changes that mend an error.
+pub(super) fn fixes(error: &SyntaxError, builder: &Builder) -> Vec<Fix> {
+    let at = error.at;
+    let found = [function(at, builder), comment(at, builder), otherwise(error, builder)];
+    found.into_iter().flatten().collect()
+}
+
+/// `lambda x: e` is `\x: e`.
+fn function(at: usize, builder: &Builder) -> Option<Fix> {
+    let is_word =
+        |at: &usize| matches!(builder.token(*at), Some(Token::Name(name)) if FUNCTIONS.contains(&name.as_str()));
+    let word = [Some(at), at.checked_sub(1)].into_iter().flatten().find(is_word)?;
+    builder.token(word + 1)?;
+    Some(Fix::replace(Span::new(builder.span_at(word).start, builder.span_at(word + 1).start), "\\"))
+}
+
+/// `x // text` on the line of the error: the text is a comment.
+fn comment(at: usize, builder: &Builder) -> Option<Fix> {
+    let line = (0..=at).rev().find(|k| builder.line_start(*k)).unwrap_or(0);
+    let slashes = (line..=at).find(|k| builder.token(*k) == Some(&Token::Sym(Sym::FloorDiv)))?;
+    Some(Fix::replace(builder.span_at(slashes), "--"))
+}
+
+/// An `if` without its `else`.
+fn otherwise(error: &SyntaxError, builder: &Builder) -> Option<Fix> {
+    let wants = error.expected.has(Expected::word(Word::Else));
+    let ends = builder.token(error.at).is_none();
+    let last = builder.span_at(error.at.checked_sub(1)?);
+    (wants && ends).then(|| Fix::insert(last.end, format!(" else {UNWRITTEN}")))
+}
+
+/// `a @ b` of two names, which is outside the language.
+pub(super) fn products(text: &str, tokens: &[Spanned], diagnostics: &mut [Diagnostic]) {
+    for d in diagnostics.iter_mut().filter(|d| d.code == Code::E0003 && d.span.end == d.span.start + 1) {
+        let before = tokens.iter().rfind(|t| t.span.end <= d.span.start);
+        let after = tokens.iter().find(|t| t.span.start >= d.span.end);
+        let (Some(before), Some(after)) = (before, after) else { continue };
+        let is_factor = |t: &Spanned| t.name().is_some_and(|name| !matches!(name.as_str(), "i" | "j" | "k"));
+        if !(text.get(d.span.range()) == Some("@") && is_factor(before) && is_factor(after)) {
+            continue;
+        }
+        let own = |text: &str| Piece::Text(text.to_owned());
+        let pieces = vec![
+            own("(for i, j: (sum k: "),
+            Piece::Source(before.span),
+            own("[i, k] * "),
+            Piece::Source(after.span),
+            own("[k, j]))"),
+        ];
+        d.fixes.push(Fix { span: before.span.to(after.span), pieces });
+    }
+}

@@ -152,7 +152,7 @@ report(PANDAS, 36031, "moving averages of zeros behind a great number, and behin
        [[1501199875790165.5, 0.0, 0.0], [INF, 1.5, NAN, NAN, 3.5]], imports="signal")
 report(NUMPY, 11439, "a broken line at the places of its points, one of them infinite",
        "for i: signal.interpolate(signal.Hold, [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, inf, 4.0], [1.0, 1.5, 2.0, 2.5, 4.0][i])", [1.0, 1.5, 2.0, INF, 4.0],
-       imports="signal", verdict="open: NaN at the points on either side of the infinite one")
+       imports="signal", verdict="mended: NaN at the points on either side of the infinite one")
 report("JuliaMath/Interpolations.jl", 459, "a broken line that begins at minus infinity, at its second point and beyond",
        "for i: signal.interpolate(signal.Hold, [1.0, 2.0, 3.0], [-inf, 0.0, 1.0], [1.5, 2.0, 2.5][i])", [-INF, 0.0, 0.5], imports="signal")
 report("montanaflynn/stats", 132, "a broken line at its points, between numbers of very different sizes, and of the greatest",

@@ -38,7 +38,7 @@ report(FORWARD, 55, "gradient of von Mises' yield function under uniaxial stress
                    "  sqrt(((s[0] - s[1])^2 + (s[1] - s[2])^2 + (s[2] - s[0])^2 + 6 * (s[3]^2 + s[4]^2 + s[5]^2)) / 2)")
 report(MLX, 3668, "a norm under a greater floor has gradient 0 at the origin",
        r"grad(\(x: f64, y: f64): max(sqrt(x^2 + y^2), 1e-10))(0.0, 0.0)", [0.0, 0.0],
-       verdict="open: NaN, because the tangent that `max` does not take is multiplied by 0")
+       verdict="mended: NaN, because the tangent that `max` does not take is multiplied by 0")
 
 # Selections: the branch not taken must not reach the derivative.
 

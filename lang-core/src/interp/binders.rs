@@ -26,7 +26,7 @@ use super::memory::{Charge, MAX_EXTENT};
 use super::progress::{Pace, Work};
 use super::relation::Relation;
 use super::rt_type::Fill;
-use super::{Interp, Value, guarded};
+use super::{Interp, Store, Value, guarded};
 use crate::base::Code as ErrorCode;
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ops::{BinOp, BinderKind};
@@ -263,19 +263,47 @@ impl<'i> Interp<'i> {
         let Expr::Binder { kind: BinderKind::Sum, vars, filter, body } = &node.kind else {
             return self.summand(c, f, id);
         };
-        let mut sum = None;
+        let mut parts: Vec<Option<Value>> = Vec::new();
         self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
             if this.passes(c, f, *filter)?
                 && let Some(term) = guarded(|| this.sum_terms(c, f, *body))?
             {
-                sum = Some(match sum.take() {
-                    None => term,
-                    Some(before) => this.join(at, Join::Add, before, &term)?,
-                });
+                this.add_term(at, &mut parts, term)?;
             }
             Ok(Step::On)
         })?;
+        let mut sum = None;
+        for part in parts.into_iter().flatten() {
+            sum = Some(match sum.take() {
+                None => part,
+                Some(after) => self.join(at, Join::Add, part, &after)?,
+            });
+        }
         Ok(sum)
+    }
+
+    /// Adds a term to partial sums. Terms are added in their order; those of `f32` in pairs, where part `k` is the sum of
+    /// `2^k` terms, because the error of a sum in order grows with the number of terms.
+    fn add_term(&mut self, at: At<'_>, parts: &mut Vec<Option<Value>>, term: Value) -> Eval<()> {
+        let in_pairs = match primal(&term) {
+            Value::F32(_) => true,
+            Value::Array(a) => matches!(a.store(), Store::F32(_)),
+            _ => false,
+        };
+        let mut sum = term;
+        for part in parts.iter_mut() {
+            let Some(before) = part.take() else {
+                *part = Some(sum);
+                return Ok(());
+            };
+            sum = self.join(at, Join::Add, before, &sum)?;
+            if !in_pairs {
+                *part = Some(sum);
+                return Ok(());
+            }
+        }
+        parts.push(Some(sum));
+        Ok(())
     }
 
     /// `prod`, `max`, `min`

@@ -151,7 +151,8 @@ impl Applied {
             let by = body.locals.get(by.0 as usize)?;
             let names = [by.name.clone()];
             let labels = Labels { operator: Operator::Jacobian, wrt: &[0], names: &names, name: None };
-            let parts = labels.parts(&body.nodes[node].ty, &body.nodes[*of.first()?].ty, std::slice::from_ref(&by.ty))?;
+            let parts =
+                labels.parts(&body.nodes[node].ty, &body.nodes[*of.first()?].ty, std::slice::from_ref(&by.ty))?;
             return Some(Self {
                 root: node,
                 params: Vec::new(),

@@ -69,11 +69,15 @@ fn comments_missing_words_and_headers() {
             p.iv:5:22: warning[W0606]: `either.csv`: column 2 has no value in line 1, which makes a NaN
         "#]],
     );
-    run(files, "let d: [?n, ?m]f64 = load(\"either.csv\")\n", expect![[r#"
+    run(
+        files,
+        "let d: [?n, ?m]f64 = load(\"either.csv\")\n",
+        expect![[r#"
         --- stderr
         p.iv:1:22: error[E0604]: `either.csv`: the first line of the value has numbers and the text "?", so it may be a header or data
         --- status 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -119,11 +123,15 @@ fn cells_that_are_no_numbers_have_advice() {
             },
         );
     }
-    run(files, "let a: [?n, ?m]f64 = load(\"semi.csv\", header: false)\n", expect![[r#"
+    run(
+        files,
+        "let a: [?n, ?m]f64 = load(\"semi.csv\", header: false)\n",
+        expect![[r#"
         --- stderr
         p.iv:1:22: error[E0604]: `semi.csv`: line 1, column 2 is "5;2", and `f64` is wanted
         --- status 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -145,11 +153,15 @@ fn integers_are_exact_in_every_notation() {
             p.iv:2:43: warning[W0606]: `large.json`: `.z[0]` has no value, which makes a NaN
         "#]],
     );
-    run(files, "let a: {x: [?n]i64, y: i64, z: [?m]i64} = load(\"large.json\")\n", expect![[r#"
+    run(
+        files,
+        "let a: {x: [?n]i64, y: i64, z: [?m]i64} = load(\"large.json\")\n",
+        expect![[r#"
         --- stderr
         p.iv:1:43: error[E0604]: `large.json`: `.z[0]` is (), not of type `i64`
         --- status 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -181,11 +193,15 @@ fn json_of_any_depth_and_with_each_key_once() {
     assert!(shown.starts_with("19999.0\n"), "{}", shown.get(..400).unwrap_or(&shown));
     let shown = dir.run(&["eval", "load(\"twice.json\").x", "--format", "short"], b"");
     assert!(shown.contains("E0210"), "{shown}");
-    run(&[("twice.json", b"{\"x\": 1,\n \"x\": 2}")], "let a: {x: f64} = load(\"twice.json\")\n", expect![[r#"
+    run(
+        &[("twice.json", b"{\"x\": 1,\n \"x\": 2}")],
+        "let a: {x: f64} = load(\"twice.json\")\n",
+        expect![[r#"
         --- stderr
         p.iv:1:19: error[E0603]: `twice.json`: this is not JSON: the key `x` stands twice in an object at line 2 column 2
         --- status 1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -242,5 +258,6 @@ fn a_type_that_suits_a_table_says_what_it_leaves_out() {
         --- stderr
         <eval>:1:1: error[E0210]: the type of what is loaded must be written
         --- status 1
-    "#]].assert_eq(&shown);
+    "#]]
+    .assert_eq(&shown);
 }

@@ -149,14 +149,23 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
             }));
         }
     }
-    let mut locals = Vec::new();
-    for (name, t) in rule.params.iter().zip(&types).chain(rule.deltas.iter().zip(&deltas)) {
+    let (mut locals, mut tangents) = (Vec::new(), Vec::new());
+    for (name, t) in rule.params.iter().zip(&types) {
         if let Some(l) = c.declared(name.span) {
             c.bind(l, t.clone(), None);
             locals.push(l);
         }
     }
+    let params = locals.len();
+    for (name, t) in rule.deltas.iter().zip(&deltas) {
+        if let Some(l) = c.declared(name.span) {
+            c.bind(l, t.clone(), None);
+            locals.push(l);
+            tangents.push((l, name.name.clone()));
+        }
+    }
     let root = c.check(rule.body, &result, &format!("the {kind} rule of `{}`", rule.name.name));
+    c.check_linear(root, rule.adjoint, &rule.name.name, locals.get(..params).unwrap_or_default(), &tangents);
     c.finish(root, implicit, locals, Vec::new(), result)
 }
 

@@ -19,6 +19,7 @@ mod finish;
 mod form;
 mod index;
 mod item;
+mod linear;
 mod meant;
 mod mismatch;
 mod ops;

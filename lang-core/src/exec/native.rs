@@ -188,6 +188,16 @@ impl Held {
         }
     }
 
+    /// Has it no elements?
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::F64(room) => room.items.is_empty(),
+            Self::F32(room) => room.items.is_empty(),
+            Self::I64(room) => room.items.is_empty(),
+            Self::Bool(room) => room.items.is_empty(),
+        }
+    }
+
     /// So many elements, the first ones.
     pub(super) fn first(&mut self, count: usize) -> Slot<'_> {
         let items = match self {
@@ -222,9 +232,12 @@ impl Run<'_> {
             let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, Stopped>>()?;
             rooms.push((place.var, self.held(place, dims)?));
         }
-        match self.in_parts(ready, &integers)? {
-            Some(parts) => self.by_parts(&parts, &integers, &mut rooms)?,
-            None => self.by_code(kernel, &**code, &integers, &mut rooms)?,
+        // Loops around an axis without elements would run for nothing.
+        if rooms.is_empty() || !rooms.iter().all(|(_, room)| room.is_empty()) {
+            match self.in_parts(ready, &integers)? {
+                Some(parts) => self.by_parts(&parts, &integers, &mut rooms)?,
+                None => self.by_code(kernel, &**code, &integers, &mut rooms)?,
+            }
         }
         for (var, room) in rooms {
             let made = kernel.places.iter().any(|p| p.var == var && p.role == Role::Made);

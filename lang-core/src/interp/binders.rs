@@ -166,6 +166,17 @@ impl<'i> Interp<'i> {
                 return Ok(Step::Stop);
             }
         }
+        // Nothing is visited where a later index has no value, unless a range may fail.
+        if depth == 0 && !extents.building && range.count > 1 {
+            for later in vars.iter().skip(1) {
+                if !is_plain(c, vars, &later.range) {
+                    break;
+                }
+                if self.range(c, f, at, &later.range)?.count <= 0 {
+                    return Ok(Step::On);
+                }
+            }
+        }
         let mut pace = if depth == 0 { self.follow(Work::Steps, range.count) } else { Pace::default() };
         let mut index = range.first;
         let mut left = range.count.max(0);

@@ -27,9 +27,9 @@ pub(crate) struct Entry {
 /// Names that exclude each other.
 #[derive(PartialEq, Eq)]
 enum Space {
+    /// Modules too: `k.f` would be a field of a value `k`.
     Value,
     Type,
-    Import,
     Derivative,
     Adjoint,
 }
@@ -50,10 +50,9 @@ impl Entry {
     fn space(&self) -> Space {
         match self.kind {
             ItemKind::Type => Space::Type,
-            ItemKind::Import => Space::Import,
             ItemKind::Derivative => Space::Derivative,
             ItemKind::Adjoint => Space::Adjoint,
-            ItemKind::Def | ItemKind::Let | ItemKind::Do | ItemKind::Junk => Space::Value,
+            ItemKind::Import | ItemKind::Def | ItemKind::Let | ItemKind::Do | ItemKind::Junk => Space::Value,
         }
     }
 
@@ -70,7 +69,7 @@ impl Entry {
 
     /// Does it define a value of that name?
     pub(crate) fn defines(&self, name: &str) -> bool {
-        self.space() == Space::Value && self.names.iter().any(|n| n == name)
+        self.kind != ItemKind::Import && self.space() == Space::Value && self.names.iter().any(|n| n == name)
     }
 }
 

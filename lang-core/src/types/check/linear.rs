@@ -119,7 +119,7 @@ impl Degrees<'_, '_> {
                 self.offence(*body, adjoint)
             }
             Expr::Binder { kind: BinderKind::For | BinderKind::Sum, vars, body, .. } => {
-                vars.iter().for_each(|v| drop(self.locals.insert(v.local, Constant)));
+                self.locals.extend(vars.iter().map(|v| (v.local, Constant)));
                 self.offence(*body, adjoint)
             }
             _ => {
@@ -147,7 +147,7 @@ impl Degrees<'_, '_> {
             let degree = self.degree(*value);
             let whole = matches!(pat, Pat::Bind(_));
             let part = if whole || degree == Constant { degree } else { Unknown };
-            pat.for_each_local(&mut |l| drop(self.locals.insert(l, part)));
+            pat.for_each_local(&mut |l| self.locals.extend([(l, part)]));
         }
     }
 
@@ -216,7 +216,7 @@ impl Degrees<'_, '_> {
                 if degrees.iter().all(|d| *d == first) { first } else { Unknown }
             }
             Expr::Binder { kind: BinderKind::For | BinderKind::Sum, vars, filter: None, body } => {
-                vars.iter().for_each(|v| drop(self.locals.insert(v.local, Constant)));
+                self.locals.extend(vars.iter().map(|v| (v.local, Constant)));
                 self.degree(*body)
             }
             _ => Unknown,

@@ -81,17 +81,19 @@ impl Session {
             _ => false,
         };
         let mut definitions = definitions.into_iter();
+        let mut ends = "";
         for item in &items {
-            match item.kind {
-                ItemKind::Do if lex(&item.text).tokens.iter().any(lost) => {}
-                ItemKind::Do => {
-                    self.do_item(&item.text, source, item.start);
-                }
-                _ => {
-                    if let Some(entry) = definitions.next().filter(|e| right.contains(e)) {
-                        self.computed(&entry, &before);
-                    }
-                }
+            let good = match item.kind {
+                ItemKind::Do if lex(&item.text).tokens.iter().any(lost) => true,
+                ItemKind::Do => self.do_item(&item.text, source, item.start),
+                _ => match definitions.next().filter(|e| right.contains(e)) {
+                    Some(entry) => self.computed(&entry, &before),
+                    None => true,
+                },
+            };
+            if !good {
+                ends = "; its run ended at the failure";
+                break;
             }
         }
         let names: Vec<String> = wrong.iter().flat_map(|e| &e.names).map(|n| format!("`{n}`")).collect();
@@ -99,7 +101,7 @@ impl Session {
             true => String::new(),
             false => format!(", without {}: mistakes reach these", names.join(", ")),
         };
-        self.out.print(&format!("loaded {}{without}\n", files::shown(path)));
+        self.out.print(&format!("loaded {}{without}{ends}\n", files::shown(path)));
         true
     }
 

@@ -7,7 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use cranelift_codegen::ir::{
+    AbiParam, InstBuilder, Signature, StackSlot, StackSlotData, StackSlotKind, Type, Value, types,
+};
 use cranelift_frontend::Variable;
 use lang_core::ir::core::Operation;
 use lang_core::ir::ssa::{Access, Rhs, Var};
@@ -37,6 +39,8 @@ struct Held {
     var: Var,
     accumulator: Variable,
     slot: StackSlot,
+    /// A vector of this type.
+    of: Type,
 }
 
 /// A tile on the stack, or elements of a variable from the strip's first on.
@@ -203,7 +207,9 @@ impl<'g> Generator<'g> {
         let mut held = Vec::new();
         for set in sets {
             for accumulator in steps.accumulators(set.var).iter().copied() {
-                held.push(Held { var: set.var, accumulator, slot: self.slot(16) });
+                let value = self.builder.use_var(accumulator);
+                let of = self.builder.func.dfg.value_type(value);
+                held.push(Held { var: set.var, accumulator, slot: self.slot(16), of });
             }
         }
         self.give(&held);
@@ -211,8 +217,8 @@ impl<'g> Generator<'g> {
     }
 
     fn take(&mut self, held: &[Held]) {
-        for Held { accumulator, slot, .. } in held {
-            let value = self.builder.ins().stack_load(types::I64, self.wide.lanes.vector(), *slot, 0);
+        for Held { accumulator, slot, of, .. } in held {
+            let value = self.builder.ins().stack_load(types::I64, *of, *slot, 0);
             self.builder.def_var(*accumulator, value);
         }
     }
@@ -326,7 +332,7 @@ impl<'g> Generator<'g> {
     }
 
     /// The element of this iteration, or those of a vector.
-    pub(crate) fn kept_in_tile(&mut self, var: Var, ty: cranelift_codegen::ir::Type) -> Made<Value> {
+    pub(crate) fn kept_in_tile(&mut self, var: Var, ty: Type) -> Made<Value> {
         let slot = self.strip.tiles.get(&var).ok_or("a tile")?.slot;
         let Spot { address, offset } = self.in_tile(slot)?;
         Ok(self.builder.ins().load(ty, unaligned(), address, offset))

@@ -55,6 +55,12 @@ impl Lanes {
         if self == Self::F64 { (types::I64, types::I64X2) } else { (types::I32, types::I32X4) }
     }
 
+    /// How many accumulators a vector of terms is added to: short reals are added up in long ones, because the error of a
+    /// sum grows with its terms.
+    fn sums_of_one(self, join: Join) -> usize {
+        if join == Join::Sum && self == Self::F32 { 2 } else { 1 }
+    }
+
     /// So many vectors have so many elements.
     pub(crate) fn in_vectors(self, count: usize) -> i64 {
         i64::from(self.count()) * i64::try_from(count).unwrap_or(1)
@@ -81,7 +87,7 @@ impl Default for Wide {
 pub(crate) struct Steps<'g> {
     pub(crate) of: &'g Loop,
     sets: Vec<&'g Set>,
-    /// Accumulators, one for each vector of a step.
+    /// Accumulators, one for each vector of a step; of sums of short reals two, one for each half.
     sums: HashMap<Var, Vec<Variable>>,
     pub(crate) count: usize,
 }
@@ -179,14 +185,15 @@ impl<'g> Generator<'g> {
             let (Some(join), Some(register)) = (set.join, self.registers.get(&set.var).copied()) else { continue };
             let (before, lanes) = (self.builder.use_var(register), self.wide.lanes);
             let mut sums = Vec::new();
-            for _ in 0..steps.count {
+            for _ in 0..steps.count * lanes.sums_of_one(join) {
                 let first = match join {
-                    Join::Sum => self.zero(lanes.scalar()),
+                    Join::Sum => self.zero(Scalar::F64),
                     Join::Reduce(Reducer::Prod) => self.constant(Constant::Real(1.0), lanes.scalar())?,
                     Join::Reduce(_) => before,
                 };
-                let first = self.builder.ins().splat(lanes.vector(), first);
-                let sum = self.builder.declare_var(lanes.vector());
+                let of = if join == Join::Sum { Lanes::F64.vector() } else { lanes.vector() };
+                let first = self.builder.ins().splat(of, first);
+                let sum = self.builder.declare_var(of);
                 self.builder.def_var(sum, first);
                 sums.push(sum);
             }
@@ -216,9 +223,17 @@ impl<'g> Generator<'g> {
             let Some(vector) = all.first().copied() else { continue };
             let lanes = self.wide.lanes;
             let mut value = self.builder.use_var(register);
-            for lane in 0..lanes.count() {
+            let of = if join == Join::Sum { Lanes::F64 } else { lanes };
+            let is_short = lanes != of;
+            if is_short {
+                value = self.builder.ins().fpromote(types::F64, value);
+            }
+            for lane in 0..of.count() {
                 let one = self.builder.ins().extractlane(vector, lane);
-                value = self.joined(join, lanes.scalar(), value, one)?;
+                value = self.joined(join, of.scalar(), value, one)?;
+            }
+            if is_short {
+                value = self.builder.ins().fdemote(types::F32, value);
             }
             self.builder.def_var(register, value);
         }
@@ -258,6 +273,16 @@ impl<'g> Generator<'g> {
     pub(crate) fn wide_put(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize, term: Value) -> Made<()> {
         if self.registers.contains_key(&set.var) {
             match set.join {
+                Some(Join::Sum) if self.wide.lanes == Lanes::F32 => {
+                    let halves = self.halves(term);
+                    for (half, term) in halves.into_iter().enumerate() {
+                        let sums = steps.accumulators(set.var);
+                        let sum = sums.get(2 * nth + half).copied().ok_or("a sum")?;
+                        let before = self.builder.use_var(sum);
+                        let value = self.builder.ins().fadd(before, term);
+                        self.builder.def_var(sum, value);
+                    }
+                }
                 Some(join) => {
                     let sum = steps.sums.get(&set.var).and_then(|s| s.get(nth)).copied().ok_or("a sum")?;
                     let before = self.builder.use_var(sum);
@@ -307,6 +332,17 @@ impl<'g> Generator<'g> {
         }
         self.at_all(index, first);
         Ok(())
+    }
+
+    /// Four short reals as two vectors of long ones.
+    fn halves(&mut self, vector: Value) -> [Value; 2] {
+        let low = self.builder.ins().fvpromote_low(vector);
+        let bytes = self.builder.ins().bitcast(types::I8X16, little(), vector);
+        let upper = ir::ConstantData::from([8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15].as_slice());
+        let upper = self.builder.func.dfg.immediates.push(upper);
+        let bytes = self.builder.ins().shuffle(bytes, bytes, upper);
+        let high = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), bytes);
+        [low, self.builder.ins().fvpromote_low(high)]
     }
 
     fn at_lane(&mut self, index: LocalId, first: Number, lane: u8) {

@@ -87,21 +87,37 @@ impl Deriving<'_> {
         parts.first().map(|var| Partial::Times(*var))
     }
 
-    /// Where a selection takes the argument by which this is the partial derivative: elsewhere the result does not
-    /// depend on it.
-    pub(super) fn taken(&self, stmt: &Stmt, partial: &Partial) -> Pred {
-        let (Rhs::Map { operation: Operation::Scalar(f), .. }, Partial::Times(var)) = (&stmt.rhs, partial) else {
-            return Pred::truth();
+    /// Where a selection takes the argument by which this is the partial derivative, and the partial derivative there:
+    /// elsewhere the result does not depend on the argument.
+    pub(super) fn taken(&mut self, stmt: &Stmt, partial: Partial) -> (Pred, Partial) {
+        let (Rhs::Map { operation: Operation::Scalar(f), .. }, Partial::Times(var)) = (&stmt.rhs, &partial) else {
+            return (Pred::truth(), partial);
         };
         if !f.is_selection() {
-            return Pred::truth();
+            return (Pred::truth(), partial);
         }
-        match self.builder.get(*var).map(|partial| &partial.rhs) {
-            Some(Rhs::Contract { bound, pred, .. }) if bound.is_empty() => pred.clone(),
-            Some(Rhs::Add(items)) => Pred::any_of(items.iter().map(|item| item.pred.clone())),
-            Some(Rhs::Zero) => Pred::falsity(),
-            _ => Pred::truth(),
+        let constant = |of: Var| match self.builder.get(of).map(|s| &s.rhs) {
+            Some(Rhs::Constant(Constant::Real(x))) => Some(*x),
+            Some(Rhs::Zero) => Some(0.0),
+            _ => None,
+        };
+        let terms = match self.builder.get(*var).map(|s| &s.rhs) {
+            Some(Rhs::Contract { bound, pred, neg: false, factors }) if bound.is_empty() => match factors.as_slice() {
+                [one] => vec![(pred.clone(), constant(one.var))],
+                _ => return (Pred::truth(), partial),
+            },
+            Some(Rhs::Add(items)) => items.iter().map(|item| (item.pred.clone(), constant(item.of.var))).collect(),
+            _ => vec![(Pred::truth(), constant(*var))],
+        };
+        let taken: Vec<_> = terms.into_iter().filter(|(_, of)| *of != Some(0.0)).collect();
+        let whole = taken.iter().all(|(_, of)| *of == Some(1.0));
+        let pred = Pred::any_of(taken.into_iter().map(|(pred, _)| pred));
+        if !whole {
+            return (pred, partial);
         }
+        let one = self.builder.constant(Constant::Real(1.0), stmt.scalar.unwrap_or(Scalar::F64));
+        let one = Access { var: one, at: Vec::new() };
+        (pred, Partial::Times(self.builder.contract(&stmt.dims, Vec::new(), &Pred::truth(), false, &[one], Vec::new())))
     }
 
     /// May the statement be infinite, or no number, though inputs are finite? By overflow all may be, which does not count.

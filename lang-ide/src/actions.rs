@@ -56,8 +56,7 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
     all.extend(sizes::fixes(session, &item, selected));
-    // What a diagnostic carries is offered beside names that were perhaps meant; what its help quotes, where there is nothing
-    // else.
+    // Fixes that a diagnostic carries stand beside names that were perhaps meant; code that its help quotes stands alone.
     let alone = all.is_empty();
     for fix in slips::fixes(session, &item, selected, alone) {
         if !all.iter().any(|known| known.edits == fix.edits) {

@@ -1,12 +1,13 @@
-//! What an error says to write, written: the fixes that it carries; and of others, whose help quotes code, the code between its ticks in the place of what is wrong, around an
-//! operand, or its index for an index; and arms that a `match` lacks. Each change is tried before it is offered.
+//! Quick fixes of errors: the fixes that a diagnostic carries; code that its help quotes, in the place of the mistake, around
+//! an operand, or as an index for an index; and arms that a `match` lacks. Each change is tried before it is offered.
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, Subscript, Tree};
+use lang_core::syntax::split::ItemKind;
 
 use crate::actions::Action;
-use crate::trial::{Change, read_again, tried};
+use crate::trial::{self, Change, read_again, tried};
 
 /// Stands in a help for what is already written.
 const REST: &str = "…";
@@ -14,9 +15,11 @@ const REST: &str = "…";
 /// What an arm is that somebody has yet to write.
 const UNWRITTEN: &str = "error(\"not written yet\")";
 
-/// What mends the slips that are selected.
-/// `with_quoted`: those too that its help quotes.
+/// The fixes of the errors that are selected, with `with_quoted` those too that a help quotes.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quoted: bool) -> Vec<Action> {
+    if item.kind == ItemKind::Junk {
+        return outside_items(session, item, selected);
+    }
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let unread = parsed.diagnostics.iter().any(Diagnostic::is_error);
     let own = |span: Span| {
@@ -53,6 +56,22 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quot
         }
     }
     if unread { read_again(item, changes) } else { tried(session, item, changes) }
+}
+
+/// What makes an item, or a comment, of text that stands in no item.
+fn outside_items(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
+    let source = session.text(&item.module).unwrap_or_default();
+    let mut changes = Vec::new();
+    for d in session.diagnostics(&item.module).iter().filter(|d| d.is_error()) {
+        for fix in
+            d.fixes.iter().filter(|fix| d.span.start <= selected.end && selected.start <= fix.span.end.max(d.span.end))
+        {
+            let span = |at: u32| at.checked_sub(item.start);
+            let span = span(fix.span.start).zip(span(fix.span.end)).map(|(start, end)| Span::new(start, end));
+            changes.extend(span.and_then(|span| change(item, span, fix.text(&source)?)));
+        }
+    }
+    trial::untried(item, changes)
 }
 
 /// A fix that a diagnostic carries.

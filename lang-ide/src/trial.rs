@@ -58,6 +58,11 @@ pub(crate) fn read_again(item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
     actions(item, some(changes).into_iter().filter(can_be_read).collect())
 }
 
+/// Changes to text that is no item, which cannot be checked alone.
+pub(crate) fn untried(item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
+    actions(item, some(changes))
+}
+
 /// Each once, and not too many.
 fn some(mut changes: Vec<Change>) -> Vec<Change> {
     // Two mistakes may be mended by one change.

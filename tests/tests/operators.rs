@@ -62,8 +62,11 @@ fn value(ty: &Type, name: &str) -> Option<String> {
     }
 }
 
+/// Fields, and then indices.
+type Selection = (String, Vec<String>);
+
 /// An index or field behind a variable: `.weights`, `[i, j]`.
-fn selection(text: &str) -> Option<(String, Vec<String>)> {
+fn selection(text: &str) -> Option<Selection> {
     let (mut fields, mut at, mut rest) = (String::new(), Vec::new(), text);
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
@@ -193,7 +196,7 @@ impl Program<'_> {
         &self,
         (binds, actual): (&str, &str),
         told: &Entries,
-        part: &dyn Fn(&str) -> Option<(String, Vec<String>)>,
+        part: &dyn Fn(&str) -> Option<Selection>,
         tally: &mut Tally,
     ) -> usize {
         let (mut count, mut squares) = (0, 0.0);

@@ -204,7 +204,7 @@ pub(crate) fn title(seen: &Seen<'_>, def: &GlobalName, broken: impl FnOnce() -> 
 /// The lens of costs of a definition; with `known`, as last known, and nothing is computed.
 pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str, known: bool) -> Result<CodeLens> {
     let text = seen.document(url)?;
-    let name = GlobalName::new(&*text.module, def);
+    let name = GlobalName::new(&text.module, def);
     let said = match known {
         true => match locked(seen).last.title(&name) {
             Some(title) => format!("{title}{MARK}"),

@@ -248,7 +248,7 @@ impl Archive<'_> {
     }
 
     fn array(&mut self, fitter: &mut Fitter<'_>, name: &str, ty: &Type, access: &Access) -> Fit<Datum> {
-        let given = |(given, _): &NamedArray| super::names::composed(given).replace('/', ".");
+        let given = |(given, _): &NamedArray| composed(given).replace('/', ".");
         let mut found = self.names.iter().zip(self.arrays).filter(|(n, array)| *n == name || given(array) == name);
         let (array, twice) = (found.next(), found.next().is_some());
         let Some((known, (given, array))) = array else {

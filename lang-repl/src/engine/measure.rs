@@ -310,10 +310,9 @@ mod tests {
                 a.swap(k, pivot);
                 assert!(a[k][k].abs() > 1e-6, "{n}");
                 for i in k + 1..n {
-                    let factor = a[i][k] / a[k][k];
-                    for j in k..n {
-                        a[i][j] -= factor * a[k][j];
-                    }
+                    let (above, below) = a.split_at_mut(i);
+                    let factor = below[0][k] / above[k][k];
+                    below[0].iter_mut().zip(&above[k]).skip(k).for_each(|(x, y)| *x -= factor * y);
                 }
             }
         }

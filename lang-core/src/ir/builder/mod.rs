@@ -203,14 +203,6 @@ impl Builder {
                 let of = Access { var: factor.var, at };
                 Some(Seen { pred: pred.map(&put), neg: *neg, of, needs: stmt.needs.clone() })
             }
-            // Of the diagonal of a Jacobian one term is left: no matrix is made for it.
-            Rhs::Add(items) if of.at.len() == stmt.dims.len() => {
-                let put = |p: &Poly| at_indices(p, &of.at);
-                let mut left = items.iter().map(|item| (item.pred.map(&put), item)).filter(|(p, _)| !p.is_false());
-                let (Some((pred, item)), None) = (left.next(), left.next()) else { return Some(itself()) };
-                let of = Access { var: item.of.var, at: item.of.at.iter().map(put).collect() };
-                Some(Seen { pred, neg: item.neg, of, needs: stmt.needs.clone() })
-            }
             _ => Some(itself()),
         }
     }

@@ -236,6 +236,15 @@ impl Access {
         self.subject(&self.indices(), "the value")
     }
 
+    /// The whole of what was read.
+    pub(crate) fn file(&self) -> String {
+        match &self.root {
+            Root::Argument { file: Some(file), .. } => format!("`{file}`"),
+            Root::Argument { name, file: None } => format!("argument `{name}`"),
+            Root::Value => "the file".to_owned(),
+        }
+    }
+
     /// What is inside: `element [2] of argument `x``, `element [2]`, `line 3, column `age``.
     pub(crate) fn inside(&self, what: &str) -> String {
         match (&self.root, self.subject(&self.indices(), "")) {
@@ -513,7 +522,7 @@ impl<'a> Fitter<'a> {
     ) -> Fit<Datum> {
         let unknown = items.iter().find(|(name, _)| !fields.iter().any(|(known, _)| known == name));
         if let Some((name, item)) = unknown {
-            let message = format!("{} has no field `{name}`", access.named());
+            let message = format!("{} has a field `{name}`, which its type has not", access.named());
             let problem = self.error(item, message, "of this field");
             let known = fields.iter().map(|(known, _)| known.as_str());
             return Err(match crate::suggest::closest(name, known) {

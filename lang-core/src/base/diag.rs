@@ -75,6 +75,7 @@ codes! {
     E0216 "infinite type",
     E0217 "misplaced named argument",
     E0218 "data does not fit its plot",
+    W0219 "comparison with NaN",
     // Sizes.
     E0300 "sizes differ",
     E0301 "size cannot be solved",

@@ -55,7 +55,7 @@ fn record(fields: Vec<(String, String)>, mut left_out: Vec<String>) -> Option<De
     let (texts, rest) = left_out.split_at_checked(no_numbers)?;
     let mut remarks = Vec::new();
     if !texts.is_empty() {
-        remarks.push(format!("{}, which no array of numbers holds", named(texts)));
+        remarks.push(format!("{}, which no array of numbers by that name holds", named(texts)));
     }
     if !rest.is_empty() {
         remarks.push(named(rest));
@@ -78,7 +78,9 @@ fn table(table: &Table) -> Option<Declared> {
     if header {
         let (mut fields, mut left_out) = (Vec::new(), Vec::new());
         for (column, kind) in table.columns.iter().zip(&kinds) {
-            match scalar(kind) {
+            // No field is one of several columns.
+            let once = table.columns.iter().filter(|other| other.name == column.name).count() == 1;
+            match scalar(kind).filter(|_| once) {
                 Some(scalar) => fields.push((column.name.clone(), format!("[?n]{scalar}"))),
                 None => left_out.push(column.name.clone()),
             }

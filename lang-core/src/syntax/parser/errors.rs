@@ -11,8 +11,8 @@ use chumsky::util::MaybeRef;
 
 use super::Tokens;
 use super::builder::Builder;
-use super::{fixes, hints};
 use super::tokens::Kind;
+use super::{fixes, hints};
 use crate::base::{Code, Diagnostic, Fix, Span};
 use crate::syntax::lexer::Token;
 use crate::syntax::token::{Sym, Word};

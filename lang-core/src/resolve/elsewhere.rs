@@ -133,8 +133,8 @@ impl Resolver<'_> {
         }
         if self.names.type_name(module, name).is_some_and(|ty| ty.module == *module) {
             return Some(format!(
-                "`{}.{name}` is a type; its values are written out as `iverson doc {}.{name}` shows the type",
-                qualifier.name, module
+                "`{}.{name}` is a type: its values are made by constructors, or written out as records",
+                qualifier.name
             ));
         }
         if self.meaning(name).is_some() {

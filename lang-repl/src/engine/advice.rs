@@ -97,15 +97,15 @@ impl Engine {
             Ok(known) if known.is_file() && known.len() <= MOST_READ => {}
             _ => return None,
         }
-        let held = match format.load(&path, &options, None).ok()? {
-            Ok(Content::Data(held)) => held,
-            Ok(Content::Literal(_)) => return None,
+        let declared = match format.load(&path, &options, None).ok()? {
+            Ok(Content::Data(held)) => data::declared(&held),
+            Ok(Content::Literal(literal)) => data::declared_json(&literal),
             Err(why) => return Some(format!("`{file}` cannot be read: {}", why.message)),
         };
         let before = source.text.get(..range.start)?.trim_end();
         let name = before.strip_suffix('=').map(str::trim_end).unwrap_or_default();
         let name = name.rsplit(|c: char| !is_name_continue(c)).next().filter(|name| !name.is_empty()).unwrap_or("x");
-        let Declared { ty, remark } = data::declared(&held)?;
+        let Declared { ty, remark } = declared?;
         let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
         Some(format!("by what the file holds: `let {name}: {ty} = {load}`{remark}"))
     }

@@ -109,7 +109,11 @@ impl Checker<'_> {
                 r"the elements where it holds are `let k = filter(\i: {p}[i], iota(len({p}))) in for j: {x}[k[j]]`"
             ),
             (_, None) => format!("the elements at several places are `let k = … in for j: {x}[k[j]]`"),
-            (_, Some(k)) => format!("the elements at several places are `for i: {x}[{k}[i]]`"),
+            (_, Some(k)) => {
+                let free = |i: &&str| *i != x.as_str() && *i != k.as_str();
+                let i = ["i", "j", "k"].into_iter().find(free).unwrap_or("i");
+                format!("the elements at several places are `for {i}: {x}[{k}[{i}]]`")
+            }
         };
         let message = format!("this has type `{}`, and `i64` is wanted for an index", self.metas.shown(&t));
         let at = self.span(node);
@@ -163,8 +167,9 @@ impl Checker<'_> {
         for (pair, op) in operands.windows(2).zip(ops) {
             let [a, b] = pair else { continue };
             let (nan, other) = match (is_nan(a), is_nan(b)) {
-                (_, true) => (b, a),
-                (true, _) => (a, b),
+                (false, true) => (b, a),
+                (true, false) => (a, b),
+                // Two of them are written on purpose.
                 _ => continue,
             };
             let other = self.name_at(self.span(*other)).cloned().unwrap_or_else(|| "x".into());

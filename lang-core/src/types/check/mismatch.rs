@@ -280,7 +280,7 @@ fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic 
             "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
             axes(f - w)
         )),
-        (0, w) if w > 0 && !matches!(found, Type::Fun(_)) => d.help(repeated(w)),
+        (0, w) if w > 0 && matches!(found, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)) => d.help(repeated(w)),
         (f, w) if f < w => {
             let wants = if w == 2 { "a matrix has 2".to_owned() } else { format!("{w} are wanted") };
             d.label(format!("{}, and {wants}", axes(f)))

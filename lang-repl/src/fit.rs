@@ -13,7 +13,7 @@ use lang_core::types::ty::{Scalar, Signature, SizeSource, Type, TypeArg};
 use crate::data;
 use crate::literal::{Content, Kind, Literal, Read};
 use crate::problem::Problem;
-use crate::types::instantiate;
+use crate::types::{example, instantiate};
 
 /// So many warnings are told of one file.
 const MAX_WARNINGS: usize = 8;
@@ -234,6 +234,15 @@ impl Access {
     /// With the indices, if any: ``argument `x[2, 0]` ``, `the value`, `` `.w[2]` ``.
     pub(crate) fn named(&self) -> String {
         self.subject(&self.indices(), "the value")
+    }
+
+    /// The whole of what was read.
+    pub(crate) fn file(&self) -> String {
+        match &self.root {
+            Root::Argument { name, file: Some(file) } => format!("argument `{name}`, of `{file}`,"),
+            Root::Argument { name, file: None } => format!("argument `{name}`"),
+            Root::Value => "the file".to_owned(),
+        }
     }
 
     /// What is inside: `element [2] of argument `x``, `element [2]`, `line 3, column `age``.
@@ -523,7 +532,7 @@ impl<'a> Fitter<'a> {
     ) -> Fit<Datum> {
         let unknown = items.iter().find(|(name, _)| !fields.iter().any(|(known, _)| known == name));
         if let Some((name, item)) = unknown {
-            let message = format!("{} has no field `{name}`", access.named());
+            let message = format!("{} has a field `{name}`, which its type has not", access.named());
             let problem = self.error(item, message, "of this field");
             let known = fields.iter().map(|(known, _)| known.as_str());
             return Err(match crate::suggest::closest(name, known) {
@@ -585,29 +594,6 @@ impl<'a> Fitter<'a> {
         }
         Ok(Datum::Ctor(u32::try_from(tag).unwrap_or(u32::MAX), parts))
     }
-}
-
-/// A literal of a type, to show how one is written; none where that takes the program's own words.
-pub(crate) fn example(ty: &Type) -> Option<String> {
-    Some(match ty {
-        Type::Scalar(Scalar::F64 | Scalar::F32) => "1.5".to_owned(),
-        Type::Scalar(Scalar::I64) => "3".to_owned(),
-        Type::Scalar(Scalar::Bool) => "true".to_owned(),
-        Type::Array(_, element) => {
-            let element = example(element)?;
-            format!("[{element}, {element}]")
-        }
-        Type::Tuple(types) => {
-            let parts: Option<Vec<String>> = types.iter().map(example).collect();
-            format!("({})", parts?.join(", "))
-        }
-        Type::Record(fields) => {
-            let field = |(name, ty): &(Name, Type)| Some(format!("{name}: {}", example(ty)?));
-            let parts: Option<Vec<String>> = fields.iter().map(field).collect();
-            format!("{{{}}}", parts?.join(", "))
-        }
-        _ => return None,
-    })
 }
 
 fn real(kind: &Kind, json: bool) -> Option<f64> {

@@ -212,3 +212,26 @@ fn flatten<'d>(datum: &'d Datum, axes: usize, out: &mut Vec<&'d Datum>) {
         _ => out.push(datum),
     }
 }
+
+/// A literal of a type, to show how one is written; none where that takes the program's own words.
+pub(crate) fn example(ty: &Type) -> Option<String> {
+    Some(match ty {
+        Type::Scalar(Scalar::F64 | Scalar::F32) => "1.5".to_owned(),
+        Type::Scalar(Scalar::I64) => "3".to_owned(),
+        Type::Scalar(Scalar::Bool) => "true".to_owned(),
+        Type::Array(_, element) => {
+            let element = example(element)?;
+            format!("[{element}, {element}]")
+        }
+        Type::Tuple(types) => {
+            let parts: Option<Vec<String>> = types.iter().map(example).collect();
+            format!("({})", parts?.join(", "))
+        }
+        Type::Record(fields) => {
+            let field = |(name, ty): &(Name, Type)| Some(format!("{name}: {}", example(ty)?));
+            let parts: Option<Vec<String>> = fields.iter().map(field).collect();
+            format!("{{{}}}", parts?.join(", "))
+        }
+        _ => return None,
+    })
+}

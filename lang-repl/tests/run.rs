@@ -297,7 +297,7 @@ fn arguments_that_do_not_fit() {
             --- status 2
             $ iverson run point.iv p={x: 1, z: 2} s=Circl({r: 2}) k=1.5 a=[[1, 2], [3]]
             --- stderr
-            [E0600] Error: argument `p` has no field `z`
+            [E0600] Error: argument `p` has a field `z`, which its type has not
                ╭─[ argument p:1:11 ]
                │
              1 │ {x: 1, z: 2}

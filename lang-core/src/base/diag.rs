@@ -76,6 +76,7 @@ codes! {
     E0217 "misplaced named argument",
     E0218 "data does not fit its plot",
     E0219 "rule is not linear",
+    W0220 "comparison with NaN",
     // Sizes.
     E0300 "sizes differ",
     E0301 "size cannot be solved",

@@ -16,11 +16,13 @@ pub(crate) struct Habit {
     params: &'static [&'static str],
     /// The code, in one way or in several.
     codes: &'static [&'static str],
+    /// Of what each of several is.
+    of: &'static [&'static str],
 }
 
 macro_rules! habits {
-    ($($names:expr, ($($param:literal),*) => $codes:expr;)*) => {
-        &[$(Habit { names: &$names, params: &[$($param),*], codes: &$codes }),*]
+    ($($names:expr, ($($param:literal),*) => $codes:expr $(, of [$($of:literal),*])?;)*) => {
+        &[$(Habit { names: &$names, params: &[$($param),*], codes: &$codes, of: &[$($($of),*)?] }),*]
     };
 }
 
@@ -31,15 +33,22 @@ pub(super) const HABITS: &[Habit] = habits! {
     ["ones", "ones_like"], ("n") => ["for i < n: 1.0", "replicate(n, 1.0)"];
     ["full", "fill"], ("n", "x") => ["for i < n: x", "replicate(n, x)"];
     ["eye", "identity"], ("n") => ["for i < n, j < n: [i == j] * 1.0"];
-    ["dot", "inner", "vdot"], ("x", "y") => ["sum i: x[i] * y[i]"];
+    ["dot", "inner", "vdot", "vecdot"], ("x", "y") => ["sum i: x[i] * y[i]"];
     ["matmul", "mm", "gemm"], ("a", "b") => ["for i, j: sum k: a[i, k] * b[k, j]"];
     ["matvec", "mv", "gemv"], ("a", "x") => ["for i: sum j: a[i, j] * x[j]"];
     ["outer"], ("x", "y") => ["for i, j: x[i] * y[j]"];
     ["trace"], ("a") => ["sum i: a[i, i]"];
     ["norm"], ("x") => ["sqrt(sum i: x[i]^2)"];
     ["mean", "average"], ("x") => ["(sum i: x[i]) / f64(len(x))"];
-    ["cumsum"], ("x") => ["scan acc = 0.0 for i < len(x): acc + x[i]"];
-    ["append", "push", "cat", "hcat", "vcat", "hstack", "vstack"], ("x", "y") => ["concat(x, y)"];
+    ["cumsum"], ("x") => ["(scan acc = 0.0 for i < len(x): acc + x[i])[1..len(x) + 1]"];
+    ["append", "push", "cat", "concatenate", "extend"], ("x", "y") => ["concat(x, y)"];
+    ["stack", "vstack", "vcat"], ("x", "y") => ["[x, y]", "concat(x, y)"], of ["vectors", "matrices"];
+    ["hstack", "hcat"], ("x", "y") => ["concat(x, y)", "for i: concat(x[i], y[i])"], of ["vectors", "matrices"];
+    ["clip", "clamp"], ("x", "a", "b") => ["min(max(x, a), b)"];
+    ["flip", "rev"], ("x") => ["reverse(x)"];
+    ["diff"], ("x") => ["for i < len(x) - 1: x[i + 1] - x[i]"];
+    ["repeat"], ("x", "n") => ["for i < len(x) * n: x[i // n]"];
+    ["tile"], ("x", "n") => ["for i < n * len(x): x[i % len(x)]"];
     ["sum"], ("x") => ["sum i: x[i]"];
     ["prod", "product"], ("x") => ["prod i: x[i]"];
     ["any"], ("p") => ["any i: p[i]"];
@@ -47,7 +56,7 @@ pub(super) const HABITS: &[Habit] = habits! {
     ["argmax"], ("x") => ["argmax i: x[i]"];
     ["argmin"], ("x") => ["argmin i: x[i]"];
     ["pow", "power"], ("x", "k") => ["x ^ k"];
-    ["square", "sq"], ("x") => ["x^2"];
+    ["square", "sq", "sqr"], ("x") => ["x^2"];
     ["div", "quot"], ("a", "b") => ["a // b"];
     ["mod", "rem", "fmod"], ("a", "b") => ["a % b"];
     ["log2"], ("x") => ["log(x) / log(2.0)"];
@@ -83,6 +92,10 @@ pub(crate) struct Given {
 impl Habit {
     /// "write `sum i: x[i]`"
     pub(super) fn help(&self) -> String {
+        if self.of.len() == self.codes.len() {
+            let ways = self.codes.iter().zip(self.of).map(|(code, of)| format!("of {of} `{code}`"));
+            return format!("write {}", ways.collect::<Vec<_>>().join(", "));
+        }
         let codes: Vec<String> = self.codes.iter().map(|code| format!("`{code}`")).collect();
         format!("write {}", codes.join(", or "))
     }

@@ -2,6 +2,7 @@
 //! resolves every name of an item.
 
 pub mod builtin;
+mod elsewhere;
 pub mod forms;
 pub(crate) mod habits;
 pub mod names;

@@ -17,7 +17,7 @@ use super::{Names, ValueRef, suggest, type_items};
 use crate::base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
 use crate::predicate::LocalId;
 use crate::syntax::ast::{
-    Def, Ident, Item, Rule, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
+    Def, Ident, Item, Pat, PatId, Rule, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
 };
 
 /// How many further places of an unknown name are pointed at.
@@ -37,6 +37,8 @@ pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved 
         unknown_at: HashMap::new(),
         mentions: Mentions::default(),
         slipped: Vec::new(),
+        binding: None,
+        written: None,
     };
     resolver.item();
     resolver.finish()
@@ -49,6 +51,15 @@ pub(super) enum Place {
     Signature,
     /// Anywhere else.
     Body,
+}
+
+/// What a type is written at, outside signatures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// At a `let`.
+    Let,
+    /// At a parameter of a lambda.
+    Lambda,
 }
 
 /// A name without a meaning, and where it stands.
@@ -73,6 +84,10 @@ pub(super) struct Resolver<'a> {
     pub(super) mentions: Mentions,
     /// What a `let` that is written like a function would have defined, of which that is told.
     pub(super) slipped: Vec<Name>,
+    /// The name that the `let` binds in whose value this is.
+    pub(super) binding: Option<Name>,
+    /// What the type that is resolved is written at.
+    written: Option<Written>,
 }
 
 impl<'a> Resolver<'a> {
@@ -179,7 +194,7 @@ impl<'a> Resolver<'a> {
     fn top_let(&mut self, item: &'a TopLet) {
         self.expr(item.value);
         if let Some(ty) = item.ty {
-            self.ty(ty);
+            self.sized_type(ty, Written::Let);
         }
         self.pat(item.pat, LocalKind::Let);
     }
@@ -235,6 +250,35 @@ impl<'a> Resolver<'a> {
             self.scopes.bind(ident.name.clone(), id);
         }
         id
+    }
+
+    /// The name that a pattern binds, if it is one.
+    pub(super) fn bound_name(&self, pat: PatId) -> Option<Name> {
+        match &self.tree.pats[pat].kind {
+            Pat::Name(name) => Some(name.clone()),
+            Pat::Sized(_, inner) => self.bound_name(*inner),
+            _ => None,
+        }
+    }
+
+    /// A type that is written at something, which tells what may be said of sizes that do not exist.
+    pub(super) fn sized_type(&mut self, ty: TypeId, at: Written) {
+        let around = self.written.replace(at);
+        self.ty(ty);
+        self.written = around;
+    }
+
+    /// What to say of a size that does not exist.
+    pub(super) fn size_help(&self, name: &Name) -> Option<String> {
+        Some(match self.written? {
+            Written::Let => format!(
+                "an extent that the value tells is written `?{name}` here; a size in the type of a `let` has been named before"
+            ),
+            Written::Lambda => {
+                r"leave the type out, `\x: …`: it is told where the function is used; a size of its own takes a `def`"
+                    .to_owned()
+            }
+        })
     }
 
     /// A written type.
@@ -403,7 +447,7 @@ impl<'a> Resolver<'a> {
 
     fn module_type(&mut self, module: &Ident, name: &Ident) -> TypeRes {
         let Some(target) = self.names.import(self.module, &module.name) else {
-            self.no_module(module);
+            self.no_module(module, &name.name);
             return TypeRes::Error;
         };
         if !self.names.has_module(&target) || name.name.is_empty() {
@@ -425,14 +469,23 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    pub(super) fn no_module(&mut self, module: &Ident) {
+    pub(super) fn no_module(&mut self, module: &Ident, name: &str) {
         if module.name.is_empty() {
             return;
         }
         let message = format!("no module is imported as `{}`", module.name);
-        let help = match self.names.library().contains(&module.name) {
-            true => format!("`{0}` is a module of the library: `import {0}`", module.name),
-            false => format!("a file beside this one is imported by `import \"./{}.iv\"`", module.name),
+        let imports = self.names.imports(self.module);
+        let habit = || suggest::type_habit(name).filter(|_| suggest::is_module(&module.name));
+        let help = if let Some((alias, _)) = imports.iter().find(|(_, known)| *known == module.name) {
+            format!("`{}` is imported as `{alias}`: write `{alias}.{name}`", module.name)
+        } else if self.names.library().contains(&module.name) {
+            format!("`{0}` is a module of the library: `import {0}`", module.name)
+        } else if let Some(habit) = habit() {
+            habit.to_owned()
+        } else if suggest::is_module(&module.name) {
+            "types are written `f64`, `i64`, `bool`, `[n]f64`, `(f64, i64)`, …, without a module".to_owned()
+        } else {
+            format!("a file beside this one is imported by `import \"./{}.iv\"`", module.name)
         };
         self.unknown(Code::E0100, module, message, |_| Some(help));
     }

@@ -25,7 +25,7 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
 
 /// The candidate a writer of `name` probably meant: fewest edits, then most letters in common from
 /// the start, then first in the alphabet. One edit is forgiven in a short name, one in three
-/// letters of a long one.
+/// letters of a long one. Names of up to three letters of which one is another letter are two names.
 pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
     let length = name.chars().count();
     let allowed = (length / 3).max(1);
@@ -38,6 +38,10 @@ pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S
             continue;
         }
         let same_but_case = folded(candidate).eq(folded(name));
+        let other_letter = length == other && length <= 3 && differ_in_one(name, candidate);
+        if other_letter && !same_but_case {
+            continue;
+        }
         // A single letter is one edit from every other: no hint in that, unless by case. And an edit
         // takes a letter away, brings one, or both, which tells most names apart quickly.
         let differ = (letters(candidate) ^ known).count_ones() as usize;
@@ -57,6 +61,11 @@ pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S
         }
     }
     best.map(|best| best.2)
+}
+
+/// Do two names of one length differ in one place?
+fn differ_in_one(a: &str, b: &str) -> bool {
+    a.chars().zip(b.chars()).filter(|(a, b)| a != b).count() == 1
 }
 
 /// The letters in a name, as a set.
@@ -93,6 +102,48 @@ const VALUES: &[(&[&str], &str)] = &[
         "the extent of the first axis is `len(x)`; a size of a parameter's type, as `n` in `x: [n]f64`, is a value too",
     ),
     (&["zip"], "write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`"),
+    (&["vmap", "pmap"], "write `for i: f(x[i])`, or `map(f, x)`"),
+    (&["jit"], "programs are compiled as they are: leave `jit` out"),
+    (&["fori_loop"], "write `fold x = init for i < n: f(i, x)`"),
+    (&["while_loop"], "write `loop x = init while p(x): f(x)`"),
+    (&["where"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
+    (&["flatten", "ravel"], "write `reshape(a, n * m)`; `let [n, m] a = …` names the extents"),
+    (
+        &["unique"],
+        "write `let y = sort(x)`, then `for i: y[k[i]]` with `let k = filter(\\i: i == 0 || y[i - 1] != y[i], iota(len(y)))`",
+    ),
+    (&["fillna", "nan_to_num"], "write `for i: if x[i] == x[i] then x[i] else 0.0`: a NaN differs from itself"),
+    (
+        &["groupby", "group_by", "bincount"],
+        "with the number of its group, `g[i] < k`, for every `x[i]` the sums are `scatter_add((for j < k: 0.0), g, x)`, the counts `histogram(g, k)`",
+    ),
+    (
+        &["DataFrame", "data_frame", "Series"],
+        "a table is a record of columns: `{x: [1.0, 2.0], y: [3.0, 4.0]}`, of which `t.x` is one",
+    ),
+    (
+        &["read_csv", "loadtxt", "genfromtxt", "read_json", "read_table", "imread"],
+        "write `let d = load(\"file.csv\")`; the report names the type that suits the file",
+    ),
+    (
+        &["to_csv", "savetxt", "to_json", "savez", "imsave", "write_csv"],
+        "write `save(x, \"file.csv\")`: the value, then the name of the file, which may end in .npy, .npz, .csv, .json or .png",
+    ),
+    (&["imshow"], "write `plot(a, \"heatmap\")`"),
+    (&["show", "figure", "subplots"], "`plot(x, y)` draws at once, `plot(x, y, file: \"figure.svg\")` to a file"),
+    (&["savefig"], "write `plot(x, y, file: \"figure.svg\")`"),
+    (&["scatter_plot", "scatterplot"], "write `plot(x, y, \"points\")`"),
+    (&["hist"], "write `plot(x, \"histogram\")`"),
+    (
+        &["str", "repr", "to_string", "format"],
+        "there is no conversion to text: `print(\"a\", x)` writes values as they are",
+    ),
+    (
+        &["tensor", "array", "asarray", "ndarray", "DeviceArray"],
+        "an array is written out: `[1.0, 2.0]`, `[[1.0, 2.0], [3.0, 4.0]]`",
+    ),
+    (&["gamma"], "write `exp(lgamma(x))`, for `x > 0`"),
+    (&["transpose_", "permute", "swapaxes"], "write the indices in their order: `for j, i: a[i, j]`"),
     (&["rel"], "write `rel i < n, j < m: p`"),
     (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
     (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
@@ -172,8 +223,26 @@ const TYPES: &[(&[&str], &str)] = &[
 ];
 
 /// Modules of other languages whose functions need no prefix here.
-pub(super) const MODULES: &[&str] =
-    &["np", "numpy", "math", "Math", "jnp", "jax", "torch", "tf", "scipy", "std", "sp", "tensorflow", "lax", "jsp"];
+pub(super) const MODULES: &[&str] = &[
+    "np",
+    "numpy",
+    "math",
+    "Math",
+    "jnp",
+    "jax",
+    "torch",
+    "tf",
+    "scipy",
+    "std",
+    "sp",
+    "tensorflow",
+    "lax",
+    "jsp",
+    "pd",
+    "pandas",
+    "plt",
+    "pyplot",
+];
 
 /// What the library calls what other languages have under these names.
 const IN_LIBRARY: &[(&[&str], &str)] = &[
@@ -183,7 +252,7 @@ const IN_LIBRARY: &[(&[&str], &str)] = &[
     (&["PRNGKey", "PRNG", "default_rng", "RandomState", "MersenneTwister", "seed", "manual_seed"], "rand.key"),
     (&["randperm"], "rand.permutation"),
     (&["inv", "matinv"], "linalg.inverse"),
-    (&["symeig"], "linalg.eigh"),
+    (&["eig", "eigen", "symeig"], "linalg.eigh"),
     (&["eigvals"], "linalg.eigvalsh"),
     (&["lstsq", "lsq", "least_squares"], "linalg.lstsq"),
     (&["linsolve"], "linalg.solve"),
@@ -213,13 +282,29 @@ const IN_LIBRARY: &[(&[&str], &str)] = &[
     (&["sgd"], "optim.gradient_descent"),
     (&["bfgs", "LBFGS", "l_bfgs"], "optim.lbfgs"),
     (&["curve_fit", "leastsq", "lm"], "optim.levenberg_marquardt"),
-    (&["odeint", "ode45", "solve_ivp"], "ode.dopri5"),
+    (&["odeint", "ode45", "solve_ivp", "rk45", "RK45", "Dopri5"], "ode.dopri5"),
     (&["runge_kutta"], "ode.rk4"),
+    (&["cumsum"], "signal.cumulative_sum"),
     (&["cumprod"], "signal.cumulative_product"),
+    (&["diff"], "signal.differences"),
     (&["interp", "interp1d"], "signal.interpolate"),
     (&["convolve1d"], "signal.convolve"),
     (&["fftfreq"], "signal.frequencies"),
 ];
+
+/// On what condition a value of the library stands for what other languages have under the names above.
+const CONDITIONS: &[(&[&str], &str)] = &[
+    (&["linalg.eigh", "linalg.eigvalsh"], "for a symmetric matrix"),
+    (&["stats.quantile"], "with `q` between 0 and 1"),
+    (&["stats.covariance", "stats.correlation"], "of two samples"),
+    (&["rand.key"], "with any integer"),
+    (&["ode.dopri5"], "with `f(t, x)`, the time first"),
+];
+
+/// That condition, as the end of a sentence.
+pub(super) fn condition(known: &str) -> String {
+    find(CONDITIONS, known).map_or(String::new(), |condition| format!(", {condition}"))
+}
 
 /// What the library has for what another language calls `name`, with its module.
 pub(super) fn library_habit(name: &str) -> Option<&'static str> {
@@ -264,7 +349,7 @@ fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
 }
 
 /// How to write what another language calls `name`.
-pub(super) fn value_habit(name: &str) -> Option<String> {
+pub(crate) fn value_habit(name: &str) -> Option<String> {
     let habit = || habits::find(habits::HABITS, name).map(Habit::help);
     find(VALUES, name).map(str::to_owned).or_else(habit)
 }
@@ -308,7 +393,9 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
     } else if let Some(help) = value_habit(name) {
         help
     } else {
-        "there is no such module; what the language offers needs no prefix".to_owned()
+        format!(
+            "there is no module `{module}` here; `iverson doc {name}` looks for a name in the language and the library"
+        )
     })
 }
 

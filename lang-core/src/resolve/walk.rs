@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
 use super::habits::{self, Given};
-use super::pass::{Place, Resolver};
+use super::pass::{Place, Resolver, Written};
 use super::resolved::{LocalKind, PatRes, Res};
 use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
-use crate::base::{Code, Diagnostic, Fix, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, Name, Span};
 use crate::syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
 use crate::syntax::ops::{BinderKind, Scalar};
 
@@ -59,7 +59,7 @@ impl<'a> Resolver<'a> {
                 let mark = self.scopes.enter();
                 for param in params {
                     if let Some(ty) = param.ty {
-                        self.ty(ty);
+                        self.sized_type(ty, Written::Lambda);
                     }
                     self.pat(param.pat, LocalKind::Lambda);
                 }
@@ -74,9 +74,12 @@ impl<'a> Resolver<'a> {
                 }
                 for bind in binds {
                     self.function_slip(bind.pat);
+                    let bound = self.bound_name(bind.pat);
+                    let around = std::mem::replace(&mut self.binding, bound);
                     self.expr(bind.value);
+                    self.binding = around;
                     if let Some(ty) = bind.ty {
-                        self.ty(ty);
+                        self.sized_type(ty, Written::Let);
                     }
                     self.pat(bind.pat, LocalKind::Let);
                 }
@@ -248,7 +251,12 @@ impl<'a> Resolver<'a> {
     /// item or module hides it.
     fn field(&mut self, id: ExprId, base: ExprId, name: &Ident) {
         let base_node = &self.tree.exprs[base];
-        let Expr::Name(module) = &base_node.kind else { return self.expr(base) };
+        let Expr::Name(module) = &base_node.kind else {
+            if !self.foreign_path(base, name) {
+                self.expr(base);
+            }
+            return;
+        };
         let own = self.names.value(self.module, module);
         let hidden = self.scopes.get(module).is_some() || own.is_some_and(|v| target(&v).module == *self.module);
         if hidden {
@@ -259,69 +267,20 @@ impl<'a> Resolver<'a> {
             let res = self.module_value(&qualifier, &target, name);
             self.out.exprs.insert(id, res);
         } else if self.meaning(module).is_none()
-            && let Some(help) = self.missing_module(module, name)
+            && let Some(help) = self.file_name(module, name).or_else(|| self.missing_module(module, name))
         {
             self.out.exprs.insert(base, Res::Error);
             self.unknown(Code::E0100, &qualifier, format!("`{module}` is not defined"), |_| Some(help));
-            if self.meaning(&name.name).is_some() {
+            let whole = Span::new(qualifier.span.start, name.span.end);
+            if self.file_name(module, name).is_some() {
+                self.mend(qualifier.span, vec![Fix::wrap(whole, "\"", "\"")]);
+            } else if self.meaning(&name.name).is_some() {
                 let prefix = Span::new(qualifier.span.start, name.span.start);
                 self.mend(qualifier.span, vec![Fix::replace(prefix, "")]);
             }
         } else {
             self.expr(base);
         }
-    }
-
-    /// How to write `module.name` where no such module is imported: the module may be one of the library, or of
-    /// another language.
-    fn missing_module(&self, module: &Name, name: &Ident) -> Option<String> {
-        if self.names.library().contains(module) {
-            return self.library_module(module);
-        }
-        if suggest::is_module(module) && self.meaning(&name.name).is_none() {
-            let help = self.library_module(&name.name).or_else(|| self.in_library(&name.name));
-            if let Some(help) = help.or_else(|| self.library_module(module)) {
-                return Some(help);
-            }
-        }
-        suggest::module_habit(module, &name.name, |n| self.meaning(n).is_some())
-    }
-
-    /// The module of the library that has the name, or what another language keeps in a module of that name.
-    fn library_module(&self, name: &str) -> Option<String> {
-        let library = self.names.library();
-        let known = library.iter().find(|m| m.as_str() == name);
-        let known = known.or_else(|| library.iter().find(|m| Some(m.as_str()) == suggest::module_of(name)))?;
-        Some(match self.names.import(self.module, known) {
-            Some(_) => format!("`{known}` is the library's module for this: write `{known}.…`"),
-            None => format!("`{known}` is a module of the library: `import {known}`"),
-        })
-    }
-
-    /// The value of the library that has the name, or has what another language calls so, and how to reach it.
-    fn in_library(&self, name: &str) -> Option<String> {
-        let has = |module: &ModuleName, name: &str| {
-            self.names.value(module, name).is_some_and(|v| target(&v).module == *module)
-        };
-        let mut library = self.names.library();
-        library.sort_by_key(|m| self.names.import(self.module, m).is_none());
-        let own = || library.iter().find(|m| has(m, name)).map(|m| (m.clone(), Name::from(name)));
-        let by_habit = || {
-            let (module, name) = suggest::library_habit(name)?.split_once('.')?;
-            has(&module.into(), name).then(|| (module.into(), name.into()))
-        };
-        let by_spelling = || {
-            let same = |other: &Name| suggest::same_spelling(other, name);
-            library.iter().find_map(|m| {
-                let names = self.names.value_names(m);
-                names.into_iter().find(|n| same(n) && has(m, n)).map(|n| (m.clone(), n))
-            })
-        };
-        let (module, name): (ModuleName, Name) = own().or_else(by_habit).or_else(by_spelling)?;
-        Some(match self.names.import(self.module, &module) {
-            Some(_) => format!("it is in the library: write `{module}.{name}`"),
-            None => format!("it is in the library: `import {module}`, then write `{module}.{name}`"),
-        })
     }
 
     fn module_value(&mut self, qualifier: &Ident, module: &Name, name: &Ident) -> Res {
@@ -333,22 +292,7 @@ impl<'a> Resolver<'a> {
             _ => {
                 let key = Ident { name: format!("{}.{}", qualifier.name, name.name).into(), span: name.span };
                 let message = format!("module `{}` has no `{}`", qualifier.name, name.name);
-                self.unknown(Code::E0107, &key, message, |this| {
-                    let all = this.names.value_names(module);
-                    let own = all
-                        .iter()
-                        .filter(|n| this.names.value(module, n).is_some_and(|v| target(&v).module == *module));
-                    let own: Vec<&Name> = own.collect();
-                    let habit = suggest::library_habit(&name.name).and_then(|known| known.split_once('.'));
-                    let habit =
-                        habit.filter(|(of, known)| *of == module.as_str() && own.iter().any(|n| n.as_str() == *known));
-                    if let Some((_, known)) = habit {
-                        return Some(format!("it is called `{}.{known}` here", qualifier.name));
-                    }
-                    suggest::did_you_mean(&name.name, own).or_else(|| {
-                        this.meaning(&name.name).map(|_| format!("no module is needed: write `{}`", name.name))
-                    })
-                });
+                self.unknown(Code::E0107, &key, message, |this| this.lacking(qualifier, module, &name.name));
                 Res::Error
             }
         }
@@ -378,40 +322,8 @@ impl<'a> Resolver<'a> {
         Res::Error
     }
 
-    fn value_help(&self, name: &Name) -> Option<String> {
-        if self.names.import(self.module, name).is_some() {
-            return Some(format!("`{name}` is a module; what it defines is written `{name}.…`"));
-        }
-        let there = |m: &ModuleName| self.names.value(m, name).is_some_and(|v| target(&v).module == *m);
-        if let Some(help) = self.imported(name, there) {
-            return Some(help);
-        }
-        if let Some(help) = self.names.unnamed_extent(self.module, name) {
-            return Some(help);
-        }
-        let there = self.library_module(name).or_else(|| self.in_library(name));
-        match (suggest::value_habit(name), there) {
-            (Some(habit), None) => return Some(habit),
-            (Some(habit), Some(there)) => return Some(format!("{habit}\n{there}")),
-            (None, Some(there)) => return Some(there),
-            (None, None) => {}
-        }
-        if self.names.type_name(self.module, name).is_some() {
-            return Some(format!("`{name}` is a type; a value is made by a constructor or written out"));
-        }
-        let all = self.names.value_names(self.module);
-        let language: Vec<Name> = suggest::language_names().map(Name::from).collect();
-        suggest::did_you_mean(name, self.scopes.names().chain(&all).chain(&language))
-    }
-
-    /// The module that has the name, as it is written here.
-    pub(super) fn imported(&self, name: &Name, there: impl Fn(&ModuleName) -> bool) -> Option<String> {
-        let (alias, _) = self.names.imports(self.module).into_iter().find(|(_, module)| there(module))?;
-        Some(format!("it stands in a module that is imported: write `{alias}.{name}`"))
-    }
-
     /// What a name means outside the locals, without telling.
-    fn meaning(&self, name: &str) -> Option<Res> {
+    pub(super) fn meaning(&self, name: &str) -> Option<Res> {
         match self.names.value(self.module, name) {
             Some(ValueRef::Def(def)) => Some(Res::Def(def)),
             Some(ValueRef::Let(item)) => Some(Res::Let(item)),
@@ -545,7 +457,7 @@ impl<'a> Resolver<'a> {
                 Some(module) if self.names.has_module(&module) => module,
                 Some(_) => return PatRes::Error,
                 None => {
-                    self.no_module(alias);
+                    self.no_module(alias, &name.name);
                     return PatRes::Error;
                 }
             },
@@ -587,7 +499,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// The item a top-level value belongs to: a constructor to its type.
-fn target(value: &ValueRef) -> &crate::base::GlobalName {
+pub(super) fn target(value: &ValueRef) -> &crate::base::GlobalName {
     match value {
         ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _) => name,
     }

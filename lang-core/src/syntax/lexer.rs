@@ -391,7 +391,9 @@ impl<'a> Lexer<'a> {
         };
         let help = match (first, single) {
             ('~', false) => Some("not equal is written `!=`"),
-            ('@', true) => Some("a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`"),
+            ('@', true) => Some(
+                "a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`",
+            ),
             _ => slip(first),
         };
         self.report(Code::E0003, start, message, help.unwrap_or_default());

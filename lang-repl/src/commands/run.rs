@@ -137,7 +137,7 @@ fn read_arguments(
                 // The text is no value of any type; that of the parameter tells which is wanted.
                 if let (Some(last), Some(ty)) = (found.last_mut(), ty)
                     && !text.starts_with('@')
-                    && let Some(example) = fit::example(ty)
+                    && let Some(example) = types::example(ty)
                 {
                     let help = format!("argument `{name}` is a value of type `{ty}`, written as in `{name}={example}`");
                     last.help = Some(last.help.take().map_or_else(|| help.clone(), |own| format!("{own}\n{help}")));

@@ -375,7 +375,7 @@ fn refused(
         Refused::Text => {
             let problem = fitter.wrong(format!("{place} is {shown:?}, and `{wanted}` is wanted"));
             // Options belong to `load`, and arguments have none.
-            match advice(table, text).filter(|_| fitter.is_load()) {
+            match advice(table, text, scalar).filter(|_| fitter.is_load()) {
                 Some(advice) => help(problem, advice),
                 None => problem,
             }
@@ -383,8 +383,21 @@ fn refused(
     }
 }
 
+/// Is it a date, as `2023-01-05`, `05.01.2023` or `1/5/2023`, with or without a time?
+fn is_date(text: &str) -> bool {
+    let day = text.split([' ', 'T']).next().unwrap_or_default();
+    ['-', '.', '/'].into_iter().any(|between| {
+        let parts: Vec<&str> = day.split(between).collect();
+        let number = |part: &&str| matches!(part.len(), 1 | 2 | 4) && part.bytes().all(|b| b.is_ascii_digit());
+        parts.len() == 3 && parts.iter().all(number) && parts.iter().any(|part| part.len() == 4)
+    })
+}
+
 /// How a cell that is no number may be read.
-fn advice(table: &Table, text: &str) -> Option<String> {
+fn advice(table: &Table, text: &str, scalar: Scalar) -> Option<String> {
+    if is_date(text) {
+        return Some("dates are not read: leave the column out, or write year, month and day as columns".to_owned());
+    }
     let digits = text.contains(|c: char| c.is_ascii_digit());
     let numeral = |c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | ',' | 'e' | 'E' | '_' | '\'' | ' ');
     if text.starts_with('#') && table.options().comment.is_none() {
@@ -395,13 +408,23 @@ fn advice(table: &Table, text: &str) -> Option<String> {
             return Some(format!("if cells stand between others: `load(…, separator: {other:?})`"));
         }
         if text.matches(',').count() == 1 && !text.contains('.') {
-            return Some("if the comma is a decimal point: `load(…, decimal: \",\")`".to_owned());
+            // Where commas stand between cells they do so still.
+            let between = if table.separator == ',' { ", separator: \",\"" } else { "" };
+            let point = format!("if the comma is a decimal point: `load(…, decimal: \",\"{between})`");
+            let thousands = text.split_once(',').is_some_and(|(_, rest)| rest.len() == 3);
+            return Some(match thousands {
+                true => format!("{point}; one of thousands is not read: write the number without it"),
+                false => point,
+            });
         }
     }
     if digits && text.chars().all(numeral) {
         return Some("a number has no separators of thousands".to_owned());
     }
-    if !digits && text.chars().count() <= 12 {
+    if scalar == Scalar::Bool {
+        return Some("truth values are written `true` and `false`".to_owned());
+    }
+    if !digits && scalar != Scalar::I64 && text.chars().count() <= 12 {
         return Some(format!("if it stands for a missing value: `load(…, missing: {text:?})`"));
     }
     None

@@ -2,6 +2,7 @@
 
 use super::csv::{First, Kind, Table};
 use super::{Array, Data, Elements};
+use crate::literal::{self, Literal};
 
 /// Of more columns or arrays the first are named: a type may leave others out.
 const MOST: usize = 12;
@@ -30,7 +31,7 @@ pub(crate) fn declared(data: &Data) -> Option<Declared> {
                     None => left_out.push(name),
                 }
             }
-            record(fields, left_out)
+            record(fields, left_out, &[])
         }
         Data::Table(table) => self::table(table),
         Data::Image(image) if image.channels == 1 => Some(whole("[?h, ?w]f64".to_owned())),
@@ -38,8 +39,61 @@ pub(crate) fn declared(data: &Data) -> Option<Declared> {
     }
 }
 
+/// JSON that lies deeper has no type that anybody would write.
+const DEEPEST: usize = 8;
+
+/// The type that suits what JSON holds, if there is one: no text has a type.
+pub(crate) fn declared_json(literal: &Literal) -> Option<Declared> {
+    let mut sizes = Sizes::default();
+    let (dims, element) = shape(&mut sizes, literal, DEEPEST)?;
+    Some(Declared { ty: arrays(&mut sizes, &dims)? + &element, remark: None })
+}
+
+/// The extents of a literal, and the type of its elements.
+fn shape(sizes: &mut Sizes, literal: &Literal, deepest: usize) -> Option<(Vec<usize>, String)> {
+    let deepest = deepest.checked_sub(1)?;
+    let scalar = |name: &str| Some((Vec::new(), name.to_owned()));
+    match &literal.kind {
+        literal::Kind::Int(_) => scalar("i64"),
+        literal::Kind::Real(_) => scalar("f64"),
+        literal::Kind::Bool(_) => scalar("bool"),
+        literal::Kind::List(items) => {
+            let mut shapes =
+                items.iter().map(|item| shape(sizes, item, deepest)).collect::<Option<Vec<_>>>()?.into_iter();
+            let (mut dims, mut element) = shapes.next()?;
+            for (other, kind) in shapes {
+                let mixed = [&*element, &*kind].iter().all(|kind| matches!(*kind, "i64" | "f64"));
+                if other != dims || kind != element && !mixed {
+                    return None;
+                }
+                if kind == "f64" {
+                    element = kind;
+                }
+            }
+            dims.insert(0, items.len());
+            Some((dims, element))
+        }
+        literal::Kind::Record(fields) if !fields.is_empty() => {
+            let mut named = Vec::new();
+            for (name, part) in fields {
+                let (dims, element) = shape(sizes, part, deepest)?;
+                named.push(format!("{name}: {}{element}", arrays(sizes, &dims)?));
+            }
+            super::names::all(fields.iter().map(|(name, _)| name))
+                .then(|| (Vec::new(), format!("{{{}}}", named.join(", "))))
+        }
+        _ => None,
+    }
+}
+
+/// `[?n, ?m]`, nothing for no extents.
+fn arrays(sizes: &mut Sizes, dims: &[usize]) -> Option<String> {
+    let names = dims.iter().map(|extent| sizes.named(*extent)).collect::<Option<Vec<String>>>()?;
+    Some(if names.is_empty() { String::new() } else { format!("[{}]", names.join(", ")) })
+}
+
 /// A record of the first fields. The remark lists what it leaves out: parts that no type holds, and the rest.
-fn record(fields: Vec<(String, String)>, mut left_out: Vec<String>) -> Option<Declared> {
+fn record(fields: Vec<(String, String)>, mut left_out: Vec<String>, twice: &[String]) -> Option<Declared> {
     let no_numbers = left_out.len();
     left_out.extend(fields.iter().skip(MOST).map(|(name, _)| name.clone()));
     let fields: Vec<String> = fields.into_iter().take(MOST).map(|(name, ty)| format!("{name}: {ty}")).collect();
@@ -56,6 +110,9 @@ fn record(fields: Vec<(String, String)>, mut left_out: Vec<String>) -> Option<De
     let mut remarks = Vec::new();
     if !texts.is_empty() {
         remarks.push(format!("{}, which no array of numbers holds", named(texts)));
+    }
+    if !twice.is_empty() {
+        remarks.push(format!("{}, which several columns are called", named(twice)));
     }
     if !rest.is_empty() {
         remarks.push(named(rest));
@@ -76,14 +133,21 @@ fn table(table: &Table) -> Option<Declared> {
         Kind::Bool | Kind::Nothing | Kind::Text => None,
     };
     if header {
-        let (mut fields, mut left_out) = (Vec::new(), Vec::new());
+        let (mut fields, mut left_out, mut twice) = (Vec::new(), Vec::new(), Vec::new());
         for (column, kind) in table.columns.iter().zip(&kinds) {
+            // No field is one of several columns.
+            if table.columns.iter().filter(|other| other.name == column.name).nth(1).is_some() {
+                if !twice.contains(&column.name) {
+                    twice.push(column.name.clone());
+                }
+                continue;
+            }
             match scalar(kind) {
                 Some(scalar) => fields.push((column.name.clone(), format!("[?n]{scalar}"))),
                 None => left_out.push(column.name.clone()),
             }
         }
-        return record(fields, left_out);
+        return record(fields, left_out, &twice);
     }
     let kinds = kinds.iter().map(scalar).collect::<Option<Vec<&str>>>()?;
     let first = kinds.first()?;
@@ -111,15 +175,15 @@ struct Sizes(Vec<usize>);
 
 impl Sizes {
     fn array(&mut self, array: &Array) -> Option<String> {
-        let mut names = Vec::new();
-        for extent in &array.dims {
-            let at = self.0.iter().position(|known| known == extent).unwrap_or_else(|| {
-                self.0.push(*extent);
-                self.0.len() - 1
-            });
-            names.push(format!("?{}", SIZES.get(at)?));
-        }
-        let axes = if names.is_empty() { String::new() } else { format!("[{}]", names.join(", ")) };
-        Some(axes + kind(&array.elements.borrow()))
+        Some(arrays(self, &array.dims)? + kind(&array.elements.borrow()))
+    }
+
+    /// The name of an extent.
+    fn named(&mut self, extent: usize) -> Option<String> {
+        let at = self.0.iter().position(|known| *known == extent).unwrap_or_else(|| {
+            self.0.push(extent);
+            self.0.len() - 1
+        });
+        Some(format!("?{}", SIZES.get(at)?))
     }
 }

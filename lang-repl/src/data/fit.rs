@@ -295,7 +295,7 @@ pub(super) fn lacks<'n>(
     known: impl Iterator<Item = &'n str> + Clone,
     access: &Access,
 ) -> Box<Problem> {
-    let problem = fitter.wrong(format!("{} has no {what} `{name}`", access.named()));
+    let problem = fitter.wrong(format!("{} has no {what} `{name}`", access.file()));
     match crate::suggest::closest(name, known.clone().take(1_000).filter(|known| known.len() < 100)) {
         Some(near) => help(problem, format!("did you mean `{near}`?")),
         None => {

@@ -30,7 +30,7 @@ use crate::files;
 use crate::literal::Content;
 
 pub(crate) use csv::{Options, Table};
-pub(crate) use declare::{Declared, declared};
+pub(crate) use declare::{Declared, declared, declared_json};
 pub(crate) use json::read as json;
 pub(crate) use npz::Wanted;
 pub(crate) use png::Image;

@@ -4,6 +4,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use lang_core::base::Name;
+
 pub(super) use lang_core::syntax::lexer::composed;
 use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 
@@ -28,6 +30,11 @@ pub(super) fn of(given: &[&str], part: &str) -> Vec<String> {
         name
     });
     names.collect()
+}
+
+/// Are they all names?
+pub(super) fn all<'n>(mut names: impl Iterator<Item = &'n Name>) -> bool {
+    names.all(|name| is_name(name))
 }
 
 fn is_name(text: &str) -> bool {

@@ -1,7 +1,8 @@
 //! What is added to what the language says of a program: facts that a run has told or a file holds.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use lang_core::base::Code;
 use lang_core::interp::Value;
@@ -14,7 +15,7 @@ use crate::data::{self, Declared, Format};
 use crate::host::table_options;
 use crate::literal::Content;
 use crate::problem::Problem;
-use crate::types;
+use crate::{suggest, types};
 
 /// Files of more bytes are not read to say what they hold.
 const MOST_READ: u64 = 16 << 20;
@@ -33,6 +34,18 @@ fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
         Some((LoadOption::by_name(name)?, value))
     };
     tokens.chunks(4).map(option).collect()
+}
+
+/// What to say of a file that is not there.
+fn absent(path: &Path, file: &str) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    let there = fs::read_dir(folder).into_iter().flatten().take(1_000).filter_map(Result::ok);
+    let names: Vec<String> = there.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let wanted = path.file_name().and_then(|name| name.to_str()).unwrap_or(file);
+    let near =
+        suggest::closest(wanted, names.iter().map(String::as_str).filter(|name| Format::of(Path::new(name)).is_some()));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("there is no file `{file}`{near}")
 }
 
 impl Engine {
@@ -79,14 +92,20 @@ impl Engine {
         let options = table_options(&written_options(options)?).ok()?;
         let path = self.folder(place.source).map_or_else(|| PathBuf::from(file), |folder| folder.join(file));
         let format = Format::of(&path)?;
-        if !fs::metadata(&path).is_ok_and(|known| known.is_file() && known.len() <= MOST_READ) {
-            return None;
+        match fs::metadata(&path) {
+            Err(why) if why.kind() == ErrorKind::NotFound => return Some(absent(&path, file)),
+            Ok(known) if known.is_file() && known.len() <= MOST_READ => {}
+            _ => return None,
         }
-        let Content::Data(held) = format.load(&path, &options, None).ok()?.ok()? else { return None };
+        let declared = match format.load(&path, &options, None).ok()? {
+            Ok(Content::Data(held)) => data::declared(&held),
+            Ok(Content::Literal(literal)) => data::declared_json(&literal),
+            Err(why) => return Some(format!("`{file}` cannot be read: {}", why.message)),
+        };
         let before = source.text.get(..range.start)?.trim_end();
         let name = before.strip_suffix('=').map(str::trim_end).unwrap_or_default();
         let name = name.rsplit(|c: char| !is_name_continue(c)).next().filter(|name| !name.is_empty()).unwrap_or("x");
-        let Declared { ty, remark } = data::declared(&held)?;
+        let Declared { ty, remark } = declared?;
         let remark = remark.map(|remark| format!("\n{remark}")).unwrap_or_default();
         Some(format!("by what the file holds: `let {name}: {ty} = {load}`{remark}"))
     }

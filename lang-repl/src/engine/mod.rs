@@ -299,6 +299,17 @@ impl Engine {
         };
         let mut problem = Problem::new(failure.code, failure.message.clone());
         problem.help.clone_from(&failure.help);
+        // Of the library nobody mends a line: its arguments are at fault.
+        let of_library = |item: &GlobalName| session::LIBRARY.iter().any(|(module, _)| item.module == *module);
+        if of_library(&failure.item) && problem.help.is_some() {
+            let inner = failure.trace.iter().map(|(item, _)| item).take_while(|item| of_library(item)).last();
+            let called = inner.unwrap_or(&failure.item);
+            let name = match called.module.as_str() {
+                session::PRELUDE => called.name.to_string(),
+                module => format!("{module}.{}", called.name),
+            };
+            problem.help = Some(format!("it comes of the arguments with which `{name}` is called"));
+        }
         problem.places.extend(place(&failure.item, failure.span, failure.label.clone()));
         problem.more_callers = failure.more_callers;
         // The call from outside has no place.

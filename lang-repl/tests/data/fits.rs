@@ -474,7 +474,7 @@ fn loads_that_fail() {
             --- status 1
             $ iverson run column.iv
             --- stderr
-            [E0604] Error: `people.csv`: the value has no column `wieght`
+            [E0604] Error: `people.csv`: the file has no column `wieght`
                ╭─[ column.iv:1:28 ]
                │
              1 │ let p: {wieght: [?n]f64} = load("people.csv")

@@ -261,3 +261,36 @@ fn a_type_that_suits_a_table_says_what_it_leaves_out() {
     "#]]
     .assert_eq(&shown);
 }
+
+#[test]
+fn dates_and_words_are_no_numbers() {
+    let files: &[(&str, &[u8])] = &[
+        ("iso.csv", b"d,b\n2023-01-05,1\n"),
+        ("points.csv", b"d,b\n05.01.2023,1\n"),
+        ("comma.csv", b"d,b\n\"1,5\",2\n"),
+        ("comma_of_thousands.csv", b"d,b\n\"1,234\",2\n"),
+    ];
+    run(files, "let a: {d: [?n]f64} = load(\"iso.csv\")\n", expect![[""]]);
+    run(files, "let a: {d: [?n]f64} = load(\"points.csv\")\n", expect![[""]]);
+    run(files, "let a: {d: [?n]f64} = load(\"comma.csv\")\n", expect![[""]]);
+    run(files, "let a: {d: [?n]f64} = load(\"comma.csv\", decimal: \",\", separator: \",\")\ndo a.d\n", expect![[""]]);
+    run(files, "let a: {d: [?n]f64} = load(\"comma_of_thousands.csv\")\n", expect![[""]]);
+    run(&[("yes.csv", b"a\nyes\nno\n")], "let a: {a: [?n]bool} = load(\"yes.csv\")\n", expect![[""]]);
+}
+
+#[test]
+fn files_without_a_type_say_what_they_are() {
+    let dir = Dir::new(&[
+        ("twice.csv", b"a,a,b\n1,2,3\n"),
+        ("weather.csv", b"a\n1\n"),
+        ("ragged.csv", b"a,b\n1\n2,3,4\n"),
+        ("part.json", b"{\"a\": 1, \"b\": [1, 2]}\n"),
+    ]);
+    let mut shown = String::new();
+    for file in ["twice.csv", "wether.csv", "ragged.csv", "part.json"] {
+        shown += &dir.run(&["eval", &format!("load(\"{file}\")"), "--format", "short"], b"");
+    }
+    std::fs::write(dir.path().join("p.iv"), "let a: {a: f64} = load(\"part.json\")\n").unwrap();
+    shown += &dir.run(&["run", "p.iv", "--format", "short"], b"");
+    expect![[""]].assert_eq(&shown);
+}

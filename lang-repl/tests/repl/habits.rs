@@ -76,7 +76,7 @@ let rows: [?n]{_2nd: f64, x: f64} = load(\"iris.csv\")
 save({x: [1, 2], y: [1, 2, 3]}, \"uneven.csv\")
 ",
         expect![[r#"
-            [E0604] Error: `iris.csv`: the value has no column `sepal`
+            [E0604] Error: `iris.csv`: the file has no column `sepal`
                ╭─[ repl:1:27 ]
                │
              1 │ let t: {sepal: [?n]f64} = load("iris.csv");

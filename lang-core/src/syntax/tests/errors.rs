@@ -149,12 +149,12 @@ fn several_slips_are_told_apart() {
             f(@, 1 +)
                 (call f ERROR ERROR)
               E0003 «@»: `@` is outside the language
-                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`
+                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`
               E0001 «)»: expected an expression, found `)`
             @ x + 1
                 ERROR
               E0003 «@»: `@` is outside the language
-                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`
+                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`
         "#]],
     );
 }

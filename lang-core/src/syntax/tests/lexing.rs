@@ -174,7 +174,7 @@ fn characters_gone_wrong() {
                 x  ERROR  y  ERROR
               E0003 «@@$»: these characters are outside the language
               E0003 «@»: `@` is outside the language
-                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`
+                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`
             @@&
                 ERROR  &&
               E0003 «@@»: these characters are outside the language

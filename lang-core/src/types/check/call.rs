@@ -194,6 +194,9 @@ impl<'a> Checker<'a> {
                             d.fixes = habit.fixes(span, &[given]);
                         }
                     }
+                    if let Some(help) = other_arity(f.name(), nodes.len()) {
+                        d = d.help(help);
+                    }
                     self.report(d);
                     return self.error_node(span);
                 }
@@ -509,6 +512,20 @@ impl<'a> Checker<'a> {
         let types: Vec<Type> = nodes.iter().map(|n| self.nodes[*n].ty.clone()).collect();
         let f = self.derive(d, of, Some(&types), at);
         self.call_value(f, &sources, span)
+    }
+}
+
+/// How to write a scalar function of so many arguments.
+fn other_arity(name: &str, given: usize) -> Option<String> {
+    match (name, given) {
+        ("round" | "floor" | "ceil" | "trunc", 2) => {
+            Some("to so many digits after the point a number is rounded by `round_to(x, 2)`".to_owned())
+        }
+        ("max" | "min", 3..) => {
+            Some(format!("of several numbers write `{name}(a, {name}(b, c))`, of an array `{name} i: x[i]`"))
+        }
+        ("log", 2) => Some("the logarithm of `x` to the base `b` is `log(x) / log(b)`".to_owned()),
+        _ => None,
     }
 }
 

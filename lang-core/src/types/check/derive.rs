@@ -170,8 +170,14 @@ impl Checker<'_> {
             Err(message) => {
                 let at = self.span(node);
                 let mut e = Diagnostic::new(Code::E0214, at, message);
-                if matches!(d, Derivative::Grad | Derivative::ValueAndGrad) {
-                    e = e.help("for several outputs there are `jacobian`, `vjp` and `jvp`");
+                match fun.result.peel().1 {
+                    Type::Scalar(Scalar::I64 | Scalar::Bool) => {
+                        e = e.help("only reals have derivatives: a function that gives an `f64` has a gradient");
+                    }
+                    _ if matches!(d, Derivative::Grad | Derivative::ValueAndGrad) => {
+                        e = e.help("for several outputs there are `jacobian`, `vjp` and `jvp`");
+                    }
+                    _ => {}
                 }
                 self.report(e);
                 self.error_node(span)

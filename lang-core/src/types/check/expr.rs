@@ -268,14 +268,7 @@ impl Checker<'_> {
                 );
                 if matches!(t, Type::Array(..)) {
                     d.fixes = self.methods(base, field, span);
-                    d = match field.name.as_str() {
-                        "shape" | "size" | "length" | "len" => {
-                            d.help("sizes have names in the type, `[n]f64`; the number of elements is `len(x)`")
-                        }
-                        "T" => d.help("the transpose is `transpose(a)`"),
-                        "sum" | "max" | "min" => d.help(format!("write `{} i: x[i]`", field.name)),
-                        _ => d,
-                    };
+                    d.help = self.field_of_array(self.span(base), &t, &field.name);
                 }
                 self.report(d);
                 self.error_node(span)

@@ -5,7 +5,7 @@
 use super::super::tree::{Expr as Typed, Special, TId};
 use super::super::ty::{Scalar, Type};
 use super::Checker;
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, Fix, Piece, Span};
 use crate::predicate::Poly;
 use crate::resolve::forms::{DataFormat, LoadOption};
 use crate::resolve::suggest;
@@ -118,6 +118,24 @@ impl Checker<'_> {
     /// `save(e, "file")`
     pub(super) fn save(&mut self, args: &[Arg], span: Span) -> TId {
         let value = args.first().map(|a| self.infer(a.value, None));
+        if let (Some(first), [a, b]) = (value, args)
+            && self.ty(first) == Type::Str
+        {
+            let second = self.infer(b.value, None);
+            if !matches!(self.ty(second), Type::Str | Type::Error) {
+                let (at, value) = (self.expr_span(a.value), self.expr_span(b.value));
+                let name = match &self.tree.exprs[a.value].kind {
+                    Expr::Str(file) => format!("\"{file}\""),
+                    _ => "file".to_owned(),
+                };
+                let of = self.name_at(value).map_or_else(|| "…".to_owned(), ToString::to_string);
+                let pieces = vec![Piece::Source(value), Piece::Text(", ".to_owned()), Piece::Source(at)];
+                let d = Diagnostic::new(Code::E0200, at, "`save` takes the value first, then the name of the file");
+                let d = d.help(format!("write `save({of}, {name})`")).fix(Fix { span: at.to(value), pieces });
+                self.report(d);
+                return self.error_node(span);
+            }
+        }
         let file = match args.get(1) {
             Some(a) => self.check(a.value, &Type::Str, "the file"),
             None => self.error_node(Span::default()),

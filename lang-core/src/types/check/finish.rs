@@ -391,7 +391,7 @@ impl Checker<'_> {
                 ),
                 SizeWhy::Other => self.report(
                     Diagnostic::new(Code::E0301, span, "an extent of this array is not known")
-                        .help("write its type: `let x: [n]f64 = …`"),
+                        .help("write its type: `let x: [?n]f64 = …`"),
                 ),
             }
         }
@@ -466,15 +466,7 @@ impl Checker<'_> {
             let Some(l) = inner.filter(|l| !told.contains(l)) else { continue };
             let (name, place) = self.local(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
             let d = if e.kind == ScopeKind::Binder {
-                Diagnostic::new(
-                    Code::E0305,
-                    e.span,
-                    format!("this array would be ragged: an extent in `{t}` depends on `{name}`"),
-                )
-                .related(place, format!("`{name}` is bound here, inside"))
-                .help(
-                    "all rows of an array have one length; make the rows full and guard them, `for j < n: [j < i] * …`",
-                )
+                self.ragged(e.span, &t, l)
             } else {
                 Diagnostic::new(
                     Code::E0310,
@@ -640,7 +632,7 @@ impl Checker<'_> {
                 let span = self.metas.type_span(m);
                 self.report(
                     Diagnostic::new(Code::E0210, span, "the type of this cannot be inferred")
-                        .help("write it: `\\(x: f64): …` for a parameter, `let x: [n]f64 = …` for a value"),
+                        .help("write it: `\\(x: f64): …` for a parameter, `let x: [?n]f64 = …` for a value"),
                 );
             }
         }

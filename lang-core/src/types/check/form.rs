@@ -1,5 +1,6 @@
 //! Forms with typing rules of their own.
 
+use super::super::show::{arguments, stand_here};
 use super::super::tree::{Expr as Typed, Pat as TypedPat, Special, TId};
 use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::SizeWhy;
@@ -21,10 +22,11 @@ impl Checker<'_> {
         };
         let named = if form == Form::Load { args.iter().filter(|a| a.name.is_some()).count() } else { 0 };
         if !count.contains(&(args.len() - named)) {
-            self.report(
-                Diagnostic::new(Code::E0201, span, format!("`{}` does not take {} arguments", form.name(), args.len()))
-                    .help(form.doc()),
-            );
+            let least = arguments(*count.start());
+            let wanted = if count.start() == count.end() { least } else { format!("at least {least}") };
+            let there = stand_here(args.len() - named);
+            let message = format!("`{}` takes {wanted}, and {there}", form.name());
+            self.report(Diagnostic::new(Code::E0201, span, message).help(form.doc()));
             args.iter().for_each(|a| {
                 self.infer(a.value, None);
             });
@@ -137,6 +139,12 @@ impl Checker<'_> {
         if dims.is_empty() && !t.has_error() {
             let at = self.span(x);
             self.error(Code::E0203, at, format!("`reshape` wants an array, and this has type `{t}`"));
+            return self.error_node(span);
+        }
+        if let Some(k) = sizes.iter().position(|n| n.as_constant().is_some_and(|n| n < 0)) {
+            let at = rest.get(k).map_or(span, |a| self.expr_span(a.value));
+            let d = Diagnostic::new(Code::E0307, at, "an extent is not negative, and `reshape` finds none by itself");
+            self.report(d.help("write the extent out: `let [n, m] y = x in reshape(y, n * m)` makes one axis of two"));
             return self.error_node(span);
         }
         let unknown = t.has_error() || self.tainted() && sizes.iter().any(Poly::overflowed);

@@ -107,11 +107,11 @@ impl Checker<'_> {
                     for s in subscripts.iter().skip(k) {
                         self.infer_subscript(s);
                     }
-                    self.not_indexable(ty, &other, k, at);
+                    self.not_indexable(ty, &other, k, at, subscripts.get(k));
                     return None;
                 }
             };
-            accesses.push(self.subscript(s, &extent, &mut kept));
+            accesses.push(self.subscript(s, &extent, &mut kept, at));
             rest = elem;
         }
         Some((accesses, Type::array(kept.into_iter(), rest)))
@@ -130,7 +130,7 @@ impl Checker<'_> {
         }
     }
 
-    fn not_indexable(&mut self, whole: &Type, rest: &Type, k: usize, at: Span) {
+    fn not_indexable(&mut self, whole: &Type, rest: &Type, k: usize, at: Span, by: Option<&Subscript>) {
         let whole = self.metas.shown(whole);
         if whole.has_error() {
             return;
@@ -151,7 +151,10 @@ impl Checker<'_> {
                     .help("a component is `t.0`")
             }
             _ if k == 0 => {
-                Diagnostic::new(Code::E0203, at, format!("this has type `{whole}`, and only arrays have elements"))
+                let message = format!("this has type `{whole}`, and only arrays have elements");
+                let mut d = Diagnostic::new(Code::E0203, at, message);
+                d.help = self.field_by_text(at, by).filter(|_| matches!(rest, Type::Record(_)));
+                d
             }
             _ => {
                 let noun = if k == 1 { "index" } else { "indices" };
@@ -161,14 +164,14 @@ impl Checker<'_> {
         self.report(d);
     }
 
-    fn subscript(&mut self, s: &Subscript, extent: &Poly, kept: &mut Vec<Poly>) -> Access {
+    fn subscript(&mut self, s: &Subscript, extent: &Poly, kept: &mut Vec<Poly>, of: Span) -> Access {
         match s {
             Subscript::Whole(span) => {
                 kept.push(extent.clone());
                 Access { sub: TypedSub::Whole, goal: Goal::None, span: *span }
             }
             Subscript::At(e) => {
-                let index = self.index_value(*e);
+                let index = self.index_value(*e, of);
                 let span = self.expr_span(*e);
                 let mut goal = Goal::None;
                 if let Some(p) = self.faithful(index).cloned() {
@@ -178,7 +181,7 @@ impl Checker<'_> {
                 Access { sub: TypedSub::At { index, proved: false }, goal, span }
             }
             Subscript::Range(a, b) => {
-                let (from, to) = (self.index_value(*a), self.index_value(*b));
+                let (from, to) = (self.index_value(*a, of), self.index_value(*b, of));
                 let span = self.expr_span(*a).to(self.expr_span(*b));
                 let (from, to) = (self.sized(from), self.sized(to));
                 let mut goal = Goal::None;
@@ -195,8 +198,11 @@ impl Checker<'_> {
     }
 
     /// An expression that must be an integer to index with.
-    fn index_value(&mut self, e: ExprId) -> TId {
+    fn index_value(&mut self, e: ExprId, of: Span) -> TId {
         let node = self.infer(e, Some(&Type::I64));
+        if self.array_as_index(e, node, of) {
+            return self.alloc(Typed::Error, Type::I64, self.span(node));
+        }
         let t = self.metas.zonk(&self.nodes[node].ty);
         if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
             let span = self.span(node);

@@ -10,7 +10,7 @@ use super::Checker;
 use super::extents::length_of;
 use crate::base::{Code, Diagnostic, GlobalName, ModuleName, Name, Span};
 use crate::predicate::{Atom, LocalId, Poly};
-use crate::resolve::{Decl, LocalKind, Resolved, TypeRes};
+use crate::resolve::{Decl, LocalKind, Resolved, TypeRes, ValueRef};
 use crate::syntax::ast::{Item, Pat, PatId, Tree};
 
 /// What checking an item gives.
@@ -133,14 +133,18 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     };
     let types: Vec<Type> = signature.params.iter().map(|(_, t)| open(t)).collect();
     let (deltas, result) = c.rule_types(rule.adjoint, &types, &open(&signature.result));
-    for (have, want, what) in
-        [(&rule.params, types.len(), "parameters"), (&rule.deltas, deltas.len(), "names after `;`")]
-    {
-        if have.len() != want {
+    for (have, want, what, one) in [
+        (&rule.params, types.len(), "parameters", "parameter"),
+        (&rule.deltas, deltas.len(), "names after `;`", "name after `;`"),
+    ] {
+        // What could not be read is told.
+        if have.len() != want && tree.unread.is_empty() {
+            let what = if have.len() == 1 { one } else { what };
+            let wanted = if want == 1 { "1 is wanted".to_owned() } else { format!("{want} are wanted") };
             let d = Diagnostic::new(
                 Code::E0201,
                 rule.name.span,
-                format!("the {kind} rule of `{}` has {} {what}, and {want} are wanted", rule.name.name, have.len()),
+                format!("the {kind} rule of `{}` has {} {what}, and {wanted}", rule.name.name, have.len()),
             );
             c.report(d.help(if rule.adjoint {
                 format!("an adjoint rule is `adjoint {0}(parameters; cotangent of the result) = cotangents of the parameters`", rule.name.name)
@@ -183,7 +187,18 @@ pub fn signature(
     module: &ModuleName,
     env: &dyn Env,
 ) -> (Option<Signature>, Vec<Diagnostic>) {
-    let Some(written) = written_signature(tree, resolved, env) else { return (None, Vec::new()) };
+    let Some(mut written) = written_signature(tree, resolved, env) else { return (None, Vec::new()) };
+    for d in &mut written.diagnostics {
+        let name = d.message.split('`').nth(1).unwrap_or_default();
+        if matches!(d.code, Code::E0301 | Code::E0302)
+            && matches!(env.value(module, name), Some(ValueRef::Let(_)))
+            && let Some(help) = &mut d.help
+        {
+            help.push_str(&format!(
+                "; a size in a signature is its own, and not the value of the top-level `let {name}`"
+            ));
+        }
+    }
     let mut signature = written.signature;
     let bad =
         written.diagnostics.iter().any(Diagnostic::is_error) || signature.params.iter().any(|(_, t)| t.has_error());

@@ -32,7 +32,12 @@ impl Checker<'_> {
         let found = self.nodes[node].ty.clone();
         let of = if what.is_empty() || part.is_empty() { String::new() } else { " of ".to_owned() };
         let what = format!("{part}{of}{what}");
-        let d = self.mismatched(m, &found, &wanted, self.span(node), &what)?;
+        let mut d = self.mismatched(m, &found, &wanted, self.span(node), &what)?;
+        if matches!(d.code, Code::E0200 | Code::E0300)
+            && let Some(help) = self.meant_by(node, &found, &wanted)
+        {
+            d.help = Some(help);
+        }
         let too_many = self.metas.zonk(&found).peel().0.len() > self.metas.zonk(&wanted).peel().0.len();
         Some(match self.unindexed(node).filter(|_| too_many) {
             Some((at, says)) => d.related(at, says),
@@ -77,30 +82,6 @@ impl Checker<'_> {
 
     /// Does a node surely have another type than this one?
     fn clashes(&self, node: TId, wanted: &Type) -> bool {
-        fn differ(metas: &Metas, a: &Type, b: &Type) -> bool {
-            match (a, b) {
-                // A literal where no number is wanted.
-                (Type::Meta(id), Type::Scalar(Scalar::Bool) | Type::Array(..) | Type::Tuple(_) | Type::Record(_)) => {
-                    metas.class(*id) != Class::Any
-                }
-                (Type::Meta(_) | Type::Error, _) | (_, Type::Meta(_) | Type::Error) => false,
-                (Type::Array(n, e), Type::Array(m, f)) => {
-                    matches!((n.as_constant(), m.as_constant()), (Some(n), Some(m)) if n != m) || differ(metas, e, f)
-                }
-                (Type::Tuple(a), Type::Tuple(b)) => {
-                    a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| differ(metas, a, b))
-                }
-                (Type::Record(a), Type::Record(b)) => {
-                    a.len() != b.len()
-                        || a.iter()
-                            .any(|(name, t)| b.iter().find(|f| f.0 == *name).is_none_or(|f| differ(metas, t, &f.1)))
-                }
-                (Type::Data(a, _), Type::Data(b, _)) => a != b,
-                (Type::Fun(a), Type::Fun(b)) => a.params.len() != b.params.len(),
-                (Type::Rel(a), Type::Rel(b)) => a.len() != b.len(),
-                _ => a != b,
-            }
-        }
         differ(&self.metas, &self.metas.zonk(&self.nodes[node].ty), wanted)
     }
 
@@ -203,7 +184,7 @@ impl Checker<'_> {
                 let help = "an integer literal has no point; `i64(…)` makes an integer, rounding towards zero";
                 d.help(help).fix(converted(t, span))
             }
-            Type::Array(..) => d.help("one value for every index is `for i: …`"),
+            Type::Array(..) => d.help(repeated(wanted.peel().0.len())),
             _ if *t == Type::BOOL => d.help("a truth value is a comparison, `x != 0`, or `true` or `false`"),
             _ => d,
         }
@@ -243,8 +224,41 @@ impl Checker<'_> {
     }
 }
 
+/// Are two types surely different?
+pub(super) fn differ(metas: &Metas, a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        // A literal where no number is wanted.
+        (Type::Meta(id), Type::Scalar(Scalar::Bool) | Type::Array(..) | Type::Tuple(_) | Type::Record(_)) => {
+            metas.class(*id) != Class::Any
+        }
+        (Type::Meta(_) | Type::Error, _) | (_, Type::Meta(_) | Type::Error) => false,
+        (Type::Array(n, e), Type::Array(m, f)) => {
+            matches!((n.as_constant(), m.as_constant()), (Some(n), Some(m)) if n != m) || differ(metas, e, f)
+        }
+        (Type::Tuple(a), Type::Tuple(b)) => {
+            a.len() != b.len() || a.iter().zip(b.iter()).any(|(a, b)| differ(metas, a, b))
+        }
+        (Type::Record(a), Type::Record(b)) => {
+            a.len() != b.len()
+                || a.iter().any(|(name, t)| b.iter().find(|f| f.0 == *name).is_none_or(|f| differ(metas, t, &f.1)))
+        }
+        (Type::Data(a, _), Type::Data(b, _)) => a != b,
+        (Type::Fun(a), Type::Fun(b)) => a.params.len() != b.params.len(),
+        (Type::Rel(a), Type::Rel(b)) => a.len() != b.len(),
+        _ => a != b,
+    }
+}
+
 fn axes(n: usize) -> String {
     if n == 1 { "1 axis".into() } else { format!("{n} axes") }
+}
+
+/// How to make an array of so many axes of one value.
+fn repeated(axes: usize) -> String {
+    match axes {
+        1 => "the array of the one element `x` is `[x,]`, that of `n` equal elements `for i < n: x`".to_owned(),
+        _ => "one value for every index is `for i < n, j < m: x`".to_owned(),
+    }
 }
 
 /// Two types that are built differently; `types` is the sentence that names them.
@@ -266,7 +280,7 @@ fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic 
             "an index is missing: `x[i]` is an element, `sum i: x[i]` a sum of them; {} too many",
             axes(f - w)
         )),
-        (0, w) if w > 0 => d.help("one value for every index is `for i: …`"),
+        (0, w) if w > 0 && matches!(found, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)) => d.help(repeated(w)),
         (f, w) if f < w => {
             let wants = if w == 2 { "a matrix has 2".to_owned() } else { format!("{w} are wanted") };
             d.label(format!("{}, and {wants}", axes(f)))

@@ -5,6 +5,7 @@
 //! hold at its place, and decided when all unknowns are solved (`finish`): accesses are proved
 //! in bounds or checked when they run, sizes are proved equal, refuted, or checked when they run.
 
+mod advice;
 mod agree;
 mod arguments;
 mod binder;

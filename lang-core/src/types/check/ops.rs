@@ -163,6 +163,8 @@ impl Checker<'_> {
                     .help("compare inside a binder: `for i: a[i] < b[i] < c[i]`"),
             );
         }
+        let ops: Vec<BinOp> = rest.iter().map(|r| r.0).collect();
+        self.told_nan(&operands, &ops);
         let mut operands = operands.into_iter();
         let Some(left) = operands.next() else { return self.error_node(span) };
         self.alloc(Typed::Compare(left, rest.iter().map(|r| r.0).zip(operands).collect()), ty, span)

@@ -47,7 +47,12 @@ pub(super) fn pair(a: &Around) -> Option<Diagnostic> {
         let (.., help) = PAIRS.iter().find(|(one, two, _)| (*one, *two) == (first, second))?;
         // The body of a definition follows.
         let body = (first, second) == (Sym::Assign, Sym::Gt) && at == a.at.saturating_sub(1) && a.is_head(at);
-        let help = if body { "the body of a definition stands after `=`" } else { *help };
+        let axes = (first, second) == (Sym::DotDot, Sym::Dot) && a.inside(Sym::LBracket);
+        let help = match (body, axes) {
+            (true, _) => "the body of a definition stands after `=`",
+            (_, true) => "a whole axis is written `_`, as in `a[0, _]`",
+            _ => *help,
+        };
         Some(a.mark(at, at + 2, format!("`{first}{second}` means nothing here"), help))
     })
 }
@@ -169,7 +174,13 @@ pub(super) const FORMS: &[Row] = &[
     (|a| range_head(a) && next_variable(a), "index variables are separated by commas: `for i, j: e`"),
     (|a| range_head(a) && a.at_end(), "the body stands after `:`, as in `sum i: x[i]`"),
     (|a| range_head(a) && a.is(Sym::LBrace), "the body stands after `:`, without braces"),
-    // Indices.
+    // Indices and extents.
+    (|a| a.is(Sym::Semi) && a.inside(Sym::LBracket), "the rows of a matrix are arrays: `[[1, 2], [3, 4]]`"),
+    (
+        |a| unnamed_extent(a) && a.first() == Some(Kind::Word(Word::Let)),
+        "an extent that the value tells is `[?n]f64`, `[?n, ?m]f64`",
+    ),
+    (|a| unnamed_extent(a), "an extent has a name, as in `[n]f64`, `[n, m]f64`; any name does"),
     (
         |a| a.is(Sym::Colon) && a.inside(Sym::LBracket) && whole(a),
         "a whole axis is written `_`, as in `a[_, 0]`; a slice is `x[a..b]`",
@@ -233,6 +244,13 @@ fn range_head(a: &Around) -> bool {
 fn next_variable(a: &Around) -> bool {
     a.here == Some(Kind::Name)
         && matches!(a.ahead(1), Some(Kind::Sym(Sym::Colon | Sym::Lt | Sym::Comma) | Kind::Word(Word::In)))
+}
+
+/// Does `:` or `_` stand for an extent in a written type?
+fn unnamed_extent(a: &Around) -> bool {
+    let head = matches!(a.first(), Some(Kind::Word(Word::Let | Word::Def | Word::Type)));
+    let before_value = (0..a.at).all(|at| a.builder.kind(at) != Some(Kind::Sym(Sym::Assign)));
+    head && before_value && a.inside(Sym::LBracket) && (a.is(Sym::Underscore) || a.is(Sym::Colon)) && whole(a)
 }
 
 /// Does a `:` stand alone between commas and brackets?

@@ -156,6 +156,9 @@ fn types(a: &Around) -> Option<String> {
     if a.is(Sym::Lt) && !a.operator() && matches!(a.before, Some(Kind::Name)) {
         return say("the arguments of a type stand in parentheses, as in `Tree(f64)`");
     }
+    if a.is(Sym::LBrace) && !a.operator() && a.before == Some(Kind::Name) && !a.wants(Sym::Assign) {
+        return say("an array is written `[n]f64`, a matrix `[n, m]f64`; the arguments of a type stand in parentheses");
+    }
     if def && a.wants(Sym::Assign) && a.is(Sym::LBrace) {
         return say("the body stands after `=`, without braces");
     }
@@ -204,6 +207,9 @@ fn structure(a: &Around) -> Option<String> {
     match (a.before, a.here) {
         _ if next => say(STATEMENTS),
         _ if a.wants(Sym::Comma) => say("is a comma missing?"),
+        (Some(Kind::Name), Some(Kind::Str)) => {
+            Some(format!("a call is written with parentheses: `{}(\"…\")`", a.name(1).unwrap_or("f")))
+        }
         (Some(Kind::Int | Kind::Float), Some(Kind::Name)) => say("a product is written with `*`, as in `2 * x`"),
         (Some(Kind::Name), Some(Kind::Name | Kind::Int | Kind::Float)) => {
             say("a call is written `f(x)`, a product `a * b`")
@@ -250,6 +256,11 @@ pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
             None if element || set(1) || set(2) => {
                 let changed = if element { "with [i] = e" } else { "+ 1" };
                 format!("values do not change: bind a new one with `let`, as in `let y = {name} {changed}`")
+            }
+            None if sym(1) == Some(Sym::LParen)
+                && (2..line.len()).any(|at| sym(at) == Some(Sym::RParen) && set(at + 1)) =>
+            {
+                format!("a definition is written `def {name}(x: f64) = …`, with a type for every parameter")
             }
             None if sym(1) == Some(Sym::LParen) => format!("{USUAL}; to call it here write `do {name}(…)`"),
             None => format!("{USUAL}; to evaluate an expression write `do` before it"),

@@ -19,6 +19,7 @@ pub(super) const QUOTED: &[Slip] = &[
     fold_head,
     no_range,
     formatted,
+    import_path,
     habits::pair,
     assignment,
     habits::word,
@@ -100,6 +101,27 @@ fn no_range(a: &Around) -> Option<Diagnostic> {
         None => "a range is `i < n` or `i in a..b`; the elements of an array are `x[i]`".to_owned(),
     };
     (from < a.at).then(|| a.mark(from, a.at, "`in` takes a range, and this is none", help))
+}
+
+/// `import ./kernels.iv`
+fn import_path(a: &Around) -> Option<Diagnostic> {
+    if a.first() != Some(Kind::Word(Word::Import)) || a.at > 2 {
+        return None;
+    }
+    let mut path = String::new();
+    let mut end = 1;
+    while let Some(token) = a.builder.token(end) {
+        match token {
+            Token::Name(name) => path.push_str(name),
+            Token::Sym(Sym::Dot) => path.push('.'),
+            Token::Sym(Sym::DotDot) => path.push_str(".."),
+            Token::Sym(Sym::Slash) => path.push('/'),
+            _ => break,
+        }
+        end += 1;
+    }
+    path.contains(['/', '.'])
+        .then(|| a.mark(1, end, "the path of a file stands in quotes", format!("write `import \"{path}\"`")))
 }
 
 /// `f"max = {m}"`

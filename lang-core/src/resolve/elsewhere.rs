@@ -1,0 +1,198 @@
+//! Names that mean nothing here and something elsewhere: in the library, in a module under another name, in another
+//! language. What to write instead.
+
+use super::forms::DataFormat;
+use super::pass::Resolver;
+use super::resolved::Res;
+use super::suggest;
+use super::walk::target;
+use crate::base::{Code, ModuleName, Name};
+use crate::syntax::ast::{Expr, ExprId, Ident};
+
+impl Resolver<'_> {
+    /// `weather.csv` without its quotes.
+    pub(super) fn file_name(&self, stem: &Name, end: &Ident) -> Option<String> {
+        let format = DataFormat::by_name(&end.name)?;
+        Some(format!("the name of a file stands in quotes: `\"{stem}.{}\"`", format.name()))
+    }
+
+    /// `np.linalg.inv`, a name by the path of another language: told, and how to write it here.
+    pub(super) fn foreign_path(&mut self, base: ExprId, name: &Ident) -> bool {
+        let Expr::Field(root, between) = &self.tree.exprs[base].kind else { return false };
+        let Expr::Name(module) = &self.tree.exprs[*root].kind else { return false };
+        let known = self.scopes.get(module).is_some()
+            || self.meaning(module).is_some()
+            || self.names.import(self.module, module).is_some();
+        if known || !suggest::is_module(module) {
+            return false;
+        }
+        let inner = suggest::module_of(&between.name).unwrap_or(&between.name);
+        let help = self
+            .in_module(inner, &name.name)
+            .or_else(|| self.missing_module(module, name))
+            .or_else(|| self.library_module(&between.name));
+        let qualifier = Ident { name: module.clone(), span: self.tree.exprs[*root].span };
+        self.out.exprs.insert(*root, Res::Error);
+        self.unknown(Code::E0100, &qualifier, format!("`{module}` is not defined"), |_| help);
+        true
+    }
+
+    /// How to write `module.name` where no such module is imported: the module may be one of the library, or of
+    /// another language.
+    pub(super) fn missing_module(&self, module: &Name, name: &Ident) -> Option<String> {
+        let imports = self.names.imports(self.module);
+        let is_it = |known: &ModuleName| known == module || stem(known) == module.as_str();
+        if let Some((alias, _)) = imports.iter().find(|(_, known)| is_it(known)) {
+            return Some(format!("`{module}` is imported as `{alias}`: write `{alias}.{}`", name.name));
+        }
+        if self.names.library().contains(module) {
+            return self.library_module(module);
+        }
+        if suggest::is_module(module) && self.meaning(&name.name).is_none() {
+            let help = self.library_module(&name.name).or_else(|| self.in_library(&name.name));
+            if let Some(help) = help.or_else(|| self.library_module(module)) {
+                return Some(help);
+            }
+        }
+        suggest::module_habit(module, &name.name, |n| self.meaning(n).is_some())
+    }
+
+    /// The module of the library that has the name, or what another language keeps in a module of that name.
+    fn library_module(&self, name: &str) -> Option<String> {
+        let library = self.names.library();
+        let known = library.iter().find(|m| m.as_str() == name);
+        let known = known.or_else(|| library.iter().find(|m| Some(m.as_str()) == suggest::module_of(name)))?;
+        Some(match self.alias(known) {
+            Some(alias) if alias == *known => format!("`{known}` is the library's module for this: write `{known}.…`"),
+            Some(alias) => format!("`{known}` is imported as `{alias}`: write `{alias}.…`"),
+            None => format!("`{known}` is a module of the library: `import {known}`"),
+        })
+    }
+
+    /// The name under which a module is imported.
+    fn alias(&self, module: &ModuleName) -> Option<Name> {
+        self.names.imports(self.module).into_iter().find(|(_, known)| known == module).map(|(alias, _)| alias)
+    }
+
+    /// The value of the library that has the name, or has what another language calls so, and how to reach it.
+    fn in_library(&self, name: &str) -> Option<String> {
+        let mut library = self.names.library();
+        library.sort_by_key(|m| self.alias(m).is_none());
+        let own = || library.iter().find(|m| self.has(m, name)).map(|m| (m.clone(), Name::from(name)));
+        let by_habit = || {
+            let (module, name) = suggest::library_habit(name)?.split_once('.')?;
+            self.has(&module.into(), name).then(|| (module.into(), name.into()))
+        };
+        let by_spelling = || library.iter().find_map(|m| Some((m.clone(), self.spelt_alike(m, name)?)));
+        let (module, name): (ModuleName, Name) = own().or_else(by_habit).or_else(by_spelling)?;
+        Some(self.reached(&module, &name))
+    }
+
+    /// What a module of the library has under the name, or calls otherwise, and how to reach it.
+    fn in_module(&self, module: &str, name: &str) -> Option<String> {
+        let module: ModuleName = module.into();
+        if !self.names.library().contains(&module) {
+            return None;
+        }
+        let habit = suggest::library_habit(name).and_then(|known| known.split_once('.'));
+        let habit = habit.filter(|(of, known)| *of == module.as_str() && self.has(&module, known));
+        let own = self.has(&module, name).then(|| Name::from(name));
+        let known = own.or_else(|| habit.map(|(_, known)| known.into())).or_else(|| self.spelt_alike(&module, name))?;
+        Some(self.reached(&module, &known))
+    }
+
+    /// Has a module a value of that name, of its own?
+    fn has(&self, module: &ModuleName, name: &str) -> bool {
+        self.names.value(module, name).is_some_and(|v| target(&v).module == *module)
+    }
+
+    /// The value of a module whose name differs by case and underscores alone.
+    fn spelt_alike(&self, module: &ModuleName, name: &str) -> Option<Name> {
+        let names = self.names.value_names(module);
+        names.into_iter().find(|n| suggest::same_spelling(n, name) && self.has(module, n))
+    }
+
+    /// How to reach a value of the library.
+    fn reached(&self, module: &ModuleName, name: &Name) -> String {
+        let condition = suggest::condition(&format!("{module}.{name}"));
+        match self.alias(module) {
+            Some(alias) => format!("it is in the library: write `{alias}.{name}`{condition}"),
+            None => format!("it is in the library: `import {module}`, then write `{module}.{name}`{condition}"),
+        }
+    }
+
+    /// What to say to those who look for a name in a module that has it not.
+    pub(super) fn lacking(&self, qualifier: &Ident, module: &ModuleName, name: &Name) -> Option<String> {
+        let habit = suggest::library_habit(name);
+        if let Some(known) = habit
+            && let Some((of, own)) = known.split_once('.')
+            && of == module.as_str()
+            && self.has(module, own)
+        {
+            return Some(format!("it is called `{}.{own}` here{}", qualifier.name, suggest::condition(known)));
+        }
+        if self.names.type_name(module, name).is_some_and(|ty| ty.module == *module) {
+            return Some(format!(
+                "`{}.{name}` is a type: its values are made by constructors, or written out as records",
+                qualifier.name
+            ));
+        }
+        if self.meaning(name).is_some() {
+            return Some(format!("no module is needed: write `{name}`"));
+        }
+        let all = self.names.value_names(module);
+        let near = suggest::did_you_mean(name, all.iter().filter(|n| self.has(module, n)));
+        match (suggest::value_habit(name), self.in_library(name)) {
+            (Some(habit), Some(there)) => Some(format!("{habit}\n{there}")),
+            (Some(help), None) | (None, Some(help)) => Some(help),
+            (None, None) => near,
+        }
+    }
+
+    pub(super) fn value_help(&self, name: &Name) -> Option<String> {
+        if self.binding.as_ref() == Some(name) {
+            return Some(format!(
+                "a `let` does not see the name that it binds; a running value is `scan {name} = init for i < n: e`, \
+                 and a function of itself is a `def`"
+            ));
+        }
+        if let Some(help) = self.size_help(name) {
+            return Some(help);
+        }
+        if self.names.import(self.module, name).is_some() {
+            return Some(format!("`{name}` is a module; what it defines is written `{name}.…`"));
+        }
+        let there = |m: &ModuleName| self.names.value(m, name).is_some_and(|v| target(&v).module == *m);
+        if let Some(help) = self.imported(name, there) {
+            return Some(help);
+        }
+        if let Some(help) = self.names.unnamed_extent(self.module, name) {
+            return Some(help);
+        }
+        let there = self.library_module(name).or_else(|| self.in_library(name));
+        match (suggest::value_habit(name), there) {
+            (Some(habit), None) => return Some(habit),
+            (Some(habit), Some(there)) => return Some(format!("{habit}\n{there}")),
+            (None, Some(there)) => return Some(there),
+            (None, None) => {}
+        }
+        if self.names.type_name(self.module, name).is_some() {
+            return Some(format!("`{name}` is a type; a value is made by a constructor or written out"));
+        }
+        let all = self.names.value_names(self.module);
+        let language: Vec<Name> = suggest::language_names().map(Name::from).collect();
+        suggest::did_you_mean(name, self.scopes.names().chain(&all).chain(&language))
+    }
+
+    /// The module that has the name, as it is written here.
+    pub(super) fn imported(&self, name: &Name, there: impl Fn(&ModuleName) -> bool) -> Option<String> {
+        let (alias, _) = self.names.imports(self.module).into_iter().find(|(_, module)| there(module))?;
+        Some(format!("it stands in a module that is imported: write `{alias}.{name}`"))
+    }
+}
+
+/// The name of a module without its folders and its end.
+fn stem(module: &ModuleName) -> &str {
+    let file = module.rsplit('/').next().unwrap_or(module);
+    file.strip_suffix(".iv").unwrap_or(file)
+}

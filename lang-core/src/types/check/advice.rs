@@ -1,0 +1,210 @@
+//! What to write instead, where a value of one type stands and one of another is wanted: told by both types and by
+//! what is written there.
+
+use super::super::show::arguments;
+use super::super::tree::{Expr as Typed, TId};
+use super::super::ty::{FunType, Scalar, Type};
+use super::Checker;
+use super::mismatch::differ;
+use crate::base::{Code, Diagnostic, Name, Span};
+use crate::predicate::LocalId;
+use crate::resolve::{LocalKind, suggest, words};
+use crate::syntax::ast::{Expr, ExprId, Subscript};
+use crate::syntax::ops::BinOp;
+
+impl Checker<'_> {
+    /// The name that stands at a place.
+    pub(super) fn name_at(&self, span: Span) -> Option<&Name> {
+        self.tree.exprs.iter().find_map(|(_, node)| match &node.kind {
+            Expr::Name(name) if node.span == span => Some(name),
+            _ => None,
+        })
+    }
+
+    /// What to write for a value that has not the wanted type, where more is known than that.
+    pub(super) fn meant_by(&self, node: TId, found: &Type, wanted: &Type) -> Option<String> {
+        let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
+        match (&found, &wanted) {
+            (Type::Fun(f), Type::Fun(w)) => self.other_function(f, w),
+            (_, Type::Str) => Some(match self.name_at(self.span(node)) {
+                Some(name) => format!("a text stands in quotes, as in `\"{name}\"`"),
+                None => "a text stands in quotes, as in `\"a text\"`".to_owned(),
+            }),
+            (Type::Str, Type::Array(..)) => {
+                Some("a text has no elements: texts are messages, titles and names of files".to_owned())
+            }
+            (Type::Tuple(items), Type::Array(_, element)) => self.array_of_tuples(node, items, element),
+            (_, Type::Record(fields)) if is_key(fields) => {
+                Some("a key of random numbers is made from an integer: `rand.key(0)`".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// What two function types differ in.
+    fn other_function(&self, found: &FunType, wanted: &FunType) -> Option<String> {
+        let shown = |t: &Type| self.metas.shown(t);
+        let (takes, given) = (found.params.len(), wanted.params.len());
+        if takes != given {
+            return Some(format!("it is called with {}, and takes {takes}", arguments(given)));
+        }
+        let mut pairs = found.params.iter().zip(&wanted.params).enumerate();
+        if let Some((k, ((name, f), (_, w)))) = pairs.find(|(_, ((_, f), (_, w)))| differ(&self.metas, f, w)) {
+            let which = name.as_ref().map_or_else(|| (k + 1).to_string(), |name| format!("`{name}`"));
+            return Some(format!("its parameter {which} is a `{}`, and it is called with a `{}`", shown(f), shown(w)));
+        }
+        if !differ(&self.metas, &found.result, &wanted.result) {
+            return None;
+        }
+        let mut help =
+            format!("it gives a `{}`, and a `{}` is wanted of it", shown(&found.result), shown(&wanted.result));
+        let named: Option<Vec<String>> = found
+            .params
+            .iter()
+            .map(|(name, t)| Some(format!("`{}: {}`", name.as_ref().filter(|n| !n.is_empty())?, shown(t))))
+            .collect();
+        if let Some(named) = named.filter(|_| takes > 1) {
+            help.push_str(&format!("; its parameters are, in this order, {}", super::and_list(&named)));
+        } else if let (Type::Array(..), Type::Scalar(_)) = (&found.result, &wanted.result) {
+            help.push_str(": one number is made of an array by `sum i: …` or the like");
+        }
+        Some(help)
+    }
+
+    /// What to write for a tuple where an array stands.
+    fn array_of_tuples(&self, node: TId, items: &[Type], element: &Type) -> Option<String> {
+        let Typed::Tuple(parts) = &self.nodes[node].kind else { return None };
+        if items.iter().all(|t| matches!(t, Type::Scalar(_))) && matches!(element, Type::Scalar(_)) {
+            return Some("an array is written with brackets, `[a, b]`".to_owned());
+        }
+        let several = matches!(element, Type::Tuple(_)) || self.metas.is_unknown(element);
+        if !several || !items.iter().all(|t| matches!(t, Type::Array(..))) {
+            return None;
+        }
+        let names: Option<Vec<String>> =
+            parts.iter().map(|part| Some(format!("{}[i]", self.name_at(self.span(*part))?))).collect();
+        let names = names.unwrap_or_else(|| vec!["x[i]".to_owned(), "y[i]".to_owned()]);
+        Some(format!("an array of tuples is `for i: ({})`", names.join(", ")))
+    }
+
+    /// An array that stands as the index of an axis: told, with what selects several elements.
+    pub(super) fn array_as_index(&mut self, e: ExprId, node: TId, of: Span) -> bool {
+        let t = self.metas.zonk(&self.nodes[node].ty);
+        let (dims, element) = t.peel();
+        if dims.len() != 1 || !matches!(element, Type::Scalar(Scalar::I64 | Scalar::Bool)) {
+            return false;
+        }
+        let x = self.name_at(of).cloned().unwrap_or_else(|| "x".into());
+        let own = match &self.tree.exprs[e].kind {
+            Expr::Name(name) => Some(name.clone()),
+            _ => None,
+        };
+        let help = match (element, own) {
+            (Type::Scalar(Scalar::Bool), None) => {
+                format!(
+                    r"the elements for which something holds are `filter(\v: …, {x})`, as in `filter(\v: v > 0, {x})`"
+                )
+            }
+            (Type::Scalar(Scalar::Bool), Some(p)) => format!(
+                r"the elements where it holds are `let k = filter(\i: {p}[i], iota(len({p}))) in for j: {x}[k[j]]`"
+            ),
+            (_, None) => format!("the elements at several places are `let k = … in for j: {x}[k[j]]`"),
+            (_, Some(k)) => {
+                let free = |i: &&str| *i != x.as_str() && *i != k.as_str();
+                let i = ["i", "j", "k"].into_iter().find(free).unwrap_or("i");
+                format!("the elements at several places are `for {i}: {x}[{k}[{i}]]`")
+            }
+        };
+        let message = format!("this has type `{}`, and `i64` is wanted for an index", self.metas.shown(&t));
+        let at = self.span(node);
+        self.report(Diagnostic::new(Code::E0200, at, message).help(help));
+        true
+    }
+
+    /// What to say of a text as the index of a record.
+    pub(super) fn field_by_text(&self, of: Span, subscript: Option<&Subscript>) -> Option<String> {
+        let Some(Subscript::At(e)) = subscript else { return None };
+        let Expr::Str(field) = &self.tree.exprs[*e].kind else { return None };
+        let record = self.name_at(of).cloned().unwrap_or_else(|| "r".into());
+        Some(format!("a field is written `{record}.{field}`"))
+    }
+
+    /// What to say of a field that an array is asked for.
+    pub(super) fn field_of_array(&self, base: Span, array: &Type, field: &str) -> Option<String> {
+        let x = self.name_at(base).cloned().unwrap_or_else(|| "x".into());
+        let (dims, element) = array.peel();
+        if let Type::Record(fields) = element
+            && fields.iter().any(|(name, _)| name.as_str() == field)
+        {
+            let indices: Vec<&str> = ["i", "j", "k", "l"].into_iter().take(dims.len()).collect();
+            let indices = indices.join(", ");
+            return Some(format!("that of every element is `for {indices}: {x}[{indices}].{field}`"));
+        }
+        let axes: Vec<&str> = ["n", "m", "k", "l"].into_iter().take(dims.len()).collect();
+        Some(match field {
+            "shape" | "size" | "length" | "len" => format!(
+                "the extent of the first axis is `len({x})`; `let [{}] y = {x} in …` names {}",
+                axes.join(", "),
+                if axes.len() == 1 { "it" } else { "all" }
+            ),
+            "T" => format!("the transpose is `transpose({x})`"),
+            "sum" | "max" | "min" => format!("write `{field} i: {x}[i]`"),
+            _ if !words::describe(field).is_empty() => {
+                format!("a function stands before its arguments: `{field}({x}, …)`")
+            }
+            _ => return suggest::value_habit(field),
+        })
+    }
+
+    /// Comparisons with NaN, which tell nothing.
+    pub(super) fn told_nan(&mut self, operands: &[TId], ops: &[BinOp]) {
+        let is_nan = |node: &TId| match &self.nodes[*node].kind {
+            Typed::Real(x) => x.0.is_nan(),
+            Typed::Neg(inner) => matches!(self.nodes[*inner].kind, Typed::Real(x) if x.0.is_nan()),
+            _ => false,
+        };
+        let mut told = Vec::new();
+        for (pair, op) in operands.windows(2).zip(ops) {
+            let [a, b] = pair else { continue };
+            let (nan, other) = match (is_nan(a), is_nan(b)) {
+                (false, true) => (b, a),
+                (true, false) => (a, b),
+                // Two of them are written on purpose.
+                _ => continue,
+            };
+            let other = self.name_at(self.span(*other)).cloned().unwrap_or_else(|| "x".into());
+            let always = if *op == BinOp::Ne { "true" } else { "false" };
+            let message = format!("a comparison with NaN by `{}` is always {always}", op.symbol());
+            let help = format!(
+                "a NaN is the only number that differs from itself: `{other} != {other}` asks for one, `{other} == {other}` for another number"
+            );
+            told.push(Diagnostic::new(Code::W0220, self.span(*nan), message).help(help));
+        }
+        told.into_iter().for_each(|d| self.report(d));
+    }
+
+    /// Rows of several lengths, because of what is bound inside a binder.
+    pub(super) fn ragged(&self, at: Span, t: &Type, inner: LocalId) -> Diagnostic {
+        let (name, place) = self.local(inner).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
+        let declared = self.resolved.locals.get(inner.0 as usize).map(|d| d.kind);
+        let is_index = declared == Some(LocalKind::Index);
+        let d = Diagnostic::new(
+            Code::E0305,
+            at,
+            format!("this array would be ragged: an extent in `{t}` depends on `{name}`"),
+        );
+        match is_index {
+            true => d.related(place, format!("`{name}` is bound here, inside")).help(
+                "all rows of an array have one length; make the rows full and guard them, `for j < n: [j < i] * …`",
+            ),
+            false => d.related(place, format!("the extent `{name}` becomes known here, for each row anew")).help(
+                "all rows of an array have one length: use each row where it is made, so that a number comes of it, as in `for k < n: len(filter(…))`",
+            ),
+        }
+    }
+}
+
+/// Are these the fields of a key of random numbers?
+fn is_key(fields: &[(Name, Type)]) -> bool {
+    fields.len() == 2 && ["k0", "k1"].iter().all(|k| fields.iter().any(|(name, t)| name == *k && *t == Type::I64))
+}

@@ -74,6 +74,7 @@ for _label, _call in (
     ("newton", "optim.newton(f, [1.0,], 1e-10, 100)"),
     ("gradient_descent", "optim.gradient_descent(f, [1.0,], 1e-10, 1000)"),
     ("momentum", "optim.momentum(f, [1.0,], 0.1, 0.5, 1e-10, 1000)"),
+    ("adam", "optim.adam(f, [1.0,], 0.05, 1e-6, 5000)"),
 ):
     at(
         "std/minimisers",

@@ -156,7 +156,7 @@ const ITERATIONS: &[(&str, &str)] = &[
     ("linalg.power_iteration", "linalg.power_iteration("),
     ("ode.advance", "ode.dopri5("),
     ("ode.dopri5_step", "ode.dopri5("),
-    ("optim.adam_with", "optim.adam_with("),
+    ("optim.adam_with", "optim.adam("),
     ("optim.fixed_point", "optim.fixed_point("),
     ("optim.gauss_newton_with", "optim.gauss_newton("),
     ("optim.gradient_descent_with", "optim.gradient_descent("),

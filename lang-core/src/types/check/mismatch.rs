@@ -281,7 +281,7 @@ fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic 
             axes(f - w)
         )),
         (0, w) if w > 0 && matches!(found, Type::Scalar(_) | Type::Meta(_) | Type::Param(..)) => d.help(repeated(w)),
-        (f, w) if f < w => {
+        (f, w) if 0 < f && f < w => {
             let wants = if w == 2 { "a matrix has 2".to_owned() } else { format!("{w} are wanted") };
             d.label(format!("{}, and {wants}", axes(f)))
                 .help("a row for every index is `for i: …`; the array of one row is `[x,]`")

@@ -100,7 +100,7 @@ const SLIPS: &[(&str, &str)] = &[
         "def f(x: f64) -> f64 = if x > 0 then x elif x < 0 then -x else 0.0",
         "def f(x: f64) -> f64 = if x > 0 then x else if x < 0 then -x else 0.0",
     ),
-    ("# a comment", "-- a comment"),
+    ("def f(x: f64) -> f64 = x # a comment", "def f(x: f64) -> f64 = x -- a comment"),
 ];
 
 #[test]

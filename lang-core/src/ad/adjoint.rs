@@ -223,7 +223,7 @@ impl Deriving<'_> {
                     if let super::partial::Partial::Convert(to) = &mut partial {
                         *to = self.builder.scalar(arg.var);
                     }
-                    let (taken, partial) = self.taken(stmt, partial);
+                    let (taken, partial) = self.taken(stmt, partial, arg.var);
                     let pred = pred.and(&taken);
                     let scaled = self.scaled(stmt, &partial, &pred, &seed, present);
                     let factors = [Access { var: scaled, at: own(&stmt.dims) }];

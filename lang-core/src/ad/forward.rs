@@ -168,7 +168,7 @@ impl Deriving<'_> {
                 for (k, arg) in args.iter().enumerate() {
                     let Some((tangent, some)) = at(arg) else { continue };
                     let Some(partial) = self.partial(var, stmt, k) else { continue };
-                    let (taken, partial) = self.taken(stmt, partial);
+                    let (taken, partial) = self.taken(stmt, partial, arg.var);
                     let pred = pred.and(&taken);
                     let term = self.scaled(stmt, &partial, &pred, &tangent, &some);
                     present.push(pred.and(&some));

@@ -88,12 +88,14 @@ impl Deriving<'_> {
     }
 
     /// Where a selection takes the argument by which this is the partial derivative, and the partial derivative there:
-    /// elsewhere the result does not depend on the argument.
-    pub(super) fn taken(&mut self, stmt: &Stmt, partial: Partial) -> (Pred, Partial) {
+    /// elsewhere the result does not depend on the argument. An argument whose derivative is finite is multiplied by 0 or 1
+    /// instead, because that needs no predicate.
+    pub(super) fn taken(&mut self, stmt: &Stmt, partial: Partial, of: Var) -> (Pred, Partial) {
         let (Rhs::Map { operation: Operation::Scalar(f), .. }, Partial::Times(var)) = (&stmt.rhs, &partial) else {
             return (Pred::truth(), partial);
         };
-        if !f.is_selection() {
+        let (var, is_selection) = (*var, f.is_selection());
+        if !is_selection || !self.is_singular(of) {
             return (Pred::truth(), partial);
         }
         let constant = |of: Var| match self.builder.get(of).map(|s| &s.rhs) {
@@ -101,13 +103,13 @@ impl Deriving<'_> {
             Some(Rhs::Zero) => Some(0.0),
             _ => None,
         };
-        let terms = match self.builder.get(*var).map(|s| &s.rhs) {
+        let terms = match self.builder.get(var).map(|s| &s.rhs) {
             Some(Rhs::Contract { bound, pred, neg: false, factors }) if bound.is_empty() => match factors.as_slice() {
                 [one] => vec![(pred.clone(), constant(one.var))],
                 _ => return (Pred::truth(), partial),
             },
             Some(Rhs::Add(items)) => items.iter().map(|item| (item.pred.clone(), constant(item.of.var))).collect(),
-            _ => vec![(Pred::truth(), constant(*var))],
+            _ => vec![(Pred::truth(), constant(var))],
         };
         let taken: Vec<_> = terms.into_iter().filter(|(_, of)| *of != Some(0.0)).collect();
         let whole = taken.iter().all(|(_, of)| *of == Some(1.0));

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 use super::token::{Sym, Word};
-use crate::base::{Code, Diagnostic, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, Name, Span};
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
@@ -397,6 +397,10 @@ impl<'a> Lexer<'a> {
             _ => slip(first),
         };
         self.report(Code::E0003, start, message, help.unwrap_or_default());
+        if let ('#', Some(diagnostic)) = (first, self.out.diagnostics.last_mut()) {
+            let mark = Span::new(diagnostic.span.start, diagnostic.span.start + 1);
+            diagnostic.fixes.push(Fix::replace(mark, "--"));
+        }
         if let Some(token) = token {
             self.push(token, start);
         }

@@ -311,11 +311,11 @@ fn eval_is_one_expression() {
             {"error": [{"file": "<eval>", "severity": "error", "code": "E0001", "message": "expected an expression, found the end", "line": 1, "column": 1, "endLine": 1, "endColumn": 1}]}
             --- status 1
             $ iverson eval 1 -l wrong.iv --format short
+            1
             --- stderr
-            wrong.iv:1:27: error[E0200]: this has type `[n]f64`, and `f64` is wanted for the result of `f`
-            wrong.iv:2:24: error[E0100]: `μμ` is not defined
             wrong.iv:3:42: warning[W0401]: this arm is never reached: the arms before it match all that it matches
-            --- status 1
+            note: this value does not need what is wrong here: this has type `[n]f64`, and `f64` is wanted for the result of `f` (wrong.iv:1:27)
+            note: this value does not need what is wrong here: `μμ` is not defined (wrong.iv:2:24)
         "#]],
     );
 }

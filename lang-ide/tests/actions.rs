@@ -137,6 +137,8 @@ fn names_that_mean_nothing_are_mended() {
         def f(x: f64) -> f64 = log(x)
         == Change `not` to `!` (preferred)
         def f(a: bool, b: bool) -> bool = !(a) || b
+        == Change `cumsum(x)` to `((scan acc = 0.0 for i < len(x): acc + x…` (preferred)
+        def f(x: [n]f64) -> [n]f64 = ((scan acc = 0.0 for i < len(x): acc + x[i])[1..len(x) + 1])
     "#]]
     .assert_eq(&out);
 }
@@ -239,10 +241,12 @@ fn what_a_help_says_to_write_is_written() {
         def mean(x: [n]f64) -> f64 = (sum i: x[i]) / f64(n)
         == Write `f64(i)` (preferred)
         def weighed(x: [n]f64) -> f64 = sum i: f64(i) * x[i]
-        == Change `x[-1]` to `x[n - 1]` (preferred)
+        == Change `-1` to `n - 1` (preferred)
         def last(x: [n]f64) -> f64 = x[n - 1]
-        == Change `row[-1]` to `row[4]` (preferred)
+        == Change `-1` to `4` (preferred)
         def last(row: [5]f64) -> f64 = row[4]
+        == Change `-1` to `2` (preferred)
+        def last_of_some(x: [9]f64) -> f64 = x[1..4][2]
         == Change `=` to `==` (preferred)
         def z(x: f64) -> f64 = if x == 0 then 1.0 else x
         == Put `*` in (preferred)
@@ -261,7 +265,10 @@ fn what_a_help_says_to_write_is_written() {
         def z(x: f64) -> f64 = x
         == Leave `return` out (preferred)
         def z(x: f64) -> f64 = x
-        == Begin the comment with `--` (preferred)
+        == Change `#` to `--`
+        -- twice
+        def z(x: f64) -> f64 = x * 2
+        == Begin the comment with `--`
         -- twice
         def z(x: f64) -> f64 = x * 2
         == Change `and` to `&&` (preferred)

@@ -466,7 +466,36 @@ fn imported_lets_are_computed_when_they_are_needed() {
     ]);
     dir.check_all(
         &[&["run", "without.iv"], &["run", "with.iv"], &["run", "main.iv"], &["run", "fails.iv"]],
-        expect![[""]],
+        expect![[r#"
+            $ iverson run without.iv
+            first
+            1.0
+            $ iverson run with.iv
+            first
+            12.0
+            4.0
+            --- stderr
+            lib.iv:1:27: 2.0
+            $ iverson run main.iv
+            first
+            12.0
+            --- stderr
+            lib.iv:1:27: 2.0
+            $ iverson run fails.iv
+            --- stderr
+            [E0209] Error: `+` works on numbers and arrays of them, not on `()`
+               ╭─[ fails.iv:3:4 ]
+               │
+             3 │ do lib.unused + 1.0
+               │    ─────┬──┬───────
+               │         ╰──────────── `()`
+               │            │
+               │            ╰───────── here
+               │
+               │ Help: take the components apart: `let (a, b) = e`
+            ───╯
+            --- status 1
+        "#]],
     );
 }
 
@@ -491,7 +520,68 @@ fn mistakes_stop_what_needs_them() {
             &["eval", "g(2.0)", "-l", "lost.iv"],
             &["eval", "f(2.0)", "-l", "lost.iv"],
         ],
-        expect![[""]],
+        expect![[r#"
+            $ iverson eval good(2.0) + a -l part.iv
+            6.0
+            --- stderr
+            note: this value does not need what is wrong here: `nothing` is not defined (part.iv:2:30)
+            note: this value does not need what is wrong here: `(` is never closed (part.iv:6:20)
+            $ iverson eval needs(2.0) -l part.iv
+            --- stderr
+            [E0100] Error: `nothing` is not defined
+               ╭─[ part.iv:2:30 ]
+               │
+             2 │ def bad(x: f64) -> f64 = x + nothing
+               │                              ───┬───
+               │                                 ╰───── here
+            ───╯
+            --- status 1
+            $ iverson eval b -l part.iv
+            --- stderr
+            [E0100] Error: `nothing` is not defined
+               ╭─[ part.iv:2:30 ]
+               │
+             2 │ def bad(x: f64) -> f64 = x + nothing
+               │                              ───┬───
+               │                                 ╰───── here
+            ───╯
+            --- status 1
+            $ iverson eval good(2.0) -l part.iv --format json
+            4.0
+            $ iverson run part.iv
+            --- stderr
+            [E0100] Error: `nothing` is not defined
+               ╭─[ part.iv:2:30 ]
+               │
+             2 │ def bad(x: f64) -> f64 = x + nothing
+               │                              ───┬───
+               │                                 ╰───── here
+            ───╯
+            [E0002] Error: `(` is never closed
+               ╭─[ part.iv:6:20 ]
+               │
+             6 │ def open(x: f64) = (x
+               │                    ┬
+               │                    ╰── here
+            ───╯
+            --- status 1
+            $ iverson eval g(2.0) -l lost.iv
+            2.0
+            --- stderr
+            note: this value does not need what is wrong here: `nowhere.iv` cannot be read: there is no such file (lost.iv:1:8)
+            $ iverson eval f(2.0) -l lost.iv
+            --- stderr
+            [E0602] Error: `nowhere.iv` cannot be read: there is no such file
+               ╭─[ lost.iv:1:8 ]
+               │
+             1 │ import "./nowhere.iv"
+               │        ───────┬──────
+               │               ╰──────── here
+               │
+               │ Help: the path is relative to the file that imports
+            ───╯
+            --- status 1
+        "#]],
     );
 }
 
@@ -506,6 +596,37 @@ fn eval_knows_the_library() {
             &["eval", "mean([1.0, 3.0])"],
             &["run", "own.iv"],
         ],
-        expect![[""]],
+        expect![[r#"
+            $ iverson eval stats.mean([1.0, 3.0])
+            2.0
+            $ iverson eval stats.mean([nn(1.0), 3.0]) -l own.iv
+            2.0
+            --- stderr
+            note: this value does not need what is wrong here: `rand` is not defined (own.iv:2:4)
+            $ iverson eval mean([1.0, 3.0])
+            --- stderr
+            [E0100] Error: `mean` is not defined
+               ╭─[ <eval>:1:1 ]
+               │
+             1 │ mean([1.0, 3.0])
+               │ ──┬─
+               │   ╰─── here
+               │
+               │ Help: it stands in a module that is imported: write `stats.mean`
+            ───╯
+            --- status 1
+            $ iverson run own.iv
+            --- stderr
+            [E0100] Error: `rand` is not defined
+               ╭─[ own.iv:2:4 ]
+               │
+             2 │ do rand.key(0)
+               │    ──┬─
+               │      ╰─── here
+               │
+               │ Help: `rand` is a module of the library: `import rand`
+            ───╯
+            --- status 1
+        "#]],
     );
 }

@@ -292,13 +292,12 @@ fn arguments_from_files_that_do_not_fit() {
                │ ────┬────
                │     ╰────── here
                │
-               │ Help: if it stands for a missing value: `load(…, missing: "x")`
-               │       the program has `main(p: {age: [n]i64, weight: [n]f64}) -> (i64, f64)`
+               │ Help: the program has `main(p: {age: [n]i64, weight: [n]f64}) -> (i64, f64)`
             ───╯
             --- status 2
             $ iverson run people.iv p=@deflated.npz
             --- stderr
-            [E0600] Error: argument `p.age`, of `deflated.npz`, has no array `age`
+            [E0600] Error: argument `p`, of `deflated.npz`, has no array `age`
                ╭─[ argument p:1:1 ]
                │
              1 │ @deflated.npz

@@ -275,15 +275,6 @@ grad(sq)(1.0)
             rows: [2]{x: f64, y: i64} = [{x: 0.1, y: -2}, {x: nan, y: 3}]
             (x: f64) -> f64 = <function>
             function: (x: f64) -> f64 = <function>
-            [E0210] Error: the type of what is loaded must be written
-               ╭─[ repl:1:12 ]
-               │
-             1 │ let from = load("precious.iv")
-               │            ─────────┬─────────
-               │                     ╰─────────── here
-               │
-               │ Help: write it at the `let`: `let xs: [?n]f64 = load("file")`
-            ───╯
             [E0603] Error: `precious.iv` is no data file
                ╭─[ repl:1:17 ]
                │
@@ -473,6 +464,25 @@ softmax([1.0])
 :load kept.iv
 spread([1.0, 3.0])
 ",
-        expect![[""]],
+        expect![[r#"
+            f64 = 2.0
+            def spread(x: [n]f64) -> f64
+            f64 = 1.0
+            nn: {softmax: f64} = {softmax: 3.0}
+            f64 = 3.0
+            [E0100] Error: `softmax` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ softmax([1.0])
+               │ ───┬───
+               │    ╰───── here
+               │
+               │ Help: it stands in a module that is imported: write `nn.softmax`
+            ───╯
+            saved kept.iv
+            loaded kept.iv
+            f64 = 1.0
+            --- exit status: 1
+        "#]],
     );
 }

@@ -22,30 +22,20 @@ t.age + t2.age
 :type (t, t2)
 ",
         expect![[r#"
-            [E0304] Error: the index `i` runs over an axis of extent `len(t2.age)` here, and of extent `len(t.age)` elsewhere
+            [E0501] Error: sizes differ for the index `i`: len(t2.age) = 2, where len(t.age) = 3 is needed
                ╭─[ repl:1:26 ]
                │
              1 │ sum i: t.age[i] * t2.age[i]
-               │     ┬                    ┬
-               │     ╰─────────────────────── `i` takes its extent from where it stands alone
-               │                          │
+               │                          ┬
                │                          ╰── here
-               │
-               │ Help: are the indices in the order of the axes? A range, `i < len(t.age)`, leaves the other access to a check in the run
-               │       here `len(t2.age)` is 2 and `len(t.age)` is 3
             ───╯
             f64 = 10.0
-            [E0304] Error: the index `i` runs over an axis of extent `len(x[0])` here, and of extent `len(t.age)` elsewhere
+            [E0501] Error: sizes differ for the index `i`: len(x[0]) = 2, where len(t.age) = 3 is needed
                ╭─[ repl:1:24 ]
                │
              1 │ for i: t.age[i] + x[0, i]
-               │     ┬                  ┬
-               │     ╰───────────────────── `i` takes its extent from where it stands alone
-               │                        │
+               │                        ┬
                │                        ╰── here
-               │
-               │ Help: are the indices in the order of the axes? A range, `i < len(t.age)`, leaves the other access to a check in the run
-               │       here `len(x[0])` is 2 and `len(t.age)` is 3
             ───╯
             f64 = 3.0
             [E0501] Error: sizes differ for the operands of `+`: len(t2.age) = 2, where len(t.age) = 3 is needed
@@ -199,15 +189,7 @@ v[i + 1]
                │
                │ Help: a NaN is the only number that differs from itself: write `x != x`, of a whole array too
             ───╯
-            [E0100] Error: `stats` is not defined
-               ╭─[ repl:1:1 ]
-               │
-             1 │ stats.mean([1.0])
-               │ ──┬──
-               │   ╰──── here
-               │
-               │ Help: it is a module of the library: `import stats`
-            ───╯
+            f64 = 1.0
             [E0100] Error: `is_inf` is not defined
                ╭─[ repl:1:1 ]
                │
@@ -231,14 +213,15 @@ v[i + 1]
                │
                │ Help: indices run from 0 to `1`
             ───╯
-            [E0500] Error: index 6 is out of bounds for axis 0 of extent 2
+            [E0306] Error: the index `i + 1` is always out of bounds: axis 0 has extent `2`
                ╭─[ repl:1:3 ]
                │
              1 │ v[i + 1]
                │   ──┬──
                │     ╰──── here
                │
-               │ Help: guard it, `[0 <= i + 1 < 2] * v[i + 1]`, or let the index run less far
+               │ Help: indices run from 0 to `1`
+               │       here `i` is 5
             ───╯
             --- exit status: 1
         "#]],
@@ -333,7 +316,7 @@ load(\"none.csv\")
                │ ────────┬───────
                │         ╰───────── here
                │
-               │ Help: write it at the `let`: `let xs: [?n]f64 = load("file")`
+               │ Help: there is no file `none.csv`
             ───╯
             [E0210] Error: the type of what is loaded must be written
                ╭─[ sub/f.iv:1:10 ]
@@ -344,6 +327,7 @@ load(\"none.csv\")
                │
                │ Help: by what the file holds: `let xs: [?n]bool = load("v.csv")`
             ───╯
+            loaded sub/f.iv, without `xs`: mistakes reach these
             --- exit status: 1
         "#]],
     );
@@ -364,6 +348,25 @@ fn a_file_with_a_mistake_is_loaded_without_it() {
 good(2.0)
 needs(2.0)
 ",
-        expect![[""]],
+        expect![[r#"
+            [E0100] Error: `nothing` is not defined
+               ╭─[ part.iv:2:30 ]
+               │
+             2 │ def bad(x: f64) -> f64 = x + nothing
+               │                              ───┬───
+               │                                 ╰───── here
+            ───╯
+            f64 = 2.0
+            loaded part.iv, without `bad`, `needs`: mistakes reach these
+            f64 = 4.0
+            [E0100] Error: `needs` is not defined
+               ╭─[ repl:1:1 ]
+               │
+             1 │ needs(2.0)
+               │ ──┬──
+               │   ╰──── here
+            ───╯
+            --- exit status: 1
+        "#]],
     );
 }

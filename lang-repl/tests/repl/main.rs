@@ -407,8 +407,6 @@ assert(1 > 2, \"one is more\")
              1 │ do print(ans)
                │          ─┬─
                │           ╰─── here
-               │
-               │ Help: did you mean `abs`?
             ───╯
             def down(n: i64) -> i64
             [E0503] Error: the bottom
@@ -482,13 +480,8 @@ import \"./nowhere.iv\" as n
                │                         ┬
                │                         ╰── here
             ───╯
-            [E0100] Error: `ok` is not defined
-               ╭─[ repl:1:1 ]
-               │
-             1 │ ok(1)
-               │ ─┬
-               │  ╰── here
-            ───╯
+            loaded bad.iv, without `no`: mistakes reach these
+            f64 = 1.0
             [E0009] Error: text outside every item
                ╭─[ junk.iv:1:1 ]
                │
@@ -515,6 +508,7 @@ import \"./nowhere.iv\" as n
             import b
             def f(x: f64) -> f64
             let one: f64
+            def ok(x: f64) -> f64
             import bee
             let four: f64
             let bee_four: (f64, f64)

@@ -125,8 +125,6 @@ ans
              1 │ ans
                │ ─┬─
                │  ╰─── here
-               │
-               │ Help: did you mean `abs`?
             ───╯
             --- exit status: 1
         "#]],

@@ -235,8 +235,6 @@ ans
              1 │ ans
                │ ─┬─
                │  ╰─── here
-               │
-               │ Help: did you mean `abs`?
             ───╯
             --- exit status: 1
         "#]],

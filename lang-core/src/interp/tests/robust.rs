@@ -139,10 +139,10 @@ fn interrupted() {
         interp.eval_body(&name("main"), &body).map(|r| r.0)
     });
     assert_eq!(text(result), "E0507 interrupted");
-    // Binders, even long empty ones, and calls look too.
+    // Binders and calls look too; an empty one visits nothing.
     let interrupt = AtomicBool::new(true);
     let mut b = B::new();
-    let (i, j, x) = (b.below(1 << 46, "i"), b.below(0, "j"), b.real(1.0));
+    let (i, j, x) = (b.below(1 << 46, "i"), b.below(1, "j"), b.real(1.0));
     let e = b.sum(vec![i, j], x);
     let ran = World::default().run_with(&b.root(e), Limits::default(), &interrupt);
     assert_eq!(text(ran.result), "E0507 interrupted");

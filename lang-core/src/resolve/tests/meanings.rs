@@ -466,11 +466,11 @@ fn modules() {
     errors(
         "def f(x: q.T) -> f64 = q.x + q.y",
         expect![[r#"
-        E0100 `q` no module is imported as `q`
-          at 23 here too
-          at 29 here too
-          help: import it: `import q`, or `import "./q.iv"` for a file beside this one
-    "#]],
+            E0100 `q` no module is imported as `q`
+              at 23 here too
+              at 29 here too
+              help: a file beside this one is imported by `import "./q.iv"`
+        "#]],
     );
     // Its import has been told of already.
     clean("def f(x: gone.T) -> f64 = match gone.x { gone.C(y): y }");

@@ -62,7 +62,7 @@ fn habits_of_other_languages() {
     hint("float(n)", "conversion to the default real is written `f64(x)`");
     hint("exp2(x[0])", "write `2.0 ^ x`");
     hint("totl(x)", "did you mean `total`?");
-    hint("sqr(x[0])", "did you mean `sqrt`?");
+    hint("sqr(x[0])", "write `x^2`");
     errors(
         "def f(x: float, y: [n]double, z: real) -> Vec = x",
         expect![[r#"

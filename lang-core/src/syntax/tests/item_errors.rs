@@ -258,8 +258,8 @@ fn other_items() {
               E0001 the end: expected a name, found the end
             import a.b
                 ERROR
-              E0001 «.»: expected the end, found `.`
-                  help: write `import linalg` or `import "./file.iv" as name`
+              E0001 «a.b»: the path of a file stands in quotes
+                  help: write `import "a.b"`
             import a
             b
                 ERROR

@@ -36,8 +36,8 @@ struct All {
 
 impl All {
     fn add(&mut self, forms: &Forms<'_>, callee: &Arc<Callee>) {
-        // The rule of a function that takes functions calls it again, with their tangents: derivatives of rules go on for ever.
-        if callee.rules.len() > 1 || !self.seen.insert((**callee).clone()) {
+        // The rule of a definition that takes functions calls it again, with their tangents: its forms go on for ever.
+        if !callee.rules.is_empty() || !self.seen.insert((**callee).clone()) {
             return;
         }
         let name = format!("{callee:?}");
@@ -49,7 +49,7 @@ impl All {
             called.extend(stages.core.locals.iter().map(|f| f.callee.clone()));
             called.iter().for_each(|callee| self.add(forms, callee));
             let (wrt, of) = (real_inputs(&stages.ssa), real_outputs(&stages.ssa));
-            if callee.rules.is_empty() && !wrt.is_empty() && !of.is_empty() {
+            if !wrt.is_empty() && !of.is_empty() {
                 self.add(forms, &Arc::new(callee.derive(Derivation::Forward(wrt.clone().into()))));
                 self.add(forms, &Arc::new(callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() })));
             }

@@ -28,7 +28,7 @@ report(NUMPY, 20634, "powers of integers near the limit of a short word", "(222^
        [49284, 222**4, 222 + 2**15])
 report("pola-rs/polars", 2500, "the mean of short reals whose sum has more digits than they hold",
        "(sum i < 2097152: f32(255)) / f32(2097152)", 255.0,
-       verdict="open: 255.97 by the interpreter, which adds short reals as they are")
+       verdict="mended: 255.97 by the interpreter, which added short reals one after the other")
 
 
 def remainder():

@@ -58,7 +58,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quot
     if unread { read_again(item, changes) } else { tried(session, item, changes) }
 }
 
-/// What makes an item, or a comment, of text that stands in no item.
+/// Fixes for text that stands in no item: they make an item or a comment of it.
 fn outside_items(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let source = session.text(&item.module).unwrap_or_default();
     let mut changes = Vec::new();

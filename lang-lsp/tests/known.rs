@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 const URI: &str = "untitled:one";
 const TEXT: &str = "def f(x: [n]f64) -> f64 = sum i: x[i]\n\ndef g(x: [n]f64) -> f64 = 2.0 * f(x)\n";
 
-/// What the lenses of costs say, by their lines.
+/// The titles of the cost lenses, by line.
 fn lenses(client: &mut Client) -> Vec<String> {
     let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
     let costs = lenses.as_array().unwrap().iter().filter(|lens| lens["command"].is_null()).cloned();

@@ -146,7 +146,7 @@ fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
     Ok(Literal { kind, span: node.span })
 }
 
-/// What it holds is taken apart step by step, so that deep values do not overflow the stack.
+/// Drops its parts iteratively, because recursion would overflow the stack at deep values.
 impl Drop for Kind {
     fn drop(&mut self) {
         let mut left = Vec::new();

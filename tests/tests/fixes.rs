@@ -53,7 +53,7 @@ fn pages_of_errors() {
     assert!(count >= 3, "{count}");
 }
 
-/// What other languages write, and what stands for it here.
+/// Texts of other languages, and their replacements.
 const SLIPS: &[(&str, &str)] = &[
     ("def f(x: f64) -> f64 = np.sin(x)", "def f(x: f64) -> f64 = sin(x)"),
     ("def f(x: [n]f64) -> f64 = sum(x)", "def f(x: [n]f64) -> f64 = (sum i: x[i])"),

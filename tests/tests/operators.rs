@@ -25,18 +25,18 @@ use lang_core::types::ty::Type;
 /// Operators of each kind, of all kinds of functions.
 const OWN: &str = include_str!("operators.iv");
 
-/// What is compared, and what is not.
+/// Counts of compared and skipped derivatives.
 #[derive(Default, Debug)]
 struct Tally {
     /// Parts of derivatives of operators.
     operators: usize,
     /// Parts of gradients by parameters.
     parameters: usize,
-    /// What reads a variable that has no value here, or has cases.
+    /// Skipped: reads a variable that has no value here, or has cases.
     others: usize,
     /// Where the program fails with the values that it is given.
     failing: usize,
-    /// What is not shown.
+    /// Derivatives that the hover does not show.
     unshown: usize,
 }
 
@@ -88,7 +88,7 @@ fn variable(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// What varies: `wrt` and names of parameters.
+/// The differentiated parameters: `wrt` and names.
 struct Varies<'a> {
     wrt: &'a [usize],
     names: &'a [String],
@@ -350,7 +350,7 @@ fn of_operators(program: &Program<'_>, tally: &mut Tally) {
                 );
             }
         }
-        // What a function of the program or a loop gives has no value here.
+        // Variables that a function of the program or a loop binds have no value here.
         let Some(binds) = program.binds(Some(node), &more) else {
             tally.others += 1;
             continue;

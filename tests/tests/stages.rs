@@ -75,19 +75,14 @@ the place. They run as all others do, and have derivatives.
     (golden, page)
 }
 
-/// Laws that are not judged of these definitions yet, because the evaluator of this test disagrees where machine code and
-/// the interpreter agree with `tests/golden/derivatives.json`: functions of matrices whose derivatives are rules alone.
-const UNJUDGED: &[(&str, &str)] = &[
+/// Laws that do not hold of these definitions, by what they are: the code of functions of matrices is constant in the
+/// argument, whose derivative is that of rules alone, and the reference differentiates code; a matrix without rows has no
+/// eigenvalue to differentiate. `tests/golden/derivatives.json` judges their derivatives.
+const EXCEPTIONS: &[(&str, &str)] = &[
     ("the tangent is the interpreter's", "logm"),
     ("the tangent is the interpreter's", "sqrtm"),
     ("the tangent is the interpreter's", "spectral"),
     ("the forward derivative has a value", "power_iteration"),
-    ("what has the same content is the same", "product"),
-    ("what has the same content is the same", "expm"),
-    ("what has the same content is the same", "expm_frechet"),
-    ("what has the same content is the same", "logm"),
-    ("what has the same content is the same", "sqrtm"),
-    ("what has the same content is the same", "xlogy_at_border"),
 ];
 
 #[test]
@@ -185,7 +180,7 @@ fn definitions_in_every_form() {
     ratios.sort_by(|a, b| b.1.total_cmp(&a.1));
     println!("dearest forward derivatives: {:?}", ratios.iter().take(8).collect::<Vec<_>>());
     println!("{:?}", forms.module.hits());
-    wrong.retain(|b| !UNJUDGED.iter().any(|(law, def)| b.law == *law && b.how.starts_with(&format!("{def} at"))));
+    wrong.retain(|b| !EXCEPTIONS.iter().any(|(law, def)| b.law == *law && b.how.starts_with(&format!("{def} at"))));
     let names: Vec<String> = wrong.iter().map(|b| b.how.split(" at").next().unwrap_or_default().to_owned()).collect();
     println!("{names:?}");
     let mut laws: BTreeMap<&str, usize> = BTreeMap::new();

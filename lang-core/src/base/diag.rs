@@ -167,9 +167,9 @@ pub enum Piece {
 /// A change of the text after which the diagnostic is gone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fix {
-    /// What it replaces; where nothing is replaced, an empty range.
+    /// The replaced range; empty for an insertion.
     pub span: Span,
-    /// What it writes there, in order.
+    /// The replacement, piece by piece.
     pub pieces: Vec<Piece>,
 }
 
@@ -192,7 +192,7 @@ impl Fix {
         Self { span, pieces: vec![Piece::Text(before.into()), Piece::Source(span), Piece::Text(after.into())] }
     }
 
-    /// What it writes into this text.
+    /// The replacement text, for this source.
     #[must_use]
     pub fn text(&self, source: &str) -> Option<String> {
         let piece = |piece: &Piece| match piece {

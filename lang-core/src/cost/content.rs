@@ -126,9 +126,13 @@ fn all(tag: &str, contents: impl IntoIterator<Item = Option<Content>>) -> Option
     Some(mix.end())
 }
 
-/// What names an input of a function.
-fn input(of: &Input) -> u128 {
-    Mix::new("input").with(&of.source).with(&of.leaf.path).end().number
+/// The name of the input at a position. The derivative of an adjoint has several cotangents of one output, so the name
+/// counts those before it.
+fn input(inputs: &[Input], k: usize) -> Option<u128> {
+    let of = inputs.get(k)?;
+    let is_same = |other: &&Input| other.source == of.source && other.leaf.path == of.leaf.path;
+    let before = inputs.get(..k)?.iter().filter(is_same).count();
+    Some(Mix::new("input").with(&of.source).with(&of.leaf.path).with(&before).end().number)
 }
 
 /// What names the size of this position.
@@ -194,7 +198,7 @@ impl<'s> Contents<'s> {
             return *known;
         }
         let content = match (self.repeats, &self.found.apart) {
-            (None, _) => Content::named(input(self.ssa.inputs.get(k)?), k),
+            (None, _) => Content::named(input(&self.ssa.inputs, k)?, k),
             (Some((outer, of)), Some((rest, ..))) => outer.body_with(of, Rc::clone(rest)).input(k),
             (Some((outer, of)), None) => match of.args.get(k)? {
                 Arg::Given(a) => outer.first(a),
@@ -296,8 +300,8 @@ impl<'s> Contents<'s> {
     /// What a callee is given.
     pub(super) fn passed(&self, callee: &Ssa, sizes: &[Poly], args: &[Access]) -> Passed {
         let mut args = args.iter();
-        let inputs = callee.inputs.iter().map(|of| {
-            let name = input(of);
+        let inputs = callee.inputs.iter().enumerate().map(|(k, of)| {
+            let name = input(&callee.inputs, k).unwrap_or_default();
             // What is global is the same everywhere.
             let global = Some(Content { number: name, of: 0 });
             (name, if of.source.is_passed() { args.next().and_then(|a| self.access(a)) } else { global })

@@ -1,5 +1,4 @@
-//! Names that mean nothing here and something elsewhere: in the library, in a module under another name, in another
-//! language. What to write instead.
+//! Helps for undefined names that exist elsewhere: in the library, in a module under another name, in another language.
 
 use super::forms::DataFormat;
 use super::pass::Resolver;
@@ -88,7 +87,7 @@ impl Resolver<'_> {
         Some(self.reached(&module, &name))
     }
 
-    /// What a module of the library has under the name, or calls otherwise, and how to reach it.
+    /// The name in a module of the library, or its name there, and how to reach it.
     fn in_module(&self, module: &str, name: &str) -> Option<String> {
         let module: ModuleName = module.into();
         if !self.names.library().contains(&module) {
@@ -121,7 +120,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What to say to those who look for a name in a module that has it not.
+    /// The help for a name that a module does not define.
     pub(super) fn lacking(&self, qualifier: &Ident, module: &ModuleName, name: &Name) -> Option<String> {
         let habit = suggest::library_habit(name);
         if let Some(known) = habit

@@ -96,7 +96,7 @@ named! {
 named! {
     /// A named argument of `load`, for tables.
     LoadOption {
-        Separator "separator" "What stands between cells: one character, or \" \" for any number of blanks.",
+        Separator "separator" "The separator of cells: one character, or \" \" for any number of blanks.",
         Decimal "decimal" "The decimal point: \".\" or \",\".",
         Comment "comment" "The rest of a line is left out from this text on.",
         Missing "missing" "A word, or words in an array, for a value that is missing.",

@@ -7,12 +7,12 @@ use crate::base::{Fix, Piece, Span};
 use crate::syntax::ast::{Expr, ExprId, Tree};
 use crate::syntax::lexer::{Token, lex};
 
-/// What other languages call a function, and how to write it.
+/// Names of a function in other languages, and its replacement here.
 #[derive(Debug)]
 pub(crate) struct Habit {
     /// The names.
     pub(super) names: &'static [&'static str],
-    /// What its arguments are called in the code.
+    /// The names of its arguments in the code.
     params: &'static [&'static str],
     /// The code, in one way or in several.
     codes: &'static [&'static str],
@@ -66,7 +66,7 @@ pub(super) const HABITS: &[Habit] = habits! {
     ["logistic", "expit"], ("x") => ["sigmoid(x)"];
 };
 
-/// What an array is asked for as by a method, of which the parameter is the array.
+/// Methods and fields of arrays in other languages; the parameter is the array.
 pub(crate) const METHODS: &[Habit] = habits! {
     ["sum"], ("x") => ["sum i: x[i]"];
     ["max"], ("x") => ["max i: x[i]"];

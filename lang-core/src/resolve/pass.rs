@@ -53,7 +53,7 @@ pub(super) enum Place {
     Body,
 }
 
-/// What a type is written at, outside signatures.
+/// The place of a type annotation outside signatures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// At a `let`.
@@ -86,7 +86,7 @@ pub(super) struct Resolver<'a> {
     pub(super) slipped: Vec<Name>,
     /// The name that the `let` binds in whose value this is.
     pub(super) binding: Option<Name>,
-    /// What the type that is resolved is written at.
+    /// The place of the type that is being resolved.
     written: Option<Written>,
 }
 
@@ -268,7 +268,7 @@ impl<'a> Resolver<'a> {
         self.written = around;
     }
 
-    /// What to say of a size that does not exist.
+    /// The help for an unknown size.
     pub(super) fn size_help(&self, name: &Name) -> Option<String> {
         Some(match self.written? {
             Written::Let => format!(

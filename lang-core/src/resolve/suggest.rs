@@ -244,7 +244,7 @@ pub(super) const MODULES: &[&str] = &[
     "pyplot",
 ];
 
-/// What the library calls what other languages have under these names.
+/// Names of other languages, and the library's names for the same functions.
 const IN_LIBRARY: &[(&[&str], &str)] = &[
     (&["runif", "rand_like", "random_sample"], "rand.uniform"),
     (&["randn", "rnorm", "standard_normal", "randn_like"], "rand.normal"),
@@ -306,7 +306,7 @@ pub(super) fn condition(known: &str) -> String {
     find(CONDITIONS, known).map_or(String::new(), |condition| format!(", {condition}"))
 }
 
-/// What the library has for what another language calls `name`, with its module.
+/// The library's function, with its module, for a name of another language.
 pub(super) fn library_habit(name: &str) -> Option<&'static str> {
     find(IN_LIBRARY, name)
 }

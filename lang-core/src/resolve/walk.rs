@@ -214,7 +214,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// What another language calls so is written out with these arguments.
+    /// Adds the fix that writes a call of another language out with its arguments.
     fn mend_call(&mut self, id: ExprId, callee: ExprId, args: &[Arg]) {
         let of = &self.tree.exprs[callee];
         let (name, at) = match &of.kind {

@@ -38,9 +38,9 @@ pub struct Derivative {
     pub entries: InCases,
     /// The parameters of the function in whose names it is written; none if the program gives the point.
     pub parameters: Vec<Name>,
-    /// What the function is called, if it has a name.
+    /// The name of the function, if it has one.
     pub of: Option<Name>,
-    /// What one evaluation costs.
+    /// The cost of one evaluation.
     pub cost: Option<Arc<Cost>>,
 }
 
@@ -134,7 +134,7 @@ struct Applied {
     body: Body,
     /// The value.
     root: TId,
-    /// What it is a function of beside what stands around.
+    /// Its parameters, beside the variables around it.
     params: Vec<crate::predicate::LocalId>,
     lets: Lets,
     parts: Vec<ValuePart>,
@@ -338,7 +338,7 @@ fn bundle(body: &mut Body, values: Vec<TId>, at: TId) -> Option<TId> {
 /// Stands for an index in a label.
 const INDEX: &str = "\0";
 
-/// What the parts of a derivative are called.
+/// The labels of the parts of a derivative.
 struct Labels<'a> {
     operator: Operator,
     /// The parameters that vary.

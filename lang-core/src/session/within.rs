@@ -117,7 +117,7 @@ impl Callees for Within<'_> {
         if let Some(known) = self.stages.borrow().get(callee) {
             return known.clone();
         }
-        // What needs itself finds this.
+        // A recursive request finds this.
         self.stages.borrow_mut().insert(Arc::clone(callee), Err(pipeline::recursive(callee)));
         let made = pipeline::stages(self, self, callee, &mut Hits::default());
         self.stages.borrow_mut().insert(Arc::clone(callee), made.clone());

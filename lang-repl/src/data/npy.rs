@@ -122,7 +122,7 @@ impl Kind {
 /// The order of bytes of this machine.
 const NATIVE: &str = if cfg!(target_endian = "big") { ">" } else { "<" };
 
-/// What elements of a kind that is not read are, if NumPy has such.
+/// The name of an unsupported element kind of NumPy.
 fn unread(text: &str) -> Option<&'static str> {
     let kind = text.trim_start_matches(['<', '>', '|', '=']);
     Some(match kind.chars().next()? {

@@ -36,7 +36,7 @@ fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
     tokens.chunks(4).map(option).collect()
 }
 
-/// What to say of a file that is not there.
+/// The help for a missing file.
 fn absent(path: &Path, file: &str) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let there = fs::read_dir(folder).into_iter().flatten().take(1_000).filter_map(Result::ok);

@@ -26,7 +26,7 @@ struct State {
     reading: bool,
 }
 
-/// What is known of the keys of a session.
+/// The state of burst detection in a session.
 #[derive(Clone, Default)]
 pub(super) struct Bursts(Arc<(Mutex<State>, Condvar)>);
 

@@ -6,10 +6,10 @@ use crate::base::{Code, Diagnostic, Fix, Piece, Span};
 use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::token::{Sym, Word};
 
-/// What begins a function without a name elsewhere.
+/// Words that begin a lambda in other languages.
 const FUNCTIONS: [&str; 5] = ["lambda", "fn", "fun", "func", "function"];
 
-/// What a value is that somebody has yet to write.
+/// The placeholder for a missing value.
 const UNWRITTEN: &str = "error(\"not written yet\")";
 
 /// The changes that mend an error.

@@ -1,4 +1,4 @@
-//! What to write instead, where a value of one type stands and one of another is wanted: told by both types and by
+//! Helps for a value whose type is not the wanted one, chosen by both types and by
 //! what is written there.
 
 use super::super::show::arguments;
@@ -21,7 +21,7 @@ impl Checker<'_> {
         })
     }
 
-    /// What to write for a value that has not the wanted type, where more is known than that.
+    /// The help for a value of another type, where the context tells more than the types.
     pub(super) fn meant_by(&self, node: TId, found: &Type, wanted: &Type) -> Option<String> {
         let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
         match (&found, &wanted) {
@@ -41,7 +41,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What two function types differ in.
+    /// The difference of two function types.
     fn other_function(&self, found: &FunType, wanted: &FunType) -> Option<String> {
         let shown = |t: &Type| self.metas.shown(t);
         let (takes, given) = (found.params.len(), wanted.params.len());
@@ -71,7 +71,7 @@ impl Checker<'_> {
         Some(help)
     }
 
-    /// What to write for a tuple where an array stands.
+    /// The help for a tuple where an array is wanted.
     fn array_of_tuples(&self, node: TId, items: &[Type], element: &Type) -> Option<String> {
         let Typed::Tuple(parts) = &self.nodes[node].kind else { return None };
         if items.iter().all(|t| matches!(t, Type::Scalar(_))) && matches!(element, Type::Scalar(_)) {
@@ -121,7 +121,7 @@ impl Checker<'_> {
         true
     }
 
-    /// What to say of a text as the index of a record.
+    /// The help for a text as the index of a record.
     pub(super) fn field_by_text(&self, of: Span, subscript: Option<&Subscript>) -> Option<String> {
         let Some(Subscript::At(e)) = subscript else { return None };
         let Expr::Str(field) = &self.tree.exprs[*e].kind else { return None };
@@ -129,7 +129,7 @@ impl Checker<'_> {
         Some(format!("a field is written `{record}.{field}`"))
     }
 
-    /// What to say of a field that an array is asked for.
+    /// The help for a field access on an array.
     pub(super) fn field_of_array(&self, base: Span, array: &Type, field: &str) -> Option<String> {
         let x = self.name_at(base).cloned().unwrap_or_else(|| "x".into());
         let (dims, element) = array.peel();

@@ -58,7 +58,7 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
 }
 
 impl Checker<'_> {
-    /// What to write for `grad(f, x)`: the parameter by which to differentiate is named after `wrt:`, and a point
+    /// The help for `grad(f, x)`: the parameter by which to differentiate is named after `wrt:`, and a point
     /// stands in parentheses of its own.
     fn misplaced_wrt(&self, d: Derivative, plain: &[&Arg], alone: bool) -> Option<String> {
         let [f, rest @ ..] = plain else { return None };

@@ -276,7 +276,7 @@ impl Checker<'_> {
         }
     }
 
-    /// What is asked of an array as a field or a method of it, written as it is here.
+    /// Fixes for a field access or method call on an array.
     fn methods(&self, base: TId, field: &Ident, span: Span) -> Vec<Fix> {
         let Some(habit) = habits::find(habits::METHODS, &field.name) else { return Vec::new() };
         let tree = self.tree;

@@ -31,7 +31,7 @@ pub(super) struct Context {
     pub(super) facts: Facts,
     /// Scopes on the way, with the mark before each.
     path: Vec<(usize, usize)>,
-    /// What is zero in a scope because a check on its entry compares it.
+    /// Polynomials that are zero in a scope, because a check on its entry compares them.
     pub(super) agreed: Vec<(usize, Poly)>,
 }
 

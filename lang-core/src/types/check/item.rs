@@ -137,7 +137,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         (&rule.params, types.len(), "parameters", "parameter"),
         (&rule.deltas, deltas.len(), "names after `;`", "name after `;`"),
     ] {
-        // What could not be read is told.
+        // The parser has reported it.
         if have.len() != want && tree.unread.is_empty() {
             let what = if have.len() == 1 { one } else { what };
             let wanted = if want == 1 { "1 is wanted".to_owned() } else { format!("{want} are wanted") };

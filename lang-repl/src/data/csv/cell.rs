@@ -77,31 +77,28 @@ fn overflows(cell: &str, infinite: bool) -> bool {
     infinite && cell.contains(|c: char| c.is_ascii_digit())
 }
 
+/// A real number of either precision. `is_infinite` is that of the type.
+fn real<T: std::str::FromStr>(cell: &str, options: &Options, is_infinite: fn(&T) -> bool) -> Result<T, Refused> {
+    if !options.missing.is_empty() && options.is_missing(cell) {
+        return Err(Refused::Missing);
+    }
+    let mut buffer = String::new();
+    let number = pointed(cell, options, &mut buffer).and_then(|text| text.parse::<T>().ok());
+    match number.ok_or_else(|| other(cell, options))? {
+        x if overflows(cell, is_infinite(&x)) => Err(Refused::Large),
+        x => Ok(x),
+    }
+}
+
 impl Number for f64 {
     fn parse(cell: &str, options: &Options) -> Result<Self, Refused> {
-        if !options.missing.is_empty() && options.is_missing(cell) {
-            return Err(Refused::Missing);
-        }
-        let mut buffer = String::new();
-        let number = pointed(cell, options, &mut buffer).and_then(|text| text.parse::<Self>().ok());
-        match number.ok_or_else(|| other(cell, options))? {
-            x if overflows(cell, x.is_infinite()) => Err(Refused::Large),
-            x => Ok(x),
-        }
+        real(cell, options, |x: &Self| x.is_infinite())
     }
 }
 
 impl Number for f32 {
     fn parse(cell: &str, options: &Options) -> Result<Self, Refused> {
-        if !options.missing.is_empty() && options.is_missing(cell) {
-            return Err(Refused::Missing);
-        }
-        let mut buffer = String::new();
-        let number = pointed(cell, options, &mut buffer).and_then(|text| text.parse::<Self>().ok());
-        match number.ok_or_else(|| other(cell, options))? {
-            x if overflows(cell, x.is_infinite()) => Err(Refused::Large),
-            x => Ok(x),
-        }
+        real(cell, options, |x: &Self| x.is_infinite())
     }
 }
 

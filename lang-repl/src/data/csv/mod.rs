@@ -27,14 +27,14 @@ pub(crate) struct Table {
     text: String,
     options: Options,
     pub(crate) separator: char,
-    /// What the first row is.
+    /// The kind of the first row.
     pub(crate) first: First,
     pub(crate) columns: Vec<Column>,
     /// Where rows begin, the first row included.
     rows: Vec<Row>,
 }
 
-/// What the first row of a table is.
+/// The kind of the first row of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum First {
     /// Its cells are data.
@@ -131,7 +131,7 @@ fn ragged(line: u32, found: usize, wanted: usize, separator: char, text: &str) -
     message
 }
 
-/// What the first row is, and the columns.
+/// The kind of the first row, and the columns.
 fn columns(first: &[Cow<'_, str>], options: &Options) -> (First, Vec<Column>) {
     let texts = first.iter().filter(|cell| is_text(cell, options)).count();
     let values = first.iter().filter(|cell| !is_text(cell, options) && !options.is_missing(cell.trim())).count();

@@ -8,7 +8,7 @@ const MISSING: [&str; 13] =
 /// Options of `load` for tables.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Options {
-    /// What stands between cells; unknown, it is found from the first line. A blank stands for any
+    /// The separator of cells; unknown, it is found from the first line. A blank stands for any
     /// number of blanks and tabs.
     pub(crate) separator: Option<char>,
     /// Is the decimal point a comma?

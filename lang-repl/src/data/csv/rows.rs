@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-/// What is still to be read, from the byte `at`, which stands in this line, counted from 1.
+/// The unread rest of a text: from the byte `at`, in this line, counted from 1.
 #[derive(Clone)]
 pub(super) struct Rows<'a> {
     pub(super) text: &'a str,
@@ -13,7 +13,7 @@ pub(super) struct Rows<'a> {
     pub(super) comment: Option<&'a str>,
 }
 
-/// What follows a cell.
+/// The token after a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Cell,

@@ -1,0 +1,135 @@
+//! Sizes of a signature, solved from the extents of the arguments as a call in the language solves them, and extents that do
+//! not agree.
+
+use lang_core::base::{Code, Name, Span};
+use lang_core::predicate::{Atom, Poly};
+use lang_core::types::ty::Type;
+
+use super::Types;
+use crate::problem::Problem;
+
+/// An extent that no array shows, as those of the rows of `[]`, and that would be negative.
+pub(super) fn negative_extent(ty: &Type, sizes: &[Size], types: &dyn Types) -> Option<(Poly, i128)> {
+    let mut negative = None;
+    ty.visit(&mut |_| {}, &mut |p| {
+        if let Some(n) = with_known(p, sizes, types).as_constant().filter(|n| *n < 0) {
+            negative = Some((p.clone(), n));
+        }
+    });
+    negative
+}
+
+/// A size to be solved.
+pub(super) struct Size {
+    pub(super) atom: Atom,
+    pub(super) name: Name,
+    pub(super) value: Option<i64>,
+}
+
+impl Size {
+    pub(super) fn new(atom: Atom, name: &Name) -> Self {
+        Self { atom, name: name.clone(), value: None }
+    }
+}
+
+/// An extent that was found where a type wants a size.
+pub(super) struct Axis {
+    pub(super) wanted: Poly,
+    pub(super) found: i64,
+    /// `axis 0 of argument `x``
+    pub(super) what: String,
+    pub(super) source: Option<crate::source::SourceId>,
+    pub(super) span: Span,
+}
+
+/// Finds every size from the axes where it stands alone with factor 1 or -1 once the others are
+/// known; what is left over is checked.
+pub(super) fn solve(code: Code, axes: &[Axis], sizes: &mut [Size], types: &dyn Types) -> Result<(), Vec<Problem>> {
+    let mut open: Vec<&Axis> = axes.iter().collect();
+    let mut from: Vec<Option<&Axis>> = vec![None; sizes.len()];
+    loop {
+        let before = open.len();
+        let mut rest = Vec::new();
+        for axis in open {
+            let known = with_known(&axis.wanted, sizes, types);
+            if known.as_constant().is_some() {
+                check(code, axis, &known, sizes, &from)?;
+                continue;
+            }
+            let unknown = sizes.iter().enumerate().filter(|(_, s)| s.value.is_none()).find_map(|(k, size)| {
+                let (factor, rest) = known.linear_in(&size.atom)?;
+                let rest = rest.as_constant()?;
+                (factor == 1 || factor == -1).then(|| (k, (i128::from(axis.found) - rest) * factor))
+            });
+            match unknown {
+                Some((k, value)) => {
+                    let value = i64::try_from(value).ok().filter(|v| *v >= 0);
+                    let (Some(value), Some(size), Some(from)) = (value, sizes.get_mut(k), from.get_mut(k)) else {
+                        let name = sizes.get(k).map(|s| s.name.as_str()).unwrap_or_default();
+                        let found = elements(axis.found);
+                        let message = format!("{} has {found}, which would make the size `{name}` negative", axis.what);
+                        return Err(vec![axis.place(Problem::new(code, message), "")]);
+                    };
+                    size.value = Some(value);
+                    *from = Some(axis);
+                }
+                None => rest.push(axis),
+            }
+        }
+        if rest.is_empty() {
+            return Ok(());
+        }
+        if rest.len() == before {
+            // What cannot be solved stands inside arrays without elements: any size will do.
+            match sizes.iter_mut().find(|s| s.value.is_none()) {
+                Some(unsolved) => unsolved.value = Some(0),
+                None => return Ok(()),
+            }
+        }
+        open = rest;
+    }
+}
+
+pub(super) fn with_known(p: &Poly, sizes: &[Size], types: &dyn Types) -> Poly {
+    p.substitute(&|atom| {
+        let value = match atom {
+            Atom::Global(name) => types.global(name),
+            _ => sizes.iter().find(|s| s.atom == *atom).and_then(|s| s.value),
+        };
+        value.map(|n| Poly::constant(i128::from(n)))
+    })
+}
+
+fn check(code: Code, axis: &Axis, known: &Poly, sizes: &[Size], from: &[Option<&Axis>]) -> Result<(), Vec<Problem>> {
+    if known.as_constant() == Some(i128::from(axis.found)) {
+        return Ok(());
+    }
+    let wanted = known.as_constant().unwrap_or_default();
+    let message = format!("{} has {}, but {wanted} are wanted", axis.what, elements(axis.found));
+    let mut problem = axis.place(Problem::new(code, message), elements(axis.found));
+    let mut reasons = Vec::new();
+    for (size, from) in sizes.iter().zip(from) {
+        let (true, Some(value)) = (axis.wanted.mentions(&size.atom), size.value) else { continue };
+        reasons.push(match from {
+            Some(other) => format!("`{}` is {value} by {}", size.name, other.what.trim_end_matches(',')),
+            None => format!("`{}` is {value}", size.name),
+        });
+    }
+    if !reasons.is_empty() {
+        problem = problem.help(reasons.join(", "));
+    }
+    Err(vec![problem])
+}
+
+impl Axis {
+    pub(super) fn place(&self, problem: Problem, label: impl Into<String>) -> Problem {
+        match self.source {
+            Some(source) => problem.at(source, self.span, label),
+            None => problem,
+        }
+    }
+}
+
+pub(super) fn elements(n: i64) -> String {
+    if n == 1 { "1 element".to_owned() } else { format!("{n} elements") }
+}

@@ -80,14 +80,13 @@ fn malformed() -> Vec<(String, Vec<u8>)> {
         "\"a\"b\n",
         "a\n\"1\"2\n",
         "a;b\n1;2;3\n",
-        "a\rb\n",
         "a\0b\n",
     ] {
         add("csv", text.as_bytes().to_vec());
     }
     add("csv", b"a\n\xFF\n".to_vec());
     add("csv", ",".repeat(200_000).into_bytes());
-    for text in ["", "[", "[1,]", "{\"a\"}", "nul", "1 2", "[1}", "\"\\x\"", "[NaN]", "+1", "{\"a\": 1,}"] {
+    for text in ["", "[", "[1,]", "{\"a\"}", "nul", "1 2", "[1}", "\"\\x\"", "+1", "{\"a\": 1,}"] {
         add("json", text.as_bytes().to_vec());
     }
     add("json", "[".repeat(100_000).into_bytes());
@@ -139,6 +138,7 @@ fn malformed_files_are_told() {
     }
     let all: Vec<String> = reasons.into_iter().collect();
     expect![[r#"
+        48 bytes follow the array that its header tells of
         8 bytes follow the array that its header tells of
         a header of 4294967295 bytes is too long
         an axis of 99999999999999999999999 elements is too large
@@ -158,26 +158,24 @@ fn malformed_files_are_told() {
         it is no PNG image: unexpected end of file
         it is no zip archive: invalid Zip archive: Could not find EOCD
         it is no zip archive: invalid Zip archive: Unexpected end of zip::format::blocks::Zip32CDEBlock
-        its elements are of the kind `<M8[ns]`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `<U4`, which is not read: it is neither real, integer nor bool
+        its elements are Python objects, of the kind `|O`, which is not read
+        its elements are complex numbers, of the kind `<c16`, which is not read
+        its elements are dates, of the kind `<M8[ns]`, which is not read
         its elements are of the kind `<`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `<c16`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `<f16`, which is not read: it is neither real, integer nor bool
         its elements are of the kind `<i3`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `<m8`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `=f8`, which is not read: it is neither real, integer nor bool
         its elements are of the kind ``, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `f8`, which is not read: it is neither real, integer nor bool
         its elements are of the kind `x`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `|O`, which is not read: it is neither real, integer nor bool
-        its elements are of the kind `|S3`, which is not read: it is neither real, integer nor bool
         its elements are of the kind `|f8`, which is not read: it is neither real, integer nor bool
+        its elements are reals of more than 64 bits, of the kind `<f16`, which is not read
         its elements are structures, which are not read; save each field by itself
+        its elements are texts, of the kind `<U4`, which is not read
+        its elements are texts, of the kind `|S3`, which is not read
+        its elements are times, of the kind `<m8`, which is not read
         its header has no proper shape
         its header is not that of a .npy file
         line 1 has more than 100000 cells; write so wide a matrix as .npy
         line 2 has 1 cell, and the first has 2
-        line 2 has 2 cells, and the first has 1; cells are to be separated by commas
+        line 2 has 3 cells, and the first has 2
         line 3 has 2 cells, and the first has 1
         more bytes follow the array that its header tells of
         the quote in line 3 is not closed
@@ -196,18 +194,17 @@ fn malformed_files_are_told() {
         the shape (3,) takes 24 bytes, and there are 16
         the shape (4294967296, 4294967296) is too large
         the shape (9223372036854775807, 2) is too large
-        this is not JSON: EOF while parsing a list at line 1 column 1
-        this is not JSON: EOF while parsing a value at line 1 column 0
-        this is not JSON: EOF while parsing a value at line 1 column 3
-        this is not JSON: expected `,` or `]` at line 1 column 3
-        this is not JSON: expected `:` at line 1 column 5
-        this is not JSON: expected value at line 1 column 1
-        this is not JSON: expected value at line 1 column 2
-        this is not JSON: invalid escape at line 1 column 3
-        this is not JSON: recursion limit exceeded at line 1 column 128
-        this is not JSON: trailing characters at line 1 column 3
-        this is not JSON: trailing comma at line 1 column 4
-        this is not JSON: trailing comma at line 1 column 9
+        this is not JSON: '+' stands where a value is wanted at line 1 column 1
+        this is not JSON: ']' stands where a value is wanted at line 1 column 4
+        this is not JSON: '}' stands where `,` or `]` is wanted at line 1 column 3
+        this is not JSON: '}' stands where `:` is wanted at line 1 column 5
+        this is not JSON: '}' stands where a key in quotes is wanted at line 1 column 9
+        this is not JSON: `nul` is no value at line 1 column 1
+        this is not JSON: it ends where a value is wanted at line 1 column 1
+        this is not JSON: it ends where a value is wanted at line 1 column 100001
+        this is not JSON: it ends where a value is wanted at line 1 column 2
+        this is not JSON: text follows the value at line 1 column 3
+        this is not JSON: there is no such escape at line 1 column 4
         this is not UTF-8: byte 1 is 0xFF
         this is not UTF-8: byte 2 is 0xFF
         version 9 of the format is not known"#]]
@@ -216,9 +213,17 @@ fn malformed_files_are_told() {
     let dir = Dir::new(&[]);
     for (name, bytes) in files.iter().step_by(9) {
         std::fs::write(dir.path().join(name), bytes).unwrap();
-        std::fs::write(dir.path().join("p.iv"), format!("let x: {{x: [?n]f64}} = load(\"{name}\")\n")).unwrap();
+        // A type that the format has, so that the file is read.
+        let ty = match name.rsplit('.').next() {
+            Some("npy") => "[?n]f64",
+            Some("png") => "[?h, ?w]f64",
+            _ => "{x: [?n]f64}",
+        };
+        std::fs::write(dir.path().join("p.iv"), format!("let x: {ty} = load(\"{name}\")\n")).unwrap();
         let shown = dir.run(&["run", "p.iv", "--format", "short"], b"");
-        let reported = shown.starts_with("--- stderr\np.iv:1:23: error[E06") && shown.ends_with("--- status 1\n");
+        let reported = shown.starts_with("--- stderr\np.iv:1:")
+            && shown.contains(": error[E06")
+            && shown.ends_with("--- status 1\n");
         assert!(reported && shown.contains(name.as_str()), "{shown}");
     }
 }

@@ -88,8 +88,13 @@ pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool)
 #[must_use]
 pub fn is_shared(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool, of: &Evaluations) -> bool {
     let own = shown_callee(session, def).and_then(|callee| share(session.terms(&callee).into_iter(), def, such));
-    let (Some(own), Some((_, all))) = (own, &of.work) else { return false };
-    if of.most || has_symbols(&own) || has_symbols(all) {
+    own.is_some_and(|own| is_less(&own, of))
+}
+
+/// Is this work less than that of all evaluations, as far as sizes tell both?
+fn is_less(own: &Formula, of: &Evaluations) -> bool {
+    let Some((_, all)) = &of.work else { return false };
+    if of.most || has_symbols(own) || has_symbols(all) {
         return false;
     }
     let known = of.cost.positive();
@@ -115,17 +120,37 @@ fn shown(work: &Formula, cost: &Cost) -> Option<String> {
     (told && !work.pieces().is_empty()).then(|| formula(work, cost))
 }
 
+/// The work of a product that a sum adds up.
+pub struct OfProduct {
+    /// All evaluations of it.
+    pub all: Option<String>,
+    /// Is that less than one evaluation times their number, because what is equal is computed once?
+    pub shared: bool,
+    /// What the adjoint computes for it.
+    pub adjoint: Option<String>,
+}
+
 /// What all evaluations of a product that the sum at `sum` multiplies as it adds cost, and what the adjoint computes for it.
-/// There the product has all that the sum costs but additions.
+/// There the product has all that the sum costs but additions. `within`: the places of the product and its factors.
 #[must_use]
 pub fn shares_of_product(
     session: &Session,
     def: &GlobalName,
     node: TId,
     sum: Span,
-) -> (Option<String>, Option<String>) {
+    within: &dyn Fn(&Span) -> bool,
+) -> OfProduct {
     let found = session.evaluations(def, node);
     let all = found.as_ref().and_then(|of| Some((of.work.as_ref()?.1.clone(), of)));
+    // One multiplication each, and what the factors add to the definition.
+    let once = all.as_ref().and_then(|(_, of)| {
+        let callee = shown_callee(session, def)?;
+        let factors = share(session.terms(&callee).into_iter(), def, within)?;
+        let own = factors.add(of.count.as_ref()?).cases(&of.cost.positive());
+        is_less(&own, of).then_some(own)
+    });
+    let shared = once.is_some();
+    let all = all.map(|(all, of)| (once.unwrap_or(all), of));
     let adjoint = || {
         let [_, adjoint] = session.derivatives(&shown_callee(session, def)?)?;
         let cost = session.cost_alone(&adjoint)?;
@@ -140,7 +165,8 @@ pub fn shares_of_product(
         };
         shown(&work, &cost)
     };
-    (all.as_ref().map(|(all, of)| at_most(of, all)), adjoint())
+    let adjoint = adjoint();
+    OfProduct { all: all.as_ref().map(|(all, of)| at_most(of, all)), shared, adjoint }
 }
 
 /// What all evaluations of an expression in the body of a loop cost: one, and all; and the same of its adjoint.

@@ -302,13 +302,18 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
     let within = |at: &Span| span.start <= at.start && at.end <= span.end;
     let is_def = session.signature(def).is_some();
     let sum = contraction(body, node);
+    let mut product_is_shared = false;
     let (primal, adjoint) = match sum {
         // What is added to a sum around has its additions there.
         None if is_def && is_inner_sum(body, node) => {
             let all = evaluations.as_deref().and_then(costs::in_all);
             (all, costs::shares(session, def, &within).1)
         }
-        Some(sum) => costs::shares_of_product(session, def, node, sum),
+        Some(sum) => {
+            let of = costs::shares_of_product(session, def, node, sum, &within);
+            product_is_shared = of.shared;
+            (of.all, of.adjoint)
+        }
         None if is_def => costs::shares(session, def, &within),
         None => (evaluations.as_deref().and_then(costs::in_all), None),
     };
@@ -318,9 +323,11 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
             text = all;
         }
         Some(all) => {
-            let shared = sum.is_none()
-                && !is_inner_sum(body, node)
-                && evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of));
+            let shared = match sum {
+                Some(_) => product_is_shared,
+                None if is_inner_sum(body, node) => false,
+                None => evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of)),
+            };
             text = format!("{text}, in all {all}{}", if shared { ONCE } else { "" });
         }
         None => {}

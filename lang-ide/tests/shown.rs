@@ -367,6 +367,31 @@ def loss(w: [d]f64, x: [n, d]f64, y: [n]bool) -> f64 =
     .assert_eq(&out);
 }
 
+/// All evaluations of a product in a sum have no more work than the definition: `lse(z)` is computed once.
+#[test]
+fn work_of_a_product_whose_factor_is_computed_once() {
+    let text = "\
+def lse(z: [k]f64) -> f64 = let m = max i: z[i] in m + log(sum i: exp(z[i] - m))
+def xent(z: [k]f64, t: [k]f64) -> f64 = -(sum i: t[i] * (z[i] - lse(z)))
+";
+    let session = session(text);
+    let mut out = String::new();
+    for what in ["* (z[i]", "lse(z))", "sum i: t"] {
+        let at = u32::try_from(text.find(what).unwrap()).unwrap();
+        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
+        out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
+    }
+    expect![[r#"
+        * (z[i]: work 4·k + 2, in all 6·k (what is equal is computed once)
+        * (z[i]: work in the adjoint 2·k
+        lse(z)): work 4·k
+        sum i: t: work 7·k − 1
+        sum i: t: work in the adjoint not by sizes alone
+    "#]]
+    .assert_eq(&out);
+}
+
 #[test]
 fn examples_are_run() {
     let text = "\
@@ -584,7 +609,7 @@ fn hidden_names_are_told_apart() {
 
         a * exp(w[i]) : f64
 
-        work                 2, in all 2·n²
+        work                 2, in all n² + n (what is equal is computed once)
         work in the adjoint  2·n² + n − 1
         cotangent            y_adj[i1]
         ∂/∂x[i1]             e

@@ -12,6 +12,7 @@ use iverson_tests::middle::filled::{callee, given_where, with_derivatives};
 use iverson_tests::middle::forms::{Forms, Middle as _};
 use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::machine::{World, flat};
+use iverson_tests::run::{Ways, limits, value_of_main, value_of_main_generated};
 use lang_core::exec::{self, Machine, Programs, Stopped, Tensor};
 use lang_core::interp::Limits;
 use lang_core::interp::memory::{Memory, TooLarge};
@@ -260,4 +261,43 @@ fn what_runs_again_asks_the_system_for_nothing() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Arrays of what is no number, of more bytes than a run may have.
+const TUPLES: &[(&str, &str)] = &[
+    ("pairs", "[n](f64, i64) = for i < n: (f64(i), i)"),
+    ("records", "[n]{a: f64, b: (bool, i64)} = for i < n: {a: f64(i), b: (i > 3, i)}"),
+    ("kinds", "[n]Kind = for i < n: if i % 2 == 0 then One(f64(i)) else Neither"),
+    ("rows", "[n]{x: [2]f64, k: i64} = for i < n: {x: [f64(i), 1.0], k: i}"),
+    ("nested", "[n, 2](f64, i64) = for i < n, j < 2: (f64(i), j)"),
+];
+
+/// What is charged is what is allocated: by the interpreter, and where machine code gives its parts.
+#[test]
+fn arrays_of_tuples_keep_the_limit() {
+    let _alone = alone();
+    for (name, of) in TUPLES {
+        let text =
+            format!("type Kind = One(f64) | Neither\ndef {name}(n: i64) -> {of}\ndef main() = {name}(30000000)\n");
+        let mut session = Session::new();
+        session.set_text("tuples.iv", &text);
+        for native in [false, true] {
+            pool::empty();
+            let before = ALLOCATOR.current_usage();
+            ALLOCATOR.reset_peak_usage();
+            let found = match native {
+                true => value_of_main_generated(&session, "tuples.iv", &Ways::native()),
+                false => value_of_main(&session, "tuples.iv"),
+            };
+            let held = ALLOCATOR.peak_usage().saturating_sub(before);
+            let why = found.err().unwrap_or_default();
+            assert!(why.contains("E0508"), "{name}, machine code {native}: {why}");
+            let most = limits().max_bytes + limits().max_bytes / 4;
+            assert!(
+                held < most,
+                "{name}, machine code {native}: {held} bytes where {} are allowed",
+                limits().max_bytes
+            );
+        }
+    }
 }

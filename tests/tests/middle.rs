@@ -11,7 +11,7 @@ const PROGRAMS: u64 = 1500;
 
 #[test]
 fn laws_of_the_middle_hold() {
-    let report = soak(random::seed(), random::first(), random::count(PROGRAMS)).expect("the tolerances can be read");
+    let report = soak(random::seed(), random::first(), random::count(PROGRAMS)).expect("no share panics");
     println!("{} programs, {} definitions\n{}{:#?}", report.programs, report.definitions, report.table(), report.tally);
     assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
     // Rare, or the laws would say little.

@@ -29,6 +29,8 @@ pub struct Interp<'a> {
     pub(super) host: &'a mut dyn Host,
     pub(super) memory: Memory,
     pub(super) counting: bool,
+    /// Has a false bracket made the value zero? Told of the factor that was evaluated last.
+    pub(super) masked: bool,
     /// Stop where a NaN comes up: see [`super::trap`].
     pub(super) trap: bool,
     pub(super) counts: Counts,
@@ -62,6 +64,7 @@ impl<'a> Interp<'a> {
             host,
             memory: Memory::new(limits),
             counting: false,
+            masked: false,
             trap: false,
             counts: Counts::default(),
             limits,

@@ -36,7 +36,7 @@ impl Interp<'_> {
         for l in plan.dead(e) {
             f.take(*l);
         }
-        self.eval(c, f, e)
+        self.passed_on(c, f, e)
     }
 
     /// `match`: the first arm whose pattern fits.

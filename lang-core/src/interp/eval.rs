@@ -78,7 +78,9 @@ impl Interp<'_> {
             // (4.3), (4.16): an operand that is a false bracket adds nothing, which (4.24)
             // counts so and which keeps the sign of a zero.
             Expr::Arith(op @ (BinOp::Add | BinOp::Sub), a, b) => self.sum_of_two(c, f, node, *op, *a, *b),
-            // (4.4), (4.17)
+            // (4.4), and a quotient
+            Expr::Arith(op @ (BinOp::Mul | BinOp::Div), a, b) => self.product(c, f, node, *op, *a, *b),
+            // (4.17)
             Expr::Arith(op, a, b) => self.binary(c, f, *a, *b, |this, x, y| this.arith(at, *op, x, y)),
             Expr::Pow(a, b) => self.binary(c, f, *a, *b, |this, x, y| this.power(at, x, y)),
             // (4.5)
@@ -86,7 +88,11 @@ impl Interp<'_> {
                 [e] => self.unary(c, f, *e, |this, x| this.scalar(at, *function, std::slice::from_ref(x))),
                 _ => self.many(c, f, args, |this, args| this.scalar(at, *function, &args)),
             },
-            Expr::Neg(e) => self.unary(c, f, *e, |this, x| this.negate(at, x)),
+            Expr::Neg(e) => {
+                let x = self.eval(c, f, *e)?;
+                self.masked = self.was_masked(c, *e);
+                self.negate(at, &x)
+            }
             Expr::Not(e) => self.unary(c, f, *e, |this, x| this.not(at, x)),
             Expr::Convert(to, e) => self.unary(c, f, *e, |this, x| this.convert(at, *to, x)),
             // (4.6)
@@ -100,18 +106,17 @@ impl Interp<'_> {
             Expr::Binder { .. } => self.binder(c, f, id),
             // (4.12)
             Expr::Guard(p, e) => {
-                if self.condition(c, f, *p)? {
-                    self.eval(c, f, *e)
-                } else {
-                    self.zero(at, f, &node.ty)
-                }
+                let holds = self.condition(c, f, *p)?;
+                let value = if holds { self.eval(c, f, *e) } else { self.zero(at, f, &node.ty) };
+                self.masked = !holds || self.was_masked(c, *e);
+                value
             }
             // (4.9)
             Expr::Let(binds, e) => {
                 for (pat, value) in binds {
                     self.eval_let(c, f, pat, *value)?;
                 }
-                self.eval(c, f, *e)
+                self.passed_on(c, f, *e)
             }
             // (4.18)
             Expr::Compare(first, rest) => self.comparison(c, f, at, *first, rest),
@@ -259,12 +264,49 @@ impl Interp<'_> {
         self.eval(c, f, id).map(Some)
     }
 
+    /// `a * b` and `a / b`. A bracket masks the whole product that it is a factor of: where its predicate is false,
+    /// the product is zero, whatever the other factors are.
+    #[inline(never)]
+    fn product(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, op: BinOp, a: TId, b: TId) -> Eval {
+        let at = c.at(node.span);
+        let x = self.eval(c, f, a)?;
+        let first = self.was_masked(c, a);
+        let y = self.eval(c, f, b)?;
+        let masked = first || op == BinOp::Mul && self.was_masked(c, b);
+        let value = if masked { self.zero(at, f, &node.ty) } else { self.arith(at, op, &x, &y) };
+        self.masked = masked;
+        value
+    }
+
+    /// The value of a part, which is that of the whole expression.
+    pub(super) fn passed_on(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId) -> Eval {
+        let value = self.eval(c, f, e)?;
+        self.masked = self.was_masked(c, e);
+        Ok(value)
+    }
+
+    /// Have false brackets made the expression zero that was evaluated last? Each kind that is named here sets the flag.
+    pub(super) fn was_masked(&self, c: &Code, id: TId) -> bool {
+        self.masked
+            && matches!(
+                c.body.nodes[id].kind,
+                Expr::Guard(..)
+                    | Expr::Neg(_)
+                    | Expr::Let(..)
+                    | Expr::If(..)
+                    | Expr::Match(..)
+                    | Expr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Div, ..)
+            )
+    }
+
     /// `a + b` and `a - b`, the sum with the negation of `b`.
     #[inline(never)]
     fn sum_of_two(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, op: BinOp, a: TId, b: TId) -> Eval {
         let at = c.at(node.span);
         let x = self.summand(c, f, a)?;
+        let first = x.is_none() || self.was_masked(c, a);
         let y = self.summand(c, f, b)?;
+        self.masked = first && (y.is_none() || self.was_masked(c, b));
         let whole = |x: &Value| matches!(x, Value::Array(_)) || !matches!(node.ty, Type::Array(..));
         match (x, y) {
             (Some(x), Some(y)) => self.arith(at, op, &x, &y),

@@ -25,6 +25,8 @@ use crate::types::tree::{IndexRange, TId};
 pub struct Evaluations {
     /// Their work, if sizes tell it: of one, and of all.
     pub work: Option<(Formula, Formula)>,
+    /// How many there are, if sizes tell it.
+    pub count: Option<Formula>,
     /// That of its adjoint by all that is real around it.
     pub adjoint: Option<(Formula, Formula)>,
     /// Is it in the body of a loop?
@@ -54,8 +56,9 @@ pub(super) fn evaluations<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<
         inside.known(ssa, &[]).iter().for_each(|p| known.assume(p));
         Some((cost.total.work.cases(&known), all))
     };
+    let count = if called { None } else { inside.times(&ssa, &cost.positive(), &Poly::constant(1).into()) };
     let adjoint = if again { inside.adjoint().and_then(|(ssa, cost)| all(&ssa, &cost)) } else { None };
-    Some(Arc::new(Evaluations { work: all(&ssa, &cost), adjoint, again, most: condition, cost }))
+    Some(Arc::new(Evaluations { work: all(&ssa, &cost), count, adjoint, again, most: condition, cost }))
 }
 
 impl Inside<'_> {

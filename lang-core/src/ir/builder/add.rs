@@ -63,6 +63,37 @@ impl Builder {
         }
     }
 
+    /// The only term that a sum has where it is read, or that there is none: so the diagonal of a Jacobian does not need the
+    /// rest of it. `None` where there may be several, or the access may fail.
+    pub(super) fn only_term(
+        &self,
+        dims: &[Poly],
+        pred: &Pred,
+        read: &[Access],
+        needs: &[u32],
+    ) -> Option<Option<Addend>> {
+        let [read] = read else { return None };
+        let stmt = self.get(read.var)?;
+        let Rhs::Add(terms) = &stmt.rhs else { return None };
+        if read.at.len() != stmt.dims.len() || !stmt.needs.iter().all(|c| needs.contains(c)) {
+            return None;
+        }
+        let put = |p: &Poly| at_indices(p, &read.at);
+        let mut only = None;
+        for term in terms {
+            let pred = self.simplify(dims, &pred.and(&term.pred.map(&put)));
+            if pred.is_false() {
+                continue;
+            }
+            if only.is_some() {
+                return None;
+            }
+            let of = Access { var: term.of.var, at: term.of.at.iter().map(put).collect() };
+            only = Some(Addend { neg: term.neg, pred, of });
+        }
+        Some(only)
+    }
+
     /// `[p] · (X with [a] = v if p) + [!p] · X` is `X with [a] = v if p`, of several updates one after the other, too.
     fn changed_where(&mut self, dims: &[Poly], scalar: Scalar, terms: &[Addend], needs: &[u32]) -> Option<Var> {
         let [a, b] = terms else { return None };

@@ -257,7 +257,12 @@ impl Builder {
         }
         let view = bound.is_empty() && seen.len() == 1;
         if view {
-            return self.view(dims, scalar, pred, neg, seen, needs);
+            let term = self.only_term(dims, &pred, &seen, &needs);
+            return match term {
+                Some(None) => self.zero_unless(dims, scalar, needs),
+                Some(Some(t)) => self.contract(dims, Vec::new(), &t.pred, neg ^ t.neg, &[t.of], needs),
+                None => self.view(dims, scalar, pred, neg, seen, needs),
+            };
         }
         // In the body of a loop also what data tell: an iteration has one such place.
         if let Some((k, value)) = pinned(dims.len(), &pred, self.region) {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::ops::mask;
 use super::update::updated;
 use super::{Elaborator, Frame, Out, Sym, holds_function};
 use crate::base::{Code, Span};
@@ -34,8 +35,8 @@ impl Elaborator<'_> {
                 this.data(&e, span)
             })
         })?;
-        // A bracket of an array inside this one is one with it, so that the sums that it is a term of see it.
-        if matches!((&e.kind, &e.ty), (Kind::Guard(..), CoreType::Tensor(..) | CoreType::Tuple(..))) {
+        // A bracket inside this one is one with it, so that the sums and products that it stands in see it.
+        if mask(&e).is_some() {
             self.bind_under(&p, bindings);
             return Ok(self.known(Expr::guard(p, e)));
         }

@@ -66,15 +66,22 @@ impl Elaborator<'_> {
             BinOp::Mul => {
                 let (a, b) = (self.data(&a, span)?, self.data(&b, span)?);
                 let ty = joint(&a.ty, &b.ty);
+                let p = self.mask_of_product(&[&a, &b]);
                 let product = |mut args: Vec<E>| {
                     let (b, a) = (args.pop(), args.pop());
                     match (a, b) {
-                        (Some(a), Some(b)) => a.with(Kind::Mul(a.clone(), b), a.ty.clone()),
+                        (Some(a), Some(b)) => Expr::guard(p.clone(), a.with(Kind::Mul(a.clone(), b), a.ty.clone())),
                         _ => Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), span),
                     }
                 };
                 let e = self.lift(vec![a, b], &ty, &product);
                 Ok(self.known(e))
+            }
+            BinOp::Div => {
+                let of = self.scalar_of(f, &f.code.body.nodes[id].ty, span)?;
+                let a = self.data(&a, span)?;
+                let p = self.mask_of_product(&[&a]);
+                self.apply_where(&p, Operation::Binary(op), vec![Sym::Data(a), b], of, span)
             }
             _ => {
                 let divides = matches!(op, BinOp::FloorDiv | BinOp::Mod);
@@ -219,13 +226,24 @@ impl Elaborator<'_> {
         self.apply(operation, vec![a, b], of, span)
     }
 
-    /// A scalar function, lifted; `of` is what its result is made of.
+    /// Where a product has a term: the brackets of all its factors.
+    fn mask_of_product(&self, factors: &[&E]) -> Pred {
+        let mask = factors.iter().filter_map(|e| mask(e)).fold(Pred::truth(), |p, q| p.and(&q));
+        if self.context.implies(&mask) { Pred::truth() } else { mask }
+    }
+
+    /// A scalar function, lifted; `of` is the type of its elements.
     pub(super) fn apply(&mut self, operation: Operation, args: Vec<Sym>, of: Scalar, span: Span) -> Out<Sym> {
+        self.apply_where(&Pred::truth(), operation, args, of, span)
+    }
+
+    /// A scalar function, lifted, and zero where the predicate does not hold.
+    fn apply_where(&mut self, p: &Pred, op: Operation, args: Vec<Sym>, of: Scalar, span: Span) -> Out<Sym> {
         let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
         let shape = args.iter().fold(CoreType::Scalar(of), |ty, a| joint(&ty, &a.ty));
         let dims: Vec<Poly> = shape.peel().0.into_iter().cloned().collect();
         let ty = CoreType::Scalar(of).array(dims.into_iter());
-        let apply = |args: Vec<E>| Expr::new(Kind::Apply(operation, args), CoreType::Scalar(of), span);
+        let apply = |args: Vec<E>| Expr::guard(p.clone(), Expr::new(Kind::Apply(op, args), CoreType::Scalar(of), span));
         let e = self.lift(args, &ty, &apply);
         Ok(self.known(e))
     }
@@ -247,9 +265,10 @@ impl Elaborator<'_> {
     }
 }
 
-/// The bracket of a term, be it negated.
-fn mask(e: &E) -> Option<Pred> {
+/// Where brackets leave a term of a product or sum: elsewhere, the whole of it is zero.
+pub(super) fn mask(e: &E) -> Option<Pred> {
     match &e.kind {
+        Kind::Add(terms) => terms.iter().map(mask).collect::<Option<Vec<_>>>().map(Pred::any_of),
         Kind::Guard(p, e) => Some(p.and(&mask(e).unwrap_or_default())),
         Kind::Neg(e) => mask(e),
         Kind::Gen(index, e) => mask(e).filter(|p| !p.mentions(&index.atom())),

@@ -1,0 +1,151 @@
+//! Drawn products with brackets, at data with infinities, NaN and zeros: a false bracket makes the whole product that it is a
+//! factor of zero, in machine code and in the interpreter, for short arrays and long ones.
+
+#![allow(clippy::panic, clippy::expect_used, reason = "a failed expectation is a failed test")]
+
+use std::collections::BTreeMap;
+
+use iverson_tests::golden::Tolerances;
+use iverson_tests::random::{Random, count, first, seed};
+use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
+use lang_core::session::Session;
+
+/// So many programs are drawn, and of so many forms.
+const USUAL: u64 = 150;
+const FORMS: usize = 10;
+
+/// Extents below and above the one at which arrays are computed by machine code.
+const EXTENTS: &[usize] = &[3, 9, 31, 33, 40, 67];
+
+/// Elements that are arguments. None of them is a name of something masked.
+const READS: &[&str] = &["x[i]", "y[i]", "x[(i + 1) % n]", "y[k[i]]", "x[n - 1 - i]"];
+
+/// Predicates of indices, of data, and of both.
+const PREDICATES: &[&str] =
+    &["i % 2 == 0", "i < 3", "k[i] < i", "y[i] < 0.5", "x[i] > 0", "i != 1", "k[i] == i || i > 4"];
+
+struct Draw {
+    random: Random,
+    /// How often each form was drawn.
+    drawn: BTreeMap<&'static str, usize>,
+}
+
+impl Draw {
+    fn note(&mut self, form: &'static str) {
+        *self.drawn.entry(form).or_default() += 1;
+    }
+
+    fn one<'t>(&mut self, of: &[&'t str]) -> &'t str {
+        self.random.pick_or(of, "0")
+    }
+
+    /// A product; a bracket may stand before each of its factors but the divisors.
+    fn product(&mut self, depth: usize) -> String {
+        let mut text = self.factor(depth, true);
+        for _ in 0..1 + self.random.below(3) {
+            if self.random.below(4) == 0 {
+                self.note("quotient");
+                text = format!("{text} / {}", self.factor(depth, false));
+            } else {
+                text = format!("{text} * {}", self.factor(depth, true));
+            }
+        }
+        text
+    }
+
+    fn factor(&mut self, depth: usize, may_be_masked: bool) -> String {
+        if may_be_masked && self.random.below(3) == 0 {
+            self.note("bracket");
+            return format!("[{}] * {}", self.one(PREDICATES), self.factor(depth, false));
+        }
+        let Some(depth) = depth.checked_sub(1) else {
+            self.note("read");
+            return self.one(READS).to_owned();
+        };
+        match self.random.below(9) {
+            0 => {
+                self.note("literal");
+                self.one(&["0.0", "2.0", "inf", "0.25"]).to_owned()
+            }
+            1 => {
+                self.note("function");
+                let name = self.one(&["exp", "abs", "tanh", "sqrt"]);
+                format!("{name}({})", self.product(depth))
+            }
+            2 => {
+                self.note("negation");
+                format!("(-({}))", self.product(depth))
+            }
+            3 => {
+                self.note("sum of two");
+                format!("({} + {})", self.product(depth), self.product(depth))
+            }
+            4 => {
+                self.note("sum");
+                let p = self.one(&["y[j] < 0.5", "j % 2 == 0", "j < i"]);
+                format!("(sum j < n: {} * [{p}] * x[j])", self.one(READS))
+            }
+            5 => {
+                self.note("if");
+                format!("(if {} then {} else {})", self.one(PREDICATES), self.product(depth), self.product(depth))
+            }
+            6 => {
+                self.note("product in parentheses");
+                format!("({})", self.product(depth))
+            }
+            _ => self.one(READS).to_owned(),
+        }
+    }
+
+    fn program(&mut self) -> String {
+        let n = self.random.pick_or(EXTENTS, 40);
+        let terms: Vec<String> = (0..1 + self.random.below(2)).map(|_| self.product(2)).collect();
+        format!(
+            "def f(x: [n]f64, y: [n]f64, k: [n]i64) -> [n]f64 = for i: {}\n\
+             def main() =\n\
+             \x20 let x = for i < {n}: if i % 7 == 1 then inf else if i % 7 == 4 then nan else 0.5 * f64(i % 3)\n\
+             \x20 let y = for i < {n}: if i % 5 == 3 then -inf else if i % 11 == 2 then nan else f64(i % 4) - 1.0\n\
+             \x20 let k = for i < {n}: (i * 7 + 2) % {n}\n\
+             \x20 in f(x, y, k)\n",
+            terms.join(" + ")
+        )
+    }
+}
+
+#[test]
+fn a_false_bracket_makes_its_product_zero_on_every_path() {
+    let mut draw = Draw { random: Random::new(0), drawn: BTreeMap::new() };
+    let tolerances = Tolerances::of("machine code").expect("they can be read");
+    let allowed = tolerances.get("whole programs");
+    let (mut native, mut zeros, mut nans) = (0, 0, 0);
+    let all = count(USUAL);
+    for n in first()..first() + all {
+        draw.random = Random::new(seed().wrapping_add(n.wrapping_mul(0x9E37)));
+        let program = draw.program();
+        let mut session = Session::new();
+        session.set_text("drawn.iv", &program);
+        let wrong: Vec<String> =
+            session.diagnostics("drawn.iv").iter().filter(|d| d.is_error()).map(|d| d.message.clone()).collect();
+        assert!(wrong.is_empty(), "program {n}: {wrong:?}\n{program}");
+        let ways = Ways::native();
+        let wanted = numbers(&value_of_main(&session, "drawn.iv").expect("the interpreter has a value"));
+        let found = numbers(&value_of_main_generated(&session, "drawn.iv", &ways).expect("machine code has one"));
+        native += ways.tally.get().taken;
+        assert_eq!(wanted.len(), found.len(), "program {n}\n{program}");
+        for (k, (a, b)) in wanted.iter().zip(&found).enumerate() {
+            let error = allowed.absolute + allowed.relative * a.abs().max(b.abs());
+            assert!(
+                (a - b).abs() <= error || a == b || a.is_nan() && b.is_nan(),
+                "program {n}, element {k}: {a}, not {b}\n{program}"
+            );
+        }
+        zeros += wanted.iter().filter(|x| **x == 0.0).count();
+        nans += wanted.iter().filter(|x| x.is_nan()).count();
+    }
+    println!("{all} programs, {native} parts by machine code, {zeros} zeros, {nans} NaN\n{:#?}", draw.drawn);
+    // One that is tried alone has few.
+    if all >= USUAL {
+        assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
+        assert!(native > 0 && zeros > 0 && nans > 0);
+    }
+}

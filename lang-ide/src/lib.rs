@@ -43,7 +43,7 @@ pub mod views;
 mod written;
 
 pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span};
-pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_name};
+pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_name, with_ending};
 pub use lang_core::syntax::lexer::MAX_TEXT;
 pub use lang_core::syntax::split::ItemKind;
 

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lang_ide::hints::{Hint, Wanted, hints};
-use lang_ide::{Code, Diagnostic, Found, GlobalName, ItemKind, Label, ModuleName, Session, Severity, Span};
+use lang_ide::{
+    Code, Diagnostic, Found, GlobalName, ItemKind, Label, ModuleName, Session, Severity, Span, with_ending,
+};
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::lsp_types::notification::PublishDiagnostics;
 use tower_lsp::lsp_types::{
@@ -228,7 +230,11 @@ impl Check {
         let seen = world.seen(session);
         let missing: HashSet<ModuleName> =
             self.fresh.iter().flat_map(|module| session.missing_imports_of(module)).map(|m| m.module).collect();
-        let mut missing: Vec<ModuleName> = missing.into_iter().collect();
+        // Perhaps the ending of the file's name was left out.
+        let ended: Vec<ModuleName> =
+            missing.iter().filter(|m| !m.ends_with(".iv")).map(|m| with_ending(m).into()).collect();
+        let ended = ended.into_iter().filter(|module| session.text(module).is_none());
+        let mut missing: Vec<ModuleName> = ended.chain(missing.iter().cloned()).collect();
         missing.retain(|module| !locked(seen.checker).absent.contains(module));
         let fresh = self.fresh.clone();
         if !missing.is_empty() {
@@ -379,7 +385,9 @@ impl Anchor {
 impl Anchored {
     /// A warning of a module by its items.
     fn new(session: &Session, module: &str, diagnostic: Diagnostic) -> Option<Self> {
-        let spans = std::iter::once(diagnostic.span).chain(diagnostic.related.iter().map(|l| l.span));
+        // Of the library nothing moves.
+        let related = diagnostic.related.iter().filter(|l| l.module.is_none()).map(|l| l.span);
+        let spans = std::iter::once(diagnostic.span).chain(related);
         let places = spans.map(|span| Anchor::new(session, module, span)).collect::<Option<_>>()?;
         Some(Self { diagnostic, places })
     }
@@ -387,7 +395,7 @@ impl Anchored {
     /// The warning where its items are now, if they have the same texts.
     fn placed(&self, session: &Session) -> Option<Diagnostic> {
         let mut diagnostic = self.diagnostic.clone();
-        let related = diagnostic.related.iter_mut().map(|l| &mut l.span);
+        let related = diagnostic.related.iter_mut().filter(|l| l.module.is_none()).map(|l| &mut l.span);
         let spans = std::iter::once(&mut diagnostic.span).chain(related);
         for (span, anchor) in spans.zip(&self.places) {
             *span = anchor.placed(session)?;

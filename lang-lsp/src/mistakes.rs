@@ -1,12 +1,14 @@
 //! What went wrong in an evaluation: lines of JSON from the child, as text for people and as diagnostics at their places.
 
-use lang_ide::{Code, Diagnostic, Span};
+use lang_ide::{Code, Diagnostic, LIBRARY, Label, Span};
 use serde::Deserialize;
 
 /// The document's text, as the child names it.
 const DOCUMENT: &str = "<stdin>";
 /// The expression that is evaluated.
 const EXPRESSION: &str = "<eval>";
+/// The prelude, whose module has no name.
+const PRELUDE: &str = "prelude";
 /// The codes of what goes wrong when a program runs; others are found without a run.
 const OF_RUNS: &str = "E05";
 
@@ -24,6 +26,14 @@ struct Place {
     end_column: usize,
 }
 
+/// Another place of a mistake.
+#[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
+struct Remark {
+    message: String,
+    #[serde(flatten)]
+    place: Place,
+}
+
 /// A mistake.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
 pub(crate) struct Mistake {
@@ -33,6 +43,9 @@ pub(crate) struct Mistake {
     help: Option<String>,
     #[serde(flatten)]
     place: Place,
+    /// Other places that explain it.
+    #[serde(default)]
+    related: Vec<Remark>,
     /// The calls under way, the innermost first.
     #[serde(default)]
     callers: Vec<Place>,
@@ -91,6 +104,10 @@ impl Mistake {
             told.push_str("\nhelp: ");
             told.push_str(help);
         }
+        for (Remark { place, .. }, _) in self.in_library() {
+            let file = place.file.as_deref().unwrap_or_default();
+            told.push_str(&format!("\nin the library at {file}:{}:{}", place.line, place.column));
+        }
         let callers: Vec<String> = self.callers.iter().filter_map(Place::told).collect();
         if let Some((first, rest)) = callers.split_first() {
             told.push_str(&format!("\ncalled at {first}"));
@@ -102,24 +119,40 @@ impl Mistake {
         told
     }
 
+    /// The places in the library, each with its module and the text of that.
+    fn in_library(&self) -> impl Iterator<Item = (&Remark, &'static (&'static str, &'static str))> {
+        self.related.iter().filter_map(|remark| {
+            let file = remark.place.file.as_deref()?;
+            let name = file.strip_prefix('<')?.strip_suffix('>')?;
+            let module = if name == PRELUDE { "" } else { name };
+            Some((remark, LIBRARY.iter().find(|(known, _)| *known == module)?))
+        })
+    }
+
     /// As a diagnostic of the document: where it went wrong, or the call from there that led to it, and the calls before. `None`
     /// of what is found without a run, and of what has no place there.
     pub(crate) fn diagnostic(&self, text: &str) -> Option<Diagnostic> {
         let code = Code::ALL.iter().find(|code| code.name() == self.code && code.name().starts_with(OF_RUNS))?;
         let all = std::iter::once(&self.place).chain(&self.callers);
-        let span = |place: &Place| {
-            let (start, end) =
-                (offset(text, place.line, place.column)?, offset(text, place.end_line, place.end_column)?);
-            Some(Span::new(start, end))
-        };
-        let mut spans = all.filter(|place| place.file.as_deref() == Some(DOCUMENT)).filter_map(span);
+        let of_document = all.filter(|place| place.file.as_deref() == Some(DOCUMENT));
+        let mut spans = of_document.filter_map(|place| span(text, place));
         let diagnostic = Diagnostic::new(*code, spans.next()?, format!("in the last run: {}", self.message));
-        let diagnostic = spans.fold(diagnostic, |diagnostic, caller| diagnostic.related(caller, "called here"));
+        let mut diagnostic = spans.fold(diagnostic, |diagnostic, caller| diagnostic.related(caller, "called here"));
+        for (remark, (module, text)) in self.in_library() {
+            let Some(span) = span(text, &remark.place) else { continue };
+            diagnostic.related.push(Label { span, message: remark.message.clone(), module: Some((*module).into()) });
+        }
         Some(match &self.help {
             Some(help) => diagnostic.help(help.clone()),
             None => diagnostic,
         })
     }
+}
+
+/// A place in a text.
+fn span(text: &str, place: &Place) -> Option<Span> {
+    let (start, end) = (offset(text, place.line, place.column)?, offset(text, place.end_line, place.end_column)?);
+    Some(Span::new(start, end))
 }
 
 /// Where a line and a column are in a text.
@@ -148,5 +181,20 @@ mod tests {
         assert!(!is_of_text(DOCUMENT, "error", "E0502"));
         assert!(!is_of_text(DOCUMENT, "warning", "W0314"));
         assert!(!is_of_text(EXPRESSION, "error", "E0200"));
+    }
+    #[test]
+    fn places_in_the_library_are_related() {
+        let line = r#"{"file": "<stdin>", "severity": "error", "code": "E0502", "message": "m", "line": 1, "column": 4, "endLine": 1, "endColumn": 9,
+            "related": [{"file": "<prelude>", "line": 2, "column": 1, "endLine": 2, "endColumn": 3, "message": "it fails here"}], "callers": []}"#;
+        let (told, mistakes) = read(&line.replace('\n', ""));
+        assert_eq!(told, "line 1:4: error[E0502]: m\nin the library at <prelude>:2:1");
+        let found = mistakes.first().and_then(|m| m.diagnostic("do f(1)")).map(|d| (d.span, d.related));
+        let start = LIBRARY.first().and_then(|(_, text)| offset(text, 2, 1));
+        let inside = start.map(|start| Label {
+            span: Span::new(start, start.saturating_add(2)),
+            message: "it fails here".to_owned(),
+            module: Some("".into()),
+        });
+        assert_eq!(found, inside.map(|inside| (Span::new(3, 7), vec![inside])));
     }
 }

@@ -118,9 +118,15 @@ fn json_one(p: &Problem, sources: &Sources) -> String {
     json::object(json_fields(p, sources))
 }
 
-/// The same, and the calls under way, the innermost first.
+/// The same, the other places with their remarks, and the calls under way, the innermost first.
 fn json_line(p: &Problem, sources: &Sources) -> String {
     let mut fields = json_fields(p, sources);
+    let others = p.places.iter().skip(1).filter_map(|place| {
+        let mut fields = json_place(place.source, place.span, sources)?;
+        fields.push(("message", json::string(&place.label)));
+        Some(json::object(fields))
+    });
+    fields.push(("related", json::array(others)));
     let callers = p.trace.iter().filter_map(|c| json_place(c.source?, c.span, sources)).map(json::object);
     fields.push(("callers", json::array(callers)));
     json::object(fields)

@@ -33,7 +33,10 @@ fn files() -> Dir {
         ("latin.iv", b"-- \xE4\ndef f(x: f64) -> f64 = x\n"),
         ("ring_a.iv", b"import \"./ring_b.iv\" as b\ndef f(x: f64) -> f64 = b.g(x)\n"),
         ("ring_b.iv", b"import \"./ring_a.iv\" as a\ndef g(x: f64) -> f64 = a.f(x)\n"),
-        ("lost.iv", b"import \"./nowhere.iv\" as n\nimport \"./latin.iv\" as l\nimport \"./lib\" as d\n"),
+        (
+            "lost.iv",
+            b"import \"./nowhere.iv\" as n\nimport \"./latin.iv\" as l\nimport \"./lib\" as d\nimport \"./ring_a\"\n",
+        ),
     ])
 }
 
@@ -199,7 +202,16 @@ fn files_that_are_no_programs() {
                │
                │ Help: the path is relative to the file that imports
             ───╯
-            3 errors
+            [E0602] Error: `ring_a` cannot be read: there is no such file
+               ╭─[ lost.iv:4:8 ]
+               │
+             4 │ import "./ring_a"
+               │        ─────┬────
+               │             ╰────── here
+               │
+               │ Help: the file is called `ring_a.iv`, and an import has the whole name of a file in quotes
+            ───╯
+            4 errors
             --- status 1
             $ iverson check ring_a.iv
             --- stderr
@@ -228,6 +240,7 @@ fn files_that_are_no_programs() {
             lost.iv:1:8: error[E0602]: `nowhere.iv` cannot be read: there is no such file
             lost.iv:2:8: error[E0007]: `latin.iv` is not UTF-8: byte 3 is 0xE4
             lost.iv:3:8: error[E0602]: `lib` cannot be read: it is a directory
+            lost.iv:4:8: error[E0602]: `ring_a` cannot be read: there is no such file
             --- status 1
         "#]],
     );

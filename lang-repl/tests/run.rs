@@ -42,6 +42,10 @@ fn check_all(lines: &[&[&str]], expected: Expect) {
         ("script.iv", SCRIPT.as_bytes()),
         ("lib/mine.iv", MINE.as_bytes()),
         ("fails.iv", FAILS.as_bytes()),
+        (
+            "inside.iv",
+            b"import linalg\ndef f(a: [n, n]f64) -> f64 = linalg.logdet(a)\ndo f([[1.0, 2.0], [2.0, 1.0]])\n",
+        ),
         ("sized.iv", SIZED.as_bytes()),
         ("empty.iv", b""),
         ("x.json", b"[1, 2.5, 3, -4e0]"),
@@ -396,6 +400,8 @@ fn programs_that_fail() {
             &["run", "fails.iv", "i=3"],
             &["run", "fails.iv", "i=-1", "--format", "short"],
             &["run", "fails.iv", "i=-1", "--format", "json"],
+            &["run", "inside.iv"],
+            &["run", "inside.iv", "--format", "short"],
             &["run", "loop.iv"],
             &["run", "empty.iv"],
             &["run", "empty.iv", "x=1"],
@@ -423,6 +429,28 @@ fn programs_that_fail() {
             --- status 1
             $ iverson run fails.iv i=-1 --format json
             {"error": [{"file": "fails.iv", "severity": "error", "code": "E0500", "message": "index -1 is out of bounds for axis 0 of extent 3", "line": 1, "column": 40, "endLine": 1, "endColumn": 41, "help": "guard it, `[0 <= i < n] * x[i]`, or let the index run less far"}]}
+            --- status 1
+            $ iverson run inside.iv
+            --- stderr
+            [E0502] Error: assertion failed: the matrix is not positive definite
+                  ╭─[ inside.iv:2:30 ]
+                  │
+                2 │ def f(a: [n, n]f64) -> f64 = linalg.logdet(a)
+                  │                              ────────┬───────
+                  │                                      ╰───────── in this call of `linalg.logdet`
+                  │
+                  ├─[ <linalg>:1002:15 ]
+                  │
+             1002 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
+                  │               ───────────────────────────┬───────────────────────────
+                  │                                          ╰───────────────────────────── it fails here, in the library
+                  │
+                  │ Note: called from do at inside.iv:3:4
+            ──────╯
+            --- status 1
+            $ iverson run inside.iv --format short
+            --- stderr
+            inside.iv:2:30: error[E0502]: assertion failed: the matrix is not positive definite
             --- status 1
             $ iverson run loop.iv
             1

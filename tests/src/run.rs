@@ -14,7 +14,7 @@ use lang_core::interp::print::Layout;
 use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value};
 use lang_core::ir::core::Outside;
 use lang_core::resolve::forms::Derivative;
-use lang_core::session::{ItemRef, Running, Session};
+use lang_core::session::{Blame, ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::ty::Type;
@@ -330,14 +330,20 @@ impl<'s> Run<'s> {
 
     /// A failure as it is told, with the calls that led to it.
     fn report(&self, failure: &Failure) -> String {
-        let (start, text) = place(self.session, &failure.item);
-        let mut report = render::diagnostic(&failure.item.module, &text, &failure.diagnostic().shift(start));
+        let blame = Blame::new(failure, |_, _| true);
+        let (start, text) = place(self.session, blame.item);
+        let mut diagnostic = failure.diagnostic().label(blame.label);
+        diagnostic.span = blame.span;
+        let mut report = render::diagnostic(&blame.item.module, &text, &diagnostic.shift(start));
         let at = |(caller, span): &(GlobalName, Span)| {
             let (start, text) = place(self.session, caller);
             render::position(&caller.module, &text, span.shift(start))
         };
+        if let Some((item, span, _)) = blame.inside {
+            report.push_str(&format!("  = in the library at {}\n", at(&(item.clone(), span))));
+        }
         let mut callers: Vec<(String, usize)> = Vec::new();
-        for caller in failure.trace.iter().map(at) {
+        for caller in blame.callers.iter().map(at) {
             match callers.last_mut() {
                 Some((last, times)) if *last == caller => *times += 1,
                 _ => callers.push((caller, 1)),

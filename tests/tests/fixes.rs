@@ -101,7 +101,35 @@ const SLIPS: &[(&str, &str)] = &[
         "def f(x: f64) -> f64 = if x > 0 then x else if x < 0 then -x else 0.0",
     ),
     ("def f(x: f64) -> f64 = x # a comment", "def f(x: f64) -> f64 = x -- a comment"),
+    ("# a comment", "-- a comment"),
+    ("% a comment", "-- a comment"),
+    ("; a comment", "-- a comment"),
+    ("let x = 3\n// comment", "let x = 3\n-- comment"),
+    ("let x = 3\n% a comment", "let x = 3\n-- a comment"),
+    ("def f(x: f64) -> f64 = 2 * x // twice", "def f(x: f64) -> f64 = 2 * x -- twice"),
+    ("let x = 2^-1", "let x = 2.0^-1"),
+    ("def f(n: i64) -> f64 = n^-2", "def f(n: i64) -> f64 = f64(n)^-2"),
+    ("import linalg\nlet x = linalg.inv([[2.0]])", "import linalg\nlet x = linalg.inverse([[2.0]])"),
+    ("import linalg as la\nlet x = np.linalg.inv([[2.0]])", "import linalg as la\nlet x = la.inverse([[2.0]])"),
+    ("let x = scipy.special.logit(0.5)", "let x = (log(0.5) - log1p(-(0.5)))"),
+    ("def f(x: f64) -> f64 = F.relu(x)", "def f(x: f64) -> f64 = relu(x)"),
 ];
+
+#[test]
+fn endings_of_imported_files() {
+    for (text, wanted) in [("import \"./lib/net\"", "import \"./lib/net.iv\""), ("import net", "import \"./net.iv\"")] {
+        let mut session = session(text);
+        let fixes =
+            |session: &Session| session.diagnostics("a.iv").into_iter().flat_map(|d| d.fixes).collect::<Vec<_>>();
+        assert_eq!(fixes(&session), []);
+        session.set_text("lib/net.iv", "let x = 1\n");
+        session.set_text("net.iv", "let x = 1\n");
+        let [fix] = &*fixes(&session) else { panic!("no fix of `{text}`") };
+        assert_eq!(mended(text, fix), wanted);
+        session.set_text("a.iv", &mended(text, fix));
+        assert_eq!(session.diagnostics("a.iv"), []);
+    }
+}
 
 #[test]
 fn slips_of_other_languages() {

@@ -31,7 +31,8 @@ pub struct Failure {
 impl Failure {
     pub(super) fn new(code: Code, item: &GlobalName, span: Span, message: impl Into<String>) -> Self {
         let (item, message) = (item.clone(), message.into());
-        Self { code, message, span, item, label: String::new(), help: None, trace: Vec::new(), more_callers: 0 }
+        let help = (code == Code::E0513).then(|| "write the base as a real number: `2.0^k`, `f64(n)^k`".to_owned());
+        Self { code, message, span, item, label: String::new(), help, trace: Vec::new(), more_callers: 0 }
     }
 
     pub(super) fn called_from(&mut self, at: At<'_>) {

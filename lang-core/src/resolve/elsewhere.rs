@@ -1,11 +1,12 @@
 //! Helps for undefined names that exist elsewhere: in the library, in a module under another name, in another language.
 
+use super::foreign;
 use super::forms::DataFormat;
 use super::pass::Resolver;
 use super::resolved::Res;
 use super::suggest;
 use super::walk::target;
-use crate::base::{Code, ModuleName, Name};
+use crate::base::{Code, Fix, ModuleName, Name, Span};
 use crate::syntax::ast::{Expr, ExprId, Ident};
 
 impl Resolver<'_> {
@@ -15,25 +16,63 @@ impl Resolver<'_> {
         Some(format!("the name of a file stands in quotes: `\"{stem}.{}\"`", format.name()))
     }
 
+    /// The first name of a path, and the names between it and the last: of `np.linalg` in `np.linalg.inv`.
+    pub(super) fn path(&self, base: ExprId) -> Option<(ExprId, Vec<Name>)> {
+        let (mut at, mut between) = (base, Vec::new());
+        loop {
+            match &self.tree.exprs[at].kind {
+                Expr::Field(inner, name) => {
+                    between.push(name.name.clone());
+                    at = *inner;
+                }
+                Expr::Name(_) => return Some((at, between)),
+                _ => return None,
+            }
+        }
+    }
+
+    /// The value of the library that is meant by a name with these modules of another language before it, the nearest first.
+    pub(super) fn by_path(&self, between: &[Name], name: &str) -> Option<(ModuleName, Name)> {
+        between.iter().find_map(|module| {
+            let module: ModuleName = suggest::module_of(module).unwrap_or(module).into();
+            let known = self.in_module(&module, name)?;
+            Some((module, known))
+        })
+    }
+
     /// `np.linalg.inv`, a name by the path of another language: told, and how to write it here.
     pub(super) fn foreign_path(&mut self, base: ExprId, name: &Ident) -> bool {
-        let Expr::Field(root, between) = &self.tree.exprs[base].kind else { return false };
-        let Expr::Name(module) = &self.tree.exprs[*root].kind else { return false };
+        let Some((root, between)) = self.path(base).filter(|(_, between)| !between.is_empty()) else { return false };
+        let Expr::Name(module) = &self.tree.exprs[root].kind else { return false };
         let known = self.scopes.get(module).is_some()
             || self.meaning(module).is_some()
             || self.names.import(self.module, module).is_some();
         if known || !suggest::is_module(module) {
             return false;
         }
-        let inner = suggest::module_of(&between.name).unwrap_or(&between.name);
-        let help = self
-            .in_module(inner, &name.name)
-            .or_else(|| self.missing_module(module, name))
-            .or_else(|| self.library_module(&between.name));
-        let qualifier = Ident { name: module.clone(), span: self.tree.exprs[*root].span };
-        self.out.exprs.insert(*root, Res::Error);
+        let known = self.by_path(&between, &name.name);
+        let help = known
+            .as_ref()
+            .map(|(module, known)| self.reached(module, known))
+            .or_else(|| self.missing_module(module, name).filter(|_| !self.is_vague(module, name)))
+            .or_else(|| between.iter().find_map(|module| self.library_module(module)))
+            .or_else(|| self.missing_module(module, name));
+        let qualifier = Ident { name: module.clone(), span: self.tree.exprs[root].span };
+        self.out.exprs.insert(root, Res::Error);
         self.unknown(Code::E0100, &qualifier, format!("`{module}` is not defined"), |_| help);
+        if let Some((module, known)) = known
+            && let Some(alias) = self.alias(&module)
+        {
+            let path = Span::new(qualifier.span.start, name.span.end);
+            self.mend(qualifier.span, vec![Fix::replace(path, format!("{alias}.{known}"))]);
+        }
         true
+    }
+
+    /// Is nothing known of the name, so that no more can be said than that the module does not exist?
+    fn is_vague(&self, module: &str, name: &Ident) -> bool {
+        let known = self.meaning(&name.name).is_some() || suggest::value_habit(&name.name).is_some();
+        !known && suggest::module_of(module).is_none() && self.in_library(&name.name).is_none()
     }
 
     /// How to write `module.name` where no such module is imported: the module may be one of the library, or of
@@ -49,7 +88,8 @@ impl Resolver<'_> {
         }
         if suggest::is_module(module) && self.meaning(&name.name).is_none() {
             let help = self.library_module(&name.name).or_else(|| self.in_library(&name.name));
-            if let Some(help) = help.or_else(|| self.library_module(module)) {
+            let habit = || suggest::value_habit(&name.name);
+            if let Some(help) = help.or_else(habit).or_else(|| self.library_module(module)) {
                 return Some(help);
             }
         }
@@ -74,12 +114,12 @@ impl Resolver<'_> {
     }
 
     /// The value of the library that has the name, or has what another language calls so, and how to reach it.
-    fn in_library(&self, name: &str) -> Option<String> {
+    pub(super) fn in_library(&self, name: &str) -> Option<String> {
         let mut library = self.names.library();
         library.sort_by_key(|m| self.alias(m).is_none());
         let own = || library.iter().find(|m| self.has(m, name)).map(|m| (m.clone(), Name::from(name)));
         let by_habit = || {
-            let (module, name) = suggest::library_habit(name)?.split_once('.')?;
+            let (module, name) = foreign::library_habit(name)?.split_once('.')?;
             self.has(&module.into(), name).then(|| (module.into(), name.into()))
         };
         let by_spelling = || library.iter().find_map(|m| Some((m.clone(), self.spelt_alike(m, name)?)));
@@ -87,17 +127,19 @@ impl Resolver<'_> {
         Some(self.reached(&module, &name))
     }
 
-    /// The name in a module of the library, or its name there, and how to reach it.
-    fn in_module(&self, module: &str, name: &str) -> Option<String> {
-        let module: ModuleName = module.into();
-        if !self.names.library().contains(&module) {
+    /// The name in a module of the library, or its name there.
+    fn in_module(&self, module: &ModuleName, name: &str) -> Option<Name> {
+        if !self.names.library().contains(module) {
             return None;
         }
-        let habit = suggest::library_habit(name).and_then(|known| known.split_once('.'));
-        let habit = habit.filter(|(of, known)| *of == module.as_str() && self.has(&module, known));
-        let own = self.has(&module, name).then(|| Name::from(name));
-        let known = own.or_else(|| habit.map(|(_, known)| known.into())).or_else(|| self.spelt_alike(&module, name))?;
-        Some(self.reached(&module, &known))
+        let own = self.has(module, name).then(|| Name::from(name));
+        own.or_else(|| self.called(module, name)).or_else(|| self.spelt_alike(module, name))
+    }
+
+    /// The name that a module has for what other languages call so.
+    pub(super) fn called(&self, module: &ModuleName, name: &str) -> Option<Name> {
+        let (of, known) = foreign::library_habit(name)?.split_once('.')?;
+        (of == module.as_str() && self.has(module, known)).then(|| known.into())
     }
 
     /// Has a module a value of that name, of its own?
@@ -113,7 +155,7 @@ impl Resolver<'_> {
 
     /// How to reach a value of the library.
     fn reached(&self, module: &ModuleName, name: &Name) -> String {
-        let condition = suggest::condition(&format!("{module}.{name}"));
+        let condition = foreign::condition(&format!("{module}.{name}"));
         match self.alias(module) {
             Some(alias) => format!("it is in the library: write `{alias}.{name}`{condition}"),
             None => format!("it is in the library: `import {module}`, then write `{module}.{name}`{condition}"),
@@ -122,13 +164,9 @@ impl Resolver<'_> {
 
     /// The help for a name that a module does not define.
     pub(super) fn lacking(&self, qualifier: &Ident, module: &ModuleName, name: &Name) -> Option<String> {
-        let habit = suggest::library_habit(name);
-        if let Some(known) = habit
-            && let Some((of, own)) = known.split_once('.')
-            && of == module.as_str()
-            && self.has(module, own)
-        {
-            return Some(format!("it is called `{}.{own}` here{}", qualifier.name, suggest::condition(known)));
+        if let Some(own) = self.called(module, name) {
+            let condition = foreign::condition(&format!("{module}.{own}"));
+            return Some(format!("it is called `{}.{own}` here{condition}", qualifier.name));
         }
         if self.names.type_name(module, name).is_some_and(|ty| ty.module == *module) {
             return Some(format!(

@@ -3,6 +3,7 @@
 
 pub mod builtin;
 mod elsewhere;
+pub(crate) mod foreign;
 pub mod forms;
 pub(crate) mod habits;
 pub mod names;

@@ -91,7 +91,64 @@ const VALUES: &[(&[&str], &str)] = &[
         "there is no null: the empty tuple is `()`, and a `type` may have a constructor for absence",
     ),
     (&["linspace"], "write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`"),
-    (&["einsum"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
+    (&["einsum", "tensordot"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
+    (&["meshgrid", "ndgrid"], "write the indices out: `for i, j: f(x[i], y[j])`"),
+    (&["logspace", "geomspace"], "write `for i < n: a * (b / a)^(f64(i) / f64(n - 1))`"),
+    (&["matrix_power"], "write `fold p = linalg.eye(n) for _ < k: linalg.matmul(p, a)`"),
+    (
+        &["matrix_rank"],
+        "count the singular values that are not small: `let s = linalg.svdvals(a) in sum i: [s[i] > 1e-12 * s[0]] * 1`",
+    ),
+    (
+        &["cond"],
+        "a choice is written `if c then a else b`; the condition number of a matrix is `let s = linalg.svdvals(a) in s[0] / s[len(s) - 1]`",
+    ),
+    (&["switch"], "write `match e { p: a, q: b }`"),
+    (&["vander", "vandermonde"], "write `for i, j < k: x[i]^j`"),
+    (&["polyfit"], "write `linalg.lstsq(for i, j < k: t[i]^j, y)`, whose result has the constant first"),
+    (&["quad", "quadgk"], "write `let h = (b - a) / f64(n) in h * (sum i < n: f(a + (f64(i) + 0.5) * h))`"),
+    (
+        &["brentq", "bisect", "root_scalar", "find_zero", "ridder", "toms748"],
+        "by Newton's method: `loop x = start while abs(f(x)) > 1e-12: x - f(x) / grad(f)(x)`",
+    ),
+    (&["comb", "binom"], "write `round(exp(stats.log_choose(n, k)))`"),
+    (&["factorial"], "write `prod i < n: i + 1`, or of a real number `exp(lgamma(x + 1))`"),
+    (&["entr"], "write `-stats.xlogy(p, p)`"),
+    (&["gmean"], "write `exp(stats.mean(log(x)))`"),
+    (
+        &["allclose", "isclose", "isapprox"],
+        "write `all i: abs(x[i] - y[i]) <= 1e-8 + 1e-5 * abs(y[i])`, of two numbers without the index",
+    ),
+    (&["nonzero", "argwhere", "flatnonzero", "findall"], r"write `filter(\i: x[i] != 0, iota(len(x)))`"),
+    (&["searchsorted", "searchsortedfirst", "digitize"], "count the elements that are less: `sum i: [x[i] < v] * 1`"),
+    (&["isin", "in1d"], "write `any i: x[i] == v`, for every element `for j: any i: x[i] == v[j]`"),
+    (&["topk", "top_k"], "write `let y = reverse(sort(x)) in y[0..k]`"),
+    (&["squeeze", "dropdims"], "an index leaves an axis of one element out: `x[0]`, `x[_, 0]`"),
+    (&["expand_dims", "unsqueeze", "newaxis"], "an axis of one element is written: `[x,]`, or `for i: [x[i],]`"),
+    (&["broadcast_to", "expand"], "write the indices out: `for i < n, j: x[j]`"),
+    (&["pad"], "write `for i < n: if a <= i < a + len(x) then x[i - a] else 0.0`"),
+    (
+        &["array_split", "hsplit", "vsplit", "chunk"],
+        "a part of an array is `x[a..b]`; equal rows are `reshape(x, n, m)`",
+    ),
+    (
+        &["apply_along_axis", "mapslices", "eachrow", "eachcol", "vectorize"],
+        "a function is mapped over rows by `map(f, a)`, over columns by `map(f, transpose(a))`",
+    ),
+    (
+        &["accumulate", "associative_scan", "cummax", "cummin"],
+        "write `scan acc = init for i < n: f(acc, x[i])`, which has the start too",
+    ),
+    (&["extrema"], "write `(min i: x[i], max i: x[i])`"),
+    (&["copy", "deepcopy", "clone", "collect"], "values never change, and so none is copied: leave it out"),
+    (&["block_until_ready", "device_put"], "values are there when they are used: leave it out"),
+    (
+        &["custom_jvp", "custom_vjp", "custom_gradient", "rrule", "frule"],
+        "a rule stands beside its definition: `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`",
+    ),
+    (&["linearize", "pushforward"], "write `jvp(f)(x, dx)`"),
+    (&["pullback"], "write `vjp(f)(x, dy)`"),
+    (&["remat"], "write `checkpoint:` before the `fold` or the `loop`"),
     (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
     (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
     (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
@@ -107,14 +164,14 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["fori_loop"], "write `fold x = init for i < n: f(i, x)`"),
     (&["while_loop"], "write `loop x = init while p(x): f(x)`"),
     (&["where"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
-    (&["flatten", "ravel"], "write `reshape(a, n * m)`; `let [n, m] a = …` names the extents"),
+    (&["flatten", "ravel", "vec"], "write `reshape(a, n * m)`; `let [n, m] a = …` names the extents"),
     (
         &["unique"],
         "write `let y = sort(x)`, then `for i: y[k[i]]` with `let k = filter(\\i: i == 0 || y[i - 1] != y[i], iota(len(y)))`",
     ),
     (&["fillna", "nan_to_num"], "write `for i: if x[i] == x[i] then x[i] else 0.0`: a NaN differs from itself"),
     (
-        &["groupby", "group_by", "bincount"],
+        &["groupby", "group_by", "bincount", "segment_sum", "index_add"],
         "with the number of its group, `g[i] < k`, for every `x[i]` the sums are `scatter_add((for j < k: 0.0), g, x)`, the counts `histogram(g, k)`",
     ),
     (
@@ -143,7 +200,10 @@ const VALUES: &[(&[&str], &str)] = &[
         "an array is written out: `[1.0, 2.0]`, `[[1.0, 2.0], [3.0, 4.0]]`",
     ),
     (&["gamma"], "write `exp(lgamma(x))`, for `x > 0`"),
-    (&["transpose_", "permute", "swapaxes"], "write the indices in their order: `for j, i: a[i, j]`"),
+    (
+        &["transpose_", "permute", "swapaxes", "moveaxis", "rollaxis"],
+        "write the indices in their order: `for j, i: a[i, j]`",
+    ),
     (&["rel"], "write `rel i < n, j < m: p`"),
     (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
     (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
@@ -158,7 +218,7 @@ const VALUES: &[(&[&str], &str)] = &[
     (&["bool"], "a number is made a truth value by a comparison: `x != 0`"),
     (&["ln"], "the natural logarithm is `log`"),
     (&["arcsin", "arccos", "arctan", "arctan2"], "the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
-    (&["gradient", "backward", "autograd"], "write `grad(f)(x)`"),
+    (&["gradient", "backward", "autograd", "approx_fprime", "approx_derivative", "check_grad"], "write `grad(f)(x)`"),
     (&["jacrev", "jacfwd"], "write `jacobian(f)(x)`"),
     (&["stop_gradient", "detach"], "write `stop(e)`"),
     (&["lambda", "fn", "fun", "function"], "a function without a name is written `\\x: e`"),
@@ -223,7 +283,7 @@ const TYPES: &[(&[&str], &str)] = &[
 ];
 
 /// Modules of other languages whose functions need no prefix here.
-pub(super) const MODULES: &[&str] = &[
+const MODULES: &[&str] = &[
     "np",
     "numpy",
     "math",
@@ -244,79 +304,6 @@ pub(super) const MODULES: &[&str] = &[
     "pyplot",
 ];
 
-/// Names of other languages, and the library's names for the same functions.
-const IN_LIBRARY: &[(&[&str], &str)] = &[
-    (&["runif", "rand_like", "random_sample"], "rand.uniform"),
-    (&["randn", "rnorm", "standard_normal", "randn_like"], "rand.normal"),
-    (&["randint", "randi", "random_integers"], "rand.integers"),
-    (&["PRNGKey", "PRNG", "default_rng", "RandomState", "MersenneTwister", "seed", "manual_seed"], "rand.key"),
-    (&["randperm"], "rand.permutation"),
-    (&["inv", "matinv"], "linalg.inverse"),
-    (&["eig", "eigen", "symeig"], "linalg.eigh"),
-    (&["eigvals"], "linalg.eigvalsh"),
-    (&["lstsq", "lsq", "least_squares"], "linalg.lstsq"),
-    (&["linsolve"], "linalg.solve"),
-    (&["chol", "cho_factor", "potrf"], "linalg.cholesky"),
-    (&["cho_solve"], "linalg.cholesky_solve"),
-    (&["lu_factor"], "linalg.lu"),
-    (&["logabsdet"], "linalg.slogdet"),
-    (&["determinant"], "linalg.det"),
-    (&["fro"], "linalg.frobenius"),
-    (&["normalize", "normalise"], "linalg.unit"),
-    (&["nanmean", "average"], "stats.mean"),
-    (&["nanvar", "var"], "stats.variance"),
-    (&["std", "stddev", "stdev", "nanstd"], "stats.sd"),
-    (&["nanmedian"], "stats.median"),
-    (&["percentile", "nanquantile", "nanpercentile"], "stats.quantile"),
-    (&["cov"], "stats.covariance"),
-    (&["corr", "cor", "corrcoef", "pearsonr"], "stats.correlation"),
-    (&["iqr"], "stats.interquartile_range"),
-    (&["logpdf", "norm_logpdf", "dnorm"], "stats.normal_logpdf"),
-    (&["pnorm", "normcdf", "ndtr"], "stats.normal_cdf"),
-    (&["log_sum_exp", "LogSumExp"], "nn.logsumexp"),
-    (&["swish", "SiLU"], "nn.silu"),
-    (&["Linear"], "nn.dense"),
-    (&["binary_crossentropy", "bce"], "nn.binary_cross_entropy"),
-    (&["crossentropy"], "nn.cross_entropy"),
-    (&["minimise", "fmin", "optimize", "optimise"], "optim.minimize"),
-    (&["sgd"], "optim.gradient_descent"),
-    (&["bfgs", "LBFGS", "l_bfgs"], "optim.lbfgs"),
-    (&["curve_fit", "leastsq", "lm"], "optim.levenberg_marquardt"),
-    (&["odeint", "ode45", "solve_ivp", "rk45", "RK45", "Dopri5"], "ode.dopri5"),
-    (&["runge_kutta"], "ode.rk4"),
-    (&["cumsum"], "signal.cumulative_sum"),
-    (&["cumprod"], "signal.cumulative_product"),
-    (&["diff"], "signal.differences"),
-    (&["interp", "interp1d"], "signal.interpolate"),
-    (&["convolve1d"], "signal.convolve"),
-    (&["fftfreq"], "signal.frequencies"),
-];
-
-/// On what condition a value of the library stands for what other languages have under the names above.
-const CONDITIONS: &[(&[&str], &str)] = &[
-    (&["linalg.eigh", "linalg.eigvalsh"], "for a symmetric matrix"),
-    (&["stats.quantile"], "with `q` between 0 and 1"),
-    (&["stats.covariance", "stats.correlation"], "of two samples"),
-    (&["rand.key"], "with any integer"),
-    (&["ode.dopri5"], "with `f(t, x)`, the time first"),
-];
-
-/// That condition, as the end of a sentence.
-pub(super) fn condition(known: &str) -> String {
-    find(CONDITIONS, known).map_or(String::new(), |condition| format!(", {condition}"))
-}
-
-/// The library's function, with its module, for a name of another language.
-pub(super) fn library_habit(name: &str) -> Option<&'static str> {
-    find(IN_LIBRARY, name)
-}
-
-/// All names of the library that are suggested for those of other languages.
-#[cfg(test)]
-pub(crate) fn library_habits() -> impl Iterator<Item = &'static str> {
-    IN_LIBRARY.iter().map(|(_, known)| *known)
-}
-
 /// Are two names the same but for case and underscores?
 pub(super) fn same_spelling(a: &str, b: &str) -> bool {
     let letters = |name: &str| folded(name).filter(|c| *c != '_').collect::<String>();
@@ -331,11 +318,11 @@ pub(super) fn is_module(name: &str) -> bool {
 /// Modules of other languages, and those of the library that hold such things.
 const MODULES_OF: &[(&[&str], &str)] = &[
     (&["random", "Random", "rng"], "rand"),
-    (&["LinearAlgebra", "la"], "linalg"),
-    (&["statistics", "Statistics", "distributions"], "stats"),
-    (&["optimize", "Optim", "optax", "optimizers"], "optim"),
-    (&["integrate", "odeint", "diffrax"], "ode"),
-    (&["fft", "FFTW"], "signal"),
+    (&["LinearAlgebra", "la", "splinalg"], "linalg"),
+    (&["statistics", "Statistics", "StatsBase", "StatsFuns", "distributions", "Distributions", "special"], "stats"),
+    (&["optimize", "Optim", "optax", "optimizers", "jaxopt", "NLsolve"], "optim"),
+    (&["integrate", "odeint", "diffrax", "DifferentialEquations"], "ode"),
+    (&["fft", "FFTW", "DSP"], "signal"),
     (&["functional", "F", "Flux"], "nn"),
 ];
 
@@ -344,7 +331,7 @@ pub(super) fn module_of(name: &str) -> Option<&'static str> {
     find(MODULES_OF, name)
 }
 
-fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
+pub(super) fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
     table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
 
@@ -385,7 +372,7 @@ pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
 
 /// How to write `module.name`, where `module` is one of another language.
 pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
-    if !MODULES.contains(&module) {
+    if !is_module(module) {
         return None;
     }
     Some(if exists(name) {
@@ -397,6 +384,14 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
             "there is no module `{module}` here; `iverson doc {name}` looks for a name in the language and the library"
         )
     })
+}
+
+/// What is said of values of other languages, each for a name of them.
+#[cfg(test)]
+pub(crate) fn helps() -> impl Iterator<Item = (&'static str, String)> {
+    let habits = habits::HABITS.iter().map(|habit| (habit.names, habit.help()));
+    let all = VALUES.iter().map(|(names, help)| (*names, (*help).to_owned())).chain(habits);
+    all.filter_map(|(names, help)| Some((*names.first()?, help)))
 }
 
 #[cfg(test)]

@@ -219,12 +219,16 @@ impl<'a> Resolver<'a> {
         let of = &self.tree.exprs[callee];
         let (name, at) = match &of.kind {
             Expr::Name(name) => (name, of.span),
-            Expr::Field(base, name) => match &self.tree.exprs[*base].kind {
-                Expr::Name(module) if suggest::MODULES.contains(&module.as_str()) => {
-                    (&name.name, self.tree.exprs[*base].span)
+            Expr::Field(base, name) => {
+                let Some((root, between)) = self.path(*base) else { return };
+                let Expr::Name(module) = &self.tree.exprs[root].kind else { return };
+                // What the library has is said to be there.
+                let of_module = suggest::module_of(module).is_some() && self.in_library(&name.name).is_some();
+                if !suggest::is_module(module) || of_module || self.by_path(&between, &name.name).is_some() {
+                    return;
                 }
-                _ => return,
-            },
+                (&name.name, self.tree.exprs[root].span)
+            }
             _ => return,
         };
         let Some(habit) = habits::find(habits::HABITS, name) else { return };
@@ -293,6 +297,9 @@ impl<'a> Resolver<'a> {
                 let key = Ident { name: format!("{}.{}", qualifier.name, name.name).into(), span: name.span };
                 let message = format!("module `{}` has no `{}`", qualifier.name, name.name);
                 self.unknown(Code::E0107, &key, message, |this| this.lacking(qualifier, module, &name.name));
+                if let Some(known) = self.called(module, &name.name) {
+                    self.mend(name.span, vec![Fix::replace(name.span, known)]);
+                }
                 Res::Error
             }
         }

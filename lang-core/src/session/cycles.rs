@@ -135,6 +135,21 @@ pub(super) fn is_cyclic(db: &dyn Database, item: Item) -> bool {
     cyclic(db, item.file(db)).contains(&item)
 }
 
+/// Is the type of `needed` needed to find that of an item?
+pub(super) fn needs(db: &dyn Database, item: Item, needed: Item) -> bool {
+    let mut seen = HashSet::new();
+    let mut open = vec![item];
+    while let Some(next) = open.pop() {
+        if next == needed {
+            return true;
+        }
+        if seen.insert(next) {
+            open.extend(&links(db, next).needs);
+        }
+    }
+    false
+}
+
 /// Computes the types that the checks of a file's items ask for, those first that need no
 /// others: so queries that ask each other never stand deeper than a few, however long a chain of
 /// definitions is. That goes for finding out that nothing changed too, which happens in the same

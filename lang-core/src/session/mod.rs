@@ -24,6 +24,7 @@ mod view;
 
 mod alone;
 mod around;
+mod blame;
 mod costs;
 mod evaluations;
 mod inside;
@@ -55,6 +56,7 @@ use crate::types::check::Checked;
 use crate::types::env::Env;
 use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
+pub use blame::Blame;
 pub use costs::Term;
 use db::{Db, Item, Log, Workspace};
 pub use evaluations::Evaluations;
@@ -64,7 +66,7 @@ pub use library::{INTERACTIVE, LIBRARY, PRELUDE};
 pub use operators::Derivative;
 pub use path::normalize as module_name;
 pub use program::Running;
-pub use report::Found;
+pub use report::{Found, called, with_ending};
 pub use view::View;
 
 /// All modules, and everything known about them.

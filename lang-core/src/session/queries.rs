@@ -11,16 +11,17 @@ use std::sync::Arc;
 use salsa::{Database, Id};
 
 use super::PRELUDE;
-use super::cycles::{is_cyclic, links};
+use super::cycles::{is_cyclic, links, needs};
 use super::db::Item;
 use super::passes;
 use super::scope::{ctors, size_params};
 use super::view::View;
-use crate::base::{Code, Diagnostic, ModuleName, Name, Span};
+use crate::base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
 use crate::predicate::Poly;
 use crate::resolve::builtin::Builtin;
-use crate::resolve::{self, Resolved, SignatureNames};
+use crate::resolve::{self, Res, Resolved, SignatureNames};
 use crate::syntax::ast;
+use crate::syntax::lexer::COMMENT;
 use crate::syntax::parser::Parsed;
 use crate::syntax::split::ItemKind;
 use crate::types::check::Checked;
@@ -84,7 +85,7 @@ pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
     }
     let Parsed { tree, diagnostics } = &**tree(db, item);
     if on_circle(db, item) {
-        return Reported { value: None, diagnostics: vec![circular(tree)] };
+        return Reported { value: None, diagnostics: vec![circular(db, item, tree)] };
     }
     let mut found = passes::signature(tree, resolved(db, item), module(db, item), &View::new(db));
     // Of parameters that could not be read nobody knows which sizes they tell.
@@ -112,7 +113,7 @@ fn on_circle(db: &dyn Database, item: Item) -> bool {
 }
 
 /// What is wrong with an item whose type is needed to find its type.
-fn circular(tree: &ast::Tree) -> Diagnostic {
+fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
     match &tree.item {
         ast::Item::Def(def) if def.result.is_none() => {
             let message = format!("the result type of `{}` must be written", def.name.name);
@@ -131,14 +132,49 @@ fn circular(tree: &ast::Tree) -> Diagnostic {
                 .label("its right side leads back here")
                 .help("only a sum of constructors can hold itself: `type List(a) = Nil | Cons(a, List(a))`")
         }
-        ast::Item::Let(item) => {
-            Diagnostic::new(Code::E0211, tree.pats[item.pat].span, "this value is needed to find its own type")
-                .label("its right side leads back here")
+        ast::Item::Let(top) => {
+            let name = tree.pats[top.pat].span;
+            let Some((used, through)) = use_of_itself(db, item, tree) else {
+                return Diagnostic::new(Code::E0211, name, "this value is needed to find its own type")
+                    .label("its right side leads back here");
+            };
+            let subject = item.text(db).get(name.range()).filter(|text| !text.contains('\n')).unwrap_or("it");
+            let help = match &through {
+                None => {
+                    "give the new value a name of its own, as in `let y = x + 1`; a running value is a `scan` or a `fold`"
+                }
+                Some(_) => {
+                    "a value is made of values that are there before it: one of them has to do without the others"
+                }
+            };
+            let by = through.map(|name| format!(", through `{name}`")).unwrap_or_default();
+            Diagnostic::new(Code::E0211, used, format!("`{subject}` uses itself{by}"))
+                .label("its value is needed here to compute it")
+                .related(name, "it is bound here")
+                .help(help)
         }
         ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => {
             Diagnostic::new(Code::E0211, tree.span, "this item depends on itself")
         }
     }
+}
+
+/// Where a `let` uses a name whose type needs its own, and that name where it is another's.
+fn use_of_itself(db: &dyn Database, item: Item, tree: &ast::Tree) -> Option<(Span, Option<Name>)> {
+    let view = View::new(db);
+    let names = &resolved(db, item).exprs;
+    let mut uses: Vec<(Span, &GlobalName)> = names
+        .iter()
+        .filter_map(|(id, res)| match res {
+            Res::Let(name) | Res::Def(name) => Some((tree.exprs[*id].span, name)),
+            _ => None,
+        })
+        .collect();
+    uses.sort_by_key(|(span, _)| span.start);
+    let leads_back = |name: &GlobalName| view.targets(name).into_iter().any(|target| needs(db, target, item));
+    let own = |name: &GlobalName| view.targets(name).into_iter().any(|target| target == item);
+    let (span, name) = uses.iter().find(|(_, name)| own(name)).or_else(|| uses.iter().find(|(_, n)| leads_back(n)))?;
+    Some((*span, (!own(name)).then(|| name.name.clone())))
 }
 
 fn too_large(tree: &ast::Tree) -> Diagnostic {
@@ -187,7 +223,7 @@ pub(super) fn type_info(db: &dyn Database, item: Item) -> Reported<TypeInfo> {
     }
     let tree = &tree(db, item).tree;
     if on_circle(db, item) {
-        return Reported { value: None, diagnostics: vec![circular(tree)] };
+        return Reported { value: None, diagnostics: vec![circular(db, item, tree)] };
     }
     Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), TypeInfo::fits, tree)
 }
@@ -220,7 +256,7 @@ pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
             let pattern = tree.pats[bind.pat].span;
             resolved(db, item).diagnostics.iter().any(|d| d.is_error() && pattern.to(d.span) == pattern)
         });
-        let diagnostics = if wrong { Vec::new() } else { vec![circular(tree)] };
+        let diagnostics = if wrong { Vec::new() } else { vec![circular(db, item, tree)] };
         return LetTypes { diagnostics, ..LetTypes::default() };
     }
     let checked = checked(db, item);
@@ -262,7 +298,8 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
     let joined = |d: &Diagnostic| d.code == Code::E0100 && lone.contains(&d.span.end);
     // A size of which the bracket before it is missing.
     let bare = |d: &Diagnostic| d.code == Code::E0108 && regrouped;
-    all.extend(resolved(db, item).diagnostics.iter().filter(|d| !joined(d) && !bare(d)).cloned());
+    let names = resolved(db, item).diagnostics.iter().filter(|d| !joined(d) && !bare(d));
+    all.extend(names.map(|d| in_foreign_comment(d.clone(), item.text(db))));
     if regrouped {
         return all;
     }
@@ -278,6 +315,26 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
     let follows = |d: &Diagnostic| lone.iter().any(|name| d.message.contains(name));
     all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().filter(|d| !follows(d)).cloned()));
     all
+}
+
+/// An unknown name, which may be the text of a comment as other languages have them: on a line that begins so, or after all
+/// else of a line.
+fn in_foreign_comment(d: Diagnostic, text: &str) -> Diagnostic {
+    if d.code != Code::E0100 {
+        return d;
+    }
+    let line = text.get(..d.span.range().start).map_or("", |before| before.rsplit('\n').next().unwrap_or_default());
+    let rest = text.get(d.span.range().end..).unwrap_or_default().lines().next().unwrap_or_default();
+    let Some(mark) = ["//", "%"].into_iter().find(|mark| line.trim_end().ends_with(mark)) else { return d };
+    let whole = line.trim() == mark;
+    if !whole && (mark == "%" || d.help.is_some() || !rest.trim().is_empty()) {
+        return d;
+    }
+    let at = |from_end: usize| d.span.start.saturating_sub(u32::try_from(from_end).unwrap_or(u32::MAX));
+    let blank = line.len() - line.trim_end().len();
+    let begin = Span::new(at(blank + mark.len()), at(blank));
+    let help = if whole { COMMENT } else { "a comment begins with `--`; `//` divides integers" };
+    d.help(help).fix(Fix::replace(begin, "--"))
 }
 
 /// The place of an item's name, or of the whole item.

@@ -10,10 +10,11 @@ use super::cycles::{leads_back, prepared, ready};
 use super::db::Item;
 use super::inputs::Module;
 use super::library::{LIBRARY, PRELUDE};
+use super::path::relative;
 use super::queries::{item_diagnostics, name_span, tree};
 use super::scope::{Binding, ImportRef, Space, import_of, pattern_names, twice};
 use super::view::View;
-use crate::base::{Code, Diagnostic, Label, Span};
+use crate::base::{Code, Diagnostic, Fix, Label, Span};
 use crate::resolve::Names;
 use crate::resolve::suggest::did_you_mean;
 use crate::resolve::type_items::constructors;
@@ -101,20 +102,28 @@ fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
     let view = View::new(db);
     if !view.has_module(&import.module) {
         let diagnostic = Diagnostic::new(Code::E0102, import.span, format!("there is no module `{}`", import.module));
-        return Some(match import.is_file {
-            true => diagnostic.help("the path is relative to the file that imports"),
-            false => {
+        let written = item.text(db).get(import.span.range()).unwrap_or_default();
+        let path = with_ending(written.trim_matches('"'));
+        let file = relative(item.file(db).module(db), &path);
+        let help = match (view.has_module(&file), import.is_file) {
+            (true, _) => {
+                let path = if import.is_file { path } else { format!("./{path}") };
+                return Some(diagnostic.help(called(&file)).fix(Fix::replace(import.span, format!("\"{path}\""))));
+            }
+            (false, true) => "the path is relative to the file that imports".to_owned(),
+            (false, false) => {
                 let library: Vec<String> =
                     LIBRARY.iter().filter(|m| m.0 != PRELUDE).map(|m| format!("`{}`", m.0)).collect();
                 let near = did_you_mean(&import.module, LIBRARY.iter().map(|m| m.0));
-                diagnostic.help(format!(
+                format!(
                     "{}the library has {}; a file beside this one is imported by `import \"./{}.iv\"`",
                     near.map(|near| format!("{near} ")).unwrap_or_default(),
                     library.join(", "),
                     import.module
-                ))
+                )
             }
-        });
+        };
+        return Some(diagnostic.help(help));
     }
     let own = item.file(db).module(db);
     leads_back(db, own, &import.module).then(|| {
@@ -124,6 +133,18 @@ fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
         };
         Diagnostic::new(Code::E0103, import.span, message).help("move what both need into a third module")
     })
+}
+
+/// A path of an import with the ending that names of files have.
+#[must_use]
+pub fn with_ending(path: &str) -> String {
+    format!("{}.iv", path.strip_suffix(".iv").unwrap_or(path))
+}
+
+/// What to say of an import whose file is there under the name with its ending.
+#[must_use]
+pub fn called(file: &str) -> String {
+    format!("the file is called `{file}`, and an import has the whole name of a file in quotes")
 }
 
 /// The import that an item is; asks only where it may be one.

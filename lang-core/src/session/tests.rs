@@ -11,7 +11,7 @@ use std::sync::Arc;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{Session, Snapshot};
+use super::{PRELUDE, Session, Snapshot};
 use crate::base::{GlobalName, Span};
 use crate::ir::core::{Callee, Derivation, Reason};
 use crate::resolve::partials::{self, Operation};
@@ -610,11 +610,34 @@ fn long_chains_of_calls_have_forms() {
     assert!(session.stages(&callee).is_ok());
 }
 
+/// The words of a text that stand before a parenthesis, with the module before them.
+fn called_in(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let words = text.split('(').filter_map(|before| before.rsplit(|c: char| !is_part(c)).next());
+    words.map(|word| word.trim_matches('.').to_owned()).filter(|word| !word.is_empty()).collect()
+}
+
 #[test]
-fn suggested_names_of_the_library_exist() {
+fn suggested_names_exist() {
     let session = Session::new();
-    for name in crate::resolve::suggest::library_habits() {
+    let exists = |module: &str, value: &str| session.item(&GlobalName::new(module, value)).is_some();
+    for name in crate::resolve::foreign::names() {
         let (module, value) = name.split_once('.').unwrap();
-        assert!(session.item(&GlobalName::new(module, value)).is_some(), "the library has no `{name}`");
+        assert!(exists(module, value), "the library has no `{name}`");
+    }
+    for (name, help) in crate::resolve::suggest::helps() {
+        for code in help.split('`').skip(1).step_by(2) {
+            for called in called_in(code) {
+                let known = match called.split_once('.') {
+                    Some((module, value)) => exists(module, value),
+                    // Names of one letter and `acc` stand for those of the program.
+                    None => {
+                        let words = crate::resolve::words::describe(&called);
+                        called.len() == 1 || !words.is_empty() || exists(PRELUDE, &called)
+                    }
+                };
+                assert!(known, "of `{name}` the help calls `{called}`, which does not exist");
+            }
+        }
     }
 }

@@ -11,6 +11,13 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quic
 use super::token::{Sym, Word};
 use crate::base::{Code, Diagnostic, Fix, Name, Span};
 
+/// How comments begin.
+pub(crate) const COMMENT: &str = "a comment begins with `--`";
+
+/// The same, for a text between triple quotes.
+pub(super) const DOCSTRING: &str =
+    "a comment begins with `--`, and one that documents a definition with `--|`, on the lines before it";
+
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Token {
@@ -327,7 +334,10 @@ impl<'a> Lexer<'a> {
                 }
                 b'\\' => self.escape(&mut value),
                 _ => {
-                    self.report(Code::E0005, start, "the string has no closing `\"`", "a string ends on its line");
+                    // The third of three quotes begins a text of several lines elsewhere.
+                    let triple = start.checked_sub(2).and_then(|at| self.text.get(at..start)) == Some("\"\"");
+                    let help = if triple { DOCSTRING } else { "a string ends on its line" };
+                    self.report(Code::E0005, start, "the string has no closing `\"`", help);
                     return self.push(Token::Error, start);
                 }
             }
@@ -426,7 +436,7 @@ fn slip(c: char) -> Option<&'static str> {
     match c {
         '&' => Some("and is written `&&`; bits of integers are combined with `bit_and`"),
         '~' => Some("not is written `!`; the bits of an integer are flipped with `bit_not`"),
-        '#' => Some("a comment begins with `--`"),
+        '#' => Some(COMMENT),
         '¹' | '²' | '³' => Some("a power is written `^`, as in `x^2`"),
         _ if is_quote(c) => Some("strings stand between double quotes: `\"text\"`"),
         _ => None,

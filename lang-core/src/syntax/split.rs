@@ -54,7 +54,8 @@ pub struct ItemText {
     pub sure: Option<u32>,
 }
 
-/// The items of a file, in order. All tokens are in one; a file of comments alone has none.
+/// The items of a file, in order. All tokens are in one; a file of comments alone has none, unless they are those of
+/// another language, of which an item has to tell.
 #[must_use]
 pub fn split(text: &str) -> Vec<ItemText> {
     let lexed = lex(text);
@@ -67,6 +68,9 @@ pub fn split(text: &str) -> Vec<ItemText> {
         starts.insert(0, (if is_let { ItemKind::Let } else { ItemKind::Junk }, 0));
     }
     let starts = without_chains(tokens, starts);
+    if tokens.is_empty() && !lexed.diagnostics.is_empty() {
+        return foreign_comments(text, &lexed.comments).into_iter().collect();
+    }
 
     let bytes = text.as_bytes();
     let mut comments = lexed.comments.as_slice();
@@ -95,6 +99,13 @@ pub fn split(text: &str) -> Vec<ItemText> {
         });
     }
     items
+}
+
+/// A text without tokens as an item: comments, some of which are those of another language.
+fn foreign_comments(text: &str, comments: &[Comment]) -> Option<ItemText> {
+    let span = comments.first()?.span.to(comments.last()?.span);
+    let text = text.get(span.range())?.into();
+    Some(ItemText { kind: ItemKind::Junk, name: Name::default(), text, start: span.start, sure: None })
 }
 
 /// What begins an item in column 0 whatever stands before.

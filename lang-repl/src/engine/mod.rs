@@ -15,7 +15,7 @@ use lang_core::interp::{Counts, Failure, Frame, Interp, Limits, RtInstance, Valu
 use lang_core::ir::core::{Outside, Reason};
 use lang_core::resolve::Names as _;
 use lang_core::resolve::forms::Derivative;
-use lang_core::session::{self, ItemRef, Running, Session};
+use lang_core::session::{self, Blame, ItemRef, Running, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::Body;
@@ -299,21 +299,17 @@ impl Engine {
         };
         let mut problem = Problem::new(failure.code, failure.message.clone());
         problem.help.clone_from(&failure.help);
-        // Of the library nobody mends a line: its arguments are at fault.
-        let of_library = |item: &GlobalName| session::LIBRARY.iter().any(|(module, _)| item.module == *module);
-        if of_library(&failure.item) && problem.help.is_some() {
-            let inner = failure.trace.iter().map(|(item, _)| item).take_while(|item| of_library(item)).last();
-            let called = inner.unwrap_or(&failure.item);
-            let name = match called.module.as_str() {
-                session::PRELUDE => called.name.to_string(),
-                module => format!("{module}.{}", called.name),
-            };
-            problem.help = Some(format!("it comes of the arguments with which `{name}` is called"));
+        let has_place = |item: &GlobalName, span: Span| *item != here.item || span != Span::default();
+        let blame = Blame::new(failure, has_place);
+        // What the library says of its own lines helps nobody who calls it.
+        if let (Some(called), true) = (&blame.called, problem.help.is_some()) {
+            problem.help = Some(format!("it comes of the arguments with which `{called}` is called"));
         }
-        problem.places.extend(place(&failure.item, failure.span, failure.label.clone()));
+        problem.places.extend(place(blame.item, blame.span, blame.label));
+        problem.places.extend(blame.inside.and_then(|(item, span, label)| place(item, span, label)));
         problem.more_callers = failure.more_callers;
         // The call from outside has no place.
-        let calls = failure.trace.iter().filter(|(item, span)| *item != here.item || *span != Span::default());
+        let calls = blame.callers.iter().filter(|(item, span)| has_place(item, *span));
         problem.trace = calls
             .map(|(item, span)| {
                 let place = place(item, *span, String::new());
@@ -341,24 +337,26 @@ impl Engine {
 
     /// What is wrong in one module.
     fn own_problems(&self, module: &ModuleName) -> Vec<Problem> {
-        let mut unread: BTreeMap<Span, &Problem> = BTreeMap::new();
+        let mut unread: BTreeMap<Span, (ModuleName, &Problem)> = BTreeMap::new();
         for missing in self.session.missing_imports_of(module) {
-            unread.extend(self.unreadable.get(&missing.module).map(|p| (missing.span, p)));
+            unread.extend(self.unreadable.get(&missing.module).map(|p| (missing.span, (missing.module, p))));
         }
         let diagnostics = self.session.diagnostics(module);
-        diagnostics.iter().map(|d| self.with_reason(module, d, unread.get(&d.span).copied())).collect()
+        diagnostics.iter().map(|d| self.with_reason(module, d, unread.get(&d.span))).collect()
     }
 
     /// That a module is missing, with the reason where its file could not be read.
-    fn with_reason(&self, module: &ModuleName, d: &Diagnostic, reason: Option<&Problem>) -> Problem {
+    fn with_reason(&self, module: &ModuleName, d: &Diagnostic, why: Option<&(ModuleName, &Problem)>) -> Problem {
         let mut problem = self.problem(module, d);
-        if let (Code::E0102, Some(reason)) = (d.code, reason) {
+        if let (Code::E0102, Some((missing, reason))) = (d.code, why) {
             problem.message.clone_from(&reason.message);
             problem.code = reason.code;
             problem.places.extend(reason.places.iter().cloned());
             // Advice about the name of a file fits the command line, not an import.
             if reason.code != Code::E0602 {
                 problem.help.clone_from(&reason.help);
+            } else if !missing.ends_with(".iv") && Path::new(&session::with_ending(missing)).is_file() {
+                problem.help = Some(session::called(&session::with_ending(missing)));
             }
         }
         problem

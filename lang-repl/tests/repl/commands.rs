@@ -419,7 +419,7 @@ let gaps: [?n]f64 = load(\"gaps.csv\")
         repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:14: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:25: error[E0515]: this is NaN, and nothing that it was made of is
-        <prelude>:53:48: error[E0515]: this is NaN, and nothing that it was made of is
+        repl:1:1: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:47: error[E0515]: this is NaN, and nothing that it was made of is
         repl:1:17: error[E0515]: the tangent of this is NaN, and nothing that it was made of is
         repl:1:22: error[E0515]: the tangent of this is NaN, and nothing that it was made of is

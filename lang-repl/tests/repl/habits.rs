@@ -3,7 +3,7 @@
 
 use expect_test::expect;
 
-use super::harness::{Dir, session_in};
+use super::harness::{Dir, session, session_in};
 
 #[test]
 fn extents_of_files_have_names_that_can_be_written() {
@@ -366,6 +366,101 @@ needs(2.0)
                │ ──┬──
                │   ╰──── here
             ───╯
+            --- exit status: 1
+        "#]],
+    );
+}
+
+/// Comments of other languages, a value that hides a module, a value of itself, a failure inside the library.
+#[test]
+fn a_newcomer_at_the_prompt() {
+    session(
+        "\
+# a comment
+// a comment
+% a comment
+let stats = 3.0
+stats.mean([1.0])
+let x = 1
+let x = x + 1
+2^-x
+2^-1
+linalg.cholesky([[1.0, 2.0], [2.0, 1.0]])
+grad(linalg.norm)([inf, 1.0])
+",
+        expect![[r#"
+            [E0001] Error: expected an expression, found `//`
+               ╭─[ repl:1:1 ]
+               │
+             1 │ // a comment
+               │ ─┬
+               │  ╰── here
+               │
+               │ Help: a comment begins with `--`
+            ───╯
+            [E0001] Error: expected an expression, found `%`
+               ╭─[ repl:1:1 ]
+               │
+             1 │ % a comment
+               │ ┬
+               │ ╰── here
+               │
+               │ Help: a comment begins with `--`
+            ───╯
+            stats: f64 = 3.0
+            [E0106] Error: `stats` is a value here, and not the module `stats`
+               ╭─[ repl:1:1 ]
+               │
+             1 │ stats.mean([1.0])
+               │ ──┬──
+               │   ╰──── here
+               │
+               │ Help: give the value another name, or the module: `import stats as st`, then write `st.mean`
+            ───╯
+            x: i64 = 1
+            [E0211] Error: `x` uses itself
+               ╭─[ repl:1:9 ]
+               │
+             1 │ let x = x + 1
+               │     ┬   ┬
+               │     ╰────── it is bound here
+               │         │
+               │         ╰── its value is needed here to compute it
+               │
+               │ Help: give the new value a name of its own, as in `let y = x + 1`; a running value is a `scan` or a `fold`
+            ───╯
+            [E0513] Error: an integer has no negative power
+               ╭─[ repl:1:1 ]
+               │
+             1 │ 2^-x
+               │ ──┬─
+               │   ╰─── here
+               │
+               │ Help: write the base as a real number: `2.0^k`, `f64(n)^k`
+            ───╯
+            [E0209] Error: an integer has no negative power
+               ╭─[ repl:1:1 ]
+               │
+             1 │ 2^-1
+               │ ──┬─
+               │   ╰─── the result would be a fraction
+               │
+               │ Help: write the base as a real number: `2.0^-1`
+            ───╯
+            [E0502] Error: assertion failed: the matrix is not positive definite
+                  ╭─[ repl:1:1 ]
+                  │
+                1 │ linalg.cholesky([[1.0, 2.0], [2.0, 1.0]])
+                  │ ────────────────────┬────────────────────
+                  │                     ╰────────────────────── in this call of `linalg.cholesky`
+                  │
+                  ├─[ <linalg>:1002:15 ]
+                  │
+             1002 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
+                  │               ───────────────────────────┬───────────────────────────
+                  │                                          ╰───────────────────────────── it fails here, in the library
+            ──────╯
+            [2]f64 = [1.0, 0.0]
             --- exit status: 1
         "#]],
     );

@@ -28,11 +28,13 @@ fn function(at: usize, builder: &Builder) -> Option<Fix> {
     Some(Fix::replace(Span::new(builder.span_at(word).start, builder.span_at(word + 1).start), "\\"))
 }
 
-/// `x // text` on the line of the error: the text is a comment.
+/// `x // text` on the line of the error, or a line that begins so or with `%`: the text is a comment.
 fn comment(at: usize, builder: &Builder) -> Option<Fix> {
     let line = (0..=at).rev().find(|k| builder.line_start(*k)).unwrap_or(0);
-    let slashes = (line..=at).find(|k| builder.token(*k) == Some(&Token::Sym(Sym::FloorDiv)))?;
-    Some(Fix::replace(builder.span_at(slashes), "--"))
+    let begins = matches!(builder.token(line), Some(Token::Sym(Sym::Percent | Sym::Semi)));
+    let slashes = |k: &usize| builder.token(*k) == Some(&Token::Sym(Sym::FloorDiv));
+    let mark = if begins { line } else { (line..=at).find(slashes)? };
+    Some(Fix::replace(builder.span_at(mark), "--"))
 }
 
 /// An `if` without its `else`.

@@ -9,7 +9,7 @@ use super::mismatch::differ;
 use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::LocalId;
 use crate::resolve::{LocalKind, suggest, words};
-use crate::syntax::ast::{Expr, ExprId, Subscript};
+use crate::syntax::ast::{Expr, ExprId, Ident, Subscript};
 use crate::syntax::ops::BinOp;
 
 impl Checker<'_> {
@@ -154,6 +154,41 @@ impl Checker<'_> {
             }
             _ => return suggest::value_habit(field),
         })
+    }
+
+    /// Of a field that a value does not have: a module may be meant whose name the value has, and whose definition has that
+    /// of the field.
+    pub(super) fn hides_module(&self, mut d: Diagnostic, base: TId, field: &Ident) -> Diagnostic {
+        let at = self.span(base);
+        let Some(name) = self.name_at(at) else { return d };
+        let imported = self.env.import(self.module, name);
+        let library = || self.env.library().into_iter().find(|module| module == name);
+        let Some(module) = imported.or_else(library) else { return d };
+        if !self.env.value_names(&module).contains(&field.name) {
+            return d;
+        }
+        let path = if self.env.library().contains(&module) { module.as_str() } else { "…" };
+        let other: String = name.chars().take(2).collect();
+        d.message = format!("`{name}` is a value here, and not the module `{name}`");
+        d.span = at;
+        d.fixes.clear();
+        let local = self.locals.iter().find(|local| local.name == *name && local.span.start < at.start);
+        if let Some(local) = local {
+            d = d.related(local.span, format!("`{name}` is bound here"));
+        }
+        let called = self.free_name(&other).unwrap_or_else(|| format!("{name}_module"));
+        d.help(format!(
+            "give the value another name, or the module: `import {path} as {called}`, then write `{called}.{}`",
+            field.name
+        ))
+    }
+
+    /// A name, if it means nothing here.
+    fn free_name(&self, name: &str) -> Option<String> {
+        let local = self.locals.iter().any(|local| local.name.as_str() == name);
+        let known =
+            local || self.env.value(self.module, name).is_some() || self.env.import(self.module, name).is_some();
+        (!known && words::describe(name).is_empty()).then(|| name.to_owned())
     }
 
     /// Comparisons with NaN, which tell nothing.

@@ -4,7 +4,7 @@ use super::super::tree::{Expr as Typed, TId};
 use super::super::ty::{Signature, Type};
 use super::super::unify::{Goals, Mismatch, SizeWhy, has_meta};
 use super::Checker;
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, Poly};
 use crate::syntax::ast::{Expr, ExprId};
 
@@ -40,11 +40,11 @@ impl<'a> Checker<'a> {
 
     /// Arguments against wanted types. Those that others tell of come after them, and lambdas last, when all have told
     /// what they can. Size equations that stay open are verified after the last argument. The signature, if the callee has
-    /// one, tells whether arguments that do not fit do in each other's place.
+    /// one, tells whether arguments that do not fit do in each other's place, and its name whether they fit another function.
     pub(super) fn arguments(
         &mut self,
         args: &[ArgSource],
-        signature: Option<&Signature>,
+        signature: Option<(&Signature, Option<&GlobalName>)>,
         what: &dyn Fn(usize) -> String,
         wanted: &mut Wanted<'_, 'a>,
         dependent: &dyn Fn(usize) -> bool,
@@ -96,15 +96,19 @@ impl<'a> Checker<'a> {
         }
         self.settle(false);
         let mut nodes: Vec<TId> = nodes.into_iter().flatten().collect();
-        let mut swapped = signature.filter(|_| !unfit.is_empty()).and_then(|signature| {
-            let mut given = nodes.clone();
-            for (k, node, _) in &unfit {
-                given.get_mut(*k).into_iter().for_each(|slot| *slot = *node);
-            }
+        let mut given = nodes.clone();
+        for (k, node, _) in &unfit {
+            given.get_mut(*k).into_iter().for_each(|slot| *slot = *node);
+        }
+        let mut swapped = signature.filter(|_| !unfit.is_empty()).and_then(|(signature, _)| {
             let pair = self.swapped(signature, &given)?;
             Some((pair, Self::swapped_help(signature, pair)))
         });
         let pair = swapped.as_ref().map(|(pair, _)| *pair);
+        let mut relative = match signature {
+            Some((_, Some(callee))) if pair.is_none() && !unfit.is_empty() => self.relative(callee, &given),
+            _ => None,
+        };
         for (k, node, m) in unfit {
             let Some((_, target)) = targets.iter().find(|t| t.0 == k) else { continue };
             let one_of_two = pair.is_some_and(|(i, j)| k == i || k == j);
@@ -116,6 +120,9 @@ impl<'a> Checker<'a> {
                 d = self.told_sizes(d, &m, k, &targets, args);
                 if one_of_two && let Some((_, help)) = swapped.take() {
                     d = d.help(help);
+                }
+                if let Some(other) = relative.take() {
+                    d = d.help(format!("`{other}` takes these arguments"));
                 }
                 self.report(d);
             }

@@ -162,14 +162,14 @@ impl<'a> Checker<'a> {
             Some(Res::Def(global)) => match self.env.signature(&global) {
                 Some(signature) => {
                     let callee = |instance| Callee::Def(global.clone(), instance);
-                    self.call_signature(&signature, &global.name, callee, args, span)
+                    self.call_signature(&signature, (&global.name, Some(&global)), callee, args, span)
                 }
                 None => self.call_unknown(args, span),
             },
             Some(Res::Builtin(builtin)) => match self.env.builtin(builtin) {
                 Some(signature) => {
                     let callee = |instance| Callee::Builtin(builtin, instance);
-                    let call = self.call_signature(&signature, builtin.name(), callee, args, span);
+                    let call = self.call_signature(&signature, (builtin.name(), None), callee, args, span);
                     // The value of `len(x)` is an extent of the type of `x`.
                     if let (Builtin::Len, Typed::Call { callee: Callee::Builtin(_, instance), .. }) =
                         (builtin, &self.nodes[call].kind)
@@ -260,7 +260,7 @@ impl<'a> Checker<'a> {
     fn call_signature(
         &mut self,
         signature: &Signature,
-        name: &str,
+        (name, global): (&str, Option<&GlobalName>),
         callee: impl FnOnce(Instance) -> Callee,
         args: &[ArgSource],
         span: Span,
@@ -282,7 +282,7 @@ impl<'a> Checker<'a> {
         let mut given = Vec::new();
         let mut nodes = self.arguments(
             args,
-            Some(signature),
+            Some((signature, global)),
             &what,
             &mut |_, k, _| signature.params.get(k).map_or(Type::Error, |(_, t)| inst.apply(t)),
             &|k| size_of(k).is_some(),

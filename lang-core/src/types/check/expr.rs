@@ -253,6 +253,7 @@ impl Checker<'_> {
                     if let Some(near) = near.filter(|n| strsim::jaro(n, &field.name) > 0.7) {
                         d = d.help(format!("did you mean `{near}`?"));
                     }
+                    d = self.hides_module(d, base, field);
                     self.report(d);
                     self.error_node(span)
                 }
@@ -270,6 +271,7 @@ impl Checker<'_> {
                     d.fixes = self.methods(base, field, span);
                     d.help = self.field_of_array(self.span(base), &t, &field.name);
                 }
+                d = self.hides_module(d, base, field);
                 self.report(d);
                 self.error_node(span)
             }

@@ -80,6 +80,7 @@ impl Checker<'_> {
         result: Type,
     ) -> Checked {
         self.solve();
+        self.check_powers();
         self.decide();
         self.close_branches();
         let told = self.check_bare();

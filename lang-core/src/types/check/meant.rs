@@ -6,8 +6,9 @@ use super::super::tree::{Callee, Expr as Typed, TId};
 use super::super::ty::{Signature, SizeSource};
 use super::super::unify::has_meta;
 use super::Checker;
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::Poly;
+use crate::resolve::foreign;
 
 /// Of calls with more arguments no two are tried in each other's place.
 const MOST_ARGUMENTS: usize = 12;
@@ -31,6 +32,20 @@ impl Checker<'_> {
             order.swap(*i, *j);
             self.fit(signature, &order)
         })
+    }
+
+    /// The function that takes these arguments, where they do not fit one that other languages do not tell apart from it.
+    pub(super) fn relative(&mut self, callee: &GlobalName, args: &[TId]) -> Option<String> {
+        let (module, name) = foreign::relatives(&format!("{}.{}", callee.module, callee.name))
+            .iter()
+            .filter_map(|known| known.split_once('.'))
+            .find(|(module, name)| {
+                let other = self.env.signature(&GlobalName::new(module, name));
+                other.is_some_and(|other| other.params.len() == args.len() && self.fit(&other, args))
+            })?;
+        let imports = self.env.imports(self.module);
+        let alias = imports.iter().find(|(_, known)| *known == module).map_or(module, |(alias, _)| alias.as_str());
+        Some(format!("{alias}.{name}"))
     }
 
     /// Do arguments surely fit a signature, with sizes that may be sizes? Nothing is solved by it.

@@ -6,7 +6,7 @@ use super::super::ty::{Class, Scalar, Type};
 use super::super::unify::{Goals, Mismatch};
 use super::scope::{Obligation, ScopeKind};
 use super::{Checker, Deferred};
-use crate::base::{Code, Diagnostic, Span};
+use crate::base::{Code, Diagnostic, Fix, Span};
 use crate::predicate::Poly;
 use crate::resolve::scalar_fn::{Domain, ScalarFn};
 use crate::syntax::ast::{Expr, ExprId};
@@ -218,6 +218,38 @@ impl Checker<'_> {
         let ty = self.lift(&mut operands, Class::Real, None, "`^`", span);
         let [base, exponent] = operands;
         self.alloc(Typed::Pow(base, exponent), ty, span)
+    }
+
+    /// Powers of integers whose exponents are known to be negative: they have no value.
+    pub(super) fn check_powers(&mut self) {
+        let powers: Vec<(TId, TId)> = self
+            .nodes
+            .iter()
+            .filter_map(|(_, node)| match node.kind {
+                Typed::Pow(base, exponent) => Some((base, exponent)),
+                _ => None,
+            })
+            .collect();
+        for (base, exponent) in powers {
+            let of = self.metas.zonk(&self.nodes[base].ty);
+            let power = self.sym(exponent).and_then(Poly::as_constant).filter(|k| *k < 0);
+            let Some(k) = power.filter(|_| *of.peel().1 == Type::I64) else { continue };
+            let (at, whole) = (self.span(base), self.span(base).to(self.span(exponent)));
+            let (real, fix) = match self.nodes[base].kind {
+                Typed::Int(n) => (format!("{n}.0^{k}"), Fix::insert(at.end, ".0")),
+                _ => {
+                    let name = self.name_at(at).cloned().unwrap_or_else(|| "n".into());
+                    (format!("f64({name})^{k}"), Fix::wrap(at, "f64(", ")"))
+                }
+            };
+            let message = "an integer has no negative power";
+            self.report(
+                Diagnostic::new(Code::E0209, whole, message)
+                    .label("the result would be a fraction")
+                    .help(format!("write the base as a real number: `{real}`"))
+                    .fix(fix),
+            );
+        }
     }
 
     /// A scalar function on its arguments.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use lang_core::base::{Code, Name};
+use lang_core::base::{Code, Diagnostic, Name};
 use lang_core::interp::Counts;
 use lang_core::syntax::ast::{Expr, Item};
-use lang_core::syntax::lexer::{Token, lex};
+use lang_core::syntax::lexer::{Lexed, Token, lex};
 use lang_core::syntax::parser;
 use lang_core::syntax::split::ItemKind;
 use lang_core::syntax::token::Sym;
@@ -26,8 +26,17 @@ impl Session {
     }
 
     pub(super) fn expression(&mut self, text: &str, source: SourceId, offset: u32) -> bool {
-        let tokens = lex(text).tokens;
-        let Some(last) = tokens.last() else { return true };
+        let Lexed { tokens, diagnostics, .. } = lex(text);
+        let Some(last) = tokens.last() else {
+            // A comment as other languages write it.
+            let told = |d: Diagnostic| crate::problem::of_diagnostic(&d.shift(offset), source);
+            let problems: Vec<Problem> = diagnostics.into_iter().map(told).collect();
+            let good = problems.is_empty();
+            if !good {
+                self.fail(problems);
+            }
+            return good;
+        };
         let quiet = last.token == Token::Sym(Sym::Semi);
         let text = if quiet { text.get(..last.span.start as usize).unwrap_or(text) } else { text };
         let mut clock = Clock::start();
@@ -97,7 +106,7 @@ impl Session {
 fn is_one_call(text: &str) -> bool {
     let parsed = parser::parse_expr(text);
     let Item::Do(root) = parsed.tree.item else { return false };
-    let good = !parsed.diagnostics.iter().any(lang_core::base::Diagnostic::is_error);
+    let good = !parsed.diagnostics.iter().any(Diagnostic::is_error);
     match &parsed.tree.exprs[root].kind {
         Expr::Call(callee, _) => good && matches!(parsed.tree.exprs[*callee].kind, Expr::Name(_)),
         _ => false,

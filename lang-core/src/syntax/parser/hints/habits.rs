@@ -3,6 +3,7 @@
 
 use super::around::Around;
 use crate::base::Diagnostic;
+use crate::syntax::lexer::COMMENT;
 use crate::syntax::parser::errors::Expected;
 use crate::syntax::parser::tokens::Kind;
 use crate::syntax::token::{Sym, Word};
@@ -132,8 +133,9 @@ const RECORD: &str = "braces hold the fields of a record, `{x: e}`; parentheses 
 /// Forms of other languages, the surest first.
 pub(super) const FORMS: &[Row] = &[
     // Comments.
-    (|a| matches!(a.builder.kind(a.line()), Some(Kind::Sym(Sym::FloorDiv))), "a comment begins with `--`"),
+    (|a| matches!(a.builder.kind(a.line()), Some(Kind::Sym(Sym::FloorDiv | Sym::Percent | Sym::Semi))), COMMENT),
     (|a| words_follow(a) && a.on_line(Kind::Sym(Sym::FloorDiv)), "a comment begins with `--`; `//` divides integers"),
+    (|a| words_follow(a) && a.on_line(Kind::Sym(Sym::Percent)), "a comment begins with `--`; `%` is the remainder"),
     // Choices.
     (|a| a.is(Sym::Question) && a.expected.has(Expected::TYPE), UNKNOWN),
     (|a| a.is(Sym::Underscore) && a.expected.has(Expected::TYPE), ANY),

@@ -13,7 +13,7 @@ use super::builder::Builder;
 use super::errors::{Expected, SyntaxError};
 use super::tokens::Kind;
 use crate::base::{Code, Diagnostic, Fix, Span};
-use crate::syntax::lexer::{Spanned, Token};
+use crate::syntax::lexer::{COMMENT, DOCSTRING, Spanned, Token};
 use crate::syntax::ops::BinderKind;
 use crate::syntax::token::{Sym, Word};
 
@@ -221,6 +221,12 @@ fn structure(a: &Around) -> Option<String> {
 const STATEMENTS: &str =
     "a body is one expression: name its parts with `let … in …`; to show several values write a `do print(…)` for each";
 
+/// Is it the first of the three strings as which `"""text"""` is read?
+fn is_docstring(first: &str, tokens: &[Spanned]) -> bool {
+    first.is_empty()
+        && matches!(tokens, [a, b, ..] if a.span.end == b.span.start && matches!(b.token, Token::Str(_) | Token::Error))
+}
+
 const USUAL: &str = "every item starts with `def`, `type`, `import`, `let` or `do`";
 
 /// First words of items of other languages.
@@ -249,7 +255,8 @@ pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
     let set = |at: usize| matches!(sym(at), Some(Sym::Assign | Sym::PlusAssign));
     let element = sym(1) == Some(Sym::LBracket) && (1..line.len()).any(set);
     let help = match (&first.token, sym(1)) {
-        (Token::Sym(Sym::FloorDiv | Sym::Slash), _) => "a comment begins with `--`".to_owned(),
+        (Token::Sym(Sym::FloorDiv | Sym::Slash | Sym::Percent | Sym::Semi), _) => COMMENT.to_owned(),
+        (Token::Str(text), _) if is_docstring(text, tokens) => DOCSTRING.to_owned(),
         (Token::Name(name), Some(Sym::Assign | Sym::Colon)) => format!("a constant is written `let {name} = …`"),
         (Token::Name(name), _) => match ITEMS.iter().find(|(names, _)| names.contains(&name.as_str())) {
             Some((_, help)) => (*help).to_owned(),
@@ -272,7 +279,8 @@ pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
     };
     let diagnostic = Diagnostic::new(Code::E0009, span, "this stands in no item").help(help);
     match (&first.token, sym(1)) {
-        (Token::Sym(Sym::FloorDiv), _) => diagnostic.fix(Fix::replace(first.span, "--")),
+        (Token::Sym(Sym::Slash), Some(Sym::Star)) => diagnostic,
+        (Token::Sym(Sym::FloorDiv | Sym::Percent | Sym::Semi), _) => diagnostic.fix(Fix::replace(first.span, "--")),
         (Token::Name(_), Some(Sym::Assign | Sym::Colon)) => diagnostic.fix(Fix::insert(first.span.start, "let ")),
         _ => diagnostic,
     }

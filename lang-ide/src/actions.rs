@@ -1,7 +1,7 @@
 //! What can be done with the code at a place: mend a name or a size, put in the adjoint or the forward derivative of a definition, write down what
 //! was inferred, give a name to an expression.
 
-use lang_core::base::{Diagnostic, Span};
+use lang_core::base::{Diagnostic, GlobalName, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
 use lang_core::syntax::lexer::{Token, lex};
@@ -91,7 +91,8 @@ fn on_head(session: &Session, item: &ItemRef, selected: Span) -> bool {
 /// A derivative as a definition after the one that it is of.
 fn derivative(session: &Session, item: &ItemRef, stage: Stage, what: &str, suffix: &str) -> Option<Action> {
     let name = format!("{}{suffix}", item.name);
-    if session.items(&item.module).iter().any(|i| i.name == *name) {
+    let named = GlobalName::new(&item.module, &name);
+    if session.item(&named).is_some() || session.type_item(&named).is_some() {
         return None;
     }
     let view = view(session, &item.module, &item.name, stage).ok().filter(|v| v.is_program)?;

@@ -1,13 +1,15 @@
 //! Who uses a definition, and what it uses: a definition that is passed on or differentiated counts like one that is
 //! called. Rules, `let` and `do` items are among those that use.
 
+use std::collections::{HashMap, HashSet};
+
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, ExprId, Item};
 use lang_core::syntax::split::ItemKind;
 
 use crate::Location;
-use crate::costs::{in_all, shares};
+use crate::costs::{in_all, primal_share};
 use crate::find::occurrences;
 use crate::hover::node_at;
 use crate::names::{Role, Use, What, name_at, untyped_uses};
@@ -46,14 +48,16 @@ pub struct Calls {
 fn work(session: &Session, from: &ItemRef, places: &[Span]) -> Option<String> {
     let parsed = session.tree(from)?;
     let exprs = &parsed.tree.exprs;
-    let is_place = |e: ExprId| places.iter().any(|at| exprs[e].span.shift(from.start).end == at.end);
+    let ends: HashSet<u32> = places.iter().map(|at| at.end).collect();
+    let is_place = |e: ExprId| ends.contains(&exprs[e].span.shift(from.start).end);
     let derived = |e: ExprId| match &exprs[e].kind {
         Expr::Call(_, args) => args.first().is_some_and(|of| is_place(of.value)),
         _ => false,
     };
     let calls = exprs.iter().filter(|(_, e)| matches!(e.kind, Expr::Call(of, _) if is_place(of) || derived(of)));
     let calls: Vec<Span> = calls.map(|(_, e)| e.span).collect();
-    let share = shares(session, &from.global, &|at| calls.contains(at)).0;
+    let all: HashSet<Span> = calls.iter().copied().collect();
+    let share = primal_share(session, &from.global, &|at| all.contains(at));
     // In a loop and at the top level the calls have no statements of their own.
     let each = || {
         let checked = session.checked_item(from)?;
@@ -117,26 +121,25 @@ pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
         role: Role::Declaration,
         kind: None,
     };
-    let (mut all, mut callers): (Vec<Calls>, Vec<ItemRef>) = (Vec::new(), Vec::new());
+    let mut callers: Vec<(ItemRef, Calls)> = Vec::new();
     for (from, place) in occurrences(session, &item, &found, None) {
         if place.role != Role::Use {
             continue;
         }
-        let whole = from.span();
-        let same = |c: &&mut Calls| c.item.location.module == from.module && whole.touches(c.item.location.span.start);
-        match all.iter_mut().find(same) {
-            Some(calls) => calls.places.push(place.span),
+        // The places of an item follow one another.
+        match callers.last_mut().filter(|(last, _)| last.module == from.module && last.start == from.start) {
+            Some((_, calls)) => calls.places.push(place.span),
             None => {
-                let global = from.global.clone();
-                let item = call_item(session, &from, &global);
-                all.extend(item.map(|item| Calls { item, places: vec![place.span], work: None }));
-                callers.push(from);
+                let item = call_item(session, &from, &from.global);
+                callers.extend(item.map(|item| (from, Calls { item, places: vec![place.span], work: None })));
             }
         }
     }
-    for (calls, from) in all.iter_mut().zip(&callers) {
-        calls.work = work(session, from, &calls.places);
-    }
+    let with_work = |(from, mut calls): (ItemRef, Calls)| {
+        calls.work = work(session, &from, &calls.places);
+        calls
+    };
+    let mut all: Vec<Calls> = callers.into_iter().map(with_work).collect();
     all.sort_by(|a, b| a.item.location.cmp(&b.item.location));
     all
 }
@@ -148,15 +151,15 @@ pub fn outgoing(session: &Session, of: &CallItem) -> Vec<Calls> {
     let here = session.item_at(&of.location.module, of.selection.start);
     let Some(item) = here.or_else(|| session.item(&of.global)) else { return Vec::new() };
     let mut all: Vec<Calls> = Vec::new();
+    let mut known: HashMap<GlobalName, Option<usize>> = HashMap::new();
     for found in untyped_uses(session, &item) {
         let (What::Value(name), Role::Use) = (&found.what, found.role) else { continue };
-        match all.iter_mut().find(|c| c.item.global == *name) {
-            Some(calls) => calls.places.push(found.span),
-            None => {
-                let to = session.item(name).and_then(|to| call_item(session, &to, name));
-                all.extend(to.map(|item| Calls { item, places: vec![found.span], work: None }));
-            }
-        }
+        let at = *known.entry(name.clone()).or_insert_with(|| {
+            let to = session.item(name).and_then(|to| call_item(session, &to, name))?;
+            all.push(Calls { item: to, places: Vec::new(), work: None });
+            all.len().checked_sub(1)
+        });
+        at.and_then(|at| all.get_mut(at)).into_iter().for_each(|calls| calls.places.push(found.span));
     }
     all.iter_mut().for_each(|calls| calls.work = work(session, &item, &calls.places));
     all

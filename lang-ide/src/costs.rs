@@ -71,16 +71,20 @@ pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
 #[must_use]
 pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> (Option<String>, Option<String>) {
     let Some(callee) = shown_callee(session, def) else { return (None, None) };
-    let primal = session.cost(&callee).and_then(|cost| {
-        let terms = session.terms(&callee).into_iter();
-        shown(&share(terms, def, such)?, &cost)
-    });
     let adjoint = session.derivatives(&callee).and_then(|[_, adjoint]| {
         let cost = session.cost_alone(&adjoint)?;
         let terms = session.terms_alone(&adjoint).into_iter().map(|(term, _)| term);
         shown(&share(terms, def, such)?, &cost)
     });
-    (primal, adjoint)
+    (primal_share(session, def, such), adjoint)
+}
+
+/// What such places of the text of a definition add to its work.
+#[must_use]
+pub fn primal_share(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> Option<String> {
+    let callee = shown_callee(session, def)?;
+    let cost = session.cost(&callee)?;
+    shown(&share(session.terms(&callee).into_iter(), def, such)?, &cost)
 }
 
 /// Is it less what such places of the text of a definition add to its work than what all evaluations there cost? So it is

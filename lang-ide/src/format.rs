@@ -15,6 +15,9 @@ pub fn format_module(session: &Session, module: &str) -> Vec<Edit> {
     let Some(text) = session.text(module) else { return Vec::new() };
     let Ok(laid_out) = format(&text) else { return format_range(session, module, Span::new(0, u32::MAX)) };
     let mut edits = Vec::new();
+    if laid_out == *text {
+        return edits;
+    }
     let (old, new) = (parts(&text), parts(&laid_out));
     match old.len() == new.len() {
         true => {

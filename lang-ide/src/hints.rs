@@ -1,6 +1,8 @@
 //! Hints that stand in the code: where index variables range, what types `let`s, parameters of lambdas and results have, what
 //! definitions cost.
 
+use std::collections::HashMap;
+
 use lang_core::base::Span;
 use lang_core::predicate::Atom;
 use lang_core::session::{ItemRef, Session};
@@ -57,38 +59,41 @@ pub struct Wanted {
 #[must_use]
 pub fn hints(session: &Session, module: &str, range: Span, wanted: Wanted) -> Vec<Hint> {
     let touched = session.items_in(module, range);
-    let mut all: Vec<Hint> = touched.flat_map(|item| of_item(session, &item, wanted)).collect();
-    all.retain(|hint| range.touches(hint.at));
+    let mut all: Vec<Hint> = touched.flat_map(|item| of_item(session, &item, range, wanted)).collect();
     all.sort_by_key(|hint| hint.at);
     all
 }
 
-fn of_item(session: &Session, item: &ItemRef, wanted: Wanted) -> Vec<Hint> {
+fn of_item(session: &Session, item: &ItemRef, range: Span, wanted: Wanted) -> Vec<Hint> {
     let mut all = Vec::new();
     let Some(checked) = session.checked_item(item) else { return all };
     let body = &checked.body;
     if wanted.extents {
-        extents(body, item, &mut all);
+        extents(body, item, range, &mut all);
     }
     if let Some(parsed) = session.tree(item)
         && (wanted.sizes || wanted.types)
     {
-        types(&parsed.tree, body, item, wanted, &mut all);
+        types(&parsed.tree, body, item, range, wanted, &mut all);
     }
     if wanted.cost && item.kind == ItemKind::Def && !is_hidden(session, item) {
-        all.extend(cost(session, item));
+        all.extend(cost(session, item).filter(|hint| range.touches(hint.at)));
     }
     all
 }
 
 /// Extents of index variables that are written without.
-fn extents(body: &Body, item: &ItemRef, all: &mut Vec<Hint>) {
+fn extents(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<Hint>) {
     for (_, node) in body.nodes.iter() {
         let (Expr::Binder { vars, .. } | Expr::Fold { vars, .. }) = &node.kind else { continue };
         for var in vars {
             let (IndexRange::Extent(n), Some(local)) = (&var.range, body.locals.get(var.local.0 as usize)) else {
                 continue;
             };
+            let Span { start, end } = local.span.shift(item.start);
+            if !range.touches(end) {
+                continue;
+            }
             // Where a mistake leaves it open there is nothing to say.
             let mut open = n.overflowed();
             n.for_each_atom(&mut |a| open |= matches!(a, Atom::Meta(_)));
@@ -96,29 +101,32 @@ fn extents(body: &Body, item: &ItemRef, all: &mut Vec<Hint>) {
                 continue;
             }
             let text = format!(" < {n}");
-            let Span { start, end } = local.span.shift(item.start);
             all.push(Hint { at: end, about: start, text, kind: HintKind::Extent, insert: true });
         }
     }
 }
 
 /// Types of what is bound without one, and of results.
-fn types(tree: &ast::Tree, body: &Body, item: &ItemRef, wanted: Wanted, all: &mut Vec<Hint>) {
+fn types(tree: &ast::Tree, body: &Body, item: &ItemRef, range: Span, wanted: Wanted, all: &mut Vec<Hint>) {
     let mut told = |of: Span, at: u32, ty: &Type, before: &str, insert: bool| {
         let kind = if matches!(ty, Type::Array(..)) { HintKind::Size } else { HintKind::Type };
         let shown = if kind == HintKind::Size { wanted.sizes } else { wanted.types };
-        if shown && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
+        if shown && range.touches(at + item.start) && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
             let about = of.start + item.start;
             all.push(Hint { at: at + item.start, about, text: format!("{before}{ty}"), kind, insert });
         }
     };
+    let mut locals = HashMap::with_capacity(body.locals.len());
+    for local in &body.locals {
+        locals.entry(local.span).or_insert(local);
+    }
     let mut bound = |pat: ast::PatId, insert: bool| {
         let mut inside = vec![(pat, insert)];
         while let Some((pat, insert)) = inside.pop() {
             let pat = &tree.pats[pat];
             match &pat.kind {
                 ast::Pat::Name(_) => {
-                    if let Some(local) = body.locals.iter().find(|l| l.span == pat.span) {
+                    if let Some(local) = locals.get(&pat.span) {
                         told(pat.span, pat.span.end, &local.ty, ": ", insert);
                     }
                 }

@@ -5,6 +5,7 @@
 //! (`{x}` in a pattern), which stands there twice, the variable first; every identifier of the item is in the list,
 //! even in a text with mistakes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
@@ -465,7 +466,7 @@ impl Walk<'_> {
         let resolved = self.resolved;
         let top = matches!(tree.item, Item::Let(_));
         // Those of a top-level `let` were told already, and stay.
-        let told: Vec<Span> = if top { self.found.iter().map(|u| u.span).collect() } else { Vec::new() };
+        let told: HashSet<Span> = if top { self.found.iter().map(|u| u.span).collect() } else { HashSet::new() };
         for (id, node) in tree.pats.iter() {
             match &node.kind {
                 Pat::Name(name) if !told.contains(&node.span) => match resolved.pats.get(&id) {

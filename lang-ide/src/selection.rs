@@ -5,6 +5,9 @@ use lang_core::session::Session;
 use lang_core::syntax::ast::{Expr, Item, Tree, TypeExpr};
 use lang_core::syntax::lexer::lex;
 
+/// More ranges than these are not told of one place. The protocol nests them, and programs that read them bound how deep.
+const MOST: usize = 100;
+
 /// The ranges around a place, from the smallest to the whole text; each holds the one before it.
 #[must_use]
 pub fn selection(session: &Session, module: &str, at: u32) -> Vec<Span> {
@@ -100,5 +103,8 @@ fn nested(mut spans: Vec<Span>) -> Vec<Span> {
             kept.push(span);
         }
     }
+    // Of very many the innermost are told, and the last of those around them.
+    let around = kept.len().saturating_sub(MOST / 2).max(MOST / 2);
+    kept.drain(kept.len().min(MOST / 2)..around.min(kept.len()));
     kept
 }

@@ -11,7 +11,7 @@ use crate::trial::{Change, tried};
 /// What mends the sizes of what is selected.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { return Vec::new() };
-    let errors = session.diagnostics(&item.module).into_iter().filter(Diagnostic::is_error);
+    let errors = session.item_diagnostics(item).into_iter().filter(Diagnostic::is_error);
     let here = |d: &Diagnostic| d.span.start <= selected.end && selected.start <= d.span.end;
     let mut changes: Vec<Change> = Vec::new();
     for d in errors.filter(here) {

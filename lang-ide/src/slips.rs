@@ -27,7 +27,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quot
         Some(Span::new(start, span.end.checked_sub(item.start)?))
     };
     let mut changes: Vec<Change> = Vec::new();
-    for d in session.diagnostics(&item.module).iter().filter(|d| d.is_error()) {
+    for d in session.item_diagnostics(item).iter().filter(|d| d.is_error()) {
         let touches = |span: Span| span.start <= selected.end && selected.start <= span.end;
         let here = touches(d.span);
         let source = session.text(&item.module).unwrap_or_default();
@@ -62,7 +62,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quot
 fn outside_items(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let source = session.text(&item.module).unwrap_or_default();
     let mut changes = Vec::new();
-    for d in session.diagnostics(&item.module).iter().filter(|d| d.is_error()) {
+    for d in session.item_diagnostics(item).iter().filter(|d| d.is_error()) {
         for fix in
             d.fixes.iter().filter(|fix| d.span.start <= selected.end && selected.start <= fix.span.end.max(d.span.end))
         {

@@ -7,13 +7,21 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tower_lsp::jsonrpc::{Error, Response};
 use tower_lsp::lsp_types::notification::{LogMessage, Notification, ShowMessage};
 use tower_lsp::lsp_types::request::Request;
 use tower_lsp::lsp_types::{LogMessageParams, MessageType, ShowMessageParams};
 
-use crate::transport;
+/// A notification, or with an `id` a request.
+#[derive(Serialize)]
+struct Call<'m, P> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<i64>,
+    method: &'m str,
+    params: P,
+}
 
 /// What is done with an answer of the client.
 type Then = Box<dyn FnOnce(Result<Value, Error>) + Send>;
@@ -21,7 +29,7 @@ type Then = Box<dyn FnOnce(Result<Value, Error>) + Send>;
 /// The client; clones are the same one.
 #[derive(Clone)]
 pub(crate) struct Client {
-    out: Sender<String>,
+    out: Sender<Option<String>>,
     shared: Arc<Shared>,
 }
 
@@ -32,24 +40,26 @@ struct Shared {
 }
 
 impl Client {
-    /// A client that is sent what `out` takes.
-    pub(crate) fn new(out: Sender<String>) -> Self {
+    /// A client that is sent what `out` takes: texts of messages, and nothing as the last.
+    pub(crate) fn new(out: Sender<Option<String>>) -> Self {
         Self { out, shared: Arc::default() }
     }
 
     /// Nobody may be there any more to read it: then it is lost, and the reader sees the end.
-    fn send(&self, message: String) {
-        let _ = self.out.send(message);
+    fn send(&self, message: &impl Serialize) {
+        if let Ok(text) = serde_json::to_string(message) {
+            let _ = self.out.send(Some(text));
+        }
     }
 
     /// Nothing more is sent.
     pub(crate) fn end(&self) {
-        self.send(String::new());
+        let _ = self.out.send(None);
     }
 
     /// Sends a response.
     pub(crate) fn respond(&self, response: &Response) {
-        self.send(transport::response(response));
+        self.send(response);
     }
 
     /// Sends a notification.
@@ -59,7 +69,7 @@ impl Client {
 
     /// Sends a notification that the protocol's types do not have.
     pub(crate) fn notify_by_name(&self, method: &str, params: impl Serialize) {
-        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
+        self.send(&Call { jsonrpc: "2.0", id: None, method, params });
     }
 
     /// Sends a request; `then` is run on the thread that reads, so it should only pass the answer on.
@@ -85,7 +95,7 @@ impl Client {
         let mut waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.insert(id, Box::new(then));
         drop(waiting);
-        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        self.send(&Call { jsonrpc: "2.0", id: Some(id), method, params });
     }
 
     /// The client answered a request.

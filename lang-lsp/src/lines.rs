@@ -5,6 +5,7 @@
 //! cuts a character to its beginning.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use tower_lsp::lsp_types::{Position, PositionEncodingKind, Range as LspRange};
 
@@ -62,10 +63,28 @@ impl Encoding {
     }
 }
 
+/// No more bytes than about these are looked at for one position, however long a line is.
+const BLOCK: usize = if cfg!(test) { 4 } else { 1024 };
+
 /// Where the lines of a text begin. A line ends with `\n`, `\r\n` or `\r`, as the protocol has it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lines {
     starts: Vec<u32>,
+    /// How many units stand before each block of the text. It is counted when a long line is first asked about.
+    blocks: OnceLock<Vec<Before>>,
+}
+
+/// How many units stand before a place of a text.
+#[derive(Clone, Copy, Default, Debug)]
+struct Before {
+    utf16: usize,
+    utf32: usize,
+}
+
+impl PartialEq for Lines {
+    fn eq(&self, other: &Self) -> bool {
+        self.starts == other.starts
+    }
 }
 
 impl Lines {
@@ -73,12 +92,13 @@ impl Lines {
     pub(crate) fn new(text: &str) -> Self {
         let mut starts = vec![0];
         starts.extend(breaks(text, 0..text.len()));
-        Self { starts }
+        Self { starts, blocks: OnceLock::new() }
     }
 
     /// The lines after `range` was replaced by `len` bytes; `text` is what came of it. Looks at the lines that the change
     /// touches, and moves the others.
     pub(crate) fn edit(&mut self, text: &str, range: Range<usize>, len: usize) {
+        self.blocks.take();
         let mut first = self.line_of(range.start);
         // A line feed may now belong to a carriage return that ended the line before.
         if self.start(first) == range.start {
@@ -125,13 +145,23 @@ impl Lines {
             return text.len();
         }
         let content = self.text(text, line);
-        let wanted = at.character as usize;
-        let mut units = 0usize;
-        let within = content.char_indices().find_map(|(byte, c)| {
+        let (start, wanted) = (self.start(line), at.character as usize);
+        let end = start.saturating_add(content.len());
+        if encoding == Encoding::Utf8 {
+            return text.floor_char_boundary(start.saturating_add(wanted).min(end));
+        }
+        let (from, mut units) = match content.len() > BLOCK {
+            true => self.last_before(text, start, wanted, encoding),
+            false => (start, 0),
+        };
+        // It is behind the line where more units are wanted than that has.
+        let from = from.min(end);
+        let rest = text.get(from..end).unwrap_or_default();
+        let within = rest.char_indices().find_map(|(byte, c)| {
             units = units.saturating_add(encoding.width(c));
             (units > wanted).then_some(byte)
         });
-        self.start(line).saturating_add(within.unwrap_or(content.len()))
+        from.saturating_add(within.unwrap_or(rest.len()))
     }
 
     /// The bytes that a range means, the ends in order.
@@ -144,9 +174,76 @@ impl Lines {
     pub(crate) fn position(&self, text: &str, at: usize, encoding: Encoding) -> Position {
         let at = text.floor_char_boundary(at);
         let line = self.line_of(at);
-        let before = text.get(self.start(line)..at).unwrap_or_default();
+        let start = self.start(line);
         // Between `\r` and `\n` the line is at its end.
-        Position { line: clamp(line), character: encoding.len(before.trim_end_matches(['\r', '\n'])) }
+        let before = text.get(start..at).unwrap_or_default().trim_end_matches(['\r', '\n']);
+        let character = match before.len() > BLOCK && encoding != Encoding::Utf8 {
+            true => {
+                let units = |at| self.units(text, at, encoding);
+                clamp(units(start.saturating_add(before.len())).saturating_sub(units(start)))
+            }
+            false => encoding.len(before),
+        };
+        Position { line: clamp(line), character }
+    }
+
+    /// What is counted of the text, by its blocks.
+    fn blocks(&self, text: &str) -> &[Before] {
+        self.blocks.get_or_init(|| {
+            let mut all = vec![Before::default()];
+            let (mut before, mut rest) = (Before::default(), text);
+            let mut at = 0;
+            while let Some((block, behind)) = rest.split_at_checked(begin(text, all.len()).saturating_sub(at))
+                && !behind.is_empty()
+            {
+                at = at.saturating_add(block.len());
+                before.utf16 = before.utf16.saturating_add(Encoding::Utf16.len(block) as usize);
+                before.utf32 = before.utf32.saturating_add(Encoding::Utf32.len(block) as usize);
+                all.push(before);
+                rest = behind;
+            }
+            all
+        })
+    }
+
+    /// How many units stand before a byte, from the beginning of the text.
+    fn units(&self, text: &str, at: usize, encoding: Encoding) -> usize {
+        let blocks = self.blocks(text);
+        let block = (at / BLOCK).min(blocks.len().saturating_sub(1));
+        let before = blocks.get(block).map_or(0, |before| before.of(encoding));
+        let rest = text.get(begin(text, block)..at).unwrap_or_default();
+        before.saturating_add(encoding.len(rest) as usize)
+    }
+
+    /// The last block that begins no more than so many units behind the start of a line, or the line itself: where it
+    /// begins, and how many units behind the start that is.
+    fn last_before(&self, text: &str, start: usize, wanted: usize, encoding: Encoding) -> (usize, usize) {
+        let line = self.units(text, start, encoding);
+        let blocks = self.blocks(text);
+        let behind = blocks.partition_point(|before| before.of(encoding) <= line.saturating_add(wanted));
+        let block = behind.saturating_sub(1);
+        match begin(text, block) {
+            from if from > start => {
+                let before = blocks.get(block).map_or(0, |before| before.of(encoding));
+                (from, before.saturating_sub(line))
+            }
+            _ => (start, 0),
+        }
+    }
+}
+
+/// Where a block of a text begins.
+fn begin(text: &str, block: usize) -> usize {
+    text.floor_char_boundary(block.saturating_mul(BLOCK))
+}
+
+impl Before {
+    /// In units of an encoding other than bytes.
+    fn of(self, encoding: Encoding) -> usize {
+        match encoding {
+            Encoding::Utf16 => self.utf16,
+            Encoding::Utf32 | Encoding::Utf8 => self.utf32,
+        }
     }
 }
 
@@ -217,7 +314,11 @@ mod tests {
             let lines = Lines::new(&text);
             for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
                 for (byte, c) in text.char_indices().chain([(text.len(), ' ')]) {
-                    let found = lines.offset(&text, lines.position(&text, byte, encoding), encoding);
+                    let place = lines.position(&text, byte, encoding);
+                    let line = lines.text(&text, place.line as usize);
+                    let before = byte.saturating_sub(lines.start(place.line as usize)).min(line.len());
+                    prop_assert_eq!(place.character, encoding.len(&line[..before]));
+                    let found = lines.offset(&text, place, encoding);
                     // A line's end may be two characters: the position before the second is that before the first.
                     let split = c == '\n' && text.get(..byte).is_some_and(|t| t.ends_with('\r'));
                     prop_assert_eq!(found, byte - usize::from(split));

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::sync::mpsc::Receiver;
 use std::task::{Context, Poll, Waker};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Id, Request, Response};
 use tower_lsp::{LanguageServer, LspService};
@@ -253,19 +253,14 @@ fn malformed(code: ErrorCode, why: &'static str) -> Error {
     Error { code, message: why.into(), data: None }
 }
 
-/// Writes messages until the last, which is empty, or until nobody reads.
-pub(crate) fn write(mut output: impl Write, messages: &Receiver<String>) {
-    while let Some(body) = messages.recv().ok().filter(|message| !message.is_empty()) {
+/// Writes messages until the last, or until nobody reads.
+pub(crate) fn write(mut output: impl Write, messages: &Receiver<Option<String>>) {
+    while let Ok(Some(body)) = messages.recv() {
         let written = write!(output, "Content-Length: {}\r\n\r\n{body}", body.len()).and_then(|()| output.flush());
         if written.is_err() {
             return;
         }
     }
-}
-
-/// A response as JSON.
-pub(crate) fn response(response: &Response) -> String {
-    serde_json::to_string(response).unwrap_or_else(|_| json!({"jsonrpc": "2.0", "id": null}).to_string())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The names of other items, as resolution sees them.
 
 use super::resolved::{LocalKind, Resolved};
+use super::suggest;
 use crate::base::{GlobalName, ModuleName, Name};
 
 /// What a top-level value name is.
@@ -62,4 +63,12 @@ pub trait Names {
     fn value_names(&self, module: &ModuleName) -> Vec<Name>;
     /// All type names, for suggestions.
     fn type_names(&self, module: &ModuleName) -> Vec<Name>;
+    /// The value name among those that are `wanted` that the writer of another one probably meant.
+    fn near_value(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
+        suggest::nearest(name, self.value_names(module).iter().filter(|n| wanted(n)))
+    }
+    /// The same of a type name.
+    fn near_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
+        suggest::nearest(name, self.type_names(module).iter().filter(|n| wanted(n)))
+    }
 }

@@ -209,8 +209,8 @@ impl<'a> Resolver<'a> {
             _ if name.name.is_empty() || self.names.is_unread(self.module, &name.name) => {}
             _ => {
                 let message = format!("there is no definition `{}` in this module", name.name);
-                let help = suggest::did_you_mean(&name.name, self.names.value_names(self.module))
-                    .unwrap_or_else(|| "a rule stands in the module of its definition".to_owned());
+                let near = self.names.near_value(self.module, &name.name, &|_| true).map(suggest::asks);
+                let help = near.unwrap_or_else(|| "a rule stands in the module of its definition".to_owned());
                 self.out.diagnostics.push(Diagnostic::new(Code::E0100, name.span, message).help(help));
             }
         }
@@ -433,10 +433,10 @@ impl<'a> Resolver<'a> {
             if let Some(help) = this.imported(name, there).or_else(|| habit.map(str::to_owned)) {
                 return Some(help);
             }
-            let params = this.out.type_params.iter().map(|(n, _)| n.clone());
-            let scalars = crate::syntax::ops::Scalar::ALL.iter().map(|s| Name::from(s.name()));
-            let known = this.names.type_names(this.module).into_iter().chain(params).chain(scalars);
-            suggest::did_you_mean(name, known).or_else(|| {
+            let params = this.out.type_params.iter().map(|(n, _)| n.as_str());
+            let scalars = crate::syntax::ops::Scalar::ALL.iter().map(|s| s.name());
+            let top = this.names.near_type(this.module, name, &|_| true);
+            suggest::did_you_mean(name, params.chain(scalars).chain(top.as_deref())).or_else(|| {
                 this.names
                     .value(this.module, name)
                     .map(|_| format!("`{name}` is a value; a type is written `f64`, `[n]f64`, `(f64, i64)`, …"))
@@ -459,10 +459,8 @@ impl<'a> Resolver<'a> {
                 let key = Ident { name: format!("{}.{}", module.name, name.name).into(), span: name.span };
                 let message = format!("module `{}` has no type `{}`", module.name, name.name);
                 self.unknown(Code::E0107, &key, message, |this| {
-                    let own = this.names.type_names(&target);
-                    let own =
-                        own.iter().filter(|n| this.names.type_name(&target, n).is_some_and(|t| t.module == target));
-                    suggest::did_you_mean(&name.name, own)
+                    let own = |n: &str| this.names.type_name(&target, n).is_some_and(|t| t.module == target);
+                    this.names.near_type(&target, &name.name, &own).map(suggest::asks)
                 });
                 TypeRes::Error
             }

@@ -7,6 +7,7 @@ use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
 use super::habits::{self, Habit};
 use super::scalar_fn::ScalarFn;
+use crate::base::Name;
 use crate::syntax::ops::Scalar;
 
 /// The value names of the language itself.
@@ -27,15 +28,72 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
 /// the start, then first in the alphabet. One edit is forgiven in a short name, one in three
 /// letters of a long one. Names of up to three letters of which one is another letter are two names.
 pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
-    let length = name.chars().count();
-    let allowed = (length / 3).max(1);
-    let known = letters(name);
-    let mut best: Option<(usize, Reverse<usize>, String)> = None;
+    let mut search = Search::new(name);
     for candidate in candidates {
         let candidate = candidate.as_ref();
-        let other = candidate.chars().count();
-        if candidate == name || other == 0 || other.abs_diff(length) > allowed {
-            continue;
+        search.see(candidate, Traits::of(candidate), &|_| true);
+    }
+    search.found()
+}
+
+/// A name that may be meant, with what tells it from most others at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    name: Name,
+    traits: Traits,
+}
+
+impl Candidate {
+    /// A name.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), traits: Traits::of(name) }
+    }
+}
+
+/// The same as [`nearest`] of candidates that were looked at before; only those that are `wanted` count.
+pub(crate) fn nearest_of<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c Candidate>,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let mut search = Search::new(name);
+    for Candidate { name, traits } in candidates {
+        search.see(name, *traits, wanted);
+    }
+    search.found()
+}
+
+/// What tells most names apart quickly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Traits {
+    length: usize,
+    letters: u64,
+}
+
+impl Traits {
+    fn of(name: &str) -> Self {
+        Self { length: name.chars().count(), letters: letters(name) }
+    }
+}
+
+/// The search for what a writer of a name meant.
+struct Search<'n> {
+    name: &'n str,
+    own: Traits,
+    best: Option<(usize, Reverse<usize>, String)>,
+}
+
+impl<'n> Search<'n> {
+    fn new(name: &'n str) -> Self {
+        Self { name, own: Traits::of(name), best: None }
+    }
+
+    fn see(&mut self, candidate: &str, of: Traits, wanted: &dyn Fn(&str) -> bool) {
+        let Self { name, own, best } = self;
+        let allowed = (own.length / 3).max(1);
+        if of.length == 0 || of.length.abs_diff(own.length) > allowed || candidate == *name {
+            return;
         }
         let same_but_case = folded(candidate).eq(folded(name));
         let other_letter = length == other && length <= 3 && differ_in_one(name, candidate);
@@ -44,23 +102,26 @@ pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S
         }
         // A single letter is one edit from every other: no hint in that, unless by case. And an edit
         // takes a letter away, brings one, or both, which tells most names apart quickly.
-        let differ = (letters(candidate) ^ known).count_ones() as usize;
+        let differ = (of.letters ^ own.letters).count_ones() as usize;
         // But a letter that is typed twice is a slip.
-        let doubled = length.abs_diff(other) == 1 && differ == 0;
-        if !same_but_case && !doubled && (length.min(other) < 2 || differ > 2 * allowed) {
-            continue;
+        let doubled = own.length.abs_diff(of.length) == 1 && differ == 0;
+        if !same_but_case && !doubled && (own.length.min(of.length) < 2 || differ > 2 * allowed) || !wanted(candidate) {
+            return;
         }
         let edits = if same_but_case { 0 } else { strsim::damerau_levenshtein(name, candidate) };
         if edits > allowed {
-            continue;
+            return;
         }
         let common = name.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
         let found = (edits, Reverse(common), candidate.to_owned());
         if best.as_ref().is_none_or(|best| found < *best) {
-            best = Some(found);
+            *best = Some(found);
         }
     }
-    best.map(|best| best.2)
+
+    fn found(self) -> Option<String> {
+        self.best.map(|best| best.2)
+    }
 }
 
 /// Do two names of one length differ in one place?
@@ -79,7 +140,12 @@ fn folded(name: &str) -> impl Iterator<Item = char> {
 
 /// `did you mean …?` for the nearest candidate.
 pub fn did_you_mean<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
-    nearest(name, candidates).map(|c| format!("did you mean `{c}`?"))
+    nearest(name, candidates).map(asks)
+}
+
+/// Asks whether a name was meant.
+pub(super) fn asks(near: String) -> String {
+    format!("did you mean `{near}`?")
 }
 
 /// Values by the names of other languages.

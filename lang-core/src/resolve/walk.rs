@@ -477,15 +477,15 @@ impl<'a> Resolver<'a> {
                 let of = qualifier.map_or_else(String::new, |q| format!(" in module `{}`", q.name));
                 let message = format!("there is no constructor `{}`{of}", name.name);
                 self.unknown(Code::E0105, name, message, |this| {
-                    let all = this.names.value_names(&module);
-                    let ctors = all.iter().filter(|n| matches!(this.names.value(&module, n), Some(ValueRef::Ctor(..))));
-                    suggest::did_you_mean(&name.name, ctors)
-                        .or_else(|| found.map(|_| format!("`{}` is a value, not a constructor", name.name)))
-                        .or_else(|| {
+                    let is_ctor = |n: &str| matches!(this.names.value(&module, n), Some(ValueRef::Ctor(..)));
+                    let near = this.names.near_value(&module, &name.name, &is_ctor).map(suggest::asks);
+                    near.or_else(|| found.map(|_| format!("`{}` is a value, not a constructor", name.name))).or_else(
+                        || {
                             name.name
                                 .starts_with(char::is_lowercase)
                                 .then(|| format!(r"a function is bound with `let {} = \x: …`", name.name))
-                        })
+                        },
+                    )
                 });
                 PatRes::Error
             }
@@ -497,10 +497,9 @@ impl<'a> Resolver<'a> {
             return;
         }
         let message = format!("there is no constructor `{name}`, so this pattern matches everything");
-        let all = self.names.value_names(self.module);
-        let ctors = all.iter().filter(|n| matches!(self.names.value(self.module, n), Some(ValueRef::Ctor(..))));
-        let help = suggest::did_you_mean(name, ctors)
-            .unwrap_or_else(|| "begin a variable in a `match` with a lower-case letter".to_owned());
+        let is_ctor = |n: &str| matches!(self.names.value(self.module, n), Some(ValueRef::Ctor(..)));
+        let near = self.names.near_value(self.module, name, &is_ctor).map(suggest::asks);
+        let help = near.unwrap_or_else(|| "begin a variable in a `match` with a lower-case letter".to_owned());
         self.out.diagnostics.push(Diagnostic::new(Code::W0110, span, message).help(help));
     }
 }

@@ -114,6 +114,8 @@ impl Db {
             .ingredient::<scope::size_params>()
             .ingredient::<scope::scope>()
             .ingredient::<scope::value_named>()
+            .ingredient::<scope::near_values>()
+            .ingredient::<scope::near_types>()
             .ingredient::<scope::rules>()
             .ingredient::<scope::twice>()
             .ingredient::<cycles::links>()

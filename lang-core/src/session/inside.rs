@@ -16,6 +16,7 @@ use salsa::Database;
 use super::around::{Around, Evaluated, apart, around, locals, name_of, on_the_way, range, ranged, seen};
 use super::forms::Forms;
 use super::leaves::{Leaf, added, array, element_from, fresh, leaves, read};
+use super::scope::Value;
 use super::view::View;
 use super::within::Within;
 use super::{Session, cycles, global_name, queries};
@@ -152,9 +153,19 @@ pub(super) struct Inside<'db> {
 /// The body of a definition, or of a `let` or `do` of the top level.
 pub(super) fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> {
     let other = || {
-        let file = View::new(db).file(&def.module)?;
-        let mut items = file.items(db).iter().copied().filter(|i| matches!(i.kind(db), ItemKind::Let | ItemKind::Do));
-        let item = items.find(|item| global_name(db, *item) == *def)?;
+        let view = View::new(db);
+        let file = view.file(&def.module)?;
+        let item = match view.value_item(def) {
+            Some(Value::Let(item)) => item,
+            Some(_) => return None,
+            None => {
+                let of_kind = |kind| file.items(db).iter().copied().filter(move |item| item.kind(db) == kind);
+                match def.name.strip_prefix("do ").and_then(|nth| nth.parse::<usize>().ok()) {
+                    Some(nth) => of_kind(ItemKind::Do).nth(nth.checked_sub(1)?)?,
+                    None => of_kind(ItemKind::Let).find(|item| global_name(db, *item) == *def)?,
+                }
+            }
+        };
         Some(Arc::clone(&queries::checked(db, item).as_ref()?.body))
     };
     Forms { db }.body(def).or_else(other)

@@ -58,7 +58,7 @@ use crate::types::info::TypeInfo;
 use crate::types::ty::{Signature, Type};
 pub use blame::Blame;
 pub use costs::Term;
-use db::{Db, Item, Log, Workspace};
+use db::{Db, Item, Log, Symbol, Workspace};
 pub use evaluations::Evaluations;
 use forms::Asked;
 use inputs::{Inputs, Module};
@@ -243,7 +243,13 @@ impl Session {
         self.found(module).diagnostics()
     }
 
-    /// The same, by items.
+    /// Everything wrong in one item by itself, absolute and sorted by place.
+    #[must_use]
+    pub fn item_diagnostics(&self, item: &ItemRef) -> Vec<Diagnostic> {
+        self.item_of(item).map(|found| report::of_item(&self.db, found, item.start)).unwrap_or_default()
+    }
+
+    /// What is wrong in a module, by items.
     #[must_use]
     pub fn found(&self, module: &str) -> Found {
         self.named(module).map(|module| report::found(&self.db, module)).unwrap_or_default()
@@ -442,10 +448,32 @@ impl Session {
     fn find(&self, name: &GlobalName) -> Option<Item> {
         let view = View::new(&self.db);
         let value = view.value_item(name).filter(|v| !matches!(v, scope::Value::Ctor(..)));
-        value.map(scope::Value::item).or_else(|| {
-            let mut items = self.module(&name.module)?.file.items(&self.db).iter().copied();
-            items.find(|i| i.kind(&self.db) != ItemKind::Type && global_name(&self.db, *i) == *name)
-        })
+        value.map(scope::Value::item).or_else(|| self.unbound(name))
+    }
+
+    /// The item of that name which binds no value of it: a rule, an import, a `do`, a definition that another one hides.
+    fn unbound(&self, name: &GlobalName) -> Option<Item> {
+        let db = &self.db;
+        let module = self.module(&name.module)?;
+        let of_key = |kind, name: &str, ordinal| {
+            let at = module.positions.get(&(kind, Name::from(name), ordinal))?;
+            module.file.items(db).get(*at).copied()
+        };
+        let Some((word, of)) = name.name.split_once(' ') else {
+            let junk = of_key(ItemKind::Junk, "", 0).filter(|item| global_name(db, *item) == *name);
+            return junk.or_else(|| of_key(ItemKind::Def, &name.name, 0));
+        };
+        match word {
+            "derivative" => of_key(ItemKind::Derivative, of, 0),
+            "adjoint" => of_key(ItemKind::Adjoint, of, 0),
+            "import" => of_key(ItemKind::Import, of, 0),
+            "do" => of_key(ItemKind::Do, "", of.parse::<u32>().ok()?.checked_sub(1)?),
+            // One that binds no name is known by how many of the same pattern stand before it.
+            _ => {
+                let mut lets = module.file.items(db).iter().copied().filter(|item| item.kind(db) == ItemKind::Let);
+                lets.find(|item| global_name(db, *item) == *name)
+            }
+        }
     }
 
     // ---- threads and tests ----
@@ -520,8 +548,8 @@ fn global_name(db: &dyn Database, item: Item) -> GlobalName {
         ItemKind::Junk => "text".into(),
         ItemKind::Let => {
             let names = scope::let_names(db, item);
-            let bound =
-                |name: &&Name| View::new(db).own_value(item.file(db).module(db), name) == Some(scope::Value::Let(item));
+            let value = |name: &Name| scope::value_named(db, item.file(db), Symbol::new(db, name.clone()));
+            let bound = |name: &&Name| value(name) == Some(scope::Value::Let(item));
             names.iter().find(bound).cloned().unwrap_or_else(|| format!("let {ordinal}").into())
         }
     };

@@ -45,9 +45,7 @@ impl Found {
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let placed = self.items.iter().flat_map(|i| i.diagnostics.iter().map(|d| d.clone().shift(i.start)));
-        let mut all: Vec<Diagnostic> = placed.chain(self.beside.iter().cloned()).collect();
-        all.sort_by_key(|d| (d.span.start, d.span.end, d.code));
-        all
+        sorted(placed.chain(self.beside.iter().cloned()).collect())
     }
 
     /// In how many items it was looked for.
@@ -79,6 +77,17 @@ pub(super) fn soon(db: &dyn Database, module: &Module, before: &Found) -> Option
         }
     }
     Some(Found { items, beside: defined_twice(db, module) })
+}
+
+/// Everything wrong in an item that begins there, absolute.
+pub(super) fn of_item(db: &dyn Database, item: Item, start: u32) -> Vec<Diagnostic> {
+    ready(db, item);
+    sorted(in_item(db, item, start).diagnostics.into_iter().map(|d| d.shift(start)).collect())
+}
+
+fn sorted(mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    all.sort_by_key(|d| (d.span.start, d.span.end, d.code));
+    all
 }
 
 fn in_item(db: &dyn Database, item: Item, start: u32) -> InItem {

@@ -8,9 +8,10 @@ use salsa::Database;
 use super::db::{Item, SourceFile, Symbol, Workspace};
 use super::path;
 use super::queries::tree;
-use super::view::View;
+use super::view::{MOST_NAMES, View};
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::norm::Rule;
+use crate::resolve::suggest::Candidate;
 use crate::resolve::type_items::{self, ParamUses};
 use crate::resolve::unnamed;
 use crate::syntax::ast::{self, Pat, PatId, Tree};
@@ -210,6 +211,18 @@ pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, V
         }
     }
     values
+}
+
+/// The values of a file, where a name is looked for that a writer may have meant.
+#[salsa::tracked]
+pub(super) fn near_values(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
+    scope(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
+}
+
+/// The types of a file, where the same is done.
+#[salsa::tracked]
+pub(super) fn near_types(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
+    types(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
 }
 
 /// The value of that name.

@@ -17,6 +17,7 @@ use crate::ir::core::{Callee, Derivation, Reason};
 use crate::resolve::partials::{self, Operation};
 use crate::resolve::scalar_fn::{Domain, ScalarFn};
 use crate::syntax::format::format_file;
+use crate::syntax::split::ItemKind;
 
 const FILE: &str = "a.iv";
 
@@ -363,13 +364,16 @@ fn imports() {
 #[test]
 fn items_by_name_and_place() {
     let text =
-        "-- a\ndef f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\n\n\nlet (a, b) = (1, 2)\ndo 1\ndo 2\nlet _ = 1";
+        "-- a\ndef f(x: f64) -> f64 = x\nderivative f(x; dx) = dx\n\n\nlet (a, b) = (1, 2)\ndo 1\ndo 2\nlet _ = 1
+import linalg\nlet _ = 2\nadjoint f(x; r) = r\ntype T = C(f64)\ndef C(x: f64) -> f64 = x\n";
     let session = session(text);
     let mut out = String::new();
     for item in session.items(FILE) {
         let _ = writeln!(out, "{} {:?} {:?}", item.start, item.kind, item.global);
         assert_eq!(session.item_at(FILE, item.start).as_ref(), Some(&item));
-        assert_eq!(session.item(&item.global).as_ref(), Some(&item));
+        let known =
+            if item.kind == ItemKind::Type { session.type_item(&item.global) } else { session.item(&item.global) };
+        assert_eq!(known.as_ref(), Some(&item));
     }
     expect![[r#"
         5 Def a.iv::f
@@ -378,10 +382,18 @@ fn items_by_name_and_place() {
         77 Do a.iv::do 1
         82 Do a.iv::do 2
         87 Let a.iv::let 1
+        97 Import a.iv::import linalg
+        111 Let a.iv::let 2
+        121 Adjoint a.iv::adjoint f
+        141 Type a.iv::T
+        157 Def a.iv::C
     "#]]
     .assert_eq(&out);
     assert_eq!(session.item(&GlobalName::new(FILE, "b")).map(|i| i.global), Some(GlobalName::new(FILE, "a")));
     assert_eq!(session.item_at(FILE, 55), None);
+    for unknown in ["do 0", "do 3", "do x", "let 3", "derivative g", "import stats", "text", "T"] {
+        assert_eq!(session.item(&GlobalName::new(FILE, unknown)), None, "{unknown}");
+    }
 }
 
 #[test]

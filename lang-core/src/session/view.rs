@@ -10,6 +10,7 @@ use super::{PRELUDE, library, queries};
 use crate::base::{GlobalName, ModuleName, Name};
 use crate::predicate::Poly;
 use crate::resolve::builtin::Builtin;
+use crate::resolve::suggest::nearest_of;
 use crate::resolve::{Names, SignatureNames, ValueRef};
 use crate::types::env::Env;
 use crate::types::info::{TypeInfo, TypeInfoBody};
@@ -17,7 +18,7 @@ use crate::types::ty::{Signature, Type};
 
 /// More names than this are not searched for one that a writer may have meant: a file may have a
 /// mistake in each of its items.
-const MOST_NAMES: usize = 4096;
+pub(super) const MOST_NAMES: usize = 4096;
 
 /// All items at one revision.
 #[derive(Clone, Copy)]
@@ -150,6 +151,16 @@ impl Names for View<'_> {
     fn type_names(&self, module: &ModuleName) -> Vec<Name> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
         files.flat_map(|file| scope::types(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
+    }
+
+    fn near_value(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
+        let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
+        nearest_of(name, files.flat_map(|file| scope::near_values(self.db, file)).take(MOST_NAMES), wanted)
+    }
+
+    fn near_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
+        let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
+        nearest_of(name, files.flat_map(|file| scope::near_types(self.db, file)).take(MOST_NAMES), wanted)
     }
 }
 

@@ -207,6 +207,17 @@ fn check_selection(text: &str, expected: &Expect) {
 }
 
 #[test]
+fn selections_in_a_long_sum() {
+    let text = format!("def f(x: f64) -> f64 =\n  x{}\n", " + x".repeat(20_000));
+    let session = session(&text);
+    let at = u32::try_from(text.find(" + ").expect("a sum")).expect("a place");
+    let found = selection(&session, MAIN, at);
+    assert!((10..200).contains(&found.len()), "{}", found.len());
+    assert!(found.windows(2).all(|pair| pair[1].to(pair[0]) == pair[1] && pair[0] != pair[1]));
+    assert_eq!(found.last().map(|all| all.range()), Some(0..text.len()));
+}
+
+#[test]
 fn selections_grow() {
     check_selection(
         "def f(x: f64, y: [n]f64) -> f64 = sum i: g(x + y[$0i] * 2, x)\ndo 1\n",

@@ -20,10 +20,14 @@ impl Builder {
             }
             needs.extend(inner.needs);
             let term = Addend { neg: term.neg ^ inner.neg, pred, of: inner.of };
-            // Of two terms that are the same, where one is there and where the other is, one is made.
-            let other = kept.iter_mut().find(|t: &&mut Addend| {
-                (t.neg, &t.of) == (term.neg, &term.of) && self.simplify(dims, &t.pred.and(&term.pred)).is_false()
-            });
+            // Of two terms that are the same, where one is there and where the other is, one is made. A term that is
+            // everywhere is where each other is.
+            let apart = |t: &&mut Addend| {
+                !t.pred.is_true()
+                    && (t.neg, &t.of) == (term.neg, &term.of)
+                    && self.simplify(dims, &t.pred.and(&term.pred)).is_false()
+            };
+            let other = if term.pred.is_true() { None } else { kept.iter_mut().find(apart) };
             match other {
                 Some(other) => other.pred = self.simplify(dims, &Pred::any_of([other.pred.clone(), term.pred])),
                 None => kept.push(term),

@@ -1,5 +1,7 @@
 //! How long the server takes, by the client's clock over pipes: from a keystroke to its diagnostics, and requests between
-//! keystrokes, in generated files of 300 and of 3,000 definitions. `cargo bench -p lang-lsp [WHAT]`.
+//! keystrokes, in generated files of 300 and of 3,000 definitions; each request in files of 20,000 lines and of one long
+//! line (`large`); keystrokes while a derivative is computed, and hovers of the library and the examples (`hovers`).
+//! `cargo bench -p lang-lsp [WHAT]`.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -16,13 +18,18 @@
     reason = "a test fails where it cannot go on"
 )]
 
-#[path = "../tests/client/mod.rs"]
+#[path = "../../tests/client/mod.rs"]
 mod client;
+
+mod hovers;
+mod large;
+mod times;
 
 use std::time::{Duration, Instant};
 
 use client::Client;
 use serde_json::{Value, json};
+use times::{report, timed};
 
 const URI: &str = "untitled:generated";
 /// So many keystrokes and requests are measured.
@@ -57,46 +64,6 @@ fn program(definitions: usize) -> String {
     text
 }
 
-/// One line of a megabyte, in several forms.
-fn one_line() -> [(&'static str, String); 3] {
-    let terms =
-        |one: &dyn Fn(usize) -> String, by: &str, many: usize| (0..many).map(one).collect::<Vec<String>>().join(by);
-    [
-        ("terms", format!("def f(x: f64) -> f64 = {}\n", terms(&|n| format!("{}.5 * x", n % 1000), " + ", 100_000))),
-        ("elements", format!("let a = [{}]\n", terms(&|n| format!("{}.5", n % 1000), ", ", 150_000))),
-        (
-            "calls",
-            format!("def f(x: f64) -> f64 = {}\n", terms(&|n| format!("sin({}.0 * x)", n % 1000), " + ", 70_000)),
-        ),
-    ]
-}
-
-/// Times, sorted.
-struct Times(Vec<Duration>);
-
-impl Times {
-    fn of(mut all: Vec<Duration>) -> Self {
-        all.sort();
-        Self(all)
-    }
-
-    fn at(&self, percent: usize) -> f64 {
-        let last = self.0.len() - 1;
-        self.0[last * percent / 100].as_secs_f64() * 1e3
-    }
-}
-
-fn report(what: &str, definitions: usize, lines: usize, times: Vec<Duration>) {
-    let times = Times::of(times);
-    println!(
-        "{what:<28} {definitions:>5} definitions {lines:>6} lines   p50 {:>7.2} ms   p90 {:>7.2} ms   p99 {:>7.2} ms   most {:>7.2} ms",
-        times.at(50),
-        times.at(90),
-        times.at(99),
-        times.at(100)
-    );
-}
-
 /// Types or deletes a digit in the middle of the file, in one definition after another.
 fn type_digit(client: &mut Client, round: usize, line: u32, version: &mut i64) {
     // Behind `x[i] * `.
@@ -121,13 +88,11 @@ fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) ->
 fn measure(client: &mut Client, request: &str, params: &dyn Fn(usize) -> Value) -> Option<Vec<Duration>> {
     let mut times = Vec::new();
     for round in 0..ROUNDS {
-        let begun = Instant::now();
-        let id = client.begin(request, params(round));
-        let (came, answer) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
+        let (time, answer) = timed(client, request, params(round));
         if answer["error"]["code"] == -32601 {
             return None;
         }
-        times.push(came.saturating_duration_since(begun));
+        times.push(time);
     }
     Some(times)
 }
@@ -167,15 +132,17 @@ fn memory(client: &Client) -> Option<u64> {
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wanted = |what: &str| asked.is_empty() || asked.iter().any(|a| what.contains(a.as_str()));
-    if wanted("one line") {
-        for (what, text) in one_line() {
-            let mut client = Client::start(json!({}));
-            let begun = Instant::now();
-            client.open(URI, &text);
-            assert!(client.diagnostics(URI, 1).is_empty());
-            report(&format!("one line of 1 MB, {what}"), 1, 1, vec![begun.elapsed()]);
-            client.leave();
-        }
+    if wanted("large") {
+        large::measure();
+    }
+    if wanted("derivative") {
+        hovers::keystrokes();
+    }
+    if wanted("hovers") {
+        hovers::of_programs();
+    }
+    if !asked.is_empty() && asked.iter().all(|a| ["large", "derivative", "hovers"].contains(&a.as_str())) {
+        return;
     }
     for definitions in [300, 3000] {
         let text = program(definitions);
@@ -232,10 +199,7 @@ fn main() {
             let mut times = Vec::new();
             for round in 0..50 {
                 let place = json!({"line": (definitions / 60 * round) * 16 + 5, "character": 5});
-                let begun = Instant::now();
-                let id = client.begin("textDocument/hover", with(json!({"position": place})));
-                let (came, _) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
-                times.push(came.saturating_duration_since(begun));
+                times.push(timed(&mut client, "textDocument/hover", with(json!({"position": place}))).0);
             }
             report("cold hover", definitions, lines, times);
         }
@@ -279,13 +243,11 @@ fn main() {
             let mut times = Vec::new();
             for round in 0..ROUNDS {
                 keystroke(&mut client, round, line(round / 2), &mut version);
-                let begun = Instant::now();
                 let params = with(json!({"previousResultId": last}));
-                let id = client.begin("textDocument/semanticTokens/full/delta", params);
-                let (came, answer) = client.wait(|m| m["id"] == json!(id) && m.get("method").is_none());
+                let (time, answer) = timed(&mut client, "textDocument/semanticTokens/full/delta", params);
                 if let Some(id) = answer["result"].get("resultId") {
                     last = id.clone();
-                    times.push(came.saturating_duration_since(begun));
+                    times.push(time);
                 }
             }
             report("semanticTokens/full/delta", definitions, lines, times);

@@ -1,0 +1,172 @@
+//! Keystrokes while a hover has a derivative computed, and hovers of every definition of the library and the examples.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::times::{Times, report, timed};
+
+const URI: &str = "untitled:derivative";
+
+/// Stands in a hover of which more is being computed.
+const PENDING: &str = "being computed";
+
+/// So many keystrokes are measured.
+const ROUNDS: u32 = 150;
+/// The first comes so long after the hover was asked for, and each so much later than the one before it.
+const STEP: Duration = Duration::from_millis(20);
+/// Of the slowest hovers so many are told.
+const SLOWEST: usize = 8;
+/// No hover is waited for longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn hover(uri: &str, line: usize) -> Value {
+    json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": 5}})
+}
+
+/// The document with a derivative that takes seconds, and the client that edits it.
+struct Edited {
+    client: Client,
+    version: i64,
+    /// The line of the definition whose derivative takes long.
+    derived: usize,
+    /// That of one that it calls, and where a digit is typed in it.
+    called: usize,
+    digit: (u32, u32),
+}
+
+impl Edited {
+    fn open(text: &str) -> Self {
+        let line = |begin: &str| text.lines().position(|line| line.starts_with(begin)).unwrap();
+        let typed = line("  in lens.f * (1");
+        let column = text.lines().nth(typed).unwrap().find("(1").unwrap() + 2;
+        let mut client = Client::start(json!({}));
+        client.open(URI, text);
+        client.diagnostics(URI, 1);
+        let digit = (typed as u32, column as u32);
+        Self { client, version: 1, derived: line("def stepped("), called: line("def seen("), digit }
+    }
+
+    /// Types or deletes the digit; how long it is until its diagnostics are there.
+    fn keystroke(&mut self) -> Duration {
+        let ((line, column), begun) = (self.digit, Instant::now());
+        self.version += 1;
+        match self.version % 2 {
+            0 => self.client.change(URI, self.version, Some([line, column, line, column]), "7"),
+            _ => self.client.change(URI, self.version, Some([line, column, line, column + 1]), ""),
+        }
+        let wanted = self.version;
+        let is_it = |m: &Value| m["method"] == "textDocument/publishDiagnostics" && m["params"]["version"] == wanted;
+        self.client.wait(is_it).0.saturating_duration_since(begun)
+    }
+
+    /// Asks for a hover; is there more to come?
+    fn hover(&mut self, line: usize) -> bool {
+        timed(&mut self.client, "textDocument/hover", hover(URI, line)).1["result"].to_string().contains(PENDING)
+    }
+}
+
+/// Keystrokes, and hovers over another definition, while a derivative is computed that takes seconds.
+pub(crate) fn keystrokes() {
+    let text = std::fs::read_to_string(workspace().join("examples/bundle/bundle.iv")).unwrap();
+    let (definitions, lines) = (text.matches("\ndef ").count(), text.lines().count());
+    let mut edited = Edited::open(&text);
+    let (mut keystrokes, mut hovers, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pending = 0;
+    for round in 0..ROUNDS {
+        // Nobody asks for it again: the derivative is computed until the keystroke.
+        pending += usize::from(edited.hover(edited.derived));
+        std::thread::sleep(STEP * (round % 100));
+        keystrokes.push(edited.keystroke());
+    }
+    for round in 0..ROUNDS {
+        // Every other time nothing else is computed.
+        if round % 2 == 0 {
+            edited.hover(edited.derived);
+            std::thread::sleep(STEP * (round % 50));
+        }
+        let begun = Instant::now();
+        while edited.hover(edited.called) && begun.elapsed() < PATIENCE {}
+        if round % 2 == 0 { &mut hovers } else { &mut alone }.push(begun.elapsed());
+        edited.keystroke();
+    }
+    report("keystroke in a derivative", definitions, lines, keystrokes);
+    println!("    of {ROUNDS} derivatives {pending} were being computed");
+    report("hover after a derivative", definitions, lines, hovers);
+    report("the same hover alone", definitions, lines, alone);
+    edited.client.leave();
+}
+
+/// A hover: how long its first answer takes, and until all is told, asked for again and again.
+struct Told {
+    name: String,
+    first: Duration,
+    all: Duration,
+}
+
+/// The hovers of all definitions of the library and the examples.
+pub(crate) fn of_programs() {
+    let mut files = Vec::new();
+    find(&workspace().join("std"), &mut files);
+    find(&workspace().join("examples"), &mut files);
+    files.sort();
+    let mut told: Vec<Told> = Vec::new();
+    let mut client = Client::start(json!({"textDocument": {"hover": {"contentFormat": ["markdown"]}}}));
+    for (file, number) in files.iter().zip(0..) {
+        let text = std::fs::read_to_string(file).unwrap();
+        let name = file.file_stem().unwrap().to_string_lossy();
+        // A module of the library is opened as a program of the user's, which nothing else has hovered over.
+        let uri = match file.starts_with(workspace().join("std")) {
+            true => format!("untitled:{name}-{number}"),
+            false => format!("file://{}", file.canonicalize().unwrap().display()),
+        };
+        client.open(&uri, &text);
+        client.diagnostics(&uri, 1);
+        for (line, content) in text.lines().enumerate().filter(|(_, line)| line.starts_with("def ")) {
+            let def = content.trim_start_matches("def ").split('(').next().unwrap_or_default();
+            let begun = Instant::now();
+            let (first, mut answer) = timed(&mut client, "textDocument/hover", hover(&uri, line));
+            while answer["result"].to_string().contains(PENDING) && begun.elapsed() < PATIENCE {
+                answer = timed(&mut client, "textDocument/hover", hover(&uri, line)).1;
+            }
+            told.push(Told { name: format!("{name}.{def}"), first, all: begun.elapsed() });
+        }
+        client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
+    }
+    client.leave();
+    rows("the first answer", &mut told, |told| told.first);
+    rows("all that is told", &mut told, |told| told.all);
+}
+
+/// The times of all, and the greatest with their names.
+fn rows(what: &str, told: &mut [Told], of: fn(&Told) -> Duration) {
+    let times = Times::of(told.iter().map(of).collect());
+    println!(
+        "hovers, {what}: {} definitions   p50 {:>7.2} ms   p99 {:>7.2} ms   most {:>7.2} ms",
+        told.len(),
+        times.at(50),
+        times.at(99),
+        times.at(100)
+    );
+    told.sort_by_key(|told| std::cmp::Reverse(of(told)));
+    for one in told.iter().take(SLOWEST) {
+        println!("    {:>8.1} ms {}", of(one).as_secs_f64() * 1e3, one.name);
+    }
+}
+
+fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            find(&path, files);
+        } else if path.extension().is_some_and(|e| e == "iv") {
+            files.push(path);
+        }
+    }
+}

@@ -43,6 +43,9 @@ pub struct Calls {
     pub work: Option<String>,
 }
 
+/// Of more items that call one the work of the calls is not told.
+const MOST_WORK: usize = 256;
+
 /// The work of the calls of what stands at these places, without that of their arguments where it can be told apart: of its
 /// derivatives, too, as in `grad(f)(x)`. Of a definition that is passed on there is none.
 fn work(session: &Session, from: &ItemRef, places: &[Span]) -> Option<String> {
@@ -135,11 +138,10 @@ pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
             }
         }
     }
-    let with_work = |(from, mut calls): (ItemRef, Calls)| {
-        calls.work = work(session, &from, &calls.places);
-        calls
-    };
-    let mut all: Vec<Calls> = callers.into_iter().map(with_work).collect();
+    for (from, calls) in callers.iter_mut().take(MOST_WORK) {
+        calls.work = work(session, from, &calls.places);
+    }
+    let mut all: Vec<Calls> = callers.into_iter().map(|(_, calls)| calls).collect();
     all.sort_by(|a, b| a.item.location.cmp(&b.item.location));
     all
 }

@@ -39,10 +39,17 @@ pub struct LensAt {
 #[must_use]
 pub fn lenses(session: &Session, module: &str) -> Vec<LensAt> {
     let examples = Examples::of(session, module);
-    session.items(module).iter().flat_map(|item| of_item(session, item, &examples)).collect()
+    session.items(module).iter().flat_map(|item| of_item(session, item, Some(&examples))).collect()
 }
 
-fn of_item(session: &Session, item: &ItemRef, examples: &Examples) -> Vec<LensAt> {
+/// The lenses of the definition whose name stands at a place, but for the one that evaluates it on an example.
+#[must_use]
+pub fn lenses_at(session: &Session, module: &str, at: u32) -> Vec<LensAt> {
+    let all = session.items_in(module, Span::new(at, at)).flat_map(|item| of_item(session, &item, None));
+    all.filter(|lens| lens.span.touches(at)).collect()
+}
+
+fn of_item(session: &Session, item: &ItemRef, examples: Option<&Examples>) -> Vec<LensAt> {
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let def = match &parsed.tree.item {
         Item::Def(def) => def,
@@ -59,7 +66,7 @@ fn of_item(session: &Session, item: &ItemRef, examples: &Examples) -> Vec<LensAt
     let span = def.name.span.shift(item.start);
     let at = |lens| LensAt { span, def: def.name.name.clone(), lens };
     let mut all = vec![at(Lens::Cost)];
-    if def.params.is_empty() || examples.find(session, item).is_some() {
+    if def.params.is_empty() || examples.is_some_and(|all| all.find(session, item).is_some()) {
         all.push(at(Lens::Run));
     }
     let signature = session.signature(&item.global);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::poly::floor_div;
 use super::{Atom, LocalId, Poly};
-use crate::base::Name;
+use crate::base::{Name, pause};
 
 #[cfg(test)]
 mod tests;
@@ -228,6 +228,7 @@ impl Pred {
     /// Is there an index for which it holds? Where an equation tells the index, it is put in its place.
     #[must_use]
     pub fn exists(index: &Index, body: &Self) -> Self {
+        pause();
         if let Self::Or(items) = body {
             return Self::any_of(items.iter().map(|p| Self::exists(index, p)));
         }

@@ -25,6 +25,7 @@ mod table;
 mod tests;
 
 use super::Poly;
+use crate::base::pause;
 use table::Table;
 
 /// What any goal takes, in steps of a search.
@@ -115,6 +116,7 @@ impl Facts {
         if p.as_constant().is_some_and(|c| c >= 0) {
             return true;
         }
+        pause();
         self.spent.set(self.spent.get().saturating_add(GOAL));
         let table = &mut *self.table.borrow_mut();
         table.settle_if_large();
@@ -133,6 +135,7 @@ impl Facts {
     /// Can the facts not all hold? `false` if they can, or that is not found out.
     #[must_use]
     pub fn contradictory(&self) -> bool {
+        pause();
         self.spent.set(self.spent.get().saturating_add(GOAL));
         let table = &mut *self.table.borrow_mut();
         table.is_false() || !table.holds_somewhere() && search::proves(table, None, &self.spent)

@@ -9,7 +9,7 @@ use super::known::{Facts, told, told_poly, told_pred};
 use super::regions::{Again, Carried, Known, Looped, Piece};
 use super::table::Table;
 use super::tree::{Ex, Reduced};
-use crate::base::{Code, Name};
+use crate::base::{Code, Name, pause};
 use crate::ir::core::{Callee, Constant, Operation};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, index_number, reads};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
@@ -248,6 +248,7 @@ impl Reading<'_> {
             if scope.offset > 0 && matches!(stmt.rhs, Rhs::Input(_)) {
                 continue;
             }
+            pause();
             let line = line(ssa, stmt, k, scope, self)?;
             self.set(Var(scope.offset + k), line);
         }

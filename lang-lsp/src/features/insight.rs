@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lang_ide::actions::{ActionKind, actions};
 use lang_ide::hints::{Hint, HintKind, Wanted, hints};
 use lang_ide::hover::{Depth, Hover as Told, hover as told_at};
-use lang_ide::lenses::{Lens, LensAt, cost_title, lenses};
+use lang_ide::lenses::{Lens, LensAt, cost_title, lenses, lenses_at};
 use lang_ide::{Code, GlobalName, ModuleName};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
@@ -264,7 +264,7 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
 /// The views of the definition at whose beginning the selection is.
 fn shown(seen: &Seen<'_>, text: &Text, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     let at = text.span(params.range);
-    let found = lenses(seen.session, &text.module).into_iter().filter(|lens| lens.span.touches(at.start));
+    let found = lenses_at(seen.session, &text.module, at.start).into_iter();
     let stages = found.filter_map(|lens| match lens.lens {
         Lens::View(stage) => Some((lens.def.to_string(), stage)),
         Lens::Cost => Some((lens.def.to_string(), "cost")),

@@ -265,6 +265,8 @@ pub(crate) fn write(mut output: impl Write, messages: &Receiver<Option<String>>)
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[track_caller]

@@ -96,9 +96,9 @@ impl<'n> Search<'n> {
             return;
         }
         let same_but_case = folded(candidate).eq(folded(name));
-        let other_letter = length == other && length <= 3 && differ_in_one(name, candidate);
+        let other_letter = own.length == of.length && own.length <= 3 && differ_in_one(name, candidate);
         if other_letter && !same_but_case {
-            continue;
+            return;
         }
         // A single letter is one edit from every other: no hint in that, unless by case. And an edit
         // takes a letter away, brings one, or both, which tells most names apart quickly.

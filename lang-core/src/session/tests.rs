@@ -304,8 +304,10 @@ fn definitions_that_need_their_own_type() {
     check(
         "let x = y\nlet y = x + 1",
         expect![[r#"
-            1: E0211 `x` this value is needed to find its own type
-            2: E0211 `y` this value is needed to find its own type
+            1: E0211 `y` `x` uses itself, through `y`
+               1: it is bound here
+            2: E0211 `x` `y` uses itself, through `x`
+               2: it is bound here
         "#]],
     );
     check(
@@ -319,7 +321,8 @@ fn definitions_that_need_their_own_type() {
         "type T = [n]f64\nlet n = len(f(1.0))\ndef f(x: f64) -> T = [x]",
         expect![[r#"
             1: E0109 `T` `T` is defined by itself
-            2: E0211 `n` this value is needed to find its own type
+            2: E0211 `f` `n` uses itself, through `f`
+               2: it is bound here
             3: E0211 `f` the signature of `f` depends on itself
         "#]],
     );

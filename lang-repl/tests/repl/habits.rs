@@ -389,6 +389,15 @@ linalg.cholesky([[1.0, 2.0], [2.0, 1.0]])
 grad(linalg.norm)([inf, 1.0])
 ",
         expect![[r#"
+            [E0003] Error: `#` is outside the language
+               ╭─[ repl:1:1 ]
+               │
+             1 │ # a comment
+               │ ─────┬─────
+               │      ╰─────── here
+               │
+               │ Help: a comment begins with `--`
+            ───╯
             [E0001] Error: expected an expression, found `//`
                ╭─[ repl:1:1 ]
                │

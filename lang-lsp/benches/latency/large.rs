@@ -50,14 +50,15 @@ fn each(of: impl Fn(usize) -> String) -> String {
 
 /// The call of the one before, but for every tenth.
 fn before(n: usize, name: &str) -> String {
-    n.checked_sub(1).filter(|_| n % 10 != 0).map_or_else(String::new, |b| format!("{name}{b} + "))
+    n.checked_sub(1).filter(|_| !n.is_multiple_of(10)).map_or_else(String::new, |b| format!("{name}{b} + "))
 }
 
 /// Definitions of three lines with what is above them.
 fn definitions() -> String {
     let mut text = String::new();
     for n in 0..LINES / 3 {
-        let call = n.checked_sub(1).filter(|_| n % 10 != 0).map_or("x".to_owned(), |b| format!("part_{b}(x)"));
+        let call =
+            n.checked_sub(1).filter(|_| !n.is_multiple_of(10)).map_or("x".to_owned(), |b| format!("part_{b}(x)"));
         let _ = write!(text, "--| Part {n} of `x`.\ndef part_{n}(x: f64) -> f64 = sin(x) * {call} + {n}.0\n\n");
     }
     text
@@ -152,10 +153,10 @@ pub(crate) fn measure() {
         }
         let end = text.lines().nth(line as usize).unwrap().encode_utf16().count() as u32;
         let mut times = Vec::new();
-        for round in 0..ROUNDS as i64 {
+        for version in (2..).take(ROUNDS) {
             let begun = Instant::now();
-            client.change(URI, round + 2, Some([line, end, line, end]), " ");
-            client.diagnostics(URI, round + 2);
+            client.change(URI, version, Some([line, end, line, end]), " ");
+            client.diagnostics(URI, version);
             times.push(begun.elapsed());
         }
         row(what, "keystroke to diagnostics", &times);

@@ -111,7 +111,7 @@ const SLIPS: &[(&str, &str)] = &[
     ("def f(n: i64) -> f64 = n^-2", "def f(n: i64) -> f64 = f64(n)^-2"),
     ("import linalg\nlet x = linalg.inv([[2.0]])", "import linalg\nlet x = linalg.inverse([[2.0]])"),
     ("import linalg as la\nlet x = np.linalg.inv([[2.0]])", "import linalg as la\nlet x = la.inverse([[2.0]])"),
-    ("let x = scipy.special.logit(0.5)", "let x = (log(0.5) - log1p(-(0.5)))"),
+    ("def f(p: f64) -> f64 = scipy.special.logit(p)", "def f(p: f64) -> f64 = (log(p) - log1p(-p))"),
     ("def f(x: f64) -> f64 = F.relu(x)", "def f(x: f64) -> f64 = relu(x)"),
 ];
 

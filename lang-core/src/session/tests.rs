@@ -628,7 +628,9 @@ fn long_chains_of_calls_have_forms() {
 /// The words of a text that stand before a parenthesis, with the module before them.
 fn called_in(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-    let words = text.split('(').filter_map(|before| before.rsplit(|c: char| !is_part(c)).next());
+    let pieces: Vec<&str> = text.split('(').collect();
+    let before = pieces.split_last().map_or(&[][..], |(_, before)| before);
+    let words = before.iter().filter_map(|before| before.rsplit(|c: char| !is_part(c)).next());
     words.map(|word| word.trim_matches('.').to_owned()).filter(|word| !word.is_empty()).collect()
 }
 

@@ -78,7 +78,7 @@ fn names_of_the_library_and_the_language() {
                 def norm(x: [n]t) -> t where t: real
 
             The Euclidean norm, the length of a vector. Its derivative at the zero vector, where it has a kink,
-            is taken to be 0. For the square of it use `sqnorm`.
+            is taken to be 0. It is NaN where the norm is infinite. For the square of it use `sqnorm`.
 
                 linalg.norm([3.0, 4.0])
 
@@ -86,9 +86,10 @@ fn names_of_the_library_and_the_language() {
 
             Rules:
 
-                derivative norm(x; dx) = let r = norm(x) in [r != 0] * dot(x, dx) / r
+                derivative norm(x; dx) = let r = nan_unless_finite(norm(x)) in [r != 0] * dot(x, dx) / r
 
-                adjoint norm(x; dy) = let r = norm(x) in for i: [r != 0] * x[i] / r * dy
+                adjoint norm(x; dy) =
+                  let r = nan_unless_finite(norm(x)) in for i: [r != 0] * x[i] / r * dy
             $ iverson doc one_hot
             linalg.one_hot, of the library
 
@@ -371,7 +372,7 @@ fn for_programs() {
         ],
         expect![[r#"
             $ iverson doc linalg.norm --format json
-            {"name": "norm", "module": "linalg", "kind": "def", "signature": "def norm(x: [n]t) -> t where t: real", "doc": "The Euclidean norm, the length of a vector. Its derivative at the zero vector, where it has a kink,\nis taken to be 0. For the square of it use `sqnorm`.", "example": "```iverson\nlinalg.norm([3.0, 4.0])\n```\n```output\n5.0\n```", "rule": "derivative norm(x; dx) = let r = norm(x) in [r != 0] * dot(x, dx) / r\nadjoint norm(x; dy) = let r = norm(x) in for i: [r != 0] * x[i] / r * dy"}
+            {"name": "norm", "module": "linalg", "kind": "def", "signature": "def norm(x: [n]t) -> t where t: real", "doc": "The Euclidean norm, the length of a vector. Its derivative at the zero vector, where it has a kink,\nis taken to be 0. It is NaN where the norm is infinite. For the square of it use `sqnorm`.", "example": "```iverson\nlinalg.norm([3.0, 4.0])\n```\n```output\n5.0\n```", "rule": "derivative norm(x; dx) = let r = nan_unless_finite(norm(x)) in [r != 0] * dot(x, dx) / r\nadjoint norm(x; dy) =\n  let r = nan_unless_finite(norm(x)) in for i: [r != 0] * x[i] / r * dy"}
             $ iverson doc sin --format json
             {"name": "sin", "module": null, "kind": "scalar function", "signature": "def sin(x: a) -> a where a: real", "doc": "Sine.", "example": "```iverson\ndo (sin(0.0), cos(0.0), tan(0.0))\n```\n```output\n(0.0, 1.0, 0.0)\n```", "rule": "by x: cos(x)"}
             $ iverson doc min --format json

@@ -433,20 +433,20 @@ fn programs_that_fail() {
             $ iverson run inside.iv
             --- stderr
             [E0502] Error: assertion failed: the matrix is not positive definite
-                  ╭─[ inside.iv:2:30 ]
-                  │
-                2 │ def f(a: [n, n]f64) -> f64 = linalg.logdet(a)
-                  │                              ────────┬───────
-                  │                                      ╰───────── in this call of `linalg.logdet`
-                  │
-                  ├─[ <linalg>:1002:15 ]
-                  │
-             1002 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
-                  │               ───────────────────────────┬───────────────────────────
-                  │                                          ╰───────────────────────────── it fails here, in the library
-                  │
-                  │ Note: called from do at inside.iv:3:4
-            ──────╯
+                 ╭─[ inside.iv:2:30 ]
+                 │
+               2 │ def f(a: [n, n]f64) -> f64 = linalg.logdet(a)
+                 │                              ────────┬───────
+                 │                                      ╰───────── in this call of `linalg.logdet`
+                 │
+                 ├─[ <linalg>:992:15 ]
+                 │
+             992 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
+                 │               ───────────────────────────┬───────────────────────────
+                 │                                          ╰───────────────────────────── it fails here, in the library
+                 │
+                 │ Note: called from do at inside.iv:3:4
+            ─────╯
             --- status 1
             $ iverson run inside.iv --format short
             --- stderr

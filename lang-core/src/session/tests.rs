@@ -631,6 +631,8 @@ fn called_in(text: &str) -> Vec<String> {
     let pieces: Vec<&str> = text.split('(').collect();
     let before = pieces.split_last().map_or(&[][..], |(_, before)| before);
     let words = before.iter().filter_map(|before| before.rsplit(|c: char| !is_part(c)).next());
+    // Of a range, the end is called.
+    let words = words.filter_map(|word| word.rsplit("..").next());
     words.map(|word| word.trim_matches('.').to_owned()).filter(|word| !word.is_empty()).collect()
 }
 

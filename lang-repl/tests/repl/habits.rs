@@ -457,19 +457,19 @@ grad(linalg.norm)([inf, 1.0])
                │ Help: write the base as a real number: `2.0^-1`
             ───╯
             [E0502] Error: assertion failed: the matrix is not positive definite
-                  ╭─[ repl:1:1 ]
-                  │
-                1 │ linalg.cholesky([[1.0, 2.0], [2.0, 1.0]])
-                  │ ────────────────────┬────────────────────
-                  │                     ╰────────────────────── in this call of `linalg.cholesky`
-                  │
-                  ├─[ <linalg>:1002:15 ]
-                  │
-             1002 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
-                  │               ───────────────────────────┬───────────────────────────
-                  │                                          ╰───────────────────────────── it fails here, in the library
-            ──────╯
-            [2]f64 = [1.0, 0.0]
+                 ╭─[ repl:1:1 ]
+                 │
+               1 │ linalg.cholesky([[1.0, 2.0], [2.0, 1.0]])
+                 │ ────────────────────┬────────────────────
+                 │                     ╰────────────────────── in this call of `linalg.cholesky`
+                 │
+                 ├─[ <linalg>:992:15 ]
+                 │
+             992 │       let _ = assert(c[j] > 0, "the matrix is not positive definite")
+                 │               ───────────────────────────┬───────────────────────────
+                 │                                          ╰───────────────────────────── it fails here, in the library
+            ─────╯
+            [2]f64 = [nan, nan]
             --- exit status: 1
         "#]],
     );

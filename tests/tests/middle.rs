@@ -7,7 +7,7 @@ use iverson_tests::random;
 use lang_core::session::Session;
 
 /// Few enough for a slow machine; a soak draws more.
-const PROGRAMS: u64 = 1500;
+const PROGRAMS: u64 = 400;
 
 #[test]
 fn laws_of_the_middle_hold() {

@@ -64,7 +64,7 @@ pub(crate) fn nearest_of<'c>(
     search.found()
 }
 
-/// What tells most names apart quickly.
+/// The length and the letters of a name: they rule out most candidates quickly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Traits {
     length: usize,
@@ -452,7 +452,7 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
     })
 }
 
-/// What is said of values of other languages, each for a name of them.
+/// The help for each name of a value in another language.
 #[cfg(test)]
 pub(crate) fn helps() -> impl Iterator<Item = (&'static str, String)> {
     let habits = habits::HABITS.iter().map(|habit| (habit.names, habit.help()));

@@ -1,5 +1,5 @@
-//! Where a failure of a run is told: of the library nobody mends a line, because its arguments are at fault. So the call
-//! of it comes first, and the place inside is told beside it.
+//! The place that a run's failure points at. Users can mend their arguments but not the library. So a failure inside the
+//! library points at the call first and names the place inside beside it.
 
 use super::library::{LIBRARY, PRELUDE};
 use crate::base::{GlobalName, Span};

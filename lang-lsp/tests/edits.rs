@@ -313,7 +313,7 @@ fn server(encoding: &str) -> Client {
 }
 
 /// Everything that is told of a document and does not depend on time.
-fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<String> {
+fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
     let mut all = client.diagnostics(URI, version);
     // Costs are told when they are known; what is compared does not depend on when that is.
     all.retain(|wrong| wrong["code"] != "W0700");
@@ -328,7 +328,16 @@ fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<String> {
     }
     // Copies of pages and of the library stand where the process has them.
     let own = format!("iverson-lsp-{}/", client.process());
-    all.iter().map(|told| told.to_string().replace(&own, "iverson-lsp/")).collect()
+    let same = |told: &Value| serde_json::from_str(&told.to_string().replace(&own, "iverson-lsp/"));
+    all.iter().map(|told| same(told).expect("it was JSON")).collect()
+}
+
+/// Takes out of a hover what a fresh server cannot know: costs and derivatives from before the mistakes.
+fn forget_last_known(old: &mut Value, new: &Value) {
+    let [Some(told), Some(fresh)] = [&*old, new].map(|hover| hover["contents"]["value"].as_str()) else { return };
+    if told.contains("as last known, before the mistakes") && told.starts_with(fresh) {
+        old["contents"]["value"] = fresh.into();
+    }
 }
 
 /// The answer when nothing is pending any more.
@@ -439,11 +448,12 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
     client.change(URI, version, None, &text);
     let places: Vec<[u32; 2]> =
         (0..20).map(|_| position(&text, text.floor_char_boundary(drawn.below(text.len() + 1)), encoding)).collect();
-    let old = told(&mut client, version, &places);
+    let mut old = told(&mut client, version, &places);
     let mut fresh = server(encoding);
     fresh.open(URI, &text);
     let new = told(&mut fresh, 1, &places);
-    for (old, new) in old.iter().zip(&new) {
+    for (old, new) in old.iter_mut().zip(&new) {
+        forget_last_known(old, new);
         assert_eq!(old, new, "seed {seed}, {encoding}, in\n{text}");
     }
     assert_eq!(old.len(), new.len(), "seed {seed}, {encoding}, in\n{text}");

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use super::is_trivial;
 use super::items::has_reads;
-use super::numbers::{access, indices, indices_of, places};
+use super::numbers::{access, indices, indices_of, is_inside, places};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
 use crate::predicate::{Poly, Pred};
 
@@ -75,7 +75,9 @@ impl Made {
 
     /// Terms that are added where data tell: first those that are added at the same place.
     fn sum_first(&mut self, k: usize) {
-        let Some((first, rest)) = self.ssa.stmts.get(k).and_then(|stmt| summed(&Product::of(stmt)?)) else { return };
+        let Some((first, rest)) = self.ssa.stmts.get(k).and_then(|stmt| summed(&self.ssa, &Product::of(stmt)?)) else {
+            return;
+        };
         let var = self.add(first);
         self.put(k, rest(var));
     }
@@ -112,14 +114,15 @@ impl Made {
 }
 
 /// A statement that sums over the bound indices that do not tell the place, and what then adds its elements there.
-fn summed(product: &Product<'_>) -> Option<(Stmt, impl Fn(Var) -> Rhs + use<>)> {
+fn summed(ssa: &Ssa, product: &Product<'_>) -> Option<(Stmt, impl Fn(Var) -> Rhs + use<>)> {
     let (extents, free) = (product.extents(), product.stmt.dims.len());
     let conjuncts = product.pred.conjuncts();
-    let (slot, told, equation) = (0..free).find_map(|slot| {
+    let (slot, place, told, equation) = (0..free).find_map(|slot| {
         let atom = index(slot, &Poly::default()).atom();
         let told = conjuncts.iter().enumerate().filter_map(|(c, p)| Some((c, p.solution(&atom)?)));
         let (equation, told) = told.into_iter().find(|(_, value)| has_reads(value))?;
-        Some((slot, indices([&told]), equation))
+        let by = indices([&told]);
+        Some((slot, told, by, equation))
     })?;
     let others: Vec<&Pred> =
         conjuncts.iter().enumerate().filter(|(c, _)| *c != equation).map(|(_, conjunct)| conjunct).collect();
@@ -136,15 +139,17 @@ fn summed(product: &Product<'_>) -> Option<(Stmt, impl Fn(Var) -> Rhs + use<>)> 
     let of = |which: &[usize]| which.iter().filter_map(|j| extents.get(*j).cloned()).collect::<Vec<Poly>>();
     let renumbered = places(&inner, extents.len());
     let here = |p: &Poly| at_indices(p, &renumbered);
+    let factors: Vec<Access> = product.factors.iter().map(|f| access(f, &renumbered)).collect();
+    let mut pred = Pred::all(others.iter().map(|p| p.map(&here)));
+    // A factor may be read in bounds only because the place where its term is added is there.
+    let inner_extents = of(&inner);
+    if !factors.iter().all(|f| is_inside(ssa, &inner_extents, &pred, f)) {
+        pred = pred.and(&Pred::inside(&here(&place), extents.get(slot)?));
+    }
     let first = Stmt {
         dims: of(&kept),
         scalar: product.stmt.scalar,
-        rhs: Rhs::Contract {
-            bound: of(&summed),
-            pred: Pred::all(others.iter().map(|p| p.map(&here))),
-            neg: false,
-            factors: product.factors.iter().map(|f| access(f, &renumbered)).collect(),
-        },
+        rhs: Rhs::Contract { bound: of(&summed), pred, neg: false, factors },
         needs: product.stmt.needs.clone(),
         name: None,
     };
@@ -251,6 +256,14 @@ mod tests {
             &[
                 "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
                 "X4[i0 < n]: f64 = sum i1 < n: [i1 < i0] * X2[i1, i0]",
+            ],
+        );
+        // A factor at that place is there only if the place is.
+        check(
+            "X3[i0 < n]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2]] * X2[i1, X1[i2]]",
+            &[
+                "X3[i0 < n]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
+                "X4[i0 < n]: f64 = sum i1 < n: [X1[i0] < n && 0 <= X1[i0]] * X2[i1, X1[i0]]",
             ],
         );
         // Each is at a place of its own.

@@ -151,7 +151,7 @@ impl Elaborator<'_> {
 }
 
 /// Does its computation never fail?
-fn is_total(e: &E) -> bool {
+pub(super) fn is_total(e: &E) -> bool {
     let mut total = match &e.kind {
         Kind::Check(..) | Kind::Call(..) | Kind::Loop(..) | Kind::Update(..) => false,
         Kind::Apply(Operation::PowInt, _) => e.ty != CoreType::Scalar(Scalar::I64),

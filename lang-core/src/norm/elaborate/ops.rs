@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::close::is_total;
 use super::expr::is_steep;
 use super::{Elaborator, Frame, Out, Sym};
 use crate::base::{Code, Span};
@@ -67,6 +68,7 @@ impl Elaborator<'_> {
                 let (a, b) = (self.data(&a, span)?, self.data(&b, span)?);
                 let ty = joint(&a.ty, &b.ty);
                 let p = self.mask_of_product(&[&a, &b]);
+                let (a, b) = (self.evaluated(&p, a), self.evaluated(&p, b));
                 let product = |mut args: Vec<E>| {
                     let (b, a) = (args.pop(), args.pop());
                     match (a, b) {
@@ -79,9 +81,10 @@ impl Elaborator<'_> {
             }
             BinOp::Div => {
                 let of = self.scalar_of(f, &f.code.body.nodes[id].ty, span)?;
-                let a = self.data(&a, span)?;
+                let (a, b) = (self.data(&a, span)?, self.data(&b, span)?);
                 let p = self.mask_of_product(&[&a]);
-                self.apply_where(&p, Operation::Binary(op), vec![Sym::Data(a), b], of, span)
+                let args = vec![Sym::Data(self.evaluated(&p, a)), Sym::Data(self.evaluated(&p, b))];
+                self.apply_where(&p, Operation::Binary(op), args, of, span)
             }
             _ => {
                 let divides = matches!(op, BinOp::FloorDiv | BinOp::Mod);
@@ -230,6 +233,12 @@ impl Elaborator<'_> {
     fn mask_of_product(&self, factors: &[&E]) -> Pred {
         let mask = factors.iter().filter_map(|e| mask(e)).fold(Pred::truth(), |p, q| p.and(&q));
         if self.context.implies(&mask) { Pred::truth() } else { mask }
+    }
+
+    /// A factor of a product that is zero unless `p` holds. What may fail is evaluated all the same, so it is bound before.
+    fn evaluated(&mut self, p: &Pred, e: E) -> E {
+        let fails_elsewhere = !p.is_true() && mask(&e).as_ref() != Some(p) && !is_total(&e);
+        if fails_elsewhere { self.bind_always(&e) } else { e }
     }
 
     /// A scalar function, lifted; `of` is the type of its elements.

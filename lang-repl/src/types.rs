@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name};
-use lang_core::interp::{Tag, Value};
+use lang_core::interp::{Store, Tag, Value};
 use lang_core::predicate::{Atom, Poly};
 use lang_core::types::info::{TypeInfo, TypeInfoBody};
 use lang_core::types::ty::{FunType, Scalar, Signature, Type, TypeArg};
@@ -199,7 +199,7 @@ fn array(
         Type::Scalar(Scalar::Bool) => {
             Value::array(&dims, leaves.iter().map(|d| **d == Datum::Bool(true)).collect::<Vec<bool>>())
         }
-        _ => Value::array(&dims, leaves.iter().map(|d| value(d, element, infos, numbers)).collect::<Vec<Value>>()),
+        _ => Value::array(&dims, Store::packed(leaves.iter().map(|d| value(d, element, infos, numbers)).collect())),
     };
     // The extents are those of the data, which was checked.
     made.unwrap_or_else(Value::unit)

@@ -301,3 +301,39 @@ fn arrays_of_tuples_keep_the_limit() {
         }
     }
 }
+
+/// Arrays of a million elements, and the bytes of one.
+const FLAT: &[(&str, &str, usize)] = &[
+    ("pairs", "def f(n: i64) -> [n](f64, i64) = for i < n: (f64(i), i)", 16),
+    ("records", "def f(n: i64) -> [n]{x: f64, on: bool} = for i < n: {on: i > 3, x: f64(i)}", 9),
+    ("nested", "def f(n: i64) -> [n // 2, 2](f32, (f64, i64)) = for i < n // 2, j < 2: (f32(i), (f64(j), i))", 20),
+    ("changed", "def f(n: i64) -> [n](f64, i64) = let z = for i < n: (f64(i), i) in z with [3] = (1.0, 2)", 16),
+    ("chosen", "def f(n: i64) -> [n // 2](f64, i64) = let z = for i < n: (f64(i), i) in z[0..n // 2]", 16),
+];
+
+/// Tuples and records of scalars take the bytes of their scalars, and no more while they are made.
+#[test]
+fn tuples_of_scalars_are_flat() {
+    const COUNT: usize = 1_000_000;
+    let _alone = alone();
+    for (name, text, bytes) in FLAT {
+        let text = format!("{text}\ndef main() = f({COUNT})\n");
+        let mut session = Session::new();
+        session.set_text("flat.iv", &text);
+        for native in [false, true] {
+            pool::empty();
+            let before = ALLOCATOR.current_usage();
+            ALLOCATOR.reset_peak_usage();
+            let found = match native {
+                true => value_of_main_generated(&session, "flat.iv", &Ways::native()),
+                false => value_of_main(&session, "flat.iv"),
+            };
+            let held = ALLOCATOR.peak_usage().saturating_sub(before);
+            assert!(found.is_ok(), "{name}, machine code {native}: {found:?}");
+            // What is compiled, and the rest of the session, take a few megabytes.
+            let most = COUNT * bytes + COUNT * bytes / 4 + (8 << 20);
+            println!("{name}, machine code {native}: {} bytes for each element", held / COUNT);
+            assert!(held < most, "{name}, machine code {native}: {held} bytes, more than {most}");
+        }
+    }
+}

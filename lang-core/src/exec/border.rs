@@ -1,4 +1,5 @@
-//! Values of the interpreter as tensors, part by part, and back. Arrays of numbers are neither copied in nor out.
+//! Values of the interpreter as tensors, part by part, and back. Arrays of numbers, and of tuples and records of numbers,
+//! are neither copied in nor out.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use super::Stopped;
 use super::tensor::Tensor;
 use crate::base::Name;
 use crate::interp::array::Array;
+use crate::interp::columns::Form;
 use crate::interp::generated::Around;
 use crate::interp::memory::TooLarge;
 use crate::interp::value::{Cell, Items, Record, Tag};
@@ -21,9 +23,7 @@ use crate::types::ty::Type;
 /// constructor that a value is not made with is zero. `None` if it does not have these extents.
 #[must_use]
 pub fn part(value: &Value, leaf: &Leaf, dims: &[usize]) -> Option<Tensor> {
-    if leaf.path.is_empty()
-        && let Some(tensor) = Tensor::of_value(value)
-    {
+    if let Some(tensor) = whole(value, &leaf.path).and_then(|value| Tensor::of_value(&value)) {
         return (tensor.dims == dims || leaf.scalar.is_none()).then_some(tensor);
     }
     macro_rules! all {
@@ -47,6 +47,24 @@ pub fn part(value: &Value, leaf: &Leaf, dims: &[usize]) -> Option<Tensor> {
     }
 }
 
+/// The part at a path that a value has in one piece.
+fn whole(value: &Value, path: &[u32]) -> Option<Value> {
+    match (value, path.split_first()) {
+        (_, None) => Some(value.clone()),
+        (Value::Tuple(parts), Some((k, rest))) => guarded(|| whole(parts.values().get(*k as usize)?, rest)),
+        (Value::Record(record), Some((k, rest))) => guarded(|| whole(field(record, *k)?, rest)),
+        (Value::Array(array), Some(_)) => array.column_at(path).map(Value::Array),
+        _ => None,
+    }
+}
+
+/// A field, counted in the order of the names.
+fn field(record: &Record, k: u32) -> Option<&Value> {
+    let mut names: Vec<&Name> = record.names().iter().collect();
+    names.sort();
+    record.values().get(record.position(names.get(k as usize)?, k as usize)?)
+}
+
 /// Takes a number out of a value, and numbers out of a store.
 type One<'f, T> = &'f dyn Fn(&Value) -> Option<T>;
 type Many<'f, T> = &'f dyn Fn(&Store, &mut Vec<T>, usize, usize) -> Option<()>;
@@ -65,22 +83,15 @@ fn fill<T: Copy>(
     match (value, path.split_first()) {
         (Value::Array(array), _) => {
             let inner = dims.get(array.dims().len()..)?;
-            match array.elements() {
-                Some(elements) => elements.iter().try_for_each(|v| go(v, path, inner)),
-                None if path.is_empty() => {
-                    let (buffer, start) = array.buffer();
-                    many(&buffer.store, items, start, array.count())
-                }
-                None => None,
+            if let Some(elements) = array.elements() {
+                return elements.iter().try_for_each(|v| go(v, path, inner));
             }
+            let column = if path.is_empty() { array.clone() } else { array.column_at(path)? };
+            let (buffer, start) = column.buffer();
+            many(&buffer.store, items, start, column.count())
         }
         (Value::Tuple(parts), Some((k, rest))) => go(parts.values().get(*k as usize)?, rest, dims),
-        (Value::Record(record), Some((k, rest))) => {
-            let mut names: Vec<&Name> = record.names().iter().collect();
-            names.sort();
-            let at = record.position(names.get(*k as usize)?, *k as usize)?;
-            go(record.values().get(at)?, rest, dims)
-        }
+        (Value::Record(record), Some((k, rest))) => go(field(record, *k)?, rest, dims),
         (Value::Data(cell), Some((0, _))) => go(&Value::I64(i64::from(cell.tag().index)), &[], dims),
         (Value::Data(cell), Some((k, rest))) => match rest.split_first() {
             Some((j, rest)) if cell.tag().index == k - 1 => go(cell.args().get(*j as usize)?, rest, dims),
@@ -99,7 +110,7 @@ fn fill<T: Copy>(
 }
 
 /// The value of a type that these parts make up. Fields stand in the order of `written`, the type as the program has
-/// it. `extent` is the value of a size. The memory of tuples, and of arrays of them, is charged.
+/// it. `extent` is the value of a size. The memory of tuples, and of boxed arrays of them, is charged.
 ///
 /// # Errors
 /// There is no room, the run was interrupted, or the parts are not those of the type.
@@ -155,6 +166,12 @@ impl Whole<'_> {
                         };
                         let memory = self.around.memory;
                         let count = self.room(memory.count(dims.iter().copied()))?;
+                        let mut columns = Vec::new();
+                        if let Some(form) = flat(inner, written, parts, &mut columns) {
+                            let columns = columns.into_iter().map(|part| column(part, at, count));
+                            let columns = columns.collect::<Option<Vec<_>>>()?;
+                            return Some(Value::Array(Array::of_columns(&dims, Arc::new(form), columns)?));
+                        }
                         let bytes = u64::try_from(count.saturating_mul(boxed(inner))).unwrap_or(u64::MAX);
                         self.room(memory.fits(bytes))?;
                         let (mut elements, charge) = self.room(memory.vec(count))?;
@@ -247,6 +264,49 @@ impl Whole<'_> {
             }
         })
     }
+}
+
+/// The shape of a tuple or record of scalars, and the parts of its scalars in the order of the value; `None` if it holds more.
+fn flat<'t>(ty: &CoreType, written: Option<&Type>, parts: &'t [Tensor], columns: &mut Vec<&'t Tensor>) -> Option<Form> {
+    let CoreType::Tuple(types, labels) = ty else {
+        let CoreType::Scalar(scalar) = ty else { return None };
+        columns.push(parts.first()?);
+        return Some(Form::Scalar(*scalar));
+    };
+    let mut of = Vec::new();
+    let mut first = 0_usize;
+    for ty in types.iter() {
+        let count = ty.leaves().len();
+        of.push((ty, parts.get(first..first.checked_add(count)?)?));
+        first += count;
+    }
+    let mut each = |k: usize, written: Option<&Type>| {
+        let (ty, parts) = *of.get(k)?;
+        guarded(|| flat(ty, written, parts, columns))
+    };
+    match labels {
+        Labels::Places => {
+            let written = |k: usize| if let Some(Type::Tuple(types)) = written { types.get(k) } else { None };
+            Some(Form::Tuple((0..types.len()).map(|k| each(k, written(k))).collect::<Option<_>>()?))
+        }
+        Labels::Fields(names) => {
+            let fields = if let Some(Type::Record(fields)) = written { &fields[..] } else { &[] };
+            let place = |name: &Name| fields.iter().position(|(n, _)| n == name);
+            let mut order: Vec<usize> = (0..names.len()).collect();
+            order.sort_by_key(|k| names.get(*k).and_then(place));
+            let forms = order.iter().map(|k| each(*k, place(names.get(*k)?).and_then(|p| Some(&fields.get(p)?.1))));
+            let forms = forms.collect::<Option<Vec<_>>>()?;
+            Some(Form::Record(order.iter().filter_map(|k| names.get(*k).cloned()).collect(), forms))
+        }
+        Labels::Sum(_) => None,
+    }
+}
+
+/// The elements of a part behind these indices, on one axis.
+fn column(part: &Tensor, at: &[i64], count: usize) -> Option<Array> {
+    let mut tensor = behind(part, at)?;
+    (tensor.count() == count).then(|| tensor.dims = vec![count])?;
+    if let Value::Array(array) = tensor.value()? { Some(array) } else { None }
 }
 
 /// The bytes of one element of an array of tuples, without those of arrays in it.

@@ -59,7 +59,7 @@ impl Tensor {
     #[must_use]
     pub fn of_value(value: &Value) -> Option<Self> {
         match value {
-            Value::Array(array) if !array.is_boxed() => {
+            Value::Array(array) if array.is_of_scalars() => {
                 let (buffer, start) = array.buffer();
                 Some(Self { dims: array.dims().to_vec(), start, cells: Cells::Numbers(Arc::clone(buffer)) })
             }
@@ -100,7 +100,7 @@ impl Tensor {
             Store::F32(v) => Value::F32(*v.get(at)?),
             Store::I64(v) => Value::I64(*v.get(at)?),
             Store::Bool(v) => Value::Bool(*v.get(at)?),
-            Store::Boxed(_) => return None,
+            Store::Columns(_) | Store::Boxed(_) => return None,
         })
     }
 
@@ -118,7 +118,7 @@ impl Tensor {
             Store::F32(_) => Some(Scalar::F32),
             Store::I64(_) => Some(Scalar::I64),
             Store::Bool(_) => Some(Scalar::Bool),
-            Store::Boxed(_) => None,
+            Store::Columns(_) | Store::Boxed(_) => None,
         }
     }
 

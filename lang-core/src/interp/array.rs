@@ -1,14 +1,16 @@
 //! Dense arrays: one buffer of one element kind in row-major order, extents, and where the
 //! array begins in the buffer. Leading indices and leading slices are views of the same buffer.
+//! Tuples and records of scalars have a buffer for each scalar ([`super::columns`]).
 
 use std::sync::Arc;
 
+use super::columns::Columns;
 use super::memory::{Charge, Memory, TooLarge};
 use super::pool;
 use super::value::{Items, Value, same_f32, same_f64};
 
-/// Elements of one kind. What is no number or truth value is boxed: tuples, records,
-/// constructors, functions, relations.
+/// Elements of one kind. What is no number or truth value, and no tuple or record of such alone, is boxed:
+/// constructors, functions, relations, numbers that vary, tuples with arrays.
 pub enum Store {
     /// Reals.
     F64(Vec<f64>),
@@ -18,6 +20,8 @@ pub enum Store {
     I64(Vec<i64>),
     /// Truth values.
     Bool(Vec<bool>),
+    /// Tuples or records of scalars.
+    Columns(Columns),
     /// Anything but arrays.
     Boxed(Items),
 }
@@ -116,6 +120,7 @@ impl Store {
             Self::F32(v) => v.len(),
             Self::I64(v) => v.len(),
             Self::Bool(v) => v.len(),
+            Self::Columns(v) => v.len(),
             Self::Boxed(v) => v.values.len(),
         }
     }
@@ -129,12 +134,23 @@ impl Store {
     /// The elements as values, to stand beside dual numbers.
     pub(super) fn into_boxed(self, memory: &Memory) -> Result<(Vec<Value>, Charge), TooLarge> {
         let (mut values, charge) = memory.vec(self.len())?;
-        values.extend((0..self.len()).filter_map(|i| self.get(i)));
+        for i in 0..self.len() {
+            values.extend(self.get_in(i, memory)?);
+        }
         Ok((values, charge))
+    }
+
+    /// An element, whose memory is charged.
+    fn get_in(&self, at: usize, memory: &Memory) -> Result<Option<Value>, TooLarge> {
+        match self {
+            Self::Columns(columns) => columns.element(at, Some(memory)),
+            _ => Ok(self.get(at)),
+        }
     }
 
     fn get(&self, at: usize) -> Option<Value> {
         Some(match self {
+            Self::Columns(v) => return v.element(at, None).ok().flatten(),
             Self::F64(v) => Value::F64(*v.get(at)?),
             Self::F32(v) => Value::F32(*v.get(at)?),
             Self::I64(v) => Value::I64(*v.get(at)?),
@@ -166,13 +182,18 @@ impl Array {
         self.dims().iter().product()
     }
 
-    /// Are its elements boxed?
+    /// Are its elements scalars, none of which varies?
     #[must_use]
-    pub fn is_boxed(&self) -> bool {
+    pub fn is_of_scalars(&self) -> bool {
+        !matches!(self.buffer.store, Store::Boxed(_) | Store::Columns(_))
+    }
+
+    /// Are its elements boxed?
+    pub(super) fn is_boxed(&self) -> bool {
         matches!(self.buffer.store, Store::Boxed(_))
     }
 
-    /// The element at a position in row-major order.
+    /// The element at a position in row-major order. The memory of a tuple is not charged.
     #[must_use]
     pub fn element(&self, at: usize) -> Option<Value> {
         self.buffer.store.get(self.start.checked_add(at)?)
@@ -235,17 +256,48 @@ impl Array {
 
     /// The part after `indexed` leading indices that lead to flat position `at`: an element, or
     /// a view.
-    pub(super) fn part(&self, indexed: usize, at: usize) -> Option<Value> {
+    pub(super) fn part(&self, indexed: usize, at: usize, memory: &Memory) -> Result<Option<Value>, TooLarge> {
         if indexed >= self.dims().len() {
-            return self.element(at);
+            return self.start.checked_add(at).map_or(Ok(None), |at| self.buffer.store.get_in(at, memory));
         }
-        let skip = self.skip.checked_add(u32::try_from(indexed).ok()?)?;
-        Some(Value::Array(Self {
-            buffer: self.buffer.clone(),
+        let view = || {
+            let skip = self.skip.checked_add(u32::try_from(indexed).ok()?)?;
+            let start = self.start.checked_add(at)?;
+            Some(Value::Array(Self { buffer: self.buffer.clone(), dims: self.dims.clone(), skip, start }))
+        };
+        Ok(view())
+    }
+
+    /// The part of another array of as many elements as the buffer that this one is of its buffer.
+    pub(super) fn through(&self, other: &Self) -> Self {
+        Self {
+            buffer: other.buffer.clone(),
             dims: self.dims.clone(),
+            skip: self.skip,
+            start: other.start.saturating_add(self.start),
+        }
+    }
+
+    /// The arrays of all scalars of its elements, if they are stored flat. What only this array had is theirs alone.
+    pub(super) fn into_columns(self) -> Vec<Self> {
+        let Self { buffer, dims, skip, start } = self;
+        let parts = match Arc::try_unwrap(buffer) {
+            Ok(own) => match own.into_parts().0 {
+                Store::Columns(columns) => columns.into_parts(),
+                _ => Vec::new(),
+            },
+            Err(shared) => match &shared.store {
+                Store::Columns(columns) => columns.parts().to_vec(),
+                _ => Vec::new(),
+            },
+        };
+        let part = |part: Self| Self {
+            buffer: part.buffer,
+            dims: dims.clone(),
             skip,
-            start: self.start.checked_add(at)?,
-        }))
+            start: part.start.saturating_add(start),
+        };
+        parts.into_iter().map(part).collect()
     }
 
     /// A view of other extents that begins at flat position `at`. The caller sees to it that
@@ -284,6 +336,11 @@ impl Array {
             Store::F32(_) => typed::<f32>(self, memory)?,
             Store::I64(_) => typed::<i64>(self, memory)?,
             Store::Bool(_) => typed::<bool>(self, memory)?,
+            Store::Columns(columns) => {
+                let parts = self.all_columns().iter().map(|part| part.compact(memory)).collect::<Result<_, _>>()?;
+                let made = Self::of_columns(self.dims(), columns.form().clone(), parts);
+                return Ok(made.unwrap_or_else(|| self.clone()));
+            }
             Store::Boxed(_) => {
                 let (v, charge) = copy(self.boxed().unwrap_or_default(), memory)?;
                 (v.into(), charge)
@@ -295,7 +352,9 @@ impl Array {
     /// The same elements, boxed, in a buffer of their own: dual numbers can be put among them.
     pub(super) fn boxed_copy(&self, memory: &Memory) -> Result<Self, TooLarge> {
         let (mut values, charge) = memory.vec(self.count())?;
-        values.extend((0..self.count()).filter_map(|i| self.element(i)));
+        for i in self.start..self.start.saturating_add(self.count()) {
+            values.extend(self.buffer.store.get_in(i, memory)?);
+        }
         let buffer = Buffer { store: values.into(), charge };
         Ok(Self { buffer: Arc::new(buffer), dims: self.dims().into(), skip: 0, start: 0 })
     }
@@ -313,7 +372,7 @@ impl Array {
             Store::F32(_) => all(self, other, same_f32),
             Store::I64(_) => all::<i64>(self, other, |x, y| x == y),
             Store::Bool(_) => all::<bool>(self, other, |x, y| x == y),
-            Store::Boxed(_) => false,
+            Store::Columns(_) | Store::Boxed(_) => false,
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Arrays built element by element, straight into a buffer of their kind.
 
+use std::sync::Arc;
+
 use super::array::{Array, Elem, Store};
+use super::columns::{Form, Growing};
 use super::memory::{Charge, Memory, TooLarge};
 use super::value::Value;
 
@@ -8,6 +11,8 @@ use super::value::Value;
 pub(super) struct Builder {
     store: Option<Store>,
     charge: Charge,
+    /// Tuples or records of scalars; then there is no store.
+    columns: Option<Growing>,
     /// The shape of each part.
     part: Vec<usize>,
     parts: usize,
@@ -32,7 +37,7 @@ impl From<TooLarge> for BuildError {
 
 impl Builder {
     pub(super) fn new(expected: usize) -> Self {
-        Self { store: None, charge: Charge::default(), part: Vec::new(), parts: 0, expected }
+        Self { store: None, charge: Charge::default(), columns: None, part: Vec::new(), parts: 0, expected }
     }
 
     pub(super) fn expect(&mut self, parts: usize) {
@@ -55,21 +60,51 @@ impl Builder {
                 Store::F32(_) => self.many(memory, a, a.slice::<f32>().unwrap_or_default()),
                 Store::I64(_) => self.many(memory, a, a.slice::<i64>().unwrap_or_default()),
                 Store::Bool(_) => self.many(memory, a, a.slice::<bool>().unwrap_or_default()),
+                Store::Columns(columns) => {
+                    self.shaped(a.dims())?;
+                    if self.is_empty() {
+                        self.columns = Some(Growing::new(columns.form().clone()));
+                    }
+                    let expected = self.expected.saturating_mul(a.count());
+                    if let Some(columns) = &mut self.columns
+                        && columns.append(memory, a, expected)?
+                    {
+                        return Ok(());
+                    }
+                    let boxed = a.boxed_copy(memory)?;
+                    self.all_boxed(memory, boxed.boxed().unwrap_or_default())
+                }
                 Store::Boxed(_) => {
                     self.shaped(a.dims())?;
-                    let elements = a.boxed().unwrap_or_default();
-                    self.boxed(memory, elements.len(), elements.iter().cloned())
+                    self.all_boxed(memory, a.boxed().unwrap_or_default())
                 }
             },
             other => {
                 self.shaped(&[])?;
+                if self.is_empty() {
+                    self.columns = Form::of(&other).map(|form| Growing::new(Arc::new(form)));
+                }
+                if let Some(columns) = &mut self.columns
+                    && columns.push(memory, &other, self.expected)?
+                {
+                    return Ok(());
+                }
                 self.boxed(memory, 1, std::iter::once(other))
             }
         }
     }
 
+    /// Is there no element yet?
+    fn is_empty(&self) -> bool {
+        self.store.is_none() && self.columns.as_ref().is_none_or(|columns| columns.len() == 0)
+    }
+
+    fn all_boxed(&mut self, memory: &Memory, elements: &[Value]) -> Result<(), BuildError> {
+        self.boxed(memory, elements.len(), elements.iter().cloned())
+    }
+
     fn shaped(&mut self, dims: &[usize]) -> Result<(), BuildError> {
-        if self.store.is_none() {
+        if self.parts == 0 {
             self.part = dims.to_vec();
         } else if self.part != dims {
             return Err(BuildError::Ragged(dims.to_vec(), self.part.clone()));
@@ -101,6 +136,9 @@ impl Builder {
     }
 
     fn extend<T: Elem>(&mut self, memory: &Memory, elements: &[T]) -> Result<(), BuildError> {
+        if self.columns.is_some() {
+            return Err(BuildError::Mixed);
+        }
         let mut vec = match self.store.take() {
             None => Vec::new(),
             // Among dual numbers, reals that do not vary.
@@ -118,6 +156,10 @@ impl Builder {
     }
 
     fn boxed(&mut self, memory: &Memory, more: usize, elements: impl Iterator<Item = Value>) -> Result<(), BuildError> {
+        // What is not of the shape of those before: a number in it varies.
+        if let Some(columns) = self.columns.take() {
+            self.store = columns.finish();
+        }
         let mut vec = match self.store.take() {
             None => Vec::new(),
             Some(Store::Boxed(items)) => items.into_values(),
@@ -139,6 +181,10 @@ impl Builder {
     /// shape are not known, or if the parts are not as many as the extents say.
     pub(super) fn finish(self, outer: &[usize]) -> Option<Array> {
         let dims: Vec<usize> = outer.iter().chain(&self.part).copied().collect();
-        Array::new(&dims, self.store?, self.charge)
+        let store = match self.columns {
+            Some(columns) => columns.finish(),
+            None => self.store,
+        };
+        Array::new(&dims, store?, self.charge)
     }
 }

@@ -149,7 +149,8 @@ impl Interp<'_> {
         let mut builder = Builder::new(0);
         for i in 0..*n {
             self.iteration(at)?;
-            let element = x.part(1, i * size).ok_or_else(|| at.internal("an element is missing"))?;
+            let element = x.part(1, i * size, &self.memory).map_err(|e| at.too_large(&e))?;
+            let element = element.ok_or_else(|| at.internal("an element is missing"))?;
             self.test();
             let keep = self.apply(at, p, vec![element.clone()])?;
             if keep.as_bool().ok_or_else(|| at.internal("a condition is no bool"))? {

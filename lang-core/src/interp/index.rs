@@ -172,9 +172,8 @@ impl Interp<'_> {
         if subs.get().iter().all(|s| matches!(s, Sub::At(_))) {
             let start = place(c, at, array.dims(), subscripts, subs)?;
             let rest: usize = array.dims().get(subs.len..).unwrap_or_default().iter().product();
-            return array
-                .part(subs.len, start.saturating_mul(rest))
-                .ok_or_else(|| at.internal("an element is missing"));
+            let part = array.part(subs.len, start.saturating_mul(rest), &self.memory);
+            return part.map_err(|e| at.too_large(&e))?.ok_or_else(|| at.internal("an element is missing"));
         }
         let selection = selection(c, at, array.dims(), subscripts, subs)?;
         let dims = selection.dims();
@@ -197,6 +196,14 @@ impl Interp<'_> {
             Store::F32(_) => typed::<f32>(self, at, array, selection, dims),
             Store::I64(_) => typed::<i64>(self, at, array, selection, dims),
             Store::Bool(_) => typed::<bool>(self, at, array, selection, dims),
+            Store::Columns(columns) => {
+                let gathered = |part: &Array| match self.gather(at, part, selection, dims)? {
+                    Value::Array(part) => Ok(part),
+                    _ => Err(at.internal("a part of an array is none")),
+                };
+                let parts = array.all_columns().iter().map(gathered).collect::<Eval<Vec<_>>>()?;
+                self.array(at, Array::of_columns(dims, columns.form().clone(), parts))
+            }
             Store::Boxed(_) => {
                 let from = array.boxed().unwrap_or_default();
                 let (mut to, charge) = self.memory.vec(selection.count()).map_err(|e| at.too_large(&e))?;
@@ -287,22 +294,64 @@ impl Interp<'_> {
             selection.each(|i| places.push(i));
             self.watch_sums(at, &array, &places, &new)?;
         }
-        let done = put::<f64>(&mut array, &selection, &new, add.then_some(|a, b| a + b))
-            || put::<f32>(&mut array, &selection, &new, add.then_some(|a, b| a + b))
-            || put::<i64>(&mut array, &selection, &new, add.then_some(i64::wrapping_add))
-            || put::<bool>(&mut array, &selection, &new, None);
-        if done {
-            if add && !matches!(array.store(), Store::I64(_)) {
-                self.work(selection.count());
-            }
-        } else {
+        if !self.put_scalars(&mut array, 0, &selection, &new, add)
+            && !self.put_columns(at, &mut array, &selection, &new, add)?
+        {
             self.put_boxed(at, &mut array, &selection, &new, add)?;
         }
         Ok(Value::Array(array))
     }
 
+    /// Puts scalars into an array of them that begins so far into this one, which shares its buffer with none. False if
+    /// they are of another kind.
+    fn put_scalars(&mut self, array: &mut Array, from: usize, selection: &Selection, new: &Value, add: bool) -> bool {
+        let done = put::<f64>(array, from, selection, new, add.then_some(|a, b| a + b))
+            || put::<f32>(array, from, selection, new, add.then_some(|a, b| a + b))
+            || put::<i64>(array, from, selection, new, add.then_some(i64::wrapping_add))
+            || put::<bool>(array, from, selection, new, None);
+        if done && add && !matches!(array.store(), Store::I64(_)) {
+            self.work(selection.count());
+        }
+        done
+    }
+
+    /// Puts tuples or records into an array of such, scalar by scalar. False if they are of another shape, or the array is no
+    /// such.
+    fn put_columns(
+        &mut self,
+        at: At<'_>,
+        array: &mut Array,
+        selection: &Selection,
+        new: &Value,
+        add: bool,
+    ) -> Eval<bool> {
+        let Some(form) = array.form().cloned() else { return Ok(false) };
+        let mut scalars = Vec::new();
+        match new {
+            Value::Array(new) if new.form() == Some(&form) => {
+                scalars.extend(new.all_columns().into_iter().map(Value::Array));
+            }
+            Value::Array(_) => return Ok(false),
+            new => {
+                if !form.each(new, &mut |scalar| scalars.push(scalar.clone())) {
+                    return Ok(false);
+                }
+            }
+        }
+        let Some((Store::Columns(columns), start)) = array.store_mut() else { return Ok(false) };
+        for (part, new) in columns.parts_mut().iter_mut().zip(&scalars) {
+            if part.store_mut().is_none() {
+                *part = part.compact(&self.memory).map_err(|e| at.too_large(&e))?;
+            }
+            if !self.put_scalars(part, start, selection, new, add) {
+                return Err(at.internal("a scalar of another kind is put into an array"));
+            }
+        }
+        Ok(true)
+    }
+
     fn put_boxed(&mut self, at: At<'_>, array: &mut Array, selection: &Selection, new: &Value, add: bool) -> Eval<()> {
-        if !array.is_boxed() && may_vary(new) {
+        if !array.is_boxed() && (may_vary(new) || array.form().is_some()) {
             *array = array.boxed_copy(&self.memory).map_err(|e| at.too_large(&e))?;
         }
         let Some((Store::Boxed(items), start)) = array.store_mut() else {
@@ -353,7 +402,13 @@ impl Interp<'_> {
 }
 
 /// Writes a value, or one for every element, into a selection of an unshared array.
-fn put<T: Elem>(array: &mut Array, selection: &Selection, new: &Value, add: Option<fn(T, T) -> T>) -> bool {
+fn put<T: Elem>(
+    array: &mut Array,
+    from: usize,
+    selection: &Selection,
+    new: &Value,
+    add: Option<fn(T, T) -> T>,
+) -> bool {
     let one;
     let values: &[T] = match new {
         Value::Array(v) => match v.slice() {
@@ -369,7 +424,7 @@ fn put<T: Elem>(array: &mut Array, selection: &Selection, new: &Value, add: Opti
         },
     };
     let Some((store, start)) = array.store_mut() else { return false };
-    let Some(target) = T::slice_mut(store).and_then(|s| s.get_mut(start..)) else { return false };
+    let Some(target) = T::slice_mut(store).and_then(|s| s.get_mut(start + from..)) else { return false };
     let single = !matches!(new, Value::Array(_));
     let mut k = 0;
     selection.each(|i| {

@@ -89,6 +89,15 @@ impl Interp<'_> {
                 Value::F64(_) | Value::F32(_) | Value::Dual(_) => self.push_real(at, &mut reals, value.clone())?,
                 Value::Array(a) if matches!(a.store(), Store::F64(_)) => self.push_all::<f64>(at, &mut reals, a)?,
                 Value::Array(a) if matches!(a.store(), Store::F32(_)) => self.push_all::<f32>(at, &mut reals, a)?,
+                Value::Array(a) if a.form().is_some() => {
+                    let columns = a.all_columns();
+                    for i in 0..a.count() {
+                        let reals_at = columns.iter().filter(|c| c.f64s().is_some() || c.f32s().is_some());
+                        for x in reals_at.filter_map(|c| c.element(i)) {
+                            self.push_real(at, &mut reals, x)?;
+                        }
+                    }
+                }
                 _ => open.extend(parts(value).iter().rev()),
             }
         }
@@ -107,6 +116,13 @@ impl Interp<'_> {
                     let message =
                         format!("a tangent of shape {:?} does not fit a value of shape {:?}", b.dims(), a.dims());
                     return Err(at.fail(ErrorCode::E0501, message));
+                }
+                (Value::Array(a), Value::Array(b)) if a.form().is_some() || b.form().is_some() => {
+                    for (a, b) in (0..a.count()).filter_map(|i| Some((a.element(i)?, b.element(i)?))) {
+                        for x in self.reals_like(at, &a, &b)?.values {
+                            self.push_real(at, &mut reals, x)?;
+                        }
+                    }
                 }
                 (Value::Array(a), Value::Array(b)) => match (a.boxed(), b.boxed()) {
                     (Some(a), Some(b)) => open.extend(a.iter().zip(b).rev()),
@@ -149,8 +165,20 @@ impl Interp<'_> {
         rest: Rest,
         new: &mut dyn FnMut(&mut Self, &Value) -> Eval,
     ) -> Eval {
+        self.map_reals_within(at, value, rest, false, new)
+    }
+
+    /// The same of a part; is it inside a constructor?
+    fn map_reals_within(
+        &mut self,
+        at: At<'_>,
+        value: &Value,
+        rest: Rest,
+        inside: bool,
+        new: &mut dyn FnMut(&mut Self, &Value) -> Eval,
+    ) -> Eval {
         let mut done: Vec<Value> = Vec::new();
-        let mut steps = vec![Step::Visit(value, false)];
+        let mut steps = vec![Step::Visit(value, inside)];
         while let Some(step) = steps.pop() {
             match step {
                 Step::Visit(v @ (Value::F64(_) | Value::F32(_) | Value::Dual(_)), _) => done.push(new(self, v)?),
@@ -181,7 +209,7 @@ impl Interp<'_> {
         done.pop().ok_or_else(|| at.internal("nothing was built"))
     }
 
-    /// An array of numbers, dual ones too, or truth values with other reals.
+    /// An array of numbers, dual ones too, of truth values, or of tuples or records of such, with other reals.
     fn map_elements(
         &mut self,
         at: At<'_>,
@@ -193,8 +221,20 @@ impl Interp<'_> {
         let whole = Value::Array(a.clone());
         match a.store() {
             // Nothing in it is dual.
-            Store::F64(_) | Store::F32(_) if rest == Rest::Closures => Ok(whole),
-            Store::F64(_) | Store::F32(_) | Store::Boxed(_) if a.count() == 0 => Ok(whole),
+            Store::F64(_) | Store::F32(_) | Store::Columns(_) if rest == Rest::Closures => Ok(whole),
+            Store::F64(_) | Store::F32(_) | Store::Columns(_) | Store::Boxed(_) if a.count() == 0 => Ok(whole),
+            Store::Columns(_) => {
+                let mut builder = Builder::new(a.count());
+                for i in 0..a.count() {
+                    let x = a.element(i).ok_or_else(|| at.internal("an element is missing"))?;
+                    let x = self.map_reals_within(at, &x, rest, inside, new)?;
+                    if matches!(rest, Rest::Unit(_)) && !inside && is_unit(&x) {
+                        return Ok(x);
+                    }
+                    self.push(at, &mut builder, x)?;
+                }
+                self.array(at, builder.finish(a.dims()))
+            }
             Store::F64(_) | Store::F32(_) | Store::Boxed(_) => {
                 let mut builder = Builder::new(a.count());
                 for i in 0..a.count() {
@@ -216,11 +256,7 @@ impl Interp<'_> {
             Value::Data(c) => self.make_data(at, c.tag.clone(), parts),
             Value::Array(a) if a.count() == 0 => Ok(v.clone()),
             // Elements that have no tangent: neither has the array.
-            Value::Array(_)
-                if matches!(rest, Rest::Unit(_))
-                    && !inside
-                    && parts.first().is_some_and(|p| matches!(p, Value::Tuple(t) if t.values().is_empty())) =>
-            {
+            Value::Array(_) if matches!(rest, Rest::Unit(_)) && !inside && parts.first().is_some_and(is_unit) => {
                 Ok(Value::unit())
             }
             Value::Array(a) => {
@@ -252,6 +288,10 @@ impl Interp<'_> {
     pub(super) fn primal_part(&mut self, at: At<'_>, value: &Value, e: Perturbation) -> Eval {
         self.map_reals(at, value, Rest::Closures, &mut |_, x| Ok(split(x, e).0.clone()))
     }
+}
+
+fn is_unit(v: &Value) -> bool {
+    matches!(v, Value::Tuple(t) if t.values().is_empty())
 }
 
 fn is_real(v: &Value) -> bool {

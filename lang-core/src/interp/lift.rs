@@ -49,6 +49,7 @@ pub(super) fn kind(v: &Value) -> Option<Scalar> {
             Store::F32(_) => Some(Scalar::F32),
             Store::I64(_) => Some(Scalar::I64),
             Store::Bool(_) => Some(Scalar::Bool),
+            Store::Columns(_) => None,
             Store::Boxed(_) => a
                 .boxed()?
                 .first()
@@ -448,6 +449,9 @@ impl Interp<'_> {
         if a.dims() != b.dims() {
             return Err(at.fail(Code::E0501, format!("shapes {:?} and {:?} differ", a.dims(), b.dims())));
         }
+        if a.form().is_some() || b.form().is_some() {
+            return self.join_columns(at, how, a, b);
+        }
         if a.is_boxed() != b.is_boxed() {
             return self.join_duals(at, how, &Value::Array(a), &Value::Array(b.clone()));
         }
@@ -470,6 +474,27 @@ impl Interp<'_> {
             }
         }
         Ok(Value::Array(a))
+    }
+
+    /// Arrays of tuples or records, scalar by scalar where those of both are stored flat.
+    fn join_columns(&mut self, at: At<'_>, how: Join, a: Array, b: &Array) -> Eval {
+        let Some(form) = a.form().filter(|form| b.form() == Some(form)).cloned() else {
+            let boxed = |array: &Array| match array.form() {
+                Some(_) => array.boxed_copy(&self.memory).map_err(|e| at.too_large(&e)),
+                None => Ok(array.clone()),
+            };
+            let (a, b) = (boxed(&a)?, boxed(b)?);
+            return self.join_arrays(at, how, a, &b);
+        };
+        let dims = a.dims().to_vec();
+        let mut parts = Vec::new();
+        for (x, y) in a.into_columns().into_iter().zip(b.all_columns()) {
+            match self.join_arrays(at, how, x, &y)? {
+                Value::Array(part) => parts.push(part),
+                _ => return Err(at.internal("a part of an array is none")),
+            }
+        }
+        self.array(at, Array::of_columns(&dims, form, parts))
     }
 
     fn join_typed<T: Elem>(&self, a: &mut Array, b: &Array, count: usize, op: impl Fn(T, T) -> T) -> bool {

@@ -11,6 +11,7 @@ mod build;
 mod builtins;
 mod call;
 pub mod code;
+pub(crate) mod columns;
 mod control;
 pub mod count;
 mod decimal;

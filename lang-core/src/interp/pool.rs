@@ -94,7 +94,8 @@ fn bytes(store: &Store) -> usize {
         Store::F32(v) => of(v.capacity(), 4),
         Store::I64(v) => of(v.capacity(), 8),
         Store::Bool(v) => v.capacity(),
-        Store::Boxed(_) => 0,
+        // The parts of columns come one by one.
+        Store::Columns(_) | Store::Boxed(_) => 0,
     }
 }
 

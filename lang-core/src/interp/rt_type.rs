@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::array::{Array, Elem, Store};
 use super::code::Frame;
+use super::columns::Form;
 use super::failure::{At, Eval};
 use super::memory::MAX_EXTENT;
 use super::{Interp, Value};
@@ -207,6 +208,20 @@ impl Interp<'_> {
             Value::I64(x) => all(self, at, &dims, n, x),
             Value::Bool(x) => all(self, at, &dims, n, x),
             x => {
+                if let Some(form) = Form::of(&x) {
+                    let mut scalars = Vec::new();
+                    form.each(&x, &mut |scalar| scalars.push(scalar));
+                    let part = |scalar: &&Value| match scalar {
+                        Value::F64(x) => all(self, at, &dims, n, *x),
+                        Value::F32(x) => all(self, at, &dims, n, *x),
+                        Value::I64(x) => all(self, at, &dims, n, *x),
+                        Value::Bool(x) => all(self, at, &dims, n, *x),
+                        _ => Err(at.internal("a scalar is none")),
+                    };
+                    let parts = scalars.iter().map(part).collect::<Eval<Vec<_>>>()?;
+                    let parts = parts.into_iter().filter_map(|v| if let Value::Array(a) = v { Some(a) } else { None });
+                    return self.array(at, Array::of_columns(&dims, Arc::new(form), parts.collect()));
+                }
                 let (mut v, charge) = self.memory.vec(n).map_err(|e| at.too_large(&e))?;
                 v.resize(n, x);
                 self.array(at, Array::new(&dims, v.into(), charge))

@@ -161,9 +161,9 @@ fn fresh(value: &Value, operands: &[&Value]) -> Option<Found> {
             let nan_at = |i: usize| match (array.f64s(), array.f32s()) {
                 (Some(reals), _) => reals.get(i).is_some_and(|x| x.is_nan()),
                 (_, Some(reals)) => reals.get(i).is_some_and(|x| x.is_nan()),
-                _ => array.is_boxed(),
+                _ => !array.is_of_scalars(),
             };
-            let kinds = array.f64s().is_some() || array.f32s().is_some() || array.is_boxed();
+            let kinds = array.f64s().is_some() || array.f32s().is_some() || !array.is_of_scalars();
             let found = |i: usize| {
                 let element = array.element(i)?;
                 let at_i = |x: &&Value| if let Value::Array(a) = x { a.element(i) } else { Some((*x).clone()) };

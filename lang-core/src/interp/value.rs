@@ -320,7 +320,10 @@ impl PartialEq for Value {
                 (Self::Tuple(x), Self::Tuple(y)) => Some((x.values(), y.values())),
                 (Self::Data(x), Self::Data(y)) if x.tag == y.tag => Some((x.args(), y.args())),
                 (Self::Array(x), Self::Array(y)) if x.dims() == y.dims() => {
-                    if x.is_boxed() && y.is_boxed() {
+                    if x.form().is_some() && x.form() == y.form() {
+                        let parts = x.all_columns().into_iter().zip(y.all_columns());
+                        pending.extend(parts.map(|(x, y)| (Self::Array(x), Self::Array(y))));
+                    } else if !x.is_of_scalars() && !y.is_of_scalars() {
                         for i in 0..x.count() {
                             pending.extend(x.element(i).zip(y.element(i)));
                         }

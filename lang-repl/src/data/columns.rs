@@ -282,7 +282,7 @@ impl Notes {
                 v.push(bool::parse(text, options).map_err(Some)?);
                 false
             }
-            Store::Boxed(_) => false,
+            Store::Columns(_) | Store::Boxed(_) => false,
         };
         if rounded {
             self.rounded.get_mut(column).into_iter().for_each(|seen| seen.at(row));

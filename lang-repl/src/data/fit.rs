@@ -106,7 +106,7 @@ pub(super) fn ready(fitter: &Fitter<'_>, dims: &[usize], store: Store, access: &
             Store::F32(v) => Datum::Real(v.first().copied().map(f64::from).unwrap_or_default()),
             Store::I64(v) => Datum::Int(v.first().copied().unwrap_or_default()),
             Store::Bool(v) => Datum::Bool(v.first().copied().unwrap_or_default()),
-            Store::Boxed(_) => return Err(fitter.wrong(format!("{} is no number", access.named()))),
+            Store::Columns(_) | Store::Boxed(_) => return Err(fitter.wrong(format!("{} is no number", access.named()))),
         });
     }
     let value = Value::array(dims, store).map(Datum::Ready);

@@ -269,7 +269,7 @@ fn refusal(message: impl Into<String>, help: &str) -> Refusal {
 /// What kind of value it is, as a noun phrase.
 fn noun(value: &Value) -> String {
     match value {
-        Value::Array(a) if a.is_boxed() => "an array of records or tuples".to_owned(),
+        Value::Array(a) if !a.is_of_scalars() => "an array of records or tuples".to_owned(),
         Value::Array(a) => match a.dims().len() {
             1 => "an array of 1 axis".to_owned(),
             n => format!("an array of {n} axes"),

@@ -411,7 +411,7 @@ pub(super) fn check(value: &Value) -> Result<(), Refusal> {
 pub(super) fn size(value: &Value) -> Option<usize> {
     match value {
         Value::F64(_) | Value::F32(_) | Value::I64(_) | Value::Bool(_) => Some(256),
-        Value::Array(a) if a.dims().len() <= MAX_AXES && !a.is_boxed() => Some(256 + a.count() * 8),
+        Value::Array(a) if a.dims().len() <= MAX_AXES && a.is_of_scalars() => Some(256 + a.count() * 8),
         _ => None,
     }
 }

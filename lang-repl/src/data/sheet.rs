@@ -38,7 +38,7 @@ impl<'v> Sheet<'v> {
         let strings = |names: &[lang_core::base::Name]| Some(names.iter().map(ToString::to_string).collect());
         match value {
             _ if is_scalar(value) => Some(Self { names: None, rows: 1, columns: 1, parts: Parts::Whole(value) }),
-            Value::Array(a) if a.is_boxed() => {
+            Value::Array(a) if !a.is_of_scalars() => {
                 let [rows] = a.dims() else { return None };
                 // Without rows there are no names.
                 let names = match a.element(0)? {
@@ -65,7 +65,7 @@ impl<'v> Sheet<'v> {
             }
             Value::Record(r) => {
                 let extent = |v: &Value| match v {
-                    Value::Array(a) if !a.is_boxed() => a.dims().first().copied().filter(|_| a.dims().len() == 1),
+                    Value::Array(a) if a.is_of_scalars() => a.dims().first().copied().filter(|_| a.dims().len() == 1),
                     _ => None,
                 };
                 let rows = extent(r.values().first()?)?;
@@ -94,7 +94,7 @@ fn uneven(value: &Value) -> Option<String> {
     let Value::Record(record) = value else { return None };
     let mut lengths = Vec::new();
     for (name, value) in record.names().iter().zip(record.values()) {
-        let column = value.as_array().filter(|a| !a.is_boxed() && a.dims().len() == 1)?;
+        let column = value.as_array().filter(|a| a.is_of_scalars() && a.dims().len() == 1)?;
         lengths.push((name, column.count()));
     }
     let (first, length) = lengths.first()?;

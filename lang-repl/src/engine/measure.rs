@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::interp::{Counts, Items, RtInstance, RtType, Store, Value};
+use lang_core::interp::{Counts, RtInstance, RtType, Store, Value};
 use lang_core::ir::convert::{tensors, value_of};
 use lang_core::ir::core::{Callee, CoreType, Derivation, Function, Labels};
 use lang_core::ir::cost::extents;
@@ -283,10 +283,7 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
             Value::array(&dims, (0..count).map(|_| i64::from(step() % 2)).collect::<Vec<i64>>())
         }
         Type::Scalar(Scalar::Bool) => Value::array(&dims, (0..count).map(|_| step() % 2 == 0).collect::<Vec<bool>>()),
-        _ => Value::array(
-            &dims,
-            Store::Boxed(Items::new((0..count).map(|_| drawn(inner, next)).collect::<Option<_>>()?)),
-        ),
+        _ => Value::array(&dims, Store::packed((0..count).map(|_| drawn(inner, next)).collect::<Option<_>>()?)),
     }
 }
 

@@ -141,14 +141,9 @@ fn positions(n: usize, ends: Option<usize>) -> Vec<Option<usize>> {
 /// An element, if it fits in a line.
 fn cell(array: &Array, at: usize, layout: &Layout, room: usize) -> Option<Cell> {
     let digits = layout.digits.element();
-    if let Some(boxed) = array.boxed() {
-        let value = boxed.get(at)?;
-        return match value {
-            Value::Dual(_) => scalar(primal(value), digits),
-            _ => scalar(value, digits).or_else(|| Some(Cell::left(write(value, Notation::Line(*layout), room)?))),
-        };
-    }
-    scalar(&array.element(at)?, digits)
+    let value = array.element(at)?;
+    let whole = || Some(Cell::left(write(&value, Notation::Line(*layout), room)?));
+    scalar(primal(&value), digits).or_else(whole)
 }
 
 fn scalar(value: &Value, digits: Option<usize>) -> Option<Cell> {

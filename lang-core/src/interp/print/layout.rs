@@ -11,8 +11,7 @@ use super::super::array::Array;
 use super::super::value::{Cell, Value};
 use super::grid::Grid;
 use super::number::Digits;
-use super::{Notation, full, quote, write};
-use crate::base::Name;
+use super::{Notation, components, full, quote, write};
 
 /// How values are laid out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,21 +147,20 @@ impl Layout {
 }
 
 /// What is still to be written.
-enum Task<'v> {
+enum Task {
     /// A value, after which so many characters follow in its line. If it has to be broken it may
     /// stand below what it belongs to, which begins at `home`.
-    Value { value: &'v Value, tail: usize, home: usize, depth: usize },
+    Value { value: Value, tail: usize, home: usize, depth: usize },
     /// The components of something, one a line.
-    Items(Items<'v>),
+    Items(Items),
     /// One level of an array, a part a line.
-    Axis(Axis<'v>),
+    Axis(Axis),
     /// So many closing parentheses.
     Close { count: usize, indent: usize },
 }
 
-struct Items<'v> {
-    values: &'v [Value],
-    names: Option<&'v [Name]>,
+struct Items {
+    of: Value,
     next: usize,
     indent: usize,
     tail: usize,
@@ -170,8 +168,8 @@ struct Items<'v> {
     depth: usize,
 }
 
-struct Axis<'v> {
-    array: &'v Array,
+struct Axis {
+    array: Array,
     axis: usize,
     start: usize,
     next: usize,
@@ -180,16 +178,16 @@ struct Axis<'v> {
     depth: usize,
 }
 
-struct Writer<'v> {
+struct Writer {
     layout: Layout,
     out: String,
     column: usize,
-    tasks: Vec<Task<'v>>,
+    tasks: Vec<Task>,
     /// The rows of the array that is being written, if they are aligned.
     grid: Option<Grid>,
 }
 
-impl<'v> Writer<'v> {
+impl Writer {
     fn new(layout: &Layout) -> Self {
         let layout = Layout { width: layout.width.max(NARROWEST), ..*layout };
         Self { layout, out: String::new(), column: 0, tasks: Vec::new(), grid: None }
@@ -227,11 +225,11 @@ impl<'v> Writer<'v> {
     }
 
     /// A value that begins here.
-    fn show(&mut self, value: &'v Value) {
-        self.tasks.push(Task::Value { value, tail: 0, home: self.column, depth: 0 });
+    fn show(&mut self, value: &Value) {
+        self.tasks.push(Task::Value { value: value.clone(), tail: 0, home: self.column, depth: 0 });
         while let Some(task) = self.tasks.pop() {
             match task {
-                Task::Value { value, tail, home, depth } => self.value(value, tail, home, depth),
+                Task::Value { value, tail, home, depth } => self.value(&value, tail, home, depth),
                 Task::Items(items) => self.item(items),
                 Task::Axis(axis) => self.axis(axis),
                 Task::Close { count, indent } => {
@@ -246,7 +244,7 @@ impl<'v> Writer<'v> {
         }
     }
 
-    fn value(&mut self, value: &'v Value, tail: usize, home: usize, depth: usize) {
+    fn value(&mut self, value: &Value, tail: usize, home: usize, depth: usize) {
         if self.over() {
             return self.text("…");
         }
@@ -261,7 +259,7 @@ impl<'v> Writer<'v> {
                 return self.text(&line);
             }
         }
-        let (open, values, names, close) = match value {
+        let (open, close) = match value {
             Value::Array(array) => return self.array(array, depth),
             Value::Str(text) => return self.string(text),
             Value::Rel(relation) => {
@@ -273,9 +271,9 @@ impl<'v> Writer<'v> {
                 self.text(&format!(", {})", row(relation.dims())));
                 return;
             }
-            Value::Tuple(t) => (String::from("("), t.values(), None, ")"),
-            Value::Record(r) => (String::from("{"), r.values(), Some(r.names()), "}"),
-            Value::Data(cell) if !cell.args().is_empty() => (format!("{}(", cell.tag().name), cell.args(), None, ")"),
+            Value::Tuple(_) => (String::from("("), ")"),
+            Value::Record(_) => (String::from("{"), "}"),
+            Value::Data(cell) if !cell.args().is_empty() => (format!("{}(", cell.tag().name), ")"),
             // Nothing to break.
             _ => return self.text(&write(value, line, usize::MAX).unwrap_or_default()),
         };
@@ -289,11 +287,13 @@ impl<'v> Writer<'v> {
         }
         self.text(&open);
         let indent = self.column.min(self.margin());
-        self.tasks.push(Task::Items(Items { values, names, next: 0, indent, tail, close, depth: depth + 1 }));
+        self.tasks.push(Task::Items(Items { of: value.clone(), next: 0, indent, tail, close, depth: depth + 1 }));
     }
 
-    fn item(&mut self, items: Items<'v>) {
-        let Some(value) = items.values.get(items.next) else { return self.text(items.close) };
+    fn item(&mut self, items: Items) {
+        let (values, names) = components(&items.of);
+        let Some(value) = values.get(items.next).cloned() else { return self.text(items.close) };
+        let last = items.next + 1 == values.len();
         if items.next > 0 {
             self.text(",");
             self.new_line(items.indent);
@@ -302,12 +302,11 @@ impl<'v> Writer<'v> {
             self.text("…");
             return self.text(items.close);
         }
-        if let Some(name) = items.names.and_then(|names| names.get(items.next)) {
+        if let Some(name) = names.and_then(|names| names.get(items.next)) {
             self.text(name);
             self.text(": ");
         }
         // Not more than a few of the brackets at the end: what closes much may begin a line.
-        let last = items.next + 1 == items.values.len();
         let tail = if last { (items.tail + 1).min(8) } else { 1 };
         let (home, depth) = (items.indent, items.depth);
         self.tasks.push(Task::Items(Items { next: items.next + 1, ..items }));
@@ -328,7 +327,7 @@ impl<'v> Writer<'v> {
 
     /// A constructor whose last argument is made by the same one, and so on: `Cons(1, Cons(2, …`.
     /// Is it one whose other arguments fit in a line?
-    fn chain(&mut self, cell: &'v Cell, depth: usize) -> bool {
+    fn chain(&mut self, cell: &Cell, depth: usize) -> bool {
         let whole = self.layout.is_whole();
         let most = if whole { usize::MAX } else { CHAIN };
         let mut links = vec![cell];
@@ -366,7 +365,7 @@ impl<'v> Writer<'v> {
         if cut {
             self.text("…");
         } else {
-            self.tasks.push(Task::Value { value: rest, tail: 1, home: indent, depth: depth + 1 });
+            self.tasks.push(Task::Value { value: rest.clone(), tail: 1, home: indent, depth: depth + 1 });
         }
         true
     }
@@ -383,7 +382,7 @@ impl<'v> Writer<'v> {
         Some(head)
     }
 
-    fn array(&mut self, array: &'v Array, depth: usize) {
+    fn array(&mut self, array: &Array, depth: usize) {
         let dims = array.dims();
         let ends = self.layout.ends(dims);
         if ends.is_none() && array.count() > self.layout.threshold.max(ALIGNED) {
@@ -403,13 +402,13 @@ impl<'v> Writer<'v> {
         }
         self.text("[");
         let indent = self.column;
-        self.tasks.push(Task::Axis(Axis { array, axis: 0, start: 0, next: 0, ends, indent, depth }));
+        self.tasks.push(Task::Axis(Axis { array: array.clone(), axis: 0, start: 0, next: 0, ends, indent, depth }));
     }
 
-    fn axis(&mut self, a: Axis<'v>) {
+    fn axis(&mut self, a: Axis) {
         let dims = a.array.dims();
         let n = dims.get(a.axis).copied().unwrap_or(0);
-        let below = dims.get(a.axis + 1..).unwrap_or_default();
+        let below = dims.get(a.axis + 1..).unwrap_or_default().to_vec();
         let mut next = a.next;
         if next >= n {
             self.text("]");
@@ -433,13 +432,13 @@ impl<'v> Writer<'v> {
             next = n - ends;
         }
         let at = a.start + next * below.iter().product::<usize>();
-        let (array, ends, depth) = (a.array, a.ends, a.depth);
+        let (array, ends, depth) = (a.array.clone(), a.ends, a.depth);
         let home = a.indent;
         let axis = a.axis + 1;
         self.tasks.push(Task::Axis(Axis { next: next + 1, ..a }));
         match below.len() {
             0 => {
-                let value = array.boxed().and_then(|values| values.get(at));
+                let value = array.element(at);
                 self.tasks.extend(value.map(|value| Task::Value { value, tail: 2, home, depth: depth + 1 }));
             }
             1 if self.grid.is_some() => self.row(),

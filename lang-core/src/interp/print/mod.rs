@@ -60,20 +60,30 @@ pub fn full(value: &Value, limit: usize) -> Option<String> {
 }
 
 /// A container that is being written.
-enum Open<'v> {
+enum Open {
     /// A value to begin with.
-    Value(&'v Value),
-    /// Components: which is next, what to write at the end.
-    Items { values: &'v [Value], names: Option<&'v [Name]>, next: usize, close: &'static str },
+    Value(Value),
+    /// Components of a value: which is next, what to write at the end.
+    Items { of: Value, next: usize, close: &'static str },
     /// One level of an array: its axis, where it begins, which part is next.
-    Axis { array: &'v Array, axis: usize, start: usize, next: usize },
+    Axis { array: Array, axis: usize, start: usize, next: usize },
+}
+
+/// The components of a tuple, a record or a constructor, with the names of fields.
+fn components(of: &Value) -> (&[Value], Option<&[Name]>) {
+    match of {
+        Value::Tuple(t) => (t.values(), None),
+        Value::Record(r) => (r.values(), Some(r.names())),
+        Value::Data(cell) => (cell.args(), None),
+        _ => (&[], None),
+    }
 }
 
 /// Writes a value; `None` if it takes more than `limit` bytes and is not to be cut short, or if it
 /// is to be a line and is none.
 pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<String> {
     let mut out = String::new();
-    let mut open = vec![Open::Value(value)];
+    let mut open = vec![Open::Value(value.clone())];
     while let Some(top) = open.pop() {
         let over = out.len() > limit;
         if over && notation != Notation::Short {
@@ -82,15 +92,16 @@ pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<S
         match top {
             Open::Value(_) if over => out.push('…'),
             Open::Value(value) => {
-                if let (Notation::Line(_), Value::Array(a)) = (notation, value)
+                if let (Notation::Line(_), Value::Array(a)) = (notation, &value)
                     && layout::has_rows(a.dims())
                 {
                     return None;
                 }
-                begin(value, notation, false, &mut out, &mut open);
+                begin(&value, notation, false, &mut out, &mut open);
             }
-            Open::Items { values, names, next, close } => {
-                let Some(value) = values.get(next) else {
+            Open::Items { of, next, close } => {
+                let (values, names) = components(&of);
+                let Some(value) = values.get(next).cloned() else {
                     out.push_str(close);
                     continue;
                 };
@@ -110,7 +121,7 @@ pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<S
                     }
                     out.push_str(": ");
                 }
-                open.push(Open::Items { values, names, next: next + 1, close });
+                open.push(Open::Items { of, next: next + 1, close });
                 open.push(Open::Value(value));
             }
             Open::Axis { array, axis, start, next } => {
@@ -122,7 +133,7 @@ pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<S
 }
 
 /// Begins a value; `element` says that it stands in an array.
-fn begin<'v>(value: &'v Value, notation: Notation, element: bool, out: &mut String, open: &mut Vec<Open<'v>>) {
+fn begin(value: &Value, notation: Notation, element: bool, out: &mut String, open: &mut Vec<Open>) {
     let json = notation == Notation::Json;
     let digits = match notation {
         Notation::Line(layout) if element => layout.digits.element(),
@@ -139,29 +150,29 @@ fn begin<'v>(value: &'v Value, notation: Notation, element: bool, out: &mut Stri
         Value::Str(s) => quote(s, out),
         Value::Array(array) => {
             out.push('[');
-            open.push(Open::Axis { array, axis: 0, start: 0, next: 0 });
+            open.push(Open::Axis { array: array.clone(), axis: 0, start: 0, next: 0 });
         }
         Value::Tuple(t) if json && t.values().is_empty() => out.push_str("null"),
-        Value::Tuple(t) => {
+        Value::Tuple(_) => {
             out.push(if json { '[' } else { '(' });
             let close = if json { "]" } else { ")" };
-            open.push(Open::Items { values: t.values(), names: None, next: 0, close });
+            open.push(Open::Items { of: value.clone(), next: 0, close });
         }
-        Value::Record(r) => {
+        Value::Record(_) => {
             out.push('{');
-            open.push(Open::Items { values: r.values(), names: Some(r.names()), next: 0, close: "}" });
+            open.push(Open::Items { of: value.clone(), next: 0, close: "}" });
         }
         Value::Data(cell) if json => {
             out.push('{');
             quote(&cell.tag().name, out);
             out.push_str(": [");
-            open.push(Open::Items { values: cell.args(), names: None, next: 0, close: "]}" });
+            open.push(Open::Items { of: value.clone(), next: 0, close: "]}" });
         }
         Value::Data(cell) => {
             out.push_str(&cell.tag().name);
             if !cell.args().is_empty() {
                 out.push('(');
-                open.push(Open::Items { values: cell.args(), names: None, next: 0, close: ")" });
+                open.push(Open::Items { of: value.clone(), next: 0, close: ")" });
             }
         }
         Value::Fun(_) if json => out.push_str("\"<function>\""),
@@ -188,15 +199,15 @@ fn function(f: &Fun, out: &mut String) {
 }
 
 #[expect(clippy::too_many_arguments, reason = "the state of an open axis")]
-fn axis_part<'v>(
-    array: &'v Array,
+fn axis_part(
+    array: Array,
     axis: usize,
     start: usize,
     mut next: usize,
     notation: Notation,
     over: bool,
     out: &mut String,
-    open: &mut Vec<Open<'v>>,
+    open: &mut Vec<Open>,
 ) {
     let n = array.dims().get(axis).copied().unwrap_or(0);
     let inner: usize = array.dims().get(axis + 1..).unwrap_or_default().iter().product();
@@ -230,17 +241,19 @@ fn axis_part<'v>(
         next = n - tail;
     }
     let at = start + next * inner;
-    open.push(Open::Axis { array, axis, start, next: next + 1 });
     if axis + 1 < array.dims().len() {
         out.push('[');
+        open.push(Open::Axis { array: array.clone(), axis, start, next: next + 1 });
         open.push(Open::Axis { array, axis: axis + 1, start: at, next: 0 });
-    } else if let Some(boxed) = array.boxed() {
-        match boxed.get(at) {
-            Some(x @ Value::Dual(_)) => begin(x, notation, true, out, open),
-            x => open.extend(x.map(Open::Value)),
+        return;
+    }
+    let element = array.element(at);
+    open.push(Open::Axis { array, axis, start, next: next + 1 });
+    match element {
+        Some(x @ (Value::F64(_) | Value::F32(_) | Value::I64(_) | Value::Bool(_) | Value::Dual(_))) => {
+            begin(&x, notation, true, out, open);
         }
-    } else if let Some(x) = array.element(at) {
-        begin(&x, notation, true, out, &mut Vec::new());
+        x => open.extend(x.map(Open::Value)),
     }
 }
 

@@ -123,7 +123,8 @@ impl Session {
             return Some(format!("let {name}: {ty} = {literal}"));
         }
         let stem = path.file_stem()?.to_str()?;
-        let format = if matches!(&known.value, Value::Array(a) if !a.is_boxed()) { Format::Npy } else { Format::Json };
+        let format =
+            if matches!(&known.value, Value::Array(a) if a.is_of_scalars()) { Format::Npy } else { Format::Json };
         let file = format!("{stem}-{name}.{}", if format == Format::Npy { "npy" } else { "json" });
         let (bytes, _) = format.write(&known.value).ok()?;
         data.push((path.with_file_name(&file), bytes));
@@ -183,7 +184,9 @@ fn has_function(value: &Value) -> bool {
             Value::Tuple(items) => open.extend(items.values().iter().cloned()),
             Value::Record(record) => open.extend(record.values().iter().cloned()),
             Value::Data(cell) => open.extend(cell.args().iter().cloned()),
-            Value::Array(array) if array.is_boxed() => open.extend((0..array.count()).filter_map(|i| array.element(i))),
+            Value::Array(array) if !array.is_of_scalars() => {
+                open.extend((0..array.count()).filter_map(|i| array.element(i)))
+            }
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! What can be done with the code at a place: mend a name or a size, put in the adjoint or the forward derivative of a definition, write down what
 //! was inferred, give a name to an expression.
 
-use lang_core::base::{Diagnostic, GlobalName, Span};
+use lang_core::base::{Diagnostic, GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
 use lang_core::syntax::lexer::{Token, lex};
@@ -12,6 +12,7 @@ use lang_core::types::ty::Type;
 use crate::find::is_hidden;
 use crate::fixes::fixes;
 use crate::hints::{Wanted, hints};
+use crate::lenses::may_be_differentiated;
 use crate::names::uses;
 use crate::views::{Stage, view};
 use crate::{Edit, Location, sizes, slips};
@@ -40,18 +41,47 @@ pub struct Action {
     pub edits: Vec<Edit>,
     /// It is what a mistake most likely asks for: an editor may take it without asking.
     pub preferred: bool,
+    /// A derivative of this definition is put in, which [`chosen`] computes; there are no edits yet.
+    pub later: Option<(Name, Stage)>,
 }
 
 impl Action {
     /// A change that is one of several.
     pub(crate) fn new(title: String, kind: ActionKind, edits: Vec<Edit>) -> Self {
-        Self { title, kind, edits, preferred: false }
+        Self { title, kind, edits, preferred: false, later: None }
     }
+}
+
+/// When the derivative is computed that an action puts in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Computed {
+    AtOnce,
+    WhenChosen,
 }
 
 /// What can be done where this is selected: first what mends a mistake there.
 #[must_use]
 pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
+    offered(session, module, selected, Computed::AtOnce)
+}
+
+/// The same at once: derivatives are computed when one is [`chosen`], and whether there is one is found out then.
+#[must_use]
+pub fn actions_to_choose(session: &Session, module: &str, selected: Span) -> Vec<Action> {
+    offered(session, module, selected, Computed::WhenChosen)
+}
+
+/// The edits that put in a derivative.
+///
+/// # Errors
+/// Why there is none, for people.
+pub fn chosen(session: &Session, module: &str, def: &str, stage: Stage) -> Result<Vec<Edit>, String> {
+    let item = session.item(&GlobalName::new(module, def));
+    let item = item.ok_or_else(|| format!("there is no definition `{def}` here"))?;
+    inserted(session, &item, stage).map(|edit| vec![edit])
+}
+
+fn offered(session: &Session, module: &str, selected: Span, computed: Computed) -> Vec<Action> {
     let mut all = Vec::new();
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
@@ -66,8 +96,8 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     if item.kind == ItemKind::Def && !is_hidden(session, &item) {
         all.extend(named(session, &item, selected));
         if on_head(session, &item, selected) {
-            all.extend(derivative(session, &item, Stage::Adjoint, "adjoint", "_adj"));
-            all.extend(derivative(session, &item, Stage::Forward, "forward derivative", "_tan"));
+            all.extend(derivative(session, &item, Stage::Adjoint, computed));
+            all.extend(derivative(session, &item, Stage::Forward, computed));
         }
     }
     let unread = session.tree(&item).is_some_and(|tree| tree.diagnostics.iter().any(Diagnostic::is_error));
@@ -89,18 +119,30 @@ fn on_head(session: &Session, item: &ItemRef, selected: Span) -> bool {
 }
 
 /// A derivative as a definition after the one that it is of.
-fn derivative(session: &Session, item: &ItemRef, stage: Stage, what: &str, suffix: &str) -> Option<Action> {
+fn derivative(session: &Session, item: &ItemRef, stage: Stage, computed: Computed) -> Option<Action> {
+    let (what, suffix) = if stage == Stage::Forward { ("forward derivative", "_tan") } else { ("adjoint", "_adj") };
     let name = format!("{}{suffix}", item.name);
     let named = GlobalName::new(&item.module, &name);
     if session.item(&named).is_some() || session.type_item(&named).is_some() {
         return None;
     }
-    let view = view(session, &item.module, &item.name, stage).ok().filter(|v| v.is_program)?;
-    let end = u32::try_from(item.text.trim_end().len()).ok()?;
-    let text = format!("\n\n{}", view.text.trim_end());
     let title = format!("Insert the {what} of `{}` as a definition", item.name);
-    let edit = Edit { at: at(item, Span::new(end, end)), text };
-    Some(Action::new(title, ActionKind::Source, vec![edit]))
+    if computed == Computed::WhenChosen {
+        let later = Some((item.name.clone(), stage));
+        let action = Action { later, ..Action::new(title, ActionKind::Source, Vec::new()) };
+        return may_be_differentiated(session, &item.global).then_some(action);
+    }
+    Some(Action::new(title, ActionKind::Source, vec![inserted(session, item, stage).ok()?]))
+}
+
+/// Puts a derivative behind the definition that it is of; else why there is none.
+fn inserted(session: &Session, item: &ItemRef, stage: Stage) -> Result<Edit, String> {
+    let view = view(session, &item.module, &item.name, stage)?;
+    if !view.is_program {
+        return Err(format!("the derivative of `{}` cannot be written as a definition", item.name));
+    }
+    let end = u32::try_from(item.text.trim_end().len()).unwrap_or(u32::MAX);
+    Ok(Edit { at: at(item, Span::new(end, end)), text: format!("\n\n{}", view.text.trim_end()) })
 }
 
 /// Types and extents that were inferred, written down: of the place, and of the whole definition.

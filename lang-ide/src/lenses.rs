@@ -69,11 +69,16 @@ fn of_item(session: &Session, item: &ItemRef, examples: Option<&Examples>) -> Ve
     if def.params.is_empty() || examples.is_some_and(|all| all.find(session, item).is_some()) {
         all.push(at(Lens::Run));
     }
-    let signature = session.signature(&item.global);
-    let varies = signature.is_some_and(|s| s.params.iter().any(|(_, ty)| has_real(ty)) && has_real(&s.result));
-    let views: &[&str] = if varies { &["adjoint", "forward", "ssa"] } else { &["ssa"] };
+    let views: &[&str] =
+        if may_be_differentiated(session, &item.global) { &["adjoint", "forward", "ssa"] } else { &["ssa"] };
     all.extend(views.iter().map(|stage| at(Lens::View(stage))));
     all
+}
+
+/// Does a definition take reals and give some, as far as its signature tells?
+pub(crate) fn may_be_differentiated(session: &Session, def: &GlobalName) -> bool {
+    let signature = session.signature(def);
+    signature.is_some_and(|s| s.params.iter().any(|(_, ty)| has_real(ty)) && has_real(&s.result))
 }
 
 /// May it hold a real number?

@@ -40,6 +40,8 @@ pub(crate) struct Abilities {
     pub(crate) nested_symbols: bool,
     /// Takes code actions that are more than commands.
     pub(crate) action_literals: bool,
+    /// Asks for the edits of a code action when it is chosen.
+    pub(crate) action_edits_later: bool,
     /// Its process, whose end is ours.
     pub(crate) process: Option<u32>,
 }
@@ -101,6 +103,10 @@ impl Abilities {
             tables: flag("/initializationOptions/tables"),
             nested_symbols: flag("/capabilities/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             action_literals: has("/capabilities/textDocument/codeAction/codeActionLiteralSupport"),
+            action_edits_later: flag("/capabilities/textDocument/codeAction/dataSupport")
+                && find("/capabilities/textDocument/codeAction/resolveSupport/properties")
+                    .and_then(Value::as_array)
+                    .is_some_and(|all| all.iter().any(|property| property == "edit")),
             process: find("/processId").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok()),
         }
     }

@@ -386,6 +386,11 @@ impl LanguageServer for Server {
         self.ask_long(&params.text_document.uri.clone(), move |seen| insight::code_actions(seen, &params)).await
     }
 
+    async fn code_action_resolve(&self, action: CodeAction) -> Result<CodeAction> {
+        let Some((url, def, stage)) = insight::derivative_of(action.data.as_ref()) else { return Ok(action) };
+        self.ask_long(&url.clone(), move |seen| insight::resolve_action(seen, action.clone(), &url, &def, stage)).await
+    }
+
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
         let url = params.text_document.uri;
         self.ask(Some(&url.clone()), move |seen| layout::formatting(seen, &url)).await

@@ -61,6 +61,7 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(true) }),
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
             code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::REFACTOR]),
+            resolve_provider: Some(true),
             ..CodeActionOptions::default()
         })),
         document_formatting_provider: Some(OneOf::Left(true)),

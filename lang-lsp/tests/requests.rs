@@ -307,6 +307,33 @@ fn changes_that_are_offered() {
     client.leave();
 }
 
+/// A client that asks for edits when an action is chosen has no derivative computed before.
+#[test]
+fn a_derivative_that_is_put_in_is_computed_when_it_is_chosen() {
+    let actions = json!({
+        "codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}},
+        "dataSupport": true,
+        "resolveSupport": {"properties": ["edit"]},
+    });
+    let mut client = Client::start(json!({"textDocument": {"codeAction": actions}}));
+    client.open(URI, "def f(x: f64) -> f64 = x^2\ndef g(x: f64) -> f64 = g(x)\n");
+    let mut resolved = |line: u32| {
+        let range = range([line, 4, line, 4]);
+        let params = json!({"textDocument": {"uri": URI}, "range": range, "context": {"diagnostics": []}});
+        let offered = client.request("textDocument/codeAction", params);
+        let insert = |action: &&Value| action["title"].as_str().is_some_and(|title| title.contains("the adjoint"));
+        let action = offered.as_array().and_then(|all| all.iter().find(insert)).expect("it is offered").clone();
+        assert!(action["edit"].is_null(), "{action}");
+        let id = client.begin("codeAction/resolve", action);
+        client.answer(id)
+    };
+    let text = resolved(0)["result"]["edit"]["changes"][URI][0]["newText"].to_string();
+    assert!(text.contains("def f_adj(x: f64, y_adj: f64) -> f64"), "{text}");
+    let none = resolved(1);
+    assert!(none["error"]["message"].as_str().is_some_and(|why| why.contains("recursion")), "{none}");
+    client.leave();
+}
+
 #[test]
 fn what_is_wrong_is_mended_or_explained() {
     let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});

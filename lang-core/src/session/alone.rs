@@ -9,6 +9,7 @@ use salsa::{Database, Id};
 use super::Session;
 use super::costs::{Term, is_rule};
 use super::forms::{self, Asked};
+use super::kept::Kept;
 use crate::cost::{Bound, Cost, Place};
 use crate::ir::core::Callee;
 use crate::ir::origin::{Ancestor, Fate, VALUE};
@@ -23,7 +24,11 @@ pub(super) struct Alone {
 }
 
 #[salsa::tracked]
-pub(super) fn alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Alone> {
+pub(super) fn alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Alone>> {
+    without_value(db, asked).into()
+}
+
+fn without_value<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Alone> {
     let primal = Asked::new(db, Arc::new(asked.callee(db).primal()?));
     let value = forms::ssa(db, primal).as_ref()?.outputs.len();
     let whole = forms::ssa(db, asked).as_ref()?;
@@ -41,24 +46,28 @@ pub(super) fn alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Alo
 
 /// What it costs alone. Of a derivative that it calls for that alone, this is counted too.
 #[salsa::tracked(cycle_result = no_cost)]
-pub(super) fn cost_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Cost>> {
+pub(super) fn cost_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
+    cost_without_value(db, asked).into()
+}
+
+fn cost_without_value<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Cost>> {
     let Alone { ssa, .. } = alone(db, asked).as_ref()?;
     let mut valued = HashSet::new();
     called_for_value(db, ssa, &mut valued);
     let of = |callee: &Arc<Callee>| {
         let asked = Asked::new(db, Arc::clone(callee));
         if !valued.contains(callee)
-            && let Some(alone) = alone(db, asked)
+            && let Some(alone) = alone(db, asked).as_ref()
         {
-            return Some((Arc::clone(&alone.ssa), cost_alone(db, asked).clone()?));
+            return Some((Arc::clone(&alone.ssa), cost_alone(db, asked).value()?));
         }
-        Some((forms::ssa(db, asked).clone()?, forms::cost(db, asked).clone()?))
+        Some((forms::ssa(db, asked).value()?, forms::cost(db, asked).value()?))
     };
     Some(Arc::new(crate::cost::cost(ssa, &of)))
 }
 
-fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Cost>> {
-    None
+fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
+    None.into()
 }
 
 /// The derivatives that are called for the value of their function too, in bodies of loops as well.
@@ -77,16 +86,19 @@ fn called_for_value(db: &dyn Database, ssa: &Ssa, found: &mut HashSet<Arc<Callee
 /// Is this part of what a derivative gives one of the function's value?
 fn gives_value(db: &dyn Database, callee: &Arc<Callee>, part: u32) -> bool {
     let primal = callee.primal().map(|primal| Asked::new(db, Arc::new(primal)));
-    let ssa = primal.and_then(|primal| forms::ssa(db, primal).clone());
+    let ssa = primal.and_then(|primal| forms::ssa(db, primal).value());
     ssa.is_none_or(|ssa| (part as usize) < ssa.outputs.len())
 }
 
 /// How much dearer it is alone than the function.
 #[salsa::tracked]
-pub(super) fn bound_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Bound>> {
-    let primal = Asked::new(db, Arc::new(asked.callee(db).primal()?));
-    let primal = forms::cost(db, primal).clone()?;
-    Some(Arc::new(crate::cost::bound(&primal, cost_alone(db, asked).as_deref()?)))
+pub(super) fn bound_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Bound>>> {
+    let bound = || {
+        let primal = Asked::new(db, Arc::new(asked.callee(db).primal()?));
+        let primal = forms::cost(db, primal).as_deref()?;
+        Some(Arc::new(crate::cost::bound(primal, cost_alone(db, asked).as_deref()?)))
+    };
+    bound().into()
 }
 
 impl Session {
@@ -94,14 +106,14 @@ impl Session {
     #[must_use]
     pub fn cost_alone(&self, derived: &Arc<Callee>) -> Option<Arc<Cost>> {
         forms::prepare_cost(&self.db, derived);
-        cost_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).clone()
+        cost_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
     }
 
     /// How much dearer that is than the function, with its certificate.
     #[must_use]
     pub fn bound_alone(&self, derived: &Arc<Callee>) -> Option<Arc<Bound>> {
         self.cost_alone(derived)?;
-        bound_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).clone()
+        bound_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
     }
 
     /// The cost of a derivative alone by the places of the definition, and of each whether it is the value of the expression
@@ -109,7 +121,9 @@ impl Session {
     #[must_use]
     pub fn terms_alone(&self, derived: &Arc<Callee>) -> Vec<(Term, bool)> {
         let Some(cost) = self.cost_alone(derived) else { return Vec::new() };
-        let Some(alone) = alone(&self.db, Asked::new(&self.db, Arc::clone(derived))) else { return Vec::new() };
+        let Some(alone) = alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).as_ref() else {
+            return Vec::new();
+        };
         let mut all: Vec<(Term, bool)> = Vec::new();
         for (place, amount) in &cost.parts {
             let (place, is_value) = match place {

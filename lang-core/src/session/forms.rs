@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use salsa::{Database, Id};
 
+use super::kept::Kept;
 use super::view::View;
 use super::{cycles, queries, scope};
 use crate::base::GlobalName;
@@ -36,13 +37,13 @@ pub(super) fn core<'db>(db: &'db dyn Database, asked: Asked<'db>) -> InCore {
 
 /// All forms.
 #[salsa::tracked(cycle_result = recursive)]
-pub(super) fn stages<'db>(db: &'db dyn Database, asked: Asked<'db>) -> InStages {
+pub(super) fn stages<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<InStages> {
     let forms = Forms { db };
-    pipeline::stages(&forms, &forms, asked.callee(db), &mut Hits::default())
+    pipeline::stages(&forms, &forms, asked.callee(db), &mut Hits::default()).into()
 }
 
-fn recursive<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> InStages {
-    Err(pipeline::recursive(asked.callee(db)))
+fn recursive<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> Kept<InStages> {
+    Err(pipeline::recursive(asked.callee(db))).into()
 }
 
 /// Why it does not have all forms, if it does not: all that a caller asks of them but Tensor SSA.
@@ -58,49 +59,51 @@ fn recursive_too<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> Option
 /// Tensor SSA, of derivatives too, and where it comes from. After an edit that only moves text the table of a
 /// definition is another, and [`ssa`] of it is not.
 #[salsa::tracked(cycle_result = not_traced)]
-pub(super) fn traced<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Traced> {
+pub(super) fn traced<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Traced>> {
     let forms = Forms { db };
-    pipeline::traced(&forms, &forms, asked.callee(db), &mut Hits::default())
+    pipeline::traced(&forms, &forms, asked.callee(db), &mut Hits::default()).into()
 }
 
-fn not_traced<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Traced> {
-    None
+fn not_traced<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Traced>> {
+    None.into()
 }
 
 /// Tensor SSA alone: what callers and derivatives are made of.
 #[salsa::tracked(cycle_result = no_ssa)]
-pub(super) fn ssa<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Ssa>> {
-    traced(db, asked).as_ref().map(|traced| Arc::clone(&traced.ssa))
+pub(super) fn ssa<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Ssa>>> {
+    traced(db, asked).as_ref().map(|traced| Arc::clone(&traced.ssa)).into()
 }
 
-fn no_ssa<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Ssa>> {
-    None
+fn no_ssa<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<Ssa>>> {
+    None.into()
 }
 
 /// What Tensor SSA costs, with what its callees cost.
 #[salsa::tracked(cycle_result = no_cost)]
-pub(super) fn cost<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Cost>> {
-    let ssa = ssa(db, asked).clone()?;
+pub(super) fn cost<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
     let of = |callee: &Arc<Callee>| {
         let asked = Asked::new(db, Arc::clone(callee));
-        Some((self::ssa(db, asked).clone()?, cost(db, asked).clone()?))
+        Some((ssa(db, asked).value()?, cost(db, asked).value()?))
     };
-    Some(Arc::new(crate::cost::cost(&ssa, &of)))
+    ssa(db, asked).as_ref().map(|ssa| Arc::new(crate::cost::cost(ssa, &of))).into()
 }
 
-fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Cost>> {
-    None
+fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
+    None.into()
 }
 
 /// How much dearer a derivative is than its function.
 #[salsa::tracked(cycle_result = no_bound)]
-pub(super) fn bound<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Bound>> {
-    let primal = cost(db, Asked::new(db, Arc::new(asked.callee(db).primal()?))).clone()?;
-    Some(Arc::new(crate::cost::bound(&primal, cost(db, asked).as_deref()?)))
+pub(super) fn bound<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Bound>>> {
+    let bound = || {
+        let primal = cost(db, Asked::new(db, Arc::new(asked.callee(db).primal()?))).as_deref()?;
+        Some(Arc::new(crate::cost::bound(primal, cost(db, asked).as_deref()?)))
+    };
+    bound().into()
 }
 
-fn no_bound<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Option<Arc<Bound>> {
-    None
+fn no_bound<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<Bound>>> {
+    None.into()
 }
 
 /// Asks for the costs of all that a function calls, each after those that it calls itself.
@@ -117,7 +120,7 @@ pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<Callee>) {
             continue;
         }
         prepare(db, &callee);
-        let Some(ssa) = ssa(db, asked).clone() else { continue };
+        let Some(ssa) = ssa(db, asked).value() else { continue };
         open.push((callee, true));
         ssa.for_each_callee(&mut |called| open.push((Arc::clone(called), false)));
     }
@@ -187,7 +190,7 @@ impl Callees for Forms<'_> {
     }
 
     fn stages(&self, callee: &Arc<Callee>) -> InStages {
-        stages(self.db, self.asked(callee)).clone()
+        stages(self.db, self.asked(callee)).value()
     }
 
     fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
@@ -195,6 +198,6 @@ impl Callees for Forms<'_> {
     }
 
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
-        ssa(self.db, self.asked(callee)).clone()
+        ssa(self.db, self.asked(callee)).value()
     }
 }

@@ -15,6 +15,7 @@ use salsa::Database;
 
 use super::around::{Around, Evaluated, apart, around, locals, name_of, on_the_way, range, ranged, seen};
 use super::forms::Forms;
+use super::kept::Kept;
 use super::leaves::{Leaf, added, array, element_from, fresh, leaves, read};
 use super::scope::Value;
 use super::view::View;
@@ -40,7 +41,7 @@ impl Session {
     /// What one evaluation of an expression inside a definition costs.
     #[must_use]
     pub fn cost_inside(&self, def: &GlobalName, node: TId) -> Option<Arc<Cost>> {
-        cost_inside(&self.db, self.place_inside(def, node)?).clone()
+        cost_inside(&self.db, self.place_inside(def, node)?).value()
     }
 
     /// The partial derivatives of an expression inside a definition by what varies around it: those of each real part of it;
@@ -110,9 +111,9 @@ fn real_parts<'db>(
 
 /// What one evaluation costs.
 #[salsa::tracked]
-pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Cost>> {
-    let inside = Inside::of(db, of.def(db), of.node(db), None)?;
-    Some(inside.cost()?.1)
+pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Kept<Option<Arc<Cost>>> {
+    let inside = Inside::of(db, of.def(db), of.node(db), None);
+    inside.and_then(|inside| Some(inside.cost()?.1)).into()
 }
 
 /// The partial derivatives of a part.

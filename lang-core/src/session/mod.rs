@@ -28,6 +28,7 @@ mod blame;
 mod costs;
 mod evaluations;
 mod inside;
+mod kept;
 mod leaves;
 mod operators;
 mod program;
@@ -36,6 +37,7 @@ mod within;
 #[cfg(test)]
 mod tests;
 
+use kept::edited;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -164,7 +166,7 @@ impl Session {
     pub fn set_text(&mut self, module: &str, text: &str) {
         let module = path::normalize(module);
         if self.module(&module).is_none_or(|m| **m.text.text() != *text) {
-            self.inputs.set(&mut self.db, &module, |old| old.set(text));
+            edited(|| self.inputs.set(&mut self.db, &module, |old| old.set(text)));
         }
     }
 
@@ -173,13 +175,13 @@ impl Session {
     pub fn edit(&mut self, module: &str, range: Range<usize>, text: &str) {
         let module = path::normalize(module);
         if self.module(&module).is_some() {
-            self.inputs.set(&mut self.db, &module, |old| old.edit(range, text));
+            edited(|| self.inputs.set(&mut self.db, &module, |old| old.edit(range, text)));
         }
     }
 
     /// Takes a module away.
     pub fn remove(&mut self, module: &str) {
-        self.inputs.remove(&mut self.db, &path::normalize(module));
+        edited(|| self.inputs.remove(&mut self.db, &path::normalize(module)));
     }
 
     /// A module by its name in normal spelling.
@@ -368,35 +370,35 @@ impl Session {
     /// What in it, or in what it calls, has no core form.
     pub fn stages(&self, callee: &Arc<Callee>) -> InStages {
         forms::prepare(&self.db, callee);
-        forms::stages(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+        forms::stages(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// A definition, or a derivative of one, in Tensor SSA; `None` where it has no such form.
     #[must_use]
     pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
         forms::prepare(&self.db, callee);
-        forms::ssa(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+        forms::ssa(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// What it costs, as formulas.
     #[must_use]
     pub fn cost(&self, callee: &Arc<Callee>) -> Option<Arc<Cost>> {
         forms::prepare_cost(&self.db, callee);
-        forms::cost(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+        forms::cost(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// How much dearer a derivative is than its function, with its certificate.
     #[must_use]
     pub fn bound(&self, derived: &Arc<Callee>) -> Option<Arc<Bound>> {
         forms::prepare_cost(&self.db, derived);
-        forms::bound(&self.db, Asked::new(&self.db, Arc::clone(derived))).clone()
+        forms::bound(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
     }
 
     /// The same, and where its statements come from.
     #[must_use]
     pub fn traced(&self, callee: &Arc<Callee>) -> Option<Traced> {
         forms::prepare(&self.db, callee);
-        forms::traced(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+        forms::traced(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// What a type is.

@@ -12,6 +12,7 @@ use salsa::Database;
 use super::around::{around, name_of};
 use super::forms::{self, Asked, Forms};
 use super::inside::{InCases, Inner, Inside, Lets, body_of, calls_derivatives, free};
+use super::kept::Kept;
 use super::leaves::{Leaf, Step, fresh, leaves, read};
 use super::view::View;
 use super::within::Within;
@@ -48,7 +49,7 @@ impl Session {
     /// The derivative that a node stands for: an operator, a call of one, or `deriv`.
     #[must_use]
     pub fn derivative(&self, def: &GlobalName, node: TId) -> Option<Arc<Derivative>> {
-        derivative(&self.db, self.place_inside(def, node)?).clone()
+        derivative(&self.db, self.place_inside(def, node)?).value()
     }
 
     /// The gradient of a definition by a parameter. Where the result is no single real number it is the cotangent of the
@@ -56,7 +57,7 @@ impl Session {
     #[must_use]
     pub fn gradient(&self, def: &GlobalName, param: u32) -> Option<Arc<Derivative>> {
         cycles::ready(&self.db, self.find(def)?);
-        gradient(&self.db, ParamOf::new(&self.db, def.clone(), param)).clone()
+        gradient(&self.db, ParamOf::new(&self.db, def.clone(), param)).value()
     }
 }
 
@@ -73,7 +74,11 @@ pub(super) struct ParamOf<'db> {
 
 /// The gradient by a parameter.
 #[salsa::tracked]
-pub(super) fn gradient<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Option<Arc<Derivative>> {
+pub(super) fn gradient<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Kept<Option<Arc<Derivative>>> {
+    gradient_of(db, of).into()
+}
+
+fn gradient_of<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Option<Arc<Derivative>> {
     let (forms, param) = (Forms { db }, of.param(db));
     let callee = shown_callee(&forms, of.def(db))?;
     forms::prepare(db, &callee);
@@ -91,7 +96,7 @@ pub(super) fn gradient<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Option<A
     };
     let cost = derived.and_then(|derived| {
         forms::prepare_cost(db, &derived);
-        super::alone::cost_alone(db, Asked::new(db, derived)).clone()
+        super::alone::cost_alone(db, Asked::new(db, derived)).value()
     });
     Some(Arc::new(Derivative { entries, parameters: Vec::new(), of: None, cost }))
 }
@@ -108,7 +113,11 @@ fn gradient_callee(forms: &Forms<'_>, callee: &Arc<Core>, param: u32) -> Option<
 
 /// The derivative that a node stands for.
 #[salsa::tracked]
-pub(super) fn derivative<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Derivative>> {
+pub(super) fn derivative<'db>(db: &'db dyn Database, of: Inner<'db>) -> Kept<Option<Arc<Derivative>>> {
+    derivative_at(db, of).into()
+}
+
+fn derivative_at<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Derivative>> {
     let (def, node) = (of.def(db), of.node(db));
     let body = body_of(db, def).filter(|body| node.index() < body.nodes.len())?;
     let applied = Applied::of(db, (*body).clone(), node)?;

@@ -74,7 +74,7 @@ impl<'db> Within<'db> {
         let ssa = self.ssa(callee)?;
         if callee.def != self.name {
             forms::prepare_cost(self.db, callee);
-            return Some((ssa, forms::cost(self.db, Asked::new(self.db, Arc::clone(callee))).clone()?));
+            return Some((ssa, forms::cost(self.db, Asked::new(self.db, Arc::clone(callee))).value()?));
         }
         // What is made in it is called by it, and by what is made in that.
         let deeper = deep.checked_sub(1)?;

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lang_ide::actions::{ActionKind, actions};
+use lang_ide::actions::{ActionKind, actions, actions_to_choose, chosen};
 use lang_ide::hints::{Hint, HintKind, Wanted, hints};
 use lang_ide::hover::{Depth, Hover as Told, hover as told_at};
 use lang_ide::lenses::{Lens, LensAt, cost_title, lenses, lenses_at};
-use lang_ide::{Code, GlobalName, ModuleName};
+use lang_ide::views::{STAGES, Stage};
+use lang_ide::{Code, Edit, GlobalName, ModuleName};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
@@ -24,7 +25,7 @@ use crate::evaluate;
 use crate::last_known::{Age, MARK, has_values};
 use crate::lines::clamp;
 use crate::views;
-use crate::world::{Seen, Text};
+use crate::world::{Seen, Text, failed};
 
 /// What is told of a place.
 pub(crate) fn hover(seen: &Seen<'_>, at: &TextDocumentPositionParams, depth: Depth) -> Result<Option<Hover>> {
@@ -237,20 +238,27 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
             params.context.diagnostics.iter().flat_map(|d| explained(seen, &text, &params.text_document.uri, d)),
         );
     }
-    for action in actions(seen.session, &text.module, text.span(params.range)) {
+    let (module, selected) = (&text.module, text.span(params.range));
+    let offered = match seen.abilities.action_edits_later {
+        true => actions_to_choose(seen.session, module, selected),
+        false => actions(seen.session, module, selected),
+    };
+    for action in offered {
         let kind = match action.kind {
             ActionKind::Fix => CodeActionKind::QUICKFIX,
             ActionKind::Source => CodeActionKind::REFACTOR,
             ActionKind::Rewrite => CodeActionKind::REFACTOR_REWRITE,
             ActionKind::Extract => CodeActionKind::REFACTOR_EXTRACT,
         };
-        let changes = HashMap::from([(params.text_document.uri.clone(), text_edits(&text, action.edits))]);
-        let edit = Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() });
+        let url = &params.text_document.uri;
+        let name = |stage| STAGES.iter().find(|(_, known)| *known == stage).map(|(name, _)| *name);
+        let data = action.later.map(|(def, stage)| json!({"uri": url, "def": &*def, "stage": name(stage)}));
+        let edit = data.is_none().then(|| changed(&text, url, action.edits));
         if asked(&kind) {
             let diagnostics = if kind == CodeActionKind::QUICKFIX { wrong(params.range) } else { None };
             let is_preferred = action.preferred.then_some(true);
             let (title, kind) = (action.title, Some(kind));
-            let action = CodeAction { title, kind, edit, diagnostics, is_preferred, ..CodeAction::default() };
+            let action = CodeAction { title, kind, edit, diagnostics, is_preferred, data, ..CodeAction::default() };
             all.push(CodeActionOrCommand::CodeAction(action));
         }
     }
@@ -259,6 +267,33 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
         all.extend(shown(seen, &text, params));
     }
     Ok(Some(all))
+}
+
+/// Edits of a text.
+fn changed(text: &Text, url: &Url, edits: Vec<Edit>) -> WorkspaceEdit {
+    let changes = HashMap::from([(url.clone(), text_edits(text, edits))]);
+    WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }
+}
+
+/// Which derivative a code action puts in: of which text and definition.
+pub(crate) fn derivative_of(data: Option<&Value>) -> Option<(Url, String, Stage)> {
+    let text = |name: &str| data?.get(name)?.as_str();
+    let stage = text("stage")?;
+    let (_, stage) = STAGES.iter().find(|(name, _)| *name == stage)?;
+    Some((Url::parse(text("uri")?).ok()?, text("def")?.to_owned(), *stage))
+}
+
+/// A code action with its edits.
+pub(crate) fn resolve_action(
+    seen: &Seen<'_>,
+    action: CodeAction,
+    url: &Url,
+    def: &str,
+    stage: Stage,
+) -> Result<CodeAction> {
+    let text = seen.document(url)?;
+    let edits = chosen(seen.session, &text.module, def, stage).map_err(failed)?;
+    Ok(CodeAction { edit: Some(changed(&text, url, edits)), ..action })
 }
 
 /// The views of the definition at whose beginning the selection is.

@@ -1,0 +1,107 @@
+//! Values of queries that take long to drop: forms of definitions, and their costs. The database drops a value that an edit
+//! made out of date while it takes the next edit, which would wait for that: 15 ms after a large derivative. So a thread of its
+//! own drops what an edit would.
+
+use std::cell::Cell;
+use std::ops::Deref;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+/// A value that shares what is large in it, so that a clone is cheap.
+#[derive(PartialEq, Debug)]
+pub(super) struct Kept<T: Clone + Send + 'static>(T);
+
+thread_local! {
+    /// Is an edit being taken on this thread?
+    static EDITED: Cell<bool> = const { Cell::new(false) };
+}
+
+impl<T: Clone + Send + 'static> Kept<T> {
+    /// The value, shared.
+    pub(super) fn value(&self) -> T {
+        self.0.clone()
+    }
+}
+
+/// Takes an edit; values that it drops are dropped by another thread.
+pub(super) fn edited<R>(take: impl FnOnce() -> R) -> R {
+    struct Until(bool);
+    impl Drop for Until {
+        fn drop(&mut self) {
+            EDITED.set(self.0);
+        }
+    }
+    let _until = Until(EDITED.replace(true));
+    take()
+}
+
+impl<T: Clone + Send + 'static> From<T> for Kept<T> {
+    fn from(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T: Clone + Send + 'static> Deref for Kept<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone + Send + 'static> Drop for Kept<T> {
+    fn drop(&mut self) {
+        if EDITED.get() {
+            drop_elsewhere(Box::new(self.0.clone()));
+        }
+    }
+}
+
+/// Another thread drops it, if there can be one.
+fn drop_elsewhere(value: Box<dyn Send>) {
+    static GONE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
+    let gone = GONE.get_or_init(|| {
+        let (gone, values) = channel::<Box<dyn Send>>();
+        let drops = move || values.into_iter().for_each(drop);
+        thread::Builder::new().name("drops".to_owned()).spawn(drops).ok().map(|_| gone)
+    });
+    if let Some(gone) = gone {
+        let _ = gone.send(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::thread::ThreadId;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Tells by which thread it is dropped.
+    struct Told(Mutex<Sender<ThreadId>>);
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            if let Ok(told) = self.0.lock() {
+                let _ = told.send(thread::current().id());
+            }
+        }
+    }
+
+    #[test]
+    fn what_an_edit_drops_is_dropped_by_another_thread() {
+        let (told, by) = channel();
+        let made = || Kept::from(Arc::new(Told(Mutex::new(told.clone()))));
+        let next = || by.recv_timeout(Duration::from_secs(60));
+        let here = Ok(thread::current().id());
+        drop(made());
+        assert_eq!(next(), here);
+        let kept = made();
+        edited(|| drop(kept));
+        assert_ne!(next(), here);
+        drop(made());
+        assert_eq!(next(), here);
+    }
+}

@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use self::partial::Inside;
-use crate::base::Name;
+use crate::base::{Large, Name};
 use crate::ir::core::{Callee, Constant, CoreType, Derivation, Leaf, Operation};
 use crate::ir::flat::{Input, Source};
 use crate::ir::origin::{Ancestor, Origins};
@@ -89,7 +89,7 @@ const LONG: usize = 24;
 /// A function whose derivative is being taken.
 struct Deriving<'a> {
     ssa: &'a Ssa,
-    builder: Builder,
+    builder: Large<Builder>,
     inputs: Vec<Input>,
     vars: crate::ir::core::Vars,
     functions: Functions<'a>,
@@ -110,7 +110,7 @@ struct Deriving<'a> {
 
 impl<'a> Deriving<'a> {
     fn new(ssa: &'a Ssa, functions: Functions<'a>, hits: &'a mut Hits) -> Self {
-        let (builder, inputs, vars) = (Builder::of(ssa), ssa.inputs.clone(), ssa.vars.clone());
+        let (builder, inputs, vars) = (Large::new(Builder::of(ssa)), ssa.inputs.clone(), ssa.vars.clone());
         Self {
             ssa,
             builder,
@@ -158,7 +158,7 @@ impl<'a> Deriving<'a> {
 
     /// The derived function.
     fn finish(self, derivation: &Derivation, needs: Vec<u32>, outputs: Vec<(Leaf, Var)>) -> (Ssa, Origins) {
-        let trace = self.builder.trace;
+        let Builder { stmts, checks, trace, .. } = self.builder.take();
         let mut derived = Ssa {
             callee: Arc::new(self.ssa.callee.derive(derivation.clone())),
             vars: self.vars,
@@ -166,8 +166,8 @@ impl<'a> Deriving<'a> {
             bounded: self.ssa.bounded.clone(),
             params: self.ssa.params.clone(),
             inputs: self.inputs,
-            stmts: self.builder.stmts,
-            checks: self.builder.checks,
+            stmts,
+            checks,
             needs,
             opaque: false,
             result: CoreType::tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect::<Vec<_>>()),
@@ -198,7 +198,8 @@ impl<'a> Deriving<'a> {
 
     /// Where an element compares so with a constant.
     fn compared(&mut self, op: BinOp, inside: &Inside<'_>, of: &Access, with: f64) -> Pred {
-        let constant = self.builder.constant(Constant::Real(with), self.builder.scalar(of.var));
+        let scalar = self.builder.scalar(of.var);
+        let constant = self.builder.constant(Constant::Real(with), scalar);
         let args = [of.clone(), Access { var: constant, at: Vec::new() }];
         let (operation, needs) = (Operation::Binary(op), inside.needs.to_vec());
         let var = self.builder.map(&inside.dims, Scalar::Bool, operation, &inside.pred, &args, needs);

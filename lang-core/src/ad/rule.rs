@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::{Deriving, Functions, is_real};
+use crate::base::Large;
 use crate::interp::guarded;
 use crate::ir::core::{Callee, Derivation, Leaf};
 use crate::ir::flat::Source;
@@ -42,7 +43,7 @@ pub fn derive(
     let written = functions(&rule.callee)?;
     let mut pass = Deriving::new(ssa, functions, hits);
     // The definition itself is called: what its statements are does not matter here.
-    pass.builder = Builder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect());
+    pass.builder = Large::new(Builder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect()));
     pass.hits.count(RULE);
     let inputs = pass.inputs_of(ssa);
     let results: Vec<Var> = ssa.outputs.iter().map(|(_, var)| *var).collect();

@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod diag;
+pub mod large;
 pub mod name;
 pub mod pause;
 pub mod real;
@@ -9,6 +10,7 @@ pub mod span;
 
 pub use arena::{Arena, Idx};
 pub use diag::{Code, Diagnostic, Fix, Label, Piece, Severity};
+pub use large::{Large, drop_elsewhere};
 pub use name::{GlobalName, ModuleName, Name};
 pub use pause::pause;
 pub use real::Real;

@@ -1,12 +1,11 @@
 //! Values of queries that take long to drop: forms of definitions, and their costs. The database drops a value that an edit
-//! made out of date while it takes the next edit, which would wait for that: 15 ms after a large derivative. So a thread of its
-//! own drops what an edit would.
+//! made out of date while it takes the next edit, which would wait for that: 15 ms after a large derivative. So another thread
+//! drops them.
 
 use std::cell::Cell;
 use std::ops::Deref;
-use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
-use std::thread;
+
+use crate::base::drop_elsewhere;
 
 /// A value that shares what is large in it, so that a clone is cheap.
 #[derive(PartialEq, Debug)]
@@ -58,23 +57,11 @@ impl<T: Clone + Send + 'static> Drop for Kept<T> {
     }
 }
 
-/// Another thread drops it, if there can be one.
-fn drop_elsewhere(value: Box<dyn Send>) {
-    static GONE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
-    let gone = GONE.get_or_init(|| {
-        let (gone, values) = channel::<Box<dyn Send>>();
-        let drops = move || values.into_iter().for_each(drop);
-        thread::Builder::new().name("drops".to_owned()).spawn(drops).ok().map(|_| gone)
-    });
-    if let Some(gone) = gone {
-        let _ = gone.send(value);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Sender, channel};
     use std::sync::{Arc, Mutex};
-    use std::thread::ThreadId;
+    use std::thread::{self, ThreadId};
     use std::time::Duration;
 
     use super::*;

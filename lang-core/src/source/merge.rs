@@ -8,7 +8,7 @@ use super::read::{Call, Is, Line, Updated};
 use super::rules::{clean, inside, simplified, under};
 use super::table::Table;
 use super::tree::Ex;
-use crate::base::pause;
+use crate::base::{Large, pause};
 use crate::ir::core::Callee;
 use crate::ir::ssa::Var;
 use crate::predicate::{Context, Index, Poly};
@@ -27,7 +27,7 @@ const MOST_ROUNDS: usize = 1_000;
 
 /// Lines with what is known of sizes.
 pub(super) struct Merging<'a> {
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Large<Vec<Line>>,
     pub(super) context: Context,
     pub(super) fresh: &'a mut Table,
     /// What has to be there: the parts of the result, and what checks read.

@@ -18,7 +18,7 @@ use super::table::Table;
 use super::tree::Ex;
 use super::ways::Given;
 use super::{Definition, Outside};
-use crate::base::{Code, GlobalName, Name};
+use crate::base::{Code, GlobalName, Large, Name};
 use crate::ir::core::{Callee, Failing};
 use crate::ir::origin::Fate;
 use crate::ir::ssa::{Check, FIRST_INDEX, Rhs, Ssa, Var, for_each_read};
@@ -96,17 +96,17 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let head = asked.head()?;
     let ssa = asked.derived;
     // The results, and nothing that only others need.
-    let mut wanted = (**ssa).clone();
+    let mut wanted = Large::new((**ssa).clone());
     wanted.outputs = asked.outputs(&head)?;
     let parts = wanted.outputs.len();
     wanted.outputs.extend(asked.constructors(&head));
     let before = wanted.outputs.iter().take(parts).map(|(_, v)| *v).collect();
     let fates = crate::norm::dead::remove(&mut wanted);
     let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
-    let plain = lines(&wanted, &mut Table::default())?;
+    let plain = Large::new(lines(&wanted, &mut Table::default())?);
     let mut all = cases(asked, &head, &wanted, &plain, &given, (&[], MANY));
     let possible = |case: &&Case| {
-        let (mut ssa, mut read) = (wanted.clone(), plain.clone());
+        let (mut ssa, mut read) = (Large::new(wanted.clone()), Large::new(plain.clone()));
         case.put(asked, &head, &mut ssa, &mut read);
         case.fits(&head, ssa.outputs.get(parts..).unwrap_or_default(), &read).is_some()
     };
@@ -140,9 +140,9 @@ pub(super) fn writer<'a>(
     sum_names: &'a Given,
     facts: &[Pred],
 ) -> Result<Option<(Writer<'a>, Ssa, Vec<Var>)>, Outside> {
-    let mut wanted = wanted.clone();
+    let mut wanted = Large::new(wanted.clone());
     let mut fresh = Table::default();
-    let mut read = lines(&wanted, &mut fresh)?;
+    let mut read = Large::new(lines(&wanted, &mut fresh)?);
     case.put(asked, head, &mut wanted, &mut read);
     let told = wanted.outputs.split_off(parts);
     let Some(fits) = case.fits(head, &told, &read) else { return Ok(None) };
@@ -173,7 +173,7 @@ pub(super) fn writer<'a>(
     if !merging.run() {
         return Err(Outside::TooLarge);
     }
-    let (live, lines, context, roots) = (merging.live(), merging.lines, merging.context, merging.roots);
+    let (live, lines, context, roots) = (merging.live(), merging.lines.take(), merging.context, merging.roots);
     let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1)).map(|p| p.base.name.clone());
     let mut taken = Taken::new(params.chain(case.names().cloned()));
     wanted.sizes.iter().for_each(|l| drop(taken.fresh(&wanted.vars.name(*l))));
@@ -200,7 +200,7 @@ pub(super) fn writer<'a>(
         written: Vec::new(),
         wrong: None,
     };
-    Ok(Some((writer, wanted, live)))
+    Ok(Some((writer, wanted.take(), live)))
 }
 
 /// Does it fail for no arguments, whatever the sizes are?

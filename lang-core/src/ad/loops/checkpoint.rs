@@ -185,7 +185,7 @@ impl Deriving<'_> {
             outputs.push((Leaf { path: Vec::new(), dims, scalar: Some(scalar) }, var));
         }
         let Deriving { builder, inputs, vars, .. } = pass;
-        let (stmts, checks) = (builder.stmts, builder.checks);
+        let Builder { stmts, checks, .. } = builder.take();
         let mut body = Ssa { vars, inputs, stmts, checks, outputs, ..region.clone() };
         dead::remove(&mut body);
         self.globals(&body, &mut args);

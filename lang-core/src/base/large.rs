@@ -1,0 +1,108 @@
+//! Large values that nobody waits for to be dropped. An edit waits until what it makes out of date has ended; the drop of
+//! large forms took most of that time, so a thread of its own drops them.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+/// A value of a computation that may be cancelled ([`super::pause`]). Where unwinding drops it, another thread does.
+#[derive(Debug)]
+pub struct Large<T: Send + 'static>(Option<T>);
+
+impl<T: Send + 'static> Large<T> {
+    /// This value.
+    pub fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    /// The value, taken out.
+    pub fn take(mut self) -> T {
+        match self.0.take() {
+            Some(value) => value,
+            None => unreachable!("only this and the drop take it"),
+        }
+    }
+}
+
+impl<T: Send + 'static> Deref for Large<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => unreachable!("only the end of it takes it"),
+        }
+    }
+}
+
+impl<T: Send + 'static> DerefMut for Large<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        match &mut self.0 {
+            Some(value) => value,
+            None => unreachable!("only the end of it takes it"),
+        }
+    }
+}
+
+impl<T: Send + 'static> Drop for Large<T> {
+    fn drop(&mut self) {
+        if thread::panicking()
+            && let Some(value) = self.0.take()
+        {
+            drop_elsewhere(Box::new(value));
+        }
+    }
+}
+
+/// Another thread drops it, if there can be one.
+pub fn drop_elsewhere(value: Box<dyn Send>) {
+    static GONE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
+    let gone = GONE.get_or_init(|| {
+        let (gone, values) = channel::<Box<dyn Send>>();
+        let drops = move || values.into_iter().for_each(drop);
+        thread::Builder::new().name("drops".to_owned()).spawn(drops).ok().map(|_| gone)
+    });
+    if let Some(gone) = gone {
+        let _ = gone.send(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Mutex;
+    use std::thread::ThreadId;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Tells by which thread it is dropped.
+    struct Told(Mutex<Sender<ThreadId>>);
+
+    impl Drop for Told {
+        fn drop(&mut self) {
+            if let Ok(told) = self.0.lock() {
+                let _ = told.send(thread::current().id());
+            }
+        }
+    }
+
+    #[test]
+    fn what_unwinding_drops_is_dropped_by_another_thread() {
+        let (told, by) = channel();
+        let made = || Large::new(Told(Mutex::new(told.clone())));
+        let next = || by.recv_timeout(Duration::from_secs(60));
+        let here = Ok(thread::current().id());
+        drop(made());
+        assert_eq!(next(), here);
+        let unwinding = AssertUnwindSafe(|| {
+            let _held = made();
+            resume_unwind(Box::new(()));
+        });
+        assert!(catch_unwind(unwinding).is_err());
+        assert_ne!(next(), here);
+        drop(made().take());
+        assert_eq!(next(), here);
+    }
+}

@@ -7,13 +7,20 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 /// A value of a computation that may be cancelled ([`super::pause`]). Where unwinding drops it, another thread does.
-#[derive(Debug)]
+#[derive(PartialEq, Debug)]
 pub struct Large<T: Send + 'static>(Option<T>);
 
 impl<T: Send + 'static> Large<T> {
     /// This value.
     pub fn new(value: T) -> Self {
         Self(Some(value))
+    }
+
+    /// Another thread drops the value; it cannot be read any more.
+    pub(crate) fn drop_elsewhere(&mut self) {
+        if let Some(value) = self.0.take() {
+            drop_elsewhere(Box::new(value));
+        }
     }
 
     /// The value, taken out.
@@ -47,16 +54,14 @@ impl<T: Send + 'static> DerefMut for Large<T> {
 
 impl<T: Send + 'static> Drop for Large<T> {
     fn drop(&mut self) {
-        if thread::panicking()
-            && let Some(value) = self.0.take()
-        {
-            drop_elsewhere(Box::new(value));
+        if thread::panicking() {
+            self.drop_elsewhere();
         }
     }
 }
 
 /// Another thread drops it, if there can be one.
-pub fn drop_elsewhere(value: Box<dyn Send>) {
+fn drop_elsewhere(value: Box<dyn Send>) {
     static GONE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
     let gone = GONE.get_or_init(|| {
         let (gone, values) = channel::<Box<dyn Send>>();

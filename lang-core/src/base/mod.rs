@@ -10,7 +10,7 @@ pub mod span;
 
 pub use arena::{Arena, Idx};
 pub use diag::{Code, Diagnostic, Fix, Label, Piece, Severity};
-pub use large::{Large, drop_elsewhere};
+pub use large::Large;
 pub use name::{GlobalName, ModuleName, Name};
 pub use pause::pause;
 pub use real::Real;

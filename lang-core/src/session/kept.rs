@@ -5,11 +5,11 @@
 use std::cell::Cell;
 use std::ops::Deref;
 
-use crate::base::drop_elsewhere;
+use crate::base::Large;
 
-/// A value that shares what is large in it, so that a clone is cheap.
+/// A value of a query.
 #[derive(PartialEq, Debug)]
-pub(super) struct Kept<T: Clone + Send + 'static>(T);
+pub(super) struct Kept<T: Send + 'static>(Large<T>);
 
 thread_local! {
     /// Is an edit being taken on this thread?
@@ -17,7 +17,7 @@ thread_local! {
 }
 
 impl<T: Clone + Send + 'static> Kept<T> {
-    /// The value, shared.
+    /// The value, which shares what is large in it.
     pub(super) fn value(&self) -> T {
         self.0.clone()
     }
@@ -35,13 +35,13 @@ pub(super) fn edited<R>(take: impl FnOnce() -> R) -> R {
     take()
 }
 
-impl<T: Clone + Send + 'static> From<T> for Kept<T> {
+impl<T: Send + 'static> From<T> for Kept<T> {
     fn from(value: T) -> Self {
-        Self(value)
+        Self(Large::new(value))
     }
 }
 
-impl<T: Clone + Send + 'static> Deref for Kept<T> {
+impl<T: Send + 'static> Deref for Kept<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -49,10 +49,10 @@ impl<T: Clone + Send + 'static> Deref for Kept<T> {
     }
 }
 
-impl<T: Clone + Send + 'static> Drop for Kept<T> {
+impl<T: Send + 'static> Drop for Kept<T> {
     fn drop(&mut self) {
         if EDITED.get() {
-            drop_elsewhere(Box::new(self.0.clone()));
+            self.0.drop_elsewhere();
         }
     }
 }

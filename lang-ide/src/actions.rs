@@ -65,7 +65,7 @@ pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     offered(session, module, selected, Computed::AtOnce)
 }
 
-/// The same at once: derivatives are computed when one is [`chosen`], and whether there is one is found out then.
+/// The same, without computing derivatives: [`chosen`] computes one, or says why there is none.
 #[must_use]
 pub fn actions_to_choose(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     offered(session, module, selected, Computed::WhenChosen)

@@ -168,6 +168,6 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
     // One that is tried alone has few.
     if all >= USUAL {
         assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
-        assert!(native > 0 && zeros > 0 && nans > 0 && omitted < failed);
+        assert!(native > 0 && zeros > 0 && nans > 0 && omitted * 4 < failed);
     }
 }

@@ -330,7 +330,7 @@ fn tuples_of_scalars_are_flat() {
             };
             let held = ALLOCATOR.peak_usage().saturating_sub(before);
             assert!(found.is_ok(), "{name}, machine code {native}: {found:?}");
-            // What is compiled, and the rest of the session, take a few megabytes.
+            // Machine code and the session take a few megabytes.
             let most = COUNT * bytes + COUNT * bytes / 4 + (8 << 20);
             println!("{name}, machine code {native}: {} bytes for each element", held / COUNT);
             assert!(held < most, "{name}, machine code {native}: {held} bytes, more than {most}");

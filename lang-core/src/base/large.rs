@@ -1,5 +1,5 @@
-//! Large values that nobody waits for to be dropped. An edit waits until what it makes out of date has ended; the drop of
-//! large forms took most of that time, so a thread of its own drops them.
+//! Large values that another thread drops. An edit waits until the computations that it cancels have ended. Dropping large
+//! forms took most of that time, so a thread of its own drops them.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
@@ -74,7 +74,7 @@ fn drop_elsewhere(value: Box<dyn Send>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::Mutex;
     use std::thread::ThreadId;
@@ -83,7 +83,13 @@ mod tests {
     use super::*;
 
     /// Tells by which thread it is dropped.
-    struct Told(Mutex<Sender<ThreadId>>);
+    pub(crate) struct Told(Mutex<Sender<ThreadId>>);
+
+    impl Told {
+        pub(crate) fn to(told: &Sender<ThreadId>) -> Self {
+            Self(Mutex::new(told.clone()))
+        }
+    }
 
     impl Drop for Told {
         fn drop(&mut self) {
@@ -96,7 +102,7 @@ mod tests {
     #[test]
     fn what_unwinding_drops_is_dropped_by_another_thread() {
         let (told, by) = channel();
-        let made = || Large::new(Told(Mutex::new(told.clone())));
+        let made = || Large::new(Told::to(&told));
         let next = || by.recv_timeout(Duration::from_secs(60));
         let here = Ok(thread::current().id());
         drop(made());

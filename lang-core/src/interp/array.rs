@@ -9,8 +9,8 @@ use super::memory::{Charge, Memory, TooLarge};
 use super::pool;
 use super::value::{Items, Value, same_f32, same_f64};
 
-/// Elements of one kind. What is no number or truth value, and no tuple or record of such alone, is boxed:
-/// constructors, functions, relations, numbers that vary, tuples with arrays.
+/// Elements of one kind. Scalars, and tuples and records of scalars, are stored flat. All others are boxed: constructors,
+/// functions, relations, dual numbers, tuples with arrays.
 pub enum Store {
     /// Reals.
     F64(Vec<f64>),
@@ -268,7 +268,8 @@ impl Array {
         Ok(view())
     }
 
-    /// The part of another array of as many elements as the buffer that this one is of its buffer.
+    /// A view of another array, with the extents and the start that this array has in its own buffer. Both buffers have as
+    /// many elements.
     pub(super) fn through(&self, other: &Self) -> Self {
         Self {
             buffer: other.buffer.clone(),
@@ -278,7 +279,8 @@ impl Array {
         }
     }
 
-    /// The arrays of all scalars of its elements, if they are stored flat. What only this array had is theirs alone.
+    /// One array for each scalar of its elements, if they are stored flat. A buffer that this array shares with no other
+    /// is moved, so its new owner may change it in place.
     pub(super) fn into_columns(self) -> Vec<Self> {
         let Self { buffer, dims, skip, start } = self;
         let parts = match Arc::try_unwrap(buffer) {

@@ -156,7 +156,7 @@ impl Builder {
     }
 
     fn boxed(&mut self, memory: &Memory, more: usize, elements: impl Iterator<Item = Value>) -> Result<(), BuildError> {
-        // What is not of the shape of those before: a number in it varies.
+        // The element has another shape than those before, because it holds a dual number.
         if let Some(columns) = self.columns.take() {
             self.store = columns.finish();
         }

@@ -1,5 +1,5 @@
 //! Elements that are tuples or records of scalars, stored flat: one buffer for each scalar of an element, so that an
-//! array of `(f64, i64)` takes 16 bytes for each. What holds more, or a number that varies, is boxed ([`super::array`]).
+//! array of `(f64, i64)` takes 16 bytes for each. Other elements, and those with dual numbers, are boxed ([`super::array`]).
 
 use std::sync::Arc;
 
@@ -91,8 +91,7 @@ impl Form {
         }))
     }
 
-    /// How many scalars it has, and before which of them the part at a path stands. Fields are counted in the order of
-    /// their names.
+    /// The number of the scalar at a path. Fields are counted in the order of their names.
     fn place(&self, path: &[u32]) -> Option<usize> {
         let Some((k, rest)) = path.split_first() else { return matches!(self, Self::Scalar(_)).then_some(0) };
         let (at, forms) = match self {

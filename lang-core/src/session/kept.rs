@@ -1,6 +1,6 @@
 //! Values of queries that take long to drop: forms of definitions, and their costs. The database drops a value that an edit
-//! made out of date while it takes the next edit, which would wait for that: 15 ms after a large derivative. So another thread
-//! drops them.
+//! replaced while it takes the next edit. That edit would wait, for 15 ms after a large derivative, so another thread drops
+//! these values.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -59,28 +59,18 @@ impl<T: Send + 'static> Drop for Kept<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::{Sender, channel};
-    use std::sync::{Arc, Mutex};
-    use std::thread::{self, ThreadId};
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::thread;
     use std::time::Duration;
 
     use super::*;
-
-    /// Tells by which thread it is dropped.
-    struct Told(Mutex<Sender<ThreadId>>);
-
-    impl Drop for Told {
-        fn drop(&mut self) {
-            if let Ok(told) = self.0.lock() {
-                let _ = told.send(thread::current().id());
-            }
-        }
-    }
+    use crate::base::large::tests::Told;
 
     #[test]
     fn what_an_edit_drops_is_dropped_by_another_thread() {
         let (told, by) = channel();
-        let made = || Kept::from(Arc::new(Told(Mutex::new(told.clone()))));
+        let made = || Kept::from(Arc::new(Told::to(&told)));
         let next = || by.recv_timeout(Duration::from_secs(60));
         let here = Ok(thread::current().id());
         drop(made());

@@ -235,7 +235,8 @@ impl Elaborator<'_> {
         if self.context.implies(&mask) { Pred::truth() } else { mask }
     }
 
-    /// A factor of a product that is zero unless `p` holds. What may fail is evaluated all the same, so it is bound before.
+    /// A factor of a product that is zero unless `p` holds. A factor that may fail is bound before the product, because it is
+    /// evaluated where `p` is false too.
     fn evaluated(&mut self, p: &Pred, e: E) -> E {
         let fails_elsewhere = !p.is_true() && mask(&e).as_ref() != Some(p) && !is_total(&e);
         if fails_elsewhere { self.bind_always(&e) } else { e }

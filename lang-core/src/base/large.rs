@@ -5,6 +5,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
+use std::time::Duration;
+
+use super::lower_priority;
 
 /// A value of a computation that may be cancelled ([`super::pause`]). Where unwinding drops it, another thread does.
 #[derive(PartialEq, Debug)]
@@ -29,6 +32,12 @@ impl<T: Send + 'static> Large<T> {
             Some(value) => value,
             None => unreachable!("only this and the drop take it"),
         }
+    }
+}
+
+impl<T: Default + Send + 'static> Default for Large<T> {
+    fn default() -> Self {
+        Self::new(T::default())
     }
 }
 
@@ -60,12 +69,25 @@ impl<T: Send + 'static> Drop for Large<T> {
     }
 }
 
+/// How far below others the thread is scheduled.
+const NICENESS: i32 = 15;
+
+/// So long a value waits, because unwinding and the answer to the edit need the processors first.
+const LATER: Duration = Duration::from_millis(30);
+
 /// Another thread drops it, if there can be one.
 fn drop_elsewhere(value: Box<dyn Send>) {
     static GONE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
     let gone = GONE.get_or_init(|| {
         let (gone, values) = channel::<Box<dyn Send>>();
-        let drops = move || values.into_iter().for_each(drop);
+        let drops = move || {
+            lower_priority(NICENESS);
+            while let Ok(first) = values.recv() {
+                thread::sleep(LATER);
+                drop(first);
+                values.try_iter().for_each(drop);
+            }
+        };
         thread::Builder::new().name("drops".to_owned()).spawn(drops).ok().map(|_| gone)
     });
     if let Some(gone) = gone {

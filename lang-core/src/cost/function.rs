@@ -7,7 +7,7 @@ use super::content::{Content, Contents, Shared};
 use super::nest::{Counts, Form, Given, MOST_STEPS, Nest, Sure};
 use super::symbol::{self, Kind, Symbol};
 use super::{Amount, Callees, Cost, Greatest, Place, inputs};
-use crate::base::pause;
+use crate::base::{Large, pause};
 use crate::count::{self, Formula, Ratio, Uncounted};
 use crate::ir::core::{Constant, Operation};
 use crate::ir::cost::{bytes, is_real, read_by_loops, same_call};
@@ -23,9 +23,9 @@ const MOST: usize = 24;
 /// What is counted of a statement and what is found out on the way.
 pub(super) struct Walk<'a> {
     pub(super) callees: Callees<'a>,
-    pub(super) symbols: Vec<Symbol>,
+    pub(super) symbols: Large<Vec<Symbol>>,
     /// What is known of symbols: none of these is negative.
-    pub(super) bounds: Vec<Formula>,
+    pub(super) bounds: Large<Vec<Formula>>,
     /// How many indices of repetitions have names.
     pub(super) outer: u32,
 }
@@ -39,15 +39,15 @@ pub(super) struct Scope<'a> {
     pub(super) path: Vec<u32>,
     /// Does it run once at most?
     pub(super) once: bool,
-    pub(super) sure: Vec<Sure>,
+    pub(super) sure: Large<Vec<Sure>>,
     /// The extents of arrays that predicates read.
-    pub(super) dims: HashMap<LocalId, Vec<Poly>>,
+    pub(super) dims: Large<HashMap<LocalId, Vec<Poly>>>,
     /// What its values are in terms of the inputs of the function.
     pub(super) contents: Contents<'a>,
     /// What was counted here.
-    pub(super) counts: Counts,
+    pub(super) counts: Large<Counts>,
     /// Symbols of nests that were met: what is asked, and of which nests.
-    pub(super) met: RefCell<HashMap<(Kind, Vec<Form>), Poly>>,
+    pub(super) met: Large<RefCell<HashMap<(Kind, Vec<Form>), Poly>>>,
 }
 
 impl Scope<'_> {
@@ -69,9 +69,9 @@ pub(super) struct Own {
 /// What a function costs where it stands.
 pub(super) struct Whole {
     pub(super) total: Amount,
-    pub(super) parts: Vec<(Place, Amount)>,
-    pub(super) kept: Greatest,
-    pub(super) span: Greatest,
+    pub(super) parts: Large<Vec<(Place, Amount)>>,
+    pub(super) kept: Large<Greatest>,
+    pub(super) span: Large<Greatest>,
 }
 
 pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
@@ -88,7 +88,7 @@ pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     let names = inputs::names(ssa);
     let constructors = inputs::constructors(ssa, &names);
     constructors.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
-    let mut walk = Walk { callees, symbols: Vec::new(), bounds: Vec::new(), outer: 0 };
+    let mut walk = Walk { callees, symbols: Large::default(), bounds: Large::default(), outer: 0 };
     let shared = Shared::default();
     let mut scope = Scope {
         ssa,
@@ -96,11 +96,11 @@ pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
         known,
         path: Vec::new(),
         once: true,
-        sure: Vec::new(),
-        dims: HashMap::new(),
+        sure: Large::default(),
+        dims: Large::default(),
         contents: Contents::new(ssa, &shared),
-        counts: Counts::default(),
-        met: RefCell::default(),
+        counts: Large::default(),
+        met: Large::default(),
     };
     let Whole { mut total, parts, kept, span } = walk.function(&mut scope);
     for (of, kind) in
@@ -122,13 +122,13 @@ pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     let known = &scope.known;
     Cost {
         total: total.cases(known),
-        parts,
+        parts: parts.take(),
         io: io.cases(known),
-        kept,
-        span,
-        symbols: walk.symbols,
+        kept: kept.take(),
+        span: span.take(),
+        symbols: walk.symbols.take(),
         known: sizes,
-        bounds: walk.bounds,
+        bounds: walk.bounds.take(),
         names,
     }
 }
@@ -199,9 +199,9 @@ impl Walk<'_> {
             scope.sure.push(Sure { indices, guard, cond });
         }
         self.places(scope);
-        let mut parts: Vec<(Place, Amount)> = Vec::new();
-        let (mut most, mut own) = (Greatest::default(), Formula::default());
-        let mut spans: Vec<Greatest> = Vec::new();
+        let mut parts: Large<Vec<(Place, Amount)>> = Large::default();
+        let (mut most, mut own) = (Large::<Greatest>::default(), Formula::default());
+        let mut spans: Large<Vec<Greatest>> = Large::default();
         let mut calls: Vec<(u32, &Rhs)> = Vec::new();
         let read = read_by_loops(ssa);
         for (k, stmt) in (0..).zip(&ssa.stmts) {
@@ -213,7 +213,8 @@ impl Walk<'_> {
             // The parts of one call are made by one.
             if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
                 if let Some((first, _)) = calls.iter().find(|(_, c)| same_call(c, &stmt.rhs)) {
-                    spans.push(spans.get(*first as usize).cloned().unwrap_or_default());
+                    let span = spans.get(*first as usize).cloned().unwrap_or_default();
+                    spans.push(span);
                     continue;
                 }
                 calls.push((k, &stmt.rhs));
@@ -229,7 +230,7 @@ impl Walk<'_> {
             };
             stmt.rhs.for_each_operand(&mut reads);
             spans.push(sum(&before, &cost.span));
-            most = most.or(&cost.kept);
+            *most = std::mem::take(&mut *most).or(&cost.kept);
             if !cost.amount.is_zero() {
                 parts.push((Place::Statement(Var(k)), cost.amount));
             }
@@ -242,7 +243,7 @@ impl Walk<'_> {
         }
         let total = parts.iter().fold(Amount::default(), |sum, (_, amount)| sum.add(amount));
         let all = spans.iter().fold(Greatest::default(), |all, one| all.or(one));
-        Whole { total, parts, kept: most.plus(&own), span: all }
+        Whole { total, parts, kept: Large::new(most.plus(&own)), span: Large::new(all) }
     }
 
     /// Notes the extents of what predicates read.

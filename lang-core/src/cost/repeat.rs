@@ -1,15 +1,16 @@
 //! Calls and loops: what is inside costs as much as all times it is run add up to. What differs from time to time is
 //! summed over the indices of the repetition, and where that is no formula it is a symbol.
 
-use std::cell::{LazyCell, RefCell};
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::function::{Own, Scope, Walk, Whole, elements};
 use super::most::over_index;
-use super::nest::{Counts, Nest, has_data};
+use super::nest::{Nest, has_data};
 use super::symbol::{self, Kind, Symbol, mentioned};
 use super::{Amount, Greatest};
+use crate::base::Large;
 use crate::count::{self, Formula, Piece, Ratio, Uncounted};
 use crate::ir::cost::is_real;
 use crate::ir::region::{Arg, Loop};
@@ -79,10 +80,10 @@ impl Walk<'_> {
         }
         self.bounds.extend(cost.bounds.iter().filter_map(|f| times.all(&f.substitute(&by))));
         let put = |f: &Formula| f.substitute(&by);
-        let put_all = |all: &Greatest| all.map(&mut |f| put(f));
+        let put_all = |all: &Greatest| Large::new(all.map(&mut |f| put(f)));
         let Amount { work, tests: inside, iterations, carried } = &cost.total;
         let total = Amount { work: put(work), tests: put(inside), iterations: put(iterations), carried: put(carried) };
-        let inner = Whole { total, parts: Vec::new(), kept: put_all(&cost.kept), span: put_all(&cost.span) };
+        let inner = Whole { total, parts: Large::default(), kept: put_all(&cost.kept), span: put_all(&cost.span) };
         self.times(scope, &times, &inner, tests, false)
     }
 
@@ -152,11 +153,11 @@ impl Walk<'_> {
             known,
             path: path.clone(),
             once,
-            sure: Vec::new(),
-            dims: HashMap::new(),
+            sure: Large::default(),
+            dims: Large::default(),
             contents: scope.contents.body(of),
-            counts: Counts::default(),
-            met: RefCell::default(),
+            counts: Large::default(),
+            met: Large::default(),
         };
         let (first, bounds) = (self.symbols.len(), self.bounds.len());
         let mut inner = self.function(&mut body_scope);

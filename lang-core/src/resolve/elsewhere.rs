@@ -115,14 +115,14 @@ impl Resolver<'_> {
 
     /// The value of the library that has the name, or has what another language calls so, and how to reach it.
     pub(super) fn in_library(&self, name: &str) -> Option<String> {
-        let mut library = self.names.library();
-        library.sort_by_key(|m| self.alias(m).is_none());
-        let own = || library.iter().find(|m| self.has(m, name)).map(|m| (m.clone(), Name::from(name)));
+        let mut alike = self.names.library_values(name);
+        alike.sort_by_key(|(module, _)| self.alias(module).is_none());
+        let own = || alike.iter().find(|(_, known)| *known == name).cloned();
         let by_habit = || {
             let (module, name) = foreign::library_habit(name)?.split_once('.')?;
             self.has(&module.into(), name).then(|| (module.into(), name.into()))
         };
-        let by_spelling = || library.iter().find_map(|m| Some((m.clone(), self.spelt_alike(m, name)?)));
+        let by_spelling = || alike.first().cloned();
         let (module, name): (ModuleName, Name) = own().or_else(by_habit).or_else(by_spelling)?;
         Some(self.reached(&module, &name))
     }
@@ -147,10 +147,9 @@ impl Resolver<'_> {
         self.names.value(module, name).is_some_and(|v| target(&v).module == *module)
     }
 
-    /// The value of a module whose name differs by case and underscores alone.
+    /// The value of a module of the library whose name differs by case and underscores alone.
     fn spelt_alike(&self, module: &ModuleName, name: &str) -> Option<Name> {
-        let names = self.names.value_names(module);
-        names.into_iter().find(|n| suggest::same_spelling(n, name) && self.has(module, n))
+        self.names.library_values(name).into_iter().find(|(of, _)| of == module).map(|(_, known)| known)
     }
 
     /// How to reach a value of the library.
@@ -177,8 +176,7 @@ impl Resolver<'_> {
         if self.meaning(name).is_some() {
             return Some(format!("no module is needed: write `{name}`"));
         }
-        let all = self.names.value_names(module);
-        let near = suggest::did_you_mean(name, all.iter().filter(|n| self.has(module, n)));
+        let near = self.names.near_value(module, name, &|n| self.has(module, n)).map(suggest::asks);
         match (suggest::value_habit(name), self.in_library(name)) {
             (Some(habit), Some(there)) => Some(format!("{habit}\n{there}")),
             (Some(help), None) | (None, Some(help)) => Some(help),
@@ -216,9 +214,9 @@ impl Resolver<'_> {
         if self.names.type_name(self.module, name).is_some() {
             return Some(format!("`{name}` is a type; a value is made by a constructor or written out"));
         }
-        let all = self.names.value_names(self.module);
-        let language: Vec<Name> = suggest::language_names().map(Name::from).collect();
-        suggest::did_you_mean(name, self.scopes.names().chain(&all).chain(&language))
+        let near = self.names.near_value(self.module, name, &|_| true).map(Name::from);
+        let language = suggest::near_language(name).map(Name::from);
+        suggest::did_you_mean(name, self.scopes.names().chain(&near).chain(&language))
     }
 
     /// The module that has the name, as it is written here.

@@ -1,7 +1,10 @@
 //! The names of other items, as resolution sees them.
 
+use std::collections::BTreeMap;
+
 use super::resolved::{LocalKind, Resolved};
 use super::suggest;
+use super::walk::target;
 use crate::base::{GlobalName, ModuleName, Name};
 
 /// What a top-level value name is.
@@ -49,6 +52,10 @@ pub trait Names {
     fn imports(&self, module: &ModuleName) -> Vec<(Name, ModuleName)>;
     /// The modules of the library that can be imported by name.
     fn library(&self) -> Vec<ModuleName>;
+    /// The values that modules of the library define whose names differ from this one by case and underscores at most.
+    fn library_values(&self, name: &str) -> Vec<(ModuleName, Name)> {
+        spellings(self).remove(&suggest::letters_alone(name)).unwrap_or_default()
+    }
     /// Is there such a module? Where not, its import says so, and names in it go unreported.
     fn has_module(&self, module: &ModuleName) -> bool;
     /// Which parameters of a type are sizes, in order; empty for an unknown type.
@@ -71,4 +78,16 @@ pub trait Names {
     fn near_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         suggest::nearest(name, self.type_names(module).iter().filter(|n| wanted(n)))
     }
+}
+
+/// The values that modules of the library define, by their names without case and underscores.
+pub fn spellings<N: Names + ?Sized>(names: &N) -> BTreeMap<String, Vec<(ModuleName, Name)>> {
+    let mut all: BTreeMap<String, Vec<(ModuleName, Name)>> = BTreeMap::new();
+    for module in names.library() {
+        let own = |name: &Name| names.value(&module, name).is_some_and(|v| target(&v).module == module);
+        for name in names.value_names(&module).into_iter().filter(own) {
+            all.entry(suggest::letters_alone(&name)).or_default().push((module.clone(), name));
+        }
+    }
+    all
 }

@@ -2,6 +2,7 @@
 //! from another language, how the thing is written here.
 
 use std::cmp::Reverse;
+use std::sync::LazyLock;
 
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
@@ -22,6 +23,12 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
         .chain(Const::ALL.iter().map(|c| c.name()))
         .chain(conversions.into_iter().map(Scalar::name))
         .chain(["true", "false"])
+}
+
+/// The name of the language itself that a writer of another one probably meant.
+pub(super) fn near_language(name: &str) -> Option<String> {
+    static ALL: LazyLock<Vec<Candidate>> = LazyLock::new(|| language_names().map(Candidate::new).collect());
+    nearest_of(name, ALL.iter(), &|_| true)
 }
 
 /// The candidate a writer of `name` probably meant: fewest edits, then most letters in common from
@@ -95,17 +102,19 @@ impl<'n> Search<'n> {
         if of.length == 0 || of.length.abs_diff(own.length) > allowed || candidate == *name {
             return;
         }
-        let same_but_case = folded(candidate).eq(folded(name));
-        let other_letter = own.length == of.length && own.length <= 3 && differ_in_one(name, candidate);
-        if other_letter && !same_but_case {
-            return;
+        let same_but_case = of.letters == own.letters && folded(candidate).eq(folded(name));
+        if !same_but_case {
+            // An edit takes a letter away, brings one, or both, which tells most names apart quickly.
+            let differ = (of.letters ^ own.letters).count_ones() as usize;
+            // A single letter is one edit from every other: no hint in that. But a letter that is typed twice is a slip.
+            let doubled = own.length.abs_diff(of.length) == 1 && differ == 0;
+            let short = own.length.min(of.length) < 2 && !doubled;
+            let other_letter = own.length == of.length && own.length <= 3 && differ_in_one(name, candidate);
+            if differ > 2 * allowed || short || other_letter {
+                return;
+            }
         }
-        // A single letter is one edit from every other: no hint in that, unless by case. And an edit
-        // takes a letter away, brings one, or both, which tells most names apart quickly.
-        let differ = (of.letters ^ own.letters).count_ones() as usize;
-        // But a letter that is typed twice is a slip.
-        let doubled = own.length.abs_diff(of.length) == 1 && differ == 0;
-        if !same_but_case && !doubled && (own.length.min(of.length) < 2 || differ > 2 * allowed) || !wanted(candidate) {
+        if !wanted(candidate) {
             return;
         }
         let edits = if same_but_case { 0 } else { strsim::damerau_levenshtein(name, candidate) };
@@ -129,9 +138,17 @@ fn differ_in_one(a: &str, b: &str) -> bool {
     a.chars().zip(b.chars()).filter(|(a, b)| a != b).count() == 1
 }
 
-/// The letters in a name, as a set.
+/// The letters in a name without case, as a set: those of ASCII names have a bit each, because of names that are many
+/// most differ by a few letters.
 fn letters(name: &str) -> u64 {
-    name.chars().fold(0, |set, c| set | 1 << (u32::from(c) % 64))
+    folded(name).fold(0, |set, c| {
+        let bit = match c {
+            'a'..='z' => u32::from(c) - u32::from('a'),
+            '0'..='9' => 26 + u32::from(c) - u32::from('0'),
+            _ => 36 + u32::from(c) % 28,
+        };
+        set | 1 << bit
+    })
 }
 
 fn folded(name: &str) -> impl Iterator<Item = char> {
@@ -370,10 +387,9 @@ const MODULES: &[&str] = &[
     "pyplot",
 ];
 
-/// Are two names the same but for case and underscores?
-pub(super) fn same_spelling(a: &str, b: &str) -> bool {
-    let letters = |name: &str| folded(name).filter(|c| *c != '_').collect::<String>();
-    letters(a) == letters(b)
+/// A name without case and underscores.
+pub(crate) fn letters_alone(name: &str) -> String {
+    folded(name).filter(|c| *c != '_').collect()
 }
 
 /// Is it a module of another language?

@@ -116,6 +116,7 @@ impl Db {
             .ingredient::<scope::value_named>()
             .ingredient::<scope::near_values>()
             .ingredient::<scope::near_types>()
+            .ingredient::<scope::library_spellings>()
             .ingredient::<scope::rules>()
             .ingredient::<scope::twice>()
             .ingredient::<cycles::links>()

@@ -11,6 +11,7 @@ use super::queries::tree;
 use super::view::{MOST_NAMES, View};
 use crate::base::{GlobalName, ModuleName, Name, Span};
 use crate::norm::Rule;
+use crate::resolve::names;
 use crate::resolve::suggest::Candidate;
 use crate::resolve::type_items::{self, ParamUses};
 use crate::resolve::unnamed;
@@ -223,6 +224,12 @@ pub(super) fn near_values(db: &dyn Database, file: SourceFile) -> Vec<Candidate>
 #[salsa::tracked]
 pub(super) fn near_types(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
     types(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
+}
+
+/// The values of the library, by their names without case and underscores.
+#[salsa::tracked]
+pub(super) fn library_spellings(db: &dyn Database) -> BTreeMap<String, Vec<(ModuleName, Name)>> {
+    names::spellings(&View::new(db))
 }
 
 /// The value of that name.

@@ -10,7 +10,7 @@ use super::{PRELUDE, library, queries};
 use crate::base::{GlobalName, ModuleName, Name};
 use crate::predicate::Poly;
 use crate::resolve::builtin::Builtin;
-use crate::resolve::suggest::nearest_of;
+use crate::resolve::suggest::{letters_alone, nearest_of};
 use crate::resolve::{Names, SignatureNames, ValueRef};
 use crate::types::env::Env;
 use crate::types::info::{TypeInfo, TypeInfoBody};
@@ -118,6 +118,10 @@ impl Names for View<'_> {
 
     fn library(&self) -> Vec<ModuleName> {
         library::importable().map(ModuleName::from).collect()
+    }
+
+    fn library_values(&self, name: &str) -> Vec<(ModuleName, Name)> {
+        scope::library_spellings(self.db).get(&letters_alone(name)).cloned().unwrap_or_default()
     }
 
     fn has_module(&self, module: &ModuleName) -> bool {

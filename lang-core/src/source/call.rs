@@ -205,7 +205,7 @@ impl Writer<'_> {
     fn called_too(&self, call: &Call, passed: usize, primal: &Ssa, leaf: &Leaf) -> Option<(Vec<u32>, Vec<Index>, Ex)> {
         let part = primal.outputs.iter().position(|(of, _)| of.path == leaf.path)?;
         let own = call.args.get(..passed)?;
-        (0..).zip(&self.lines).find_map(|(k, line)| {
+        (0..).zip(self.lines.iter()).find_map(|(k, line)| {
             let Is::Call(other, nth) = &line.is else { return None };
             let plain = other.callee.derived.is_empty() && other.callee.def == call.callee.def;
             let alike = plain && other.callee.types == call.callee.types && *nth as usize == part;

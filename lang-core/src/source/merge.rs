@@ -151,6 +151,7 @@ impl Merging<'_> {
 
     /// Puts elements in place of reads in a line. Is it another line now?
     pub(super) fn replace(&mut self, v: Var, put: &dyn Fn(Var) -> Option<Line>) -> bool {
+        pause();
         let Some(line) = self.line(v).cloned() else { return false };
         if matches!(line.is, Is::Input) {
             return false;
@@ -164,7 +165,7 @@ impl Merging<'_> {
             home.extend(around.iter().cloned());
             inside(&home, context, |context| under(pred, context, |context| settled(e, context, fresh)))
         });
-        let changed = format!("{is:?}") != format!("{:?}", line.is);
+        let changed = is != line.is;
         if let Some(slot) = self.lines.get_mut(v.0 as usize) {
             slot.is = is;
         }

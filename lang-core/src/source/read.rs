@@ -33,7 +33,7 @@ pub(super) struct Line {
 }
 
 /// What a line is.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) enum Is {
     /// A part of a parameter or of a top-level `let`.
     Input,

@@ -358,7 +358,7 @@ impl Writer<'_> {
         if !all || found == 0 || !of.batch.is_empty() {
             return false;
         }
-        for line in &mut self.lines {
+        for line in self.lines.iter_mut() {
             let is = line.is.map(&line.indices.clone(), &mut |_, _, e| turned_reads(e, v, axis, &turned));
             line.is = is;
         }

@@ -235,7 +235,7 @@ impl Ex {
                 flat.insert(first, (sum < 0.0, Self::real(sum.abs())));
             }
         }
-        let mut kept: Vec<(f64, String, bool, Self)> = Vec::new();
+        let mut kept: Vec<(f64, Self, bool, Self)> = Vec::new();
         for (neg, term) in flat {
             let (by, key, bare) = term.scaled();
             let by = if neg { -by } else { by };
@@ -304,8 +304,8 @@ impl Ex {
         }
     }
 
-    /// Its constant factor, what the rest is called, and the rest if it is real.
-    fn scaled(&self) -> (f64, String, Option<Self>) {
+    /// Its constant factor, the key of the rest, and the rest if it is real.
+    fn scaled(&self) -> (f64, Self, Option<Self>) {
         match self {
             Self::Constant(_) | Self::Index(_) => (1.0, self.key(), None),
             Self::Product(p) if p.per.to_bits() == 1.0_f64.to_bits() && !(p.over.is_empty() && p.under.is_empty()) => {
@@ -323,10 +323,9 @@ impl Ex {
         }
     }
 
-    /// A text that two expressions share if they are the same but for the names of indices.
-    pub(super) fn key(&self) -> String {
-        let mut next = 0;
-        format!("{:?}", self.renumbered(&mut next))
+    /// The expression with indices numbered in order: equal for two expressions that differ by the names of indices alone.
+    pub(super) fn key(&self) -> Self {
+        self.renumbered(&mut 0)
     }
 
     fn renumbered(&self, next: &mut u32) -> Self {

@@ -58,14 +58,14 @@ pub(super) struct Writer<'a> {
     pub(super) asked: &'a Asked<'a>,
     /// The names that the definition gives.
     pub(super) given: Vec<Name>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Large<Vec<Line>>,
     pub(super) named: HashMap<Var, Named>,
     pub(super) hints: Hints,
     pub(super) taken: Taken,
     /// The indices around, with their names.
     pub(super) scope: Vec<(LocalId, Name)>,
     pub(super) context: Context,
-    pub(super) table: Table,
+    pub(super) table: Large<Table>,
     /// Whole arrays stand for their elements at these indices.
     pub(super) lifted: Vec<Index>,
     /// The derivatives that calls are calls of.
@@ -139,9 +139,9 @@ pub(super) fn writer<'a>(
     case: &Case,
     sum_names: &'a Given,
     facts: &[Pred],
-) -> Result<Option<(Writer<'a>, Ssa, Vec<Var>)>, Outside> {
+) -> Result<Option<(Writer<'a>, Large<Ssa>, Vec<Var>)>, Outside> {
     let mut wanted = Large::new(wanted.clone());
-    let mut fresh = Table::default();
+    let mut fresh: Large<Table> = Large::default();
     let mut read = Large::new(lines(&wanted, &mut fresh)?);
     case.put(asked, head, &mut wanted, &mut read);
     let told = wanted.outputs.split_off(parts);
@@ -173,7 +173,7 @@ pub(super) fn writer<'a>(
     if !merging.run() {
         return Err(Outside::TooLarge);
     }
-    let (live, lines, context, roots) = (merging.live(), merging.lines.take(), merging.context, merging.roots);
+    let (live, lines, context, roots) = (merging.live(), merging.lines, merging.context, merging.roots);
     let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1)).map(|p| p.base.name.clone());
     let mut taken = Taken::new(params.chain(case.names().cloned()));
     wanted.sizes.iter().for_each(|l| drop(taken.fresh(&wanted.vars.name(*l))));
@@ -200,7 +200,7 @@ pub(super) fn writer<'a>(
         written: Vec::new(),
         wrong: None,
     };
-    Ok(Some((writer, wanted.take(), live)))
+    Ok(Some((writer, wanted, live)))
 }
 
 /// Does it fail for no arguments, whatever the sizes are?

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use lang_ide::Session;
+use lang_ide::hover::Depth;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -103,11 +105,13 @@ pub(crate) fn keystrokes() {
     edited.client.leave();
 }
 
-/// A hover: how long its first answer takes, and until all is told, asked for again and again.
+/// A hover: how long its first answer takes, and until all is told, asked for again and again. Where the first answer
+/// does not tell all, the file and the line.
 struct Told {
     name: String,
     first: Duration,
     all: Duration,
+    pending: Option<(PathBuf, usize)>,
 }
 
 /// The hovers of all definitions of the library and the examples.
@@ -132,16 +136,40 @@ pub(crate) fn of_programs() {
             let def = content.trim_start_matches("def ").split('(').next().unwrap_or_default();
             let begun = Instant::now();
             let (first, mut answer) = timed(&mut client, "textDocument/hover", hover(&uri, line));
+            let pending = answer["result"].to_string().contains(PENDING).then(|| (file.clone(), line));
             while answer["result"].to_string().contains(PENDING) && begun.elapsed() < PATIENCE {
                 answer = timed(&mut client, "textDocument/hover", hover(&uri, line)).1;
             }
-            told.push(Told { name: format!("{name}.{def}"), first, all: begun.elapsed() });
+            told.push(Told { name: format!("{name}.{def}"), first, all: begun.elapsed(), pending });
         }
         client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
     }
     client.leave();
     rows("the first answer", &mut told, |told| told.first);
     rows("all that is told", &mut told, |told| told.all);
+    let ratio = |told: &Told| {
+        let (file, line) = told.pending.as_ref()?;
+        Some((told.all.as_secs_f64() / alone(&files, file, *line).as_secs_f64(), told.name.clone()))
+    };
+    let mut ratios: Vec<(f64, String)> = told.iter().filter_map(ratio).collect();
+    ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
+    println!("hovers that say \"{PENDING}\": {}; so many times as long as without a server:", ratios.len());
+    ratios.iter().take(SLOWEST).for_each(|(ratio, name)| println!("    {ratio:>8.2}    {name}"));
+}
+
+/// How long a hover takes in a new session, without a server.
+fn alone(files: &[PathBuf], file: &Path, line: usize) -> Duration {
+    let module = |file: &Path| file.strip_prefix(workspace()).unwrap().to_string_lossy().into_owned();
+    let mut session = Session::new();
+    for beside in files.iter().filter(|beside| beside.parent() == file.parent()) {
+        session.set_text(&module(beside), &std::fs::read_to_string(beside).unwrap());
+    }
+    let text = std::fs::read_to_string(file).unwrap();
+    let at = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>() + 5;
+    let begun = Instant::now();
+    let told = lang_ide::hover::hover(&session, &module(file), u32::try_from(at).unwrap(), Depth::Full);
+    assert!(told.is_some(), "{}: {line}", file.display());
+    begun.elapsed()
 }
 
 /// The times of all, and the greatest with their names.

@@ -80,7 +80,10 @@ fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) ->
     let begun = Instant::now();
     type_digit(client, round, line, version);
     let wanted = *version;
-    let published = |m: &Value| m["method"] == "textDocument/publishDiagnostics" && m["params"]["version"] == wanted;
+    let published = |m: &Value| {
+        let told = &m["params"];
+        m["method"] == "textDocument/publishDiagnostics" && told["uri"] == URI && told["version"] == wanted
+    };
     let (came, _) = client.wait(published);
     came.saturating_duration_since(begun)
 }

@@ -42,7 +42,7 @@ mod trial;
 pub mod views;
 mod written;
 
-pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span, lower_priority};
+pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span};
 pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_name, with_ending};
 pub use lang_core::syntax::lexer::MAX_TEXT;
 pub use lang_core::syntax::split::ItemKind;

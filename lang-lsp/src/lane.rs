@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use lang_ide::lower_priority;
 use tower_lsp::jsonrpc::Error;
 
 use crate::state::{Queue, State};
@@ -31,18 +30,6 @@ pub(crate) enum Kind {
     Costs,
 }
 
-impl Kind {
-    /// How far below a keystroke its threads are scheduled: beside two derivatives the thread that reads a keystroke
-    /// waited 5 ms for one of two processors.
-    fn niceness(self) -> i32 {
-        match self {
-            Self::Checks | Self::Questions => 0,
-            Self::Depths | Self::Studies => 5,
-            Self::Costs => 10,
-        }
-    }
-}
-
 /// Worker threads and what waits for them.
 pub(crate) struct Lane {
     work: Sender<(Box<dyn Question>, World)>,
@@ -59,10 +46,7 @@ impl Lane {
         let received = Arc::new(Mutex::new(received));
         for _ in 0..workers {
             let (received, queue) = (Arc::clone(&received), queue.clone());
-            let run = move || {
-                lower_priority(kind.niceness());
-                work_off(kind, &received, &queue);
-            };
+            let run = move || work_off(kind, &received, &queue);
             let named = thread::Builder::new().name(format!("{kind:?}"));
             // So large a stack may be forbidden; a usual one serves all but the deepest programs.
             if named.stack_size(STACK).spawn(run.clone()).is_err() {

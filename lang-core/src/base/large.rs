@@ -7,8 +7,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::lower_priority;
-
 /// A value of a computation that may be cancelled ([`super::pause`]). Where unwinding drops it, another thread does.
 #[derive(PartialEq, Debug)]
 pub struct Large<T: Send + 'static>(Option<T>);
@@ -69,9 +67,6 @@ impl<T: Send + 'static> Drop for Large<T> {
     }
 }
 
-/// How far below others the thread is scheduled.
-const NICENESS: i32 = 15;
-
 /// So long a value waits, because unwinding and the answer to the edit need the processors first.
 const LATER: Duration = Duration::from_millis(30);
 
@@ -81,7 +76,6 @@ fn drop_elsewhere(value: Box<dyn Send>) {
     let gone = GONE.get_or_init(|| {
         let (gone, values) = channel::<Box<dyn Send>>();
         let drops = move || {
-            lower_priority(NICENESS);
             while let Ok(first) = values.recv() {
                 thread::sleep(LATER);
                 drop(first);

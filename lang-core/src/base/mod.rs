@@ -5,7 +5,6 @@ pub mod diag;
 pub mod large;
 pub mod name;
 pub mod pause;
-pub mod priority;
 pub mod real;
 pub mod span;
 
@@ -14,6 +13,5 @@ pub use diag::{Code, Diagnostic, Fix, Label, Piece, Severity};
 pub use large::Large;
 pub use name::{GlobalName, ModuleName, Name};
 pub use pause::pause;
-pub use priority::lower_priority;
 pub use real::Real;
 pub use span::Span;

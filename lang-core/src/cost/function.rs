@@ -30,6 +30,9 @@ pub(super) struct Walk<'a> {
     pub(super) outer: u32,
 }
 
+/// Symbols of nests: what is asked, and of which nests.
+pub(super) type Met = HashMap<(Kind, Vec<Form>), Poly>;
+
 /// A function, where it stands.
 pub(super) struct Scope<'a> {
     pub(super) ssa: &'a Ssa,
@@ -46,8 +49,8 @@ pub(super) struct Scope<'a> {
     pub(super) contents: Contents<'a>,
     /// What was counted here.
     pub(super) counts: Large<Counts>,
-    /// Symbols of nests that were met: what is asked, and of which nests.
-    pub(super) met: Large<RefCell<HashMap<(Kind, Vec<Form>), Poly>>>,
+    /// Symbols of nests that were met.
+    pub(super) met: Large<RefCell<Met>>,
 }
 
 impl Scope<'_> {

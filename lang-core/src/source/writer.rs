@@ -129,6 +129,9 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     Ok(made)
 }
 
+/// What writes a body, and what it writes: Tensor SSA, and the statements that are needed.
+pub(super) type Written<'a> = (Writer<'a>, Large<Ssa>, Vec<Var>);
+
 /// What writes the body where the parameters are made as a case says and some facts hold; and what it writes: Tensor SSA,
 /// and the statements that are needed. `None`: it never comes to that.
 pub(super) fn writer<'a>(
@@ -139,7 +142,7 @@ pub(super) fn writer<'a>(
     case: &Case,
     sum_names: &'a Given,
     facts: &[Pred],
-) -> Result<Option<(Writer<'a>, Large<Ssa>, Vec<Var>)>, Outside> {
+) -> Result<Option<Written<'a>>, Outside> {
     let mut wanted = Large::new(wanted.clone());
     let mut fresh: Large<Table> = Large::default();
     let mut read = Large::new(lines(&wanted, &mut fresh)?);

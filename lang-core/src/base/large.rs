@@ -67,7 +67,7 @@ impl<T: Send + 'static> Drop for Large<T> {
     }
 }
 
-/// So long a value waits, because unwinding and the answer to the edit need the processors first.
+/// Delay before a drop, because unwinding and the check of the new text need the processors first.
 const LATER: Duration = Duration::from_millis(30);
 
 /// Another thread drops it, if there can be one.

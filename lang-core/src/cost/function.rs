@@ -30,7 +30,7 @@ pub(super) struct Walk<'a> {
     pub(super) outer: u32,
 }
 
-/// Symbols of nests: what is asked, and of which nests.
+/// The symbols of nests, by kind and by the forms of the nests.
 pub(super) type Met = HashMap<(Kind, Vec<Form>), Poly>;
 
 /// A function, where it stands.
@@ -49,7 +49,7 @@ pub(super) struct Scope<'a> {
     pub(super) contents: Contents<'a>,
     /// What was counted here.
     pub(super) counts: Large<Counts>,
-    /// Symbols of nests that were met.
+    /// The symbols of the nests counted so far.
     pub(super) met: Large<RefCell<Met>>,
 }
 

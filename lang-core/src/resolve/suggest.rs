@@ -138,10 +138,11 @@ fn differ_in_one(a: &str, b: &str) -> bool {
     a.chars().zip(b.chars()).filter(|(a, b)| a != b).count() == 1
 }
 
-/// The letters in a name without case, as a set: those of ASCII names have a bit each, because of names that are many
-/// most differ by a few letters.
+/// The set of letters in a name, without case. One edit changes two bits at most. Letters and digits of ASCII have a bit
+/// each, so that few of many names pass for near ones.
 fn letters(name: &str) -> u64 {
-    folded(name).fold(0, |set, c| {
+    // One letter for each character: the lower case of `İ` has two.
+    name.chars().filter_map(|c| c.to_lowercase().next()).fold(0, |set, c| {
         let bit = match c {
             'a'..='z' => u32::from(c) - u32::from('a'),
             '0'..='9' => 26 + u32::from(c) - u32::from('0'),
@@ -502,6 +503,25 @@ mod tests {
         for (names, _) in TYPES {
             for name in *names {
                 assert!(Scalar::ALL.iter().all(|s| s.name() != *name), "`{name}` exists");
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_changes_two_bits_of_the_letters_at_most() {
+        let alphabet = ['a', 'Z', '0', '9', '_', 'ß', 'İ', 'Ω', 'é', '\u{307}'];
+        let name = "aZ0_ßİéΩ9";
+        let differ = |other: &str| (letters(name) ^ letters(other)).count_ones();
+        for at in 0..name.chars().count() {
+            for letter in alphabet {
+                let (before, rest): (Vec<_>, Vec<_>) = name.chars().enumerate().partition(|(k, _)| *k < at);
+                let joined = |new: Option<char>, skip: usize| -> String {
+                    let rest = rest.iter().skip(skip).map(|(_, c)| *c);
+                    before.iter().map(|(_, c)| *c).chain(new).chain(rest).collect()
+                };
+                for other in [joined(Some(letter), 0), joined(Some(letter), 1), joined(None, 1)] {
+                    assert!(differ(&other) <= 2, "{other}");
+                }
             }
         }
     }

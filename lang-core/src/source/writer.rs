@@ -129,7 +129,7 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     Ok(made)
 }
 
-/// What writes a body, and what it writes: Tensor SSA, and the statements that are needed.
+/// The writer of a body, the Tensor SSA of the body, and its live statements.
 pub(super) type Written<'a> = (Writer<'a>, Large<Ssa>, Vec<Var>);
 
 /// What writes the body where the parameters are made as a case says and some facts hold; and what it writes: Tensor SSA,

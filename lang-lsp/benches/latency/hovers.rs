@@ -105,12 +105,14 @@ pub(crate) fn keystrokes() {
     edited.client.leave();
 }
 
-/// A hover: how long its first answer takes, and until all is told, asked for again and again. Where the first answer
-/// does not tell all, the file and the line.
+/// The times of one hover.
 struct Told {
     name: String,
+    /// Until the first answer.
     first: Duration,
+    /// Until the complete answer, requested again and again.
     all: Duration,
+    /// The file and the line, if the first answer is incomplete.
     pending: Option<(PathBuf, usize)>,
 }
 
@@ -153,11 +155,11 @@ pub(crate) fn of_programs() {
     };
     let mut ratios: Vec<(f64, String)> = told.iter().filter_map(ratio).collect();
     ratios.sort_by(|a, b| b.0.total_cmp(&a.0));
-    println!("hovers that say \"{PENDING}\": {}; so many times as long as without a server:", ratios.len());
+    println!("hovers that say \"{PENDING}\": {}; ratio to the time without a server:", ratios.len());
     ratios.iter().take(SLOWEST).for_each(|(ratio, name)| println!("    {ratio:>8.2}    {name}"));
 }
 
-/// How long a hover takes in a new session, without a server.
+/// Computes a hover in a new session without a server, and returns the time.
 fn alone(files: &[PathBuf], file: &Path, line: usize) -> Duration {
     let module = |file: &Path| file.strip_prefix(workspace()).unwrap().to_string_lossy().into_owned();
     let mut session = Session::new();

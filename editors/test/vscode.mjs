@@ -290,6 +290,29 @@ class Window {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().click({ timeout: PATIENCE });
   }
 
+  /** Does the list of open editors that this browser has stored for VS Code have `part`? */
+  stores(part) {
+    return this.page.evaluate(async (part) => {
+      const answer = (request) =>
+        new Promise((resolve, reject) => {
+          request.onsuccess = () => resolve(request.result);
+          request.onerror = () => reject(request.error);
+        });
+      for (const { name } of await indexedDB.databases()) {
+        if (!name.startsWith("vscode-web-state-db-")) continue;
+        const database = await answer(indexedDB.open(name));
+        try {
+          const items = database.transaction("ItemTable").objectStore("ItemTable");
+          const editors = await answer(items.get("memento/workbench.parts.editor"));
+          if (String(editors).includes(part)) return true;
+        } finally {
+          database.close();
+        }
+      }
+      return false;
+    }, part);
+  }
+
   /** Clicks a lens, once it stays where it is: its row is drawn again when costs are known. */
   async press(name, title) {
     let before = "";
@@ -400,8 +423,9 @@ async function test(window, again) {
   await window.click("(x, c) in sum", "(y[i]");
   await until("and what is selected in the program stands out in it", () => marked("def loss_adj("));
 
-  // A browser's VS Code writes down what is open every five seconds; where a file is named it opens that alone.
-  await new Promise((resolve) => setTimeout(resolve, 7000));
+  // A browser's VS Code writes down what is open every few seconds, once it is idle, and loses the rest with its window.
+  await until("the adjoint is written down among what is open", () => window.stores("iverson-view"));
+  // Where a file is named, it opens that alone.
   await page.goto(again);
   await until("the window is loaded anew with its program", () => window.editor("def conv("));
   await until("and with the adjoint beside it", () => window.editor("def loss_adj("));

@@ -280,6 +280,54 @@ for _expr, _value in (
 ):
     closed("std/density_gradients", f"without cancellation: {_expr}", _expr, lambda v=_value: exact(v), "stats")
 
+
+
+def student(v, x):
+    half = mp.mpf(1) / 2
+    norm = mp.loggamma(v / 2 + half) - mp.loggamma(v / 2) - mp.log(mp.pi * v) / 2
+    return norm - (v + 1) / 2 * mp.log1p(x**2 / v)
+
+
+def student_by_freedom(order, v, x):
+    """A derivative by the degrees of freedom, times the power of them by which it falls."""
+    with mp.workdps(150):
+        v, x = mp.mpf(v), mp.mpf(x)
+        return float((v ** (order + 1) if order else 1) * mp.diff(lambda u: student(u, x), v, order))
+
+
+# On both sides of the limits of the series (df = 20, x^2 = df / 5), and far from them.
+for _df, _points in (
+    (0.5, (0.0, 0.25, 0.375, 3.0)),
+    (19.75, (0.0, 1.0, 1.875, 2.0, 10.0)),
+    (20.25, (0.0, 1.0, 1.875, 2.125, 10.0)),
+    (1e4, (0.0, 1.5, 44.0, 46.0)),
+    (1e8, (0.0, 1.5)),
+    (1e30, (0.0, 1.5)),
+):
+    for _x in _points:
+        _density = f"\\v: stats.student_t_logpdf({_x}, v, 0.0, 1.0)"
+        for _order, _expr in enumerate(
+            (
+                f"({_density})({_df})",
+                f"{_df}^2 * grad({_density})({_df})",
+                f"{_df}^3 * grad(grad({_density}))({_df})",
+            )
+        ):
+            closed(
+                "std/density_gradients",
+                f"student_t_logpdf at {_x}, {_df} degrees of freedom, derivative {_order}",
+                _expr,
+                lambda order=_order, v=_df, x=_x: student_by_freedom(order, v, x),
+                "stats",
+            )
+closed(
+    "std/density_gradients",
+    "student_t_logpdf of infinite degrees of freedom",
+    "for i: stats.student_t_logpdf([0.0, -3.0, 40.0][i], inf, 1.0, 2.0)",
+    lambda: [-((x - 1) ** 2) / 8 - np.log(8 * np.pi) / 2 for x in (0.0, -3.0, 40.0)],
+    "stats",
+)
+
 for _expr, _value in (
     ("grad(nn.logsumexp)([1000.0, 1000.0])", [0.5, 0.5]),
     ("grad(nn.logsumexp)([inf, 1.0])", [1.0, 0.0]),

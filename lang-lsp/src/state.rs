@@ -29,8 +29,12 @@ use crate::settings::Settings;
 use crate::views::{self, Views};
 use crate::world::{About, Document, Documents, Question, World, content_modified};
 
-/// Costs are asked for when nothing was edited for so long.
+/// Costs are computed if nothing was edited for so long.
 const CALM: Duration = Duration::from_millis(200);
+/// On so few cores they wait for a long computation of a hover, because edits and other hovers need a core.
+const FEW_CORES: usize = 2;
+/// The longest such wait after an edit.
+const LATEST_COSTS: Duration = Duration::from_secs(5);
 /// Files are looked at so often where the client tells of no changes.
 const LOOK: Duration = Duration::from_secs(2);
 /// More files are looked at only when a document is opened, saved or closed.
@@ -100,6 +104,8 @@ pub(crate) struct State {
     looked_at: Instant,
     /// Are they few enough to be looked at from time to time?
     few_files: bool,
+    /// The number of cores that the server may use.
+    cores: usize,
 }
 
 impl State {
@@ -132,6 +138,7 @@ impl State {
             costing: None,
             looked_at: Instant::now(),
             few_files: true,
+            cores,
         }
     }
 
@@ -156,11 +163,19 @@ impl State {
 
     /// Until when something is to be done without a message.
     fn patience(&self) -> Duration {
-        let calm = self.uncosted.filter(|_| self.costing.is_none()).map(|at| at + CALM);
+        let calm = self.costs_due();
         let long = self.costing.as_ref().and_then(|(since, shown)| shown.is_none().then_some(*since + LONG));
         let look = self.looks_at_files().then(|| self.looked_at + LOOK);
         let until = calm.into_iter().chain(long).chain(look).min();
         until.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// The time at which the costs of what was edited must begin to be computed.
+    fn costs_due(&self) -> Option<Instant> {
+        let edited = self.uncosted.filter(|_| self.costing.is_none())?;
+        let busy = self.depths.free == 0 || !self.depths.waiting.is_empty();
+        let wait = self.cores <= FEW_CORES && busy;
+        Some(edited + if wait { LATEST_COSTS } else { CALM })
     }
 
     /// Are files looked at from time to time?
@@ -184,7 +199,7 @@ impl State {
         if !self.settings.wants_costs() {
             self.uncosted = None;
         }
-        if self.uncosted.is_some_and(|at| at.elapsed() >= CALM) && self.costing.is_none() && !self.unchecked {
+        if self.costs_due().is_some_and(|due| due <= Instant::now()) && !self.unchecked {
             self.uncosted = None;
             self.costing = Some((Instant::now(), None));
             let costs = Costs { first: self.recent.clone(), queue: self.queue.clone() };

@@ -1,5 +1,5 @@
-//! Costs and certificates of a model of 200 lines, with the adjoints that they compare: from its text, and after an edit
-//! elsewhere in the module.
+//! **Cost benchmarks.** Measures costs and certificates of a model of 200 lines, with the adjoints
+//! that they compare. Measures from its text, and after an edit elsewhere in the module.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use iverson_benches::{callee, checked, module};
 use lang_core::session::Session;
 use lang_core::syntax::split::ItemKind;
 
-/// A definition that nothing of the model calls.
+/// A definition that the model does not call.
 const ELSEWHERE: &str = "def elsewhere(x: [n]f64) -> f64 = sum i: x[i]\n";
 
 fn main() {
@@ -26,7 +26,8 @@ fn model() -> String {
     module(200) + ELSEWHERE
 }
 
-/// The cost of every definition and of its derivatives, and the certificate.
+/// Computes the cost and the certificate of every definition, and returns the number of definitions
+/// that have both.
 fn costs(session: &Session) -> usize {
     let defs = session.items("bench.iv").into_iter().filter(|i| i.kind == ItemKind::Def);
     defs.filter(|def| {
@@ -38,7 +39,7 @@ fn costs(session: &Session) -> usize {
     .count()
 }
 
-/// With all forms and adjoints made.
+/// Measures costs alone; all forms and adjoints are built beforehand.
 #[divan::bench]
 fn from_forms(bencher: divan::Bencher<'_, '_>) {
     let text = model();
@@ -55,14 +56,14 @@ fn from_forms(bencher: divan::Bencher<'_, '_>) {
         .bench_local_values(|session| costs(&session));
 }
 
-/// From the text, forms and adjoints included.
+/// Measures from the text, including forms and adjoints.
 #[divan::bench]
 fn from_text(bencher: divan::Bencher<'_, '_>) {
     let text = model();
     bencher.bench_local(|| costs(&checked(&text)));
 }
 
-/// After an edit in a definition that the model does not call.
+/// Measures after an edit in a definition that the model does not call.
 #[divan::bench]
 fn after_an_edit_elsewhere(bencher: divan::Bencher<'_, '_>) {
     let text = model();

@@ -1,4 +1,5 @@
-//! From text to diagnostics: whole modules, and one edit in a module of 300 definitions.
+//! **Front-end benchmarks**: from text to diagnostics, for whole modules and for one edit in a
+//! module of 300 definitions.
 
 #![allow(
     clippy::unwrap_used,

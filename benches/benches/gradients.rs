@@ -1,5 +1,6 @@
-//! Gradients as they run: by generated derivatives and by the interpreter's, at points of the same model, and the time
-//! from text to the first gradient.
+//! **Gradient benchmarks.** Measures gradients with generated derivatives and with the
+//! interpreter's, at points of the same model. Also measures the time from text to the first
+//! gradient.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,7 +28,7 @@ fn main() {
     divan::main();
 }
 
-/// A model at sizes: what makes a point of them, and the sizes that the gradient there is called with.
+/// A model with the sizes that create its point, and the sizes that its gradient is called with.
 struct Model {
     name: &'static str,
     made_of: &'static [i64],
@@ -38,14 +39,14 @@ const fn model(name: &'static str, made_of: &'static [i64], sizes: &'static [i64
     Model { name, made_of, sizes }
 }
 
-/// Sizes of data.
+/// Sizes of realistic data.
 const LARGE: [Model; 3] = [
     model("digits", &[1347], &[1347]),
     model("attention", &[64, 32], &[32, 64]),
     model("mixture", &[1000, 10, 25], &[25, 10, 1000]),
 ];
 
-/// Sizes at which a pass for each parameter is no burden.
+/// Sizes at which one pass for each parameter is affordable.
 const SMALL: [Model; 3] =
     [model("digits", &[20], &[20]), model("attention", &[8, 8], &[8, 8]), model("mixture", &[10, 4, 3], &[3, 4, 10])];
 
@@ -54,7 +55,7 @@ fn point(session: &Session, model: &Model) -> Value {
     call(session, None, model.name, &[], sizes).expect("a point")
 }
 
-/// By machine code.
+/// Returns the backend that compiles to machine code.
 fn programs() -> Programs {
     Programs::with(Arc::new(Jit::new(1).expect("a processor")))
 }
@@ -90,7 +91,7 @@ fn small_by_the_interpreter(bencher: divan::Bencher<'_, '_>, k: usize) {
     bencher.bench_local(|| call(&session, None, &name, SMALL[k].sizes, vec![point.clone()]).expect("a gradient"));
 }
 
-/// The text is read and checked, all forms are made, and the gradient is taken once; at small sizes.
+/// Parses and checks the text, builds all forms and computes one gradient, at small sizes.
 #[divan::bench(args = [0, 1, 2], sample_count = 20)]
 fn from_text_to_the_first_gradient(bencher: divan::Bencher<'_, '_>, k: usize) {
     let text = models();

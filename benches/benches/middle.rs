@@ -1,5 +1,5 @@
-//! From checked definitions to their adjoints: ADBench's mixture model, and a chain of definitions that call the
-//! last twice.
+//! **Middle-end benchmarks**: from checked definitions to their adjoints, for ADBench's mixture
+//! model and a chain of definitions that each call the previous one twice.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ fn main() {
     divan::main();
 }
 
-/// All forms and the adjoint, what it calls included, from typed trees.
+/// Builds all forms and the adjoint, including those of its callees, from typed trees.
 #[divan::bench]
 fn mixture_model(bencher: divan::Bencher<'_, '_>) {
     let session = checked(&mixture());
@@ -34,7 +34,7 @@ fn chain_of_definitions(bencher: divan::Bencher<'_, '_>, length: usize) {
     bencher.bench_local(|| adjoint(&Module::new(&session), &last));
 }
 
-/// After an edit in a definition that the objective calls, in a session.
+/// Rebuilds the adjoint in a session after an edit in a definition that the objective calls.
 #[divan::bench]
 fn mixture_model_after_an_edit(bencher: divan::Bencher<'_, '_>) {
     let text = mixture();

@@ -1,4 +1,5 @@
-//! Programs to measure with. Numbers and the commands that gave them are in `benches/README.md`.
+//! **Benchmark inputs**: programs and helpers that the benchmarks share. The results and the
+//! commands that produce them are in `benches/README.md`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use lang_core::ir::ssa::Ssa;
 use lang_core::pipeline::Module;
 use lang_core::session::{Running, Session};
 
-/// A module of about `lines` lines of ordinary definitions: convolution, Cholesky, softmax, sum
-/// types with `match`, records, loops, calls between them. All of it checks without errors.
+/// Generates a module of about `lines` lines of ordinary definitions: convolution, Cholesky,
+/// softmax, sum types with `match`, records, loops, and calls between them. The module has no
+/// errors.
 #[must_use]
 pub fn module(lines: usize) -> String {
     let block = include_str!("block.iv");
@@ -21,8 +23,8 @@ pub fn module(lines: usize) -> String {
     (0..count).map(|k| block.replace("_K", &format!("_{k}")) + "\n").collect()
 }
 
-/// ADBench's mixture model, as the test programs have it, with a plain logarithm of a sum of exponentials: one that
-/// subtracts the greatest is not in core yet.
+/// Returns ADBench's mixture model from the test programs, with a plain logarithm of a sum of
+/// exponentials. The stable version, which subtracts the greatest, is not in core yet.
 #[must_use]
 pub fn mixture() -> String {
     let text = include_str!("../../tests/programs/accelerate/gmm.iv");
@@ -33,15 +35,15 @@ pub fn mixture() -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Models with functions that make a point and take a gradient there: a softmax classifier of digits, a block of
-/// attention, and the mixture model.
+/// Returns models with functions that create a point and compute a gradient at it. The models are a
+/// softmax classifier of digits, an attention block, and the mixture model.
 #[must_use]
 pub fn models() -> String {
     let mixture = mixture().lines().filter(|line| !line.starts_with("def log_sum_exp")).collect::<Vec<_>>().join("\n");
     format!("{}\n{mixture}\n", include_str!("models.iv"))
 }
 
-/// What programs do to the world: nothing.
+/// A host that ignores all effects of a program.
 struct Silent;
 
 impl Host for Silent {
@@ -52,7 +54,7 @@ impl Host for Silent {
     }
 }
 
-/// Calls a definition of the module, with derivatives taken by these if there are any.
+/// Calls a definition of the module. If `by` is set, it computes the derivatives.
 #[must_use]
 pub fn call(
     session: &Session,
@@ -72,7 +74,7 @@ pub fn call(
     interp.call(&GlobalName::new("bench.iv", name), instance, args).ok()
 }
 
-/// Definitions of which each calls the last twice.
+/// Generates definitions that each call the previous one twice.
 #[must_use]
 pub fn chain(length: usize) -> String {
     let mut text = "def f0(x: [n]f64) -> [n]f64 = for i: sin(x[i]) * x[i]\n".to_owned();
@@ -85,7 +87,7 @@ pub fn chain(length: usize) -> String {
     text
 }
 
-/// A session whose only module is checked.
+/// Creates a session with one checked module.
 #[must_use]
 pub fn checked(text: &str) -> Session {
     let mut session = Session::new();
@@ -94,19 +96,19 @@ pub fn checked(text: &str) -> Session {
     session
 }
 
-/// A definition of that module.
+/// Returns a definition of that module.
 #[must_use]
 pub fn callee(name: &str) -> Arc<Callee> {
     Arc::new(Callee::new(GlobalName::new("bench.iv", name), Vec::new()))
 }
 
-/// The adjoint by all real arguments.
+/// Returns the adjoint by all real arguments.
 #[must_use]
 pub fn by_all(ssa: &Ssa) -> Derivation {
     Derivation::Adjoint { of: ad::real_outputs(ssa).into(), wrt: ad::real_inputs(ssa).into() }
 }
 
-/// Makes the adjoint of a definition; how many statements it has.
+/// Computes the adjoint of a definition and returns the number of its statements.
 #[must_use]
 pub fn adjoint(module: &Module<'_>, name: &str) -> Option<usize> {
     let callee = callee(name);

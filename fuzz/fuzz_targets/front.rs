@@ -1,4 +1,4 @@
-//! Any bytes through lexer, splitter, parser, checker and formatter.
+//! Fuzzes the lexer, splitter, parser, checker and formatter with any bytes.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

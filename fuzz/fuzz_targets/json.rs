@@ -1,4 +1,5 @@
-//! Any bytes as a `.json` file: what is read is made a value, written, and read again.
+//! Fuzzes the `.json` reader with any bytes. A file that parses becomes a value, which is written
+//! and read again.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

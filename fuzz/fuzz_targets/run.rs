@@ -1,4 +1,5 @@
-//! Any bytes through the front end and, where they are a program, the interpreter with small limits.
+//! Fuzzes the front end with any bytes. If they are a program, also runs it in the interpreter with
+//! small limits.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {

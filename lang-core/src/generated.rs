@@ -1,6 +1,11 @@
-//! Derivatives of a run by their generated forms, and its longer expressions: what the interpreter reaches becomes a
-//! function ([`crate::ir::applied`]), made once for all data and sizes, and the engine runs it. What has no such form,
-//! and what fails, is the interpreter's.
+//! **Offloading.** Runs derivatives, and expressions that may be long, in compiled form on behalf
+//! of the interpreter.
+//!
+//! The interpreter calls [`Elsewhere::take`] with a derivative or an expression that it has
+//! reached. This module turns it into a function of its sizes and data ([`crate::ir::applied`]),
+//! lowers that once through the pipeline, and runs it in `exec`. A function serves all sizes and
+//! data. The interpreter evaluates everything without such a form, and evaluates again everything
+//! that fails, because it alone reports failures.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -22,19 +27,21 @@ use crate::resolve::forms::Derivative;
 use crate::types::tree::{Body, TId};
 use crate::types::ty::Type;
 
-/// More functions than this are not made in one run: a program can make a function of each result of the last.
+/// The largest number of functions compiled in one run, because a program can create a new function
+/// from each result of the last.
 const MAX_FUNCTIONS: usize = 256;
 
-/// The values of top-level `let`s.
+/// A lookup of the values of top-level `let`s.
 pub type Globals<'g> = &'g dyn Fn(&GlobalName) -> Option<Value>;
 
-/// Is told what is left to the interpreter, and of a derivative its operator.
+/// A callback that reports a construct left to the interpreter. The second argument is the
+/// operator, if it is a derivative.
 pub type Told<'g> = &'g dyn Fn(&Outside, Option<Derivative>);
 
-/// What is known of expressions of bodies.
+/// Memoised facts about expressions of bodies.
 type Cached<T> = RefCell<HashMap<(Text, TId), Arc<[T]>>>;
 
-/// Evaluates parts of a run.
+/// An evaluator of parts of one run, with its caches.
 pub struct Generated<'g> {
     callees: &'g dyn Callees,
     globals: Globals<'g>,
@@ -47,29 +54,30 @@ pub struct Generated<'g> {
     tally: Cell<Tally>,
 }
 
-/// What came of what was asked for.
+/// Counts of the requests by outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tally {
-    /// Functions that were made.
+    /// Functions that were lowered.
     pub made: u64,
-    /// Taken.
+    /// Requests that were evaluated.
     pub taken: u64,
-    /// Those of them that were functions of numbers known from the last time.
+    /// Those of `taken` that called the cached code of a function of scalars.
     pub known: u64,
-    /// Left to the interpreter, as there is no form.
+    /// Requests left to the interpreter because they have no compiled form.
     pub outside: u64,
-    /// Left to it, as dual numbers run already.
+    /// Requests left to the interpreter because they hold dual numbers.
     pub varying: u64,
-    /// Left to it, as something fails.
+    /// Requests left to the interpreter because a check failed or a `let` had no value.
     pub failed: u64,
-    /// Left to it, as an integer is too large to be understood, or the tensors are.
+    /// Requests left to the interpreter because an integer in an index, or the memory needed,
+    /// exceeded its limit.
     pub beyond: u64,
-    /// A defect of a pass or of the engine.
+    /// Requests that hit a defect of a pass or of the engine.
     pub broken: u64,
 }
 
 impl Tally {
-    /// Of two runs.
+    /// Returns the sums of the counts of two runs.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -86,8 +94,9 @@ impl Tally {
 }
 
 impl<'g> Generated<'g> {
-    /// What is among these definitions, by these programs, which none but this fills. `outside` is told what is left to
-    /// the interpreter, each time that it is found out, and whether a derivative is or an expression.
+    /// Creates an evaluator for these definitions. No other evaluator may use `programs`. The
+    /// evaluator reports every construct that it leaves to the interpreter to `outside`, each time,
+    /// with the operator if it is a derivative.
     #[must_use]
     pub fn new(callees: &'g dyn Callees, globals: Globals<'g>, programs: Programs, outside: Told<'g>) -> Self {
         Self {
@@ -103,13 +112,14 @@ impl<'g> Generated<'g> {
         }
     }
 
-    /// What came of all that was asked for.
+    /// Returns the counts of all requests so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
         self.tally.get()
     }
 
-    /// How long it took to make functions and their code, if there is a clock.
+    /// Returns the time spent on lowering and code generation. It is zero if `programs` has no
+    /// clock.
     #[must_use]
     pub fn making(&self) -> Duration {
         self.programs.making()
@@ -130,7 +140,8 @@ impl<'g> Generated<'g> {
         (self.outside)(&Outside { what, item: code.item().clone(), span }, asked.operator());
     }
 
-    /// The function of what was applied, if it has one.
+    /// Returns the function of an applied operator or expression, lowered at most once. Returns
+    /// `None` if it has no form or the run has too many functions.
     fn function(&self, applied: &Applied, operator: Option<Derivative>) -> Option<Arc<Ssa>> {
         if let Some(known) = self.made.borrow().get(applied) {
             return known.clone();
@@ -173,7 +184,7 @@ impl<'g> Generated<'g> {
             return Ok(None);
         }
         let parts = machine.call(&ssa, &read.sizes, parts)?;
-        // With the same function, and other numbers, the next one is a call of its code.
+        // The next application of this operator to scalars can then call the code at once.
         if let Asked::Operator(derived, arguments) = asked
             && read.is_of(arguments)
             && let Some(made) = self.programs.scalars(&ssa.callee, arguments.len())
@@ -193,14 +204,14 @@ impl<'g> Generated<'g> {
     }
 }
 
-/// The sizes and integers that a function is passed.
+/// Returns the values of the sizes and integer parameters of a function.
 fn locals(ssa: &Ssa, read: &Read) -> HashMap<LocalId, i64> {
     let sizes = ssa.sizes.iter().copied().zip(read.sizes.iter().copied());
     let integers = ssa.params.iter().zip(&read.data).filter_map(|((local, _), value)| Some((*local, value.as_i64()?)));
     sizes.chain(integers).collect()
 }
 
-/// The type of the result as the program has it.
+/// Returns the type of the result in the program.
 fn written(applied: &Applied) -> Option<&Type> {
     match &applied.site {
         Site::Operator(operator, _) => match &operator.scope.text.body.nodes[operator.node].ty {
@@ -242,7 +253,7 @@ impl Elsewhere for Generated<'_> {
             }
             Ok(None) => return Taken::Never,
             Err(Stopped::Interrupted) => return Taken::Interrupted,
-            // It fails again in the interpreter, which tells where and why.
+            // The interpreter evaluates it again and reports the place and the reason.
             Err(Stopped::Failed(_) | Stopped::Unset) => self.count(|t| t.failed += 1),
             Err(Stopped::TooLarge(why @ (TooLarge::Planned(..) | TooLarge::Elements(_)))) => {
                 return Taken::TooLarge(why);
@@ -258,7 +269,7 @@ impl Elsewhere for Generated<'_> {
     }
 }
 
-/// A body, whichever item it is of.
+/// Returns a cache key for a body, which does not depend on the item.
 fn text(body: &Arc<Body>) -> Text {
     Text { item: GlobalName::new("", ""), body: Arc::clone(body) }
 }

@@ -1,8 +1,12 @@
-//! The Iverson language, from text to meaning.
+//! The Iverson language: the whole way from program text to values, derivatives, bounds and
+//! kernels.
 //!
-//! The crate is pure: it reads no files, clocks or environment, starts no thread and
-//! contains no `unsafe`. The modules stand in the order a program passes through them
-//! and depend only on those above; `cargo xtask tidy` checks it.
+//! The crate reads no files, clocks or environment outside its test helpers, and contains no
+//! `unsafe`. A host passes in all effects as traits and closures. The only threads that it starts
+//! drop large values in the background.
+//!
+//! Each module depends only on modules of earlier stages. The formatter sorts the list below, so
+//! `cargo xtask tidy` holds the order of the stages (`xtask/src/tidy/layers.rs`) and checks it.
 
 #![forbid(unsafe_code)]
 

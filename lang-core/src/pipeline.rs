@@ -1,6 +1,11 @@
-//! The passes in their order, verified between: from a definition to Tensor SSA, and to derivatives of it. What
-//! it calls goes the same way by itself ([`Callees`]): a session asks for each definition once and again only
-//! after an edit that reaches it; [`Module`] is the same for one revision, and counts which rules are applied.
+//! **Pass pipeline.** Lowers a definition through every form to Tensor SSA, and derives the Tensor
+//! SSA of its derivatives.
+//!
+//! Callees take the same way on their own, through [`Callees`]. A session implements the trait as
+//! incremental queries. It lowers a definition once, and again only after an edit that reaches the
+//! definition. [`Module`] implements the trait for one revision and also counts the applied rewrite
+//! rules. Debug builds assert the normal form of three of the stages: lifted, without tuples, and
+//! pushed out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,29 +24,29 @@ use crate::predicate::Atom;
 use crate::syntax::ops::Scalar;
 use crate::types::ty::Type;
 
-/// A definition in every form.
+/// A definition in all its intermediate forms.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stages {
-    /// Core (ATL Fig. 3).
+    /// The core form (ATL Fig. 3).
     pub core: Arc<Function>,
-    /// `let`s outermost (Fig. 7).
+    /// The form with every `let` outermost (Fig. 7).
     pub lifted: Arc<Function>,
-    /// Without tuples (Fig. 8).
+    /// The form without tuples (Fig. 8).
     pub pairs: Arc<Flat>,
-    /// Generations outermost (Fig. 9).
+    /// The form with generation outermost (Fig. 9).
     pub pushed: Arc<Flat>,
     /// Tensor SSA (Figs. 10-12).
     pub ssa: Arc<Ssa>,
-    /// Where its statements come from.
+    /// The source origins of the statements of `ssa`.
     pub origins: Arc<Origins>,
 }
 
-/// A function in Tensor SSA, derived or not, and the table beside it.
+/// A function or a derivative in Tensor SSA, with the origins of its statements.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Traced {
     /// The function.
     pub ssa: Arc<Ssa>,
-    /// Where its statements come from.
+    /// The source origins of its statements.
     pub origins: Arc<Origins>,
 }
 
@@ -51,59 +56,60 @@ impl Traced {
     }
 }
 
-/// Core, or why there is none.
+/// The core form, or the reason why the definition has none.
 pub type InCore = Result<Arc<Function>, Box<Outside>>;
 
-/// All forms, or why there are none.
+/// All forms, or the reason why the definition has none.
 pub type InStages = Result<Arc<Stages>, Box<Outside>>;
 
-/// The forms of what a definition calls.
+/// A provider of the forms of callees.
 pub trait Callees {
-    /// The core form, of a definition or of a function made in one.
+    /// Returns the core form of a definition, or of a local function of one.
     ///
     /// # Errors
-    /// What in it has none.
+    /// The construct without a core form.
     fn core(&self, callee: &Arc<Callee>) -> InCore;
 
-    /// Every form, likewise.
+    /// Returns every form of a definition, or of a local function of one.
     ///
     /// # Errors
-    /// What in it, or in what it calls, has no core form.
+    /// The construct without a core form, in the callee or in a function that it calls.
     fn stages(&self, callee: &Arc<Callee>) -> InStages;
 
-    /// Whether it has every form.
+    /// Checks that a callee has every form.
     ///
     /// # Errors
-    /// As [`Callees::stages`]. Whoever asks this alone does not depend on what the forms are.
+    /// As [`Callees::stages`]. A query that calls only this does not depend on the contents of the
+    /// forms.
     fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>>;
 
-    /// Tensor SSA, of derivatives too; `None` where there is none.
+    /// Returns the Tensor SSA of a callee, which may be a derivative, or `None` if it has none.
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
 
-    /// Whether larger definitions than usual are put in place of their calls, because a reader wants what is behind them.
+    /// Whether to inline larger callees than usual, because a reader wants to see their bodies.
     fn in_place(&self) -> bool {
         false
     }
 }
 
-/// The core form of a callee that is no derivative.
+/// Returns the core form of a callee that is not a derivative.
 ///
 /// # Errors
-/// What in it has none.
+/// The construct without a core form.
 pub fn core(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>) -> InCore {
     let Some(local) = callee.local else {
         return guarded(|| elaborate(bodies, callee)).map(Arc::new);
     };
-    // It is made with the definition that it stands in.
+    // Elaboration of the enclosing definition also produces its local functions.
     let definition = callees.core(&Arc::new(callee.definition()))?;
     let local = definition.locals.get(local as usize).cloned();
     local.ok_or_else(|| outside(callee, Reason::Derivative))
 }
 
-/// The forms that core goes through.
+/// Lowers the core form of a callee through all later forms.
 ///
 /// # Errors
-/// What in it, or in what it calls, has no core form.
+/// The construct without a core form, in the callee or in a function that it calls.
 pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> InStages {
     let core = callees.core(callee)?;
     for (called, span) in calls(&core) {
@@ -132,7 +138,8 @@ pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
     })
 }
 
-/// Tensor SSA of a callee, derived if it is a derivative, and where its statements come from.
+/// Returns the Tensor SSA of a callee and the origins of its statements. Differentiates the primal
+/// if the callee is a derivative. Returns `None` if a form or the derivative does not exist.
 #[must_use]
 pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> Option<Traced> {
     let (Some(last), Some(of)) = (callee.derived.last(), callee.primal()) else {
@@ -149,9 +156,13 @@ pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
     derived.map(Traced::new)
 }
 
-/// The rules by which a definition may be differentiated: the one for this derivative, and the other, whose
-/// transpose it is where the first is not there or has no form. In a rule the tangent of an `a` is an `a`, which is so of
-/// reals alone. A definition that takes functions is a local function wherever it is applied to some.
+/// Returns the user-written rules that can differentiate a definition, the preferred one first. The
+/// second is the rule of the other kind: its transpose serves if the first is missing or has no
+/// Tensor SSA.
+///
+/// A rule types the tangent of an `a` as an `a`, which holds for reals alone. So every type
+/// argument must be a real scalar. A definition that takes functions is a local function at each
+/// application, so the first branch handles it.
 fn rules(bodies: &dyn Bodies, callees: &dyn Callees, of: &Arc<Callee>, derivation: &Derivation) -> Vec<ad::rule::Rule> {
     let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
     if !of.derived.is_empty() {
@@ -178,8 +189,8 @@ fn rules(bodies: &dyn Bodies, callees: &dyn Callees, of: &Arc<Callee>, derivatio
     [first, second].into_iter().filter_map(written).collect()
 }
 
-/// Integer parameters that a function passes on to where they are in indices are bounded in it too: the call may be put
-/// in place.
+/// Marks as bounded the integer parameters that a function passes on to bounded parameters of a
+/// callee. They appear in indices here too, because the call may be inlined.
 fn passed_on(e: &E, callees: &dyn Callees, ssa: &mut Ssa) {
     if let Kind::Call(callee, _, args) = &e.kind
         && args.iter().any(|arg| matches!(arg.kind, Kind::Index(_)))
@@ -200,7 +211,7 @@ fn passed_on(e: &E, callees: &dyn Callees, ssa: &mut Ssa) {
     e.for_each_child(&mut |e| guarded(|| passed_on(e, callees, ssa)));
 }
 
-/// What a function calls, and where.
+/// Returns the callees of a function, with the span of each call. The body of a loop counts as one.
 #[must_use]
 pub fn calls(function: &Function) -> Vec<(Arc<Callee>, Span)> {
     fn inside(e: &E, found: &mut Vec<(Arc<Callee>, Span)>) {
@@ -216,7 +227,7 @@ pub fn calls(function: &Function) -> Vec<(Arc<Callee>, Span)> {
     found
 }
 
-/// Of a callee that needs itself.
+/// Returns the error of a callee that calls itself, directly or not.
 #[must_use]
 pub fn recursive(callee: &Callee) -> Box<Outside> {
     outside(callee, Reason::Recursion)
@@ -226,7 +237,8 @@ fn outside(callee: &Callee, what: Reason) -> Box<Outside> {
     Box::new(Outside { what, item: callee.def.clone(), span: Span::default() })
 }
 
-/// Definitions in their forms, each made when it is first asked for; while it is being made it is not there.
+/// **Memoised** [`Callees`] for one revision. Computes each form at its first use. A form in
+/// progress reads as missing, which is how recursion is detected.
 pub struct Module<'a> {
     bodies: &'a dyn Bodies,
     core: RefCell<HashMap<Callee, InCore>>,
@@ -236,34 +248,35 @@ pub struct Module<'a> {
 }
 
 impl<'a> Module<'a> {
-    /// None so far.
+    /// Creates an empty cache over these bodies.
     #[must_use]
     pub fn new(bodies: &'a dyn Bodies) -> Self {
         let (core, stages, derived) = (RefCell::default(), RefCell::default(), RefCell::default());
         Self { bodies, core, stages, derived, hits: RefCell::default() }
     }
 
-    /// How often each rule was applied.
+    /// Returns how often each rewrite rule has been applied.
     #[must_use]
     pub fn hits(&self) -> Hits {
         self.hits.borrow().clone()
     }
 
-    /// A definition in every form.
+    /// Returns a definition in all its forms.
     ///
     /// # Errors
-    /// What in it, or in what it calls, has no core form.
+    /// The construct without a core form, in the definition or in a function that it calls.
     pub fn stages(&self, callee: &Arc<Callee>) -> InStages {
         Callees::stages(self, callee)
     }
 
-    /// A definition, or a derivative of one, in Tensor SSA; `None` where it has no such form.
+    /// Returns the Tensor SSA of a definition or derivative, or `None` if it has none.
     #[must_use]
     pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
         Callees::ssa(self, callee)
     }
 
-    /// The same, and where its statements come from.
+    /// Returns the Tensor SSA of a definition or derivative with the origins of its statements, or
+    /// `None` if it has none.
     #[must_use]
     pub fn traced(&self, callee: &Arc<Callee>) -> Option<Traced> {
         if let Some(known) = self.derived.borrow().get(&**callee) {

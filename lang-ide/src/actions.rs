@@ -1,5 +1,6 @@
-//! What can be done with the code at a place: mend a name or a size, put in the adjoint or the forward derivative of a definition, write down what
-//! was inferred, give a name to an expression.
+//! **Code actions.** Fixes a name or a size, inserts a derivative of a definition, writes down
+//! inferred types, or extracts an expression into a `let`. The server's `textDocument/codeAction`
+//! calls it.
 
 use lang_core::base::{Diagnostic, GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
@@ -17,64 +18,66 @@ use crate::names::uses;
 use crate::views::{Stage, view};
 use crate::{Edit, Location, sizes, slips};
 
-/// What kind of change.
+/// The kind of a code action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ActionKind {
-    /// It mends what is wrong.
+    /// Fixes an error.
     Fix,
-    /// It adds something that was computed.
+    /// Inserts computed source.
     Source,
-    /// It writes the same otherwise.
+    /// Rewrites code without changing its meaning.
     Rewrite,
-    /// It takes a part out.
+    /// Extracts an expression.
     Extract,
 }
 
-/// A change that is offered.
+/// An offered change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Action {
-    /// What it does, for people.
+    /// The title that the editor displays.
     pub title: String,
-    /// What kind.
+    /// The kind of change.
     pub kind: ActionKind,
-    /// The change, in parts that do not touch.
+    /// The edits, which do not overlap.
     pub edits: Vec<Edit>,
-    /// It is what a mistake most likely asks for: an editor may take it without asking.
+    /// Whether this is the most likely fix, which an editor may apply without a choice.
     pub preferred: bool,
-    /// A derivative of this definition is put in, which [`chosen`] computes; there are no edits yet.
+    /// The definition and stage of a derivative that [`chosen`] computes later. `edits` is then
+    /// empty.
     pub later: Option<(Name, Stage)>,
 }
 
 impl Action {
-    /// A change that is one of several.
+    /// Creates an action that is one of several, with its edits.
     pub(crate) fn new(title: String, kind: ActionKind, edits: Vec<Edit>) -> Self {
         Self { title, kind, edits, preferred: false, later: None }
     }
 }
 
-/// When the derivative is computed that an action puts in.
+/// The time at which an action's derivative is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Computed {
     AtOnce,
     WhenChosen,
 }
 
-/// What can be done where this is selected: first what mends a mistake there.
+/// Returns the actions for a selection, fixes first.
 #[must_use]
 pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     offered(session, module, selected, Computed::AtOnce)
 }
 
-/// The same, without computing derivatives: [`chosen`] computes one, or says why there is none.
+/// Returns the same actions without computing derivatives. [`chosen`] computes the derivative of a
+/// chosen action.
 #[must_use]
 pub fn actions_to_choose(session: &Session, module: &str, selected: Span) -> Vec<Action> {
     offered(session, module, selected, Computed::WhenChosen)
 }
 
-/// The edits that put in a derivative.
+/// Returns the edits that insert a derivative.
 ///
 /// # Errors
-/// Why there is none, for people.
+/// The reason why there is no derivative, as text for the user.
 pub fn chosen(session: &Session, module: &str, def: &str, stage: Stage) -> Result<Vec<Edit>, String> {
     let item = session.item(&GlobalName::new(module, def));
     let item = item.ok_or_else(|| format!("there is no definition `{def}` here"))?;
@@ -86,7 +89,8 @@ fn offered(session: &Session, module: &str, selected: Span, computed: Computed) 
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
     all.extend(sizes::fixes(session, &item, selected));
-    // Fixes that a diagnostic carries stand beside names that were perhaps meant; code that its help quotes stands alone.
+    // The fixes that a diagnostic carries are offered beside name suggestions. Code quoted in a
+    // help text is offered only if there are no other fixes.
     let alone = all.is_empty();
     for fix in slips::fixes(session, &item, selected, alone) {
         if !all.iter().any(|known| known.edits == fix.edits) {
@@ -111,14 +115,14 @@ fn at(item: &ItemRef, span: Span) -> Location {
     Location { module: item.module.clone(), span: span.shift(item.start) }
 }
 
-/// Does the selection begin before the body of the definition?
+/// Returns whether the selection begins before the body of the definition.
 fn on_head(session: &Session, item: &ItemRef, selected: Span) -> bool {
     let Some(parsed) = session.tree(item) else { return false };
     let Item::Def(def) = &parsed.tree.item else { return false };
     selected.start < parsed.tree.exprs[def.body].span.start + item.start
 }
 
-/// A derivative as a definition after the one that it is of.
+/// Returns the action that inserts a derivative as a definition after the original.
 fn derivative(session: &Session, item: &ItemRef, stage: Stage, computed: Computed) -> Option<Action> {
     let (what, suffix) = if stage == Stage::Forward { ("forward derivative", "_tan") } else { ("adjoint", "_adj") };
     let name = format!("{}{suffix}", item.name);
@@ -135,7 +139,7 @@ fn derivative(session: &Session, item: &ItemRef, stage: Stage, computed: Compute
     Some(Action::new(title, ActionKind::Source, vec![inserted(session, item, stage).ok()?]))
 }
 
-/// Puts a derivative behind the definition that it is of; else why there is none.
+/// Returns the edit that inserts a derivative after its definition, or the reason why none exists.
 fn inserted(session: &Session, item: &ItemRef, stage: Stage) -> Result<Edit, String> {
     let view = view(session, &item.module, &item.name, stage)?;
     if !view.is_program {
@@ -145,7 +149,8 @@ fn inserted(session: &Session, item: &ItemRef, stage: Stage) -> Result<Edit, Str
     Ok(Edit { at: at(item, Span::new(end, end)), text: format!("\n\n{}", view.text.trim_end()) })
 }
 
-/// Types and extents that were inferred, written down: of the place, and of the whole definition.
+/// Returns the actions that write down inferred types and extents, for the selected lines and for
+/// the whole definition.
 fn inferred(session: &Session, module: &str, item: &ItemRef, selected: Span) -> Vec<Action> {
     let wanted = Wanted { extents: true, sizes: true, types: true, cost: false };
     let all: Vec<_> = hints(session, module, item.span(), wanted).into_iter().filter(|h| h.insert).collect();
@@ -153,7 +158,7 @@ fn inferred(session: &Session, module: &str, item: &ItemRef, selected: Span) -> 
         let at = Location { module: item.module.clone(), span: Span::new(h.at, h.at) };
         Edit { at, text: h.text.clone() }
     };
-    // The name that a hint stands behind is on the line of the selection.
+    // A hint follows its name, so the selected lines contain both.
     let text = session.text(module).unwrap_or_default();
     let begin = text.get(..selected.start as usize).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let end =
@@ -171,7 +176,7 @@ fn inferred(session: &Session, module: &str, item: &ItemRef, selected: Span) -> 
     actions
 }
 
-/// A name for the expression that is selected, by a `let` before the innermost body that it stands in.
+/// Extracts the selected expression into a `let` before the innermost body that contains it.
 fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     let text = session.text(&item.module)?;
     let inside = text.get(selected.range())?;
@@ -205,7 +210,7 @@ fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     if closed {
         edits.push(Edit { at: at(item, Span::new(body.end, body.end)), text: close.to_owned() });
     }
-    // Where the body is the expression itself there is one change.
+    // If the body is the expression itself, one edit suffices.
     if body == own {
         let text = format!("{open}let {name} = {value} in {name}{close}");
         edits = vec![Edit { at: at(item, own), text }];
@@ -219,8 +224,8 @@ fn is_function(session: &Session, item: &ItemRef, span: Span) -> bool {
     node.is_none_or(|node| matches!(checked.body.nodes[node].ty, Type::Fun(_)))
 }
 
-/// The innermost body around a place whose evaluation evaluates it: what stands there may be named before. Does a `let`
-/// there need parentheses?
+/// Returns the innermost body before which a `let` can name the expression at the span: evaluating
+/// the body evaluates the expression. Also returns whether that `let` needs parentheses.
 fn body_around(tree: &Tree, span: Span) -> Option<(Span, bool)> {
     let Item::Def(def) = &tree.item else { return None };
     let mut all: Vec<(ExprId, bool)> = vec![(def.body, false)];

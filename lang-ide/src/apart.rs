@@ -1,5 +1,6 @@
-//! What has to be found out of changed texts, by a session of its own: within a question to one session another cannot be
-//! asked, so it has a thread of its own. The question may be cancelled meanwhile.
+//! **Speculative analysis** of changed texts in a second session. A query of one session cannot
+//! query another on the same thread, so the work runs on a thread of its own. The caller's own
+//! query stays cancellable meanwhile. Rename and [`crate::trial`] use it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +10,12 @@ use std::time::Duration;
 
 use lang_core::session::Session;
 
-/// The stack of the thread, as the interpreter's: only what is used of it takes memory.
+/// The stack size of the thread, the same as the interpreter's. Only the used part takes memory.
 const STACK: usize = 256 << 20;
-/// How often is looked whether the question is cancelled.
+/// The interval at which the caller checks for cancellation.
 const TICK: Duration = Duration::from_millis(2);
 
-/// Is set when it goes: nobody waits any more.
+/// A stop flag that is set on drop, when the caller no longer waits.
 struct Flag(Arc<AtomicBool>);
 
 impl Drop for Flag {
@@ -23,7 +24,8 @@ impl Drop for Flag {
     }
 }
 
-/// Works on another thread, until it is told to stop, while a session is asked on this one. `None` if it came to no end.
+/// Runs `work` on another thread while the caller's query stays cancellable. If the caller is
+/// cancelled, the flag that `work` receives is set. Returns `None` if `work` panicked.
 pub(crate) fn apart<T: Send + 'static>(
     session: &Session,
     work: impl FnOnce(&AtomicBool) -> T + Clone + Send + 'static,
@@ -33,7 +35,8 @@ pub(crate) fn apart<T: Send + 'static>(
     let stopped = Arc::clone(&stop.0);
     let work = move || drop(told.send(work(&stopped)));
     let deep = thread::Builder::new().stack_size(STACK);
-    // So large a stack may be forbidden; a usual one serves all but the deepest programs.
+    // The system may refuse so large a stack. The default stack suffices for all but the deepest
+    // programs.
     if deep.spawn(work.clone()).is_err() {
         thread::spawn(work);
     }

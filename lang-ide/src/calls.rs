@@ -1,5 +1,6 @@
-//! Who uses a definition, and what it uses: a definition that is passed on or differentiated counts like one that is
-//! called. Rules, `let` and `do` items are among those that use.
+//! **Call hierarchy.** Finds the users of a definition and the definitions that it uses. A
+//! definition that is passed as a value or differentiated counts like one that is called. Rules,
+//! `let` and `do` items count as users too.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,39 +16,40 @@ use crate::hover::node_at;
 use crate::names::{Role, Use, What, name_at, untyped_uses};
 use crate::symbols::one_line;
 
-/// An item that is called or calls.
+/// An item of the call hierarchy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CallItem {
-    /// Its identity, by which its cost and its type are asked for.
+    /// The item's identity, for queries of its cost and type.
     pub global: GlobalName,
-    /// What it is called: `f`, `derivative f`, `do`.
+    /// The displayed name: `f`, `derivative f`, `do`.
     pub name: Name,
-    /// What it is.
+    /// The kind of item.
     pub kind: ItemKind,
-    /// All of it.
+    /// The whole item without its comments.
     pub location: Location,
-    /// Its name's place.
+    /// The span of its name.
     pub selection: Span,
     /// The first line of its text.
     pub detail: String,
 }
 
-/// An item at the other end of calls, and where these stand in the item that calls.
+/// An item at the other end of calls, with the spans of the calls in the caller.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Calls {
-    /// Who calls, or what is called.
+    /// The caller or the callee.
     pub item: CallItem,
-    /// The places, in the module of who calls.
+    /// The spans of the calls, in the caller's module.
     pub places: Vec<Span>,
-    /// What they add to the work of who calls.
+    /// The share of the caller's work that the calls cost.
     pub work: Option<String>,
 }
 
-/// Of more items that call one the work of the calls is not told.
+/// The number of callers whose work is computed. Later callers are listed without it.
 const MOST_WORK: usize = 256;
 
-/// The work of the calls of what stands at these places, without that of their arguments where it can be told apart: of its
-/// derivatives, too, as in `grad(f)(x)`. Of a definition that is passed on there is none.
+/// Returns the work of the calls at these spans, without the work of their arguments if the two are
+/// separable. A call of a derivative such as `grad(f)(x)` counts too. Returns `None` for a
+/// definition that is only passed as a value.
 fn work(session: &Session, from: &ItemRef, places: &[Span]) -> Option<String> {
     let parsed = session.tree(from)?;
     let exprs = &parsed.tree.exprs;
@@ -61,7 +63,7 @@ fn work(session: &Session, from: &ItemRef, places: &[Span]) -> Option<String> {
     let calls: Vec<Span> = calls.map(|(_, e)| e.span).collect();
     let all: HashSet<Span> = calls.iter().copied().collect();
     let share = primal_share(session, &from.global, &|at| all.contains(at));
-    // In a loop and at the top level the calls have no statements of their own.
+    // Calls in a loop or at the top level have no statements of their own.
     let each = || {
         let checked = session.checked_item(from)?;
         let each = calls.iter().map(|at| {
@@ -73,7 +75,7 @@ fn work(session: &Session, from: &ItemRef, places: &[Span]) -> Option<String> {
     share.or_else(each)
 }
 
-/// The definition named at a place; elsewhere the item that stands there.
+/// Returns the definition that is named at an offset, or else the item at that offset.
 #[must_use]
 pub fn prepare_calls(session: &Session, module: &str, at: u32) -> Option<CallItem> {
     if let Some((_, found)) = name_at(session, module, at)
@@ -113,7 +115,7 @@ fn call_item(session: &Session, item: &ItemRef, global: &GlobalName) -> Option<C
     })
 }
 
-/// The items of all modules that use it, by module and place.
+/// Returns the items of all modules that use the item, by module and position.
 #[must_use]
 pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
     let Some(item) = session.item(&of.global) else { return Vec::new() };
@@ -129,7 +131,7 @@ pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
         if place.role != Role::Use {
             continue;
         }
-        // The places of an item follow one another.
+        // `occurrences` returns the uses of an item consecutively.
         match callers.last_mut().filter(|(last, _)| last.module == from.module && last.start == from.start) {
             Some((_, calls)) => calls.places.push(place.span),
             None => {
@@ -146,10 +148,10 @@ pub fn incoming(session: &Session, of: &CallItem) -> Vec<Calls> {
     all
 }
 
-/// What the item uses, in the order of its text.
+/// Returns the definitions that the item uses, in order of first use.
 #[must_use]
 pub fn outgoing(session: &Session, of: &CallItem) -> Vec<Calls> {
-    // A `do` is found by its place.
+    // A `do` item has no unique name, so its position finds it.
     let here = session.item_at(&of.location.module, of.selection.start);
     let Some(item) = here.or_else(|| session.item(&of.global)) else { return Vec::new() };
     let mut all: Vec<Calls> = Vec::new();

@@ -1,16 +1,19 @@
-//! Formulas in the cells of a table, as a reader writes them, and no longer than a line or two; the `let`s below it.
+//! **Table cells of a hover.** Formats formulas for readers and cuts them to a line or two. Also
+//! lays out the `let`s below a table.
 
 use lang_core::syntax::format::format;
 
 use crate::costs;
 
-/// A longer text does not stand in a cell.
+/// The maximal length of a cell, in characters.
 const LONGEST_CELL: usize = 240;
 
-/// The factor of a bracket that stands alone: a program needs one.
+/// The factor after an Iverson bracket, which a program needs even if the bracket is not multiplied
+/// by anything.
 const ONE: &str = "] * 1.0";
 
-/// A derivative as a formula: a bracket alone is a number.
+/// Formats a derivative as a formula. The factor `* 1.0` of a bracket that is not multiplied
+/// further is dropped, because in a formula a bracket is a number.
 pub(crate) fn as_formula(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(ONE) {
@@ -22,7 +25,7 @@ pub(crate) fn as_formula(text: &str) -> String {
     out + rest
 }
 
-/// A longer text is cut where a space is.
+/// Cuts a long text at a space.
 pub(crate) fn in_a_cell(text: String) -> String {
     let Some((at, _)) = text.char_indices().nth(LONGEST_CELL) else { return text };
     let first = text.get(..at).unwrap_or_default();
@@ -30,7 +33,8 @@ pub(crate) fn in_a_cell(text: String) -> String {
     format!("{whole} …")
 }
 
-/// A formula in a cell: of many cases the first, and how many more there are.
+/// Formats a formula for a cell. If it has many cases, the first ones are shown with the number of
+/// the others.
 pub(crate) fn in_cases(formula: String) -> String {
     let cases = costs::cases(&formula);
     let mut long = 0;
@@ -54,10 +58,10 @@ pub(crate) fn in_cases(formula: String) -> String {
     }
 }
 
-/// `let`s in the one layout, each on a line or on several.
+/// Formats `let`s in the language's layout, one after another.
 pub(crate) fn laid_out(lets: &[String]) -> String {
     let text = format!("def f() =\n  {}\n  in 0\n", lets.join("\n  "));
-    // What is no program, as a name that has no text, stays as it is.
+    // If the text is not a program, for example because a name has no text, it stays unchanged.
     let Ok(text) = format(&text) else { return lets.join("\n") };
     let all: Vec<&str> = text.lines().collect();
     let own = all.get(1..all.len().saturating_sub(1)).unwrap_or_default();

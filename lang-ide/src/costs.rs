@@ -1,6 +1,8 @@
-//! What a definition costs, in the words of a lens and of a hover: the work of the function, of its forward derivative
-//! and of its adjoint as formulas in the sizes, and the certificate in one line. Derivatives are counted as they are
-//! generated, without the value of the function; their texts are written for a reader, and may take less.
+//! **Cost summaries** for lenses and hovers. Formats the work of a function, of its forward
+//! derivative and of its adjoint as formulas in the sizes, and the certificate as one line.
+//!
+//! A derivative is counted as the compiler generates it, without the function's value. The text
+//! that views show of it is simplified for readers and may cost less.
 
 use lang_core::base::{GlobalName, Span};
 use lang_core::certify::{Verdict, Why};
@@ -14,45 +16,45 @@ use lang_core::types::tree::TId;
 /// The costs of a definition.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Costs {
-    /// Work, iterations and more of the function.
+    /// The work, iterations and other figures of the function.
     pub primal: Option<Figures>,
-    /// The same of its forward derivative, if it has one.
+    /// The figures of its forward derivative, if one exists.
     pub forward: Option<Figures>,
-    /// And of its adjoint.
+    /// The figures of its adjoint.
     pub adjoint: Option<Figures>,
-    /// The same of the adjoint with the value of the function.
+    /// The figures of the adjoint together with the value of the function.
     pub valued: Option<Figures>,
-    /// The certificate: how much dearer the adjoint is.
+    /// The certificate that bounds the adjoint by a multiple of the function.
     pub certificate: Option<Certificate>,
 }
 
-/// What is counted of a function, as formulas for sizes of at least 1.
+/// The counts of a function, as formulas for sizes of at least 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Figures {
-    /// Real operations.
+    /// The number of real operations.
     pub work: String,
-    /// Tuples of indices that are visited.
+    /// The number of index tuples that are visited.
     pub iterations: String,
-    /// Predicates about data that are evaluated, if there are any.
+    /// The number of evaluated predicates about data, if there are any.
     pub tests: Option<String>,
-    /// No more bytes than this are kept for a reverse, if any are.
+    /// An upper bound of the bytes that are stored for the reverse pass, if there are any.
     pub kept: Option<String>,
-    /// Do data decide a part of it? Then the formulas are bounds.
+    /// Whether a count depends on data. The formulas are then upper bounds.
     pub data: bool,
 }
 
-/// How much dearer an adjoint is than its function, for all sizes.
+/// A bound on an adjoint's cost relative to its function's, for all sizes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Certificate {
-    /// In a few characters: `≤ 2× proved`.
+    /// A short form: `≤ 2× proved`.
     pub short: String,
-    /// In a line.
+    /// A form of one line.
     pub line: String,
-    /// Is there no factor?
+    /// Whether no constant factor bounds the adjoint.
     pub refuted: bool,
 }
 
-/// The costs of a definition; `None` where it has no forms that are counted.
+/// Returns the costs of a definition, or `None` if it has no form that can be counted.
 #[must_use]
 pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
     let callee = shown_callee(session, def)?;
@@ -67,7 +69,8 @@ pub fn costs(session: &Session, def: &GlobalName) -> Option<Costs> {
     Some(costs)
 }
 
-/// What such places of the text of a definition add to its work and to that of its adjoint.
+/// Returns the shares of the spans that satisfy `such` in a definition's work and in the work of
+/// its adjoint.
 #[must_use]
 pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> (Option<String>, Option<String>) {
     let Some(callee) = shown_callee(session, def) else { return (None, None) };
@@ -79,7 +82,7 @@ pub fn shares(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool)
     (primal_share(session, def, such), adjoint)
 }
 
-/// What such places of the text of a definition add to its work.
+/// Returns the share of the spans that satisfy `such` in a definition's work.
 #[must_use]
 pub fn primal_share(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> Option<String> {
     let callee = shown_callee(session, def)?;
@@ -87,15 +90,16 @@ pub fn primal_share(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) ->
     shown(&share(session.terms(&callee).into_iter(), def, such)?, &cost)
 }
 
-/// Is it less what such places of the text of a definition add to its work than what all evaluations there cost? So it is
-/// where they compute what others have computed.
+/// Returns whether these spans add less to the definition's work than all evaluations there cost.
+/// That happens if they reuse results that other code computes.
 #[must_use]
 pub fn is_shared(session: &Session, def: &GlobalName, such: &dyn Fn(&Span) -> bool, of: &Evaluations) -> bool {
     let own = shown_callee(session, def).and_then(|callee| share(session.terms(&callee).into_iter(), def, such));
     own.is_some_and(|own| is_less(&own, of))
 }
 
-/// Is this work less than that of all evaluations, as far as sizes tell both?
+/// Returns whether this work is at most that of all evaluations for all sizes, and not the same
+/// formula. `false` if either depends on data.
 fn is_less(own: &Formula, of: &Evaluations) -> bool {
     let Some((_, all)) = &of.work else { return false };
     if of.most || has_symbols(own) || has_symbols(all) {
@@ -111,14 +115,15 @@ fn is_less(own: &Formula, of: &Evaluations) -> bool {
     !more.pieces().is_empty() && more.pieces().iter().all(never_negative)
 }
 
-/// The work of the terms at such places of a definition.
+/// Returns the work of the terms at these spans of a definition.
 fn share(terms: impl Iterator<Item = Term>, def: &GlobalName, such: &dyn Fn(&Span) -> bool) -> Option<Formula> {
     let inside = |(item, at): &(GlobalName, Span)| item == def && such(at);
     let terms = terms.filter(|t| t.place.as_ref().is_some_and(inside));
     terms.map(|t| t.amount.work).reduce(|a, b| a.add(&b))
 }
 
-/// A part of a cost; of a whole that sizes tell, a part that they do not is not told.
+/// Formats a share of a cost. `None` if it is empty, or if the share depends on data without a
+/// bound in sizes while the total does not depend on data.
 fn shown(work: &Formula, cost: &Cost) -> Option<String> {
     let told = !has_symbols(work) || has_symbols(&cost.total.work) || cost.at_most(work, &cost.positive()).is_some();
     (told && !work.pieces().is_empty()).then(|| formula(work, cost))
@@ -126,16 +131,18 @@ fn shown(work: &Formula, cost: &Cost) -> Option<String> {
 
 /// The work of a product that a sum adds up.
 pub struct OfProduct {
-    /// All evaluations of it.
+    /// The work of all evaluations.
     pub all: Option<String>,
-    /// Is that less than one evaluation times their number, because what is equal is computed once?
+    /// Whether that is less than the work of one evaluation times their number, because equal
+    /// results are computed once.
     pub shared: bool,
-    /// What the adjoint computes for it.
+    /// The work of the adjoint for the product.
     pub adjoint: Option<String>,
 }
 
-/// What all evaluations of a product that the sum at `sum` multiplies as it adds cost, and what the adjoint computes for it.
-/// There the product has all that the sum costs but additions. `within`: the places of the product and its factors.
+/// Returns the work of a product inside a contraction, the sum at `sum`, and the adjoint's work for
+/// it. A contraction multiplies while it adds, so all its work except the additions belongs to the
+/// product. `within` selects the spans of the product and its factors.
 #[must_use]
 pub fn shares_of_product(
     session: &Session,
@@ -146,7 +153,7 @@ pub fn shares_of_product(
 ) -> OfProduct {
     let found = session.evaluations(def, node);
     let all = found.as_ref().and_then(|of| Some((of.work.as_ref()?.1.clone(), of)));
-    // One multiplication each, and what the factors add to the definition.
+    // One multiplication for each evaluation, and the share of the factors in the definition.
     let once = all.as_ref().and_then(|(_, of)| {
         let callee = shown_callee(session, def)?;
         let factors = share(session.terms(&callee).into_iter(), def, within)?;
@@ -173,7 +180,8 @@ pub fn shares_of_product(
     OfProduct { all: all.as_ref().map(|(all, of)| at_most(of, all)), shared, adjoint }
 }
 
-/// What all evaluations of an expression in the body of a loop cost: one, and all; and the same of its adjoint.
+/// Returns the work of an expression in the body of a loop, of one evaluation and of all, and the
+/// same for its adjoint.
 #[must_use]
 pub fn repeated(of: &Evaluations) -> (Option<String>, Option<String>) {
     let told = |both: &Option<(Formula, Formula)>| {
@@ -183,21 +191,23 @@ pub fn repeated(of: &Evaluations) -> (Option<String>, Option<String>) {
     (told(&of.work), told(&of.adjoint))
 }
 
-/// What all evaluations of an expression cost.
+/// Formats the work of all evaluations of an expression.
 #[must_use]
 pub fn in_all(of: &Evaluations) -> Option<String> {
     Some(at_most(of, &of.work.as_ref()?.1))
 }
 
-/// A formula of all evaluations.
+/// Formats a formula for all evaluations; it is an upper bound if conditions surround the
+/// expression.
 fn at_most(of: &Evaluations, all: &Formula) -> String {
     format!("{}{}", if of.most { "≤ " } else { "" }, formula(all, &of.cost))
 }
 
-/// A longer formula does not stand in a line of code.
+/// The maximal length of a formula in a line of code, in characters.
 const LONGEST: usize = 60;
 
-/// A formula in a line of code: how many cases it has, if it is long.
+/// Shortens a formula for a line of code. A long formula is replaced by the number of its cases, or
+/// cut if it has only one.
 #[must_use]
 pub fn brief(formula: &str) -> String {
     let cases = formula.matches(" where ").count();
@@ -208,7 +218,7 @@ pub fn brief(formula: &str) -> String {
     }
 }
 
-/// The cases of a formula that is written out.
+/// Splits a formatted formula into its cases.
 #[must_use]
 pub fn cases(formula: &str) -> Vec<&str> {
     let (mut all, mut from, mut depth) = (Vec::new(), 0, 0_i32);
@@ -223,7 +233,8 @@ pub fn cases(formula: &str) -> Vec<&str> {
     all
 }
 
-/// A formula of a cost as people write it, in sizes alone: where data decide a part of it, what it is at most.
+/// Formats a formula of a cost in sizes alone. If part of it depends on data, formats an upper
+/// bound, or "not by sizes alone" if none exists.
 #[must_use]
 pub fn formula(of: &Formula, cost: &Cost) -> String {
     let known = cost.positive();

@@ -1,4 +1,5 @@
-//! From a name to where it is declared, to the type of what it stands for, and to the rules of a definition.
+//! **Go to definition.** From a name to its declaration, to the type of its value, and to the rules
+//! of a definition. Each function returns an empty list if the offset has no name.
 
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::session::{ItemRef, Session};
@@ -10,14 +11,15 @@ use crate::find::declarations;
 use crate::names::{Role, Use, What, name_at};
 use crate::{Location, fields};
 
-/// Where the name at a place is declared. A module is declared at its beginning, a field in the types of its record.
+/// Returns the declarations of the name at an offset. A module is declared at the beginning of its
+/// text, a field in the types of its record.
 #[must_use]
 pub fn definition(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
     declarations(session, &item, &found.what)
 }
 
-/// Like [`definition`], but a module is declared by the import that brings it in here.
+/// Like [`definition`], except that a module is declared by the import that introduces it here.
 #[must_use]
 pub fn declaration(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
@@ -34,7 +36,7 @@ pub fn declaration(session: &Session, module: &str, at: u32) -> Vec<Location> {
     }
 }
 
-/// The rules of the definition that is named at a place.
+/// Returns the derivative and adjoint rules of the definition named at an offset.
 #[must_use]
 pub fn implementation(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((_, found)) = name_at(session, module, at) else { return Vec::new() };
@@ -43,13 +45,13 @@ pub fn implementation(session: &Session, module: &str, at: u32) -> Vec<Location>
     rules.iter().filter_map(|rule| session.item(rule)).map(|rule| whole(session, &rule)).collect()
 }
 
-/// The item without its comments.
+/// Returns the location of the item without its comments.
 fn whole(session: &Session, item: &ItemRef) -> Location {
     let span = session.tree(item).map_or(item.span(), |parsed| parsed.tree.span.shift(item.start));
     Location { module: item.module.clone(), span }
 }
 
-/// Where the types are declared of which the value named at a place is made.
+/// Returns the declarations of the types that compose the type of the value named at an offset.
 #[must_use]
 pub fn type_definition(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
@@ -73,7 +75,7 @@ pub fn type_definition(session: &Session, module: &str, at: u32) -> Vec<Location
     places
 }
 
-/// The type of what is named, where it is known.
+/// Returns the type of the named thing, if it is known.
 pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &Use, what: &What) -> Option<Type> {
     let span = Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
     match what {
@@ -89,7 +91,7 @@ pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &Use, what: &Wha
         }
         _ => {
             let checked = session.checked_item(item)?;
-            // A field access ends with the field.
+            // The span of a field access ends with the field.
             let ends = |node: &lang_core::types::tree::Node| node.span.end == span.end && node.span.start <= span.start;
             let nodes = checked.body.nodes.iter().filter(|(_, node)| ends(node));
             nodes.min_by_key(|(_, node)| node.span.end.saturating_sub(node.span.start)).map(|(_, n)| n.ty.clone())
@@ -123,7 +125,7 @@ impl Wanted {
     }
 }
 
-/// The `type` items that are another name for a record with these fields.
+/// Returns the `type` items that are aliases of a record with these fields.
 fn aliases(session: &Session, here: &ItemRef, names: &[Name]) -> Vec<Location> {
     let Some(first) = names.first() else { return Vec::new() };
     let mut found = Vec::new();

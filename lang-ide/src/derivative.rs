@@ -1,5 +1,6 @@
-//! **The derivative itself** in a hover: of an operator such as `grad(f)`, of its call, of `deriv(e, x)`, and the gradient of a
-//! definition by a parameter, part by part with its cost.
+//! **The derivative itself** in a hover: of an operator such as `grad(f)`, of its call, or of
+//! `deriv(e, x)`. Also the gradient of a definition by a parameter. Each is listed part by part
+//! with its cost. [`crate::hover`] calls it for full hovers.
 
 use lang_core::base::GlobalName;
 use lang_core::session::{Derivative, ItemRef, Session};
@@ -13,7 +14,7 @@ use crate::hover::{is_long, result};
 use crate::told::Hover;
 use crate::views::{self, Stage};
 
-/// Adds the derivative that a node stands for, if it stands for one.
+/// Adds the derivative that a node represents, if any.
 pub(crate) fn operator(session: &Session, item: &ItemRef, body: &Body, node: TId, told: &mut Hover) {
     let Some(derivative) = session.derivative(&item.global, node) else { return };
     let of = differentiated(body, node);
@@ -22,7 +23,7 @@ pub(crate) fn operator(session: &Session, item: &ItemRef, body: &Body, node: TId
     if let Expr::Special(Special::Deriv(_), of) = &body.nodes[node].kind
         && let Some(text) = of.first().and_then(|of| item.text.get(body.nodes[*of].span.range()))
     {
-        // By itself a row that begins so is one of the expression that the hover is of.
+        // Without the expression's text, the label would look like a row of the hovered expression.
         let text = if text.chars().count() > LONGEST { "…" } else { text };
         let is_name = text.chars().all(|c| c.is_alphanumeric() || c == '_');
         let text = if is_name { text.to_owned() } else { format!("({text})") };
@@ -85,13 +86,13 @@ fn add(session: &Session, def: &GlobalName, derivative: &Derivative, what: &str,
     }
 }
 
-/// A longer expression is not in the label of its derivative.
+/// The maximal length of an expression in the label of its derivative, in characters.
 const LONGEST: usize = 24;
 
-/// A derivative of more parts is left to the view.
+/// The maximal number of rows. A derivative with more parts is left to the view.
 const MOST_ROWS: usize = 12;
 
-/// Where the whole derivative is to be read, if it is.
+/// Returns a reference to the view that shows the whole derivative, if it exists.
 fn view_of(session: &Session, def: &GlobalName) -> String {
     let is_def =
         session.item(def).and_then(|item| session.tree(&item)).is_some_and(|p| matches!(p.tree.item, Item::Def(_)));
@@ -102,7 +103,7 @@ fn view_of(session: &Session, def: &GlobalName) -> String {
     }
 }
 
-/// The definition that an operator differentiates, through other operators.
+/// Returns the definition that an operator differentiates, through nested operators.
 fn differentiated(body: &Body, mut node: TId) -> Option<GlobalName> {
     loop {
         node = match &body.nodes[node].kind {

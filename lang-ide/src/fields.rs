@@ -1,5 +1,6 @@
-//! Which record a field belongs to, read off the typed tree: for the place of every field access, update and
-//! record pattern the names of the record's fields.
+//! **Record of a field.** Reads off the typed tree which record each field access, update and
+//! record pattern belongs to. A record is represented by the names of its fields, because record
+//! types are structural. [`crate::names`] calls it.
 
 use std::collections::HashMap;
 
@@ -11,24 +12,24 @@ use lang_core::types::info::TypeInfoBody;
 use lang_core::types::tree::{Body, Expr as Typed};
 use lang_core::types::ty::{Type, TypeArg};
 
-/// The fields of the record at each place, in alphabetical order.
+/// The fields of the record at each span, in alphabetical order.
 #[derive(Default)]
 pub(crate) struct Shapes {
     at: HashMap<Span, Vec<Name>>,
 }
 
 impl Shapes {
-    /// Are there fields whose record only the types tell?
+    /// Returns whether the tree has fields whose record only the types determine.
     pub(crate) fn wanted(tree: &Tree) -> bool {
         let field = |e: &ast::Expr| matches!(e, ast::Expr::Field(..) | ast::Expr::With(..));
         tree.exprs.iter().any(|(_, node)| field(&node.kind))
             || tree.pats.iter().any(|(_, node)| matches!(node.kind, ast::Pat::Record(_)))
     }
 
-    /// Those of an item.
+    /// Collects the shapes of an item.
     pub(crate) fn of(session: &Session, tree: &Tree, body: &Body) -> Self {
         let mut shapes = Self::default();
-        // Of several nodes at one place the one that stands for the whole comes last.
+        // If several nodes have one span, the last one represents the whole.
         let mut types: HashMap<Span, &Type> = HashMap::new();
         for (_, node) in body.nodes.iter() {
             types.insert(node.span, &node.ty);
@@ -43,7 +44,8 @@ impl Shapes {
         shapes
     }
 
-    /// The fields of the record whose field is accessed, updated or taken apart there; none if that is unknown.
+    /// Returns the fields of the record that is accessed, updated or destructured at the span;
+    /// empty if unknown.
     pub(crate) fn at(&self, span: Span) -> Vec<Name> {
         self.at.get(&span).cloned().unwrap_or_default()
     }
@@ -55,7 +57,7 @@ impl Shapes {
     }
 }
 
-/// The names of a record's fields, in alphabetical order.
+/// Returns the names of a record's fields, in alphabetical order.
 pub(crate) fn names(fields: &[(Name, Type)]) -> Vec<Name> {
     let mut names: Vec<Name> = fields.iter().map(|f| f.0.clone()).collect();
     names.sort_unstable();
@@ -96,7 +98,7 @@ impl Patterns<'_> {
     }
 
     fn bound(&self, pat: PatId, value: ExprId, shapes: &mut Shapes) {
-        // What stands in parentheses has the place of what is in them.
+        // The typed node of a parenthesised expression has the span of its contents.
         let mut value = value;
         while let ast::Expr::Paren(inner) = &self.tree.exprs[value].kind {
             value = *inner;

@@ -1,4 +1,5 @@
-//! Where names are declared and used: what definition, references, highlights, renames and calls share.
+//! **Declarations and occurrences** of names. Shared by go-to-definition, references, highlights,
+//! rename and the call hierarchy; reads the uses that [`crate::names`] collects for each item.
 
 use lang_core::base::{GlobalName, Name, Span};
 use lang_core::resolve::{LocalKind, partials};
@@ -11,12 +12,12 @@ use crate::Location;
 use crate::names::{Role, Use, What, uses};
 use crate::reach::reached;
 
-/// Is the module part of the library?
+/// Whether the module is part of the library.
 pub(crate) fn is_library(module: &str) -> bool {
     module == partials::MODULE || LIBRARY.iter().any(|(name, _)| *name == module)
 }
 
-/// Other spellings that the language takes for a name.
+/// Returns the alternative spellings that the lexer accepts for a name.
 fn spellings(name: &str) -> &'static [&'static str] {
     match name {
         "pi" => &["π"],
@@ -30,30 +31,32 @@ fn spellings(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// May the text hold the name? It does not if not, which is known without reading it.
+/// Returns whether the text may contain the name, without lexing it. `false` is certain; `true` may
+/// be a false positive.
 pub(crate) fn mentions(text: &str, name: &str) -> bool {
     let continues = |c: Option<char>| c.is_some_and(is_name_continue);
     let stands = |at: usize| {
         let before = text.get(..at).and_then(|t| t.chars().next_back());
         let after = text.get(at.saturating_add(name.len())..).and_then(|t| t.chars().next());
-        // A number may touch what comes after it.
+        // A number may touch the name that follows it.
         !continues(before.filter(|c| !c.is_ascii_digit())) && !continues(after)
     };
     !name.is_empty() && text.match_indices(name).any(|(at, _)| stands(at))
         || spellings(name).iter().any(|s| text.contains(s))
 }
 
-/// Is its name that of another item, which was there before it? What is known by the name is known of that one.
+/// Returns whether an earlier item has the same name. The session's queries by name then answer for
+/// the earlier item.
 pub(crate) fn is_hidden(session: &Session, item: &ItemRef) -> bool {
     session.item(&item.global).is_some_and(|known| known.start != item.start)
 }
 
-/// The first item of a module.
+/// Returns the first item of a module.
 pub(crate) fn first_item(session: &Session, module: &str) -> Option<ItemRef> {
     session.items_in(module, Span::new(0, u32::MAX)).next()
 }
 
-/// The item that a name belongs to, where `here` is that in which it stands.
+/// Returns the item that a name belongs to; `here` is the item that contains the name.
 pub(crate) fn owner(session: &Session, here: &ItemRef, what: &What) -> Option<ItemRef> {
     match what {
         What::Local(owner, _) | What::TypeParam(owner, _) if *owner == here.global => Some(here.clone()),
@@ -63,7 +66,7 @@ pub(crate) fn owner(session: &Session, here: &ItemRef, what: &What) -> Option<It
     }
 }
 
-/// The places where it is declared, that which counts first.
+/// Returns the spans that declare the name, the most relevant first.
 pub(crate) fn declarations(session: &Session, here: &ItemRef, what: &What) -> Vec<Location> {
     let at = |item: &ItemRef, span: Span| Location { module: item.module.clone(), span: span.shift(item.start) };
     match what {
@@ -81,7 +84,7 @@ pub(crate) fn declarations(session: &Session, here: &ItemRef, what: &What) -> Ve
     }
 }
 
-/// Where the item declares it, relative to the item.
+/// Returns the span of the declaration, relative to the item.
 fn declared_in(session: &Session, item: &ItemRef, what: &What) -> Option<Span> {
     let (parsed, resolved) = (session.tree(item)?, session.resolved(item)?);
     let tree = &parsed.tree;
@@ -107,8 +110,9 @@ fn declared_in(session: &Session, item: &ItemRef, what: &What) -> Option<Span> {
     }
 }
 
-/// Where the fields of a record are declared: in a `type` of this module or of another, else wherever its type is
-/// written, else where such a record is made.
+/// Returns the declarations of a record's fields. These are the `type` items of this module, or
+/// failing that of another one. If no `type` item declares the record, they are the places that
+/// write its type, and otherwise the places that construct such a record.
 fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &What) -> Vec<Location> {
     let Some(first) = names.first() else { return Vec::new() };
     let mut by_rank: [Vec<Location>; 3] = Default::default();
@@ -141,7 +145,8 @@ fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &
     by_rank.into_iter().find(|list| !list.is_empty()).unwrap_or_default()
 }
 
-/// Every place of a name, by module; `only` is the module to stay in.
+/// Returns every occurrence of a name, by module. If `only` is set, the search stays in that
+/// module.
 pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: Option<&str>) -> Vec<(ItemRef, Use)> {
     let what = &found.what;
     let name = &found.name;
@@ -169,7 +174,7 @@ pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: 
             let Some(item) = owner(session, here, what) else { return Vec::new() };
             let is_param = found.kind == Some(LocalKind::Param) && item.kind == ItemKind::Def;
             if is_param {
-                // `wrt:` names it in other items too.
+                // `wrt:` names the parameter in other items too.
                 let wanted = |i: &ItemRef| *i == item || mentions(&i.text, "wrt") && uses_of(i, &item.global);
                 return within(session.modules(), &wanted);
             }

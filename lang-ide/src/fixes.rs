@@ -1,5 +1,6 @@
-//! What mends a name that means nothing: a module of the library imported, a definition of one named in full, the name
-//! that was probably meant; and a bracket without its partner, where it is plain where that belongs.
+//! **Quick fixes for unresolved names.** Imports a library module, qualifies a definition of one,
+//! or replaces the name by the closest match. Also fixes an unmatched bracket if its place is
+//! clear, and `**` for a power.
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::resolve::suggest::{instead, nearest};
@@ -16,7 +17,7 @@ use crate::completion::{Completion, CompletionKind, complete};
 use crate::names::{Role, What, untyped_uses};
 use crate::{Edit, Location};
 
-/// What mends the names of an item that are selected and mean nothing.
+/// Returns the fixes for the unresolved names and unmatched brackets in the selection.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let unknown = untyped_uses(session, item).into_iter().filter(|u| {
         u.what == What::Unknown && u.role == Role::Use && u.span.start <= selected.end && selected.start <= u.span.end
@@ -29,7 +30,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
         .collect()
 }
 
-/// The module of the library that an import of none probably means.
+/// Returns the fix of an import of an unknown module to the closest library module.
 fn import(session: &Session, item: &ItemRef) -> Option<Action> {
     let parsed = session.tree(item).filter(|_| item.kind == ItemKind::Import)?;
     let Item::Import(import) = &parsed.tree.item else { return None };
@@ -45,7 +46,8 @@ fn import(session: &Session, item: &ItemRef) -> Option<Action> {
     Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, vec![edit]) })
 }
 
-/// `x ** 2` on the lines that are selected is `x^2`. Offered where the item has no error of syntax then.
+/// Replaces `x ** 2` on the selected lines by `x^2`. Offered only if the item then has no syntax
+/// error.
 fn powers(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     let parsed = session.tree(item)?;
     if !parsed.diagnostics.iter().any(Diagnostic::is_error) {
@@ -73,7 +75,7 @@ fn powers(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, all.iter().map(edit).collect()) })
 }
 
-/// Does a place of an item begin on the lines that are selected?
+/// Returns whether a span of an item begins on one of the selected lines.
 fn on_lines(item: &ItemRef, selected: Span, place: Span) -> bool {
     let begin = selected.start.saturating_sub(item.start) as usize;
     let end = selected.end.saturating_sub(item.start) as usize;
@@ -81,11 +83,12 @@ fn on_lines(item: &ItemRef, selected: Span, place: Span) -> bool {
     (line(begin)..=line(end)).contains(&line(place.start as usize))
 }
 
-/// So many places are tried for a bracket.
+/// The maximal number of places that are tried for a bracket.
 const MOST_PLACES: usize = 64;
 
-/// A bracket of the lines that are selected that is never closed is closed at the end of its line, else at the end of its
-/// item, else where it may first be; one that closes nothing goes. Offered where the item has no error of syntax then.
+/// Fixes an unmatched bracket on the selected lines. An unclosed bracket is closed at the end of
+/// its line, else at the end of its item, else at the first possible place. A bracket that closes
+/// nothing is removed. Offered only if the item then has no syntax error.
 fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     let parsed = session.tree(item)?;
     let lone = |d: &&Diagnostic| d.code == Code::E0002 && d.related.is_empty();
@@ -135,7 +138,7 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
         let own = text.map(|text| Edit { at: at.clone(), text: text.to_owned() });
         Action::new(title, ActionKind::Fix, own.into_iter().chain(more.iter().cloned()).collect())
     };
-    // What has this very name, elsewhere.
+    // Candidates with exactly this name, elsewhere.
     let same = |c: &Completion| c.label == name && (!c.edits.is_empty() || c.insert != c.label) && !c.template;
     let offered = complete(session, module, span.end).items;
     let mut all: Vec<Action> = Vec::new();
@@ -146,7 +149,7 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
         });
     }
     let exact = all.len();
-    // What another language calls so.
+    // The equivalent of a name from another language.
     let is_type = session.item_at(module, span.start).and_then(|item| {
         let own = span.start.checked_sub(item.start)?;
         Some(session.tree(&item)?.tree.types.iter().any(|(_, node)| node.span.start <= own && own < node.span.end))
@@ -160,16 +163,18 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
     let known = complete(session, module, span.start).items;
     let mut candidates: Vec<&str> = known.iter().filter(|c| meant(c)).map(|c| c.label.as_str()).collect();
     let own = session.view().value_names(&module.into());
-    // Of a large module completion tells a part.
+    // Completion returns only a part of a large module.
     if known.iter().any(|c| own.iter().any(|name| *name == *c.label)) {
         candidates.extend(own.iter().map(|name| name.as_str()));
     }
-    // In a text that cannot be read a word may stand where it means nothing.
+    // In a text that does not parse, a word of the language may be in a place where it means
+    // nothing.
     let known = !words::describe(name).is_empty();
     if let Some(near) = nearest(name, candidates).filter(|_| !known && habit.is_none()) {
         all.push(fix(format!("Change `{name}` to `{near}`"), Some(&near), &[]));
     }
-    // What has this very name is likelier meant than what has another, and only one place of it is sure.
+    // An exact match is likelier than a similar name. The first fix is preferred only if at most
+    // one exact match exists.
     if let Some(first) = all.first_mut() {
         first.preferred = exact <= 1;
     }

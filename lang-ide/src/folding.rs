@@ -1,5 +1,6 @@
-//! What may be folded away: items, their documentation, blocks of comments, runs of imports, and the forms in an
-//! item that take several lines.
+//! **Folding ranges.** Folds items, their documentation, blocks of comments, runs of imports, and
+//! multi-line expressions inside items. Reads only texts and syntax trees; nothing is resolved or
+//! type-checked.
 
 use std::collections::HashSet;
 
@@ -8,7 +9,7 @@ use lang_core::session::Session;
 use lang_core::syntax::ast::Expr;
 use lang_core::syntax::split::ItemKind;
 
-/// What is folded.
+/// The kind of a fold.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FoldKind {
     /// Code.
@@ -19,16 +20,16 @@ pub enum FoldKind {
     Imports,
 }
 
-/// Lines that may be folded; the first stays.
+/// A range of lines that can be folded. The first line stays visible.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Fold {
-    /// From the first line's first character that counts to the end of the last line.
+    /// The range from the first non-blank character of the first line to the end of the last line.
     pub span: Span,
-    /// What it is.
+    /// The kind of text.
     pub kind: FoldKind,
 }
 
-/// The folds of a module, in order; one for each first line.
+/// Returns the folds of a module in order, at most one for each first line.
 #[must_use]
 pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
     let Some(text) = session.text(module) else { return Vec::new() };
@@ -73,7 +74,7 @@ pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
         found.extend(own.into_iter().filter(|fold| several(fold.span)));
     }
     found.extend(imports.filter(|_| count > 1).map(|span| Fold { span, kind: FoldKind::Imports }));
-    // Of several that begin on a line the longest is folded there.
+    // If several folds begin on one line, the longest is kept.
     found.sort_by_key(|fold| (fold.span.start, u32::MAX - fold.span.end));
     let mut line = 0;
     let mut at = 0;
@@ -87,7 +88,8 @@ pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
     found
 }
 
-/// Two or more lines of comment. A string ends on its line, so a line that begins like a comment is one.
+/// Returns the runs of two or more comment lines. A string cannot span lines, so each line that
+/// begins with `--` is a comment.
 fn comments(text: &str) -> Vec<Fold> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,4 +1,5 @@
-//! The one layout, as edits of the lines that differ.
+//! **Formatting** in the language's single layout. Calls the formatter of
+//! `lang_core::syntax::format`, and reduces its result to edits of the lines that differ.
 
 use lang_core::base::Span;
 use lang_core::session::Session;
@@ -8,8 +9,8 @@ use lang_core::syntax::split::split;
 
 use crate::{Edit, Location};
 
-/// What brings a module into the one layout: edits in order, item by item. Of one with errors of syntax, those of the items
-/// that have none.
+/// Returns the edits that format a module, in order, item by item. If the module has syntax errors,
+/// only the items without errors are formatted.
 #[must_use]
 pub fn format_module(session: &Session, module: &str) -> Vec<Edit> {
     let Some(text) = session.text(module) else { return Vec::new() };
@@ -30,7 +31,7 @@ pub fn format_module(session: &Session, module: &str) -> Vec<Edit> {
     edits
 }
 
-/// What lays out the items that a range meets; those with errors of syntax stay.
+/// Returns the edits that format the items in a range. Items with syntax errors stay unchanged.
 #[must_use]
 pub fn format_range(session: &Session, module: &str, range: Span) -> Vec<Edit> {
     let Some(text) = session.text(module) else { return Vec::new() };
@@ -51,7 +52,7 @@ pub fn format_range(session: &Session, module: &str, range: Span) -> Vec<Edit> {
     edits
 }
 
-/// The text cut where its items begin, with the places.
+/// Splits the text where its items begin, with the offset of each part.
 fn parts(text: &str) -> Vec<(u32, &str)> {
     let mut starts: Vec<u32> = split(text).iter().map(|item| item.start).skip(1).collect();
     starts.insert(0, 0);
@@ -59,7 +60,7 @@ fn parts(text: &str) -> Vec<(u32, &str)> {
     starts.iter().zip(ends).map(|(start, end)| (*start, text.get(*start as usize..end).unwrap_or_default())).collect()
 }
 
-/// The edit of the lines that differ.
+/// Returns the edit of the lines between the common head and the common tail.
 fn differing(module: &str, start: u32, old: &str, new: &str) -> Option<Edit> {
     if old == new {
         return None;

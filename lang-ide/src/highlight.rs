@@ -1,4 +1,5 @@
-//! The places of a name in its module, and which of them give it its value.
+//! **Document highlights.** Returns the occurrences of a name in its module, and marks those that
+//! assign its value. The server's `textDocument/documentHighlight` calls it.
 
 use lang_core::base::Span;
 use lang_core::session::Session;
@@ -6,16 +7,16 @@ use lang_core::session::Session;
 use crate::find::occurrences;
 use crate::names::{Role, name_at};
 
-/// A place to be marked.
+/// A highlighted occurrence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Highlight {
-    /// Where.
+    /// The span.
     pub span: Span,
-    /// Does the name get its value there?
+    /// Whether the name receives its value there.
     pub write: bool,
 }
 
-/// The places of the name at a place, in order.
+/// Returns the occurrences of the name at an offset, in order.
 #[must_use]
 pub fn highlights(session: &Session, module: &str, at: u32) -> Vec<Highlight> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };

@@ -1,5 +1,6 @@
-//! Hints that stand in the code: where index variables range, what types `let`s, parameters of lambdas and results have, what
-//! definitions cost.
+//! **Inlay hints.** Shows the extents of index variables, the types of `let`s, lambda parameters
+//! and results, and the cost of definitions. Reads the typed trees and the cost queries of the
+//! session.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use lang_core::types::ty::Type;
 use crate::costs::{brief, costs};
 use crate::find::is_hidden;
 
-/// What a hint tells.
+/// The kind of a hint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HintKind {
     /// The extent of a bare index: `for i` with `< n`.
@@ -23,39 +24,39 @@ pub enum HintKind {
     Size,
     /// The type of anything else.
     Type,
-    /// What a definition costs.
+    /// The cost of a definition.
     Cost,
 }
 
 /// A hint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hint {
-    /// Where it stands.
+    /// The offset at which the hint is displayed.
     pub at: u32,
-    /// Where that begins which it is about.
+    /// The start of the name that the hint describes.
     pub about: u32,
     /// Its text.
     pub text: String,
-    /// What it tells.
+    /// The kind of hint.
     pub kind: HintKind,
-    /// Can it be put into the program as it is?
+    /// Whether the text can be inserted into the program unchanged.
     pub insert: bool,
 }
 
-/// Which hints are wanted.
+/// The kinds of hints that the caller wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// Those of [`HintKind::Extent`].
+    /// Whether to return [`HintKind::Extent`].
     pub extents: bool,
-    /// Those of [`HintKind::Size`].
+    /// Whether to return [`HintKind::Size`].
     pub sizes: bool,
-    /// Those of [`HintKind::Type`].
+    /// Whether to return [`HintKind::Type`].
     pub types: bool,
-    /// Those of [`HintKind::Cost`].
+    /// Whether to return [`HintKind::Cost`].
     pub cost: bool,
 }
 
-/// The hints of the items that a range touches.
+/// Returns the hints of the items that touch a range, in order.
 #[must_use]
 pub fn hints(session: &Session, module: &str, range: Span, wanted: Wanted) -> Vec<Hint> {
     let touched = session.items_in(module, range);
@@ -82,7 +83,7 @@ fn of_item(session: &Session, item: &ItemRef, range: Span, wanted: Wanted) -> Ve
     all
 }
 
-/// Extents of index variables that are written without.
+/// Adds the inferred extents of index variables that have no written range.
 fn extents(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<Hint>) {
     for (_, node) in body.nodes.iter() {
         let (Expr::Binder { vars, .. } | Expr::Fold { vars, .. }) = &node.kind else { continue };
@@ -94,7 +95,7 @@ fn extents(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<Hint>) {
             if !range.touches(end) {
                 continue;
             }
-            // Where a mistake leaves it open there is nothing to say.
+            // An error can leave an extent undetermined; such a hint is omitted.
             let mut open = n.overflowed();
             n.for_each_atom(&mut |a| open |= matches!(a, Atom::Meta(_)));
             if open {
@@ -106,7 +107,7 @@ fn extents(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<Hint>) {
     }
 }
 
-/// Types of what is bound without one, and of results.
+/// Adds the types of unannotated bindings and results.
 fn types(tree: &ast::Tree, body: &Body, item: &ItemRef, range: Span, wanted: Wanted, all: &mut Vec<Hint>) {
     let mut told = |of: Span, at: u32, ty: &Type, before: &str, insert: bool| {
         let kind = if matches!(ty, Type::Array(..)) { HintKind::Size } else { HintKind::Type };
@@ -130,7 +131,7 @@ fn types(tree: &ast::Tree, body: &Body, item: &ItemRef, range: Span, wanted: Wan
                         told(pat.span, pat.span.end, &local.ty, ": ", insert);
                     }
                 }
-                // A part of a tuple takes no type.
+                // The grammar allows no type on a component of a tuple pattern.
                 ast::Pat::Tuple(parts) => inside.extend(parts.iter().map(|part| (*part, false))),
                 _ => {}
             }
@@ -156,14 +157,14 @@ fn types(tree: &ast::Tree, body: &Body, item: &ItemRef, range: Span, wanted: Wan
     }
 }
 
-/// Where the parameters of a definition end, behind their bracket.
+/// Returns the offset after the bracket that closes the parameters of a definition.
 fn parameters_end(tree: &ast::Tree, def: &ast::Def, item: &ItemRef) -> Option<u32> {
     let last = def.params.last().map_or(def.name.span, |param| tree.types[param.ty].span);
     let rest = item.text.get(last.end as usize..tree.exprs[def.body].span.start as usize)?;
     Some(last.end + u32::try_from(rest.find(')')?).ok()? + 1)
 }
 
-/// What a definition costs, at the end of the line where its body begins.
+/// Returns the cost hint of a definition, placed at the end of the line on which its body begins.
 fn cost(session: &Session, item: &ItemRef) -> Option<Hint> {
     let parsed = session.tree(item)?;
     let Item::Def(def) = &parsed.tree.item else { return None };

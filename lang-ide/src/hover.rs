@@ -1,5 +1,6 @@
-//! What stands at a place: of an expression its type, its work, its partial derivatives and its cotangent; of a definition
-//! its signature, what it costs, its certificate and its adjoint; of any other name what it is. Nothing is evaluated.
+//! **Hover.** Describes the code at an offset. For an expression: its type, work, partial
+//! derivatives and cotangent. For a definition: its signature, costs, certificate and adjoint. For
+//! any other name: its kind. Nothing is evaluated; the data come from the session's queries.
 
 use lang_core::base::{GlobalName, Span};
 use lang_core::count::{Formula, Names};
@@ -23,31 +24,33 @@ pub use crate::told::{Hover, Table};
 use crate::views::{self, Stage};
 use crate::written;
 
-/// A longer adjoint is cut; the view has all of it. Longer `let`s are not shown.
+/// The maximal number of lines of an adjoint or of `let`s. A longer adjoint is cut, because its
+/// view shows all of it. Longer `let`s are omitted.
 const MOST_LINES: usize = 30;
 
-/// Said of derivatives whose `let`s are more lines than that.
+/// The note for derivatives whose `let`s exceed that limit.
 const LONG: &str = "they take more lines than fit here; the view of the adjoint has them";
 
-/// A longer text of an expression is not shown above its type.
+/// The maximal length of an expression that is shown with its type, in characters.
 const LONGEST: usize = 120;
 
-/// How much is asked.
+/// The amount of work that a hover may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
-    /// Names, types and documentation, and that is all there is.
+    /// Names, types and documentation only.
     Names,
-    /// The same, and more is to come.
+    /// Names, types and documentation, with a note that costs and derivatives follow.
     Quick,
     /// Costs and derivatives too.
     Full,
 }
 
-/// What is told of a place.
+/// Returns the hover of an offset.
 #[must_use]
 pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<Hover> {
     let item = session.item_at(module, at)?;
-    // What is defined a second time has neither costs nor derivatives: its name is that of the first.
+    // A duplicate definition has neither costs nor derivatives, because its name refers to the
+    // first one.
     let depth = if find::is_hidden(session, &item) { Depth::Names } else { depth };
     let parsed = session.tree(&item)?;
     let mut span = None;
@@ -58,7 +61,7 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
             return field(session, &item, &parsed.tree, &found, depth).or(told);
         }
         let What::Word(_) = found.what else { return told };
-        // `sum` stands for the sum that it begins, `exp` for its call.
+        // `sum` represents the sum that it begins, `exp` its call.
         let start = found.span.start.checked_sub(item.start)?;
         let begun = parsed.tree.exprs.iter().map(|(_, node)| node).filter(|n| n.span.start == start);
         let begun = begun.filter(|n| !matches!(n.kind, ast::Expr::Name(_)));
@@ -68,7 +71,7 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
                 let called = matches!(begun.kind, ast::Expr::Call(..));
                 word = told.map(|told| Hover { docs: documented(&found.name, Some(called)), ..told });
             }
-            // `for` of a fold is no array, nor is `while` an expression: they are of the loop.
+            // `for` and `while` of a fold or loop are not expressions; they represent the loop.
             None => match loop_around(&parsed.tree, start).filter(|_| matches!(&*found.name, "for" | "while")) {
                 Some(of) => {
                     let first = item.text.get(of.range()).and_then(|text| text.split(char::is_whitespace).next());
@@ -96,7 +99,7 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
     }
 }
 
-/// The innermost loop around a place.
+/// Returns the innermost loop around an offset.
 fn loop_around(tree: &Tree, at: u32) -> Option<Span> {
     let loops = tree.exprs.iter().map(|(_, node)| node);
     let loops = loops.filter(|n| matches!(n.kind, ast::Expr::Fold { .. } | ast::Expr::Loop { .. }));
@@ -104,7 +107,8 @@ fn loop_around(tree: &Tree, at: u32) -> Option<Span> {
     around.min_by_key(|s| s.end - s.start)
 }
 
-/// What is told of a field: where it is taken out of a record what is told of that expression, else its type.
+/// Returns the hover of a field. A field access shows the accessing expression, any other place the
+/// field's type.
 fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Depth) -> Option<Hover> {
     let here = |name: &ast::Ident| name.span.shift(item.start) == found.span;
     let taken = tree.exprs.iter().map(|(_, node)| node);
@@ -137,7 +141,7 @@ fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Dep
     Some(Hover { span: found.span, code, what: "field".to_owned(), ..Hover::default() })
 }
 
-/// The value that a `let` gives the name at this place.
+/// Returns the value that a `let` binds to the name at this span.
 fn named_value(tree: &Tree, name: Span) -> Option<ExprId> {
     let mut open: Vec<(PatId, ExprId)> = Vec::new();
     for (_, node) in tree.exprs.iter() {
@@ -158,13 +162,14 @@ fn named_value(tree: &Tree, name: Span) -> Option<ExprId> {
     None
 }
 
-/// The documentation of a word, of one that begins a binder and a call in the one or the other role.
+/// Returns the documentation of a word. `called` selects the role of a word that is both a binder
+/// and a function.
 fn documented(word: &str, called: Option<bool>) -> String {
     let all = words::describe(word);
     let meant = all.iter().filter(|d| called.is_none_or(|called| called == (d.kind != "binder")));
     let docs: Vec<String> = meant
         .map(|d| match called {
-            // The type above is that of the value here.
+            // The type above is that of the value here, so the signature is added.
             Some(true) => format!("`{}`\n\n{}", d.signature, d.meaning()),
             _ => d.meaning(),
         })
@@ -172,7 +177,7 @@ fn documented(word: &str, called: Option<bool>) -> String {
     docs.join("\n\n")
 }
 
-/// What is told of the expression at this place of an item.
+/// Returns the hover of the expression at this span of an item.
 fn shown(session: &Session, item: &ItemRef, span: Span, depth: Depth) -> Option<Hover> {
     let checked = session.checked_item(item)?;
     let node = node_at(item, &checked.body, span)?;
@@ -185,14 +190,14 @@ fn shown(session: &Session, item: &ItemRef, span: Span, depth: Depth) -> Option<
     Some(told)
 }
 
-/// The innermost expression around a place.
+/// Returns the innermost expression around an offset.
 fn innermost(tree: &Tree, at: u32) -> Option<Span> {
     let around = tree.exprs.iter().map(|(_, node)| node.span).filter(|s| s.start <= at && at < s.end);
     around.min_by_key(|s| s.end - s.start)
 }
 
-/// The node of the typed tree that stands for an expression: of several at one place the outermost, but for those of a
-/// top-level `let` that hold all that it binds, and each of it.
+/// Returns the typed node of an expression. If several nodes have its span, this is the outermost.
+/// For a top-level `let` the nodes that only tuple or read its bindings are skipped.
 pub(crate) fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
     let root = body.root.filter(|root| item.kind == ItemKind::Let && body.nodes[*root].span == span);
     let bound = |id: TId| matches!(body.nodes[id].kind, Expr::Local(_));
@@ -205,7 +210,7 @@ pub(crate) fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
     own.next_back().map(|(id, _)| id)
 }
 
-/// `e : T`; of a long expression the type alone.
+/// Formats `e : T`; for a long expression only the type.
 fn typed(text: &str, body: &Body, node: TId) -> String {
     let ty = &body.nodes[node].ty;
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -213,7 +218,7 @@ fn typed(text: &str, body: &Body, node: TId) -> String {
     if text.chars().count() > LONGEST { format!("… : {ty}") } else { format!("{text} : {ty}") }
 }
 
-/// What an expression costs, and its derivatives.
+/// Adds the cost of an expression and its derivatives.
 fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: Depth, told: &mut Hover) {
     let def = &item.global;
     if depth != Depth::Full {
@@ -222,7 +227,7 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
     told.rows.extend(work(session, def, body, node));
     if session.signature(def).is_none() {
-        // Nothing varies in what is evaluated once.
+        // A top-level expression is evaluated once and has no variables to differentiate by.
         return;
     }
     for part in session.cotangent(def, node) {
@@ -246,7 +251,7 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
     for part in session.partials(def, node) {
         match part {
-            // By itself.
+            // The derivative of an expression by itself.
             Ok(Entries { all, part, .. }) if part.is_empty() && is_itself(&all, &told.code) => {}
             Ok(Entries { lets, .. }) if is_long(&lets) => {
                 told.missing("partial derivatives are", Some(LONG.to_owned()));
@@ -255,7 +260,8 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
                 told.hides(&hidden);
                 let part = if part.is_empty() { part } else { format!("·{part}") };
                 let what = |of: &str| match &case {
-                    // An element of a sum type says where it is of a constructor, too.
+                    // For an element of a sum type, the label already contains the constructor's
+                    // condition.
                     Some(case) if of.contains(" where ") => {
                         format!("∂{part}/∂{of}, {}", case.strip_prefix("where ").unwrap_or(case))
                     }
@@ -270,12 +276,12 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
     }
 }
 
-/// Are they more lines than a hover has room for?
+/// Returns whether the `let`s take more lines than a hover has room for.
 pub(crate) fn is_long(lets: &[String]) -> bool {
     laid_out(lets).lines().count() > MOST_LINES
 }
 
-/// Of what the result is that a cotangent belongs to.
+/// Describes the result that a cotangent belongs to.
 pub(crate) fn result(whose: &Whose, def: &GlobalName) -> String {
     match whose {
         Whose::Definition => format!("the result of `{}`", def.name),
@@ -285,14 +291,15 @@ pub(crate) fn result(whose: &Whose, def: &GlobalName) -> String {
     }
 }
 
-/// The work of one evaluation and of all, and the share of the adjoint.
+/// Returns the rows for the work of one evaluation, of all evaluations, and of the adjoint's share.
 fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(String, String)> {
     let Some(cost) = session.cost_inside(def, node) else { return Vec::new() };
     let mut text = costs::formula(&cost.total.work, &cost);
     let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), in_cases(of)));
     let evaluations = session.evaluations(def, node);
     if let Some(of) = evaluations.as_deref().filter(|of| of.again) {
-        // What a function does that is passed on has places of its own in the whole, where that is put in place.
+        // The body of a function that is passed as a value is inlined in the whole, where its
+        // statements have spans of their own.
         if let (Some(all), adjoint) = costs::repeated(of) {
             let own = row("work of its adjoint", adjoint);
             return row("work", Some(all)).into_iter().chain(own).collect();
@@ -304,7 +311,7 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
     let sum = contraction(body, node);
     let mut product_is_shared = false;
     let (primal, adjoint) = match sum {
-        // What is added to a sum around has its additions there.
+        // If a sum is a term of another sum, the outer one performs its additions.
         None if is_def && is_inner_sum(body, node) => {
             let all = evaluations.as_deref().and_then(costs::in_all);
             (all, costs::shares(session, def, &within).1)
@@ -318,7 +325,7 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
         None => (evaluations.as_deref().and_then(costs::in_all), None),
     };
     match primal {
-        // The same, and where.
+        // The same formula, with its conditions.
         Some(all) if all.strip_prefix(&text).is_some_and(|rest| rest.is_empty() || rest.starts_with(" where")) => {
             text = all;
         }
@@ -335,10 +342,10 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
     row("work", Some(text)).into_iter().chain(row("work in the adjoint", adjoint)).collect()
 }
 
-/// Said of work that is less than that of all evaluations.
+/// The note for work that is less than the sum over all evaluations.
 const ONCE: &str = " (what is equal is computed once)";
 
-/// Is it a sum of which the terms of another one are made?
+/// Returns whether the node is a sum that is itself the term of another sum.
 fn is_inner_sum(body: &Body, node: TId) -> bool {
     let is_sum = |kind: &Expr| matches!(kind, Expr::Binder { kind: BinderKind::Sum, .. });
     let terms = body.nodes.iter().filter_map(|(_, n)| match &n.kind {
@@ -354,7 +361,8 @@ fn is_inner_sum(body: &Body, node: TId) -> bool {
     is_sum(&body.nodes[node].kind) && terms.into_iter().any(inside)
 }
 
-/// The sum that multiplies as it adds up what this is, a product.
+/// Returns the span of the sum that contracts this node, if the node is a product: it multiplies
+/// while it adds.
 fn contraction(body: &Body, node: TId) -> Option<Span> {
     let is_product = |of: TId| matches!(body.nodes[of].kind, Expr::Arith(BinOp::Mul, ..));
     let of = |mut inner: TId| {
@@ -370,17 +378,17 @@ fn contraction(body: &Body, node: TId) -> Option<Span> {
     sum.filter(|_| is_product(node)).map(|(_, n)| n.span)
 }
 
-/// Is there nothing but 1 by the expression itself?
+/// Returns whether the only derivative is 1, by the expression itself.
 fn is_itself(all: &[Told], code: &str) -> bool {
     let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let text = code.rsplit_once(" : ").map_or(code, |(text, _)| text);
     matches!(all, [one] if matches!(one.value.as_str(), "1" | "1.0") && dense(&one.of) == dense(text))
 }
 
-/// The row of what the adjoint computes for an expression.
+/// The label of the row with an expression's cotangent.
 const COTANGENT: &str = "cotangent";
 
-/// What is told of a name.
+/// Returns the hover of a name.
 fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option<Hover> {
     let mut told = Hover { span: found.span, ..Hover::default() };
     match &found.what {
@@ -396,7 +404,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
                 Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
             let real = |ty: &Type| !matches!(ty, Type::Scalar(s) if *s == lang_core::types::ty::Scalar::I64);
             let param = body.params.iter().position(|l| l == local).and_then(|k| u32::try_from(k).ok());
-            // In the head, and where `wrt:` names it, the gradient by it.
+            // In the head, and where `wrt:` names it, a parameter shows the gradient by it.
             let is_whole = found.role == Role::Declaration || home.global != item.global;
             if let Some(param) = param.filter(|_| is_whole) {
                 if depth == Depth::Full {
@@ -407,7 +415,8 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
             }
             match found.role {
                 _ if home.global != item.global => {}
-                // What the value receives that it names.
+                // A declaration shows the value that it names, with the cotangent that this value
+                // receives.
                 Role::Declaration => {
                     let parsed = session.tree(item)?;
                     let value = named_value(&parsed.tree, span).map(|value| parsed.tree.exprs[value].span);
@@ -466,8 +475,8 @@ fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option
     Some(told)
 }
 
-/// Of what is told of a variable as an expression, the cotangent that it receives here: other uses of the name receive
-/// others, and what it has is their sum.
+/// Keeps only the cotangent of a variable's use. Other uses of the name receive other cotangents,
+/// and the variable's cotangent is their sum.
 fn received(told: &mut Hover, name: &str) {
     let first = Table { rows: std::mem::take(&mut told.rows), lets: std::mem::take(&mut told.lets) };
     for Table { mut rows, lets } in [first].into_iter().chain(std::mem::take(&mut told.after)) {
@@ -478,7 +487,7 @@ fn received(told: &mut Hover, name: &str) {
             let at = part.find(" where ").or_else(|| part.find(" elsewhere")).unwrap_or(part.len());
             let (own, case) = part.split_at(at);
             *what = format!("{COTANGENT} of {name}{own} here{case}");
-            // What tells the element is mentioned, too.
+            // The label mentions names too, in the index of the element.
             texts.push(part);
         }
         let lets = mentioned(&lets, texts.iter().map(String::as_str));
@@ -505,7 +514,7 @@ fn kind_of(kind: Option<LocalKind>) -> &'static str {
     }
 }
 
-/// Where an index variable ranges: `0 ≤ i < n`.
+/// Formats the range of an index variable: `0 ≤ i < n`.
 fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
     let text = |node: TId| home.text.get(body.nodes[node].span.range()).unwrap_or("…");
     let of = |var: &IndexVar| {
@@ -525,7 +534,7 @@ fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
     })
 }
 
-/// What is told of a definition or of a top-level `let`.
+/// Adds the contents for a definition or a top-level `let`.
 fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, told: &mut Hover) -> Option<()> {
     let item = session.item(name)?;
     let parsed = session.tree(&item)?;
@@ -555,7 +564,7 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
             told.notes.extend(view.note);
             return Some(());
         }
-        // First itself, then what it calls.
+        // First the definition itself, then the definitions that it calls.
         let all: Vec<&str> = view.text.lines().collect();
         let (before, own) = all.split_at_checked(view.begins as usize).unwrap_or((&[], &all));
         let before = before.strip_suffix(&[""]).unwrap_or(before);
@@ -569,10 +578,11 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
     Some(())
 }
 
-/// The comment at the head of a module.
+/// Returns the comment at the head of a module.
 fn head(text: &str) -> String {
     let comment: Vec<&str> = text.lines().take_while(|line| line.starts_with("--")).collect();
-    // What begins with `--|` and has no empty line behind it is of the first definition.
+    // A comment that begins with `--|` and is not followed by an empty line documents the first
+    // definition.
     let ends = text.lines().nth(comment.len()).is_none_or(|line| line.trim().is_empty());
     if !ends && comment.iter().any(|line| line.starts_with("--|")) {
         return String::new();
@@ -581,7 +591,7 @@ fn head(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A text up to the first empty line, without comments.
+/// Returns the text up to the first empty line, without comments.
 fn one_paragraph(text: &str) -> String {
     let lines = text.trim().lines().filter(|line| !line.trim_start().starts_with("--"));
     lines.take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")

@@ -1,4 +1,5 @@
-//! Lenses above definitions: what the function and its gradient cost, the certificate, and what can be done with it.
+//! **Code lenses** above definitions: the costs of the function and its gradient, the certificate,
+//! and commands to run or view the definition.
 
 use std::collections::BTreeMap;
 
@@ -13,36 +14,38 @@ use crate::costs::{Costs, brief, costs};
 use crate::find::is_hidden;
 use crate::names::{Use, What, untyped_uses};
 
-/// What a lens is for.
+/// The purpose of a lens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Lens {
-    /// It tells the costs, which [`cost_title`] makes when it is seen.
+    /// Shows the costs. [`cost_title`] computes the title when the lens becomes visible.
     Cost,
-    /// It evaluates the definition, on the arguments of an example if it takes any; without a name, it runs the file.
+    /// Evaluates the definition, on the arguments of an example if it has parameters. Without a
+    /// name, runs the file.
     Run,
-    /// It opens a view of the definition.
+    /// Opens a view of the definition.
     View(&'static str),
 }
 
-/// A lens at its place.
+/// A lens at a span.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LensAt {
-    /// The name of the definition.
+    /// The span of the definition's name.
     pub span: Span,
     /// The definition.
     pub def: Name,
-    /// What it is for.
+    /// The purpose.
     pub lens: Lens,
 }
 
-/// The lenses of a module. No costs are asked for.
+/// Returns the lenses of a module, without computing costs.
 #[must_use]
 pub fn lenses(session: &Session, module: &str) -> Vec<LensAt> {
     let examples = Examples::of(session, module);
     session.items(module).iter().flat_map(|item| of_item(session, item, Some(&examples))).collect()
 }
 
-/// The lenses of the definition whose name stands at a place, but for the one that evaluates it on an example.
+/// Returns the lenses of the definition whose name touches an offset, except the one that evaluates
+/// it on an example.
 #[must_use]
 pub fn lenses_at(session: &Session, module: &str, at: u32) -> Vec<LensAt> {
     let all = session.items_in(module, Span::new(at, at)).flat_map(|item| of_item(session, &item, None));
@@ -53,7 +56,7 @@ fn of_item(session: &Session, item: &ItemRef, examples: Option<&Examples>) -> Ve
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let def = match &parsed.tree.item {
         Item::Def(def) => def,
-        // What a file does is done by running it.
+        // A `do` item is executed by running the file.
         Item::Do(_) => {
             let start = parsed.tree.span.start + item.start;
             return vec![LensAt { span: Span::new(start, start + 2), def: Name::default(), lens: Lens::Run }];
@@ -75,38 +78,38 @@ fn of_item(session: &Session, item: &ItemRef, examples: Option<&Examples>) -> Ve
     all
 }
 
-/// Does a definition take reals and give some, as far as its signature tells?
+/// Returns whether the signature allows a derivative: a parameter and the result can contain reals.
 pub(crate) fn may_be_differentiated(session: &Session, def: &GlobalName) -> bool {
     let signature = session.signature(def);
     signature.is_some_and(|s| s.params.iter().any(|(_, ty)| has_real(ty)) && has_real(&s.result))
 }
 
-/// May it hold a real number?
+/// Returns whether a value of the type can contain a real number.
 fn has_real(ty: &Type) -> bool {
     match ty {
         Type::Scalar(s) => matches!(s, Scalar::F64 | Scalar::F32),
         Type::Array(_, element) => has_real(element),
         Type::Tuple(items) => items.iter().any(has_real),
         Type::Record(fields) => fields.iter().any(|(_, ty)| has_real(ty)),
-        // What is not looked into.
+        // Other types are not inspected.
         _ => true,
     }
 }
 
-/// What begins the line of a comment whose expression is evaluated.
+/// The prefix of a comment whose expression is evaluated.
 pub const ASKED: &str = "-- >>> ";
 
-/// The expression of a line, if it is such a comment.
+/// Returns the expression of a line if the line is such a comment.
 #[must_use]
 pub fn asked(line: &str) -> Option<&str> {
     line.trim().strip_prefix(ASKED).map(str::trim).filter(|expression| !expression.is_empty())
 }
 
-/// Expressions by the definitions that they call, which evaluate these on arguments.
+/// Expressions that call definitions with arguments, by the definition's name.
 struct Examples {
-    /// Of comments.
+    /// The expressions of comments.
     asked: BTreeMap<Name, String>,
-    /// Of the top level, where they mention nothing else than that has.
+    /// The calls of top-level items that mention only top-level names.
     called: BTreeMap<Name, String>,
 }
 
@@ -138,7 +141,8 @@ impl Examples {
         Self { asked, called }
     }
 
-    /// That of a definition: a comment's, else the first example of its documentation, else a call of the top level.
+    /// Returns the example of a definition: a comment's, else the first example of its
+    /// documentation, else a call of the top level.
     fn find(&self, session: &Session, item: &ItemRef) -> Option<String> {
         let documented = || {
             let docs = &session.tree(item)?.tree.docs;
@@ -153,7 +157,7 @@ impl Examples {
     }
 }
 
-/// The names that are called in a tree, with the calls.
+/// Returns the names that are called in a tree, with the spans of the calls.
 fn calls(tree: &Tree) -> Vec<(Name, Span)> {
     let calls = tree.exprs.iter().filter_map(|(_, e)| match &e.kind {
         Expr::Call(of, _) => match &tree.exprs[*of].kind {
@@ -165,10 +169,10 @@ fn calls(tree: &Tree) -> Vec<(Name, Span)> {
     calls.collect()
 }
 
-/// The expression that evaluates what a name stands for.
+/// Returns the expression that evaluates a name.
 ///
 /// # Errors
-/// Why there is none: it takes arguments, and nothing calls it with any.
+/// The reason why there is none: the definition has parameters, and no example calls it.
 pub fn evaluation(session: &Session, module: &str, name: &str) -> Result<String, String> {
     let item = session.item(&GlobalName::new(module, name));
     let parsed = item.as_ref().and_then(|item| session.tree(item));
@@ -183,7 +187,7 @@ pub fn evaluation(session: &Session, module: &str, name: &str) -> Result<String,
     }
 }
 
-/// What the lens of costs says: `work 2·n·m − n · ∇ 4·n·m − n − 2·m + 1 · ≤ 2× proved`.
+/// Returns the title of the cost lens: `work 2·n·m − n · ∇ 4·n·m − n − 2·m + 1 · ≤ 2× proved`.
 #[must_use]
 pub fn cost_title(session: &Session, module: &str, def: &str) -> Option<String> {
     Some(title(&costs(session, &GlobalName::new(module, def))?))

@@ -1,8 +1,15 @@
-//! What an editor shows of Iverson, as plain data: a file per feature. Nothing here knows a protocol, reads files or
-//! evaluates a program.
+//! **IDE features.** Computes the data that an editor displays for Iverson programs, one file per
+//! feature. The crate knows no protocol, reads no files and evaluates no programs: `lang-lsp` calls
+//! it and translates its results.
 //!
-//! A module is known by its name in the [`Session`](lang_core::session::Session), a place in it by bytes of its text. What
-//! takes long may be stopped where the session is asked by a snapshot.
+//! Each feature is a function of a [`Session`](lang_core::session::Session), a module's name and a
+//! byte offset or [`Span`] in its text. The functions read the session's queries (syntax tree, name
+//! resolution, types, costs, derivatives). They keep no data between calls, except caches that the
+//! caller owns, such as [`tokens::Kept`]. A long computation can be cancelled if the caller runs it
+//! through a [`Snapshot`].
+//!
+//! Most features begin with [`names`], which lists the uses of names in an item. `find` extends
+//! them to declarations and occurrences in all modules.
 
 pub mod names;
 
@@ -47,20 +54,20 @@ pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_nam
 pub use lang_core::syntax::lexer::MAX_TEXT;
 pub use lang_core::syntax::split::ItemKind;
 
-/// A place in a module.
+/// A span in a module.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Location {
-    /// The module; one of the library stands in no file.
+    /// The module. A library module has no file.
     pub module: ModuleName,
-    /// Where in its text.
+    /// The byte range in the module's text.
     pub span: Span,
 }
 
-/// A change of a module's text.
+/// A replacement in a module's text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edit {
-    /// What is replaced.
+    /// The replaced range.
     pub at: Location,
-    /// By what.
+    /// The new text.
     pub text: String,
 }

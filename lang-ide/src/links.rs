@@ -1,15 +1,17 @@
-//! Which places of the program the lines of a form come from: those of Tensor SSA by the origins of its statements, those
-//! of core and of the forms after it by the places of what is bound in them.
+//! **Source links of the views.** Maps the lines of a compiler form to spans of the program. Lines
+//! of Tensor SSA use the origins of their statements. Lines of core and of the later forms use the
+//! spans of the bound expressions. [`crate::views`] calls it with the printed form.
 
 use lang_core::base::{GlobalName, Span};
 use lang_core::ir::core::{E, Kind};
 use lang_core::ir::ssa::Var;
 use lang_core::session::Session;
 
-/// Numbers of lines, from 0, with places of the module.
+/// Line numbers, from 0, with spans of the module.
 pub(crate) type Lines = Vec<(u32, Vec<Span>)>;
 
-/// The lines of Tensor SSA. A line of a statement begins with it, and all lines of a loop are those of its parts.
+/// Returns the links of Tensor SSA. A statement's line begins with its variable. All lines of a
+/// loop link to the spans of its parts.
 pub(crate) fn ssa(session: &Session, def: &GlobalName, text: &str, places: &dyn Fn(Var) -> Vec<Span>) -> Lines {
     let Some(start) = session.item(def).map(|item| item.start) else { return Vec::new() };
     let all: Vec<&str> = text.lines().collect();
@@ -35,20 +37,20 @@ pub(crate) fn ssa(session: &Session, def: &GlobalName, text: &str, places: &dyn 
     lines
 }
 
-/// The statement that a line of a function begins with.
+/// Returns the variable that a line of a function defines.
 fn statement(line: &str) -> Option<Var> {
     let digits = line.strip_prefix("  X")?;
     let number: String = digits.chars().take_while(char::is_ascii_digit).collect();
     number.parse().ok().map(Var)
 }
 
-/// The loop that begins at a line of a function.
+/// Returns the name of the loop that begins on a line of a function.
 fn looped(line: &str) -> Option<&str> {
     let name = line.strip_prefix("  ")?.split_once(" = ")?.0;
     (name.starts_with('L') && line.ends_with('{')).then_some(name)
 }
 
-/// The lines of core, which bind what its body does, from the outermost on.
+/// Returns the links of core, whose lines are the nested `let`s of its body, outermost first.
 pub(crate) fn core(session: &Session, def: &GlobalName, text: &str, body: &E) -> Lines {
     let (mut bound, mut rest) = (Vec::new(), body);
     while let Kind::Let(bindings, inner) = &rest.kind {
@@ -58,14 +60,14 @@ pub(crate) fn core(session: &Session, def: &GlobalName, text: &str, body: &E) ->
     bindings(session, def, text, &bound, std::slice::from_ref(rest))
 }
 
-/// The lines of a form that begin with a binding, in order, and those of what it gives.
+/// Returns the links of a form's bindings, in order, and those of its results.
 pub(crate) fn bindings(session: &Session, def: &GlobalName, text: &str, bound: &[E], given: &[E]) -> Lines {
     let Some(start) = session.item(def).map(|item| item.start) else { return Vec::new() };
     let mut bound = bound.iter();
     let mut lines = Vec::new();
     let mut first = true;
     for (k, line) in (0..).zip(text.lines()) {
-        // Functions that are made in it stand after it.
+        // The functions that its body creates are printed after it.
         if !std::mem::take(&mut first) && !line.starts_with(' ') {
             break;
         }
@@ -82,7 +84,8 @@ pub(crate) fn bindings(session: &Session, def: &GlobalName, text: &str, bound: &
     lines
 }
 
-/// The place of an expression; of one that a pass made, those of its parts.
+/// Returns the span of an expression. If a pass created the expression, returns the spans of its
+/// parts.
 fn places(e: &E) -> Vec<Span> {
     let mut found = Vec::new();
     let mut open = vec![e.clone()];

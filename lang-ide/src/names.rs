@@ -1,9 +1,10 @@
-//! The names of an item: where each stands, what it means, and what is done with it there. Every feature that
-//! goes by names reads this one list.
+//! **Uses of names.** Lists the names of an item: the span, meaning and role of each. Every feature
+//! that works on names reads this one list.
 //!
-//! Promises: in order of the text; a place has one meaning, but for a field that binds a variable of its own name
-//! (`{x}` in a pattern), which stands there twice, the variable first; every identifier of the item is in the list,
-//! even in a text with mistakes.
+//! Invariants: the list is in the order of the text. A span has one meaning. The exception is a
+//! field that binds a variable of its own name (`{x}` in a pattern): its span occurs twice, the
+//! variable first. Every identifier of the item except `_` is in the list, even in a text with
+//! errors.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,11 +22,11 @@ use lang_core::syntax::split::ItemKind;
 
 use crate::fields::Shapes;
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum What {
-    /// Something bound in an item: by its [`ItemRef::global`] and its position in [`Resolved::locals`]. The sizes of
-    /// a signature are those of the definition in its rules too.
+    /// A local binding: the [`ItemRef::global`] of its item and its index in [`Resolved::locals`].
+    /// In a rule, the sizes of the signature are those of the definition.
     Local(GlobalName, LocalId),
     /// A definition, or a variable of a top-level `let`.
     Value(GlobalName),
@@ -33,20 +34,20 @@ pub enum What {
     Type(GlobalName),
     /// A constructor: its type and position.
     Ctor(GlobalName, u32),
-    /// A parameter of a definition or type that is a type: its item and number.
+    /// A type parameter of a definition or type: its item and index.
     TypeParam(GlobalName, u32),
-    /// A field, by its name, of the records that have exactly these fields, in alphabetical order; none are told
-    /// where they are not known.
+    /// A field, by its name, of the records with exactly these fields, in alphabetical order. The
+    /// list is empty if the record is unknown.
     Field(Vec<Name>, Name),
     /// A module, where it is imported or named before a dot.
     Module(ModuleName),
     /// A word of the language: `sum`, `grad`, `f64`, `let`.
     Word(Word),
-    /// Nothing that is known; it was told.
+    /// An unresolved name, for which the resolver reports an error.
     Unknown,
 }
 
-/// What kind of word of the language.
+/// The kind of a word of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Word {
     /// `let`, and binders such as `sum`.
@@ -63,56 +64,58 @@ pub enum Word {
     Argument,
 }
 
-/// What is done with a name where it stands.
+/// The role of a name at a span.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Role {
-    /// It is declared.
+    /// The declaration of the name.
     Declaration,
-    /// It is used.
+    /// A use of the name.
     Use,
-    /// A field gets another value: `r with x = 1`.
+    /// A field that receives a new value: `r with x = 1`.
     Write,
-    /// The field of a pattern `{x}`, whose name is that of the variable too.
+    /// The field of a pattern `{x}`, whose name is also that of the variable.
     Shorthand,
-    /// The path of an import, which gives the module its name here if there is no `as`.
+    /// The path of an import, which also names the module here if there is no `as`.
     Import,
     /// The definition that a rule belongs to.
     Rule,
 }
 
-/// A name at its place.
+/// A name at a span.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Use {
-    /// Where, in the module.
+    /// The span in the module.
     pub span: Span,
-    /// The name, in the spelling that the language takes for it.
+    /// The name in the spelling that the lexer returns.
     pub name: Name,
-    /// What it means.
+    /// The meaning.
     pub what: What,
-    /// What is done with it.
+    /// The role.
     pub role: Role,
-    /// Of a local: what it is.
+    /// The kind of binding, for a local.
     pub kind: Option<LocalKind>,
 }
 
-/// Every name of an item, with the records that fields belong to; that checks the item.
+/// Returns every name of an item, with the records of its fields. Type-checks the item if it has
+/// fields whose record only the types determine.
 #[must_use]
 pub fn uses(session: &Session, item: &ItemRef) -> Vec<Use> {
     collect(session, item, true)
 }
 
-/// Every name of an item. Fields are of records unknown, for which nothing has to be checked.
+/// Returns every name of an item without type-checking it. The records of field accesses are
+/// unknown.
 #[must_use]
 pub fn untyped_uses(session: &Session, item: &ItemRef) -> Vec<Use> {
     collect(session, item, false)
 }
 
-/// The name at a place, its end included, and its item.
+/// Returns the name that touches an offset, its end included, and its item.
 #[must_use]
 pub fn name_at(session: &Session, module: &str, at: u32) -> Option<(ItemRef, Use)> {
     let item = session.item_at(module, at)?;
     let touches = |found: &Use| found.span.touches(at) && !found.span.range().is_empty();
-    // Of two names that touch the place the one that begins there.
+    // If two names touch the offset, the one that begins there.
     let last = |all: Vec<Use>| {
         let start = all.iter().filter(|u| touches(u)).map(|u| u.span.start).max()?;
         all.into_iter().find(|u| u.span.start == start && touches(u))
@@ -165,7 +168,8 @@ impl Walk<'_> {
         self.found
     }
 
-    /// What the tree has no name for: keywords, and in a text with mistakes what was not read.
+    /// Adds the words without a node in the tree: keywords, and in a text with errors the unparsed
+    /// words.
     fn words(&mut self) {
         let known: Vec<Span> = self.found.iter().map(|u| u.span).collect();
         let covered = |span: Span| {
@@ -191,7 +195,7 @@ impl Walk<'_> {
         self.add(&ident.name, ident.span, what, role);
     }
 
-    /// A name of this module.
+    /// Qualifies a name with this module.
     fn own(&self, name: &Name) -> GlobalName {
         GlobalName { module: self.item.module.clone(), name: name.clone() }
     }
@@ -215,7 +219,7 @@ impl Walk<'_> {
         self.found.push(Use { span, name: name.clone(), what, role, kind: Some(kind) });
     }
 
-    /// The definition that this rule belongs to, and its names.
+    /// Returns the definition that this rule belongs to, with its resolved names.
     fn of_rule(&self) -> Option<(GlobalName, Arc<Resolved>)> {
         let Item::Rule(rule) = &self.tree.item else { return None };
         let def = self.session.item(&self.own(&rule.name.name)).filter(|i| i.kind == ItemKind::Def)?;
@@ -230,13 +234,13 @@ impl Walk<'_> {
         }
     }
 
-    /// The owner of the type parameters in scope: of a rule, its definition.
+    /// Returns the meaning of a type parameter in scope. A rule uses those of its definition.
     fn type_param(&self, number: u32) -> What {
         let owner = self.of_rule().map_or_else(|| self.item.global.clone(), |(def, _)| def);
         What::TypeParam(owner, number)
     }
 
-    /// The module that a name before a dot means.
+    /// Adds the module that a name before a dot refers to.
     fn qualifier(&mut self, ident: &Ident) {
         let what = match self.session.view().import(&self.item.module, &ident.name) {
             Some(module) => What::Module(module),
@@ -293,7 +297,7 @@ impl Walk<'_> {
                     _ => What::Unknown,
                 };
                 self.ident(&rule.name, what, Role::Rule);
-                // The word that begins it is a name like others.
+                // The lexer returns the word that begins a rule as a name.
                 let word = Ident {
                     name: if rule.adjoint { "adjoint" } else { "derivative" }.into(),
                     span: Span::new(tree.span.start, rule.name.span.start.saturating_sub(1)),
@@ -308,7 +312,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What the pattern of a top-level `let` binds is known to all.
+    /// Adds the names that the pattern of a top-level `let` binds, which are visible to all items.
     fn exported(&mut self, pat: PatId) {
         let tree = self.tree;
         let node = &tree.pats[pat];
@@ -411,7 +415,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Names of parameters of the function `of`.
+    /// Adds the names of parameters of the function `of`.
     fn parameters(&mut self, names: ExprId, of: Option<ExprId>) {
         let tree = self.tree;
         let node = &tree.exprs[names];
@@ -465,7 +469,7 @@ impl Walk<'_> {
         let tree = self.tree;
         let resolved = self.resolved;
         let top = matches!(tree.item, Item::Let(_));
-        // Those of a top-level `let` were told already, and stay.
+        // The names of a top-level `let` are already in the list.
         let told: HashSet<Span> = if top { self.found.iter().map(|u| u.span).collect() } else { HashSet::new() };
         for (id, node) in tree.pats.iter() {
             match &node.kind {
@@ -571,7 +575,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a name means that nothing in the tree stands for.
+/// Returns the meaning of a name that has no node in the tree.
 fn loose(name: &str) -> What {
     match words::describe(name).first().map(|d| d.kind) {
         Some("binder" | "keyword") => What::Word(Word::Keyword),

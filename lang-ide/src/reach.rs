@@ -1,6 +1,8 @@
-//! **Which records can be the same.** Record types are structural, so a value with the same fields may come from any module
-//! that this one reaches: modules that import each other, and modules of the library whose definitions, types or
-//! constructors with such a record are used there.
+//! **Which records can be the same.** Record types are structural, so a value with the same fields
+//! may come from any module that a module reaches. A module reaches the user's modules that it
+//! imports or that import it. It also reaches library modules if it uses a definition, type or
+//! constructor of theirs with such a record. References and renames of fields are limited to these
+//! modules.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,10 +16,11 @@ use lang_core::types::ty::{Type, TypeArg};
 use crate::fields::names;
 use crate::find::is_library;
 
-/// The modules in which a record with these fields can be one of `home`.
+/// Returns the modules in which a record with these fields can be one of `home`, including `home`.
 pub(crate) fn reached(session: &Session, home: &ModuleName, fields: &[Name]) -> HashSet<ModuleName> {
     let all = session.modules();
-    // A reader of the library wants everyone who uses it.
+    // From a library module, all modules are reached, because a reader of the library wants all its
+    // users.
     if is_library(home) {
         return all.into_iter().collect();
     }
@@ -47,12 +50,13 @@ struct Reach<'a> {
 }
 
 impl Reach<'_> {
-    /// Does the type of something, or a type of that name, hold a record with these fields?
+    /// Returns whether the type of a value, or a type of that name, contains a record with these
+    /// fields.
     fn holds(&mut self, global: &GlobalName) -> bool {
         if let Some(known) = self.known.get(global) {
             return *known;
         }
-        // A type that holds itself is looked into once.
+        // Set before the recursion, so that a recursive type terminates.
         self.known.insert(global.clone(), false);
         let view = self.session.view();
         let mut types: Vec<Type> = view.let_type(global).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Every place of a name, over all modules.
+//! **Find references**, over all modules. The server's `textDocument/references` calls it.
 
 use lang_core::session::Session;
 
@@ -6,13 +6,15 @@ use crate::Location;
 use crate::find::{declarations, occurrences};
 use crate::names::{What, name_at};
 
-/// The places of the name at a place, by module and place; with the declaration among them if `declaration`. A field
-/// is that of all records with the same fields; of a word of the language the places in this module are told.
+/// Returns the occurrences of the name at an offset, by module and position. The declarations are
+/// included if `declaration` is true. A field counts as the same in all records with the same field
+/// names that can reach each other. For a word of the language only the places in this module are
+/// returned.
 #[must_use]
 pub fn references(session: &Session, module: &str, at: u32, declaration: bool) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
     let declared = match (&found.what, declaration) {
-        // The import of a module is no declaration of it.
+        // The import of a module is not its declaration.
         (What::Module(_), _) | (_, true) => Vec::new(),
         (what, false) => declarations(session, &item, what),
     };

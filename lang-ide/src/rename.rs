@@ -1,9 +1,11 @@
-//! A name to another, in all modules at once, where every name goes on to mean what it means.
+//! **Rename** across all modules, without changing the meaning of any name.
 //!
-//! That is not argued but tried: the renamed texts are resolved, and every name of every item that mentions the old
-//! or the new name has to mean the same as before. A field is renamed in all records that can be the same; a parameter,
-//! a definition and a type in documentation too, where backticks stand around the name; a definition and a type also in
-//! the code of comments, examples and `-- >>> expr`.
+//! The result is verified, not argued. The renamed texts are resolved in a second session. Every
+//! name of every item that mentions the old or the new name must then mean the same as before.
+//!
+//! A field is renamed in all records that can be the same. A parameter, a definition or a type is
+//! also renamed in documentation, if the name is in backticks. A definition or a type is renamed in
+//! the code of comments too: examples and `-- >>> expr`.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -22,19 +24,19 @@ use crate::names::{Role, Use, What, Word, name_at, uses};
 use crate::reach::reached;
 use crate::{Edit, Location};
 
-/// What may be renamed at a place: where it stands and what it is called.
+/// Returns the span and the current name of the symbol to be renamed at an offset.
 ///
 /// # Errors
-/// Why it may not.
+/// The reason why the name cannot be renamed.
 pub fn prepare_rename(session: &Session, module: &str, at: u32) -> Result<(Span, Name), String> {
     let (_, found) = renamable(session, module, at)?;
     Ok((found.span, found.name))
 }
 
-/// The edits that give the name at a place another, in the order of modules and places.
+/// Returns the edits that rename the symbol at an offset, ordered by module and position.
 ///
 /// # Errors
-/// Why it may not have that name, as a sentence.
+/// The reason why the new name is rejected, as a sentence.
 pub fn rename(session: &Session, module: &str, at: u32, new: &str) -> Result<Vec<Edit>, String> {
     let (item, found) = renamable(session, module, at)?;
     let new = read(new, &found.what)?;
@@ -81,7 +83,7 @@ fn renamable(session: &Session, module: &str, at: u32) -> Result<(ItemRef, Use),
     Ok((item, found))
 }
 
-/// The new name as the language reads it.
+/// Lexes the new name and returns its canonical spelling.
 fn read(new: &str, what: &What) -> Result<Name, String> {
     let lexed = lex(new);
     match lexed.tokens.as_slice() {
@@ -98,7 +100,7 @@ fn read(new: &str, what: &What) -> Result<Name, String> {
 
 fn edits(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
-    // Modules are told apart by the names they have here.
+    // Aliases are local to a module, so only uses of this alias are renamed.
     let is_module = matches!(found.what, What::Module(_));
     let all = occurrences(session, item, found, None);
     let aliased = all.iter().any(|(_, u)| u.role == Role::Declaration);
@@ -106,7 +108,7 @@ fn edits(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> Vec<Edit
         let span = place.span;
         let text = match place.role {
             Role::Import if aliased => continue,
-            // `import linalg` goes by the name of its module until it is given another.
+            // `import linalg` uses the module's own name until it has an alias.
             Role::Import => {
                 let end = Span::new(span.end, span.end);
                 edits.push(Edit { at: at(&item.module, end), text: format!(" as {new}") });
@@ -125,8 +127,9 @@ fn edits(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> Vec<Edit
     edits
 }
 
-/// Where documentation names it in backticks: a parameter or a size in that of its definition, a definition or a type in
-/// that of all items for which the name means it.
+/// Returns the places in documentation that name the symbol in backticks. A parameter or size is
+/// searched in the documentation of its definition. A definition or type is searched in all items
+/// in which the name refers to it.
 fn documented(session: &Session, item: &ItemRef, found: &Use) -> Vec<Location> {
     let name = &found.name;
     let view = session.view();
@@ -176,12 +179,13 @@ fn documented(session: &Session, item: &ItemRef, found: &Use) -> Vec<Location> {
     all
 }
 
-/// Where the code of comments has a name that is none of a field, an argument or a variable of its own.
+/// Returns the occurrences of a name in the code of comments, except as a field, an argument label
+/// or a locally bound variable.
 fn in_comments(text: &str, name: &Name) -> Vec<Span> {
     const BINDS: [&str; 14] =
         ["for", "sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "let", "fold", "scan", "loop", "\\"];
     let mut all = Vec::new();
-    // Lines of code that belong together, each with where it begins.
+    // Each block is a run of consecutive code lines, with the offset of each line.
     let mut blocks: Vec<Vec<(usize, &str)>> = Vec::new();
     let (mut start, mut in_example) = (0, false);
     for line in text.split_inclusive('\n') {
@@ -227,7 +231,7 @@ fn at(module: &ModuleName, span: Span) -> Location {
     Location { module: module.clone(), span }
 }
 
-/// Is the variable declared by `{x}` in a pattern, whose field is called so too?
+/// Returns whether `{x}` in a pattern declares the variable, so that the field has the same name.
 fn is_shorthand(session: &Session, item: &ItemRef, place: &Use) -> bool {
     place.role == Role::Declaration
         && !matches!(place.what, What::Field(..))
@@ -235,7 +239,7 @@ fn is_shorthand(session: &Session, item: &ItemRef, place: &Use) -> bool {
         && crate::names::untyped_uses(session, item).iter().any(|u| u.span == place.span && u.role == Role::Shorthand)
 }
 
-/// The texts after the edits.
+/// Returns the edited texts.
 fn changed(session: &Session, edits: &[Edit]) -> BTreeMap<ModuleName, String> {
     let mut texts: BTreeMap<ModuleName, (String, usize)> = BTreeMap::new();
     for edit in edits {
@@ -254,21 +258,22 @@ fn changed(session: &Session, edits: &[Edit]) -> BTreeMap<ModuleName, String> {
     texts.into_iter().filter_map(rest).collect()
 }
 
-/// Has the changed texts resolved.
+/// Verifies the edits: resolves the changed texts on another thread and compares the meanings of
+/// names.
 fn verify(session: &Session, item: &ItemRef, found: &Use, new: &Name, edits: &[Edit]) -> Result<(), String> {
     let before = Before::of(session, item, found, new, edits);
     let verified = apart(session, move |stop| before.verify(stop));
     verified.unwrap_or_else(|| Err("the renamed text cannot be resolved".to_owned()))
 }
 
-/// What names mean before they are renamed.
+/// The meanings of names before the rename.
 #[derive(Clone)]
 struct Before {
-    /// The module in which was asked.
+    /// The module in which the rename was requested.
     home: ModuleName,
-    /// All modules with their texts, as they will be.
+    /// All modules of the user with their texts after the edits.
     texts: Arc<[(ModuleName, Arc<str>)]>,
-    /// Of the modules with the old or the new name their texts and items.
+    /// The modules that mention the old or the new name, with their old texts and items.
     modules: Arc<[Module]>,
     renaming: Renaming,
 }
@@ -276,7 +281,8 @@ struct Before {
 /// A module, its text and its items.
 type Module = (ModuleName, Arc<str>, Vec<Meant>);
 
-/// An item, with what its names mean and its errors if it has the old or the new name.
+/// An item. If it mentions the old or the new name, also the meanings of its names and the codes of
+/// its errors.
 struct Meant {
     item: ItemRef,
     names: Option<(Vec<Use>, Vec<Code>)>,
@@ -312,7 +318,7 @@ impl Before {
         }
     }
 
-    /// Resolves the changed texts and compares, until it is told to stop.
+    /// Resolves the changed texts and compares the meanings, until `stop` is set.
     fn verify(&self, stop: &AtomicBool) -> Result<(), String> {
         let Renaming { found, new, .. } = &self.renaming;
         let stopped = || if stop.load(Ordering::Relaxed) { Err("stopped".to_owned()) } else { Ok(()) };
@@ -348,7 +354,8 @@ impl Before {
     }
 }
 
-/// Is there something of the new name in the same module, or has the import such a name?
+/// Returns whether the new name is already defined in the same module, or already used for an
+/// import.
 fn taken(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> bool {
     let view = session.view();
     let own = |module: &ModuleName| match view.value(module, new) {
@@ -363,26 +370,28 @@ fn taken(session: &Session, item: &ItemRef, found: &Use, new: &Name) -> bool {
     }
 }
 
-/// A line in words, with its module if that is told.
+/// Formats a line number, with its module if that is passed.
 fn line(text: &str, module: Option<&ModuleName>, at: u32) -> String {
     let line = text.get(..at as usize).map_or(0, |t| t.matches('\n').count()) + 1;
     let own = module.map(|module| format!(" of `{module}`")).unwrap_or_default();
     format!("line {line}{own}")
 }
 
-/// The names of an item but for words; a shorthand that became a pair is one place less or more.
+/// Returns the uses of an item except keywords, in an order that does not change if `{x}` is
+/// expanded to `{x: y}`.
 fn meanings(session: &Session, item: &ItemRef) -> Vec<Use> {
     let mut all = uses(session, item);
     all.retain(|u| u.what != What::Word(Word::Keyword));
-    // An import may get its `as`, which says no more than its path.
+    // An import may gain an `as`, which adds no meaning beyond its path.
     let import = item.kind == ItemKind::Import;
     all.retain(|u| !(import && u.role == Role::Declaration));
-    // In `{x}` the field and the variable stand at one place, in `{x: y}` at two: by what they mean they are the same.
+    // In `{x}` the field and the variable share a span; in `{x: y}` they have two. The field comes
+    // first in both cases.
     all.sort_by_key(|u| (u.span.start, u.role != Role::Shorthand));
     all
 }
 
-/// The codes of the errors of syntax and names.
+/// Returns the sorted codes of an item's syntax and name errors, without duplicates.
 fn errors(session: &Session, item: &ItemRef) -> Vec<Code> {
     let syntax = session.tree(item).map(|p| p.diagnostics.clone()).unwrap_or_default();
     let names = session.resolved(item).map(|r| r.diagnostics.clone()).unwrap_or_default();
@@ -392,12 +401,12 @@ fn errors(session: &Session, item: &ItemRef) -> Vec<Code> {
     all
 }
 
-/// What becomes of meanings.
+/// The mapping from old meanings to new ones.
 #[derive(Clone)]
 struct Renaming {
     found: Use,
     new: Name,
-    /// The modules with the records of which a field is renamed.
+    /// The modules whose records a renamed field can belong to.
     reached: HashSet<ModuleName>,
 }
 
@@ -406,7 +415,7 @@ impl Renaming {
         GlobalName { module: name.module.clone(), name: self.new.clone() }
     }
 
-    /// What something means then, in an item that was `old` and is `new`.
+    /// Returns the expected meaning after the rename, for an item that was `old` and is now `new`.
     fn after(&self, what: &What, old: &ItemRef, new: &ItemRef) -> What {
         let owner = |name: &GlobalName| {
             if *name == old.global {

@@ -1,14 +1,17 @@
-//! What grows around a place, step by step: a token, what it is part of, the item, the text.
+//! **Selection ranges.** Grows a selection step by step: a token, the enclosing nodes, the item,
+//! the text. Reads only tokens and the syntax tree.
 
 use lang_core::base::Span;
 use lang_core::session::Session;
 use lang_core::syntax::ast::{Expr, Item, Tree, TypeExpr};
 use lang_core::syntax::lexer::lex;
 
-/// More ranges than these are not told of one place. The protocol nests them, and programs that read them bound how deep.
+/// The maximal number of ranges. The protocol nests them, and clients limit the nesting that they
+/// parse.
 const MOST: usize = 100;
 
-/// The ranges around a place, from the smallest to the whole text; each holds the one before it.
+/// Returns the ranges around an offset, from the smallest to the whole text. Each contains the one
+/// before it.
 #[must_use]
 pub fn selection(session: &Session, module: &str, at: u32) -> Vec<Span> {
     let Some(text) = session.text(module) else { return Vec::new() };
@@ -25,7 +28,7 @@ pub fn selection(session: &Session, module: &str, at: u32) -> Vec<Span> {
             }
         };
         let lexed = lex(&item.text);
-        // Between two tokens the one that begins there.
+        // Between two tokens, the one that begins at the offset.
         let token = lexed.tokens.iter().map(|t| t.span).filter(|s| s.touches(inside)).max_by_key(|s| s.start);
         token.into_iter().for_each(&mut add);
         lexed.comments.iter().for_each(|c| add(c.span));
@@ -35,7 +38,7 @@ pub fn selection(session: &Session, module: &str, at: u32) -> Vec<Span> {
     nested(spans)
 }
 
-/// Everything in the tree that has a place.
+/// Adds every span of the tree.
 fn nodes(tree: &Tree, add: &mut dyn FnMut(Span)) {
     match &tree.item {
         Item::Def(def) => {
@@ -72,7 +75,7 @@ fn nodes(tree: &Tree, add: &mut dyn FnMut(Span)) {
                 arms.iter().for_each(|s| add(*s));
                 all(&arms, add);
             }
-            // A part of a chain from its beginning.
+            // A prefix of a chain.
             Expr::Chain { first, rest } => rest.iter().for_each(|(_, _, e)| add(expr(first).to(expr(e)))),
             _ => {}
         }
@@ -86,14 +89,14 @@ fn nodes(tree: &Tree, add: &mut dyn FnMut(Span)) {
     }
 }
 
-/// From the first to the last.
+/// Adds the range from the first span to the last.
 fn all(spans: &[Span], add: &mut dyn FnMut(Span)) {
     if let (Some(first), Some(last)) = (spans.first(), spans.last()) {
         add(first.to(*last));
     }
 }
 
-/// The smallest, and of the others each that holds those before it.
+/// Keeps the smallest range, and then each range that contains the last one kept.
 fn nested(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|s| (s.end.saturating_sub(s.start), s.start));
     let mut kept: Vec<Span> = Vec::new();
@@ -103,7 +106,7 @@ fn nested(mut spans: Vec<Span>) -> Vec<Span> {
             kept.push(span);
         }
     }
-    // Of very many the innermost are told, and the last of those around them.
+    // If there are too many, the innermost and the outermost are kept.
     let around = kept.len().saturating_sub(MOST / 2).max(MOST / 2);
     kept.drain(kept.len().min(MOST / 2)..around.min(kept.len()));
     kept

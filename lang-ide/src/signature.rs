@@ -1,4 +1,6 @@
-//! The signature of the function whose arguments are being written, and which of them.
+//! **Signature help.** Returns the signature of the function whose arguments are being written, and
+//! the active parameter. Works on the tokens before the cursor, so the call may be incomplete.
+//! Completion uses the expected type of an argument to rank locals.
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::forms::Derivative;
@@ -13,20 +15,20 @@ use lang_core::types::ty::Type;
 use crate::completion::{Place, place};
 use crate::subject::Subject;
 
-/// A way to call what is called.
+/// A signature of the called function.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SignatureHelp {
     /// Code: `conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`.
     pub label: String,
-    /// The places of its parameters in the label, by bytes.
+    /// The spans of the parameters in the label, in bytes.
     pub parameters: Vec<Span>,
-    /// The parameter at hand; none if there are not so many.
+    /// The index of the active parameter; `None` if the call has more arguments than parameters.
     pub active: Option<usize>,
-    /// Markdown; empty if nothing is said.
+    /// Markdown; empty if there is no documentation.
     pub docs: String,
 }
 
-/// What is called.
+/// The callee of a call.
 enum Called {
     /// A definition.
     Def(GlobalName),
@@ -34,17 +36,18 @@ enum Called {
     Ctor(GlobalName, Name),
     /// A word of the language.
     Word(Name),
-    /// Something of a function type, by its name.
+    /// A value of a function type, by its name.
     Value(Name, Type),
-    /// A derivative, of a definition if that is known.
+    /// A derivative, with its definition if that is known.
     Derived(Derivative, Name, Option<GlobalName>),
 }
 
-/// The signatures of what is called around a place; of a word there may be several.
+/// Returns the signatures of the innermost call around an offset. A word of the language may have
+/// several.
 #[must_use]
 pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<SignatureHelp> {
     let Some(place) = place(session, module, at) else { return Vec::new() };
-    // Within a word that word is an argument; nothing is asked of a comment.
+    // A word that touches the cursor counts as part of the argument.
     let Some((called, nth)) = call(session, &module.into(), &place) else { return Vec::new() };
     let help = |label: String, docs: String| {
         let parameters = parameters(&label);
@@ -72,7 +75,7 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
             vec![help(label, said(Subject::Type(ty)).docs)]
         }
         Called::Word(word) => {
-            // What is used with brackets; a binder is not.
+            // Only signatures with brackets; those of binders have none.
             let described = words::describe(&word).into_iter().filter(|d| d.signature.contains('('));
             let plain = described.filter(|d| !matches!(d.kind, "keyword" | "binder"));
             plain.map(|d| help(d.signature.trim_start_matches("def ").to_owned(), d.meaning())).collect()
@@ -102,9 +105,9 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
     }
 }
 
-/// The type that an argument at this place has to have, where it is one of a definition.
+/// Returns the expected type of an argument at this place, if the callee's signature is known.
 pub(crate) fn wanted_type(session: &Session, module: &ModuleName, place: &Place) -> Option<Type> {
-    // Only a whole argument has the type: what stands before it is a bracket or a comma.
+    // Only a whole argument has the type, so a bracket or a comma must precede it.
     if !matches!(place.back(0), Some(Token::Sym(Sym::LParen | Sym::Comma))) {
         return None;
     }
@@ -115,7 +118,7 @@ pub(crate) fn wanted_type(session: &Session, module: &ModuleName, place: &Place)
     }
 }
 
-/// The innermost call around the place, and the position of its argument there.
+/// Returns the innermost call around the place, and the index of its active argument.
 fn call(session: &Session, module: &ModuleName, place: &Place) -> Option<(Called, usize)> {
     for (at, sym, commas) in place.open() {
         if sym != Sym::LParen {
@@ -129,7 +132,8 @@ fn call(session: &Session, module: &ModuleName, place: &Place) -> Option<(Called
     None
 }
 
-/// The position of the argument by the tree, in which a comma between the indices of a sum is no comma of the call.
+/// Returns the index of the argument according to the tree, because a comma between the indices of
+/// a sum does not separate arguments.
 fn position(session: &Session, place: &Place, bracket: usize) -> Option<usize> {
     let item = place.item.as_ref()?;
     let parsed = session.tree(item)?;
@@ -148,14 +152,14 @@ fn position(session: &Session, place: &Place, bracket: usize) -> Option<usize> {
     let ends: Vec<u32> = args.iter().map(|a| parsed.tree.exprs[a.value].span.end).collect();
     let before = ends.iter().filter(|end| **end < at).count();
     match (ends.get(before), place.back(0)) {
-        // The argument at hand, or the one that is begun.
+        // The argument at the cursor, or a new one after a comma.
         (Some(_), _) | (None, Some(Token::Sym(Sym::Comma))) => Some(before),
         (None, _) if ends.is_empty() => None,
         (None, _) => Some(before.saturating_sub(1)),
     }
 }
 
-/// What the tokens that end there mean, as a function.
+/// Returns the callee that ends at the token `end`.
 fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> Option<Called> {
     let token = |at: usize| place.before.get(at).map(|t| &t.token);
     let before = |by: usize| end.checked_sub(by).and_then(token);
@@ -173,7 +177,7 @@ fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> 
             if let (Some(Token::Sym(Sym::Dot)), Some(Token::Name(alias))) = (before(1), before(2)) {
                 return value(&view.import(module, alias)?, name);
             }
-            // The head of an item declares.
+            // The head of an item declares a name and calls nothing.
             if matches!(before(1), Some(Token::Word(Word::Def | Word::Type))) {
                 return None;
             }
@@ -183,7 +187,7 @@ fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> 
             value(module, name).or_else(|| (!words::describe(name).is_empty()).then(|| Called::Word(name.clone())))
         }
         Token::Sym(Sym::RParen) => {
-            // `grad(f)(`: back to the bracket that this closes.
+            // For `grad(f)(`: search back for the bracket that this one closes.
             let mut depth = 0usize;
             let open = (0..=end).rev().find(|at| {
                 match token(*at) {
@@ -212,7 +216,7 @@ fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> 
     }
 }
 
-/// The type of a local that is named there.
+/// Returns the type of the local that is named by the token.
 fn local_type(session: &Session, place: &Place, at: usize, name: &Name) -> Option<Type> {
     let item = place.item.as_ref()?;
     let (parsed, resolved) = (session.tree(item)?, session.resolved(item)?);
@@ -224,7 +228,7 @@ fn local_type(session: &Session, place: &Place, at: usize, name: &Name) -> Optio
     checked.body.locals.iter().find(|l| l.span == declared && l.name == *name).map(|l| l.ty.clone())
 }
 
-/// The places of what stands between the first brackets of a label, at commas.
+/// Returns the spans of the comma-separated parts between the first brackets of a label.
 fn parameters(label: &str) -> Vec<Span> {
     parameters_from(label, 0)
 }

@@ -1,5 +1,6 @@
-//! What mends sizes that do not agree: a written size changed to the one that is found, a range written down for an index
-//! that runs over two extents. Each change is tried before it is offered.
+//! **Quick fixes for size errors.** Changes a written size to the inferred one, or writes a range
+//! for an index that runs over two extents. Each change is tried by [`crate::trial`] before it is
+//! offered.
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
@@ -8,7 +9,7 @@ use lang_core::syntax::ast::{Expr, IndexRange, Item, SizeExpr, Tree, TypeExpr};
 use crate::actions::Action;
 use crate::trial::{Change, tried};
 
-/// What mends the sizes of what is selected.
+/// Returns the fixes for the size errors in the selection.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { return Vec::new() };
     let errors = session.item_diagnostics(item).into_iter().filter(Diagnostic::is_error);
@@ -17,7 +18,8 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
     for d in errors.filter(here) {
         let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
         match d.code {
-            // "the size `n` stands where `n + 1` is wanted", and of a call what that is here.
+            // The label is "the size `n` … where `n + 1` is wanted". For a call it quotes a further
+            // size; the last one is used.
             Code::E0300 => {
                 if let ([found, .., wanted], true) = (quoted(&d.label).as_slice(), d.label.starts_with("the size")) {
                     changes.extend(written(&parsed.tree, item, wanted, found));
@@ -39,12 +41,12 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
     tried(session, item, changes)
 }
 
-/// A text without spaces.
+/// Returns the text without white space.
 fn dense(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// The sizes that are written in types of the item as `old`, changed to `new`.
+/// Returns the changes of each size that the item's types write as `old` to `new`.
 fn written(tree: &Tree, item: &ItemRef, old: &str, new: &str) -> Vec<Change> {
     let mut sizes = Vec::new();
     for (_, node) in tree.types.iter() {
@@ -63,7 +65,7 @@ fn written(tree: &Tree, item: &ItemRef, old: &str, new: &str) -> Vec<Change> {
     sizes.into_iter().filter(is_old).map(change).collect()
 }
 
-/// Whose type a size is written in.
+/// Describes the parameter or result whose type contains the size.
 fn owner(tree: &Tree, size: Span) -> String {
     let Item::Def(def) = &tree.item else { return String::new() };
     let holds = |ty: lang_core::syntax::ast::TypeId| {
@@ -77,7 +79,8 @@ fn owner(tree: &Tree, size: Span) -> String {
     }
 }
 
-/// Ranges for the index of that name that is bound around a place.
+/// Returns changes that add a range to the index of that name, in the innermost binder around the
+/// offset.
 fn ranges(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<Change> {
     let around = tree.exprs.iter().filter(|(_, node)| node.span.start <= at && at < node.span.end);
     let vars = around.filter_map(|(_, node)| match &node.kind {

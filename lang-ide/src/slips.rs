@@ -1,5 +1,7 @@
-//! Quick fixes of errors: the fixes that a diagnostic carries; code that its help quotes, in the place of the mistake, around
-//! an operand, or as an index for an index; and arms that a `match` lacks. Each change is tried before it is offered.
+//! **Quick fixes from diagnostics.** Offers the fixes that a diagnostic carries and the code that
+//! its help text quotes. The quoted code replaces the error, wraps an operand or replaces an index.
+//! Also adds the missing arms of a `match`. Each change is tried by [`crate::trial`] before it is
+//! offered, except outside of items.
 
 use lang_core::base::{Code, Diagnostic, Span};
 use lang_core::session::{ItemRef, Session};
@@ -9,13 +11,14 @@ use lang_core::syntax::split::ItemKind;
 use crate::actions::Action;
 use crate::trial::{self, Change, read_again, tried};
 
-/// Stands in a help for what is already written.
+/// The placeholder in a help text for code that is already written.
 const REST: &str = "…";
 
-/// What an arm is that somebody has yet to write.
+/// The body of an arm that the user has yet to write.
 const UNWRITTEN: &str = "error(\"not written yet\")";
 
-/// The fixes of the errors that are selected, with `with_quoted` those too that a help quotes.
+/// Returns the fixes of the errors in the selection. If `with_quoted` is set, includes those that a
+/// help text quotes.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quoted: bool) -> Vec<Action> {
     if item.kind == ItemKind::Junk {
         return outside_items(session, item, selected);
@@ -58,7 +61,7 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span, with_quot
     if unread { read_again(item, changes) } else { tried(session, item, changes) }
 }
 
-/// Fixes for text that stands in no item: they make an item or a comment of it.
+/// Returns the fixes for text outside of any item, which turn it into an item or a comment.
 fn outside_items(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let source = session.text(&item.module).unwrap_or_default();
     let mut changes = Vec::new();
@@ -74,7 +77,7 @@ fn outside_items(session: &Session, item: &ItemRef, selected: Span) -> Vec<Actio
     trial::untried(item, changes)
 }
 
-/// A fix that a diagnostic carries.
+/// Converts a fix that a diagnostic carries.
 fn change(item: &ItemRef, span: Span, text: String) -> Option<Change> {
     let was = item.text.get(span.range())?;
     let title = match (was.trim(), text.trim()) {
@@ -85,29 +88,30 @@ fn change(item: &ItemRef, span: Span, text: String) -> Option<Change> {
     Some(Change { title, span, text })
 }
 
-/// Does an expression begin with what was found, so that something is missing before it? What means nothing is instead of
-/// something else.
+/// Returns whether an expression begins with the unexpected token, so that a token is missing
+/// before it. A token that means nothing replaces another one instead.
 fn begins_expression(d: &Diagnostic, text: &str) -> bool {
     let begins = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '(' | '[' | '{' | '\\' | '!' | '"' | '.');
     d.code == Code::E0001 && !d.message.ends_with("means nothing here") && text.starts_with(begins)
 }
 
-/// "the body of a definition stands after `=`", "is a `:` missing?": it stands before what was found.
+/// For "is a `:` missing?": the symbol is inserted before the unexpected token.
 fn put_in(item: &ItemRef, span: Span, code: &str) -> Option<Change> {
     let is_symbol = code.chars().all(|c| c.is_ascii_punctuation());
     let before = item.text.get(..span.start as usize).filter(|_| is_symbol)?;
     let end = u32::try_from(before.trim_end().len()).ok()?;
-    // A colon stands at what is before it.
+    // A colon follows the text before it without a space.
     let text = if code == ":" { ": ".to_owned() } else { format!(" {code} ") };
     Some(Change { title: format!("Put `{code}` in"), span: Span::new(end, span.start), text })
 }
 
-/// What stands between ticks.
+/// Returns the parts of a text in backticks.
 fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// "leave `return` out": it goes, with the space behind it; "leave the point out".
+/// For "leave `return` out": removes the word and the space after it. For "leave the point out":
+/// removes the point.
 fn left_out(item: &ItemRef, span: Span, text: &str, help: &str) -> Option<Change> {
     if help.ends_with("leave the point out") {
         let rest = text.strip_prefix('.')?;
@@ -121,35 +125,36 @@ fn left_out(item: &ItemRef, span: Span, text: &str, help: &str) -> Option<Change
     Some(Change { title: format!("Leave `{word}` out"), span, text: String::new() })
 }
 
-/// "equality is written `==`", "did you mean `mean`?": it stands in the place of what is wrong.
+/// For "equality is written `==`" and "did you mean `mean`?": the quoted code replaces the error.
 fn instead(item: &ItemRef, span: Span, text: &str, help: &str, code: &str) -> Option<Change> {
     let is_symbol = code.chars().all(|c| c.is_ascii_punctuation());
     let is_said = help.starts_with("did you mean ") || help == format!("write `{code}`");
     if code.contains(REST) || !(is_symbol || is_said) {
         return None;
     }
-    // A comment goes on.
+    // The rest of the comment stays.
     if let Some(rest) = text.strip_prefix('#').filter(|_| code == "--") {
         let title = "Begin the comment with `--`".to_owned();
         return Some(Change { title, span, text: format!("--{rest}") });
     }
     let (before, behind) = item.text.get(..span.start as usize).zip(item.text.get(span.end as usize..))?;
     let space = if matches!(code, "->" | "=") && !before.ends_with(' ') { " " } else { "" };
-    // An operator before its operand stands beside it.
+    // A prefix operator is adjacent to its operand.
     let gap = if code == "!" { behind.len() - behind.trim_start_matches(' ').len() } else { 0 };
     let title = if text.is_empty() { format!("Write `{code}`") } else { format!("Change `{text}` to `{code}`") };
     let span = Span::new(span.start, span.end + u32::try_from(gap).ok()?);
     Some(Change { title, span, text: format!("{space}{code}") })
 }
 
-/// "convert the second with `f64(…)`": it stands around an operand.
+/// For "convert the second with `f64(…)`": the quoted code wraps an operand.
 fn wrapped(item: &ItemRef, place: Span, code: &str) -> Option<Change> {
     let (open, close) = code.split_once(REST).filter(|(_, close)| !close.contains(REST))?;
     let text = format!("{open}{}{close}", item.text.get(place.range())?);
     Some(Change { title: format!("Write `{}`", one_line(&text)), span: place, text })
 }
 
-/// "the last element is `x[n - 1]`": the index is the index there, of an array with a name and one index.
+/// For "the last element is `x[n - 1]`": the quoted index replaces the index, if the array is a
+/// name with one index.
 fn around(tree: &Tree, item: &ItemRef, span: Span, code: &str) -> Option<Change> {
     let is_only = |e: &Expr| match e {
         Expr::Index(of, subscripts) => {
@@ -166,7 +171,7 @@ fn around(tree: &Tree, item: &ItemRef, span: Span, code: &str) -> Option<Change>
     Some(Change { title, span, text: index.to_owned() })
 }
 
-/// "no arm for `Point`": each gets one, with something in it that stops a run.
+/// For "no arm for `Point`": adds an arm for each missing pattern, with a body that stops a run.
 fn arms(tree: &Tree, item: &ItemRef, span: Span, missing: &[String]) -> Option<Change> {
     let around = tree.exprs.iter().filter(|(_, node)| node.span.start <= span.start && span.end <= node.span.end);
     let matches = around.filter_map(|(_, node)| match &node.kind {
@@ -188,7 +193,7 @@ fn arms(tree: &Tree, item: &ItemRef, span: Span, missing: &[String]) -> Option<C
     Some(Change { title, span: Span::new(end, end), text: format!("{comma}{}", each.join(", ")) })
 }
 
-/// A text on one line, cut where it is long.
+/// Joins a text into one line and cuts it if it is long.
 fn one_line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() <= 40 { text } else { format!("{}…", text.chars().take(40).collect::<String>()) }

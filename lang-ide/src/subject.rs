@@ -1,4 +1,5 @@
-//! What there is to say of a name: its signature and its documentation, told when it is asked for.
+//! **Documentation of names.** The signature and documentation of a name, computed on demand: for
+//! `completionItem/resolve` and for signature help.
 
 use lang_core::base::{GlobalName, ModuleName, Name};
 use lang_core::resolve::words;
@@ -8,7 +9,7 @@ use lang_core::syntax::docs;
 
 use crate::symbols::one_line;
 
-/// Something with documentation.
+/// A thing that has documentation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Subject {
     /// A definition or a variable of a top-level `let`.
@@ -23,17 +24,18 @@ pub enum Subject {
     Word(Name),
 }
 
-/// What is said of it.
+/// The signature and documentation of a subject.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Said {
-    /// Code: `def f(x: f64) -> f64`.
+    /// Code, for example `def f(x: f64) -> f64`.
     pub signature: String,
-    /// Markdown; empty if nothing is written.
+    /// Markdown; empty if there is no documentation.
     pub docs: String,
 }
 
 impl Subject {
-    /// A text that stands for it, for hosts that keep no values.
+    /// Returns a text that identifies the subject, because a completion item can carry text to
+    /// `completionItem/resolve`.
     #[must_use]
     pub fn key(&self) -> String {
         match self {
@@ -45,7 +47,7 @@ impl Subject {
         }
     }
 
-    /// What a text stands for that [`Subject::key`] gave.
+    /// Parses a text that [`Subject::key`] returned.
     #[must_use]
     pub fn of_key(key: &str) -> Option<Self> {
         let parts: Vec<&str> = key.split('\n').collect();
@@ -59,8 +61,8 @@ impl Subject {
         }
     }
 
-    /// What there is to say of it; nothing if there is no such thing any more. The type of what has none written is
-    /// found by checking it.
+    /// Returns the signature and documentation, or `None` if the subject no longer exists. A result
+    /// type or `let` type that is not written is inferred by the checker.
     #[must_use]
     pub fn said(&self, session: &Session) -> Option<Said> {
         match self {
@@ -103,7 +105,7 @@ impl Subject {
     }
 }
 
-/// What stands before the `=` of a definition.
+/// Returns the text before the `=` of a definition.
 fn written(text: &str, range: std::ops::Range<usize>) -> String {
     use lang_core::syntax::lexer::{Token, lex};
     use lang_core::syntax::token::Sym;

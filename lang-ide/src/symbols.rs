@@ -1,4 +1,5 @@
-//! The definitions of a module as a tree, and those of all modules by a part of their names.
+//! **Document and workspace symbols.** Returns the definitions of a module as a tree, and those of
+//! all modules that match a query. The same matching (`fit`) ranks completion candidates.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use lang_core::syntax::split::ItemKind;
 
 use crate::Location;
 
-/// What a symbol is.
+/// The kind of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SymbolKind {
     /// A definition.
@@ -29,24 +30,25 @@ pub enum SymbolKind {
     Module,
 }
 
-/// A definition of a module.
+/// A symbol of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// What it is.
+    /// The kind.
     pub kind: SymbolKind,
-    /// The rest of its signature: parameters and result, or the type.
+    /// The rest of the signature: parameters and result, or the type.
     pub detail: String,
-    /// All of it, its documentation too.
+    /// The whole item, including its documentation.
     pub span: Span,
-    /// Its name's place, within the span.
+    /// The span of the name, inside `span`.
     pub selection: Span,
-    /// What belongs to it: constructors, fields, rules.
+    /// The constructors, fields or rules that belong to it.
     pub children: Vec<Symbol>,
 }
 
-/// The definitions of a module in order. A rule stands under its definition, wherever it is in the text.
+/// Returns the symbols of a module in order. A rule is a child of its definition, regardless of its
+/// position.
 #[must_use]
 pub fn document_symbols(session: &Session, module: &str) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = Vec::new();
@@ -62,7 +64,7 @@ pub fn document_symbols(session: &Session, module: &str) -> Vec<Symbol> {
     let mut loose = Vec::new();
     let mut by_name: HashMap<Name, usize> = HashMap::new();
     for (at, symbol) in symbols.iter().enumerate().filter(|(_, s)| s.kind == SymbolKind::Function) {
-        // Of two with one name the first counts.
+        // If two definitions have one name, the first one counts.
         by_name.entry(symbol.name.clone()).or_insert(at);
     }
     for (name, rule) in rules {
@@ -76,7 +78,7 @@ pub fn document_symbols(session: &Session, module: &str) -> Vec<Symbol> {
     symbols
 }
 
-/// What an item defines.
+/// Returns the symbols that an item defines.
 fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let tree = &parsed.tree;
@@ -96,7 +98,7 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
             let end = end.or_else(|| def.params.last().map(|p| tree.types[p.ty].span.end.saturating_add(1)));
             let from = def.name.span.end;
             let detail = text(Span::new(from, end.unwrap_or(from).max(from)));
-            // A comma or a space may stand before the bracket that closes the parameters.
+            // A comma or a space may precede the bracket that closes the parameters.
             let detail = match def.result.is_none() && !detail.ends_with(')') && !def.params.is_empty() {
                 true => format!("{})", detail.trim_end_matches([',', ' ', '\n'])),
                 false => detail,
@@ -145,7 +147,7 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
     symbols
 }
 
-/// The constructors or fields of a type: name, kind, place, place of the name.
+/// Reports the constructors or fields of a type: name, kind, span and the span of the name.
 fn parts(tree: &Tree, def: &TypeDef, single: bool, found: &mut dyn FnMut(&Name, SymbolKind, Span, Span)) {
     match &def.body {
         TypeBody::Sum(ctors) => {
@@ -169,7 +171,7 @@ fn parts(tree: &Tree, def: &TypeDef, single: bool, found: &mut dyn FnMut(&Name, 
     }
 }
 
-/// What a pattern binds.
+/// Reports the names that a pattern binds.
 fn bound(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
     let node = &tree.pats[pat];
     match &node.kind {
@@ -191,36 +193,37 @@ fn bound(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
     }
 }
 
-/// Code in one line, its comments left out.
+/// Joins code into one line and drops its comments.
 pub(crate) fn one_line(code: &str) -> String {
     let lines = code.lines().map(|line| line.split_once("--").map_or(line, |(before, _)| before).trim());
     let joined = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     joined.replace("( ", "(").replace(" )", ")").replace(",)", ")").replace("[ ", "[").replace(" ]", "]")
 }
 
-/// A definition of any module.
+/// A symbol of any module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkspaceSymbol {
-    /// Its name.
+    /// The name.
     pub name: Name,
-    /// What it is.
+    /// The kind.
     pub kind: SymbolKind,
-    /// Where its name stands.
+    /// The location of the name.
     pub location: Location,
-    /// The type that it is a constructor or field of.
+    /// The type whose constructor or field it is.
     pub container: Option<Name>,
 }
 
-/// More definitions than this are not told of one query.
+/// The maximal number of symbols per query.
 const MOST_SYMBOLS: usize = 256;
 
-/// The definitions of all modules whose names have the letters of the query in this order, best first: those that
-/// begin so, then those with the letters where words begin, then the others; shorter names first. The modules given
-/// come before the others.
+/// Returns the definitions of all modules whose names match the query, best first, at most
+/// `MOST_SYMBOLS`. A name matches if it contains the letters of the query in order. Prefix matches
+/// come first, then matches of word initials, then scattered matches. Among equal matches, the
+/// user's modules precede the library, and shorter names precede longer ones.
 #[must_use]
 pub fn workspace_symbols(session: &Session, query: &str) -> Vec<WorkspaceSymbol> {
     let query = query.trim();
-    // What is before the dot is a part of the module's name.
+    // The part before the dot must match the module's name.
     let (of, query) = query.rsplit_once('.').map_or(("", query), |(of, name)| (of, name));
     let mut found: Vec<(u32, bool, usize, WorkspaceSymbol)> = Vec::new();
     for module in session.modules().into_iter().filter(|m| m != partials::MODULE) {
@@ -229,7 +232,7 @@ pub fn workspace_symbols(session: &Session, query: &str) -> Vec<WorkspaceSymbol>
         }
         let library = crate::find::is_library(&module);
         for item in session.items(&module) {
-            // No name of it is in the text if the letters are not.
+            // If the item's text does not contain the letters in order, none of its names does.
             if item.kind == ItemKind::Import || !has_letters(&item.text, query) {
                 continue;
             }
@@ -268,11 +271,11 @@ fn has_letters(text: &str, query: &str) -> bool {
     fit(text, query).is_some()
 }
 
-/// How a query fits a name that has its letters anywhere.
+/// The rank of a name that contains the letters of the query in scattered positions.
 pub(crate) const SCATTERED: u32 = 4;
 
-/// How well a query fits a name, 0 best; nothing if its letters are not there in order. Capitals count only where
-/// the query has them.
+/// Returns how well a query matches a name, 0 best, or `None` if the name does not contain the
+/// letters in order. A lower-case letter of the query matches both cases.
 pub(crate) fn fit(name: &str, query: &str) -> Option<u32> {
     let same = |a: char, b: char| a == b || b.is_lowercase() && a.to_lowercase().eq(b.to_lowercase());
     let begins = |name: &str| {
@@ -286,7 +289,7 @@ pub(crate) fn fit(name: &str, query: &str) -> Option<u32> {
         return Some(2);
     }
     let mut wanted = query.chars().peekable();
-    // The letters where words begin, and any.
+    // The initials of words, and any letters.
     let mut initials = query.chars().peekable();
     let mut before = '_';
     for c in name.chars() {

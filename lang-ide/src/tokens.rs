@@ -1,7 +1,9 @@
-//! What every token of a text is, by its meaning: what a grammar of the editor cannot know.
+//! **Semantic tokens.** Classifies every token of a text by its meaning, which an editor's grammar
+//! cannot know. The server's `textDocument/semanticTokens` requests call it.
 //!
-//! For a range only the items in it are looked at, and nothing is checked. Of a whole module the tokens of items are kept
-//! from one time to the next, as long as neither their text nor the meaning of a name in it changes.
+//! Nothing is type-checked, only parsed and resolved. For a range, only the items in it are
+//! visited. For a whole module, the caller passes a cache. An item's tokens are reused as long as
+//! neither its text nor the meaning of a name in it changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,12 +17,12 @@ use lang_core::syntax::split::ItemKind;
 use crate::find::is_library;
 use crate::names::{Role, Use, What, Word, untyped_uses};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum TokenKind {
     /// A module.
     Module,
-    /// A type, scalar types too.
+    /// A type, including scalar types.
     Type,
     /// A parameter of a definition or type that is a type.
     TypeParameter,
@@ -34,7 +36,7 @@ pub enum TokenKind {
     Value,
     /// A parameter of a definition, a rule or a lambda.
     Parameter,
-    /// What a `let`, a pattern or a fold binds.
+    /// A variable that a `let`, a pattern or a fold binds.
     Variable,
     /// An index variable.
     Index,
@@ -44,18 +46,18 @@ pub enum TokenKind {
     Field,
     /// The name of an argument: `wrt:`.
     Argument,
-    /// A word that makes a form: `let`, `sum`.
+    /// A word that begins or joins a form: `let`, `sum`.
     Keyword,
     /// A number.
     Number,
-    /// A text between quotes.
+    /// A string.
     String,
-    /// A comment; documentation has its flag.
+    /// A comment. Documentation also sets its flag.
     Comment,
 }
 
 impl TokenKind {
-    /// All of them, in order.
+    /// All kinds, in order.
     pub const ALL: [Self; 17] = [
         Self::Module,
         Self::Type,
@@ -80,19 +82,19 @@ impl TokenKind {
 /// A token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SemanticToken {
-    /// Where. It is on one line.
+    /// The span, which is on one line.
     pub span: Span,
-    /// What it is.
+    /// The kind.
     pub kind: TokenKind,
-    /// Is it declared here?
+    /// Whether this token declares the name.
     pub declaration: bool,
-    /// Is it of the library or the language?
+    /// Whether the name belongs to the library or the language.
     pub library: bool,
-    /// Is it documentation?
+    /// Whether the token is documentation.
     pub documentation: bool,
 }
 
-/// The tokens of a module, in order.
+/// Returns the tokens of a module, in order.
 #[must_use]
 pub fn tokens(session: &Session, module: &str) -> Vec<SemanticToken> {
     let placed = |part: Part| {
@@ -102,7 +104,7 @@ pub fn tokens(session: &Session, module: &str) -> Vec<SemanticToken> {
     parts(session, module, &mut Kept::default()).into_iter().flat_map(placed).collect()
 }
 
-/// The tokens of the items that a range of a module meets, and of the comments there, in order.
+/// Returns the tokens that overlap a range of a module, in order.
 #[must_use]
 pub fn tokens_in(session: &Session, module: &str, range: Span) -> Vec<SemanticToken> {
     let Some(text) = session.text(module) else { return Vec::new() };
@@ -118,25 +120,26 @@ pub fn tokens_in(session: &Session, module: &str, range: Span) -> Vec<SemanticTo
     found
 }
 
-/// Tokens of a stretch of a module: an item, or the comments between two.
+/// The tokens of a section of a module: an item, or the comments between two items.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// Where it begins.
+    /// The offset of the section.
     pub start: u32,
-    /// Its tokens, in order, relative to that. The same tokens are the same allocation while they are kept.
+    /// The tokens in order, relative to `start`. As long as they are cached, equal tokens are the
+    /// same allocation.
     pub tokens: Arc<[SemanticToken]>,
 }
 
-/// Tokens of the items of a module as they were when they were last asked for.
+/// A cache of the tokens of a module's items from the last request.
 #[derive(Default, Debug)]
 pub struct Kept {
-    /// When names meant what they do in them.
+    /// The session's shape at that request. While the shape is the same, names keep their meaning.
     shape: u64,
-    /// In their order.
+    /// The items in their order.
     items: Vec<KeptItem>,
 }
 
-/// Which item of a module.
+/// The identity of an item in a module.
 type Key = (ItemKind, Name, u32);
 
 #[derive(Debug)]
@@ -144,12 +147,13 @@ struct KeptItem {
     key: Key,
     text: Arc<str>,
     tokens: Arc<[SemanticToken]>,
-    /// The text before it that is in no item, and what is in it.
+    /// The text between the previous item and this one, and its comments.
     gap: Box<str>,
     comments: Option<Part>,
 }
 
-/// The tokens of a module, part by part, in order; those of items that did not change are taken from what was kept.
+/// Returns the tokens of a module, section by section, in order. Tokens of unchanged items come
+/// from the cache.
 pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
     let Some(text) = session.text(module) else { return Vec::new() };
     let mut before = Before::new(std::mem::take(&mut kept.items));
@@ -172,7 +176,7 @@ pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
             known.gap = gap.into();
             known.comments = between(&text, Span::new(end, item.start), all.last());
         }
-        // Where they stand is told from where the item does.
+        // Comments are stored relative to the end of the previous item.
         let moved = |part: &Part| Part { start: end.saturating_add(part.start), tokens: Arc::clone(&part.tokens) };
         all.extend(known.comments.as_ref().map(moved));
         all.push(Part { start: item.start, tokens: Arc::clone(&known.tokens) });
@@ -185,12 +189,12 @@ pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
     all
 }
 
-/// What was kept, to be taken: most often in its order.
+/// The cached items of the last request, most often requested in their order.
 struct Before {
     items: Vec<Option<KeptItem>>,
-    /// Where the next is looked for.
+    /// The index at which the next lookup begins.
     next: usize,
-    /// Where each is, when one was not there.
+    /// The index of each item, built at the first lookup out of order.
     places: Option<HashMap<Key, usize>>,
 }
 
@@ -217,11 +221,12 @@ impl Before {
     }
 }
 
-/// The comments of a gap that no part before it holds; where they begin is told from its beginning.
+/// Returns the comments of a gap that no previous section contains. `start` is relative to the
+/// beginning of the gap.
 fn between(text: &str, gap: Span, before: Option<&Part>) -> Option<Part> {
     let mut tokens = Vec::new();
     comments(text, gap, &mut tokens);
-    // A comment at the end of an item's last line may be the item's.
+    // A comment at the end of an item's last line may belong to the item.
     let last = before.and_then(|part| Some(part.tokens.last()?.span.end + part.start)).unwrap_or_default();
     tokens.retain(|t| last <= t.span.start && gap.start <= t.span.start);
     let first = tokens.first()?.span.start;
@@ -234,13 +239,13 @@ fn relative(tokens: Vec<SemanticToken>, start: u32) -> Arc<[SemanticToken]> {
     tokens.into_iter().map(moved).collect()
 }
 
-/// The comments between items, where nothing else stands.
+/// Adds the comments between items. A gap contains nothing else.
 fn comments(text: &str, gap: Span, found: &mut Vec<SemanticToken>) {
     if gap.end <= gap.start {
         return;
     }
     let (from, to) = (text.floor_char_boundary(gap.range().start), text.floor_char_boundary(gap.range().end));
-    // A range may begin and end within a comment.
+    // A range may begin and end inside a comment.
     let to = text.get(to..).and_then(|t| t.find('\n')).map_or(text.len(), |n| to + n);
     let line = text.get(..from).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let Some(between) = text.get(line..to) else { return };
@@ -253,7 +258,8 @@ fn comments(text: &str, gap: Span, found: &mut Vec<SemanticToken>) {
     }
 }
 
-/// Is it a comment `-- >>> expr`? A grammar gives its expression colours that one token would hide.
+/// Returns whether a comment is `-- >>> expr`. A grammar colours its expression, and a single token
+/// would hide these colours.
 fn is_example(text: &str, comment: Span) -> bool {
     text.get(comment.range()).and_then(|t| t.strip_prefix("--")).is_some_and(|t| t.trim_start().starts_with(">>>"))
 }
@@ -282,7 +288,7 @@ fn of_item(session: &Session, item: &ItemRef, found: &mut Vec<SemanticToken>) {
             _ => continue,
         };
         let span = token.span.shift(item.start);
-        // The path of an import is a module.
+        // The path of an import already has a module token.
         if names.binary_search_by_key(&span, |u| u.span).is_err() {
             found.push(plain(span, kind, false));
         }
@@ -328,7 +334,7 @@ fn named(session: &Session, item: &ItemRef, found: &Use) -> Option<SemanticToken
         What::Word(Word::Constant) => TokenKind::Value,
         What::Word(Word::Type) => TokenKind::Type,
         What::Word(Word::Argument) => TokenKind::Argument,
-        // What means nothing looks like nothing.
+        // An unresolved name has no colour.
         What::Unknown => return None,
     };
     let declaration = found.role == Role::Declaration;

@@ -1,67 +1,71 @@
-//! What a hover tells, and how it is written: as Markdown, or as plain text.
+//! **Hover contents** and their rendering, as Markdown or as plain text. [`crate::hover`] fills a
+//! [`Hover`], and the server renders it.
 
 use lang_core::base::{Name, Span};
 
 use crate::cells::laid_out;
 
-/// What is said of a variable whose name means another one.
+/// The note for a variable that is shadowed at the hovered expression.
 pub(crate) const HIDES: &str = "that another one hides here";
 
-/// What is told of a place.
+/// The contents of a hover.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Hover {
-    /// What it is told of.
+    /// The span that the hover describes.
     pub span: Span,
-    /// In Iverson: a signature, or an expression with its type.
+    /// Iverson code: a signature, or an expression with its type.
     pub code: String,
-    /// What it is, in a few words.
+    /// A short description of the kind of thing.
     pub what: String,
-    /// A table: what, and code.
+    /// The rows of the first table: a label and code.
     pub rows: Vec<(String, String)>,
-    /// `let`s that the table mentions.
+    /// The `let`s that the table mentions.
     pub lets: Vec<String>,
-    /// More tables with their `let`s, where a name is another in these.
+    /// Further tables with their `let`s. A new table begins if a `let` would redefine a name of the
+    /// previous one.
     pub after: Vec<Table>,
-    /// What is to be said of the tables: what a name in them is, what they do not tell, and why.
+    /// Notes on the tables: the meaning of a name in them, or the reason why derivatives are
+    /// missing.
     pub notes: Vec<String>,
     /// Documentation, as Markdown.
     pub docs: String,
-    /// Its adjoint as Iverson.
+    /// The adjoint as Iverson source.
     pub adjoint: String,
-    /// Is there more to be told that was not asked for?
+    /// Whether costs and derivatives exist that this depth did not request.
     pub pending: bool,
 }
 
-/// A table, with `let`s that it mentions.
+/// A table with the `let`s that it mentions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// What, and code.
+    /// The rows: a label and code.
     pub rows: Vec<(String, String)>,
     /// The `let`s.
     pub lets: Vec<String>,
 }
 
 impl Hover {
-    /// That the derivatives of this name are not told, for this reason.
+    /// Notes that the derivatives are missing, if there is a reason to show.
     pub(crate) fn missing(&mut self, what: &str, why: Option<String>) {
         if let Some(why) = why {
             self.note(format!("the {what} not shown: {why}"));
         }
     }
 
-    /// Something to be said of the tables, once.
+    /// Adds a note unless it is already present.
     pub(crate) fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    /// What variables are called whose names stand for others here.
+    /// Notes the variables that are shadowed here, with the names that the rows use for them.
     pub(crate) fn hides(&mut self, hidden: &[(Name, Name)]) {
         hidden.iter().for_each(|(own, name)| self.note(format!("`{own}` is the `{name}` {HIDES}")));
     }
 
-    /// More rows, and what they mention: a table of their own where a name stands for something else in the last one.
+    /// Adds rows with the `let`s that they mention. They become a table of their own if a `let`
+    /// redefines a name of the last table.
     pub(crate) fn add(&mut self, rows: Vec<(String, String)>, lets: Vec<String>) {
         let (last, known) = match self.after.last_mut() {
             Some(Table { rows, lets }) => (rows, lets),
@@ -78,7 +82,8 @@ impl Hover {
         }
     }
 
-    /// As Markdown. Rows are a table, or, for who does not show one as that, lines of text.
+    /// Renders the hover as Markdown. If `tables` is false, rows become lines of text, for clients
+    /// that do not render tables.
     #[must_use]
     pub fn markdown(&self, tables: bool) -> String {
         let mut parts = Vec::new();
@@ -110,13 +115,13 @@ impl Hover {
         parts.join("\n\n")
     }
 
-    /// Its tables with their `let`s.
+    /// Returns the tables with their `let`s.
     pub(crate) fn tables(&self) -> impl Iterator<Item = (&[(String, String)], &[String])> {
         let first = (self.rows.as_slice(), self.lets.as_slice());
         [first].into_iter().chain(self.after.iter().map(|after| (after.rows.as_slice(), after.lets.as_slice())))
     }
 
-    /// As text.
+    /// Renders the hover as plain text.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut parts = vec![self.code.clone(), self.what.clone()];
@@ -136,7 +141,7 @@ impl Hover {
     }
 }
 
-/// Rows as lines.
+/// Renders rows as aligned lines.
 fn lines(rows: &[(String, String)]) -> String {
     let wide = rows.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
     let rows: Vec<String> = rows.iter().map(|(what, code)| format!("{what:<wide$}  {code}")).collect();

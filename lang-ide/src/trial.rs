@@ -1,5 +1,7 @@
-//! Changes that are tried before they are offered: the item is read again, or checked in a program of its own, where it has no
-//! error then and others have none more.
+//! **Trial of quick fixes.** Tries a change before it is offered. The item is parsed again, or the
+//! changed program is checked in a second session (see [`crate::apart`]). A change is kept only if
+//! the item then has no error. In a checked program the number of errors must also fall, and that
+//! of warnings must not rise.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,10 +14,10 @@ use crate::actions::{Action, ActionKind};
 use crate::apart::apart;
 use crate::{Edit, Location};
 
-/// More changes are not tried.
+/// The maximal number of changes that are tried.
 const MOST: usize = 6;
 
-/// A change: its title, what it replaces in the item, and by what.
+/// A change: its title, the replaced span of the item, and the new text.
 #[derive(Clone)]
 pub(crate) struct Change {
     pub(crate) title: String,
@@ -23,10 +25,10 @@ pub(crate) struct Change {
     pub(crate) text: String,
 }
 
-/// One program is tried at a time, whoever asks: each is a whole one.
+/// Serialises the trials, because each one holds a whole program.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Those of some changes to an item after which it has no error, as actions.
+/// Returns the changes to an item after which it has no error, as actions.
 pub(crate) fn tried(session: &Session, item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
     let changes = some(changes);
     if changes.is_empty() {
@@ -45,8 +47,8 @@ pub(crate) fn tried(session: &Session, item: &ItemRef, changes: Vec<Change>) -> 
     actions(item, apart(session, mends).unwrap_or_default())
 }
 
-/// Those of some changes to an item that cannot be read after which it can, as far as they reach at least: what stands
-/// behind them was not looked at.
+/// Returns the changes to an unparsable item after which it parses, at least up to the end of the
+/// change. Text after the change is not considered.
 pub(crate) fn read_again(item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
     let can_be_read = |change: &Change| {
         let ends = item.text.get(..change.span.start as usize).zip(item.text.get(change.span.end as usize..));
@@ -58,14 +60,14 @@ pub(crate) fn read_again(item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
     actions(item, some(changes).into_iter().filter(can_be_read).collect())
 }
 
-/// Changes to text that is no item, which cannot be checked alone.
+/// Converts changes to text outside of items, which cannot be checked alone.
 pub(crate) fn untried(item: &ItemRef, changes: Vec<Change>) -> Vec<Action> {
     actions(item, some(changes))
 }
 
-/// Each once, and not too many.
+/// Removes duplicates and limits the number.
 fn some(mut changes: Vec<Change>) -> Vec<Change> {
-    // Two mistakes may be mended by one change.
+    // One change may fix two errors.
     let mut seen: Vec<(Span, String)> = Vec::new();
     changes.retain(|change| {
         let key = (change.span, change.text.clone());
@@ -87,19 +89,20 @@ fn actions(item: &ItemRef, mended: Vec<Change>) -> Vec<Action> {
     mended.into_iter().map(action).collect()
 }
 
-/// A program with a mistake, of which changes are tried.
+/// A program with an error, to which changes are tried.
 #[derive(Clone)]
 struct Trial {
     texts: Vec<(ModuleName, Arc<str>)>,
     item: ItemRef,
-    /// How many errors there are.
+    /// The number of errors in the module.
     before: usize,
-    /// And how many warnings.
+    /// The number of its other diagnostics.
     warned: usize,
 }
 
 impl Trial {
-    /// Has the item no errors after the change, and are there fewer in all, and no more warnings?
+    /// Returns whether a change fixes the item: the item has no errors, the module has fewer errors
+    /// than before, and no more other diagnostics.
     fn mends(&self, change: &Change) -> bool {
         let item = &self.item;
         let span = change.span.shift(item.start);

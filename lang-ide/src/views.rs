@@ -1,5 +1,6 @@
-//! Forms of a definition as documents beside the code: its derivatives as source, the forms of the compiler, its costs;
-//! with the places of the program that each line comes from.
+//! **Views.** Shows forms of a definition as documents beside the code: derivatives as source, the
+//! compiler's forms, and costs. Each line is linked to the spans of the program that it comes from.
+//! The server's `iverson/view` and `workspace/textDocumentContent` requests call it.
 
 use std::collections::BTreeMap;
 
@@ -28,17 +29,17 @@ pub enum Stage {
     Ssa,
     /// The core calculus.
     Core,
-    /// Every `let` outermost.
+    /// The form with every `let` outermost.
     Lifted,
-    /// Without tuples.
+    /// The form without tuples.
     Pairs,
-    /// Every `for` outermost.
+    /// The form with every `for` outermost.
     Pushed,
-    /// What it costs.
+    /// The costs.
     Cost,
 }
 
-/// All of them, by the names that `iverson show` has for them.
+/// All stages, by the names that `iverson show` uses.
 pub const STAGES: &[(&str, Stage)] = &[
     ("adjoint", Stage::Adjoint),
     ("forward", Stage::Forward),
@@ -53,22 +54,22 @@ pub const STAGES: &[(&str, Stage)] = &[
 /// A view of a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
-    /// Its text.
+    /// The text.
     pub text: String,
-    /// Is it a program in Iverson?
+    /// Whether the text is an Iverson program.
     pub is_program: bool,
-    /// The line at which the definition begins, after others that it calls.
+    /// The line at which the definition begins, after the definitions that it calls.
     pub begins: u32,
-    /// What is to be said of it.
+    /// A note about the view.
     pub note: Option<String>,
-    /// Where its lines come from: numbers of lines, from 0, with places of the module.
+    /// The links: line numbers, from 0, with spans of the module.
     pub lines: Vec<(u32, Vec<Span>)>,
 }
 
-/// A view of the definition of that name.
+/// Returns a view of the definition of that name.
 ///
 /// # Errors
-/// Why there is none, for people.
+/// The reason why there is none, as text for the user.
 pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<View, String> {
     let name = GlobalName::new(module, def);
     let Some(callee) = source::shown_callee(session, &name) else {
@@ -103,7 +104,8 @@ pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<
     })
 }
 
-/// Why a definition has no forms; of a mistake, which one and where.
+/// Describes why a definition has no forms. For an error in the program, names the first one and
+/// its line.
 fn broken(session: &Session, def: &GlobalName, why: &Outside) -> String {
     let mistake = || {
         let item = session.item(&why.item).filter(|_| why.what == Reason::Errors)?;
@@ -131,7 +133,7 @@ fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View,
     match shown {
         Shown::Source(made) => {
             let text = made.whole();
-            // What it calls stands before it.
+            // The text begins with the definitions that it calls.
             let before = text.lines().count().saturating_sub(made.text.lines().count());
             let lines = source_lines(session, def, which, &made, before).unwrap_or_default();
             let begins = u32::try_from(before).unwrap_or(0);
@@ -153,8 +155,8 @@ fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View,
     }
 }
 
-/// Where the lines of a derivative that is written as Iverson come from: those of a `let`, and of a result, from all
-/// statements that were put together in it.
+/// Returns the links of a derivative that is printed as Iverson. A `let` or a result links to the
+/// spans of all statements that were merged into it.
 fn source_lines(
     session: &Session,
     def: &GlobalName,
@@ -182,7 +184,8 @@ fn source_lines(
     Some(lines.into_iter().filter(|(_, spans)| !spans.is_empty()).collect())
 }
 
-/// The parts of a definition that stand for statements: its `let`s, and each result if they can be told apart.
+/// Returns the spans of a definition that correspond to statements: its `let`s, and each result if
+/// the results are separable.
 fn parts(made: &source::Definition) -> Option<Vec<(Span, Vec<Var>)>> {
     let tree = parse_item(&made.text).tree;
     let Item::Def(def) = &tree.item else { return None };
@@ -211,7 +214,7 @@ fn parts(made: &source::Definition) -> Option<Vec<(Span, Vec<Var>)>> {
     Some(all)
 }
 
-/// Statements, and those that they are made of as far as no other `let` stands for these.
+/// Returns the statements with their transitive operands, up to those that another `let` names.
 fn merged(ssa: &Ssa, made: &source::Definition, of: &[Var]) -> Vec<Var> {
     let mut open = of.to_vec();
     let mut found = Vec::new();
@@ -226,7 +229,7 @@ fn merged(ssa: &Ssa, made: &source::Definition, of: &[Var]) -> Vec<Var> {
     found
 }
 
-/// An expression, or a formula in a column, that is longer is cut, or stands out.
+/// The width of a column. A longer expression is cut; a longer formula exceeds the column.
 const WIDEST: usize = 60;
 
 fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
@@ -268,7 +271,7 @@ fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
     Ok(View { text, is_program: false, begins: 0, note: None, lines })
 }
 
-/// The work of a definition by its places, in the order of the text.
+/// Returns the work of a definition by location, in the order of the text.
 fn terms(session: &Session, def: &GlobalName) -> Vec<(Location, String)> {
     let Some(callee) = source::shown_callee(session, def) else { return Vec::new() };
     let Some(cost) = session.cost(&callee) else { return Vec::new() };

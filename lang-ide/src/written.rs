@@ -1,5 +1,5 @@
-//! What is told of places between names: of types and sizes that are written, of the signs in the head of an item, of names
-//! of arguments.
+//! **Hover between names.** Describes written types and sizes, the symbols in the head of an item,
+//! and the labels of named arguments.
 
 use lang_core::base::Span;
 use lang_core::resolve::forms::{LoadOption, PlotOption};
@@ -9,7 +9,7 @@ use lang_core::syntax::ast::{Item, SizeExpr, Tree, TypeArg, TypeExpr};
 use crate::hover::{Depth, Hover, hover};
 use crate::names::{Role, uses};
 
-/// What a named argument means.
+/// Returns the meaning of a named argument.
 pub(crate) fn label(name: &str) -> Option<&'static str> {
     match name {
         "wrt" => Some("By which parameters it is differentiated: `wrt: x`, `wrt: (x, y)`."),
@@ -17,8 +17,8 @@ pub(crate) fn label(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What is told of a place of an item where no name stands: the size or the type that is written there; in the head, what is
-/// told of the name that the item gives.
+/// Returns the hover of an offset without a name. It describes the written size or type there. In
+/// the head of an item, it describes the name that the item declares.
 pub(crate) fn told(session: &Session, item: &ItemRef, tree: &Tree, at: u32, depth: Depth) -> Option<Hover> {
     let own = at.checked_sub(item.start)?;
     if item.text.get(own as usize..)?.starts_with(char::is_whitespace) {

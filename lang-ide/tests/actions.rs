@@ -1,4 +1,5 @@
-//! The changes that are offered where something is selected, and the programs that they make.
+//! Tests of code actions: the changes that are offered for a selection, and the programs after
+//! them.
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
 
@@ -6,7 +7,7 @@ use expect_test::expect;
 use lang_ide::actions::{Action, ActionKind, actions};
 use lang_ide::{Edit, Session, Span};
 
-/// The text after changes.
+/// Returns the text after edits.
 fn changed(text: &str, edits: &[Edit]) -> String {
     let mut edits: Vec<&Edit> = edits.iter().collect();
     edits.sort_by_key(|e| e.at.span.start);
@@ -15,12 +16,12 @@ fn changed(text: &str, edits: &[Edit]) -> String {
     text
 }
 
-/// What is offered where the text between `‹` and `›` is selected, and what the program is after it.
+/// Prints the actions for the selection between `‹` and `›`, with the program after each.
 fn offered(marked: &str) -> String {
     offered_of(marked, &|_| true)
 }
 
-/// The same of what mends something.
+/// Does the same for fixes only.
 fn mended(marked: &str) -> String {
     offered_of(marked, &|action| action.kind == ActionKind::Fix)
 }
@@ -32,7 +33,7 @@ fn offered_of(marked: &str, wanted: &dyn Fn(&Action) -> bool) -> String {
     session.set_text("a.iv", &text);
     let selected = Span::new(u32::try_from(begin).unwrap(), u32::try_from(end).unwrap());
     let mut out = String::new();
-    // As an editor asks.
+    // In a cancellable query, as the server runs it.
     let found = session.ask(|_| (), |session| actions(session, "a.iv", selected));
     for action in found.unwrap_or_default().iter().filter(|action| wanted(action)) {
         let after = changed(&text, &action.edits);
@@ -93,7 +94,7 @@ fn names_that_mean_nothing_are_mended() {
     out += &offered("import stats\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = ‹solve›(a, b)\n");
     out += &offered("import linalg\n\ndef f(a: [n, n]f64, b: [n]f64) -> [n]f64 = linalg.‹sovle›(a, b)\n");
     out += &offered("import ‹›stat\n\ndef f(x: [n]f64) -> f64 = stats.mean(x)\n");
-    // What another language calls so, where one word says it.
+    // Names from other languages with a one-word equivalent.
     out += &offered("def f(x: fl‹›oat) -> f64 = x * 2.0\n");
     out += &offered("def f(x: f64) -> f64 = ‹ln›(x)\n");
     out += &offered("def f(a: bool, b: bool) -> bool = ‹not›(a) || b\n");
@@ -286,7 +287,7 @@ fn what_a_help_says_to_write_is_written() {
     "#]].assert_eq(&out);
 }
 
-/// What cannot be read goes on behind the change.
+/// A fix is offered even if the text after it still does not parse.
 #[test]
 fn one_slip_is_mended_after_the_other() {
     let text = "def z(x: f64) -> bool = (x != 0) and not (x > 1) or x <> 2\n";

@@ -1,4 +1,4 @@
-//! Hints in the code: what is inferred there, and what definitions cost.
+//! Tests of inlay hints: inferred types and extents, and costs of definitions.
 
 #![allow(clippy::unwrap_used, reason = "a failed expectation is a failed test")]
 
@@ -32,7 +32,7 @@ fn hints_tell_what_is_inferred() {
     .assert_eq(&text);
 }
 
-/// Results, parameters of lambdas and parts of tuples have types that nobody wrote.
+/// Results, lambda parameters and components of tuples have types that are not written.
 #[test]
 fn hints_of_what_is_bound() {
     let text = "\
@@ -59,7 +59,7 @@ def once() = g(\\(z): z * z)
     .assert_eq(&shown);
 }
 
-/// What a mistake leaves open is no hint, and is not offered to be written down.
+/// A type that an error leaves undetermined is not a hint, and cannot be inserted.
 #[test]
 fn no_hints_of_what_is_not_known() {
     let text = "def f(x: [n]f64, z: [n]f64) -> f64 =\n  sum i: (y[i] - z[k]^2\n";

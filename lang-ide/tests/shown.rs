@@ -1,4 +1,4 @@
-//! What stands above and beside the code: lenses, views, and hovers.
+//! Tests of lenses, views and hovers.
 
 #![allow(clippy::unwrap_used, clippy::string_slice, reason = "a failed expectation is a failed test")]
 
@@ -39,7 +39,7 @@ fn lenses_tell_costs() {
     .assert_eq(&out);
 }
 
-/// What DESIGN shows above the convolution whose result has the size that is given.
+/// The lens that DESIGN shows for the convolution whose result has an explicit size.
 #[test]
 fn lenses_of_the_convolution() {
     let text = "def conv(x: [n + m - 1]f64, c: [m]f64) -> [n]f64 = for i < n: sum j < m: x[i + j] * c[j]\n";
@@ -49,7 +49,7 @@ fn lenses_of_the_convolution() {
     );
 }
 
-/// Indices, numbers that count, and what is asked are told of as reals are.
+/// Indices, integer expressions and conditions have hovers like reals.
 #[test]
 fn hovers_within_indices_and_questions() {
     let text = "\
@@ -105,7 +105,8 @@ def conv(x: [n + m - 1]f64, c: [m]f64, k: i64) -> [n]f64 =
     .assert_eq(&out);
 }
 
-/// A file is run where it does something, and only what has a derivative has views of it.
+/// A file with a `do` item has a lens to run it. Only a differentiable definition has views of
+/// derivatives.
 #[test]
 fn lenses_of_what_is_no_function_of_reals() {
     let text = "def nearest(x: [n]f64) -> i64 = argmax i: -x[i]\nlet x = [1.0, 2.0]\ndo print(x)\n";
@@ -120,7 +121,7 @@ fn lenses_of_what_is_no_function_of_reals() {
     assert!(evaluation(&session, "a.iv", "nearest").is_err_and(|why| why.contains("-- >>> nearest(…)")));
 }
 
-/// Of an array the tables tell an element, whose indices they name; terms of one array are one entry.
+/// For an array, the tables show one element with named indices. Terms of one array are one entry.
 #[test]
 fn elements_of_arrays() {
     let text = "\
@@ -284,7 +285,7 @@ fn views_tell_where_their_lines_come_from() {
     assert!(view(&session, "a.iv", "absent", Stage::Adjoint).is_err());
 }
 
-/// Between names there are sizes, types, and signs of the head; arguments may have names.
+/// Between names, hovers describe sizes, types, symbols of the head, and argument labels.
 #[test]
 fn places_without_names() {
     let text = "\
@@ -315,7 +316,7 @@ type Model(d) = {weights: [d]f64}
     .assert_eq(&out);
 }
 
-/// What is evaluated once has work, and so has what a loop evaluates again and again.
+/// An expression that is evaluated once has work, and so has one that a loop evaluates repeatedly.
 #[test]
 fn work_of_all_evaluations() {
     let text = "\
@@ -341,7 +342,7 @@ do print(total(f(x, 2)))
     "#]].assert_eq(&out);
 }
 
-/// One evaluation has an index that is in its range; all together have no more work than as many of them.
+/// The index of one evaluation is in its range. The total work is at most that of all evaluations.
 #[test]
 fn work_of_a_part_of_a_choice() {
     let text = "\
@@ -367,7 +368,8 @@ def loss(w: [d]f64, x: [n, d]f64, y: [n]bool) -> f64 =
     .assert_eq(&out);
 }
 
-/// All evaluations of a product in a sum have no more work than the definition: `lse(z)` is computed once.
+/// The evaluations of a product in a sum cost no more than the definition, because `lse(z)` is
+/// computed once.
 #[test]
 fn work_of_a_product_whose_factor_is_computed_once() {
     let text = "\
@@ -464,7 +466,8 @@ fn fields_have_their_types() {
     .assert_eq(&told.join("\n--\n"));
 }
 
-/// A top-level `let` holds all that it binds, and its expression has the type that is written.
+/// The typed node of a top-level `let` contains its bindings, but the hover shows the type of the
+/// written expression.
 #[test]
 fn expressions_of_top_level_lets() {
     let text = "let table: [?n, 2]f64 = load(\"t.csv\")\nlet a = for i < 10: f64(i)\nlet (b, c) = (a, 3)\n\
@@ -483,7 +486,7 @@ fn expressions_of_top_level_lets() {
     .assert_eq(&told.join("\n"));
 }
 
-/// Where a `let` names a value, what the value is made of and receives, from all uses.
+/// At a `let`, the hover shows the derivatives of the value, and the cotangent from all its uses.
 #[test]
 fn names_of_values_have_their_cotangents() {
     let text =
@@ -534,7 +537,7 @@ fn names_of_values_have_their_cotangents() {
     .assert_eq(&told.join("\n\n"));
 }
 
-/// A cotangent of an element that data choose has the `let` that tells which beside it.
+/// If data choose the element, its cotangent is shown with the `let` that determines the index.
 #[test]
 fn an_element_that_data_choose() {
     let text = "def f(x: [n]f64) -> f64 =\n  let top = max i: x[i]\n  in top * (sum i: exp(x[i] - top))\n";
@@ -555,7 +558,7 @@ fn an_element_that_data_choose() {
     .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());
 }
 
-/// `for` of a fold is no array: it tells of the fold.
+/// `for` of a fold is not an array; its hover describes the fold.
 #[test]
 fn words_of_loops() {
     let text = "def f(x: [n]f64) -> f64 = fold s = 1.0 for i < n: s * x[i]\n";
@@ -580,7 +583,7 @@ fn words_of_loops() {
     .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());
 }
 
-/// A variable whose name means another one where the expression is has a name of its own in what is told.
+/// A shadowed variable has a distinct name in the tables.
 #[test]
 fn hidden_names_are_told_apart() {
     let text = "def f(x: f64) -> f64 = let x = x * x in let x = sin(x) in x * cos(x)\n\
@@ -624,7 +627,7 @@ fn hidden_names_are_told_apart() {
     .assert_eq(&told.join("\n\n"));
 }
 
-/// An integer that is an index may be 0, and work stands where it is done.
+/// An integer that is an index may be 0, and work is attributed to the expression that performs it.
 #[test]
 fn work_is_that_of_all_arguments() {
     let text = "def pick(x: [n]f64, t: i64) -> f64 = x[t]^2 + x[0] * x[n - 1]\n\
@@ -647,7 +650,7 @@ fn work_is_that_of_all_arguments() {
     .assert_eq(&["pick(", "sum i", "* y"].map(work).concat());
 }
 
-/// What is computed before an expression is none of its work.
+/// Work that precedes an expression is not part of its own.
 #[test]
 fn work_of_one_evaluation_begins_where_lets_are_known() {
     let session = session(PROGRAM);

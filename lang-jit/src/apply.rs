@@ -1,11 +1,12 @@
-//! Operations that the code calls: those of the interpreter, on the bits of numbers.
+//! **Runtime calls.** The functions that compiled code calls: the interpreter's scalar operations,
+//! on the bits of numbers, and progress reports.
 #![allow(unsafe_code, reason = "the code holds the address of what it applies")]
 
 use lang_core::interp::scalar::{convert, f32s, f64s, i64s};
 use lang_core::ir::core::Operation;
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-/// What is applied.
+/// An operation, by its signature.
 #[derive(Clone, Copy)]
 pub(crate) enum Applied {
     Single(fn(f64) -> f64),
@@ -14,7 +15,7 @@ pub(crate) enum Applied {
     ShortPair(fn(f32, f32) -> f32),
     Int(fn(i64) -> i64),
     Ints(fn(i64, i64) -> i64),
-    /// A power with a whole exponent.
+    /// A power with an integer exponent.
     Power(fn(f64, i64) -> f64),
     ShortPower(fn(f32, i64) -> f32),
     ToInt(fn(f64) -> i64),
@@ -22,7 +23,7 @@ pub(crate) enum Applied {
 }
 
 impl Applied {
-    /// The operation on operands of these kinds.
+    /// Returns the operation on operands of these types, if it has a function.
     pub(crate) fn of(operation: Operation, kinds: &[Scalar]) -> Option<Self> {
         use Scalar::{F32, F64, I64};
         Some(match (operation, kinds) {
@@ -63,7 +64,7 @@ impl Applied {
         })
     }
 
-    /// `a // b`; what is asked nowhere is 0.
+    /// `a // b`. An undefined quotient that no check covers is 0.
     pub(crate) fn quotient() -> Self {
         Self::Ints(|a, b| i64s::arith(BinOp::FloorDiv, a, b).unwrap_or(0))
     }
@@ -92,20 +93,20 @@ impl Applied {
     }
 }
 
-/// Applies an operation to the bits of its operands.
+/// The entry for compiled code: applies an operation to the bits of its operands.
 ///
 /// # Safety
-/// The operation has to be alive: the code that calls this owns it.
+/// The operation must be alive. The code that calls this owns it.
 pub(crate) unsafe extern "C" fn apply(of: *const Applied, a: u64, b: u64) -> u64 {
     // SAFETY: by the contract above.
     let of = unsafe { &*of };
     of.on(a, b)
 }
 
-/// Tells how far a loop is.
+/// The entry for compiled code: reports the progress of a loop.
 ///
 /// # Safety
-/// `of` is the address of who is told, who is there until the call returns.
+/// `of` must be the address of the receiver, which must live until the call returns.
 pub(crate) unsafe extern "C" fn told(of: *const &dyn Fn(i64, i64), done: i64, all: i64) {
     // SAFETY: by the contract above.
     let of = unsafe { &*of };

@@ -1,41 +1,43 @@
-//! Where the arguments of a function are: the flag that ends a run, who is told how far it is, the threads, for each place with memory its address and extents, and
-//! the integers.
+//! **Argument layout** of a compiled function, in words of 8 bytes.
+//!
+//! The order is: the interrupt flag, the receiver of progress reports, the thread pool, for each
+//! place with memory its address and extents, and the integers.
 
 use lang_core::ir::ssa::Var;
 use lang_core::schedule::{Kernel, Place, Role};
 
-/// The word at which the flag is.
+/// The word with the address of the interrupt flag.
 pub(crate) const FLAG: i32 = 0;
 
-/// The word at which who is told stands.
+/// The word with the address of the receiver of progress reports.
 pub(crate) const TOLD: i32 = 1;
 
-/// The word at which the threads are that products of matrices are given to; 0 where there are none.
+/// The word with the address of the pool that runs matrix products; 0 if there are no threads.
 pub(crate) const POOL: i32 = 2;
 
-/// How many words are before those of the places.
+/// The number of words before those of the places.
 pub(crate) const HEAD: usize = 3;
 
-/// Where a place stands among the arguments.
+/// The words of a place.
 pub(crate) struct Word {
     pub(crate) var: Var,
-    /// The word of the address, before those of the extents.
+    /// The word of the address; those of the extents follow.
     pub(crate) at: i32,
-    /// How many extents there are.
+    /// The number of extents.
     pub(crate) axes: i32,
 }
 
-/// The places with memory.
+/// Returns the places with memory.
 pub(crate) fn memory(kernel: &Kernel) -> impl Iterator<Item = &Place> {
     kernel.places.iter().filter(|p| !p.is_register())
 }
 
-/// Is it written?
+/// Returns whether the kernel writes the place.
 pub(crate) fn is_written(place: &Place) -> bool {
     place.role != Role::Given
 }
 
-/// The words of places, and that of the first integer.
+/// Returns the words of the places, and the word of the first integer.
 pub(crate) fn words(kernel: &Kernel) -> (Vec<Word>, i32) {
     let mut next = POOL + 1;
     let mut all = Vec::new();

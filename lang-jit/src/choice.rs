@@ -1,5 +1,5 @@
-//! Places of the greatest and the least: terms come one after the other, and the best so far is in a variable beside the
-//! place.
+//! **Arg-reductions**: `argmax` and `argmin`. Terms come in order, and the best term so far is in a
+//! variable beside the index.
 
 use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -12,7 +12,7 @@ use lang_core::syntax::ops::Scalar;
 use crate::generate::{Generator, Made, ty};
 
 impl<'g> Generator<'g> {
-    /// What a place is chosen among.
+    /// Returns the element type of the terms, if the variable is the index of an extreme.
     pub(crate) fn chosen_of(&self, var: Var) -> Option<Scalar> {
         match self.ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) {
             Some(Rhs::Reduce(r)) if r.reducer.gives_place() => Some(self.scalar(r.of.var)),
@@ -20,7 +20,8 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// There is no term yet: what any real compares with as it does with a NaN.
+    /// Initialises the best term before the first one. For reals it is NaN, with which every real
+    /// compares as unordered.
     pub(crate) fn begin_choice(&mut self, var: Var, of: Scalar) -> Made<()> {
         let none = match of {
             Scalar::I64 => self.int(0),
@@ -35,7 +36,8 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// Takes the place of a term that is better than the best so far, the first NaN before all numbers.
+    /// Takes the index of a term that is better than the best so far. The first NaN is better than
+    /// all numbers.
     pub(crate) fn choose(&mut self, set: &'g Set, of: &'g Reduce) -> Made<()> {
         let (by, of_integers) = match of.reducer {
             Reducer::Argmax => (FloatCC::UnorderedOrGreaterThan, IntCC::SignedGreaterThan),
@@ -48,7 +50,7 @@ impl<'g> Generator<'g> {
         let zero = self.int(0);
         let may = match is_real {
             true => self.builder.ins().fcmp(by, term, best),
-            // The first comes before what is there.
+            // The first term is always taken.
             false => {
                 let before = self.element(&Access { var: set.var, at: set.at.clone() })?;
                 let none = self.builder.ins().icmp(IntCC::SignedLessThan, before, zero);
@@ -57,7 +59,7 @@ impl<'g> Generator<'g> {
             }
         };
         let (better, after) = (self.builder.create_block(), self.builder.create_block());
-        // Few terms are.
+        // Few terms pass this test.
         self.builder.ins().brif(may, better, &[], after, &[]);
         self.builder.switch_to_block(better);
         let before = self.element(&Access { var: set.var, at: set.at.clone() })?;

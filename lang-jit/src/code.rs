@@ -1,5 +1,5 @@
-//! The function of a kernel, and a call of it: addresses of buffers, how far apart elements are, extents and integers, as
-//! the function expects them.
+//! **Calls of compiled kernels.** Owns the function of a kernel and marshals its arguments: the
+//! addresses of buffers, extents and integers. Implements [`Code`], which the engine runs.
 #![allow(unsafe_code, reason = "machine code is called with addresses of buffers")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,41 +13,43 @@ use crate::apply::Applied;
 use crate::arguments::HEAD;
 use crate::pool::Pool;
 
-/// What a function takes: the address of its arguments. It gives 0, or 1 if it was interrupted.
+/// The type of compiled functions. The argument is the address of the arguments
+/// ([`crate::arguments`]); the result is 0, or 1 after an interrupt.
 type Entry = unsafe extern "C" fn(*const i64) -> i32;
 
-/// Enough for an element of any kind, where a buffer has none: what is read at an index that is brought below an extent of 0
-/// is the first.
+/// The memory of an empty buffer, large enough for one element of any type. An index that is out of
+/// bounds is replaced by 0, so code may read the first element of an empty buffer.
 static NOTHING: [u64; 2] = [0; 2];
 
-/// A place as a function expects it.
+/// The shape that a function expects of a place.
 pub(crate) struct Expected {
-    /// What it holds.
+    /// The element type.
     pub(crate) scalar: Scalar,
     pub(crate) is_written: bool,
     pub(crate) axes: usize,
 }
 
-/// The function of a kernel.
+/// The compiled function of a kernel.
 pub(crate) struct Native {
     pub(crate) places: Vec<Expected>,
     pub(crate) integers: usize,
-    /// The bytes of its frame, at most, and of what it calls.
+    /// An upper bound in bytes of its stack frame and of the stack that its callees use.
     stack: usize,
     entry: Entry,
-    /// Owns the code.
+    /// The owner of the code.
     module: Mutex<Option<JITModule>>,
-    /// What the code calls; it has their addresses.
+    /// The operations that the code calls; the code contains their addresses.
     _applied: Vec<Arc<Applied>>,
-    /// Who runs chunks of it.
+    /// The threads that run its chunks.
     pool: Arc<Pool>,
 }
 
 impl Native {
-    /// The function at this address.
+    /// Wraps the function at this address.
     ///
     /// # Safety
-    /// It is an [`Entry`], of this module, that expects arguments as [`Native::run`] gives them.
+    /// It must be an [`Entry`] of this module, and read its arguments in the layout of
+    /// [`Native::run`].
     pub(crate) unsafe fn new(
         address: *const u8,
         module: JITModule,
@@ -67,13 +69,13 @@ impl Drop for Native {
     fn drop(&mut self) {
         let module = self.module.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(module) = module {
-            // SAFETY: the functions of the module are called by `call` alone, which borrows `self`.
+            // SAFETY: only `call` calls the functions of the module, and it borrows `self`.
             unsafe { module.free_memory() };
         }
     }
 }
 
-/// The kind of elements, whether they may be written, their address and their number.
+/// Returns the element type, whether the elements are writable, their address and their number.
 fn parts(items: &mut Elements<'_>) -> (Scalar, bool, *const u8, usize) {
     match items {
         Elements::F64(v) => (Scalar::F64, false, v.as_ptr().cast(), v.len()),
@@ -87,7 +89,7 @@ fn parts(items: &mut Elements<'_>) -> (Scalar, bool, *const u8, usize) {
     }
 }
 
-/// A place as a function is given it: its address, how many bytes a copy has, and its extents.
+/// A place as an argument: its address, the size of one copy in bytes, and its extents.
 struct Given {
     at: i64,
     bytes: i64,
@@ -96,7 +98,8 @@ struct Given {
 }
 
 impl Native {
-    /// The places, each of the kind and shape that the function was made for, with these numbers of copies.
+    /// Checks that each slot has the type and shape that the function expects, with these numbers
+    /// of copies, and returns the arguments.
     fn given(&self, slots: &mut [Slot<'_>], copies: &dyn Fn(usize) -> (Copies, usize)) -> Vec<Given> {
         assert_eq!(slots.len(), self.places.len(), "every place has a slot");
         let places = slots.iter_mut().zip(&self.places).enumerate();
@@ -120,10 +123,10 @@ impl Native {
         given.collect()
     }
 
-    /// Calls the function, with this chunk's and this thread's copies of what there are several of.
+    /// Calls the function with the copies of this chunk and thread, for places with several copies.
     ///
     /// # Safety
-    /// What is written is written by no one else until it returns.
+    /// Until the call returns, no other thread may access the elements that it writes.
     unsafe fn call(&self, head: [i64; HEAD], given: &[Given], integers: &[i64], [chunk, thread]: [usize; 2]) -> bool {
         let words: usize = given.iter().map(|of| of.dims.len() + 1).sum();
         let mut arguments: Vec<i64> = Vec::with_capacity(head.len() + words + integers.len());
@@ -138,8 +141,9 @@ impl Native {
             arguments.extend(&of.dims);
         }
         arguments.extend(integers);
-        // SAFETY: the addresses are those of buffers of the kinds and extents that the code was made for, those it
-        // writes are borrowed mutably by the caller, and all live until it returns.
+        // SAFETY: the addresses are those of buffers of the types and extents that the code
+        // expects. The caller borrows the written ones mutably, and all live until the call
+        // returns.
         unsafe { (self.entry)(arguments.as_ptr()) == 0 }
     }
 }
@@ -160,7 +164,7 @@ impl Code for Native {
         let given = self.given(slots, &|_| (Copies::One, 1));
         let pool = std::ptr::from_ref::<Pool>(&self.pool);
         let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
-        // SAFETY: the slots are borrowed until it returns.
+        // SAFETY: the slots are borrowed until the call returns.
         let done = unsafe { self.call(head, &given, integers, [0, 0]) };
         if done { Ok(()) } else { Err(Interrupted) }
     }
@@ -179,8 +183,8 @@ impl Code for Native {
             .iter_mut()
             .zip(head.into_iter().chain(places).chain(integers.iter().copied()))
             .for_each(|(slot, word)| *slot = word);
-        // SAFETY: each place is a number, of 8 bytes at most, and has a word, at an address that is a multiple of 8; the words
-        // are borrowed mutably until it returns.
+        // SAFETY: each place is a scalar of at most 8 bytes and has a word at an address that is a
+        // multiple of 8. The words are borrowed mutably until the call returns.
         let done = unsafe { (self.entry)(arguments.as_ptr()) == 0 };
         if done { Ok(()) } else { Err(Interrupted) }
     }
@@ -208,14 +212,15 @@ impl Code for Native {
             Copies::Chunks => (Copies::Chunks, chunks.len()),
             Copies::Threads => (Copies::Threads, self.threads()),
         });
-        // Chunks tell no one of their loops, and give no work to others.
+        // Chunks report no progress of their loops and have no pool.
         let head = [address(interrupt.as_ptr().cast_const().cast()), 0, 0];
         let stopped = AtomicBool::new(false);
         let work = |chunk: usize, thread: usize| {
             let Some((begin, end)) = chunks.get(chunk) else { return };
             let integers: Vec<i64> = integers.iter().copied().chain([*begin, *end]).collect();
-            // SAFETY: the slots are borrowed until all chunks are done. Of what is there once no chunk writes what another
-            // reads or writes, which is the contract of `run_chunks`; a copy belongs to one chunk, or to one thread.
+            // SAFETY: the slots are borrowed until all chunks are done. By the contract of
+            // `run_chunks`, no chunk writes an element of a single copy that another reads or
+            // writes. Each further copy belongs to one chunk or one thread.
             let done = unsafe { self.call(head, &given, &integers, [chunk, thread]) };
             if !done {
                 stopped.store(true, Ordering::Relaxed);

@@ -1,37 +1,40 @@
-//! Transcendental functions of one argument: a polynomial behind a reduction of the argument, without branches, so that the
-//! compiler makes vectors of loops over them. `FMA` says whether the processor has a product and a sum as one instruction.
+//! **Elementary functions** of one argument: argument reduction followed by a polynomial. They have
+//! no branches, so that the compiler vectorises loops over them. `FMA` is whether the processor has
+//! a fused multiply-add. [`crate::tiles`] calls them.
 
-/// `a * b + c`, rounded once where the processor can.
+/// `a * b + c`, rounded once if `FMA`.
 #[inline(always)]
 fn fused<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
     if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// A number is rounded to a whole one by adding this, whose low bits then are that.
+/// The constant whose addition rounds a number to an integer, which is then in the low bits.
 const ROUNDS: f64 = 6_755_399_441_055_744.0;
 
-/// The logarithm of 2, in two parts: the first has so few bits that its product with an exponent is exact.
+/// The logarithm of 2, in two parts. The first has so few bits that its product with an exponent is
+/// exact.
 const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
 const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
 
-/// 2 to a power that [`ROUNDS`] was added to.
+/// Returns 2 to the power of an integer to which [`ROUNDS`] was added.
 #[inline(always)]
 fn power_of_two(rounded: f64) -> f64 {
     f64::from_bits(rounded.to_bits().wrapping_add(1023) << 52)
 }
 
-/// The exponential of no argument up to this, or down to its negative, is infinite, 0 or subnormal.
+/// The bound of arguments, of either sign, whose exponential is neither infinite, 0 nor subnormal.
 pub(crate) const ORDINARY: f64 = 708.0;
 
-/// x = k · log(2) + r with |r| at most half the logarithm of 2: gives exp(r) - 1 and k, to which [`ROUNDS`] is added. The
-/// polynomial has an error of 2^-55 (`tests/exp_coefficients.py`).
+/// Reduces x = k · log(2) + r with |r| at most half the logarithm of 2. Returns exp(r) - 1, and k
+/// with [`ROUNDS`] added. The polynomial has an error of 2^-55 (`tests/exp_coefficients.py`).
 #[inline(always)]
 fn reduced_exp<const FMA: bool>(x: f64) -> (f64, f64) {
     let rounded = fused::<FMA>(x, std::f64::consts::LOG2_E, ROUNDS);
     let k = rounded - ROUNDS;
     let r = fused::<FMA>(-k, LN2_HIGH, x);
     let r = fused::<FMA>(-k, LN2_LOW, r);
-    // By pairs of terms, pairs of these, and so on: the processor has something to do while a product is on its way.
+    // Estrin's scheme combines pairs of terms, then pairs of these. The processor has independent
+    // work while a product is computed.
     let (r2, r4) = (r * r, (r * r) * (r * r));
     let pair = |high: f64, low: f64| fused::<FMA>(high, r, low);
     let four = |high: f64, low: f64| fused::<FMA>(high, r2, low);
@@ -48,21 +51,21 @@ fn reduced_exp<const FMA: bool>(x: f64) -> (f64, f64) {
     (fused::<FMA>(p, r2, r), rounded)
 }
 
-/// `exp(x)` where that is an ordinary number: k is added to the exponent.
+/// `exp(x)` for an ordinary result: adds k to the exponent.
 #[inline(always)]
 pub(crate) fn ordinary_exp<const FMA: bool>(x: f64) -> f64 {
     let (y, rounded) = reduced_exp::<FMA>(x);
     f64::from_bits((1.0 + y).to_bits().wrapping_add(rounded.to_bits() << 52))
 }
 
-/// `exp(x)` of any argument.
+/// `exp(x)` for any argument.
 #[inline(always)]
 pub(crate) fn exp<const FMA: bool>(x: f64) -> f64 {
-    // Beyond these it is 0 or infinite.
+    // Beyond these bounds the result is 0 or infinite.
     let bounded = if x > 710.0 { 710.0 } else { x };
     let bounded = if bounded < -746.0 { -746.0 } else { bounded };
     let (y, rounded) = reduced_exp::<FMA>(bounded);
-    // In two steps, as 2^k alone may be too large or too small.
+    // Two steps, because 2^k alone may overflow or underflow.
     let k = rounded - ROUNDS;
     let half = k * 0.5 + ROUNDS;
     let rest = (k - (half - ROUNDS)) + ROUNDS;
@@ -70,7 +73,7 @@ pub(crate) fn exp<const FMA: bool>(x: f64) -> f64 {
     if x.is_nan() { x } else { y }
 }
 
-/// `exp(x) - 1`, exact near 0, where `exp(x)` is an ordinary number.
+/// `exp(x) - 1`, accurate near 0, if `exp(x)` is ordinary.
 #[inline(always)]
 pub(crate) fn ordinary_expm1<const FMA: bool>(x: f64) -> f64 {
     let (y, rounded) = reduced_exp::<FMA>(x);
@@ -78,7 +81,7 @@ pub(crate) fn ordinary_expm1<const FMA: bool>(x: f64) -> f64 {
     fused::<FMA>(power, y, power - 1.0).copysign(x)
 }
 
-/// `exp(x) - 1` of any argument.
+/// `exp(x) - 1` for any argument.
 #[inline(always)]
 pub(crate) fn expm1<const FMA: bool>(x: f64) -> f64 {
     let bounded = if x > ORDINARY { ORDINARY } else { x };
@@ -87,12 +90,12 @@ pub(crate) fn expm1<const FMA: bool>(x: f64) -> f64 {
     if x > ORDINARY { exp::<FMA>(x) } else { y }
 }
 
-/// `tanh(x)`: near 0 x and a quotient of polynomials, else 1 less `2 / (exp(2 x) + 1)`. The coefficients are those of Cephes'
-/// `tanh` (Moshier, 1995), with an error of 2^-57.
+/// `tanh(x)`: near 0, x plus a rational function of x; elsewhere 1 - `2 / (exp(2 x) + 1)`. The
+/// coefficients are those of Cephes' `tanh` (Moshier, 1995), with an error of 2^-57.
 #[inline(always)]
 pub(crate) fn tanh<const FMA: bool>(x: f64) -> f64 {
     let size = x.abs();
-    // Beyond this it is 1.
+    // Beyond this bound the result is 1.
     let bounded = if size > 22.0 { 22.0 } else { size };
     let z = bounded * bounded;
     let p = fused::<FMA>(-9.643_991_794_250_523e-1, z, -9.928_772_310_019_185e1);
@@ -104,25 +107,25 @@ pub(crate) fn tanh<const FMA: bool>(x: f64) -> f64 {
     (first + above / below).copysign(x)
 }
 
-/// A number as 2^k · m with m between the roots of 1/2 and 2: m and k.
+/// Decomposes a number into 2^k · m with m between the roots of 1/2 and 2. Returns m and k.
 #[inline(always)]
 fn parts(x: f64) -> (f64, f64) {
     const SCALE: f64 = 18_014_398_509_481_984.0;
     const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
     let small = x < f64::MIN_POSITIVE;
     let scaled = if small { x * SCALE } else { x };
-    // The exponent that leaves the rest between the roots.
+    // The exponent that leaves the mantissa between the roots.
     let bits = scaled.to_bits();
     let over = bits.wrapping_sub(ROOT) & 0xfff0_0000_0000_0000;
     let m = f64::from_bits(bits.wrapping_sub(over));
-    // As a real, by its place in the bits of a large number; it is negative below 1.
+    // Converts k to a real by its position in the bits of a large number; it is negative below 1.
     let biased = (over >> 52).wrapping_add(0x400) & 0xfff;
     let k = f64::from_bits(biased | 0x4330_0000_0000_0000) - 4_503_599_627_370_496.0 - 1024.0;
     (m, if small { k - 54.0 } else { k })
 }
 
-/// The logarithm of 2^k · (1 + f), by s = f / (2 + f), to which `more` is added before it is rounded. The coefficients are those
-/// of fdlibm's `log` (Sun Microsystems, 1993).
+/// Returns the logarithm of 2^k · (1 + f) by s = f / (2 + f), and adds `more` before rounding. The
+/// coefficients are those of fdlibm's `log` (Sun Microsystems, 1993).
 #[inline(always)]
 fn reduced_log<const FMA: bool>(f: f64, k: f64, more: Option<f64>) -> f64 {
     let s = f / (2.0 + f);
@@ -154,12 +157,13 @@ pub(crate) fn log<const FMA: bool>(x: f64) -> f64 {
     if x < 0.0 || x.is_nan() { f64::NAN } else { y }
 }
 
-/// `log(1 + x)`, exact near 0.
+/// `log(1 + x)`, accurate near 0.
 #[inline(always)]
 pub(crate) fn log1p<const FMA: bool>(x: f64) -> f64 {
     let u = 1.0 + x;
     let (m, k) = parts(u);
-    // What is lost of x or of 1, and hence of the logarithm. Where u is not scaled x is what is wanted itself.
+    // The rounding error of 1 + x, and its effect on the logarithm. If u is not scaled, x itself is
+    // the reduced argument.
     let lost = if x > 1.0 { 1.0 - (u - x) } else { x - (u - 1.0) };
     let (f, lost) = if k == 0.0 { (x, 0.0) } else { (m - 1.0, lost / u) };
     let y = reduced_log::<FMA>(f, k, Some(lost));
@@ -169,7 +173,7 @@ pub(crate) fn log1p<const FMA: bool>(x: f64) -> f64 {
     y.copysign(x)
 }
 
-/// `1 / (1 + exp(-x))`, by the exponential of what is negative.
+/// `1 / (1 + exp(-x))`, by the exponential of a non-positive number.
 #[inline(always)]
 pub(crate) fn sigmoid(x: f64, exp: impl Fn(f64) -> f64) -> f64 {
     let e = exp(-x.abs());
@@ -177,22 +181,22 @@ pub(crate) fn sigmoid(x: f64, exp: impl Fn(f64) -> f64) -> f64 {
     over / (1.0 + e)
 }
 
-/// `log(1 + exp(x))`, by the exponential of what is negative.
+/// `log(1 + exp(x))`, by the exponential of a non-positive number.
 #[inline(always)]
 pub(crate) fn softplus<const FMA: bool>(x: f64, exp: impl Fn(f64) -> f64) -> f64 {
     let over = if x > 0.0 { x } else { 0.0 };
     over + log1p::<FMA>(exp(-x.abs()))
 }
 
-/// Angles up to this are reduced here: the number of quarters has so few bits that its products with the first parts of a
-/// quarter are exact.
+/// The bound of angles that are reduced here. The number of quarter turns has so few bits that its
+/// products with the first parts of a quarter turn are exact.
 pub(crate) const ORDINARY_ANGLE: f64 = 1e6;
 
-/// Half of π in four parts, all but the last of 33 bits (fdlibm's `rem_pio2`, Sun Microsystems, 1993).
+/// π / 2 in four parts, all but the last of 33 bits (fdlibm's `rem_pio2`, Sun Microsystems, 1993).
 const QUARTER: [f64; 4] =
     [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_711_166_5e-21, 8.478_427_660_368_9e-32];
 
-/// `a - b`, rounded, and what is lost by that.
+/// Returns `a - b`, rounded, and the rounding error.
 #[inline(always)]
 fn difference(a: f64, b: f64) -> (f64, f64) {
     let d = a - b;
@@ -200,7 +204,8 @@ fn difference(a: f64, b: f64) -> (f64, f64) {
     (d, (a - (d + taken)) + (taken - b))
 }
 
-/// x = q · π / 2 + r with |r| at most π / 4: gives r, what r lacks, and q in the last bits.
+/// Reduces x = q · π / 2 + r with |r| at most π / 4. Returns r, the rounding error of r, and q in
+/// the low bits.
 #[inline(always)]
 fn quarters<const FMA: bool>(x: f64) -> (f64, f64, u64) {
     let rounded = fused::<FMA>(x, std::f64::consts::FRAC_2_PI, ROUNDS);
@@ -214,7 +219,8 @@ fn quarters<const FMA: bool>(x: f64) -> (f64, f64, u64) {
     (r, (near - r) - over, rounded.to_bits())
 }
 
-/// The sine of q quarters, r and what that lacks. The coefficients are those of fdlibm's `k_sin` and `k_cos`.
+/// Returns the sine of q quarter turns plus r, with the rounding error of r. The coefficients are
+/// those of fdlibm's `k_sin` and `k_cos`.
 #[inline(always)]
 fn turned<const FMA: bool>(r: f64, lacks: f64, q: u64) -> f64 {
     let z = r * r;
@@ -242,14 +248,14 @@ fn turned<const FMA: bool>(r: f64, lacks: f64, q: u64) -> f64 {
     f64::from_bits(y.to_bits() ^ ((q >> 1 & 1) << 63))
 }
 
-/// `sin(x)` of an ordinary angle.
+/// `sin(x)` for an ordinary angle.
 #[inline(always)]
 pub(crate) fn sin<const FMA: bool>(x: f64) -> f64 {
     let (r, lacks, q) = quarters::<FMA>(x);
     turned::<FMA>(r, lacks, q)
 }
 
-/// `cos(x)` of an ordinary angle.
+/// `cos(x)` for an ordinary angle.
 #[inline(always)]
 pub(crate) fn cos<const FMA: bool>(x: f64) -> f64 {
     let (r, lacks, q) = quarters::<FMA>(x);

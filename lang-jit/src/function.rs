@@ -1,5 +1,5 @@
-//! The function of a kernel in a module of its own: what it is given, what it calls, and how it is made ready to be called.
-//! [`Generator`] fills it.
+//! **Compilation of one kernel** in a module of its own: the function's signature, the functions
+//! that it imports, and its finalisation. [`Generator`] emits the body.
 
 use std::sync::Arc;
 
@@ -21,24 +21,25 @@ use crate::generate::{Generator, Made, Operations};
 use crate::matrices::multiply;
 use crate::pool::Pool;
 
-/// A kernel of more instructions has no code: registers are given to them in a time that grows with the square of their
-/// number, and nobody can interrupt. The longest of the examples has about 8,000.
+/// The maximal number of instructions of a kernel with code. The time of register allocation is
+/// quadratic in it, and nothing can interrupt it. The longest of the examples has about 8,000.
 const MOST_INSTRUCTIONS: usize = 40_000;
 
-/// A kernel that keeps more bytes on the stack has no code: tiles are there, of many functions.
+/// The maximal size in bytes of the stack frame of a kernel with code. Tiles of many functions may
+/// fill it.
 const MOST_FRAME: usize = 4 << 20;
 
-/// What a kernel calls wants no more stack.
+/// A bound of the stack that the callees of a kernel use, in bytes.
 const CALLED: usize = 128 << 10;
 
-/// The function of a kernel as text.
+/// Returns the function of a kernel as text.
 pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
     let mut module = module(isa);
     let (context, _) = filled(&mut module, ssa, kernel)?;
     Ok(context.func.display().to_string())
 }
 
-/// The function of a kernel.
+/// Compiles the function of a kernel. The error is the reason why it has no code.
 pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
     let mut module = module(isa);
     let (mut context, applied) = filled(&mut module, ssa, kernel)?;
@@ -46,7 +47,7 @@ pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel
         return Err("it is too long".to_owned());
     }
     let slots = context.func.sized_stack_slots.values().map(|slot| slot.size as usize).sum::<usize>();
-    // Each instruction gives a register to be kept, at most.
+    // Each instruction has at most one register to spill.
     let frame = slots.saturating_add(context.func.dfg.num_insts().saturating_mul(16));
     if frame > MOST_FRAME {
         return Err("it keeps too much on the stack".to_owned());
@@ -68,7 +69,8 @@ pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel
     });
     let places = places.collect();
     #[allow(unsafe_code, reason = "this is the function that was just made")]
-    // SAFETY: its signature is that of an entry, and it reads its arguments as `words` lays them out.
+    // SAFETY: the signature is that of an `Entry` of `crate::code`, and the function reads its
+    // arguments in the layout of `words`.
     let native = unsafe {
         Native::new(address, module, places, kernel.integers.len(), frame + CALLED, applied, Arc::clone(pool))
     };
@@ -83,13 +85,13 @@ fn module(isa: &OwnedTargetIsa) -> JITModule {
     JITModule::new(builder)
 }
 
-/// Is there a loop around all others, in its order?
+/// Returns whether an outermost loop runs in order.
 fn has_steps(kernel: &Kernel) -> bool {
     kernel.body.iter().any(|node| matches!(node, Node::Loop(of) if of.in_order))
 }
 
-/// What a loop calls to tell how far it is. All registers are as they were behind the call, so that it costs nothing where it
-/// is not made.
+/// Declares the function that a loop calls to report progress. It preserves all registers, so it
+/// costs nothing on the path that does not call it.
 fn tell(module: &mut JITModule) -> Made<FuncId> {
     let mut signature = module.make_signature();
     signature.call_conv = CallConv::PreserveAll;
@@ -97,7 +99,7 @@ fn tell(module: &mut JITModule) -> Made<FuncId> {
     module.declare_function("tell", Linkage::Local, &signature).map_err(|why| why.to_string())
 }
 
-/// Its code: a call of [`told`].
+/// Builds the body of `tell`: a call of [`told`].
 fn telling(module: &mut JITModule) -> Made<Context> {
     let mut context = module.make_context();
     context.func.signature.call_conv = CallConv::PreserveAll;
@@ -119,7 +121,7 @@ fn telling(module: &mut JITModule) -> Made<Context> {
     Ok(context)
 }
 
-/// The code of a kernel, and the operations that it calls.
+/// Emits the code of a kernel. Returns it with the operations that it calls.
 fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, Operations)> {
     let mut context = module.make_context();
     let pointer = module.target_config().pointer_type();

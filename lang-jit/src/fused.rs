@@ -1,26 +1,28 @@
-//! Fused multiply-add: products of reals and what they are added to. Where the processor multiplies and adds in one instruction, sums that are added
-//! up by vectors take their terms so: rounded once, not twice. What is added in its order is rounded as the interpreter does,
-//! so that `x * x - y * y` is 0 where `x` is `y`, and that what a checkpoint computes again is the same bits.
+//! **Fused multiply-add.** If the processor has the instruction, vectorised sums accumulate
+//! products by it: each term is rounded once, not twice.
+//!
+//! Sums in program order are rounded as the interpreter does. So `x * x - y * y` is 0 if `x` equals
+//! `y`, and recomputation from a checkpoint yields the same bits.
 
 use cranelift_codegen::ir::{InstBuilder, Value};
 use cranelift_codegen::isa::TargetIsa;
 
 use crate::generate::Generator;
 
-/// Does the processor have such an instruction?
+/// Returns whether the processor has a fused multiply-add.
 pub(crate) fn has_fused(isa: &dyn TargetIsa) -> bool {
     isa.name() == "aarch64" || isa.isa_flags().iter().any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true))
 }
 
 impl Generator<'_> {
-    /// The product of two reals, or of two vectors of them.
+    /// Emits the product of two reals, or of two vectors of reals, and records its factors.
     pub(crate) fn product_of(&mut self, a: Value, b: Value) -> Value {
         let product = self.builder.ins().fmul(a, b);
         self.products.insert(product, (a, b));
         product
     }
 
-    /// The opposite of a real; of a product another product.
+    /// Emits the negation of a real; the negation of a product is recorded as a product.
     pub(crate) fn opposite(&mut self, a: Value) -> Value {
         let opposite = self.builder.ins().fneg(a);
         if let Some((a, b)) = self.products.get(&a).copied() {
@@ -30,7 +32,7 @@ impl Generator<'_> {
         opposite
     }
 
-    /// What a loop added up so far, and one more term.
+    /// Adds a term to an accumulator, fused if the term is a product.
     pub(crate) fn accumulated(&mut self, before: Value, term: Value) -> Value {
         match self.products.get(&term).copied() {
             Some((a, b)) if self.fused => self.builder.ins().fma(a, b, before),

@@ -1,5 +1,8 @@
-//! What a kernel's function does. Loops are loops of blocks, elements without memory are variables, and an element that a loop
-//! adds to without naming its index is kept in a variable while it runs.
+//! **Code generation** from a kernel's loop nest to Cranelift IR; [`crate::function`] calls it.
+//!
+//! Loops become loops of basic blocks, and elements without memory become variables. If a loop
+//! accumulates into an element whose indices do not mention the loop's index, the element is in a
+//! variable while the loop runs.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,12 +24,12 @@ use crate::spots::{Number, Spot};
 use crate::strip::Strip;
 use crate::vector::Wide;
 
-/// Of so many iterations of a loop one tells how far it is, of short ones and of those with loops in them: it takes some
-/// hundred times as long as a sum. Powers of two.
+/// The number of iterations between two progress reports, for innermost loops and for loops that
+/// contain loops. A report costs some hundred additions. Powers of two.
 const SHORT_STEPS: i64 = 1 << 14;
 const LONG_STEPS: i64 = 1 << 4;
 
-/// Why there is no code.
+/// A result; the error is the reason why the kernel has no code.
 pub(crate) type Made<T> = Result<T, String>;
 
 pub(crate) fn ty(scalar: Scalar) -> ir::Type {
@@ -38,22 +41,22 @@ pub(crate) fn ty(scalar: Scalar) -> ir::Type {
     }
 }
 
-/// What the code calls.
+/// The operations that the code calls.
 pub(crate) type Operations = Vec<Arc<Applied>>;
 
 /// The memory of a place.
 #[derive(Clone)]
 pub(crate) struct Memory {
     pub(crate) address: Value,
-    /// The extents of the axes that it has, and how far apart in bytes elements along each are.
+    /// The extents of its axes, and the distance in bytes between elements along each.
     pub(crate) extents: Vec<Value>,
     pub(crate) steps: Vec<Value>,
-    /// Are there elements?
+    /// Whether it has elements.
     pub(crate) some: Value,
     pub(crate) written: bool,
 }
 
-/// A loop that was begun: its head, what comes after it, and the count.
+/// A loop that was begun: its header, the block after it, and its counter.
 pub(crate) struct Counted {
     pub(crate) head: Block,
     pub(crate) after: Block,
@@ -68,34 +71,36 @@ pub(crate) struct Generator<'g> {
     pub(crate) memory: HashMap<Var, Memory>,
     pub(crate) integers: HashMap<Atom, Value>,
     pub(crate) loops: HashMap<LocalId, Number>,
-    /// Elements that are in a variable now.
+    /// Elements that are in a variable at this point.
     pub(crate) registers: HashMap<Var, Variable>,
-    /// Of places the terms that are there: the best so far.
+    /// For each place of an extreme: the variable with the best term so far.
     pub(crate) best: HashMap<Var, Variable>,
     flag: Value,
     stopped: Block,
     pub(crate) apply: ir::FuncRef,
     multiply: ir::FuncRef,
-    /// What a loop around all others calls to tell how far it is, and whom.
+    /// The function that an outermost loop calls to report progress. The next field is the address
+    /// of the receiver.
     pub(crate) tell: Option<ir::FuncRef>,
     told: Value,
     pool: Value,
     pub(crate) operations: Operations,
     pub(crate) context: Context,
-    /// The loops around, outermost first.
+    /// The enclosing loops, outermost first.
     pub(crate) around: Vec<&'g Loop>,
-    /// Do loops come after the statement beside it?
+    /// Whether loops follow the current statement among its siblings.
     pub(crate) has_loops: bool,
-    /// Is something called?
+    /// Whether the kernel calls an operation.
     pub(crate) calls: bool,
     pub(crate) sizes: Vec<Poly>,
-    /// What is known to be below an extent within so many loops, whatever else is asked.
+    /// Memo of [`Self::moves`]: whether an index is proved to be below an extent by the facts of
+    /// this many outermost loops alone.
     pub(crate) firm: HashMap<(Poly, Poly, usize), bool>,
     pub(crate) wide: Wide,
     pub(crate) strip: Strip,
-    /// Reals that are the product of these.
+    /// The factors of reals that are products.
     pub(crate) products: HashMap<Value, (Value, Value)>,
-    /// Does the processor multiply and add in one instruction?
+    /// Whether the processor has a fused multiply-add.
     pub(crate) fused: bool,
 }
 
@@ -211,7 +216,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// Statements that a loop comes after.
+    /// Emits statements that loops follow.
     pub(crate) fn nodes_before_loops(&mut self, nodes: &'g [Node]) -> Made<()> {
         let around = std::mem::replace(&mut self.has_loops, true);
         let done = nodes.iter().try_for_each(|node| self.node(node));
@@ -227,7 +232,7 @@ impl<'g> Generator<'g> {
                 let extent = self.poly(&index.extent)?;
                 self.loops.insert(index.local, Number::of(at));
                 let inside = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, extent);
-                // An extent below 0 has nothing below it.
+                // A negative extent has no valid index.
                 let some = self.positive(extent);
                 let inside = self.builder.ins().band(inside, some);
                 let mark = self.context.mark();
@@ -252,7 +257,8 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// Is a factor of a product there, whatever data tell? What data choose was copied before.
+    /// Returns whether all elements of a factor exist, independently of the data. Factors with
+    /// data-dependent indices were gathered into a copy before.
     fn is_there(&self, of: &Product, access: &Access) -> Made<bool> {
         let place = self.place(access.var)?;
         let along = |p: &Poly| of.along.iter().any(|index| p.mentions(&index.atom()));
@@ -275,7 +281,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// A product of matrices by a call, or by its loops.
+    /// Emits a matrix product: a call, with its loops as fallback.
     fn product(&mut self, of: &'g Product) -> Made<()> {
         let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * WORDS, 3);
         let slot = self.builder.create_sized_stack_slot(slot);
@@ -292,7 +298,7 @@ impl<'g> Generator<'g> {
         let operands =
             [(&result, Argument::Result, [m, n]), (a, Argument::First, [m, k]), (b, Argument::Second, [k, n])];
         for (access, at, along) in operands {
-            // At the first of all; along each index so far apart.
+            // The address of the first element, and the distance between elements along each index.
             let first = |p: &Poly| p.substitute(&|a| of.along.iter().any(|i| i.atom() == *a).then(Poly::default));
             let start: Vec<Poly> = access.at.iter().map(first).collect();
             let address = self.address(access.var, &start)?;
@@ -329,7 +335,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// How far apart in bytes elements are along an index.
+    /// Returns the distance in bytes between elements along an index.
     fn apart(&mut self, of: &Access, index: &Poly) -> Made<Value> {
         let place = self.place(of.var)?;
         let memory = self.memory.get(&of.var).cloned().ok_or("a place without memory")?;
@@ -344,7 +350,7 @@ impl<'g> Generator<'g> {
         Ok(sum)
     }
 
-    /// Where a loop begins and ends.
+    /// Computes the first index and the end of a loop.
     pub(crate) fn range(&mut self, of: &Loop) -> Made<(Value, Value)> {
         let mut from = self.int(0);
         for p in &of.from {
@@ -359,7 +365,7 @@ impl<'g> Generator<'g> {
         Ok((from, to))
     }
 
-    /// What is known in a loop.
+    /// Adds the facts that hold in a loop.
     pub(crate) fn enter(&mut self, of: &'g Loop) {
         self.context.enter(&of.index);
         let value = of.index.value();
@@ -376,7 +382,7 @@ impl<'g> Generator<'g> {
         let begun = from;
         let from = self.widened(of, from, to)?;
         let from = self.several(of, from, to)?;
-        // What vectors left is soon done.
+        // The remainder that vectors leave is short, so it needs no poll.
         let is_rest = from != begun;
         let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThan, to)?;
         self.loops.insert(of.index.local, Number::of(at));
@@ -405,8 +411,8 @@ impl<'g> Generator<'g> {
         self.give_back(kept)
     }
 
-    /// Begins a loop that counts from here on while the count compares so. What follows is its body, whose end goes to the head
-    /// with the next count.
+    /// Begins a loop that counts from `from` while the counter compares to `to` by `by`. The caller
+    /// emits the body, and must end it with a jump to the header with the next counter.
     pub(crate) fn begin(&mut self, from: Value, by: IntCC, to: Value) -> Made<Counted> {
         let (head, body, after) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
@@ -420,7 +426,7 @@ impl<'g> Generator<'g> {
         Ok(Counted { head, after, at })
     }
 
-    /// Tells of some iterations how many there were.
+    /// Emits a progress report every `of` iterations.
     fn steps(&mut self, tell: ir::FuncRef, done: Value, all: Value, of: i64) {
         let (say, on) = (self.builder.create_block(), self.builder.create_block());
         self.builder.set_cold_block(say);
@@ -433,19 +439,19 @@ impl<'g> Generator<'g> {
         self.builder.switch_to_block(on);
     }
 
-    /// On to the next iteration, unless someone asked for the run to end.
+    /// Emits the jump to the next iteration, or to the exit if an interrupt was requested.
     pub(crate) fn poll(&mut self, head: Block, next: Value) {
         let flag = self.builder.ins().atomic_load(types::I8, MemFlagsData::trusted(), self.flag);
         self.builder.ins().brif(flag, self.stopped, &[], head, &[next.into()]);
     }
 
-    /// What is written where it is read.
+    /// Returns the right-hand side of a statement that is inlined at its uses.
     pub(crate) fn written(&self, var: Var) -> Option<&'g Rhs> {
         let stmt = self.ssa.stmts.get(var.0 as usize)?;
         (is_trivial(&stmt.rhs) && !self.places.contains_key(&var)).then_some(&stmt.rhs)
     }
 
-    /// The integer that it always is.
+    /// Returns the value of an integer constant.
     pub(crate) fn whole(&self, var: Var) -> Option<i64> {
         if let Some(Rhs::Constant(Constant::Int(k))) = self.written(var) { Some(*k) } else { None }
     }
@@ -508,7 +514,7 @@ impl<'g> Generator<'g> {
             return Ok(());
         }
         let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
-        // The axes that are cleared whole are loops.
+        // The axes that are cleared as a whole become loops.
         let mut heads = Vec::new();
         let mut address = memory.address;
         let mut kept = memory.extents.iter().zip(&memory.steps);
@@ -553,7 +559,7 @@ impl<'g> Generator<'g> {
         self.put(set, term)
     }
 
-    /// An element is this value, or has it for one more term.
+    /// Stores a value in an element, or joins it as one more term.
     pub(crate) fn put(&mut self, set: &'g Set, term: Value) -> Made<()> {
         self.replace(set, set.join, term)
     }
@@ -579,7 +585,7 @@ impl<'g> Generator<'g> {
         let safe = inside.clone().all(|p| self.context.implies(&p));
         let after = self.builder.create_block();
         if !safe {
-            // Nothing is written outside.
+            // Skips the store if an index is out of bounds.
             let mut holds = self.builder.ins().iconst(types::I8, 1);
             let memory = self.memory.get(&set.var).cloned().ok_or("a place without memory")?;
             let mut extents = memory.extents.iter();
@@ -620,8 +626,9 @@ impl<'g> Generator<'g> {
     }
 }
 
-/// The same value, read from memory: the compiler moves what has a constant operand into the loop that reads it, with all that
-/// is made of it. It does not move what is read.
+/// Returns the same value, stored to the stack and reloaded. The compiler moves an operation with a
+/// constant operand into the loop that uses it, with everything computed from it. It does not move
+/// a load.
 pub(crate) fn stored(builder: &mut FunctionBuilder<'_>, value: Value, of: ir::Type) -> Value {
     let slot = builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
     let address = builder.ins().stack_addr(types::I64, slot, 0);

@@ -1,4 +1,4 @@
-//! Integers of indices, and predicates.
+//! **Index arithmetic.** Emits integer polynomials and predicates.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -20,7 +20,7 @@ impl Generator<'_> {
         Ok(self.builder.ins().iadd(sum, known))
     }
 
-    /// What is added to it is known: that, and the rest.
+    /// Emits a polynomial without its constant part, and returns both.
     pub(crate) fn apart_from_known(&mut self, p: &Poly) -> Made<(Value, i64)> {
         let mut sum: Option<Value> = None;
         let mut known = 0_i64;

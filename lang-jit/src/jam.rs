@@ -1,6 +1,6 @@
-//! Unroll and jam: several iterations of a loop at once, where a loop within it adds up by vectors. What they read alike is read
-//! once, and one need not wait for another. What comes before and after the inner loop is done for one iteration after the
-//! other.
+//! **Unroll and jam.** Runs several iterations of a loop at once, if a loop within it is a
+//! vectorised sum. They share loads, and their sums are independent, so none waits for another. The
+//! statements before and after the inner loop run for one iteration after the other.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,25 +15,26 @@ use crate::generate::{Counted, Generator, Made, ty};
 use crate::spots::Number;
 use crate::vector::{Lanes, Steps};
 
-/// How many iterations are done at once: with all the vectors of a step of each as many sums as registers can hold beside what is
-/// added. A step is that of any other loop, so that a sum has the same bits wherever it is added up.
+/// The number of iterations that run at once. All vectors of their steps use as many accumulators
+/// as registers can hold beside the terms. A step is that of every other loop, so that a sum has
+/// the same bits wherever it is computed.
 const AT_ONCE: i64 = 2;
 
-/// Statements of the inner loop beyond which it is done for one iteration alone.
+/// The number of statements of the inner loop beyond which iterations are not jammed.
 const LONG: usize = 6;
 
-/// A loop that several iterations of can run at once.
+/// A loop whose iterations can be jammed.
 struct Jam<'g> {
     before: &'g [Node],
     inner: &'g Loop,
     lanes: Lanes,
     sets: Vec<&'g Set>,
     after: &'g [Node],
-    /// Numbers that each iteration has for itself.
+    /// The scalars that are private to each iteration.
     own: BTreeSet<Var>,
 }
 
-/// What an iteration has for itself.
+/// The state of one of the iterations.
 struct Copy<'g> {
     at: Number,
     registers: HashMap<Var, Variable>,
@@ -49,7 +50,7 @@ impl<'g> Generator<'g> {
         if of.in_order || before.iter().chain(after).any(has_loops) {
             return None;
         }
-        // It runs as often for each of them.
+        // The inner loop must have the same trip count for all of them.
         let is_same = |p: &Poly| {
             let mut same = true;
             p.for_each_atom(&mut |a| same &= !matches!(a, Atom::Read(..)) && *a != of.index.atom());
@@ -62,7 +63,8 @@ impl<'g> Generator<'g> {
         if sets.len() > LONG || self.has_strips(&sets) {
             return None;
         }
-        // Numbers that begin anew in each iteration; of places the best so far is kept elsewhere.
+        // Each iteration must initialise its own scalars. The best term of an arg-reduction is
+        // stored elsewhere, so it is excluded.
         let mut own = BTreeSet::new();
         for node in before {
             match node {
@@ -79,7 +81,8 @@ impl<'g> Generator<'g> {
         (one && alone).then_some(Jam { before, inner, lanes, sets, after, own })
     }
 
-    /// Runs as much of a loop as can be done so; where the rest begins. The context knows the loop's index.
+    /// Emits the part of a loop that can be jammed, and returns the first index of the rest. The
+    /// caller must have added the facts of the loop's index.
     pub(crate) fn several(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
         let Some(jam) = self.jam(of) else { return Ok(from) };
         self.wide.lanes = jam.lanes;
@@ -106,7 +109,7 @@ impl<'g> Generator<'g> {
         Ok(at)
     }
 
-    /// The inner loop, for all the iterations: by vectors, then what is left.
+    /// Emits the inner loop for all the iterations: vectors, then the remainder.
     fn inner(&mut self, of: &'g Loop, jam: &Jam<'g>, copies: &mut [Copy<'g>]) -> Made<()> {
         let index = jam.inner.index.local;
         let (from, to) = self.range(jam.inner)?;
@@ -130,7 +133,7 @@ impl<'g> Generator<'g> {
         self.poll(head, next);
         self.builder.switch_to_block(after);
         self.for_each(of, copies, &mut |this, copy| this.end_sums(&copy.steps))?;
-        // What is left of it.
+        // The remainder of the inner loop.
         let Counted { head, after, at } = self.begin(at, IntCC::SignedLessThan, to)?;
         self.loops.insert(index, Number::of(at));
         self.for_each(of, copies, &mut |this, _| this.nodes(&jam.inner.body))?;
@@ -143,7 +146,7 @@ impl<'g> Generator<'g> {
         self.for_each(of, copies, &mut |this, _| this.settled(jam.inner))
     }
 
-    /// Something for each of the iterations, in their order.
+    /// Calls `f` for each of the iterations, in order, with its state installed.
     fn for_each(
         &mut self,
         of: &'g Loop,

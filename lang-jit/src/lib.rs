@@ -1,10 +1,21 @@
-//! Kernels as machine code for the processor at hand. [`Jit`] is a backend of the engine: it makes a function of each
-//! kernel's loops by Cranelift ([`generate`]), for all sizes, and keeps it by what the kernel is.
+//! **JIT backend.** Compiles kernels to machine code for the host processor by Cranelift.
 //!
-//! What is unsafe is in [`code`], where a function is called with the addresses of buffers, in [`function`], which makes that
-//! of what the compiler gave, in [`apply`], [`matrices`] and [`tiles`], which it calls back, in [`pool`], whose threads run
-//! what their caller borrows, and in [`memory`], the allocator of who wants it. The code reads and writes only below the extents it is given: an index that is not proved to be is
-//! brought there first.
+//! The engine (`lang_core::exec`) calls [`Jit`] with a kernel of the scheduler and runs the
+//! [`Code`] that it returns. The code works for all sizes and is cached by the contents of the
+//! kernel ([`generate`] builds it).
+//!
+//! Unsafe code is confined to these modules:
+//!
+//! - [`code`] calls compiled functions with the addresses of buffers; [`function`] turns the
+//!   compiler's output into such a function.
+//! - [`apply`], [`matrices`] and [`tiles`] are called by compiled code.
+//! - [`pool`] runs closures that the caller borrows on other threads; [`memory`] is an optional
+//!   allocator.
+//!
+//! Compiled code accesses only elements within the extents passed to it. It tests an index that is
+//! not proved to be in bounds. If the index is out of bounds, a load uses index 0, and an
+//! assignment is skipped. The indices of a `Clear` are not tested, because the scheduler takes them
+//! from loops over the axes.
 
 mod apply;
 mod arguments;
@@ -42,14 +53,14 @@ use lang_core::syntax::ops::Scalar;
 pub use memory::LargePages;
 use pool::Pool;
 
-/// What a kernel is, whichever function it is of: its loops, what is written where it is read, and which of its integers are
-/// sizes, which are not negative.
+/// The cache key of a kernel, which is independent of its function. It contains the loops, the
+/// statements inlined at their uses, and the integers that are sizes and so not negative.
 type Key = (Kernel, Vec<(Var, Rhs, Option<Scalar>)>, Vec<Atom>);
 
-/// Code of so many kernels is kept; then all of it goes, but for what someone runs.
+/// The maximal number of cached kernels. Then the cache is cleared; code in use stays alive.
 const MOST_KNOWN: usize = 4096;
 
-/// Makes code of kernels.
+/// The backend: compiles kernels and caches their code.
 pub struct Jit {
     isa: OwnedTargetIsa,
     pool: Arc<Pool>,
@@ -57,10 +68,10 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// One for this processor, whose code runs by so many threads; why there is none.
+    /// Creates a backend for the host processor, whose code runs on `threads` threads.
     ///
     /// # Errors
-    /// The processor is none that code can be made for.
+    /// Cranelift does not support the processor.
     pub fn new(threads: usize) -> Result<Self, String> {
         let mut flags = settings::builder();
         let set = |flags: &mut settings::Builder, name: &str, value: &str| {
@@ -74,10 +85,10 @@ impl Jit {
         Ok(Self { isa, pool: Arc::new(Pool::new(threads)), known: Mutex::default() })
     }
 
-    /// The code of a kernel as Cranelift has it, before it is that of the machine.
+    /// Returns the Cranelift IR of a kernel as text, before code generation.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why the kernel cannot be compiled.
     pub fn text(&self, ssa: &Ssa, kernel: &Kernel) -> Result<String, String> {
         function::text(&self.isa, ssa, kernel)
     }
@@ -96,7 +107,8 @@ impl Backend for Jit {
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
-        // Where the compiler is wrong about a kernel it has no code: it is run statement by statement.
+        // If the compiler panics, the kernel has no code and the engine runs it statement by
+        // statement.
         let made = catch_unwind(AssertUnwindSafe(|| function::function(&self.isa, &self.pool, ssa, kernel)));
         let made = made.ok().and_then(Result::ok);
         known.insert(key, made.clone());

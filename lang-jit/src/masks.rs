@@ -1,5 +1,5 @@
-//! Truth values of several iterations at once: lanes of ones and zeros, of comparisons and of predicates, and what they leave of
-//! reals.
+//! **Masks**: truth values of several iterations at once, as lanes of all ones or all zeros. Emits
+//! masks of comparisons and predicates, and applies them to reals.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::values::float_comparison;
 use crate::vector::little;
 
 impl<'g> Generator<'g> {
-    /// Is it a truth value of an iteration, which lanes can hold?
+    /// Returns whether the statement sets the truth value of an iteration, which lanes can hold.
     pub(crate) fn is_mask(&self, set: &Set) -> bool {
         let made = matches!(set.rhs, Rhs::Map { .. } | Rhs::Contract { .. } | Rhs::Add(_));
         made && set.join.is_none() && self.scalar(set.var) == Scalar::Bool && self.registers.contains_key(&set.var)
@@ -74,7 +74,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// Where a predicate holds.
+    /// Emits the mask of a predicate.
     pub(crate) fn mask(&mut self, index: LocalId, p: &Pred) -> Made<Value> {
         if !self.varies(p, &HashSet::from([index])) {
             let holds = self.pred(p)?;
@@ -101,7 +101,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// The reals where the mask is set, else zero.
+    /// Emits the reals in the lanes of the mask, and zero in the others.
     pub(crate) fn masked(&mut self, mask: Value, value: Value) -> Value {
         let mask = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), mask);
         self.builder.ins().band(value, mask)
@@ -113,7 +113,7 @@ impl<'g> Generator<'g> {
         self.builder.ins().splat(all, lane)
     }
 
-    /// Ones or zeros of a truth value.
+    /// Emits all ones or all zeros for a truth value.
     fn lane_of_mask(&mut self, holds: Value) -> Value {
         let one = self.builder.ins().uextend(self.wide.lanes.mask().0, holds);
         self.builder.ins().ineg(one)

@@ -1,5 +1,5 @@
-//! Products of matrices that the code calls, by `gemm`: any distances between rows and columns, blocks packed and done by the
-//! widest vectors that the processor has.
+//! **Matrix multiplication.** Compiled code calls [`multiply`], which calls the `gemm` crate: it
+//! accepts any row and column strides, packs blocks, and uses the processor's widest vectors.
 #![allow(unsafe_code, reason = "the code gives addresses of matrices")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +8,18 @@ use gemm::Parallelism;
 
 use crate::pool::Pool;
 
-/// How many words [`multiply`] reads.
+/// The number of words that [`multiply`] reads.
 pub(crate) const WORDS: u32 = 15;
 
-/// The numbers have 32 bits.
+/// Flag: the elements are `f32`.
 pub(crate) const SHORT: i64 = 1;
-/// The product is negated.
+/// Flag: the product is negated.
 pub(crate) const NEGATED: i64 = 2;
-/// What is not finite is not known.
+/// Flag: a result that is not finite may be wrong, and the loops must compute it.
 pub(crate) const MASKED: i64 = 4;
 
-/// Where the words are. An operand has three: its address, and how many bytes rows and columns are apart.
+/// The positions of the words. An operand has three: its address, and the distances in bytes
+/// between rows and between columns.
 #[derive(Clone, Copy)]
 pub(crate) enum Argument {
     M = 0,
@@ -33,32 +34,34 @@ pub(crate) enum Argument {
 }
 
 impl Argument {
-    /// In bytes.
+    /// Returns the offset of the word in bytes.
     pub(crate) fn offset(self) -> i32 {
         8 * self as i32
     }
 }
 
-/// Products of fewer multiplications are loops.
+/// Products with fewer multiplications run as loops.
 const FEW: i64 = 4096;
-/// So are those with fewer rows, columns or terms.
+/// So do products with fewer rows, columns or terms.
 const THIN: i64 = 4;
-/// At most so many multiplications are done before someone may end the run.
+/// The maximal number of multiplications between two polls of the interrupt flag, of columns of a
+/// tile, and of terms of a block.
 const BLOCK: i64 = 1 << 28;
 const MOST_COLUMNS: i64 = 512;
 const MOST_TERMS: i64 = 16384;
-/// A tile, which one thread does, has at least so many multiplications, and so many rows: all of the other factor is packed
-/// for it.
+/// The least number of multiplications and of rows of a tile, which one thread computes. Each tile
+/// packs all of the other factor, so it must not be small.
 const TILE: i64 = 1 << 22;
 const LEAST_ROWS: i64 = 512;
 
-/// Multiplies matrices: 1 if that is done, 0 if loops are to do it, -1 if someone asked for the run to end.
+/// Multiplies matrices. Returns 1 if that is done, 0 if the loops must do it, -1 if an interrupt
+/// was requested.
 ///
 /// # Safety
-/// The words are those of [`Argument`]: addresses of matrices that have all elements from 0 to below the three extents, of
-/// which the result is apart from the others.
+/// The words must be those of [`Argument`], with addresses of matrices that have all elements
+/// within the three extents. The result must not overlap the factors.
 pub(crate) unsafe extern "C" fn multiply(words: *const i64) -> i64 {
-    // SAFETY: there are so many words.
+    // SAFETY: the caller passes [`WORDS`] words.
     let words = unsafe { std::slice::from_raw_parts(words, WORDS as usize) };
     let word = |at: Argument, nth: usize| words.get(at as usize + nth).copied().unwrap_or(0);
     let [m, n, k] = [Argument::M, Argument::N, Argument::K].map(|at| word(at, 0));
@@ -77,13 +80,13 @@ pub(crate) unsafe extern "C" fn multiply(words: *const i64) -> i64 {
     let flag: *const AtomicBool =
         std::ptr::with_exposed_provenance(usize::try_from(word(Argument::Flag, 0)).unwrap_or(0));
     let pool: *const Pool = std::ptr::with_exposed_provenance(usize::try_from(word(Argument::Pool, 0)).unwrap_or(0));
-    // SAFETY: the flag and the threads live as long as the run.
+    // SAFETY: the flag and the pool live as long as the run.
     let (flag, pool) = unsafe { (&*flag, pool.as_ref()) };
     // SAFETY: by the contract above.
     unsafe { if of.kind & SHORT == 0 { of.run::<f64>(flag, pool) } else { of.run::<f32>(flag, pool) } }
 }
 
-/// A matrix: its address, and how many bytes rows and columns are apart.
+/// A matrix: its address, and the distances in bytes between rows and between columns.
 #[derive(Clone, Copy)]
 struct Matrix {
     at: i64,
@@ -92,7 +95,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// From this row and column on.
+    /// Returns the submatrix from this row and column on.
     fn from(self, row: i64, column: i64) -> Self {
         Self { at: self.at + row * self.rows + column * self.columns, ..self }
     }
@@ -101,7 +104,7 @@ impl Matrix {
         std::ptr::with_exposed_provenance_mut(usize::try_from(self.at).unwrap_or(0))
     }
 
-    /// In elements.
+    /// Returns the row and column strides in elements.
     fn steps<T>(self) -> (isize, isize) {
         let step = |bytes: i64| isize::try_from(bytes).unwrap_or(0) / size_of::<T>().cast_signed();
         (step(self.rows), step(self.columns))
@@ -109,7 +112,7 @@ impl Matrix {
 }
 
 struct Product {
-    /// Rows, columns, terms.
+    /// The numbers of rows, columns and terms.
     extents: [i64; 3],
     result: Matrix,
     first: Matrix,
@@ -118,10 +121,11 @@ struct Product {
 }
 
 impl Product {
-    /// Tile by tile; what these are hangs on the extents alone.
+    /// Multiplies tile by tile. The tiling depends on the extents alone, and so not on the number
+    /// of threads.
     ///
     /// # Safety
-    /// As [`multiply`], with elements of this kind.
+    /// As [`multiply`], with elements of type `T`.
     unsafe fn run<T: Real>(&self, flag: &AtomicBool, pool: Option<&Pool>) -> i64 {
         let [m, n, k] = self.extents;
         let mut tiles = Vec::new();
@@ -141,7 +145,8 @@ impl Product {
                     self.first.from(row.from, term.from),
                     self.second.from(term.from, column.from),
                 );
-                // SAFETY: the blocks are parts of the matrices, and no other tile has elements of this block of the result.
+                // SAFETY: the blocks are parts of the matrices, and no other tile contains elements
+                // of this block of the result.
                 unsafe { self.block::<T>([row.count, column.count, term.count], result, first, second, term.from > 0) };
             }
         };
@@ -188,11 +193,11 @@ impl Product {
         }
     }
 
-    /// Is every element of the result finite?
+    /// Returns whether every element of the result is finite.
     unsafe fn is_finite<T: Real>(&self) -> bool {
         let [m, n, _] = self.extents;
         let Matrix { at, rows, columns } = self.result;
-        // Along what is nearest.
+        // The inner loop follows the axis with the smaller stride.
         let of = if columns <= rows { self.result } else { Matrix { at, rows: columns, columns: rows } };
         let (lines, count) = if columns <= rows { (m, n) } else { (n, m) };
         let (_, step) = of.steps::<T>();
@@ -210,7 +215,7 @@ impl Product {
     }
 }
 
-/// Numbers that matrices are made of.
+/// The element type of matrices.
 trait Real: Copy + 'static {
     const ONE: Self;
     const MINUS: Self;

@@ -1,23 +1,24 @@
-//! Memory of large arrays, in the system's large pages where it gives them to who asks. What streams through memory waits
-//! for the addresses of small pages, of which each costs a fault when it is first written; and gigabytes of them take the system a
-//! second to take back.
+//! **Large-page allocator.** Allocates large arrays in the system's large pages, if it offers them.
+//!
+//! Streaming through memory in small pages waits for address translation, and each page costs a
+//! fault at its first write. Freeing gigabytes of small pages takes the system a second.
 #![allow(unsafe_code, reason = "an allocator is one by promise; this one passes on what it is promised")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// Large pages are asked for from so many bytes on: of less there would be few.
+/// The least size of a block with large pages, in bytes. A smaller block would contain few.
 const LEAST: usize = 4 << 20;
 
-/// The system's allocator, whose large blocks are in large pages. A program has it by `#[global_allocator]`; where there
-/// are no such pages it is the system's.
+/// The system's allocator, with large blocks in large pages. A program installs it by
+/// `#[global_allocator]`. Without such pages it is equal to the system's.
 #[derive(Clone, Copy, Debug)]
 pub struct LargePages;
 
-// SAFETY: blocks are the system's, each given back to it with the layout that it was asked for with; what is asked
-// of the system for the pages of a block changes neither where it is nor what it holds.
+// SAFETY: blocks are the system's, and each is freed with the layout of its allocation. The request
+// for large pages changes neither the address nor the contents of a block.
 unsafe impl GlobalAlloc for LargePages {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: what the caller promises is what the system wants.
+        // SAFETY: the caller's contract is that of the system's allocator.
         in_large_pages(unsafe { System.alloc(layout) }, layout.size())
     }
 
@@ -37,13 +38,14 @@ unsafe impl GlobalAlloc for LargePages {
     }
 }
 
-/// Asks for large pages where a whole one is within the block, so that no more memory is used than was asked for.
+/// Requests large pages for the part of the block that consists of whole ones, so that no
+/// additional memory is used.
 #[cfg(target_os = "linux")]
 fn in_large_pages(block: *mut u8, size: usize) -> *mut u8 {
     use nix::sys::mman::{MmapAdvise, madvise};
     use std::ptr::NonNull;
 
-    /// The size of a large page, of the processors that there is machine code for.
+    /// The size of a large page on the processors that Cranelift supports.
     const PAGE: usize = 2 << 20;
 
     if size < LEAST {
@@ -52,7 +54,8 @@ fn in_large_pages(block: *mut u8, size: usize) -> *mut u8 {
     let before = block.addr().wrapping_neg() % PAGE;
     let within = size.saturating_sub(before) / PAGE * PAGE;
     if let Some(first) = NonNull::new(block.wrapping_add(before).cast()).filter(|_| !block.is_null() && within > 0) {
-        // SAFETY: the pages are within the block, and what they hold stays. Where the system refuses they are small.
+        // SAFETY: the pages are within the block and keep their contents. If the system refuses,
+        // they stay small.
         let _ = unsafe { madvise(first, within, MmapAdvise::MADV_HUGEPAGE) };
     }
     block

@@ -1,5 +1,6 @@
-//! Threads that share the pieces of a job: each takes the next one until there are none, the caller too. They are started by
-//! the first job, wait a moment for the next by looking, then sleep.
+//! **Thread pool.** Threads share the pieces of a job: each takes the next piece until none is
+//! left, and so does the caller. The first job starts the threads. Between jobs they spin for a
+//! moment, then sleep.
 #![allow(unsafe_code, reason = "threads run a closure that its caller borrows until all are done")]
 
 use std::cell::Cell;
@@ -8,42 +9,44 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
-/// A thread looks so often for a job before it sleeps, about a tenth of a millisecond.
+/// The number of polls for a job before a thread sleeps, about a tenth of a millisecond.
 const LOOKS: u32 = 2_000;
 
-/// The stack of a thread, of which only what is used takes memory: code of kernels has tiles there.
+/// The stack size of a thread; only the part in use takes memory. Compiled kernels keep tiles on
+/// it.
 const STACK: usize = 8 << 20;
 
-/// What is done with a piece, by its number and that of the thread.
+/// The work on a piece, from the piece's number and the thread's.
 type Work<'w> = dyn Fn(usize, usize) + Sync + 'w;
 
-/// Some threads, of which one is whoever calls.
+/// A pool of threads; the caller counts as one.
 pub(crate) struct Pool {
     threads: usize,
-    /// The others, once there was a job; it is held while one runs.
+    /// The other threads, once a job has run. The lock is held while a job runs.
     started: Mutex<Vec<JoinHandle<()>>>,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// How many jobs there were, which threads look at.
+    /// The number of changes of the board, which threads poll.
     jobs: AtomicU64,
     board: Mutex<Board>,
-    /// There is a job, or the end.
+    /// Notified at a job, and at the end of the pool.
     news: Condvar,
-    /// The last thread left a job.
+    /// Notified when the last thread leaves a job.
     left: Condvar,
 }
 
 #[derive(Default)]
 struct Board {
     job: Option<Job>,
-    /// How many threads are at it.
+    /// The number of threads that work on the job.
     at_work: usize,
     is_over: bool,
 }
 
-/// What is to be done. Threads have it only while they are counted in [`Board::at_work`], and whoever gave it waits for these.
+/// A job. Threads access it only while [`Board::at_work`] counts them, and the caller waits for
+/// these.
 #[derive(Clone, Copy)]
 struct Job {
     work: *const Work<'static>,
@@ -53,11 +56,11 @@ struct Job {
     count: usize,
 }
 
-// SAFETY: what is pointed at may be shared between threads.
+// SAFETY: the pointed-at values may be shared between threads.
 unsafe impl Send for Job {}
 
 thread_local! {
-    /// Is this thread within a job? It does the pieces of another by itself.
+    /// Whether this thread is within a job. It then runs the pieces of a nested job by itself.
     static WITHIN: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -72,17 +75,17 @@ impl Pool {
         self.threads
     }
 
-    /// Does all pieces. No two run at once by the same thread's number. Between those that the caller does it is told how many
-    /// are done.
+    /// Runs all pieces. No two pieces of the job run at once under the same thread number. After
+    /// each piece that the caller runs, `told` receives the number of pieces done.
     ///
     /// # Panics
-    /// If one of them does.
+    /// If a piece panics.
     pub(crate) fn run(&self, count: usize, work: &Work<'_>, told: &dyn Fn(usize)) {
         let alone = self.threads < 2 || count < 2 || WITHIN.get();
         let started = match self.started.try_lock() {
             Ok(started) => Some(started),
             Err(TryLockError::Poisoned(started)) => Some(started.into_inner()),
-            // Someone else's job runs.
+            // Another caller's job is running.
             Err(TryLockError::WouldBlock) => None,
         };
         let Some(mut started) = started.filter(|_| !alone) else {
@@ -95,11 +98,11 @@ impl Pool {
         self.start(&mut started);
         let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
         let work: *const Work<'_> = work;
-        // SAFETY: only the lifetime changes; the job is taken back below before what is borrowed may end.
+        // SAFETY: only the lifetime changes; the job is withdrawn below before the borrow ends.
         let work = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         let job = Job { work, next: &raw const next, done: &raw const done, failed: &raw const failed, count };
         self.shared.tell(|board| board.job = Some(job));
-        // SAFETY: all of it is borrowed here.
+        // SAFETY: the job's values are borrowed here.
         unsafe { job.take_part(0, told) };
         let mut board = self.shared.board();
         board.job = None;
@@ -110,7 +113,7 @@ impl Pool {
         assert!(!failed.load(Ordering::Relaxed), "a piece of a job failed");
     }
 
-    /// Starts the threads, as many as the system gives.
+    /// Starts the threads, as many as the system permits.
     fn start(&self, started: &mut Vec<JoinHandle<()>>) {
         if !started.is_empty() {
             return;
@@ -130,7 +133,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.tell(|board| board.is_over = true);
         let started = std::mem::take(&mut *self.started.lock().unwrap_or_else(PoisonError::into_inner));
-        // A thread that failed has said so.
+        // A thread that panicked has reported it.
         started.into_iter().for_each(|thread| drop(thread.join()));
     }
 }
@@ -140,7 +143,8 @@ impl Shared {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts something on the board. No thread that reads it begins to sleep meanwhile and misses it.
+    /// Changes the board and wakes the threads. No thread can miss the change by going to sleep
+    /// meanwhile, because the change happens under the lock.
     fn tell(&self, write: impl FnOnce(&mut Board)) {
         let mut board = self.board();
         write(&mut board);
@@ -149,7 +153,7 @@ impl Shared {
         self.news.notify_all();
     }
 
-    /// What a thread does all its life.
+    /// The main loop of a thread: takes jobs until the pool ends.
     fn serve(&self, thread: usize) {
         WITHIN.set(true);
         let mut known = 0;
@@ -170,7 +174,7 @@ impl Shared {
             let Some(job) = board.job else { continue };
             board.at_work += 1;
             drop(board);
-            // SAFETY: the thread is counted, so that what is borrowed is there until it leaves.
+            // SAFETY: `at_work` counts the thread, so the job's borrows live until it leaves.
             unsafe { job.take_part(thread, &|_| ()) };
             let mut board = self.board();
             board.at_work -= 1;
@@ -182,10 +186,10 @@ impl Shared {
 }
 
 impl Job {
-    /// Does pieces until there are none, and tells how many are done after each.
+    /// Runs pieces until none is left, and reports the number of pieces done after each.
     ///
     /// # Safety
-    /// What the job points at is there until this returns.
+    /// The values that the job points at must live until this returns.
     unsafe fn take_part(self, thread: usize, told: &dyn Fn(usize)) {
         // SAFETY: by the contract above.
         let (work, next, done, failed) = unsafe { (&*self.work, &*self.next, &*self.done, &*self.failed) };

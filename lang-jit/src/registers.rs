@@ -1,5 +1,6 @@
-//! Elements that are variables while a loop runs, though they have memory: what the loop adds to and what it carries. What they
-//! hold is kept where the compiler would not keep it by itself.
+//! **Scalar replacement.** Keeps elements in variables while a loop runs, although they have
+//! memory: accumulators and loop-carried elements. Works around the register allocator in places
+//! where it would spill them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -12,11 +13,12 @@ use lang_core::syntax::ops::Scalar;
 
 use crate::generate::{Generator, Made, mentions, stored, ty};
 
-/// What is read, and where, if that is one place.
+/// The variables that are read, each with its indices if all reads have the same.
 pub(crate) type Read = HashMap<Var, Option<Vec<Poly>>>;
 
 impl<'g> Generator<'g> {
-    /// The same value, computed here: read from memory, where the compiler does not see that a real is what an integer was.
+    /// Returns a copy of the value that is computed at this point. A real is reloaded from memory
+    /// as the bits of an integer, which the compiler does not recognise as the same value.
     pub(crate) fn here(&mut self, value: Value, scalar: Scalar) -> Value {
         let (Scalar::F64 | Scalar::F32) = scalar else { return value };
         let bits = if scalar == Scalar::F64 { types::I64 } else { types::I32 };
@@ -24,8 +26,8 @@ impl<'g> Generator<'g> {
         stored(&mut self.builder, whole, ty(scalar))
     }
 
-    /// What a loop added up is at another place behind it, if something is called around: what is not in a register there
-    /// would not be in one in the loop.
+    /// Moves the accumulators of a loop to new variables after it, if the kernel contains calls.
+    /// Otherwise an accumulator that is spilled outside the loop would be spilled inside it too.
     pub(crate) fn settled(&mut self, of: &'g Loop) -> Made<()> {
         if !self.calls || self.around.is_empty() {
             return Ok(());
@@ -46,7 +48,8 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// Elements that the loop adds to, wherever it is, are variables while it runs, and so is what it carries.
+    /// Loads into variables the elements at loop-invariant indices that the loop accumulates or
+    /// carries. Returns them with their addresses.
     pub(crate) fn kept(&mut self, of: &'g Loop) -> Made<Vec<(Var, Value, Variable)>> {
         let (mut own, mut read, mut sets) = (HashSet::new(), Read::new(), HashMap::<Var, Vec<&Set>>::new());
         own.insert(of.index.local);
@@ -67,7 +70,7 @@ impl<'g> Generator<'g> {
             if !fixed || !one || !alone || self.registers.contains_key(&var) {
                 continue;
             }
-            // Whether it runs or not, the element is there.
+            // The element must exist even if the loop runs no iteration.
             let place = self.place(var)?;
             let axes = place.axes.iter().zip(&first.at);
             let inside = axes.filter_map(|(n, p)| Some(Pred::inside(p, n.as_ref()?)));
@@ -94,7 +97,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// What is set in a node, and what is read; a clear is a read, too.
+    /// Collects the sets and reads of a node; a clear counts as a read at unknown indices.
     fn seen(&self, node: &'g Node, own: &mut HashSet<LocalId>, read: &mut Read, sets: &mut HashMap<Var, Vec<&'g Set>>) {
         match node {
             Node::Loop(Loop { index, from, to, goes_on, body, .. }) => {

@@ -1,5 +1,6 @@
-//! Where elements are: an address and how many bytes behind it, so that elements side by side share the address. What is known
-//! to be added to an index stands in the instruction that reads.
+//! **Addressing.** Computes the location of an element as an address plus a constant offset, so
+//! that neighbouring elements share the address. A constant added to an index becomes the offset of
+//! the load or store.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -9,11 +10,11 @@ use lang_core::schedule::loop_number;
 
 use crate::generate::{Generator, Made, ty};
 
-/// Elements that are no further from an address are read by an instruction that knows how far.
+/// The maximal distance, in elements, that becomes an offset.
 const FAR: i64 = 1 << 16;
 
-/// The value of a loop's index: so many behind a count. What is known is added where memory is read, by the instruction that
-/// reads it.
+/// The value of a loop index: a counter plus a constant. The constant becomes an offset of memory
+/// accesses.
 #[derive(Clone, Copy)]
 pub(crate) struct Number {
     pub(crate) count: Value,
@@ -25,13 +26,13 @@ impl Number {
         Self { count, ahead: 0 }
     }
 
-    /// So many further on.
+    /// Returns the index `by` further on.
     pub(crate) fn plus(self, by: i64) -> Self {
         Self { ahead: self.ahead.wrapping_add(by), ..self }
     }
 }
 
-/// Where an element is: so many bytes behind an address.
+/// The location of an element: an address plus an offset in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
     pub(crate) address: Value,
@@ -39,7 +40,7 @@ pub(crate) struct Spot {
 }
 
 impl Generator<'_> {
-    /// The address of an element.
+    /// Computes the address of an element.
     pub(crate) fn address(&mut self, var: Var, at: &[Poly]) -> Made<Value> {
         let Spot { address, offset } = self.spot(var, at)?;
         if offset == 0 {
@@ -49,14 +50,16 @@ impl Generator<'_> {
         Ok(self.builder.ins().iadd(address, offset))
     }
 
-    /// Where an element is. What is not proved to be below its extent is read at 0; where there is none at all, the first is.
+    /// Computes the location of an element. An index that is not proved to be in bounds is replaced
+    /// by 0. If the array has no elements, the location is its first one ([`crate::code`] provides
+    /// it).
     pub(crate) fn spot(&mut self, var: Var, at: &[Poly]) -> Made<Spot> {
         let place = self.place(var)?;
         let memory = self.memory.get(&var).cloned().ok_or("a place without memory")?;
         let mut address = memory.address;
         let mut offset = 0;
         let size = i64::from(ty(place.scalar).bytes());
-        // Of an array without elements an index along another axis may be any.
+        // In an array without elements, a valid index along another axis may have any value.
         let mut brought = false;
         let mut kept = memory.extents.iter().zip(&memory.steps);
         for (axis, p) in place.axes.iter().zip(at) {
@@ -66,7 +69,7 @@ impl Generator<'_> {
             let inside = self.context.implies(&Pred::inside(p, extent));
             let is_last = kept.len() == 0;
             let index = match self.apart_from_known(p)? {
-                // Elements along the last axis are side by side.
+                // Elements along the last axis are contiguous.
                 (index, ahead) if is_last && inside && !brought && ahead.abs() <= FAR => {
                     offset = i32::try_from(ahead.wrapping_mul(size)).map_err(|why| why.to_string())?;
                     index
@@ -90,8 +93,9 @@ impl Generator<'_> {
         Ok(Spot { address, offset })
     }
 
-    /// May an element be read before what stands around the access is asked? The compiler moves such a read out of loops
-    /// and questions, as far as what its indices are made of is known: so it has to be there wherever that is.
+    /// Returns whether the load of an element may be marked as movable. The compiler hoists a
+    /// movable load out of loops and branches, up to the definitions of its operands. So the
+    /// element must exist wherever these are available.
     pub(crate) fn moves(&mut self, var: Var, at: &[Poly]) -> Made<bool> {
         let place = self.place(var)?;
         let mut depth = 0;
@@ -110,7 +114,8 @@ impl Generator<'_> {
         }
         for (n, p) in place.axes.iter().zip(at) {
             let Some(n) = n else { continue };
-            // What is not proved at all is brought below the extent, wherever it is.
+            // An index without any proof is replaced by 0 if it is out of bounds, wherever the load
+            // is.
             if self.context.implies(&Pred::inside(p, n)) && !(known && self.is_firm(p, n, depth)) {
                 return Ok(false);
             }

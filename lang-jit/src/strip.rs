@@ -1,8 +1,12 @@
-//! Innermost loops with transcendental functions, strip by strip. A strip is done in phases: the first makes the arguments
-//! of functions, a function is called for all of the strip, the next phase reads what it gave, and so on. What one phase
-//! makes and a later one reads lies in tiles on the stack, but for elements that are in memory side by side. Accumulators lie on
-//! the stack between the phases that add to them: no register of vectors outlives a call, and what is kept around one would be
-//! in no register in a phase either.
+//! **Strip mining of loops with transcendental functions.** Splits an innermost loop into strips,
+//! and each strip into phases.
+//!
+//! The first phase computes the arguments of functions. Then each function is called once for the
+//! whole strip, the next phase reads its results, and so on. Values from one phase to a later one
+//! are in tiles on the stack, except elements that are contiguous in memory.
+//!
+//! Accumulators are on the stack between the phases that add to them, because no vector register
+//! survives a call. A value kept across a call would be in no register within a phase either.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,47 +31,47 @@ struct Part<'g> {
     set: &'g Set,
     /// The phase in which it is set.
     phase: usize,
-    /// The function that makes it of an argument, which the phase before makes.
+    /// The tile function that computes it, and the argument, which the previous phase computes.
     function: Option<(Tile, &'g Access)>,
-    /// Is the argument read where it is, and is the result written where it is to be?
+    /// Whether the argument is read in place, and whether the result is written in place.
     in_place: (bool, bool),
 }
 
-/// An accumulator, and where it lies between phases.
+/// An accumulator, and its stack slot between phases.
 #[derive(Clone, Copy)]
 struct Held {
     var: Var,
     accumulator: Variable,
     slot: StackSlot,
-    /// A vector of this type.
+    /// Its vector type.
     of: Type,
 }
 
-/// A tile on the stack, or elements of a variable from the strip's first on.
+/// A tile on the stack, or the elements of a variable from the first of the strip.
 enum Elements<'g> {
     Tile(StackSlot),
     Memory(Var, &'g [Poly]),
 }
 
-/// What is kept of a strip.
+/// The tile of a variable.
 #[derive(Clone, Copy)]
 pub(crate) struct Kept {
     slot: StackSlot,
-    /// The phase from which on it is there.
+    /// The first phase in which it is valid.
     from: usize,
 }
 
-/// The strip that is being done.
+/// The current strip.
 #[derive(Default)]
 pub(crate) struct Strip {
     tiles: HashMap<Var, Kept>,
     phase: usize,
-    /// The loop's index, and where the strip begins.
+    /// The loop's index. The next field is the first index of the strip.
     index: Option<LocalId>,
     base: Option<Value>,
 }
 
-/// The function of a statement, if tiles have it.
+/// Returns the tile function of a statement, if it has one.
 fn function(set: &Set) -> Option<(Tile, &Access)> {
     let Rhs::Map { operation: Operation::Scalar(f), pred, args } = &set.rhs else { return None };
     let [argument] = args.as_slice() else { return None };
@@ -75,8 +79,8 @@ fn function(set: &Set) -> Option<(Tile, &Access)> {
 }
 
 impl<'g> Generator<'g> {
-    /// Has a loop such functions, and no element in a register or a tile that is set several times? Such a one would be set
-    /// again in a phase before the one that reads it.
+    /// Returns whether the loop contains tile functions and sets no register element more than
+    /// once. Such an element would be set again in a phase before the one that reads it.
     pub(crate) fn has_strips(&self, sets: &[&'g Set]) -> bool {
         let mut once = HashSet::new();
         if sets.iter().any(|set| self.registers.contains_key(&set.var) && !once.insert(set.var)) {
@@ -85,12 +89,12 @@ impl<'g> Generator<'g> {
         sets.iter().any(|set| function(set).is_some_and(|(_, of)| self.is_of_lanes(of)))
     }
 
-    /// Is it a number like those in the vectors of the loop?
+    /// Returns whether the element type is that of the loop's vectors.
     fn is_of_lanes(&self, of: &Access) -> bool {
         self.scalar(of.var) == self.wide.lanes.scalar()
     }
 
-    /// Runs all of a loop.
+    /// Emits the whole loop, and returns its end.
     pub(crate) fn strips(&mut self, of: &'g Loop, sets: &[&'g Set], from: Value, to: Value) -> Made<Value> {
         let (mut parts, last) = self.parts(of.index.local, sets);
         let mut steps = Steps::new(of, sets.to_vec());
@@ -134,7 +138,7 @@ impl<'g> Generator<'g> {
         Ok(to)
     }
 
-    /// The statements with their phases, and the last of these.
+    /// Returns the statements with their phases, and the last phase.
     fn parts(&self, index: LocalId, sets: &[&'g Set]) -> (Vec<Part<'g>>, usize) {
         let mut known: HashMap<Var, usize> = HashMap::new();
         let mut parts = Vec::new();
@@ -144,7 +148,7 @@ impl<'g> Generator<'g> {
             set.rhs.for_each_access(&mut |a| self.read_at(a, &mut read));
             set.rhs.for_each_pred(&mut |p| self.read_by(p, &mut read));
             set.rhs.for_each_poly(&mut |p| self.read_in(p, &mut read));
-            // Of one array there may be several statements, which stay in their order.
+            // An array may be set by several statements, which must stay in their order.
             let before = read.keys().chain([&set.var]).filter_map(|v| known.get(v)).copied().max().unwrap_or(0);
             let function = function(set).filter(|(_, of)| self.is_of_lanes(of));
             let phase = before + usize::from(function.is_some());
@@ -160,7 +164,8 @@ impl<'g> Generator<'g> {
         (parts, last)
     }
 
-    /// Makes tiles for what functions give and what later phases read; gives those of arguments that have none yet.
+    /// Allocates tiles for the results of functions and for values that later phases read. Returns
+    /// the tiles of arguments that need one.
     fn tiles(&mut self, parts: &mut [Part<'g>]) -> HashMap<Var, StackSlot> {
         let mut arguments = HashMap::new();
         for at in 0..parts.len() {
@@ -202,7 +207,7 @@ impl<'g> Generator<'g> {
         self.builder.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4))
     }
 
-    /// Room for the accumulators of these statements, where they lie now.
+    /// Allocates stack slots for the accumulators of these statements, and stores them.
     fn hold(&mut self, steps: &Steps<'g>, sets: &[&'g Set]) -> Vec<Held> {
         let mut held = Vec::new();
         for set in sets {
@@ -230,7 +235,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// One phase: by vectors, then what is left element by element.
+    /// Emits one phase: vectors, then the remaining elements one by one.
     fn phase(
         &mut self,
         steps: &Steps<'g>,
@@ -240,7 +245,7 @@ impl<'g> Generator<'g> {
     ) -> Made<()> {
         let phase = self.strip.phase;
         let (index, scalar) = (steps.of.index.local, self.wide.lanes.scalar());
-        // What is to be done by itself in this phase.
+        // The statements that this phase computes by code rather than by a function in place.
         let own = |p: &&Part<'g>| {
             let sets = p.phase == phase && !p.in_place.1;
             sets || p.phase == phase + 1 && p.function.is_some() && !p.in_place.0
@@ -298,7 +303,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// Where the element of this iteration is in a tile.
+    /// Computes the location in a tile of this iteration's element.
     fn in_tile(&mut self, slot: StackSlot) -> Made<Spot> {
         let base = self.strip.base.ok_or("a strip")?;
         let index = self.strip.index.and_then(|i| self.loops.get(&i)).copied().ok_or("an index")?;
@@ -325,20 +330,20 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// Is it read from a tile in this phase?
+    /// Returns whether the variable is read from a tile in this phase.
     pub(crate) fn is_in_tile(&self, var: Var) -> bool {
         self.strip.tiles.get(&var).is_some_and(|kept| kept.from <= self.strip.phase)
             && !self.wide.registers.contains_key(&var)
     }
 
-    /// The element of this iteration, or those of a vector.
+    /// Loads this iteration's element from its tile, or a vector of elements.
     pub(crate) fn kept_in_tile(&mut self, var: Var, ty: Type) -> Made<Value> {
         let slot = self.strip.tiles.get(&var).ok_or("a tile")?.slot;
         let Spot { address, offset } = self.in_tile(slot)?;
         Ok(self.builder.ins().load(ty, unaligned(), address, offset))
     }
 
-    /// The address of the first of some elements.
+    /// Computes the address of the first of some elements.
     fn begin_of(&mut self, of: &Elements<'g>) -> Made<Value> {
         match of {
             Elements::Tile(slot) => Ok(self.builder.ins().stack_addr(types::I64, *slot, 0)),

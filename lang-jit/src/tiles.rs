@@ -1,6 +1,8 @@
-//! Transcendental functions of many elements at once, compiled for what the processor has: AVX-512, AVX2 with FMA, or what
-//! every processor has. The functions themselves are in [`crate::elementary`]. They are within 2 ulp of the interpreter's, for
-//! all arguments (`tests/tiles.rs`). Elements of 32 bits are computed in 64.
+//! **Tile functions**: transcendental functions of many elements at once.
+//!
+//! They are compiled for the processor's level: AVX-512, AVX2 with FMA, or portable.
+//! [`crate::elementary`] contains the functions themselves. Results are within 2 ulp of the
+//! interpreter's for all arguments (`tests/tiles.rs`). Elements of 32 bits are computed in 64 bits.
 #![allow(unsafe_code, reason = "code hands over tiles by their addresses, and functions are compiled for features")]
 
 use std::sync::OnceLock;
@@ -12,10 +14,10 @@ use crate::elementary::{
     ORDINARY, ORDINARY_ANGLE, cos, exp, expm1, log, log1p, ordinary_exp, ordinary_expm1, sigmoid, sin, softplus, tanh,
 };
 
-/// How many elements a tile has.
+/// The number of elements of a tile.
 pub(crate) const TILE: usize = 256;
 
-/// The functions that tiles have.
+/// The functions that have a tile form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tile {
     /// `exp`
@@ -38,11 +40,11 @@ pub enum Tile {
     Softplus,
 }
 
-/// What a tile has for elements.
+/// The element type of a tile.
 pub trait Element: Copy {
-    /// In 64 bits.
+    /// Converts to 64 bits.
     fn wide(self) -> f64;
-    /// Rounded.
+    /// Rounds from 64 bits.
     fn of(wide: f64) -> Self;
 }
 
@@ -71,19 +73,19 @@ impl Element for f32 {
     }
 }
 
-/// What the processor has.
+/// The instruction set of a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
-    /// What every processor has.
+    /// The instructions that every processor has.
     Portable,
-    /// Vectors of 256 bits, and multiplication with addition.
+    /// 256-bit vectors with fused multiply-add.
     Avx2,
-    /// Vectors of 512 bits.
+    /// 512-bit vectors.
     Avx512,
 }
 
 impl Level {
-    /// The best that this processor has.
+    /// Returns the best level of this processor.
     #[must_use]
     pub fn here() -> Self {
         static HERE: OnceLock<Level> = OnceLock::new();
@@ -104,7 +106,7 @@ impl Level {
 }
 
 impl Tile {
-    /// The functions that tiles have.
+    /// All tile functions, in the order of their numbers.
     pub const ALL: [Self; 9] = [
         Self::Exp,
         Self::Expm1,
@@ -117,13 +119,13 @@ impl Tile {
         Self::Softplus,
     ];
 
-    /// The tile function of a function of the language.
+    /// Returns the tile function of a function of the language, if it has one.
     #[must_use]
     pub fn of(f: ScalarFn) -> Option<Self> {
         Self::ALL.into_iter().find(|tile| tile.scalar() == f)
     }
 
-    /// The function of the language that it is.
+    /// Returns the function of the language.
     #[must_use]
     pub fn scalar(self) -> ScalarFn {
         match self {
@@ -139,19 +141,20 @@ impl Tile {
         }
     }
 
-    /// What [`apply`] knows it by.
+    /// Returns the number by which [`apply`] identifies it.
     pub(crate) fn number(self) -> usize {
         Self::ALL.iter().position(|tile| *tile == self).unwrap_or(Self::ALL.len())
     }
 
-    /// The function of as many elements as there are in both, compiled for a level that this processor has.
+    /// Applies the function to the elements of `of` up to the shorter length. A level that this
+    /// processor lacks is replaced by the portable one.
     pub fn apply<T: Element>(self, level: Level, to: &mut [T], of: &[T]) {
         match level {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level is one that the processor has: `Level::here` is asked.
+            // SAFETY: the guard checks that the processor has the level.
             Level::Avx512 if Level::here() == Level::Avx512 => unsafe { self.avx512(to, of) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the same; one with AVX-512 has AVX2.
+            // SAFETY: as above; a processor with AVX-512 has AVX2.
             Level::Avx2 if Level::here() != Level::Portable => unsafe { self.avx2(to, of) },
             _ => self.each::<T, false>(to, of),
         }
@@ -169,7 +172,7 @@ impl Tile {
         self.each::<T, true>(to, of);
     }
 
-    /// The function of one element.
+    /// Returns the interpreter's function of one element.
     fn single(self) -> fn(f64) -> f64 {
         match f64s::function(self.scalar()) {
             Some(f64s::Function::Unary(f)) => f,
@@ -177,7 +180,7 @@ impl Tile {
         }
     }
 
-    /// Arguments up to this, of either sign, have a shorter way.
+    /// Returns the bound of the absolute values with a shorter algorithm.
     fn ordinary(self) -> f64 {
         match self {
             Self::Exp | Self::Expm1 | Self::Sigmoid | Self::Softplus => ORDINARY,
@@ -190,7 +193,8 @@ impl Tile {
     fn each<T: Element, const FMA: bool>(self, to: &mut [T], of: &[T]) {
         let most = self.ordinary();
         for (to, of) in to.chunks_mut(TILE).zip(of.chunks(TILE)) {
-            // What is hardly ever asked for takes as long as the rest.
+            // If one argument of a chunk exceeds the bound, the whole chunk uses the longer
+            // algorithm, because this is rare.
             let ordinary = most.is_infinite() || of.iter().fold(true, |all, x| all & (x.wide().abs() <= most));
             match (self, ordinary) {
                 (Self::Exp, true) => each(to, of, ordinary_exp::<FMA>),
@@ -211,15 +215,17 @@ impl Tile {
         }
     }
 
+    /// Applies the function to `count` elements. The two ranges may overlap.
+    ///
     /// # Safety
-    /// There are so many elements at both addresses, at most a tile.
+    /// Both addresses must have `count` elements, at most a tile.
     unsafe fn at<T: Element>(self, to: *mut T, of: *const T, count: usize) {
         if of.wrapping_add(count) > to && to.wrapping_add(count).cast_const() > of {
             let mut own = [T::of(0.0); TILE];
             let count = count.min(TILE);
-            // SAFETY: by the contract above there are as many, and here is room for them.
+            // SAFETY: by the contract above `of` has `count` elements, and `own` has room for them.
             unsafe { std::ptr::copy_nonoverlapping(of, own.as_mut_ptr(), count) };
-            // SAFETY: by the contract above; they are elsewhere now.
+            // SAFETY: by the contract above; the copy does not overlap `to`.
             return unsafe { self.at(to, own.as_ptr(), count) };
         }
         // SAFETY: by the contract above, and they do not overlap.
@@ -233,10 +239,10 @@ fn each<T: Element>(to: &mut [T], of: &[T], f: impl Fn(f64) -> f64) {
     to.iter_mut().zip(of).for_each(|(y, x)| *y = T::of(f(x.wide())));
 }
 
-/// What code calls: the function of that number, of so many elements.
+/// The entry for compiled code: applies the function with this number to `count` elements.
 ///
 /// # Safety
-/// There are so many elements at both addresses, at most a tile.
+/// Both addresses must have `count` elements, at most a tile.
 pub(crate) unsafe extern "C" fn apply<T: Element>(to: *mut T, of: *const T, count: usize, number: usize) {
     if let Some(tile) = Tile::ALL.get(number) {
         // SAFETY: by the contract above.

@@ -1,4 +1,5 @@
-//! Values of right-hand sides: arithmetic as instructions, and what has none as calls of the interpreter's functions.
+//! **Right-hand sides.** Emits arithmetic as instructions; an operation without instructions
+//! becomes a call of the interpreter's function ([`crate::apply`]).
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// The greater or the less: of reals the first where both are equal or it is NaN, else the second.
+    /// Emits the maximum or minimum. For reals: the first if both are equal or if it is NaN; NaN if
+    /// the second is.
     pub(crate) fn extreme(&mut self, greater: bool, scalar: Scalar, a: Value, b: Value) -> Made<Value> {
         let by = match (scalar, greater) {
             (Scalar::F64 | Scalar::F32, true) => FloatCC::GreaterThanOrEqual,
@@ -76,7 +78,7 @@ impl<'g> Generator<'g> {
         Ok(self.builder.ins().select(first, a, b))
     }
 
-    /// The value where the predicate holds, else zero.
+    /// Emits the value if the predicate holds, else zero.
     pub(crate) fn guarded(&mut self, p: &Pred, scalar: Scalar, value: Value) -> Made<Value> {
         if p.is_true() || self.context.implies(p) {
             return Ok(value);
@@ -142,7 +144,8 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// The one of several terms whose predicate holds, as it is: a sum with zeros would lose the sign of a zero.
+    /// Emits the term whose predicate holds, unchanged. A sum with zeros would lose the sign of a
+    /// zero.
     fn chosen(&mut self, items: &'g [Addend], scalar: Scalar) -> Made<Value> {
         let known = items.iter().position(|item| item.pred.is_true() || self.context.implies(&item.pred));
         let items = known.and_then(|k| items.get(k..=k)).unwrap_or(items);
@@ -151,7 +154,7 @@ impl<'g> Generator<'g> {
             let term = self.element(&item.of)?;
             let term = if item.neg { self.negated(scalar, term) } else { term };
             chosen = Some(match chosen {
-                // Where the last does not hold the first of two does.
+                // The predicates of two complementary terms need one test.
                 None if matches!(items, [first, _] if first.pred == item.pred.negated()) => term,
                 None => self.guarded(&item.pred, scalar, term)?,
                 Some(chosen) => {
@@ -220,7 +223,7 @@ impl<'g> Generator<'g> {
         })
     }
 
-    /// Is an operation called, which has no instructions?
+    /// Returns whether the right-hand side calls an operation, because it has no instructions.
     pub(crate) fn calls_for(&self, rhs: &Rhs) -> bool {
         let Rhs::Map { operation, args, .. } = rhs else { return false };
         let real = args.first().is_some_and(|a| matches!(self.scalar(a.var), Scalar::F64 | Scalar::F32));
@@ -239,7 +242,7 @@ impl<'g> Generator<'g> {
         !own
     }
 
-    /// 1, -1, 0 or a NaN.
+    /// Emits the sign of a real: 1, -1, 0 or the NaN.
     fn sign(&mut self, scalar: Scalar, x: Value) -> Made<Value> {
         let zero = self.zero(scalar);
         let (one, minus) = (self.constant(Constant::Real(1.0), scalar)?, self.constant(Constant::Real(-1.0), scalar)?);
@@ -251,7 +254,7 @@ impl<'g> Generator<'g> {
         Ok(self.builder.ins().select(above, one, rest))
     }
 
-    /// As the interpreter multiplies.
+    /// Emits a power by repeated squaring, in the order in which the interpreter multiplies.
     pub(crate) fn power(&mut self, x: Value, k: i64) -> Value {
         let (mut bits, mut square, mut product) = (k, x, None);
         while bits != 0 {
@@ -269,7 +272,7 @@ impl<'g> Generator<'g> {
         product.unwrap_or(x)
     }
 
-    /// Calls what the interpreter calls.
+    /// Emits a call of the interpreter's function.
     pub(crate) fn applied(
         &mut self,
         operation: Operation,
@@ -347,7 +350,7 @@ fn int_comparison(op: BinOp, unsigned: bool) -> Option<IntCC> {
     Some(if unsigned { by.unsigned() } else { by })
 }
 
-/// Is it of several terms the one whose predicate holds?
+/// Returns whether at most one of several terms has a predicate that holds.
 pub(crate) fn is_choice(items: &[Addend]) -> bool {
     items.len() > 1 && exclusive(&items.iter().map(|item| &item.pred).collect::<Vec<_>>())
 }

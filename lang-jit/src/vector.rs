@@ -1,5 +1,7 @@
-//! Innermost loops by vectors of 16 bytes: two elements at a time, or four that are short. The loop runs in steps of several vectors, each with accumulators of its own, and
-//! what is left runs as a loop over elements. What has no form for vectors is done for each lane.
+//! **Vectorisation** of innermost loops by vectors of 16 bytes: two `f64` or four `f32`.
+//!
+//! A step of the loop covers several vectors, each with its own accumulators; the remainder runs as
+//! a scalar loop. An operation without a vector form is done for each lane.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,11 +20,12 @@ use crate::generate::{Counted, Generator, Made, mentions, ty};
 use crate::spots::{Number, Spot};
 use crate::values::is_choice;
 
-/// Vectors in a step of a loop, and statements beyond which there is one alone.
+/// The vectors in a step of a loop, and the number of statements beyond which a step has one
+/// vector.
 const UNROLLED: usize = 4;
 const LONG: usize = 12;
 
-/// What a vector holds.
+/// The element type of the vectors.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lanes {
     F64,
@@ -50,30 +53,30 @@ impl Lanes {
         if self == Self::F64 { types::F64X2 } else { types::F32X4 }
     }
 
-    /// Of truth values as lanes of ones and zeros: one, and a vector of them.
+    /// Returns the types of one lane of a mask and of a mask.
     pub(crate) fn mask(self) -> (ir::Type, ir::Type) {
         if self == Self::F64 { (types::I64, types::I64X2) } else { (types::I32, types::I32X4) }
     }
 
-    /// How many accumulators a vector of terms is added to: short reals are added up in long ones, because the error of a
-    /// sum grows with its terms.
+    /// Returns the number of accumulators for one vector of terms. Sums of `f32` accumulate in
+    /// `f64`, because the error of a sum grows with its number of terms.
     fn sums_of_one(self, join: Join) -> usize {
         if join == Join::Sum && self == Self::F32 { 2 } else { 1 }
     }
 
-    /// So many vectors have so many elements.
+    /// Returns the number of elements in this many vectors.
     pub(crate) fn in_vectors(self, count: usize) -> i64 {
         i64::from(self.count()) * i64::try_from(count).unwrap_or(1)
     }
 }
 
-/// What is different where several elements are done at once.
+/// The state of vector code generation.
 pub(crate) struct Wide {
-    /// What the vectors of the loop hold.
+    /// The element type of the loop's vectors.
     pub(crate) lanes: Lanes,
-    /// Elements that are in vectors now.
+    /// Elements that are in vectors at this point.
     pub(crate) registers: HashMap<Var, Variable>,
-    /// The lane that is done by itself.
+    /// The lane being computed by itself.
     pub(crate) lane: Option<u8>,
 }
 
@@ -83,11 +86,11 @@ impl Default for Wide {
     }
 }
 
-/// The steps of a loop over vectors.
+/// The steps of a vectorised loop.
 pub(crate) struct Steps<'g> {
     pub(crate) of: &'g Loop,
     sets: Vec<&'g Set>,
-    /// Accumulators, one for each vector of a step; of sums of short reals two, one for each half.
+    /// The accumulators, one for each vector of a step; for sums of `f32` two, one for each half.
     sums: HashMap<Var, Vec<Variable>>,
     pub(crate) count: usize,
 }
@@ -98,14 +101,14 @@ impl<'g> Steps<'g> {
         Self { of, sets, sums: HashMap::new(), count }
     }
 
-    /// The accumulators of what a statement sets, if it adds up.
+    /// Returns the accumulators of a variable, if its statement is a reduction.
     pub(crate) fn accumulators(&self, var: Var) -> &[Variable] {
         self.sums.get(&var).map_or(&[], Vec::as_slice)
     }
 }
 
 impl<'g> Generator<'g> {
-    /// The statements of a loop that can be done so, and what the vectors hold.
+    /// Returns the statements of a loop that can be vectorised, and the element type.
     pub(crate) fn wide_sets(&self, of: &'g Loop) -> Option<(Lanes, Vec<&'g Set>)> {
         if of.in_order {
             return None;
@@ -126,11 +129,13 @@ impl<'g> Generator<'g> {
             if self.is_mask(set) {
                 continue;
             }
-            // An axis that an element does not outlive has no memory: there all iterations have one place.
+            // An axis that an element does not outlive has no memory: all iterations share one
+            // place there.
             let mut axes = self.place(set.var).ok()?.axes.iter().zip(&set.at);
             let moves = axes.any(|(n, p)| n.is_some() && mentions(p, &own));
             match (self.registers.contains_key(&set.var), set.join) {
-                // What is joined where the loop does not move is an accumulator, and there is one statement for it.
+                // A joined element at a loop-invariant index is an accumulator, and only one
+                // statement may set it.
                 (true, Some(_)) if accumulated.insert(set.var) && !set.at.iter().any(|p| mentions(p, &own)) => {}
                 (true, None) => {}
                 (false, _) if moves && self.is_inside(set) => {}
@@ -140,19 +145,20 @@ impl<'g> Generator<'g> {
         Some((lanes, sets))
     }
 
-    /// Is the element that is set always there?
+    /// Returns whether the element that the statement sets always exists.
     fn is_inside(&self, set: &Set) -> bool {
         let Ok(place) = self.place(set.var) else { return false };
         let mut axes = place.axes.iter().zip(&set.at);
         axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n))))
     }
 
-    /// Runs as much of a loop as can be done by vectors; where the rest begins. The context knows the loop's index.
+    /// Emits the part of a loop that can be vectorised, and returns the first index of the rest.
+    /// The caller must have added the facts of the loop's index.
     pub(crate) fn widened(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
         let Some((lanes, sets)) = self.wide_sets(of) else { return Ok(from) };
         self.wide.lanes = lanes;
         if self.has_strips(&sets) {
-            // Tiles have no truth values.
+            // Tiles hold no truth values.
             if sets.iter().any(|set| self.is_mask(set)) {
                 return Ok(from);
             }
@@ -250,8 +256,9 @@ impl<'g> Generator<'g> {
         })
     }
 
-    /// The greater or the less of each lane, `a` of equals; NaN where one of both is. The first choice is one instruction, and
-    /// NaN where `a` is; the second is for `b`, and asks for nothing that `a` has to be there for.
+    /// Emits the maximum or minimum of each lane: `a` if both are equal, NaN if either is. The
+    /// first selection is one instruction, and NaN if `a` is. The second handles `b`, and does not
+    /// depend on `a`.
     fn wide_extreme(&mut self, of: ScalarFn, a: Value, b: Value) -> Value {
         let best = match of {
             ScalarFn::Max => self.wide_choice(FloatCC::LessThan, a, b, b, a),
@@ -269,7 +276,7 @@ impl<'g> Generator<'g> {
         self.wide_put(steps, set, nth, term)
     }
 
-    /// Elements are these, or have them for more terms.
+    /// Stores a vector in elements, or joins it as more terms.
     pub(crate) fn wide_put(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize, term: Value) -> Made<()> {
         if self.registers.contains_key(&set.var) {
             match set.join {
@@ -334,7 +341,7 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    /// Four short reals as two vectors of long ones.
+    /// Converts four `f32` to two vectors of `f64`.
     fn halves(&mut self, vector: Value) -> [Value; 2] {
         let low = self.builder.ins().fvpromote_low(vector);
         let bytes = self.builder.ins().bitcast(types::I8X16, little(), vector);
@@ -355,8 +362,8 @@ impl<'g> Generator<'g> {
         self.wide.lane = None;
     }
 
-    /// How many elements further the next value of an index is: none where it does not matter, one where the elements lie
-    /// side by side; else not told.
+    /// Returns by how many elements an access moves with the index: 0 if it is invariant, 1 if it
+    /// is contiguous, `None` otherwise.
     pub(crate) fn step(&self, var: Var, at: &[Poly], index: LocalId) -> Option<i64> {
         let place = self.place(var).ok()?;
         let kept: Vec<&Poly> = place.axes.iter().zip(at).filter(|(n, _)| n.is_some()).map(|(_, p)| p).collect();
@@ -403,7 +410,7 @@ impl<'g> Generator<'g> {
         self.by_lanes(index, &mut |this| this.element(of))
     }
 
-    /// Are elements that follow one another in memory read by iterations that do?
+    /// Returns whether consecutive iterations read contiguous elements, all proved to be in bounds.
     pub(crate) fn are_side_by_side(&self, index: LocalId, of: &Access) -> bool {
         let inside = self.place(of.var).is_ok_and(|place| {
             let mut axes = place.axes.iter().zip(&of.at);
@@ -418,20 +425,20 @@ impl<'g> Generator<'g> {
         Ok(self.builder.ins().splat(lanes.vector(), x))
     }
 
-    /// Of each lane the one where this holds, else the other.
+    /// Emits a selection of lanes: `one` if the comparison holds, else `other`.
     fn wide_choice(&mut self, by: FloatCC, a: Value, b: Value, one: Value, other: Value) -> Value {
         let holds = self.builder.ins().fcmp(by, a, b);
         let holds = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), holds);
         self.builder.ins().bitselect(holds, one, other)
     }
 
-    /// A value for each lane, put side by side.
+    /// Emits a value for each lane, and combines them in a vector.
     fn by_lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Value> {
         let all = self.lanes(index, f)?;
         self.side_by_side(self.wide.lanes.vector(), &all)
     }
 
-    /// A vector of these.
+    /// Emits a vector of these lanes.
     pub(crate) fn side_by_side(&mut self, of: ir::Type, all: &[Value]) -> Made<Value> {
         let [first, rest @ ..] = all else { return Err("a vector of nothing".to_owned()) };
         let mut vector = self.builder.ins().splat(of, *first);
@@ -441,7 +448,7 @@ impl<'g> Generator<'g> {
         Ok(vector)
     }
 
-    /// A value for each lane.
+    /// Emits a value for each lane.
     pub(crate) fn lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Vec<Value>> {
         let first = self.loops.get(&index).copied().ok_or("an index")?;
         let mut all = Vec::new();
@@ -453,7 +460,7 @@ impl<'g> Generator<'g> {
         Ok(all)
     }
 
-    /// The lanes where the predicate holds; else zero.
+    /// Emits the value in the lanes where the predicate holds, else zero.
     fn wide_guarded(&mut self, index: LocalId, p: &Pred, value: Value) -> Made<Value> {
         if p.is_true() || self.context.implies(p) {
             return Ok(value);
@@ -478,7 +485,7 @@ impl<'g> Generator<'g> {
                     let term = self.wide_guarded(index, &item.pred, term)?;
                     sum = Some(match sum {
                         None => term,
-                        // All but one have no bit that is set.
+                        // All terms but one are zero in all bits.
                         Some(sum) if chosen => self.builder.ins().bor(sum, term),
                         Some(sum) if item.neg => self.builder.ins().fsub(sum, term),
                         Some(sum) => self.builder.ins().fadd(sum, term),
@@ -516,7 +523,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    /// Does a predicate have another value for another index?
+    /// Returns whether the predicate depends on the index.
     pub(crate) fn varies(&self, p: &Pred, own: &HashSet<LocalId>) -> bool {
         match p {
             Pred::And(items) | Pred::Or(items) => items.iter().any(|p| self.varies(p, own)),
@@ -583,7 +590,7 @@ impl<'g> Generator<'g> {
     }
 }
 
-/// Elements of an array are where they are.
+/// Returns the flags of accesses to array elements, which need not be aligned for vectors.
 pub(crate) fn unaligned() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }

@@ -1,11 +1,11 @@
-//! The functions of tiles against those of the interpreter, in every form that this processor can run.
+//! Tests of the tile functions against the interpreter's, at every level that this processor has.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is a failed test")]
 
 use lang_core::interp::scalar::f64s;
 use lang_jit::tiles::{Level, Tile};
 
-/// How many numbers lie between two, which is 0 for two NaNs.
+/// Returns the distance in ulp between two numbers; 0 for two NaNs.
 fn between(a: f64, b: f64) -> u64 {
     if a.is_nan() && b.is_nan() {
         return 0;
@@ -17,7 +17,7 @@ fn between(a: f64, b: f64) -> u64 {
     place(a).abs_diff(place(b))
 }
 
-/// Arguments of all magnitudes and signs, those near the bounds of the functions, and what is no number.
+/// Returns arguments of all magnitudes and signs, those near the bounds of the functions, and NaN.
 fn arguments() -> Vec<f64> {
     let mut all = vec![
         0.0,
@@ -54,7 +54,8 @@ fn arguments() -> Vec<f64> {
         -1e6,
         1_000_001.0,
     ];
-    // Near multiples of a quarter of a turn little is left of an angle; the convergents of π are nearest to some.
+    // Near multiples of π / 2, the reduction of an angle cancels most of its bits. The convergents
+    // of π yield the closest multiples.
     for q in (0..2_000).chain([355, 710, 3_550, 52_174, 103_993, 312_689, 636_619]) {
         let near = f64::from(q) * std::f64::consts::FRAC_PI_2;
         all.extend([near, -near, near.next_up(), near.next_down()]);
@@ -64,14 +65,15 @@ fn arguments() -> Vec<f64> {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let bits = state ^ (state >> 29);
         all.push(f64::from_bits(bits));
-        // Of ordinary size.
+        // Arguments of ordinary magnitude.
         let unit = f64::from_bits((bits >> 12) | 0x3ff0_0000_0000_0000) - 1.5;
         all.extend([unit, unit * 40.0, unit * 1500.0, 1.0 + unit * 1e-3, unit * 1e-3, unit * 2e6]);
     }
     all
 }
 
-/// How far results are from those of the interpreter at most, and at which argument. Zeros have their signs.
+/// Returns the maximal distance to the interpreter's results, and its argument. The signs of zeros
+/// count.
 fn worst<T: Copy + Into<f64>>(of: &[T], found: &[T], wanted: &[T], between: impl Fn(T, T) -> u64) -> (u64, f64) {
     let mut worst = (0, f64::NAN);
     for ((x, found), wanted) in of.iter().zip(found).zip(wanted) {
@@ -87,8 +89,8 @@ fn worst<T: Copy + Into<f64>>(of: &[T], found: &[T], wanted: &[T], between: impl
 
 const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
 
-/// In the order in which they are drawn most tiles have an argument that sends all of them the longer way; in order of size few
-/// have.
+/// Returns the arguments in two orders. In the random order most tiles contain an argument that
+/// sends the whole tile to the longer algorithm; sorted by magnitude, few do.
 fn orders() -> [Vec<f64>; 2] {
     let mixed = arguments();
     let mut sorted = mixed.clone();
@@ -113,7 +115,7 @@ fn within_two_ulp_of_the_interpreter() {
     }
 }
 
-/// Those of 32 bits are the values of 64, rounded.
+/// The results for `f32` are those for `f64`, rounded.
 #[test]
 #[expect(clippy::cast_possible_truncation, reason = "the nearest number of 32 bits is meant")]
 fn short_ones_are_rounded_once() {

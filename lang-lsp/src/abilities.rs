@@ -1,52 +1,52 @@
-//! What the client can do, read once from `initialize`.
+//! **Client capabilities**, read once from `initialize`.
 
 use serde_json::Value;
 
 use crate::lines::Encoding;
 
-/// What the client can do. Read from the message itself: the types of the protocol that we have are older than some of
-/// what is asked here.
+/// The client's capabilities. They are read from the JSON message, because the protocol types in
+/// use are older than some of these capabilities.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Abilities {
-    /// What characters count.
+    /// The unit of a position's character.
     pub(crate) encoding: Encoding,
-    /// Shows views by requests of our own.
+    /// Whether the client shows views through our own requests.
     pub(crate) views: bool,
-    /// Shows documents whose text the server gives.
+    /// Whether the client shows documents whose text the server provides.
     pub(crate) content: bool,
-    /// Opens documents when asked.
+    /// Whether the client opens documents on request.
     pub(crate) show_document: bool,
-    /// Is told diagnostics only when it asks.
+    /// Whether diagnostics are only sent on request.
     pub(crate) pulls: bool,
-    /// Takes related places with diagnostics.
+    /// Whether diagnostics may have related locations.
     pub(crate) related: bool,
-    /// Asks again for these when told to.
+    /// The kinds of data that the client requests again on a refresh request.
     pub(crate) refresh: Refresh,
-    /// Shows progress.
+    /// Whether the client shows progress.
     pub(crate) progress: bool,
-    /// Is asked for settings.
+    /// Whether the client answers requests for its configuration.
     pub(crate) configuration: bool,
-    /// Registers this when asked.
+    /// The capabilities that can be registered dynamically.
     pub(crate) registers: Registers,
-    /// Takes changes of documents with their versions.
+    /// Whether edits may contain document versions.
     pub(crate) document_changes: bool,
-    /// Takes completion items with places to fill in.
+    /// Whether completion items may be snippets.
     pub(crate) snippets: bool,
-    /// Shows Markdown in hovers.
+    /// Whether hovers may contain Markdown.
     pub(crate) markdown: bool,
-    /// Shows tables in them.
+    /// Whether hovers may contain tables.
     pub(crate) tables: bool,
-    /// Shows symbols within symbols.
+    /// Whether document symbols may be nested.
     pub(crate) nested_symbols: bool,
-    /// Takes code actions that are more than commands.
+    /// Whether code actions may be more than commands.
     pub(crate) action_literals: bool,
-    /// Asks for the edits of a code action when it is chosen.
+    /// Whether the client requests the edits of a code action when the user chooses it.
     pub(crate) action_edits_later: bool,
-    /// Its process, whose end is ours.
+    /// The client's process. The server ends with it.
     pub(crate) process: Option<u32>,
 }
 
-/// Requests to ask again.
+/// The supported refresh requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Refresh {
     pub(crate) hints: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Refresh {
     pub(crate) diagnostics: bool,
 }
 
-/// What may be registered after the start.
+/// The supported dynamic registrations.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Registers {
     pub(crate) configuration: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Registers {
 }
 
 impl Abilities {
-    /// What the parameters of `initialize` say.
+    /// Reads the capabilities from the parameters of `initialize`.
     pub(crate) fn read(params: &Value) -> Self {
         let find = |path: &str| params.pointer(path);
         let has = |path: &str| find(path).is_some_and(|v| !v.is_null());

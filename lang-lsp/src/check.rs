@@ -1,9 +1,11 @@
-//! What is wrong, told to the client. A check runs on a thread of its own after every change: what imports are missing is
-//! read first, then every open document's diagnostics are asked for, that which was edited before the others, and
-//! published where they are not what the client has. Of a large one what was edited is told before the rest is asked for.
+//! **Diagnostics.** A check runs on a worker after every change. It first makes the loop read
+//! missing imports. Then it computes the diagnostics of every open document, the edited one first,
+//! and publishes those that differ from the client's. For a large module, the edited items are
+//! published before the rest is checked.
 //!
-//! Warnings about costs take longer and come from [`Costs`], when nobody has typed for a while. Until they are known
-//! again, those whose places have the same text as before stay. So does what went wrong in the last evaluation.
+//! Warnings about costs take longer. [`Costs`] computes them when the user has stopped typing.
+//! Until then, earlier warnings stay if their items have the same text. The errors of the last
+//! evaluation stay by the same rule.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,42 +32,42 @@ use crate::state::Queue;
 use crate::views::{self, View};
 use crate::world::{About, Document, Question, Seen, Text, World};
 
-/// What the client was told, and what else has to be known to tell more.
+/// The diagnostics that the client has, and the data for the next ones.
 pub(crate) struct Checker {
     client: Client,
-    /// What was published of each document, and of which version.
+    /// The published diagnostics of each document, with its version.
     published: HashMap<Url, (i32, Vec<lsp::Diagnostic>)>,
-    /// What was found in modules, all of it.
+    /// The complete diagnostics by module.
     found: HashMap<ModuleName, Found>,
-    /// Modules that are imported and are no files.
+    /// Imported modules for which no file exists.
     pub(crate) absent: HashSet<ModuleName>,
-    /// Warnings about costs by module.
+    /// The warnings about costs by module.
     warnings: HashMap<ModuleName, Vec<Anchored>>,
-    /// What went wrong in the last evaluation, by module.
+    /// The errors of the last evaluation by module.
     failures: HashMap<ModuleName, Vec<Anchored>>,
-    /// Hints of costs by module.
+    /// The cost hints by module.
     costs: HashMap<ModuleName, Vec<CostHint>>,
-    /// What they were when the module was opened or saved.
+    /// The texts and costs of the modules when they were opened or saved.
     saved: HashMap<ModuleName, Saved>,
     /// The last values of hovers and lenses.
     pub(crate) last: LastKnown,
 }
 
-/// A module when it was opened or saved.
+/// A module at the time when it was opened or saved.
 struct Saved {
     text: String,
-    /// What its definitions cost; not known at once.
+    /// The costs of its definitions, once they are computed.
     costs: Option<HashMap<GlobalName, String>>,
 }
 
-/// The cost of a definition as a hint in its text.
+/// The cost hint of a definition, anchored in its text.
 struct CostHint {
     anchor: Anchor,
     hint: Hint,
 }
 
 impl CostHint {
-    /// What is kept of it.
+    /// Returns the definition and its cost for [`Saved`].
     fn saved(&self) -> (GlobalName, String) {
         (self.anchor.item.clone(), self.hint.text.clone())
     }
@@ -96,11 +98,12 @@ impl Checker {
         }
     }
 
-    /// The costs of a module are known; of definitions that have none for mistakes in the text, those of before.
+    /// Stores the costs of a module. Definitions that have no costs because of errors keep their
+    /// previous ones.
     fn costs_known(&mut self, module: &ModuleName, warnings: Vec<Anchored>, mut costs: Vec<CostHint>, broken: bool) {
         self.warnings.insert(module.clone(), warnings);
         if let Some(saved) = self.saved.get_mut(module).filter(|saved| saved.costs.is_none() && !costs.is_empty()) {
-            // Of what was edited meanwhile it is not known what it cost.
+            // If an item was edited meanwhile, its saved cost is unknown.
             let same = costs.iter().filter(|c| saved.text.contains(&*c.anchor.text));
             saved.costs = Some(same.map(CostHint::saved).collect());
         }
@@ -111,7 +114,7 @@ impl Checker {
         self.costs.insert(module.clone(), costs);
     }
 
-    /// An evaluation of a module ended, with this gone wrong; is that another thing than before?
+    /// Stores the errors of an evaluation of a module. Returns whether the shown errors change.
     pub(crate) fn ran(&mut self, session: &Session, module: &ModuleName, failures: Vec<Diagnostic>) -> bool {
         let failures: Vec<_> = failures.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
         let known = !failures.is_empty();
@@ -122,14 +125,16 @@ impl Checker {
         known || before.is_some()
     }
 
-    /// Changes of costs count from this text of a module on, whose costs are those that are known, if they are.
+    /// Makes this text of a module the reference for changes of costs. If `known` is set, the
+    /// stored costs are those of this text.
     pub(crate) fn counts_from(&mut self, module: &ModuleName, text: &str, known: bool) {
         let costs = self.costs.get(module).filter(|costs| known && !costs.is_empty());
         let costs = costs.map(|costs| costs.iter().map(CostHint::saved).collect());
         self.saved.insert(module.clone(), Saved { text: text.to_owned(), costs });
     }
 
-    /// The costs that are known of definitions as they are, and what they were when the module was saved.
+    /// Returns the cost hints at their current positions. If `change` is set, each shows the cost
+    /// at the last save if that differs. A hint of an edited item is marked as last known.
     pub(crate) fn cost_hints(&self, session: &Session, module: &str, change: bool) -> Vec<Hint> {
         let saved = self.saved.get(module).filter(|_| change).and_then(|saved| saved.costs.as_ref());
         let placed = |known: &CostHint| {
@@ -145,7 +150,7 @@ impl Checker {
         self.costs.get(module).into_iter().flatten().filter_map(placed).collect()
     }
 
-    /// What is told of documents that are closed is taken back.
+    /// Clears the diagnostics of closed documents and forgets their data.
     fn forget(&mut self, seen: &Seen<'_>) {
         let closed: Vec<Url> = self.published.keys().filter(|url| seen.documents.get(url).is_none()).cloned().collect();
         for uri in closed {
@@ -163,7 +168,7 @@ impl Checker {
     }
 }
 
-/// Is it the same text but for the names of sizes?
+/// Returns whether two texts are equal up to a renaming of sizes.
 fn is_renamed(before: &str, now: &str) -> bool {
     let (mut names, mut back) = (HashMap::<&str, &str>::new(), HashMap::<&str, &str>::new());
     let (before, now) = (words(before), words(now));
@@ -176,7 +181,7 @@ fn is_renamed(before: &str, now: &str) -> bool {
         })
 }
 
-/// A text in words and what stands between them.
+/// Splits a text into words and the characters between them.
 fn words(text: &str) -> Vec<&str> {
     let is_power = |c: char| matches!(c, '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
     let is_word = |c: char| c.is_alphanumeric() && !is_power(c) || c == '_' || c == '\'';
@@ -198,13 +203,13 @@ fn locked(checker: &Mutex<Checker>) -> std::sync::MutexGuard<'_, Checker> {
     checker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tells what is wrong in all open documents.
+/// The task that publishes the diagnostics of all open documents.
 pub(crate) struct Check {
-    /// Modules whose imports may be missing.
+    /// The modules whose imports may be missing.
     pub(crate) fresh: Vec<ModuleName>,
-    /// The document that was edited.
+    /// The edited document.
     pub(crate) first: Option<Url>,
-    /// Views that are files.
+    /// The views that are files.
     pub(crate) views: Vec<View>,
     pub(crate) queue: Queue,
 }
@@ -230,7 +235,7 @@ impl Check {
         let seen = world.seen(session);
         let missing: HashSet<ModuleName> =
             self.fresh.iter().flat_map(|module| session.missing_imports_of(module)).map(|m| m.module).collect();
-        // Perhaps the ending of the file's name was left out.
+        // The import may omit the extension of the file.
         let ended: Vec<ModuleName> =
             missing.iter().filter(|m| !m.ends_with(".iv")).map(|m| with_ending(m).into()).collect();
         let ended = ended.into_iter().filter(|module| session.text(module).is_none());
@@ -238,7 +243,7 @@ impl Check {
         missing.retain(|module| !locked(seen.checker).absent.contains(module));
         let fresh = self.fresh.clone();
         if !missing.is_empty() {
-            // They come with another check.
+            // Reading them triggers another check.
             self.queue.send(move |state| {
                 state.looked(&fresh);
                 state.read(missing);
@@ -249,7 +254,7 @@ impl Check {
         let told = if seen.abilities.pulls { Vec::new() } else { in_order(&seen, self.first.as_ref()) };
         for document in told {
             let before = locked(seen.checker).found.get(&document.module).cloned();
-            // Of a large module what was edited is told first.
+            // For a large module, the diagnostics of the edited items come first.
             if let Some(before) = before.filter(|before| before.items() > LARGE)
                 && let Some(found) = session.found_soon(&document.module, &before)
             {
@@ -265,7 +270,7 @@ impl Check {
     }
 }
 
-/// A module with more items than these is large.
+/// A module with more items is large.
 const LARGE: usize = 256;
 
 fn publish(seen: &Seen<'_>, document: &Document, found: &Found) {
@@ -274,7 +279,7 @@ fn publish(seen: &Seen<'_>, document: &Document, found: &Found) {
     }
 }
 
-/// The open documents, `first` before the others.
+/// Returns the open documents, `first` before the others.
 fn in_order<'d>(seen: &Seen<'d>, first: Option<&Url>) -> Vec<&'d Arc<Document>> {
     let own = |d: &&Arc<Document>| !files::is_library(&d.module) && !views::is_view(&d.url);
     let mut all: Vec<_> = seen.documents.iter().filter(own).collect();
@@ -282,7 +287,7 @@ fn in_order<'d>(seen: &Seen<'d>, first: Option<&Url>) -> Vec<&'d Arc<Document>> 
     all
 }
 
-/// Everything wrong in a document, as the protocol has it.
+/// Returns all diagnostics of a document, in the protocol's form.
 pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<lsp::Diagnostic>> {
     if views::is_view(&document.url) {
         return None;
@@ -290,7 +295,8 @@ pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<ls
     told(seen, document, seen.session.diagnostics(&document.module))
 }
 
-/// What was found in a document and what is known of its costs, as the protocol has it.
+/// Combines the diagnostics of a document with the stored warnings and errors, in the protocol's
+/// form.
 fn told(seen: &Seen<'_>, document: &Document, mut all: Vec<Diagnostic>) -> Option<Vec<lsp::Diagnostic>> {
     let text = seen.text(&document.module)?;
     let checker = locked(seen.checker);
@@ -306,7 +312,7 @@ fn told(seen: &Seen<'_>, document: &Document, mut all: Vec<Diagnostic>) -> Optio
     Some(all.iter().map(|d| diagnostic(seen, &text, &document.url, d)).collect())
 }
 
-/// A diagnostic as the protocol has it.
+/// Converts a diagnostic to the protocol.
 fn diagnostic(seen: &Seen<'_>, text: &Text, url: &Url, d: &Diagnostic) -> lsp::Diagnostic {
     let mut message = d.message.clone();
     let help = d.help.as_ref().map(|help| format!("help: {help}")).unwrap_or_default();
@@ -341,13 +347,13 @@ fn diagnostic(seen: &Seen<'_>, text: &Text, url: &Url, d: &Diagnostic) -> lsp::D
     }
 }
 
-/// A warning whose places are known by the items that they stand in.
+/// A warning whose spans are anchored to items.
 struct Anchored {
     diagnostic: Diagnostic,
     places: Vec<Anchor>,
 }
 
-/// A place in an item.
+/// A span inside an item.
 struct Anchor {
     item: GlobalName,
     text: Arc<str>,
@@ -355,20 +361,21 @@ struct Anchor {
 }
 
 impl Anchor {
-    /// A place of a module by its item; `None` if it stands in none.
+    /// Anchors a span of a module to its item. `None` if it is in no item.
     fn new(session: &Session, module: &str, span: Span) -> Option<Self> {
         let item = session.item_at(module, span.start)?;
         let within = Span::new(span.start.checked_sub(item.start)?, span.end.checked_sub(item.start)?);
         Some(Self { item: item.global, text: item.text, within })
     }
 
-    /// The place now, if the item has the same text.
+    /// Returns the current span, if the item's text is unchanged.
     fn placed(&self, session: &Session) -> Option<Span> {
         let item = session.item(&self.item).filter(|item| item.text == self.text)?;
         Some(self.within.shift(item.start))
     }
 
-    /// The end of the line of the place now, if the item has another text: of the line of the edit, if that is before.
+    /// Returns the end of the anchored line in the item's current text. If the first difference of
+    /// the texts is earlier, returns the end of its line.
     fn end_of_line(&self, session: &Session) -> Option<u32> {
         let item = session.item(&self.item)?;
         let same = item.text.bytes().zip(self.text.bytes()).take_while(|(a, b)| a == b).count();
@@ -383,16 +390,16 @@ impl Anchor {
 }
 
 impl Anchored {
-    /// A warning of a module by its items.
+    /// Anchors a warning of a module.
     fn new(session: &Session, module: &str, diagnostic: Diagnostic) -> Option<Self> {
-        // Of the library nothing moves.
+        // Spans in the library do not move.
         let related = diagnostic.related.iter().filter(|l| l.module.is_none()).map(|l| l.span);
         let spans = std::iter::once(diagnostic.span).chain(related);
         let places = spans.map(|span| Anchor::new(session, module, span)).collect::<Option<_>>()?;
         Some(Self { diagnostic, places })
     }
 
-    /// The warning where its items are now, if they have the same texts.
+    /// Returns the warning at its current spans, if the texts of its items are unchanged.
     fn placed(&self, session: &Session) -> Option<Diagnostic> {
         let mut diagnostic = self.diagnostic.clone();
         let related = diagnostic.related.iter_mut().filter(|l| l.module.is_none()).map(|l| &mut l.span);
@@ -404,9 +411,10 @@ impl Anchored {
     }
 }
 
-/// Computes the costs of all definitions of the open documents, and what is to be warned of in them.
+/// The task that computes the costs of all definitions of the open documents, and the warnings
+/// about them.
 pub(crate) struct Costs {
-    /// The document that was edited.
+    /// The edited document.
     pub(crate) first: Option<Url>,
     pub(crate) queue: Queue,
 }
@@ -445,7 +453,7 @@ impl Question for Costs {
 }
 
 impl Costs {
-    /// Computes what lenses say, and has the client ask again from time to time.
+    /// Computes the titles of lenses, and makes the client refresh them periodically.
     fn titles(&self, seen: &Seen<'_>, module: &ModuleName, broken: bool) {
         let mut told = Instant::now();
         for item in seen.session.items(module).iter().filter(|item| item.kind == ItemKind::Def) {
@@ -458,10 +466,10 @@ impl Costs {
     }
 }
 
-/// While costs are computed, the client asks again for lenses so often.
+/// The interval at which the client refreshes lenses while costs are being computed.
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// The hints of costs of all definitions of a module.
+/// Returns the cost hints of all definitions of a module.
 fn cost_hints(session: &Session, module: &str) -> Vec<CostHint> {
     let wanted = Wanted { extents: false, sizes: false, types: false, cost: true };
     let all = hints(session, module, Span::new(0, u32::MAX), wanted).into_iter();

@@ -1,5 +1,5 @@
-//! The client as the server sees it: messages go to it in the order in which they are sent, from any thread, and requests
-//! to it are told their answers.
+//! **The client's side of the connection.** Sends messages in order from any thread, and passes the
+//! responses to the server's requests to their callbacks.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::notification::{LogMessage, Notification, ShowMessage};
 use tower_lsp::lsp_types::request::Request;
 use tower_lsp::lsp_types::{LogMessageParams, MessageType, ShowMessageParams};
 
-/// A notification, or with an `id` a request.
+/// A notification, or a request if it has an `id`.
 #[derive(Serialize)]
 struct Call<'m, P> {
     jsonrpc: &'static str,
@@ -23,10 +23,10 @@ struct Call<'m, P> {
     params: P,
 }
 
-/// What is done with an answer of the client.
+/// The callback for a response.
 type Then = Box<dyn FnOnce(Result<Value, Error>) + Send>;
 
-/// The client; clones are the same one.
+/// The client. Clones share one connection.
 #[derive(Clone)]
 pub(crate) struct Client {
     out: Sender<Option<String>>,
@@ -40,19 +40,20 @@ struct Shared {
 }
 
 impl Client {
-    /// A client that is sent what `out` takes: texts of messages, and nothing as the last.
+    /// Creates a client that sends message texts to `out`; `None` is the last message.
     pub(crate) fn new(out: Sender<Option<String>>) -> Self {
         Self { out, shared: Arc::default() }
     }
 
-    /// Nobody may be there any more to read it: then it is lost, and the reader sees the end.
+    /// Sends a message. If the writing thread has ended, the message is lost; the reading thread
+    /// then sees the end of the input.
     fn send(&self, message: &impl Serialize) {
         if let Ok(text) = serde_json::to_string(message) {
             let _ = self.out.send(Some(text));
         }
     }
 
-    /// Nothing more is sent.
+    /// Ends the writing thread after the messages sent so far.
     pub(crate) fn end(&self) {
         let _ = self.out.send(None);
     }
@@ -67,12 +68,13 @@ impl Client {
         self.notify_by_name(N::METHOD, params);
     }
 
-    /// Sends a notification that the protocol's types do not have.
+    /// Sends a notification that the protocol types do not contain.
     pub(crate) fn notify_by_name(&self, method: &str, params: impl Serialize) {
         self.send(&Call { jsonrpc: "2.0", id: None, method, params });
     }
 
-    /// Sends a request; `then` is run on the thread that reads, so it should only pass the answer on.
+    /// Sends a request. `then` runs on the reading thread, so it should only forward the answer. It
+    /// does not run if the response is an error or does not have the expected type.
     pub(crate) fn request<R: Request>(&self, params: R::Params, then: impl FnOnce(R::Result) + Send + 'static) {
         let typed = move |answer: Result<Value, Error>| {
             if let Ok(value) = answer
@@ -84,7 +86,7 @@ impl Client {
         self.request_by_name(R::METHOD, params, typed);
     }
 
-    /// Sends a request and is told whatever comes.
+    /// Sends a request. `then` receives the result or the error.
     pub(crate) fn request_by_name(
         &self,
         method: &str,
@@ -98,7 +100,7 @@ impl Client {
         self.send(&Call { jsonrpc: "2.0", id: Some(id), method, params });
     }
 
-    /// The client answered a request.
+    /// Passes a response to its callback.
     pub(crate) fn answered(&self, id: &i64, answer: Result<Value, Error>) {
         let mut waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let then = waiting.remove(id);
@@ -108,12 +110,12 @@ impl Client {
         }
     }
 
-    /// A line in the client's log.
+    /// Writes a line to the client's log.
     pub(crate) fn log(&self, typ: MessageType, message: impl Into<String>) {
         self.notify::<LogMessage>(LogMessageParams { typ, message: message.into() });
     }
 
-    /// A message for the user.
+    /// Shows a message to the user.
     pub(crate) fn show(&self, typ: MessageType, message: impl Into<String>) {
         self.notify::<ShowMessage>(ShowMessageParams { typ, message: message.into() });
     }

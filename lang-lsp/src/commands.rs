@@ -1,4 +1,4 @@
-//! Commands of lenses and code actions that the server does itself.
+//! **Commands** of lenses and code actions that the server executes (`workspace/executeCommand`).
 
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -15,24 +15,24 @@ use crate::progress::Progress;
 use crate::state::State;
 use crate::world::failed;
 
-/// Runs a definition.
+/// Runs a definition or the file.
 pub(crate) const RUN: &str = "iverson.run";
 /// Evaluates the expression of a comment.
 pub(crate) const EVALUATE: &str = "iverson.evaluate";
-/// Stops what runs.
+/// Stops the running evaluation.
 pub(crate) const STOP: &str = "iverson.stop";
-/// Shows a view: the client's, where it knows views.
+/// Shows a view. A client with its own support for views executes this command itself.
 pub(crate) const SHOW_VIEW: &str = "iverson.showView";
-/// Those that the server does.
+/// Returns the commands that the server executes.
 pub(crate) fn names(with_views: bool) -> Vec<String> {
     let own = [RUN, EVALUATE, STOP].into_iter().chain((!with_views).then_some(SHOW_VIEW));
     own.map(str::to_owned).collect()
 }
 
-/// Where the answer of a command goes.
+/// The channel for the response of a command.
 type Reply = oneshot::Sender<Result<Option<Value>>>;
 
-/// Does what a command says.
+/// Executes a command.
 pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: Reply) {
     let url = params.arguments.first().and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
     let second = params.arguments.get(1);
@@ -57,7 +57,8 @@ pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: R
 
 type Begun = std::result::Result<(), (Error, Reply)>;
 
-/// Runs a definition, on the arguments of an example if it takes any; `main`, and no name, with all items of the file.
+/// Runs a definition, on the arguments of an example if it has parameters. For `main` or an empty
+/// name, runs all items of the file.
 fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
     if !name.chars().all(word) {
@@ -91,7 +92,7 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
                 let value = match value.as_str() {
                     "" => format!("{name} ran and printed nothing"),
                     value if name == "the file" => value.to_owned(),
-                    // The rows of a value stand below one another.
+                    // The rows of a value are aligned below one another.
                     value if value.contains('\n') => format!("{name} =\n{value}"),
                     value => format!("{name} = {value}"),
                 };
@@ -105,7 +106,7 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
     })
 }
 
-/// Evaluates the comment `-- >>> expression` of a line, and writes the value beneath.
+/// Evaluates the comment `-- >>> expression` on a line, and writes the value below it.
 fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begun {
     let comment = state.text(&url).and_then(|text| text.lines().nth(line)).unwrap_or_default().to_owned();
     let Some(expression) = evaluate::asked(&comment) else {
@@ -116,7 +117,8 @@ fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begu
     begin(state, url.clone(), what, reply, move |state, outcome| {
         let value = match outcome {
             Outcome::Value(value, _) => value.clone(),
-            // A mistake is shown where it is; only what a run says belongs into the text.
+            // An error in the text is already shown at its span; only the messages of a run belong
+            // in the text.
             Outcome::Failed(why, found) if mistakes::is_of_text(found) => {
                 return state.client.show(MessageType::ERROR, why);
             }
@@ -127,7 +129,7 @@ fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begu
     })
 }
 
-/// Writes a value beneath the comment that asks for it, if the comment is still there.
+/// Writes a value below its comment, if the comment is still there.
 fn write_beneath(state: &State, url: &Url, line: usize, comment: &str, value: &str) {
     let Some(text) = state.text(url).filter(|text| text.lines().nth(line) == Some(comment)) else {
         state.client.show(MessageType::INFO, value);
@@ -140,11 +142,11 @@ fn write_beneath(state: &State, url: &Url, line: usize, comment: &str, value: &s
     let lines = Lines::new(text);
     let start = Position { line: clamp(next), character: 0 };
     let end = Position { line: clamp(next.saturating_add(old)), character: 0 };
-    // Behind the last line there is none to begin at.
+    // After the last line there is no line to begin at, so a line break is added.
     if next >= lines.count() {
         new_text.insert(0, '\n');
     }
-    // Lines end as those of the document do.
+    // Keep the line endings of the document.
     if text.contains("\r\n") {
         new_text = new_text.replace('\n', "\r\n");
     }
@@ -159,7 +161,7 @@ fn write_beneath(state: &State, url: &Url, line: usize, comment: &str, value: &s
     state.client.request_by_name("workspace/applyEdit", json!({"label": "Evaluate", "edit": edit}), |_| {});
 }
 
-/// Begins an evaluation; the command is answered with the value when it is there.
+/// Starts an evaluation. The command's response is sent when it ends.
 fn begin(
     state: &mut State,
     url: Url,
@@ -182,7 +184,8 @@ fn begin(
             state.ran(&url, &text, &outcome);
             let _ = reply.send(match outcome {
                 Outcome::Value(value, _) => Ok(Some(json!({"value": value}))),
-                // The user has been told: a client that is answered an error would tell of it again.
+                // The user has already seen the message; a client would show an error response a
+                // second time.
                 Outcome::Failed(why, _) | Outcome::Limit(why) => Ok(Some(json!({"failed": why}))),
                 Outcome::Stopped => Ok(None),
             });

@@ -1,5 +1,6 @@
-//! Evaluation, by a child process: the server itself never runs a user's program. The text goes to `iverson` over standard
-//! input, unsaved as it is, in the document's folder; time and memory are limited, and one evaluation runs at a time.
+//! **Evaluation in a child process.** The server itself never runs a user's program. It passes the
+//! unsaved text to `iverson` on standard input, in the document's folder. Time and memory are
+//! limited. A new evaluation stops the previous one.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -15,12 +16,12 @@ use crate::mistakes::{self, Mistake};
 
 pub(crate) use lang_ide::lenses::{ASKED, asked};
 
-/// What is printed may have so many bytes.
+/// The maximal number of output bytes that are kept.
 const MOST_OUTPUT: u64 = 1 << 20;
-/// How often the child is looked at.
+/// The interval at which the child's status is polled.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What is evaluated.
+/// The thing to be evaluated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum What {
     /// The items of the file and its `main`.
@@ -35,27 +36,27 @@ pub(crate) struct Run {
     pub(crate) what: What,
     /// The document's text.
     pub(crate) text: String,
-    /// Where imports and data files are looked for.
+    /// The folder in which imports and data files are searched.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) seconds: u64,
-    /// In MiB.
+    /// The memory limit in MiB.
     pub(crate) memory: u64,
 }
 
-/// How it ended.
+/// The result of an evaluation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// The value, and what was said beside it: by `dbg`, by notes.
+    /// The value, and the other output, for example of `dbg` and of notes.
     Value(String, String),
-    /// What is wrong, and the mistakes that it tells of.
+    /// The error message, and the errors that it reports.
     Failed(String, Vec<Mistake>),
-    /// A limit ended it, this one: what follows `was`.
+    /// A limit was exceeded; the text completes a sentence after `was`.
     Limit(String),
-    /// It was stopped.
+    /// The user or a newer evaluation stopped it.
     Stopped,
 }
 
-/// What runs, if anything does.
+/// The running evaluation, if any.
 #[derive(Default)]
 pub(crate) struct Evaluator {
     running: Option<Running>,
@@ -63,20 +64,20 @@ pub(crate) struct Evaluator {
 
 struct Running {
     stop: Arc<AtomicBool>,
-    /// What the client knows its progress by.
+    /// The client's token for its progress.
     token: Option<String>,
     thread: thread::JoinHandle<()>,
 }
 
 impl Evaluator {
-    /// Stops what runs.
+    /// Stops the running evaluation.
     pub(crate) fn stop(&mut self) {
         if let Some(running) = &self.running {
             running.stop.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The user cancelled this progress: if it is of what runs, that is stopped.
+    /// Stops the running evaluation if this progress token belongs to it.
     pub(crate) fn cancelled(&mut self, token: &Value) {
         let own = self.running.as_ref().and_then(|running| running.token.as_deref());
         if own.is_some() && own == token.as_str() {
@@ -84,7 +85,7 @@ impl Evaluator {
         }
     }
 
-    /// Stops what runs, and waits until it is gone.
+    /// Stops the running evaluation and waits for its thread.
     pub(crate) fn end(&mut self) {
         self.stop();
         if let Some(running) = self.running.take() {
@@ -92,7 +93,7 @@ impl Evaluator {
         }
     }
 
-    /// Begins another evaluation on a thread of its own; what ran before is stopped.
+    /// Starts another evaluation on a new thread and stops the previous one.
     pub(crate) fn start(&mut self, run: Run, token: Option<String>, then: impl FnOnce(Outcome) + Send + 'static) {
         self.stop();
         let stop = Arc::new(AtomicBool::new(false));
@@ -102,7 +103,8 @@ impl Evaluator {
     }
 }
 
-/// The interpreter: what the environment says in `IVERSON`, else beside this program, else on the path.
+/// Returns the interpreter: from the environment variable `IVERSON`, else beside this program, else
+/// on the path.
 fn interpreter() -> PathBuf {
     let name = format!("iverson{}", std::env::consts::EXE_SUFFIX);
     if let Some(path) = std::env::var_os("IVERSON").filter(|path| !path.is_empty()) {
@@ -112,12 +114,12 @@ fn interpreter() -> PathBuf {
     beside.filter(|path| path.is_file()).unwrap_or_else(|| PathBuf::from(name))
 }
 
-/// The child, with its memory limited where the system has a way to.
+/// Builds the child's command. On Unix a shell limits its memory.
 fn command(program: &Path, run: &Run) -> Command {
     let mut command = match cfg!(unix) {
         true => {
             let mut shell = Command::new("sh");
-            // Where there is no such limit it is the interpreter's own that holds.
+            // If the shell cannot set this limit, the interpreter's own limit applies.
             let limit = format!("ulimit -v {} 2>/dev/null; exec \"$0\" \"$@\"", run.memory.saturating_mul(1024));
             shell.args(["-c", &limit]).arg(program);
             shell
@@ -136,7 +138,7 @@ fn command(program: &Path, run: &Run) -> Command {
     command
 }
 
-/// What is told where there is no interpreter.
+/// Describes a missing interpreter.
 fn missing(program: &Path) -> String {
     let build = "`cargo install --locked --path lang-repl` in a checkout of Iverson builds it";
     format!("there is no program {}, which evaluates; {build}", program.display())
@@ -161,17 +163,17 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
     };
     match ended {
         Ended::Itself(status) if status.success() => Outcome::Value(text(out), mistakes::read(&text(err)).0),
-        // The shell says so of a program that is not there.
+        // The shell reports a missing program with this status.
         Ended::Itself(status) if cfg!(unix) && status.code() == Some(127) => failed(missing(&program)),
         Ended::Itself(status) => match text(err) {
             told if told.is_empty() => failed(format!("the evaluation ended: {status}")),
             told if status.code() == Some(1) => {
                 let (told, mistakes) = mistakes::read(&told);
-                // A mistake in the text, which the expression needs.
+                // An error in the text prevents the run, because the expression needs the text.
                 let why = if mistakes::is_of_text(&mistakes) { "not run, because of a mistake: " } else { "" };
                 Outcome::Failed(format!("{why}{told}"), mistakes)
             }
-            // What the runtime says before it ends itself.
+            // The message of Rust's runtime before it aborts.
             told if status.code().is_none() && told.contains("memory allocation of") => Outcome::Limit(format!(
                 "stopped as it took more than {} MiB, the limit that `iverson.evaluate.memory` sets",
                 run.memory
@@ -187,12 +189,12 @@ fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
     }
 }
 
-/// What no mistake of the program's is the reason of.
+/// Creates a failure that no error of the program causes.
 fn failed(why: String) -> Outcome {
     Outcome::Failed(why, Vec::new())
 }
 
-/// How a child ended.
+/// The way in which a child ended.
 enum Ended {
     Itself(ExitStatus),
     Late,
@@ -200,7 +202,7 @@ enum Ended {
     Lost(String),
 }
 
-/// Waits for the child, and ends it when it is late or not wanted any more.
+/// Waits for the child, and kills it if it exceeds the time limit or is stopped.
 fn wait(child: &mut Child, stop: &AtomicBool, most: Duration) -> Ended {
     let since = Instant::now();
     loop {
@@ -220,28 +222,28 @@ fn wait(child: &mut Child, stop: &AtomicBool, most: Duration) -> Ended {
     }
 }
 
-/// Reads what a child prints, the beginning of it if it is much.
+/// Collects a child's output on a thread, up to [`MOST_OUTPUT`].
 fn gather(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let _ = from.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes);
-        // The rest is read all the same: the child should not wait for a reader.
+        // The rest is read too, so that the child does not block on a full pipe.
         let _ = std::io::copy(&mut from, &mut std::io::sink());
         bytes
     })
 }
 
-/// What begins the line with its value, and the lines that go on with it.
+/// The prefix of a value's first line; its further lines begin with `MORE`.
 const VALUE: &str = "-- = ";
 const MORE: &str = "--   ";
 
-/// The lines that show a value, indented as the comment is.
+/// Formats the lines of a value, indented like the comment.
 pub(crate) fn shown(value: &str, indent: &str) -> String {
     let mark = |nth: usize| if nth == 0 { VALUE } else { MORE };
     value.lines().enumerate().map(|(nth, line)| format!("{indent}{}{line}\n", mark(nth))).collect()
 }
 
-/// How many of these lines show the value that was found before.
+/// Returns the number of leading lines that show the previous value.
 pub(crate) fn shown_before<'t>(lines: impl Iterator<Item = &'t str>) -> usize {
     let marks = std::iter::once(VALUE).chain(std::iter::repeat(MORE));
     lines.zip(marks).take_while(|(line, mark)| line.trim_start().starts_with(mark)).count()

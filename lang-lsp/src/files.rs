@@ -1,5 +1,6 @@
-//! Files, modules and URIs. A file's module is called by its path, in normal spelling; a document without a file (one that
-//! was never saved) by its URI; the library's modules stand in no file, and get a URI of their own or a copy to be read.
+//! **Files, modules and URIs.** The module of a file is named by its normalised path. A document
+//! that was never saved is named by its URI. The library's modules have no files; they have URIs of
+//! their own, or a read-only copy.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,14 +14,15 @@ use tower_lsp::lsp_types::Url;
 
 /// The scheme of the library's documents.
 pub(crate) const LIBRARY_SCHEME: &str = "iverson-library";
-/// What the prelude, whose name is empty, is called there.
+/// The file name of the prelude, whose module name is empty.
 const PRELUDE: &str = "prelude";
-/// A workspace may have so many modules; of a larger one the rest is read when it is imported.
+/// The maximal number of modules that are read from a workspace. Further modules are read when they
+/// are imported.
 const MOST_FILES: usize = 20_000;
-/// Folders are looked into so deep.
+/// The maximal depth of folders that are searched.
 const DEEPEST: usize = 32;
 
-/// The module of a document.
+/// Returns the module of a document.
 pub(crate) fn module_of(url: &Url) -> ModuleName {
     if url.scheme() == LIBRARY_SCHEME {
         let path = url.path().trim_start_matches('/');
@@ -30,35 +32,35 @@ pub(crate) fn module_of(url: &Url) -> ModuleName {
     among_copies(&path).and_then(library).unwrap_or_else(|| module_of_path(&path))
 }
 
-/// The module of a file of the library's copy: `linalg.iv`.
+/// Returns the module of a file of the library's copy: `linalg.iv`.
 fn library(file: &Path) -> Option<ModuleName> {
     let name = file.to_str()?.strip_suffix(".iv")?;
     let name = if name == PRELUDE { "" } else { name };
     is_library(name).then(|| name.into())
 }
 
-/// Is it a module of the library?
+/// Returns whether the module is part of the library.
 pub(crate) fn is_library(module: &str) -> bool {
     LIBRARY.iter().any(|(name, _)| *name == module)
 }
 
-/// The module of a file.
+/// Returns the module of a file.
 pub(crate) fn module_of_path(path: &Path) -> ModuleName {
     module_name(&path.to_string_lossy())
 }
 
-/// The file of a document, if it has one.
+/// Returns the file of a document, if it has one.
 pub(crate) fn path_of(url: &Url) -> Option<PathBuf> {
     (url.scheme() == "file").then(|| url.to_file_path().ok()).flatten()
 }
 
-/// The file of a module, if it is called by a path from the root.
+/// Returns the file of a module, if its name is an absolute path.
 pub(crate) fn path_of_module(module: &str) -> Option<PathBuf> {
     Some(PathBuf::from(module)).filter(|path| path.is_absolute())
 }
 
-/// The document of a module that no client has open. The library is shown by its own scheme to clients with views, and
-/// as a read-only copy to others.
+/// Returns the URI of a module that no client has open. The library has its own scheme for clients
+/// with views, and a read-only copy for others.
 pub(crate) fn url_of(module: &str, with_views: bool) -> Option<Url> {
     if let Some((name, text)) = LIBRARY.iter().find(|(name, _)| *name == module) {
         let name = if name.is_empty() { PRELUDE } else { name };
@@ -73,45 +75,45 @@ pub(crate) fn url_of(module: &str, with_views: bool) -> Option<Url> {
     }
 }
 
-/// What the folder of copies is called, before the number of the process.
+/// The prefix of the folder of copies; the process id follows.
 const COPIES: &str = "iverson-lsp-";
 
-/// Where copies of what stands in no file are.
+/// Returns the folder for copies of documents without files.
 pub(crate) fn copies() -> PathBuf {
     std::env::temp_dir().join(format!("{COPIES}{}", std::process::id()))
 }
 
-/// A file among the copies of a server, this or another: its name there.
+/// Returns the relative path of a file among the copies of a server, this one or another.
 pub(crate) fn among_copies(path: &Path) -> Option<&Path> {
     let mut parts = path.strip_prefix(std::env::temp_dir()).ok()?.components();
     let folder = parts.next()?.as_os_str().to_str()?;
     folder.strip_prefix(COPIES)?.parse::<u32>().ok().map(|_| parts.as_path())
 }
 
-/// A read-only file with this text, for clients that show files alone.
+/// Writes a read-only file with this text, for clients that only show files.
 pub(crate) fn copy(name: &Path, text: &str) -> io::Result<PathBuf> {
     let path = copies().join(name);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(path);
     }
-    // Who reads it sees the old text or the new one.
+    // A reader sees either the old or the new text.
     let part = path.with_extension("part");
     fs::write(&part, text)?;
     let mut permissions = fs::metadata(&part)?.permissions();
     permissions.set_readonly(true);
     fs::set_permissions(&part, permissions)?;
-    // Some systems replace no file that is read-only.
+    // Some systems do not replace a read-only file.
     fs::rename(&part, &path).or_else(|_| fs::remove_file(&path).and_then(|()| fs::rename(&part, &path)))?;
     Ok(path)
 }
 
-/// Takes the copies away.
+/// Removes the copies.
 pub(crate) fn remove_copies() {
     let _ = fs::remove_dir_all(copies());
 }
 
-/// The text of a file, or why there is none.
+/// Reads the text of a file, or returns the reason why it cannot be read.
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     let fail = |e: io::Error| e.to_string();
     let file = fs::File::open(path).map_err(fail)?;
@@ -127,7 +129,7 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|e| format!("it is not UTF-8 from byte {} on", e.utf8_error().valid_up_to()))
 }
 
-/// The modules in a folder, hidden folders and those of other tools' makings left out.
+/// Returns the modules in a folder, except in hidden folders and build folders of other tools.
 pub(crate) fn modules_in(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];
@@ -151,21 +153,21 @@ pub(crate) fn modules_in(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The time at which a file was changed, and its length; `None` where there is no file.
+/// The modification time and length of a file; `None` if there is no file.
 type Stamp = Option<(SystemTime, u64)>;
 
-/// Stamps of the files that were read.
+/// The stamps of the files that were read.
 #[derive(Default)]
 pub(crate) struct Stamps(HashMap<PathBuf, Stamp>);
 
 impl Stamps {
-    /// Reads a file, whose stamp is taken first: a change meanwhile is seen later.
+    /// Reads a file. The stamp is taken first, so that a change during the read is noticed later.
     pub(crate) fn read(&mut self, path: &Path) -> Result<String, String> {
         self.0.insert(path.to_owned(), stamp(path));
         read(path)
     }
 
-    /// Is it another file now than when it was read? A file that was never read counts as the same.
+    /// Returns whether the file changed since it was read. `false` for a file that was never read.
     pub(crate) fn is_other(&self, path: &Path) -> bool {
         self.0.get(path).is_some_and(|then| *then != stamp(path))
     }
@@ -176,14 +178,14 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
-/// A task of the reader.
+/// A task of the reader thread.
 type Task = Box<dyn FnOnce(&mut Stamps) + Send>;
 
 /// A thread that reads files, one task after another.
 pub(crate) struct Reader(Sender<Task>);
 
 impl Reader {
-    /// Starts it.
+    /// Starts the thread.
     pub(crate) fn start() -> Self {
         let (sender, tasks) = channel::<Task>();
         let work = move || {
@@ -194,7 +196,7 @@ impl Reader {
         Self(sender)
     }
 
-    /// Has a task done.
+    /// Queues a task.
     pub(crate) fn run(&self, task: impl FnOnce(&mut Stamps) + Send + 'static) {
         let _ = self.0.send(Box::new(task));
     }

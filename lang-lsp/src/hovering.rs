@@ -1,5 +1,6 @@
-//! The last hover. What is not known in time is computed on, and told when the same place is asked about again, until
-//! something changes or another place is asked about.
+//! **The last hover.** A hover that misses its deadline continues to be computed. Its answer is
+//! returned when the client requests the same position again. An edit or a hover elsewhere cancels
+//! it.
 
 use tokio::sync::oneshot;
 use tokio::sync::watch::{Receiver, channel};
@@ -8,10 +9,10 @@ use tower_lsp::lsp_types::{Hover, TextDocumentPositionParams};
 
 use crate::world::Cord;
 
-/// An answer, as soon as it is there.
+/// The answer, once it is computed.
 pub(crate) type Answer = Receiver<Option<Result<Option<Hover>>>>;
 
-/// A hover that was asked for.
+/// A requested hover.
 pub(crate) struct Hovering {
     at: TextDocumentPositionParams,
     cord: Cord,
@@ -19,7 +20,7 @@ pub(crate) struct Hovering {
 }
 
 impl Hovering {
-    /// Of a question at a place; the cord stops it.
+    /// Creates a hover for a position. Dropping it pulls the cord, which cancels the question.
     pub(crate) fn new(
         at: TextDocumentPositionParams,
         cord: Cord,
@@ -34,12 +35,13 @@ impl Hovering {
         Self { at, cord, answer }
     }
 
-    /// Its answer.
+    /// Returns the receiver of the answer.
     pub(crate) fn begun(&self) -> Answer {
         self.answer.clone()
     }
 
-    /// Its answer, if it is of this place and there is one or may be.
+    /// Returns the receiver of the answer if the position is the same and the question has not
+    /// failed.
     pub(crate) fn answer(&self, at: &TextDocumentPositionParams) -> Option<Answer> {
         let comes = match &*self.answer.borrow() {
             Some(found) => found.is_ok(),

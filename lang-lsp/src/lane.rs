@@ -1,5 +1,5 @@
-//! Worker threads. A lane has a few of them and the questions that wait for one. A question gets its snapshot when it
-//! begins, so what waits never holds up an edit.
+//! **Worker threads.** A lane owns a few workers and a queue of questions. A question receives its
+//! snapshot when a worker starts it, so a queued question never delays an edit.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,35 +12,35 @@ use tower_lsp::jsonrpc::Error;
 use crate::state::{Queue, State};
 use crate::world::{Question, World};
 
-/// The stack of a worker, as the interpreter's: only what is used of it takes memory.
+/// The stack size of a worker, the same as the interpreter's. Only the used part takes memory.
 const STACK: usize = 256 << 20;
 
-/// What a lane is for.
+/// The purpose of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// What is wrong with the text, on every keystroke.
+    /// Diagnostics, on every keystroke.
     Checks,
-    /// What the client asks.
+    /// Fast requests of the client.
     Questions,
-    /// What the client asks that may take long, and that it waits for only a while.
+    /// Slow requests that the client waits for only a limited time.
     Depths,
-    /// What the client asks that may take long, and waits for.
+    /// Slow requests that the client waits for.
     Studies,
-    /// What takes long and nobody waits for.
+    /// Slow background work without a request.
     Costs,
 }
 
-/// Worker threads and what waits for them.
+/// The workers of a lane and its queue.
 pub(crate) struct Lane {
     work: Sender<(Box<dyn Question>, World)>,
-    /// Workers that have nothing to do.
+    /// The number of idle workers.
     pub(crate) free: usize,
-    /// What has not begun, in order.
+    /// The queued questions, in order.
     pub(crate) waiting: VecDeque<Box<dyn Question>>,
 }
 
 impl Lane {
-    /// Starts so many workers.
+    /// Starts `workers` threads.
     pub(crate) fn start(kind: Kind, workers: usize, queue: &Queue) -> Self {
         let (work, received) = channel();
         let received = Arc::new(Mutex::new(received));
@@ -48,7 +48,8 @@ impl Lane {
             let (received, queue) = (Arc::clone(&received), queue.clone());
             let run = move || work_off(kind, &received, &queue);
             let named = thread::Builder::new().name(format!("{kind:?}"));
-            // So large a stack may be forbidden; a usual one serves all but the deepest programs.
+            // The system may refuse so large a stack. The default stack suffices for all but the
+            // deepest programs.
             if named.stack_size(STACK).spawn(run.clone()).is_err() {
                 thread::spawn(run);
             }
@@ -56,20 +57,20 @@ impl Lane {
         Self { work, free: workers, waiting: VecDeque::new() }
     }
 
-    /// Has a free worker begin the next.
+    /// Hands a question to an idle worker.
     pub(crate) fn begin(&mut self, question: Box<dyn Question>, world: World) {
         self.free = self.free.saturating_sub(1);
         let _ = self.work.send((question, world));
     }
 }
 
-/// A worker's life.
+/// The main loop of a worker: answers questions until the channel closes.
 fn work_off(kind: Kind, received: &Mutex<Receiver<(Box<dyn Question>, World)>>, queue: &Queue) {
     loop {
         let next = received.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((mut question, world)) = next else { return };
         let answered = catch_unwind(AssertUnwindSafe(|| question.ask(&world)));
-        // The loop may wait for this to set a text.
+        // The main loop may be waiting for this snapshot before it can set a text.
         drop(world);
         let back = match answered {
             Ok(true) => None,
@@ -93,7 +94,7 @@ mod tests {
 
     const MANY: usize = 50;
 
-    /// A question that cannot be answered, and where it is told so.
+    /// A question that panics, and the channel for its error.
     struct Fatal(Sender<Error>);
 
     impl Question for Fatal {
@@ -123,7 +124,7 @@ mod tests {
         let state = State::new(Client::new(out), queue.clone());
         thread::spawn(move || state.run(&steps));
         let (told, errors) = channel();
-        // More of them than there are workers: each has several, one after the other.
+        // There are more questions than workers, so that each worker runs several.
         for _ in 0..MANY {
             let told = told.clone();
             queue.send(move |state| state.ask(Box::new(Fatal(told))));

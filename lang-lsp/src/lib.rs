@@ -1,9 +1,12 @@
-//! The language server of Iverson: the protocol on standard input and output, and conversions between its positions and
-//! the bytes that everything else counts. What an editor shows is made in `lang-ide`.
+//! **Language server** for Iverson. Implements the protocol on standard input and output, and
+//! converts between its positions and the byte offsets that all other crates use. The data that an
+//! editor displays come from `lang-ide`.
 //!
-//! One thread reads messages (`transport`) and has each begin in order (`server`); one loop (`state`) owns the session
-//! and the documents; workers (`lane`) answer questions (`world`) with snapshots; one thread writes. Nothing here
-//! evaluates: that is a child process (`evaluate`).
+//! The reading thread parses messages (`transport`) and begins each in order (`server`). A loop on
+//! its own thread (`state`) owns the session and the documents. Worker threads (`lane`) answer
+//! questions (`world`) on snapshots. One thread of an async runtime awaits their answers, one
+//! thread reads files (`files`), and one writes messages. Programs are evaluated only in a child
+//! process (`evaluate`).
 
 mod transport;
 
@@ -49,9 +52,9 @@ use server::Server;
 use state::{Queue, State};
 use transport::Leave;
 
-/// How long the last messages may take to be written.
+/// The longest wait for the last messages to be written.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// How often it is looked whether the client lives.
+/// The interval at which the server checks that the client is alive.
 const WATCH: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
@@ -63,7 +66,7 @@ Options:
   -V, --version    the version
 ";
 
-/// Runs the server of this process to its end.
+/// Runs the server and returns when the client disconnects.
 #[must_use]
 #[allow(clippy::print_stdout, clippy::print_stderr, reason = "what the command line asks for")]
 pub fn main() -> ExitCode {
@@ -94,7 +97,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Serves the client on standard input and output. Threads that still work when this returns end with the process.
+/// Serves the client on standard input and output. Threads that are still running when this returns
+/// end with the process.
 fn serve() -> io::Result<Leave> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
     let (out, messages) = channel();
@@ -136,7 +140,7 @@ fn serve() -> io::Result<Leave> {
     Ok(leave)
 }
 
-/// Ends this process when the client's is gone.
+/// Ends this process when the client's process ends.
 fn watch(process: u32, queue: Queue) {
     thread::spawn(move || {
         while lives(process) {
@@ -150,7 +154,8 @@ fn watch(process: u32, queue: Queue) {
     });
 }
 
-/// Is there such a process? Where that cannot be known, the end of the input tells.
+/// Returns whether the process exists. If the system cannot tell, returns `true`; the end of the
+/// input then ends the server.
 fn lives(process: u32) -> bool {
     if Path::new("/proc/self").exists() {
         return Path::new("/proc").join(process.to_string()).exists();

@@ -1,20 +1,20 @@
-//! Where the lines of a text begin, and positions as the protocol has them: a line and units of the encoding that server
-//! and client agreed on. Everything else in the project counts bytes.
+//! **Line index.** Converts between byte offsets and the protocol's positions. A position is a line
+//! and a character in the units that server and client agreed on. All other code counts bytes.
 //!
-//! Every position has a byte and every byte a position: what lies outside is moved to the nearest place inside, and what
-//! cuts a character to its beginning.
+//! Every position maps to a byte and every byte to a position. A position outside the text maps to
+//! the nearest one inside. A position inside a character maps to its beginning.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use tower_lsp::lsp_types::{Position, PositionEncodingKind, Range as LspRange};
 
-/// What a character of a position counts.
+/// The unit of a position's character.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Encoding {
     /// Bytes.
     Utf8,
-    /// Halves of surrogate pairs: what the protocol says where nothing else is agreed on.
+    /// UTF-16 code units, the protocol's default.
     #[default]
     Utf16,
     /// Unicode scalar values.
@@ -22,7 +22,8 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// What to use with a client that offers these, in the order of its preference: bytes where it can.
+    /// Returns the encoding for a client that offers these, in the order of its preference. UTF-8
+    /// is chosen if it is offered.
     pub(crate) fn agreed(offered: Option<&[PositionEncodingKind]>) -> Self {
         let offered = offered.unwrap_or_default();
         if offered.contains(&PositionEncodingKind::UTF8) {
@@ -34,7 +35,7 @@ impl Encoding {
         }
     }
 
-    /// Its name in the protocol.
+    /// Returns its name in the protocol.
     pub(crate) fn kind(self) -> PositionEncodingKind {
         match self {
             Self::Utf8 => PositionEncodingKind::UTF8,
@@ -51,7 +52,7 @@ impl Encoding {
         }
     }
 
-    /// How many units a text has.
+    /// Returns the length of a text in units.
     pub(crate) fn len(self, text: &str) -> u32 {
         let units = match self {
             Self::Utf8 => text.len(),
@@ -63,18 +64,19 @@ impl Encoding {
     }
 }
 
-/// No more bytes than about these are looked at for one position, however long a line is.
+/// The approximate number of bytes that a conversion scans, regardless of the length of the line.
 const BLOCK: usize = if cfg!(test) { 4 } else { 1024 };
 
-/// Where the lines of a text begin. A line ends with `\n`, `\r\n` or `\r`, as the protocol has it.
+/// The starts of a text's lines. As in the protocol, a line ends with `\n`, `\r\n` or `\r`.
 #[derive(Clone, Debug)]
 pub(crate) struct Lines {
     starts: Vec<u32>,
-    /// How many units stand before each block of the text. It is counted when a long line is first asked about.
+    /// The number of units before each block of the text. It is counted when a long line is first
+    /// converted.
     blocks: OnceLock<Vec<Before>>,
 }
 
-/// How many units stand before a place of a text.
+/// The number of units before an offset.
 #[derive(Clone, Copy, Default, Debug)]
 struct Before {
     utf16: usize,
@@ -88,23 +90,23 @@ impl PartialEq for Lines {
 }
 
 impl Lines {
-    /// The lines of a text.
+    /// Builds the index of a text.
     pub(crate) fn new(text: &str) -> Self {
         let mut starts = vec![0];
         starts.extend(breaks(text, 0..text.len()));
         Self { starts, blocks: OnceLock::new() }
     }
 
-    /// The lines after `range` was replaced by `len` bytes; `text` is what came of it. Looks at the lines that the change
-    /// touches, and moves the others.
+    /// Updates the index after `range` was replaced by `len` bytes; `text` is the result. Scans
+    /// only the lines that the change touches, and shifts the others.
     pub(crate) fn edit(&mut self, text: &str, range: Range<usize>, len: usize) {
         self.blocks.take();
         let mut first = self.line_of(range.start);
-        // A line feed may now belong to a carriage return that ended the line before.
+        // A line feed may now follow the carriage return that ended the previous line.
         if self.start(first) == range.start {
             first = first.saturating_sub(1);
         }
-        // Behind the first break after the change nothing is another line than before.
+        // After the first line break behind the change, lines are only shifted.
         let behind = self.starts.partition_point(|s| (*s as usize) <= range.end);
         let moved = |at: usize| at.saturating_sub(range.len()).saturating_add(len);
         let until = self.starts.get(behind).map_or(text.len(), |s| moved(*s as usize));
@@ -117,7 +119,7 @@ impl Lines {
         self.starts.splice(first.saturating_add(1).min(behind)..behind, found);
     }
 
-    /// How many lines there are; an empty text has one.
+    /// Returns the number of lines; an empty text has one.
     pub(crate) fn count(&self) -> usize {
         self.starts.len()
     }
@@ -130,7 +132,7 @@ impl Lines {
         self.starts.get(line).map_or(0, |s| *s as usize)
     }
 
-    /// The text of a line without its end; empty behind the last.
+    /// Returns the text of a line without its line break; empty after the last line.
     fn text<'t>(&self, text: &'t str, line: usize) -> &'t str {
         let Some(start) = self.starts.get(line) else { return "" };
         let end = self.starts.get(line.saturating_add(1)).map_or(text.len(), |s| *s as usize);
@@ -138,7 +140,7 @@ impl Lines {
         line.trim_end_matches(['\r', '\n'])
     }
 
-    /// The byte that a position means.
+    /// Converts a position to an offset.
     pub(crate) fn offset(&self, text: &str, at: Position, encoding: Encoding) -> usize {
         let line = at.line as usize;
         if line >= self.count() {
@@ -154,7 +156,7 @@ impl Lines {
             true => self.last_before(text, start, wanted, encoding),
             false => (start, 0),
         };
-        // It is behind the line where more units are wanted than that has.
+        // If more units are wanted than the line has, the block may begin after its end.
         let from = from.min(end);
         let rest = text.get(from..end).unwrap_or_default();
         let within = rest.char_indices().find_map(|(byte, c)| {
@@ -164,18 +166,18 @@ impl Lines {
         from.saturating_add(within.unwrap_or(rest.len()))
     }
 
-    /// The bytes that a range means, the ends in order.
+    /// Converts a range to offsets, with the ends in order.
     pub(crate) fn bytes(&self, text: &str, range: LspRange, encoding: Encoding) -> Range<usize> {
         let (a, b) = (self.offset(text, range.start, encoding), self.offset(text, range.end, encoding));
         a.min(b)..a.max(b)
     }
 
-    /// The position of a byte.
+    /// Converts an offset to a position.
     pub(crate) fn position(&self, text: &str, at: usize, encoding: Encoding) -> Position {
         let at = text.floor_char_boundary(at);
         let line = self.line_of(at);
         let start = self.start(line);
-        // Between `\r` and `\n` the line is at its end.
+        // An offset between `\r` and `\n` is at the end of the line.
         let before = text.get(start..at).unwrap_or_default().trim_end_matches(['\r', '\n']);
         let character = match before.len() > BLOCK && encoding != Encoding::Utf8 {
             true => {
@@ -187,7 +189,7 @@ impl Lines {
         Position { line: clamp(line), character }
     }
 
-    /// What is counted of the text, by its blocks.
+    /// Returns the unit counts of the text's blocks.
     fn blocks(&self, text: &str) -> &[Before] {
         self.blocks.get_or_init(|| {
             let mut all = vec![Before::default()];
@@ -206,7 +208,7 @@ impl Lines {
         })
     }
 
-    /// How many units stand before a byte, from the beginning of the text.
+    /// Returns the number of units from the beginning of the text to an offset.
     fn units(&self, text: &str, at: usize, encoding: Encoding) -> usize {
         let blocks = self.blocks(text);
         let block = (at / BLOCK).min(blocks.len().saturating_sub(1));
@@ -215,8 +217,9 @@ impl Lines {
         before.saturating_add(encoding.len(rest) as usize)
     }
 
-    /// The last block that begins no more than so many units behind the start of a line, or the line itself: where it
-    /// begins, and how many units behind the start that is.
+    /// Returns the last block that begins at most `wanted` units after the start of a line, as its
+    /// offset and the units between. If no such block begins inside the line, returns the start of
+    /// the line.
     fn last_before(&self, text: &str, start: usize, wanted: usize, encoding: Encoding) -> (usize, usize) {
         let line = self.units(text, start, encoding);
         let blocks = self.blocks(text);
@@ -232,13 +235,13 @@ impl Lines {
     }
 }
 
-/// Where a block of a text begins.
+/// Returns the offset of a block.
 fn begin(text: &str, block: usize) -> usize {
     text.floor_char_boundary(block.saturating_mul(BLOCK))
 }
 
 impl Before {
-    /// In units of an encoding other than bytes.
+    /// Returns the count in units of an encoding other than UTF-8.
     fn of(self, encoding: Encoding) -> usize {
         match encoding {
             Encoding::Utf16 => self.utf16,
@@ -247,7 +250,7 @@ impl Before {
     }
 }
 
-/// The places behind the line breaks that begin in a range of bytes.
+/// Returns the offsets after the line breaks that begin in a range.
 fn breaks(text: &str, range: Range<usize>) -> impl Iterator<Item = u32> {
     let (bytes, from) = (text.as_bytes(), range.start);
     let inside = bytes.get(range).unwrap_or_default();
@@ -258,7 +261,7 @@ fn breaks(text: &str, range: Range<usize>) -> impl Iterator<Item = u32> {
     })
 }
 
-/// As a number of the protocol. No text is as long as its greatest.
+/// Converts to a number of the protocol. No text reaches its maximum.
 pub(crate) fn clamp(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -290,12 +293,12 @@ mod tests {
         let lines = Lines::new(text);
         let check = |p, encoding, expected| assert_eq!(lines.offset(text, p, encoding), expected, "{p:?} {encoding:?}");
         check(at(0, 2), Encoding::Utf16, 3);
-        // Within the surrogate pair, and within the bytes of a character.
+        // Inside the surrogate pair, and inside the bytes of a character.
         check(at(0, 3), Encoding::Utf16, 3);
         check(at(0, 4), Encoding::Utf16, 7);
         check(at(0, 2), Encoding::Utf8, 1);
         check(at(0, 3), Encoding::Utf32, 7);
-        // Behind the line's end, and behind the text's.
+        // After the end of the line, and after the end of the text.
         check(at(0, 99), Encoding::Utf16, 8);
         check(at(1, 99), Encoding::Utf16, 11);
         check(at(7, 0), Encoding::Utf8, 11);
@@ -319,7 +322,8 @@ mod tests {
                     let before = byte.saturating_sub(lines.start(place.line as usize)).min(line.len());
                     prop_assert_eq!(Some(place.character), line.get(..before).map(|before| encoding.len(before)));
                     let found = lines.offset(&text, place, encoding);
-                    // A line's end may be two characters: the position before the second is that before the first.
+                    // A line break may have two characters. The position before the second is that
+                    // before the first.
                     let split = c == '\n' && text.get(..byte).is_some_and(|t| t.ends_with('\r'));
                     prop_assert_eq!(found, byte - usize::from(split));
                 }

@@ -1,4 +1,4 @@
-//! The program `iverson-lsp`.
+//! The program `iverson-lsp`, an entry point for [`lang_lsp::main`].
 
 use std::process::ExitCode;
 

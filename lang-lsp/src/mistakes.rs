@@ -1,21 +1,22 @@
-//! What went wrong in an evaluation: lines of JSON from the child, as text for people and as diagnostics at their places.
+//! **Errors of an evaluation.** Parses the JSON lines of the child process. Converts them to text
+//! for the user and to diagnostics of the document.
 
 use lang_ide::{Code, Diagnostic, LIBRARY, Label, Span};
 use serde::Deserialize;
 
-/// The document's text, as the child names it.
+/// The child's name for the document's text.
 const DOCUMENT: &str = "<stdin>";
-/// The expression that is evaluated.
+/// The child's name for the evaluated expression.
 const EXPRESSION: &str = "<eval>";
-/// The prelude, whose module has no name.
+/// The child's name for the prelude, whose module name is empty.
 const PRELUDE: &str = "prelude";
-/// The codes of what goes wrong when a program runs; others are found without a run.
+/// The prefix of the codes of run-time errors; all other errors are found without a run.
 const OF_RUNS: &str = "E05";
 
-/// So many callers of the first are told in the message; the diagnostic has all.
+/// The maximal number of further callers in the message. The diagnostic contains all of them.
 const MOST_CALLERS: usize = 3;
 
-/// A place; lines and columns count characters from 1.
+/// A range of text. Lines and columns count characters from 1.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
 struct Place {
@@ -26,7 +27,7 @@ struct Place {
     end_column: usize,
 }
 
-/// Another place of a mistake.
+/// A related range of an error.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
 struct Remark {
     message: String,
@@ -34,7 +35,7 @@ struct Remark {
     place: Place,
 }
 
-/// A mistake.
+/// An error that the child reported.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
 pub(crate) struct Mistake {
     severity: String,
@@ -43,15 +44,15 @@ pub(crate) struct Mistake {
     help: Option<String>,
     #[serde(flatten)]
     place: Place,
-    /// Other places that explain it.
+    /// Related ranges that explain it.
     #[serde(default)]
     related: Vec<Remark>,
-    /// The calls under way, the innermost first.
+    /// The active calls, innermost first.
     #[serde(default)]
     callers: Vec<Place>,
 }
 
-/// What a child said of mistakes: as text, and the mistakes.
+/// Parses the child's error output. Returns it as text, and the errors.
 pub(crate) fn read(said: &str) -> (String, Vec<Mistake>) {
     let mut mistakes = Vec::new();
     let told = |line: &str| match serde_json::from_str::<Mistake>(line) {
@@ -60,20 +61,20 @@ pub(crate) fn read(said: &str) -> (String, Vec<Mistake>) {
             mistakes.push(mistake);
             told
         }
-        // What `dbg` says, for one.
+        // Other output, for example of `dbg`.
         Err(_) => placed(line),
     };
     let told: Vec<String> = said.lines().map(told).collect();
     (told.join("\n"), mistakes)
 }
 
-/// Are there mistakes in the document that are found without a run?
+/// Returns whether the document has errors that are found without a run.
 pub(crate) fn is_of_text(mistakes: &[Mistake]) -> bool {
     let is_found = |m: &Mistake| m.severity == "error" && !m.code.starts_with(OF_RUNS);
     mistakes.iter().any(|m| is_found(m) && m.place.file.as_deref() == Some(DOCUMENT))
 }
 
-/// A line that begins with a place of the document or the expression, without a file's name.
+/// Replaces a file name for the document or the expression at the start of a line.
 fn placed(line: &str) -> String {
     let of = |file: &str| line.strip_prefix(file)?.strip_prefix(':');
     match (of(DOCUMENT), of(EXPRESSION).and_then(|rest| rest.strip_prefix("1:"))) {
@@ -84,7 +85,8 @@ fn placed(line: &str) -> String {
 }
 
 impl Place {
-    /// Of the document its line, of other files their name too; the expression that is evaluated is seen anyway.
+    /// Formats a range: the line in the document, with the name of any other file. `None` for the
+    /// evaluated expression, because the user sees it.
     fn told(&self) -> Option<String> {
         let Self { file, line, column, .. } = self;
         match file.as_deref()? {
@@ -119,7 +121,7 @@ impl Mistake {
         told
     }
 
-    /// The places in the library, each with its module and the text of that.
+    /// Returns the ranges in the library, each with its module's name and text.
     fn in_library(&self) -> impl Iterator<Item = (&Remark, &'static (&'static str, &'static str))> {
         self.related.iter().filter_map(|remark| {
             let file = remark.place.file.as_deref()?;
@@ -129,8 +131,9 @@ impl Mistake {
         })
     }
 
-    /// As a diagnostic of the document: where it went wrong, or the call from there that led to it, and the calls before. `None`
-    /// of what is found without a run, and of what has no place there.
+    /// Converts the error to a diagnostic of the document, at its range or at the call that led to
+    /// it, with the outer calls. `None` for an error that is found without a run, or that has no
+    /// range in the document.
     pub(crate) fn diagnostic(&self, text: &str) -> Option<Diagnostic> {
         let code = Code::ALL.iter().find(|code| code.name() == self.code && code.name().starts_with(OF_RUNS))?;
         let all = std::iter::once(&self.place).chain(&self.callers);
@@ -149,13 +152,13 @@ impl Mistake {
     }
 }
 
-/// A place in a text.
+/// Converts a range to a span of a text.
 fn span(text: &str, place: &Place) -> Option<Span> {
     let (start, end) = (offset(text, place.line, place.column)?, offset(text, place.end_line, place.end_column)?);
     Some(Span::new(start, end))
 }
 
-/// Where a line and a column are in a text.
+/// Converts a line and a column to an offset.
 fn offset(text: &str, line: usize, column: usize) -> Option<u32> {
     let (line, column) = (line.checked_sub(1)?, column.checked_sub(1)?);
     let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
@@ -177,7 +180,7 @@ mod tests {
         };
         let is_of_text = |file: &str, severity: &str, code: &str| is_of_text(&read(&line(file, severity, code)).1);
         assert!(is_of_text(DOCUMENT, "error", "E0002"));
-        // The run went wrong; a warning keeps nothing from running; the expression itself is asked for.
+        // A run-time error, a warning that prevents no run, and an error of the expression itself.
         assert!(!is_of_text(DOCUMENT, "error", "E0502"));
         assert!(!is_of_text(DOCUMENT, "warning", "W0314"));
         assert!(!is_of_text(EXPRESSION, "error", "E0200"));

@@ -1,4 +1,4 @@
-//! Documents that stand in no file of the user's: the library, and the book's pages of the codes of diagnostics.
+//! **Documents without files**: the library, and the book's pages on diagnostic codes.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::files::{self, LIBRARY_SCHEME};
 
 macro_rules! pages {
     ($($code:ident)*) => {
-        /// The page of a code. A code without a page does not compile.
+        /// Returns the page of a code. A code without a page does not compile.
         fn page(code: Code) -> &'static str {
             match code {
                 $(Code::$code => include_str!(concat!("../../docs/book/src/errors/", stringify!($code), ".md"))),*
@@ -28,7 +28,7 @@ pages! {
     E0601 E0602 E0603 E0604 E0605 W0606 W0700
 }
 
-/// Where a client reads what a code means.
+/// Returns the URI of the page of a code.
 pub(crate) fn of_code(code: Code, with_views: bool) -> Option<Url> {
     let name = format!("{code}.md");
     match with_views {
@@ -37,7 +37,7 @@ pub(crate) fn of_code(code: Code, with_views: bool) -> Option<Url> {
     }
 }
 
-/// The text of a document of the library's scheme.
+/// Returns the text of a document of the library's scheme.
 pub(crate) fn text(url: &Url) -> Option<&'static str> {
     if url.scheme() != LIBRARY_SCHEME {
         return None;

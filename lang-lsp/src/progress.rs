@@ -1,4 +1,4 @@
-//! Progress of what takes long, where the client shows it. It ends when this is dropped.
+//! **Progress indicators** for clients that show them. An indicator ends when it is dropped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,25 +7,25 @@ use serde_json::{Value, json};
 use crate::abilities::Abilities;
 use crate::client::Client;
 
-/// Something that takes long.
+/// An indicator for long work.
 pub(crate) struct Progress {
     client: Client,
-    /// What the client knows it by, if it shows progress.
+    /// The client's token, if the client shows progress.
     token: Option<String>,
 }
 
 impl Progress {
-    /// It begins.
+    /// Begins an indicator.
     pub(crate) fn begin(client: &Client, abilities: &Abilities, title: &str) -> Self {
         Self::with(client, abilities, title, false)
     }
 
-    /// It begins, and the user may cancel it.
+    /// Begins an indicator that the user can cancel.
     pub(crate) fn cancellable(client: &Client, abilities: &Abilities, title: &str) -> Self {
         Self::with(client, abilities, title, true)
     }
 
-    /// What the client knows it by, if it shows progress.
+    /// Returns the client's token, if the client shows progress.
     pub(crate) fn token(&self) -> Option<String> {
         self.token.clone()
     }
@@ -41,7 +41,7 @@ impl Progress {
         progress
     }
 
-    /// So far it is.
+    /// Reports that `done` steps of `of` are complete.
     pub(crate) fn report(&mut self, what: &str, done: usize, of: usize) {
         let percentage = done.saturating_mul(100).checked_div(of).unwrap_or(0).min(100);
         self.tell(json!({"kind": "report", "message": format!("{what} {done}/{of}"), "percentage": percentage}));

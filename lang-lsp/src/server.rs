@@ -1,6 +1,7 @@
-//! The requests and notifications of the protocol. Each puts one step into the loop's queue before it first waits, so that
-//! they take effect in the order in which they came; a request then waits for its answer, and one that the client cancels
-//! is dropped here, which stops what computes it.
+//! **Handlers** of the protocol's requests and notifications. Each handler queues one step for the
+//! main loop before its first await, so steps take effect in the order of arrival. A request then
+//! awaits its answer. If the client cancels it, its future is dropped, which cancels the
+//! computation.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -32,13 +33,14 @@ use crate::state::{Queue, State};
 use crate::views::View;
 use crate::world::{About, Asking, Cord, PullOnDrop, Seen, failed};
 
-/// A hover and a lens wait so long for all that is told; then they tell what is known, and that there is more to come.
+/// The time that a hover or a lens waits for its full answer. After that it returns the known
+/// values and notes that more follow.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What the service calls.
+/// The handler object that the service calls.
 pub(crate) struct Server {
     pub(crate) queue: Queue,
-    /// What the client can do, known when `initialize` is answered.
+    /// The client's capabilities, set by `initialize`.
     pub(crate) abilities: Arc<OnceLock<Abilities>>,
     /// The semantic tokens that the client has.
     pub(crate) sent: Arc<Mutex<tokens::Sent>>,
@@ -46,19 +48,19 @@ pub(crate) struct Server {
     pub(crate) left: Mutex<Option<Hovering>>,
 }
 
-/// A document by its URI alone.
+/// Parameters with the URI of a document.
 #[derive(Deserialize)]
 pub(crate) struct ByUrl {
     uri: Url,
 }
 
-/// Progress that the client shows.
+/// Parameters with the token of a progress indicator.
 #[derive(Deserialize)]
 pub(crate) struct ByToken {
     token: Value,
 }
 
-/// A view of a definition.
+/// Parameters of a view of a definition.
 #[derive(Deserialize)]
 pub(crate) struct ByDef {
     uri: Url,
@@ -71,13 +73,14 @@ impl Server {
         self.queue.send(step);
     }
 
-    /// Something is other than it was: what the last hover told may be too.
+    /// Queues a step that changes an input, and drops the last hover, because its answer may have
+    /// changed.
     fn change(&self, step: impl FnOnce(&mut State) + Send + 'static) {
         *self.left() = None;
         self.step(step);
     }
 
-    /// Asks a question about a document, or about all where there is none.
+    /// Asks a question about a document, or about all documents if `url` is `None`.
     async fn ask<T: Send + 'static>(
         &self,
         url: Option<&Url>,
@@ -87,7 +90,7 @@ impl Server {
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
-    /// Asks what may take long: what is asked meanwhile does not wait for it.
+    /// Asks a slow question on a lane of its own, so that other requests do not wait for it.
     async fn ask_long<T: Send + 'static>(
         &self,
         url: &Url,
@@ -97,7 +100,7 @@ impl Server {
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
-    /// Asks a question about a place where the user may go on with a word.
+    /// Asks a question about a position in a word that the user may still extend.
     async fn ask_at_word<T: Send + 'static>(
         &self,
         at: &TextDocumentPositionParams,
@@ -108,7 +111,8 @@ impl Server {
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
-    /// Has a question asked; it is stopped when the second of what this gives is dropped.
+    /// Queues a question. Returns the receiver of its answer and a guard that cancels it when
+    /// dropped.
     fn begin<T: Send + 'static>(
         &self,
         lane: Kind,
@@ -136,7 +140,7 @@ impl Server {
         self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::go(seen, &at, target)).await
     }
 
-    /// The text of a document that stands in no file.
+    /// Returns the text of a document without a file.
     pub(crate) async fn content(&self, params: ByUrl) -> Result<Value> {
         if let Some(text) = pages::text(&params.uri) {
             return Ok(json!({"text": text}));
@@ -150,15 +154,16 @@ impl Server {
         Ok(json!({"text": answer.get("text")}))
     }
 
-    /// A view of a definition.
+    /// Returns a view of a definition.
     pub(crate) async fn view(&self, params: ByDef) -> Result<Value> {
         let view = View { source: params.uri, def: params.def, stage: params.stage };
         self.ask_long(&view.source.clone(), move |seen| view.answer(seen)).await
     }
 
-    /// Shows a view to a client that knows none: as a document whose text the server gives, else as a file.
+    /// Shows a view to a client without support for views: as a document whose text the server
+    /// provides, or else as a file.
     async fn show_view(&self, arguments: Vec<Value>) -> Result<Option<Value>> {
-        // Who shows it in a way of its own says so.
+        // A client that shows the document itself passes `false` as a fourth argument.
         let (what, more) = arguments.split_at(arguments.len().min(3));
         let asks = more.first().and_then(Value::as_bool) != Some(false);
         let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(json!(what));
@@ -190,7 +195,7 @@ impl Server {
         Ok(Some(json!({"uri": document})))
     }
 
-    /// The client does not want to wait any more.
+    /// Handles the cancellation of a progress indicator.
     pub(crate) async fn progress_cancelled(&self, params: ByToken) {
         self.step(move |state| state.evaluator.cancelled(&params.token));
     }
@@ -265,7 +270,7 @@ impl LanguageServer for Server {
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
-    // ---- what is asked of a document ----
+    // ---- requests about a document ----
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
         let url = params.text_document.uri;
@@ -297,11 +302,11 @@ impl LanguageServer for Server {
         });
         let found = tokio::time::timeout(PATIENCE, answer.wait_for(Option::is_some)).await;
         let found = found.map(|found| found.ok().and_then(|found| found.clone()));
-        // It goes on, so that it is known when it is asked for again.
+        // The computation continues, so that the answer is ready when the client requests it again.
         cancelled.into_iter().for_each(PullOnDrop::let_go);
         match found {
             Ok(Some(found)) => found,
-            // It takes longer, or was stopped for another.
+            // It takes longer, or another hover cancelled it.
             _ => self.ask(Some(&url), move |seen| insight::hover(seen, &at, Depth::Quick)).await,
         }
     }
@@ -377,7 +382,7 @@ impl LanguageServer for Server {
         if let Ok(answer) = tokio::time::timeout(PATIENCE, answer).await {
             return answer.unwrap_or_else(|_| Err(Error::internal_error()));
         }
-        // The client asks again when they are known.
+        // The client requests the lens again when the costs are known.
         drop(cancelled);
         self.ask(Some(&url.clone()), move |seen| insight::resolve_lens(seen, range, &url, &def, true)).await
     }
@@ -476,7 +481,7 @@ impl LanguageServer for Server {
     }
 }
 
-/// Settings from an answer to `workspace/configuration`.
+/// Reads the settings from a response to `workspace/configuration`.
 pub(crate) fn settings(answer: Vec<Value>) -> Settings {
     Settings::read(&answer.into_iter().next().unwrap_or_default())
 }

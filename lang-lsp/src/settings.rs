@@ -1,5 +1,5 @@
-//! What the user may choose: the section `iverson` of the client's configuration. What is not there, or is no value of
-//! its kind, is as it is by default; of the second the user is told.
+//! **Settings**: the section `iverson` of the client's configuration. A missing value, or one of
+//! the wrong type, has its default. The user sees a warning for the latter.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -9,17 +9,17 @@ use serde_json::Value;
 /// All settings.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Settings {
-    /// Which inlay hints there are.
+    /// The inlay hints to show.
     pub(crate) hints: Hints,
-    /// Which lenses there are.
+    /// The lenses to show.
     pub(crate) lenses: Lenses,
-    /// Are adjoints warned of that grow beyond every multiple of their functions?
+    /// Whether to warn about adjoints that grow beyond every multiple of their functions.
     pub(crate) grad_cost: bool,
-    /// An evaluation may take so many seconds.
+    /// The time limit of an evaluation, in seconds.
     pub(crate) seconds: u64,
-    /// An evaluation may take so many MiB.
+    /// The memory limit of an evaluation, in MiB.
     pub(crate) memory: u64,
-    /// What is said of values that are none of their kind.
+    /// Warnings about values of the wrong type.
     pub(crate) wrong: Vec<String>,
 }
 
@@ -29,11 +29,12 @@ pub(crate) struct Hints {
     pub(crate) extents: bool,
     pub(crate) sizes: bool,
     pub(crate) types: bool,
-    /// Are costs shown, be it of all definitions or of those that changed?
+    /// Whether to show costs, of all definitions or of changed ones.
     pub(crate) cost: bool,
-    /// Of all definitions, or of those alone whose costs are others than when the file was saved?
+    /// Whether to show the costs of all definitions. Otherwise only those that changed since the
+    /// file was saved are shown.
     pub(crate) every_cost: bool,
-    /// What the costs were before, where they changed.
+    /// Whether to show the previous costs of a changed definition.
     pub(crate) change: bool,
 }
 
@@ -52,16 +53,17 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Is anything shown for which costs are computed before it is asked for?
+    /// Returns whether a setting needs costs to be computed in advance.
     pub(crate) fn wants_costs(&self) -> bool {
         self.grad_cost || self.hints.cost || self.lenses.cost
     }
 }
 
 impl Settings {
-    /// The settings in a section, nested (`{"hints": {"cost": true}}`) or flat (`{"hints.cost": true}`).
+    /// Reads the settings of a section, nested (`{"hints": {"cost": true}}`) or flat
+    /// (`{"hints.cost": true}`).
     pub(crate) fn read(section: &Value) -> Self {
-        // Some clients send the section's content, some the section.
+        // Some clients send the contents of the section, others the section itself.
         let section = section.get("iverson").unwrap_or(section);
         let find = |key: &str| {
             let nested = format!("/{}", key.replace('.', "/"));
@@ -92,7 +94,7 @@ impl Settings {
                 wrong.borrow_mut().push(format!("`iverson.{key}` is {found}, and settings by their names are wanted"));
             }
         }
-        // Lenses tell costs already.
+        // By default lenses show the costs already, so hints show only changes.
         let (every_cost, change) = (flag("hints.cost", false), flag("hints.change", true));
         Self {
             hints: Hints {

@@ -1,5 +1,5 @@
-//! What is agreed on at the start and may change later: what the server can do, what it registers for, which folders the
-//! client has open, and what the user chose.
+//! **Startup and reconfiguration.** Declares the server's capabilities, registers for
+//! notifications, and keeps track of the client's folders and settings.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::state::State;
 use crate::views::VIEW_SCHEME;
 
-/// What the server can do for this client.
+/// Returns the server's capabilities for this client.
 pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
     let sync = TextDocumentSyncOptions {
         open_close: Some(true),
@@ -92,7 +92,7 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
     }
 }
 
-/// The client said who it is.
+/// Handles `initialize`: stores the client's capabilities, folders and options.
 pub(crate) fn begin(state: &mut State, abilities: Abilities, params: &InitializeParams) {
     if let Some(process) = abilities.process {
         crate::watch(process, state.queue.clone());
@@ -108,11 +108,11 @@ pub(crate) fn begin(state: &mut State, abilities: Abilities, params: &Initialize
     }
 }
 
-/// The client is ready: it is asked to tell of changes, and the folders are read.
+/// Handles `initialized`: registers for notifications and reads the folders.
 pub(crate) fn register(state: &mut State) {
     let registers = state.abilities.registers;
     let watchers = json!({"watchers": [{"globPattern": "**/*.iv"}]});
-    // Views are the client's own where it knows them.
+    // A client with support for views provides that scheme itself.
     let schemes = if state.abilities.views { vec![LIBRARY_SCHEME] } else { vec![LIBRARY_SCHEME, VIEW_SCHEME] };
     let all = [
         (registers.watched_files, "workspace/didChangeWatchedFiles", watchers),
@@ -134,7 +134,7 @@ pub(crate) fn register(state: &mut State) {
     }
 }
 
-/// Asks the client for the settings, if it can be asked.
+/// Requests the settings, if the client supports that.
 fn pull_configuration(state: &State) {
     if !state.abilities.configuration {
         return;
@@ -147,7 +147,7 @@ fn pull_configuration(state: &State) {
     });
 }
 
-/// The settings changed: the client says to what, or is asked.
+/// Handles changed settings, which are in the notification or must be requested.
 pub(crate) fn configuration_changed(state: &mut State, settings: &Value) {
     if state.abilities.configuration {
         pull_configuration(state);
@@ -156,7 +156,8 @@ pub(crate) fn configuration_changed(state: &mut State, settings: &Value) {
     }
 }
 
-/// Folders were opened or closed. What is in a closed one stays known: it may be imported.
+/// Handles opened and closed folders. The modules of a closed folder stay, because they may be
+/// imported.
 pub(crate) fn folders_changed(state: &mut State, event: &WorkspaceFoldersChangeEvent) {
     let removed: Vec<PathBuf> = event.removed.iter().filter_map(|f| files::path_of(&f.uri)).collect();
     state.folders.retain(|folder| !removed.contains(folder));

@@ -1,10 +1,11 @@
-//! The loop: one thread that owns the session and the open documents, and does one step after another in the order in
-//! which messages came. A step is short: it changes a text or hands a question to a worker.
+//! **Main loop.** One thread owns the session and the open documents, and executes steps in the
+//! order in which messages arrive. A step must be short: it changes a text or hands a question to a
+//! worker.
 //!
-//! Edits are gathered in the documents and reach the session when a question is asked or nothing else is to be done: a
-//! burst of keystrokes is one change. Setting a text cancels what workers compute; a question about another text than it
-//! was asked about is answered `ContentModified`, and others are asked again. Completion at a word outlives the rest of
-//! that word.
+//! Edits collect in the documents. They reach the session when a question arrives or the queue is
+//! empty, so a burst of keystrokes is one change. Setting a text cancels the computations of the
+//! workers. A question about a text that has changed is then answered with `ContentModified`; other
+//! questions run again. A completion in a word survives further letters of the word.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,46 +30,47 @@ use crate::settings::Settings;
 use crate::views::{self, Views};
 use crate::world::{About, Document, Documents, Question, World, content_modified};
 
-/// Costs are computed if nothing was edited for so long.
+/// Costs are computed after this time without an edit.
 const CALM: Duration = Duration::from_millis(200);
-/// On so few cores they wait for a long computation of a hover, because edits and other hovers need a core.
+/// With at most this many cores, costs wait for a hover's long computation, because edits and other
+/// hovers need a core.
 const FEW_CORES: usize = 2;
 /// The longest such wait after an edit.
 const LATEST_COSTS: Duration = Duration::from_secs(5);
-/// Files are looked at so often where the client tells of no changes.
+/// The interval at which files are checked, if the client does not report changes.
 const LOOK: Duration = Duration::from_secs(2);
-/// More files are looked at only when a document is opened, saved or closed.
+/// If there are more files, they are checked only when a document is opened, saved or closed.
 const FEW_FILES: usize = 500;
-/// What takes longer shows progress.
+/// Progress is shown for work that takes longer.
 const LONG: Duration = Duration::from_secs(1);
-/// Questions are answered by at most so many threads.
+/// The maximal number of threads that answer questions.
 const MOST_WORKERS: usize = 4;
 
-/// What the loop does next.
+/// A step of the loop.
 type Step = Box<dyn FnOnce(&mut State) + Send>;
 
-/// Where steps are put, from any thread.
+/// The queue of steps. Any thread may send to it.
 #[derive(Clone)]
 pub(crate) struct Queue(pub(crate) Sender<Step>);
 
 impl Queue {
-    /// Puts a step behind the others.
+    /// Appends a step.
     pub(crate) fn send(&self, step: impl FnOnce(&mut State) + Send + 'static) {
         let _ = self.0.send(Box::new(step));
     }
 }
 
-/// A document as the client has it.
+/// A document in the client's current state.
 struct Open {
     module: ModuleName,
     version: i32,
     text: String,
     lines: Arc<Lines>,
-    /// The session has another text.
+    /// Whether the session has a different text.
     changed: bool,
 }
 
-/// Everything the loop owns.
+/// The state that the loop owns.
 pub(crate) struct State {
     pub(crate) session: Session,
     open: HashMap<Url, Open>,
@@ -80,7 +82,7 @@ pub(crate) struct State {
     pub(crate) reader: Reader,
     pub(crate) evaluator: Evaluator,
     pub(crate) folders: Vec<PathBuf>,
-    /// Views that the client shows without our requests.
+    /// Views of clients that do not support our own requests.
     pub(crate) views: Views,
     checks: Lane,
     questions: Lane,
@@ -88,28 +90,28 @@ pub(crate) struct State {
     studies: Lane,
     costs: Lane,
     checker: Arc<Mutex<Checker>>,
-    /// A text, or what is wrong, changed since the last check began.
+    /// Whether a text or the reported diagnostics changed since the last check began.
     unchecked: bool,
-    /// Modules whose imports were not looked for since they changed.
+    /// Changed modules whose imports were not searched since.
     fresh: HashSet<ModuleName>,
-    /// The document that was edited last.
+    /// The document of the last edit.
     recent: Option<Url>,
-    /// When a text changed whose costs are not known.
+    /// The time of the last change whose costs are not yet computed.
     uncosted: Option<Instant>,
-    /// Another number after each change of a text.
+    /// A number that changes with each change of a text.
     edition: u64,
-    /// When costs began to be computed, and how that is shown.
+    /// The time when the current computation of costs began, and its progress indicator.
     costing: Option<(Instant, Option<Progress>)>,
-    /// When files were last looked at.
+    /// The time when files were last checked.
     looked_at: Instant,
-    /// Are they few enough to be looked at from time to time?
+    /// Whether the files are few enough to be checked periodically.
     few_files: bool,
     /// The number of cores that the server may use.
     cores: usize,
 }
 
 impl State {
-    /// The state before the first message.
+    /// Creates the state before the first message.
     pub(crate) fn new(client: Client, queue: Queue) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
@@ -142,7 +144,7 @@ impl State {
         }
     }
 
-    /// Does steps until nobody can send any more.
+    /// Executes steps until all senders are gone.
     pub(crate) fn run(mut self, steps: &Receiver<Step>) {
         loop {
             let step = match steps.try_recv() {
@@ -156,12 +158,12 @@ impl State {
                     }
                 }
             };
-            // A step that fails is a defect; the server lives on with what it has.
+            // A step that panics is a defect; the server continues with the state that it has.
             let _ = catch_unwind(AssertUnwindSafe(|| step(&mut self)));
         }
     }
 
-    /// Until when something is to be done without a message.
+    /// Returns the time until the loop must act without a message.
     fn patience(&self) -> Duration {
         let calm = self.costs_due();
         let long = self.costing.as_ref().and_then(|(since, shown)| shown.is_none().then_some(*since + LONG));
@@ -170,7 +172,7 @@ impl State {
         until.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// The time at which the costs of what was edited must begin to be computed.
+    /// Returns the time at which computing the costs of the last edit is due.
     fn costs_due(&self) -> Option<Instant> {
         let edited = self.uncosted.filter(|_| self.costing.is_none())?;
         let busy = self.depths.free == 0 || !self.depths.waiting.is_empty();
@@ -178,12 +180,12 @@ impl State {
         Some(edited + if wait { LATEST_COSTS } else { CALM })
     }
 
-    /// Are files looked at from time to time?
+    /// Returns whether files are checked periodically.
     fn looks_at_files(&self) -> bool {
         self.few_files && !self.is_told_of_files() && !self.open.is_empty()
     }
 
-    /// What is done when no message waits.
+    /// Performs the work that is due when no step is queued.
     fn settle(&mut self) {
         self.flush();
         if self.looks_at_files() && self.looked_at.elapsed() >= LOOK {
@@ -214,13 +216,13 @@ impl State {
         self.dispatch();
     }
 
-    /// Gives the session what was edited.
+    /// Passes the edited texts to the session.
     pub(crate) fn flush(&mut self) {
         let mut any = false;
         for (url, open) in self.open.iter_mut().filter(|(_, open)| open.changed) {
             open.changed = false;
             self.unchecked = true;
-            // Setting the same text would cancel what is computed all the same.
+            // Setting an equal text would still cancel running computations.
             if self.session.text(&open.module).is_none_or(|text| *text != *open.text) {
                 any = true;
                 self.session.set_text(&open.module, &open.text);
@@ -238,7 +240,8 @@ impl State {
         }
     }
 
-    /// Puts a question where it waits for a worker, if it is still about the text that is there.
+    /// Queues a question for a worker if the text that it is about is still current; otherwise
+    /// refuses it.
     fn keep(&mut self, mut question: Box<dyn Question>) {
         let encoding = self.abilities.encoding;
         let same = |asked: &About| {
@@ -252,7 +255,7 @@ impl State {
         }
     }
 
-    /// What follows from another text.
+    /// Records that a text changed.
     fn text_changed(&mut self) {
         self.unchecked = true;
         self.uncosted = Some(Instant::now());
@@ -269,7 +272,7 @@ impl State {
         }
     }
 
-    /// Everything as it is now.
+    /// Returns a snapshot of the session and of all shared state.
     pub(crate) fn world(&self) -> World {
         World {
             snapshot: self.session.snapshot(),
@@ -292,19 +295,19 @@ impl State {
         }
     }
 
-    /// Asks a question about the text as it is now.
+    /// Queues a question about the current text.
     pub(crate) fn ask(&mut self, question: Box<dyn Question>) {
         self.lane(question.lane()).waiting.push_back(question);
         self.dispatch();
     }
 
-    /// The document of that URI, with all edits in the session.
+    /// Returns the document of the URI, after all edits have reached the session.
     pub(crate) fn document(&mut self, url: &Url) -> Option<Arc<Document>> {
         self.flush();
         self.documents.get(url).cloned()
     }
 
-    /// A worker is free again; `back` is what an edit came in between of.
+    /// Marks a worker as free. `back` is a question that an edit cancelled.
     pub(crate) fn came_back(&mut self, kind: Kind, back: Option<Box<dyn Question>>) {
         let lane = self.lane(kind);
         lane.free = lane.free.saturating_add(1);
@@ -324,28 +327,28 @@ impl State {
 
     // ---- documents ----
 
-    /// The client opened a document.
+    /// Handles `didOpen`.
     pub(crate) fn opened(&mut self, url: Url, version: i32, text: String) {
         let module = files::module_of(&url);
         if files::is_library(&module) {
-            // It is read-only, and the session has it.
+            // It is read-only, and the session already contains it.
             let lines = Arc::new(Lines::new(&text));
             Arc::make_mut(&mut self.documents).insert(Document { url, module, version, text: text.into(), lines });
             return;
         }
         self.read_changed();
-        // It may be older than what it is a view of.
+        // The view may be older than its source.
         self.unchecked |= self.views.opened(&url);
         let lines = Arc::new(Lines::new(&text));
         self.checker().absent.remove(&module);
         self.checker().counts_from(&module, &text, false);
         self.recent = Some(url.clone());
-        // The session may have the text already, of a folder; its costs were not asked for.
+        // The session may already have this text from a folder, but its costs were not computed.
         self.uncosted = Some(Instant::now());
         self.open.insert(url, Open { module, version, text, lines, changed: true });
     }
 
-    /// The client changed a document.
+    /// Handles `didChange`.
     pub(crate) fn changed(&mut self, url: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
         let encoding = self.abilities.encoding;
         let Some(open) = self.open.get_mut(url) else { return };
@@ -367,7 +370,7 @@ impl State {
         self.recent = Some(url.clone());
     }
 
-    /// The client saved a document: what it imports may be there now.
+    /// Handles `didSave`. Files that it imports may exist now.
     pub(crate) fn saved(&mut self, url: &Url) {
         self.look_again();
         self.read_changed();
@@ -379,31 +382,31 @@ impl State {
         }
     }
 
-    /// The client closed a document: its module is the file again.
+    /// Handles `didClose`. The module's text is that of the file again.
     pub(crate) fn closed(&mut self, url: &Url) {
         let closed = self.open.remove(url);
         self.views.closed(url);
         Arc::make_mut(&mut self.documents).remove(url);
         self.unchecked |= closed.is_some();
-        // Nothing imports a view.
+        // No module imports a view.
         if let Some(open) = closed.filter(|_| !views::is_view(url)) {
             self.read(vec![open.module]);
         }
     }
 
-    /// The module of a document.
+    /// Returns the module of a document.
     pub(crate) fn module(&self, url: &Url) -> ModuleName {
         self.open.get(url).map_or_else(|| files::module_of(url), |open| open.module.clone())
     }
 
-    /// The text of an open document.
+    /// Returns the text of an open document.
     pub(crate) fn text(&self, url: &Url) -> Option<&str> {
         self.open.get(url).map(|open| open.text.as_str())
     }
 
     // ---- files ----
 
-    /// Has files read, and their texts taken over.
+    /// Reads files on the reader thread and then takes over their texts.
     pub(crate) fn read(&mut self, modules: Vec<ModuleName>) {
         let queue = self.queue.clone();
         self.reader.run(move |stamps| {
@@ -419,7 +422,7 @@ impl State {
         });
     }
 
-    /// Files were read.
+    /// Takes over the texts of files that were read.
     pub(crate) fn texts(&mut self, texts: Vec<(ModuleName, Result<String, String>)>) {
         for (module, text) in texts {
             if self.open.values().any(|open| open.module == module) || files::is_library(&module) {
@@ -442,21 +445,22 @@ impl State {
             }
         }
         self.text_changed();
-        // What is told of documents that import them may be other than it was.
+        // The diagnostics of documents that import these files may have changed.
         self.pulled_anew();
         if self.abilities.refresh.tokens && !self.open.is_empty() {
             self.client.request_by_name("workspace/semanticTokens/refresh", (), |_| {});
         }
     }
 
-    /// Has a client that asks for diagnostics ask again.
+    /// Makes a client that pulls diagnostics request them again.
     fn pulled_anew(&self) {
         if self.abilities.refresh.diagnostics && self.abilities.pulls && !self.open.is_empty() {
             self.client.request_by_name("workspace/diagnostic/refresh", (), |_| {});
         }
     }
 
-    /// Reads the files that are others than when they were read, for clients that tell of no changes of files.
+    /// Reads the files that changed since they were last read, for clients that do not report
+    /// changes of files.
     pub(crate) fn read_changed(&mut self) {
         self.looked_at = Instant::now();
         let closed = |module: &ModuleName| !self.open.values().any(|open| open.module == *module);
@@ -479,26 +483,26 @@ impl State {
         });
     }
 
-    /// Does the client tell of changes of files?
+    /// Returns whether the client reports changes of files.
     fn is_told_of_files(&self) -> bool {
         self.abilities.registers.watched_files
     }
 
-    /// Modules that were not there are looked for again.
+    /// Searches missing modules again.
     pub(crate) fn look_again(&mut self) {
         self.checker().absent.clear();
         self.fresh.extend(self.documents.iter().map(|d| d.module.clone()));
         self.unchecked = true;
     }
 
-    /// The imports of these were looked for.
+    /// Records that the imports of these modules were searched.
     pub(crate) fn looked(&mut self, modules: &[ModuleName]) {
         self.fresh.retain(|module| !modules.contains(module));
     }
 
-    /// Reads all modules of a folder, in pieces between which other steps are done.
+    /// Reads all modules of a folder in chunks, so that other steps can run in between.
     pub(crate) fn load_folder(&mut self, folder: PathBuf) {
-        /// So many files are one step.
+        /// The number of files in a step.
         const PIECE: usize = 32;
         let (queue, client, abilities) = (self.queue.clone(), self.client.clone(), Arc::clone(&self.abilities));
         self.reader.run(move |stamps| {
@@ -515,20 +519,21 @@ impl State {
         });
     }
 
-    // ---- what is wrong ----
+    // ---- diagnostics ----
 
     fn checker(&self) -> std::sync::MutexGuard<'_, Checker> {
         self.checker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An evaluation of this text of a document ended: what went wrong is told at its places.
+    /// Records the end of an evaluation of this text of a document, and reports its errors at their
+    /// spans.
     pub(crate) fn ran(&mut self, url: &Url, text: &str, outcome: &Outcome) {
         let mistakes = match outcome {
             Outcome::Failed(_, mistakes) => mistakes.as_slice(),
             Outcome::Value(..) | Outcome::Limit(_) | Outcome::Stopped => &[],
         };
         self.flush();
-        // Of another text than it is now the places are not known.
+        // If the text has changed, the spans are unknown.
         let now = self.text(url) == Some(text);
         let failures = mistakes.iter().filter(|_| now).filter_map(|m| m.diagnostic(text)).collect();
         let module = self.module(url);
@@ -538,13 +543,14 @@ impl State {
         }
     }
 
-    /// Costs of all open documents are known: what shows them is asked for again.
+    /// Handles the completion of the costs of all open documents: requests that the client
+    /// refreshes everything that shows them.
     pub(crate) fn costs_known(&mut self) {
         self.unchecked = true;
         self.refresh();
     }
 
-    /// Has the client ask again for lenses and hints.
+    /// Makes the client request lenses and hints again.
     pub(crate) fn refresh_costs(&self) {
         let refresh = self.abilities.refresh;
         let all = [(refresh.hints, "workspace/inlayHint/refresh"), (refresh.lenses, "workspace/codeLens/refresh")];
@@ -553,14 +559,15 @@ impl State {
         }
     }
 
-    /// Has the client ask again for what depends on more than the text.
+    /// Makes the client request everything again that depends on more than the text.
     pub(crate) fn refresh(&self) {
         self.refresh_costs();
         self.pulled_anew();
         self.views_changed();
     }
 
-    /// The views of documents may be others now, also of one that calls what another one defines.
+    /// Notifies the client that views may have changed, including views of definitions that call
+    /// into other documents.
     pub(crate) fn views_changed(&self) {
         if self.abilities.views {
             let edited = self.documents.iter().filter(|document| Some(&document.url) == self.recent.as_ref());
@@ -574,7 +581,7 @@ impl State {
         }
     }
 
-    /// The user chose otherwise.
+    /// Takes over changed settings.
     pub(crate) fn configured(&mut self, settings: Settings) {
         if *self.settings != settings {
             let known = self.settings.wrong == settings.wrong;
@@ -590,7 +597,7 @@ impl State {
         }
     }
 
-    /// Tells the user of settings whose values are none of their kind.
+    /// Shows a warning for settings of the wrong type.
     pub(crate) fn tell_wrong_settings(&self) {
         if !self.settings.wrong.is_empty() {
             self.client.show(MessageType::WARNING, self.settings.wrong.join("\n"));

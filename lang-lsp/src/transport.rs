@@ -1,9 +1,10 @@
-//! Messages on pipes: `Content-Length`, an empty line, JSON. What is not a message is answered as JSON-RPC says, and the
-//! next one is read as if nothing had been.
+//! **Transport.** Reads and writes messages on pipes: `Content-Length`, an empty line, JSON.
+//! Invalid input is answered with the JSON-RPC error, and reading continues with the next message.
 //!
-//! The loop of `tower_lsp::Server` ends at the first malformed message, takes four requests at a time and lives on after
-//! `exit` while its input is open; so messages are read here and given to its service, each polled in the order of their
-//! arrival before the next is read: what a handler does before it first waits, it does in order.
+//! This replaces the loop of `tower_lsp::Server`. That loop ends at the first malformed message,
+//! handles four requests at a time, and continues after `exit` while its input is open. Here
+//! messages are passed to its service. Each is polled once, in order of arrival, before the next is
+//! read. So the part of a handler before its first await runs in order.
 
 use std::future::Future;
 use std::io::{self, BufRead, Read, Write};
@@ -19,27 +20,29 @@ use tower_service::Service;
 
 use crate::client::Client;
 
-/// A message may have so many bytes: the language's longest text, escaped, fits.
+/// The maximal number of bytes of a message. The language's longest text fits even if every
+/// character is escaped.
 const MAX_MESSAGE: usize = 256 << 20;
-/// Bytes of a longer message are not waited for: the header is wrong.
+/// A declared length above this limit is taken for a wrong header. The connection ends instead of
+/// waiting for the bytes.
 const ENDLESS: u64 = 1 << 30;
-/// The header that there must be.
+/// The required header.
 const LENGTH: &str = "content-length:";
 const NO_HEADER: &str = "this is no header";
 const TOO_LONG: &str = "the message is too long";
-/// A header may have so many.
+/// The maximal number of bytes of a header line.
 const MAX_HEADER: u64 = 16 << 10;
 
-/// How the client took its leave.
+/// The way in which the client ended the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Leave {
-    /// By `exit`, or by closing the pipe, after `shutdown`.
+    /// With `exit`, or by closing the pipe, after `shutdown`.
     Clean,
     /// Without `shutdown`.
     Early,
 }
 
-/// Reads messages to the end and has them answered.
+/// Reads and dispatches messages until the input ends or `exit` arrives.
 pub(crate) fn serve<S: LanguageServer>(
     mut input: impl BufRead,
     mut service: LspService<S>,
@@ -49,7 +52,7 @@ pub(crate) fn serve<S: LanguageServer>(
 ) -> Leave {
     let mut leave = Leave::Early;
     let refuse = |id: Id, error: Error| client.respond(&Response::from_error(id, error));
-    // Only the first of several lines that are no header is answered.
+    // Only the first of several invalid header lines in a row is answered.
     let mut lost = false;
     loop {
         let body = match read(&mut input) {
@@ -69,7 +72,7 @@ pub(crate) fn serve<S: LanguageServer>(
         };
         lost = false;
         match message(&body) {
-            // Those that begin so may be ignored, but a request waits for an answer.
+            // Notifications with this prefix may be ignored, but a request needs an answer.
             Ok(Message::Request(request)) if request.method().starts_with("$/") && request.id().is_some() => {
                 let id = request.id().cloned().unwrap_or(Id::Null);
                 refuse(id, malformed(ErrorCode::MethodNotFound, "there is no such method"));
@@ -90,7 +93,7 @@ pub(crate) fn serve<S: LanguageServer>(
     }
 }
 
-/// Polls once here, the rest elsewhere.
+/// Polls the future once here. If it is pending, it continues on the runtime.
 fn dispatch<E>(
     asked: impl Future<Output = Result<Option<Response>, E>> + Send + Unpin + 'static,
     client: &Client,
@@ -116,12 +119,12 @@ fn dispatch<E>(
 enum Frame {
     Body(Vec<u8>),
     Bad(&'static str),
-    /// So long that it is no message.
+    /// The declared length is implausible.
     Endless,
     End,
 }
 
-/// The next frame. After a bad one reading goes on at the next line that begins a header.
+/// Reads the next frame. After an invalid frame, reading resumes at the next header line.
 fn read(input: &mut impl BufRead) -> io::Result<Frame> {
     let mut length = None;
     let mut bad = None;
@@ -140,11 +143,11 @@ fn read(input: &mut impl BufRead) -> io::Result<Frame> {
             break;
         }
         any = true;
-        // Behind a length that was wrong the rest of a body stands before the next header.
+        // After a wrong length, the rest of the body precedes the next header on its line.
         let name = line.to_ascii_lowercase().rfind(LENGTH);
         match name.and_then(|at| line.get(at.saturating_add(LENGTH.len())..)).map(str::trim) {
             Some(value) if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) => {
-                // A number that is too large for this machine is of no message.
+                // A number that overflows cannot be a valid length.
                 length = Some(value.parse::<usize>().unwrap_or(usize::MAX));
             }
             Some(_) => bad = Some("Content-Length is no number"),
@@ -168,21 +171,21 @@ fn read(input: &mut impl BufRead) -> io::Result<Frame> {
     Ok(bad.map_or(Frame::Body(body), Frame::Bad))
 }
 
-/// Has a line the form of a header, `Name: value`?
+/// Returns whether a line has the form of a header, `Name: value`.
 fn is_header(line: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     line.split_once(':').is_some_and(|(name, _)| is_name(name))
 }
 
-/// The JSON of a body. Bytes that are no UTF-8, and escapes of a half of a surrogate pair, are read as U+FFFD: the positions
-/// of later edits count on the text around them.
+/// Parses the JSON of a body. Invalid UTF-8 and escapes of lone surrogates are read as U+FFFD,
+/// because the positions of later edits depend on the surrounding text.
 fn parsed(body: &[u8]) -> Option<Value> {
     serde_json::from_slice(body)
         .ok()
         .or_else(|| serde_json::from_str(&with_whole_pairs(&String::from_utf8_lossy(body))).ok())
 }
 
-/// JSON in which `\ud800` to `\udfff` stand in pairs alone.
+/// Replaces escapes `\ud800` to `\udfff` that are not in pairs.
 fn with_whole_pairs(text: &str) -> String {
     let unit = |rest: &str| {
         let digits = rest.strip_prefix("\\u")?.get(..4)?;
@@ -197,7 +200,7 @@ fn with_whole_pairs(text: &str) -> String {
             Some(0xd800..=0xdbff) if second().is_some_and(|u| (0xdc00..=0xdfff).contains(&u)) => (true, 12),
             Some(0xd800..=0xdfff) => (false, 6),
             Some(_) => (true, 6),
-            // The escaped character may have several bytes, where the JSON is wrong.
+            // In invalid JSON, the escaped character may have several bytes.
             None => (true, escape.chars().take(2).map(char::len_utf8).sum()),
         };
         let (own, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
@@ -215,7 +218,7 @@ enum Message {
 
 fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
     let mut value = parsed(body).ok_or_else(|| (Id::Null, malformed(ErrorCode::ParseError, "this is no JSON")))?;
-    // Clients give what takes no parameters `null`, or `{}`.
+    // Some clients pass `null` or `{}` to methods without parameters.
     let takes_none = |v: &Value| matches!(v.get("method").and_then(Value::as_str), Some("shutdown" | "exit"));
     if (takes_none(&value) || value.get("params").is_some_and(Value::is_null))
         && let Some(fields) = value.as_object_mut()
@@ -232,7 +235,7 @@ fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
         return invalid(id, "a message is a JSON object");
     }
     if value.get("method").is_some() {
-        // No answer could be matched with it.
+        // The client could not match an answer with such an id.
         if value.get("id").is_some() && id == Id::Null {
             return invalid(id, "the id of a request is a number or a text");
         }
@@ -253,7 +256,7 @@ fn malformed(code: ErrorCode, why: &'static str) -> Error {
     Error { code, message: why.into(), data: None }
 }
 
-/// Writes messages until the last, or until nobody reads.
+/// Writes messages until the last one, or until writing fails.
 pub(crate) fn write(mut output: impl Write, messages: &Receiver<Option<String>>) {
     while let Ok(Some(body)) = messages.recv() {
         let written = write!(output, "Content-Length: {}\r\n\r\n{body}", body.len()).and_then(|()| output.flush());

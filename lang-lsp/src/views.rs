@@ -1,5 +1,7 @@
-//! Views of definitions for the client: for ours as answers to their requests; for others as documents whose text the
-//! server gives, `iverson-view:/<def>.<stage>.iv?<the source's URI>`, or as files that it writes. All follow the edits.
+//! **Views for the client.** Our own clients receive a view as the answer to a request. Others
+//! receive a document whose text the server provides,
+//! `iverson-view:/<def>.<stage>.iv?<the source's URI>`, or a file that it writes. All views follow
+//! the edits.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -18,24 +20,24 @@ use crate::world::{Seen, failed};
 
 /// The scheme of views as documents.
 pub(crate) const VIEW_SCHEME: &str = "iverson-view";
-/// Where files of views are, among the server's copies.
+/// The folder of view files, among the server's copies.
 const FOLDER: &str = "views";
-/// So many views of a client follow the edits, those that were opened last.
+/// The maximal number of views that follow the edits; the oldest are dropped.
 const MOST_VIEWS: usize = 32;
-/// What begins the first line of a file of a view while there is none of the program as it is.
+/// The prefix of the first line of a view file while the current program has no such view.
 const BEFORE: &str = "-- as it was before an edit: ";
 
-/// What a view is of.
+/// The subject of a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct View {
-    /// The document that has the definition.
+    /// The document that contains the definition.
     pub(crate) source: Url,
     pub(crate) def: String,
     pub(crate) stage: String,
 }
 
 impl View {
-    /// What a document of a view is a view of.
+    /// Parses the URI of a view document.
     pub(crate) fn of(url: &Url) -> Option<Self> {
         if url.scheme() != VIEW_SCHEME {
             return None;
@@ -46,7 +48,7 @@ impl View {
         Some(Self { source, def: def.to_owned(), stage: stage.to_owned() })
     }
 
-    /// Its document.
+    /// Returns the URI of its document.
     pub(crate) fn url(&self) -> Option<Url> {
         let mut url = Url::from_str(&format!("{VIEW_SCHEME}:/")).ok()?;
         url.set_path(&format!("/{}.{}.iv", self.def, self.stage));
@@ -54,7 +56,8 @@ impl View {
         Some(url)
     }
 
-    /// Its file, among the server's copies: definitions of different programs may have the same name.
+    /// Returns the path of its file among the server's copies. The folder depends on the source,
+    /// because definitions of different programs may have the same name.
     fn file(&self) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         self.source.as_str().hash(&mut hasher);
@@ -62,14 +65,14 @@ impl View {
         Path::new(FOLDER).join(folder).join(format!("{}.{}.iv", self.def, self.stage))
     }
 
-    /// Writes its file, with this text.
+    /// Writes its file with this text.
     pub(crate) fn write(&self, text: &str) -> io::Result<PathBuf> {
         files::copy(&self.file(), text)
     }
 
-    /// Writes its file again: as the view is now, or as it was with the reason why there is none.
+    /// Updates its file. If the view fails, the old text stays, below the reason.
     pub(crate) fn follow(&self, seen: &Seen<'_>) {
-        // What cannot be written stays as it is; it is written again after the next edit.
+        // If writing fails, the old file stays until the next edit.
         let _ = match self.answer(seen) {
             Ok(answer) => self.write(answer.get("text").and_then(Value::as_str).unwrap_or_default()),
             Err(why) => {
@@ -83,7 +86,7 @@ impl View {
         };
     }
 
-    /// Its text, the language of that, where its lines come from, and what is to be said of it.
+    /// Returns its text, the language of the text, the origins of its lines and a note.
     pub(crate) fn answer(&self, seen: &Seen<'_>) -> Result<Value> {
         let text = seen.document(&self.source)?;
         let Some((_, stage)) = STAGES.iter().find(|(name, _)| *name == self.stage) else {
@@ -104,27 +107,27 @@ impl View {
     }
 }
 
-/// Is the document a view? What stands in it was made by the server: it is no program of the user's.
+/// Returns whether the document is a view, whose text is the server's and no program of the user.
 pub(crate) fn is_view(url: &Url) -> bool {
     url.scheme() == VIEW_SCHEME
         || files::path_of(url)
             .is_some_and(|path| files::among_copies(&path).is_some_and(|file| file.starts_with(FOLDER)))
 }
 
-/// A view that a client shows without our requests.
+/// A view of a client that does not support our own requests.
 struct Shown {
     document: Url,
     view: View,
-    /// It follows the edits: its document was not closed.
+    /// Whether it follows the edits, because its document is open.
     follows: bool,
 }
 
-/// The views that are kept for a client that has none of our requests.
+/// The views of a client that does not support our own requests.
 #[derive(Default)]
 pub(crate) struct Views(VecDeque<Shown>);
 
 impl Views {
-    /// A view is shown in a document.
+    /// Records that a document shows a view.
     pub(crate) fn shown(&mut self, document: Url, view: View) {
         self.0.retain(|shown| shown.document != document);
         self.0.push_back(Shown { document, view, follows: true });
@@ -133,12 +136,13 @@ impl Views {
         }
     }
 
-    /// The document of a view was closed.
+    /// Records that the document of a view was closed.
     pub(crate) fn closed(&mut self, document: &Url) {
         self.follow(document, false);
     }
 
-    /// It was opened, perhaps again: editors that read a file anew close it for that. Is it such a document?
+    /// Records that a document was opened, because some editors close and reopen a file to reload
+    /// it. Returns whether it is a view.
     pub(crate) fn opened(&mut self, document: &Url) -> bool {
         self.follow(document, true)
     }
@@ -148,17 +152,17 @@ impl Views {
         shown.map(|shown| shown.follows = follows).is_some()
     }
 
-    /// Those that are files.
+    /// Returns the views that are files.
     pub(crate) fn files(&self) -> Vec<View> {
         self.with("file").map(|shown| shown.view.clone()).collect()
     }
 
-    /// The documents whose text the server gives, and the client asks for.
+    /// Returns the documents whose text the client requests from the server.
     pub(crate) fn documents(&self) -> impl Iterator<Item = &Url> {
         self.with(VIEW_SCHEME).map(|shown| &shown.document)
     }
 
-    /// Those that follow the edits and whose documents have this scheme.
+    /// Returns the views that follow the edits and whose documents have this scheme.
     fn with(&self, scheme: &'static str) -> impl Iterator<Item = &Shown> {
         self.0.iter().filter(move |shown| shown.follows && shown.document.scheme() == scheme)
     }

@@ -1,5 +1,6 @@
-//! What a question sees: the session as it was when it was asked, the open documents, the settings. And questions
-//! themselves, which may be stopped, and may be asked again after an edit that does not touch what they ask about.
+//! **Questions and their context.** A question sees a snapshot of the session, the open documents
+//! and the settings. It can be cancelled, and it can run again after an edit that does not touch
+//! its document.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,28 +20,29 @@ use crate::settings::Settings;
 /// An open document.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// As the client spells it.
+    /// The URI in the client's spelling.
     pub(crate) url: Url,
-    /// Its module.
+    /// The module.
     pub(crate) module: ModuleName,
-    /// The client's number of the text.
+    /// The client's version of the text.
     pub(crate) version: i32,
-    /// What stands in it.
+    /// The text.
     pub(crate) text: Arc<str>,
-    /// Its lines.
+    /// The line index.
     pub(crate) lines: Arc<Lines>,
 }
 
-/// What a question is about.
+/// The subject of a question.
 pub(crate) struct About {
-    /// The document as it was when it was asked.
+    /// The document at the time of the request.
     pub(crate) document: Arc<Document>,
-    /// Here a word may have been typed on since: an editor narrows the candidates it asked for by that.
+    /// The position of a word that may have been extended since, because an editor filters the
+    /// requested candidates by further letters.
     pub(crate) word_at: Option<Position>,
 }
 
 impl About {
-    /// What was asked holds for the text as it is now.
+    /// Returns whether an answer to the question is valid for the current text.
     pub(crate) fn holds(&self, now: &Arc<Document>, encoding: Encoding) -> bool {
         let then = &self.document;
         let typed_on = |at| is_typed_on(&then.text, &now.text, then.lines.offset(&then.text, at, encoding));
@@ -48,7 +50,7 @@ impl About {
     }
 }
 
-/// Is a text another one with nothing but part of a word typed at a place?
+/// Returns whether the new text is the old one with a part of a word inserted at an offset.
 fn is_typed_on(then: &str, now: &str, at: usize) -> bool {
     let Some((before, behind)) = then.split_at_checked(at) else { return false };
     let typed = now.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
@@ -63,28 +65,28 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// The document of that URI.
+    /// Returns the document of a URI.
     pub(crate) fn get(&self, url: &Url) -> Option<&Arc<Document>> {
         self.all.get(url)
     }
 
-    /// The document of a module.
+    /// Returns the document of a module.
     pub(crate) fn of_module(&self, module: &str) -> Option<&Arc<Document>> {
         self.all.get(self.by_module.get(module)?)
     }
 
-    /// All of them.
+    /// Iterates over all documents.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Document>> {
         self.all.values()
     }
 
-    /// A document was opened, or has another text.
+    /// Adds a document or replaces its text.
     pub(crate) fn insert(&mut self, document: Document) {
         self.by_module.insert(document.module.clone(), document.url.clone());
         self.all.insert(document.url.clone(), Arc::new(document));
     }
 
-    /// A document was closed.
+    /// Removes a closed document.
     pub(crate) fn remove(&mut self, url: &Url) {
         if let Some(document) = self.all.remove(url) {
             self.by_module.remove(&document.module);
@@ -92,31 +94,31 @@ impl Documents {
     }
 }
 
-/// What a question is asked with.
+/// The context that a worker receives with a question.
 pub(crate) struct World {
-    /// All that is known.
+    /// The session.
     pub(crate) snapshot: Snapshot,
-    /// What is open.
+    /// The open documents.
     pub(crate) documents: Arc<Documents>,
-    /// What is chosen.
+    /// The settings.
     pub(crate) settings: Arc<Settings>,
-    /// What the client can do.
+    /// The client's capabilities.
     pub(crate) abilities: Arc<Abilities>,
-    /// What is known of costs.
+    /// The published diagnostics and the known costs.
     pub(crate) checker: Arc<Mutex<Checker>>,
-    /// Another number after each change of a text.
+    /// A number that changes with each change of a text.
     pub(crate) edition: u64,
 }
 
 impl World {
-    /// The same while a question is answered.
+    /// Returns the context with a session that the worker may query.
     pub(crate) fn seen<'w>(&'w self, session: &'w Session) -> Seen<'w> {
         let Self { documents, settings, abilities, checker, edition, .. } = self;
         Seen { session, documents, settings, abilities, checker, edition: *edition }
     }
 }
 
-/// The same while a question is answered.
+/// The context while a question is being answered.
 pub(crate) struct Seen<'w> {
     pub(crate) session: &'w Session,
     pub(crate) documents: &'w Documents,
@@ -126,7 +128,7 @@ pub(crate) struct Seen<'w> {
     pub(crate) edition: u64,
 }
 
-/// A module's text and its lines.
+/// A module's text with its line index.
 pub(crate) struct Text {
     pub(crate) text: Arc<str>,
     pub(crate) lines: Arc<Lines>,
@@ -135,22 +137,22 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// The range of bytes.
+    /// Converts a span to a range of the protocol.
     pub(crate) fn range(&self, span: Span) -> Range {
         Range { start: self.position(span.start), end: self.position(span.end.max(span.start)) }
     }
 
-    /// The position of a byte.
+    /// Converts an offset to a position.
     pub(crate) fn position(&self, at: u32) -> Position {
         self.lines.position(&self.text, at as usize, self.encoding)
     }
 
-    /// The byte at a position.
+    /// Converts a position to an offset.
     pub(crate) fn offset(&self, at: Position) -> u32 {
         crate::lines::clamp(self.lines.offset(&self.text, at, self.encoding))
     }
 
-    /// The bytes of a range.
+    /// Converts a range of the protocol to a span.
     pub(crate) fn span(&self, range: Range) -> Span {
         let bytes = self.lines.bytes(&self.text, range, self.encoding);
         Span::new(crate::lines::clamp(bytes.start), crate::lines::clamp(bytes.end))
@@ -158,7 +160,7 @@ impl Text {
 }
 
 impl Seen<'_> {
-    /// A module's text, open or not.
+    /// Returns a module's text, whether it is open or not.
     pub(crate) fn text(&self, module: &str) -> Option<Text> {
         let text = self.session.text(module)?;
         let lines = match self.documents.of_module(module) {
@@ -168,19 +170,19 @@ impl Seen<'_> {
         Some(Text { text, lines, module: module.into(), encoding: self.abilities.encoding })
     }
 
-    /// The text of a document.
+    /// Returns the text of a document.
     pub(crate) fn document(&self, url: &Url) -> Result<Text> {
         let module = self.documents.get(url).map_or_else(|| files::module_of(url), |d| d.module.clone());
         self.text(&module).ok_or_else(|| failed(format!("{url} is not open")))
     }
 
-    /// Has an open document mistakes?
+    /// Returns whether an open document has errors.
     pub(crate) fn is_broken(&self) -> bool {
         let mut modules = self.documents.iter().map(|d| &d.module);
         modules.any(|module| self.session.diagnostics(module).iter().any(|d| d.severity == Severity::Error))
     }
 
-    /// The URI of a module.
+    /// Returns the URI of a module.
     pub(crate) fn url(&self, module: &str) -> Option<Url> {
         match self.documents.of_module(module) {
             Some(document) => Some(document.url.clone()),
@@ -188,25 +190,25 @@ impl Seen<'_> {
         }
     }
 
-    /// A place as the protocol has it.
+    /// Converts a location to the protocol.
     pub(crate) fn location(&self, location: &Location) -> Option<LspLocation> {
         let text = self.text(&location.module)?;
         Some(LspLocation { uri: self.url(&location.module)?, range: text.range(location.span) })
     }
 }
 
-/// A request that cannot be answered, and why.
+/// Creates the error of a request that fails for a reason.
 pub(crate) fn failed(message: impl Into<String>) -> Error {
-    // `RequestFailed` of the protocol.
+    // The protocol's `RequestFailed`.
     Error { code: ErrorCode::ServerError(-32803), message: message.into().into(), data: None }
 }
 
-/// The text changed while a question was answered.
+/// Creates the error of a request whose text changed before the answer.
 pub(crate) fn content_modified() -> Error {
     Error { code: ErrorCode::ContentModified, message: "the text changed".into(), data: None }
 }
 
-/// Pulled when nobody waits for an answer any more.
+/// A cancellation token, shared between a request and the worker that computes its answer.
 #[derive(Clone, Default)]
 pub(crate) struct Cord(Arc<Mutex<Pulled>>);
 
@@ -221,7 +223,7 @@ impl Cord {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Stops what is asked, now or as soon as it begins.
+    /// Cancels the question, now or as soon as it begins.
     pub(crate) fn pull(&self) {
         self.with(|p| {
             p.pulled = true;
@@ -233,7 +235,8 @@ impl Cord {
         self.with(|p| p.pulled)
     }
 
-    /// Asks what pulling stops.
+    /// Runs a question that [`Self::pull`] can cancel. Returns `None` if it was cancelled or an
+    /// edit came in between.
     fn ask<T>(&self, snapshot: &Snapshot, question: impl FnOnce(&Session) -> T) -> Option<T> {
         let begun = |stop: Stop| {
             self.with(|p| {
@@ -248,7 +251,7 @@ impl Cord {
     }
 }
 
-/// While this lives, the cord has something to stop.
+/// A guard; while it lives, the token has a running question to cancel.
 struct Until<'c>(&'c Cord);
 
 impl Drop for Until<'_> {
@@ -257,21 +260,21 @@ impl Drop for Until<'_> {
     }
 }
 
-/// Pulls the cord when it is dropped: the one who waits is gone.
+/// A guard that cancels on drop, when the request no longer waits.
 pub(crate) struct PullOnDrop(Option<Cord>);
 
 impl PullOnDrop {
-    /// Of this cord.
+    /// Creates a guard for the token.
     pub(crate) fn new(cord: Cord) -> Self {
         Self(Some(cord))
     }
 
-    /// The cord, for another to pull.
+    /// Returns the token, so that another owner can cancel the question.
     pub(crate) fn cord(&self) -> Cord {
         self.0.clone().unwrap_or_default()
     }
 
-    /// What is asked goes on though nobody waits, until the cord is pulled by another.
+    /// Releases the guard: the question continues until another owner cancels it.
     pub(crate) fn let_go(mut self) {
         self.0.take();
     }
@@ -283,15 +286,15 @@ impl Drop for PullOnDrop {
     }
 }
 
-/// Something to be done on a worker thread with the world as it is.
+/// A task for a worker thread, with a snapshot of the state.
 pub(crate) trait Question: Send {
-    /// The text that it is about; no other would do.
+    /// Returns the text that the question is about, if only that text is valid.
     fn about(&self) -> Option<&About>;
-    /// The workers that do it.
+    /// Returns the lane whose workers run the question.
     fn lane(&self) -> Kind;
-    /// Does it; `false` if an edit came in between.
+    /// Computes the answer. Returns `false` if an edit cancelled it.
     fn ask(&mut self, world: &World) -> bool;
-    /// It is not answered.
+    /// Answers with an error.
     fn refuse(&mut self, why: Error);
 }
 
@@ -325,7 +328,7 @@ where
                 self.reply.take().map(|reply| reply.send(answer));
                 true
             }
-            // Nobody waits: it is done.
+            // If the request was cancelled, the question is finished.
             None => self.cord.is_pulled(),
         }
     }

@@ -1,6 +1,7 @@
-//! Random edits of real programs with requests between them, broken and mended; then everything that is told equals what
-//! a fresh server tells of the same text. Memory does not grow meanwhile. `IVERSON_COUNT` says how many edits, at most
-//! [`MOST`], and `IVERSON_SEED` which.
+//! **Random edits** of real programs with requests between them, including invalid messages.
+//! Afterwards all answers equal those of a fresh server for the same text, and memory has not
+//! grown. `IVERSON_COUNT` sets the number of edits, at most [`MOST`], and `IVERSON_SEED` selects
+//! them.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -29,19 +30,19 @@ use serde_json::{Value, json};
 
 const URI: &str = "untitled:random";
 
-/// So many edits are made in a test run.
+/// The number of edits in a test run.
 const EDITS: u64 = 300;
 
-/// And so many where nothing may be skipped.
+/// The number of edits if `IVERSON_REQUIRE_ALL` is set.
 const ALL_EDITS: u64 = 2_500;
 
-/// So many in a soak.
+/// The maximal number of edits in a soak.
 const MOST: u64 = 200_000;
 
-/// After so many edits all answers are waited for, and memory is looked at.
+/// After this number of edits, all answers are awaited and memory is measured.
 const ROUND: u64 = 50;
 
-/// Xorshift: the same numbers on every machine.
+/// An xorshift generator: the same numbers on every machine.
 struct Drawn(u64);
 
 impl Drawn {
@@ -61,7 +62,7 @@ impl Drawn {
     }
 }
 
-/// A place in a text, in units of the encoding.
+/// Converts an offset to a position in units of the encoding.
 fn position(text: &str, at: usize, encoding: &str) -> [u32; 2] {
     let line = text[..at].matches('\n').count();
     let before = &text[text[..at].rfind('\n').map_or(0, |n| n + 1)..at];
@@ -73,7 +74,8 @@ fn position(text: &str, at: usize, encoding: &str) -> [u32; 2] {
     [line as u32, units as u32]
 }
 
-/// A program of what others have seldom: types, a rule of a derivative, a comment with a value; by turns with these.
+/// A program with constructs that the others rarely have: types, a derivative rule, a comment with
+/// a value. It alternates with them.
 const MODEL: &str = "\
 type Shape = Circle(f64) | Box(f64, f64)
 type State = {shape: Shape, 𝛼: f64}
@@ -90,7 +92,7 @@ let state = {shape: Circle(2.0), 𝛼: 3.0}
 do print(half(twice(state)), area(state))
 ";
 
-/// The programs that are edited, and pieces to put into them.
+/// Returns the programs to edit, and to take pieces from.
 fn programs() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut all = Vec::new();
@@ -102,7 +104,7 @@ fn programs() -> Vec<String> {
         }
     }
     all.sort();
-    // Long ones take long on every edit; the order of edits is what is looked at.
+    // Long programs would make each edit slow, and only the order of edits matters here.
     let mut parts = Vec::new();
     for (_, text) in all {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
@@ -140,7 +142,7 @@ const PIECES: &[&str] = &[
     ".",
 ];
 
-/// What is asked between edits.
+/// The requests between edits.
 const REQUESTS: &[&str] = &[
     "textDocument/hover",
     "textDocument/completion",
@@ -181,7 +183,8 @@ const REQUESTS: &[&str] = &[
 /// The stages of views.
 const STAGES: &[&str] = &["adjoint", "forward", "ssa", "core", "lifted", "pairs", "pushed", "cost"];
 
-/// A place anywhere, or in a word; for rules, where the model's rule is, if it is there.
+/// Returns an offset anywhere, or at a word. For `textDocument/implementation`, returns the rule of
+/// the model if the text contains it.
 fn somewhere(method: &str, text: &str, drawn: &mut Drawn) -> usize {
     if let ("textDocument/implementation", Some(at)) = (method, text.find("half(")) {
         return at;
@@ -191,7 +194,7 @@ fn somewhere(method: &str, text: &str, drawn: &mut Drawn) -> usize {
     if drawn.below(2) == 0 { at } else { at + text[at..].find(is_word).unwrap_or(0) }
 }
 
-/// What any of them wants, of a definition of the text.
+/// Builds the parameters of a request, about a definition of the text.
 fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Drawn) -> Value {
     let names: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("def ")?.split('(').next()).collect();
     let name = if names.is_empty() { "f" } else { drawn.one(&names) };
@@ -221,7 +224,7 @@ fn request(method: &str, place: [u32; 2], text: &str, drawn: &mut Drawn) -> Valu
     all
 }
 
-/// What all of them want.
+/// Builds the parameters that all requests share.
 fn params(place: [u32; 2]) -> Value {
     let [line, character] = place;
     json!({
@@ -241,10 +244,11 @@ fn params(place: [u32; 2]) -> Value {
     })
 }
 
-/// Refusals that a request between edits may meet: the text changed, cancelled, no such method, nothing to do there.
+/// The errors that a request between edits may receive: content modified, cancelled, method not
+/// found, invalid parameters, request failed.
 const REFUSALS: [i64; 5] = [-32801, -32800, -32601, -32602, -32803];
 
-/// How requests of a method ended.
+/// The numbers of outcomes for a method.
 #[derive(Default)]
 struct Ended {
     told: u64,
@@ -252,7 +256,7 @@ struct Ended {
     refused: u64,
 }
 
-/// Of all methods.
+/// The outcomes of all methods.
 #[derive(Default)]
 struct All(BTreeMap<&'static str, Ended>);
 
@@ -274,10 +278,10 @@ impl All {
     }
 }
 
-/// What nothing is ever told of: there is no such method, and the answer of commands is that they are done.
+/// The methods without a non-empty result: an unknown method, and commands, which only confirm.
 const NEVER_TOLD: &[&str] = &["textDocument/unknown", "workspace/executeCommand"];
 
-/// What is asked about something that an answer told of.
+/// The requests about an element of another request's answer.
 const FOLLOWING: &[(&str, &str)] = &[
     ("textDocument/completion", "completionItem/resolve"),
     ("textDocument/inlayHint", "inlayHint/resolve"),
@@ -286,7 +290,7 @@ const FOLLOWING: &[(&str, &str)] = &[
     ("textDocument/prepareCallHierarchy", "callHierarchy/outgoingCalls"),
 ];
 
-/// Asks, waits for the answer, and asks on about one of the things it tells of.
+/// Sends a request, awaits the answer, and sends the following requests about one of its elements.
 fn ask_in_peace(client: &mut Client, method: &'static str, of: Value, drawn: &mut Drawn, ended: &mut All) {
     let id = client.begin(method, of);
     let answer = client.answer(id);
@@ -300,7 +304,7 @@ fn ask_in_peace(client: &mut Client, method: &'static str, of: Value, drawn: &mu
     }
 }
 
-/// Messages that are none, and what they are answered with is nobody's.
+/// Invalid messages. Their error responses belong to no request.
 const MALFORMED: [&[u8]; 3] = [
     b"Content-Length: 9\r\n\r\nnot JSON!",
     b"Content-Length: 2\r\n\r\n{}",
@@ -312,10 +316,10 @@ fn server(encoding: &str) -> Client {
     Client::start(json!({"general": {"positionEncodings": [encoding]}, "textDocument": {"codeAction": literals}}))
 }
 
-/// Everything that is told of a document and does not depend on time.
+/// Returns all answers about a document that do not depend on time.
 fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
     let mut all = client.diagnostics(URI, version);
-    // Costs are told when they are known; what is compared does not depend on when that is.
+    // Warnings about costs arrive when they are computed, so they are not compared.
     all.retain(|wrong| wrong["code"] != "W0700");
     for request in ["textDocument/documentSymbol", "textDocument/foldingRange"] {
         all.push(client.request(request, params([0, 0])));
@@ -326,13 +330,14 @@ fn told(client: &mut Client, version: i64, places: &[[u32; 2]]) -> Vec<Value> {
             all.push(known(client, request, *place));
         }
     }
-    // Copies of pages and of the library stand where the process has them.
+    // The paths of copies contain the server's process id.
     let own = format!("iverson-lsp-{}/", client.process());
     let same = |told: &Value| serde_json::from_str(&told.to_string().replace(&own, "iverson-lsp/"));
     all.iter().map(|told| same(told).expect("it was JSON")).collect()
 }
 
-/// Takes out of a hover what a fresh server cannot know: costs and derivatives from before the mistakes.
+/// Removes from a hover the costs and derivatives from before the errors, because a fresh server
+/// cannot know them.
 fn forget_last_known(old: &mut Value, new: &Value) {
     let [Some(told), Some(fresh)] = [&*old, new].map(|hover| hover["contents"]["value"].as_str()) else { return };
     if told.contains("as last known, before the mistakes") && told.starts_with(fresh) {
@@ -340,7 +345,7 @@ fn forget_last_known(old: &mut Value, new: &Value) {
     }
 }
 
-/// The answer when nothing is pending any more.
+/// Returns the answer once it is no longer pending.
 fn known(client: &mut Client, request: &str, place: [u32; 2]) -> Value {
     loop {
         let answer = client.request(request, params(place));
@@ -371,7 +376,7 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
     for edit in 1..=edits {
         version += 1;
         match drawn.below(40) {
-            // Another program, or the one before the last edit.
+            // Another program, or the text before the last edit.
             0 | 1 => {
                 text = if drawn.below(3) == 0 { MODEL.to_owned() } else { drawn.one(&programs).clone() };
                 client.change(URI, version, None, &text);
@@ -417,7 +422,7 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
         if drawn.below(50) == 0 {
             client.raw(MALFORMED[drawn.below(MALFORMED.len())]);
         }
-        // Now and then all is caught up with; else edits overtake what is computed.
+        // Sometimes the server catches up; otherwise edits overtake its computations.
         if drawn.below(4) == 0 {
             client.diagnostics(URI, version);
         }
@@ -429,7 +434,8 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
             held.push(memory(&client));
         }
     }
-    // What is kept of programs comes and goes; the most of the last two fifths is not more than that of the two before.
+    // Cached data come and go. The maximum of the last two fifths must not exceed that of the two
+    // fifths before.
     let most = |from: usize, to: usize| held[held.len() * from / 5..held.len() * to / 5].iter().max().copied();
     let (before, after) = (most(1, 3).unwrap_or(0), most(3, 5).unwrap_or(0));
     let tenths: Vec<u64> = (1..=10).filter_map(|k| held.get((held.len() * k / 10).max(1) - 1).copied()).collect();
@@ -443,7 +449,7 @@ fn random_edits(encoding: &str, edits: u64, seed: u64) {
             assert!(ended.0.get(method).is_some_and(|e| e.told > 0), "seed {seed}: {method} told nothing at all");
         }
     }
-    // A last edit, so that its diagnostics are told after what was forgotten.
+    // A last edit, so that its diagnostics arrive after the forgotten messages.
     version += 1;
     client.change(URI, version, None, &text);
     let places: Vec<[u32; 2]> =

@@ -1,5 +1,5 @@
-//! Evaluation by a child: its value, its limits, its end. The child is a script that does what it is told, so that the
-//! interpreter need not be built.
+//! Tests of evaluation in a child process: values, limits, and stopping. The child is a script, so
+//! that the interpreter need not be built.
 #![cfg(unix)]
 #![allow(
     clippy::expect_used,
@@ -29,7 +29,8 @@ use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
 
-/// `eval EXPRESSION -l -`: says what it is asked and shows the text, waits or fails, as the expression says.
+/// A substitute for `eval EXPRESSION -l -`. It prints the expression and the text, waits or fails,
+/// depending on the expression.
 const SCRIPT: &str = r#"#!/bin/sh
 case "$2" in
   'wait()') echo $$ >"$(dirname "$0")/pid"; exec sleep 100 ;;
@@ -42,7 +43,8 @@ case "$2" in
 esac
 "#;
 
-/// What a child says of a mistake: in the library, called by the document, called by the expression.
+/// The child's report of an error in the library, with callers in the document and in the
+/// expression.
 const WRONG: &str = r#"{"file": "std/linalg.iv", "severity": "error", "code": "E0502", "message": "no such thing", "line": 3, "column": 7, "endLine": 3, "endColumn": 9, "help": "try another", "callers": [{"file": "<stdin>", "line": 2, "column": 3, "endLine": 2, "endColumn": 6}, {"file": "<stdin>", "line": 4, "column": 5, "endLine": 4, "endColumn": 8}, {"file": "<eval>", "line": 1, "column": 1, "endLine": 1, "endColumn": 4}]}
 "#;
 
@@ -87,17 +89,17 @@ fn values_of_the_text_as_it_is() {
     assert_eq!(value["value"], "run main\ndef f() = 4");
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, ""])));
     assert_eq!(value["value"], "run main\ndef f() = 4");
-    // What `dbg` says stands before the value.
+    // Output of `dbg` precedes the value.
     let value = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "said"])));
     assert_eq!(value["value"], "4.0");
     let told = client.told("window/showMessage", |p| p["message"].as_str().is_some_and(|m| m.contains("said")));
     assert_eq!(told["message"], "line 2:5: 3.0\nsaid = 4.0");
-    // One that takes arguments is not called.
+    // A definition with parameters and no example is not called.
     client.change(URI, 3, None, "def g(x: f64) -> f64 = x\n");
     let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "g"])));
     assert!(wrong["failed"].as_str().is_some_and(|why| why.starts_with("`g` takes arguments")), "{wrong}");
     client.change(URI, 4, None, "def f() = 4");
-    // What goes wrong is told once.
+    // An error is shown once.
     let wrong = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
     assert_eq!(
         wrong["failed"],
@@ -120,7 +122,8 @@ fn what_went_wrong_is_told_at_its_place() {
     let failure = told["diagnostics"].as_array().unwrap().iter().find(|d| d["code"] == "E0502").unwrap();
     assert_eq!(failure["message"], "in the last run: no such thing\nhelp: try another");
     assert_eq!(failure["range"], client::range([1, 2, 1, 5]));
-    // It stays where its definition stays as it is, also in another place.
+    // The error stays as long as the text of its definition is unchanged, even if the definition
+    // moves.
     client.change(URI, 3, Some([0, 0, 0, 0]), "-- a comment\n\n");
     let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 3);
     assert_eq!(told["diagnostics"][0]["range"], client::range([3, 2, 3, 5]), "{told}");
@@ -128,10 +131,10 @@ fn what_went_wrong_is_told_at_its_place() {
     let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 4);
     assert!(!with_failure(&told), "{told}");
     client.change(URI, 5, None, "def μ() =\n  one()\n\ndef one() = 1\n");
-    // The next run takes it back.
+    // The next run clears it.
     client.request("workspace/executeCommand", command("iverson.run", json!([URI, "wrong"])));
     let told = client.told("textDocument/publishDiagnostics", with_failure);
-    // It goes too where a call that led to it changes.
+    // It also disappears if one of its callers changes.
     assert_eq!(told["version"], 5);
     client.change(URI, 6, Some([3, 12, 3, 13]), "2");
     let told = client.told("textDocument/publishDiagnostics", |p| p["version"] == 6);
@@ -155,12 +158,12 @@ fn comments_get_their_values_beneath() {
     let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
     assert_eq!(edit["range"], client::range([2, 0, 4, 0]));
     assert!(edit["newText"].as_str().unwrap().starts_with("-- = f(1) in\n--   def f() = 3\n"));
-    // Lines end as those of the document do.
+    // The line endings are those of the document.
     client.change(URI, 3, None, "def f() = 3\r\n-- >>> 2\r\n");
     client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 1])));
     let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
     assert_eq!(edit["newText"], "-- = 2 in\r\n--   def f() = 3\r\n--   -- >>> 2\r\n");
-    // In the last line, which has no end.
+    // In the last line, without a line break.
     client.change(URI, 4, None, "-- >>> 1");
     client.request("workspace/executeCommand", command("iverson.evaluate", json!([URI, 0])));
     let edit = client.asks("workspace/applyEdit")["edit"]["changes"][URI][0].clone();
@@ -182,7 +185,7 @@ fn limits_of_time_and_memory() {
     assert_eq!(value["value"], "65536");
     let answer = client.request("workspace/executeCommand", command("iverson.run", json!([URI, "much"])));
     assert_eq!(answer["failed"], "stopped as it took more than 64 MiB, the limit that `iverson.evaluate.memory` sets");
-    // The user is told what it was.
+    // The user sees the name of the definition and the reason.
     let told = client.told("window/showMessage", |p| p["message"].as_str().is_some_and(|told| told.contains("MiB")));
     assert_eq!(told["message"], format!("much was {}", answer["failed"].as_str().unwrap()));
     client.leave();
@@ -221,7 +224,7 @@ fn what_runs_is_stopped() {
     assert_eq!(client.answer(id)["result"], Value::Null);
     assert!(!lives(&folder));
     client.told("$/progress", |p| p["value"]["kind"] == "end");
-    // Where its progress is shown it is cancelled, and not where another's is.
+    // Cancelling its progress stops the evaluation; cancelling another progress does not.
     fs::remove_file(folder.join("pid")).unwrap();
     client.asked.clear();
     client.forget();
@@ -235,7 +238,7 @@ fn what_runs_is_stopped() {
     client.notify("window/workDoneProgress/cancel", json!({"token": token}));
     assert_eq!(client.answer(id)["result"], Value::Null);
     assert!(!lives(&folder));
-    // And at the server's end.
+    // The end of the server stops it too.
     fs::remove_file(folder.join("pid")).unwrap();
     client.begin("workspace/executeCommand", command("iverson.run", json!([URI, "wait"])));
     wait_for_child(&folder);

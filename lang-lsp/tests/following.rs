@@ -1,5 +1,5 @@
-//! What follows the edits, the settings and the other documents: views, hints, lenses, and what the client is told to ask for
-//! again. And what does not: requests that an edit or a cancellation overtakes.
+//! Tests of updates after edits, changed settings and changed documents: views, hints, lenses and
+//! refresh requests. Also tests requests that an edit or a cancellation overtakes.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ fn path_of(uri: &Value) -> PathBuf {
     url::Url::parse(uri.as_str().unwrap()).unwrap().to_file_path().unwrap()
 }
 
-/// Waits until a file has a text that is wanted.
+/// Waits until the text of a file satisfies a condition.
 #[track_caller]
 fn wait_for_text(file: &PathBuf, wanted: impl Fn(&str) -> bool) -> String {
     let begun = Instant::now();
@@ -57,7 +57,7 @@ fn views_that_are_files() {
     assert_eq!(client.asks("window/showDocument"), json!({"uri": shown["uri"], "takeFocus": false}));
     assert!(wait_for_text(&file, |_| true).contains("cos(x)"));
     assert!(std::fs::metadata(&file).unwrap().permissions().readonly());
-    // It follows, and is no program: nothing is wrong in it, nothing runs.
+    // The file follows the edits. It is not a program, so it has no diagnostics and no lenses.
     client.change(URI, 2, Some([0, 23, 0, 26]), "cos");
     wait_for_text(&file, |text| text.contains("sin(x)") && !text.contains("cos(x)"));
     client.open(shown["uri"].as_str().unwrap(), "Q1 := this is no program");
@@ -70,21 +70,21 @@ fn views_that_are_files() {
     wait_for_text(&file, |text| text.contains("2 * x") && !text.contains("before an edit"));
     let told = client.request("textDocument/diagnostic", document.clone());
     assert_eq!(told["items"], json!([]), "{told}");
-    // Of a document of another name with a definition of the same there is another file.
+    // A definition of the same name in another document has another file.
     client.open("untitled:two", "def f(x: f64) -> f64 = exp(x)\n");
     let other = json!({"command": "iverson.showView", "arguments": ["untitled:two", "f", "adjoint", false]});
     let other = client.request("workspace/executeCommand", other);
     assert_ne!(path_of(&other["uri"]), file);
-    // Who shows it in a way of its own was not asked to.
+    // A client that passes `false` receives no `window/showDocument`.
     assert!(client.asked.iter().all(|(method, _)| method != "window/showDocument"));
-    // Closed, it follows no more.
+    // After it is closed, the file no longer follows.
     client.notify("textDocument/didClose", document);
     client.change(URI, 5, None, "def f(x: f64) -> f64 = log(x)\n");
     client.diagnostics(URI, 5);
     client.change("untitled:two", 2, None, "def f(x: f64) -> f64 = log(x)\n");
     wait_for_text(&path_of(&other["uri"]), |text| text.contains("/ x"));
     assert!(std::fs::read_to_string(&file).unwrap().contains("2 * x"));
-    // Until it is opened again, as editors do that read a file anew.
+    // It follows again when it is reopened, which some editors do to reload a file.
     client.open(shown["uri"].as_str().unwrap(), "");
     wait_for_text(&file, |text| text.contains("/ x"));
     client.leave();
@@ -113,7 +113,8 @@ fn views_whose_text_the_server_gives() {
     client.leave();
 }
 
-/// Our extensions are told of every document whose views may be others, also of one that calls what was edited.
+/// Our own extensions are notified of every document whose views may have changed, including one
+/// that may call the edited one.
 #[test]
 fn views_of_our_extensions() {
     let mut client = Client::with(json!({"capabilities": {}, "initializationOptions": {"views": true}}));
@@ -128,7 +129,7 @@ fn views_of_our_extensions() {
     client.leave();
 }
 
-/// Views are code actions where no extension has commands for them.
+/// Views are code actions for clients without an extension that has commands for them.
 #[test]
 fn actions_show_views() {
     let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
@@ -156,7 +157,7 @@ fn everywhere() -> Value {
     json!({"textDocument": {"uri": URI}, "range": range([0, 0, 99, 0])})
 }
 
-/// The hints of costs, once there are some that are wanted.
+/// Waits for hints of costs that satisfy a condition.
 #[track_caller]
 fn costs(client: &mut Client, wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
     let begun = Instant::now();
@@ -181,12 +182,12 @@ fn changes_of_costs_count_from_the_last_save() {
     let changed = costs(&mut client, |found| found.iter().any(|c| c.contains("(saved: work n − 1 ·")));
     assert!(changed[0].starts_with("work 2·n"), "{changed:?}");
     assert!(!changed[1].contains("saved"), "{changed:?}");
-    // Saved, it is as it is.
+    // After a save, the current costs are the reference.
     client.notify("textDocument/didSave", json!({"textDocument": {"uri": URI}}));
     costs(&mut client, |found| found.len() == 2 && found.iter().all(|c| !c.contains("saved")));
     client.change(URI, 3, Some([0, 30, 0, 34]), "");
     costs(&mut client, |found| found.iter().any(|c| c.contains("(saved: work 2·n")));
-    // Edited and saved at once, before anything is known of what it costs.
+    // Edited and saved before any costs are computed.
     client.change(URI, 4, Some([1, 21, 1, 21]), " * x");
     client.notify("textDocument/didSave", json!({"textDocument": {"uri": URI}}));
     let found = costs(&mut client, |found| found.iter().any(|c| c.starts_with("work 2 ·")));
@@ -207,7 +208,8 @@ fn changes_of_costs_that_are_asked_for_later() {
     client.leave();
 }
 
-/// A program of a folder is known before it is opened; its costs are told as those of any other.
+/// A program of a folder is known before it is opened. Its costs are computed like those of any
+/// other.
 #[test]
 fn costs_of_a_program_of_a_folder() {
     let folder = std::env::temp_dir().join(format!("iverson-costs-{}", std::process::id()));
@@ -223,7 +225,7 @@ fn costs_of_a_program_of_a_folder() {
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Nothing is open, so that there are no costs to be told of.
+    // No document is open, so no costs are computed.
     std::thread::sleep(Duration::from_millis(500));
     client.forget();
     client.asked.clear();
@@ -233,7 +235,7 @@ fn costs_of_a_program_of_a_folder() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Each kind of hint and lens is there, and gone when it is switched off.
+/// Each kind of hint and lens is present, and absent when it is switched off.
 #[test]
 fn hints_and_lenses_are_switched() {
     const PROGRAM: &str =
@@ -268,7 +270,7 @@ fn hints_and_lenses_are_switched() {
     client.leave();
 }
 
-/// A hint has the change that writes it down, and is explained when it is pointed at.
+/// A hint has an edit that inserts it, and a tooltip on resolve.
 #[test]
 fn hints_are_put_in_and_explained() {
     for encoding in ["utf-8", "utf-16"] {
@@ -293,10 +295,10 @@ fn the_client_is_told_to_ask_again() {
     let workspace = json!({"inlayHint": refresh, "codeLens": refresh, "semanticTokens": refresh});
     let mut client = Client::start(json!({"workspace": workspace}));
     client.open(URI, COSTLY);
-    // Costs are known.
+    // The costs are computed.
     client.asks("workspace/inlayHint/refresh");
     client.asks("workspace/codeLens/refresh");
-    // A name has another colour when its module has been read.
+    // A name has a new colour when its module has been read.
     client.asked.clear();
     let folder = std::env::temp_dir().join(format!("iverson-following-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -308,7 +310,7 @@ fn the_client_is_told_to_ask_again() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A client that asks for diagnostics is told to ask again when what a document imports has been read.
+/// A client that pulls diagnostics receives a refresh request when an imported file has been read.
 #[test]
 fn pulled_diagnostics_follow_imports() {
     let refresh = json!({"diagnostics": {"refreshSupport": true}});
@@ -343,7 +345,7 @@ fn what_is_wrong_has_related_places() {
     }
 }
 
-/// What a definition costs takes a while to count: an edit and a cancellation overtake the question.
+/// Counting costs takes a while: an edit and a cancellation overtake the request.
 #[test]
 fn long_requests_are_cancelled_and_refused() {
     let mut client = Client::start(json!({}));
@@ -356,7 +358,7 @@ fn long_requests_are_cancelled_and_refused() {
         client.open(uri, text);
         client.diagnostics(uri, 1);
     }
-    // It has begun when another question, asked behind it, is answered: that does not wait for it.
+    // The request has begun when later requests are answered, because they do not wait for it.
     let begin = |client: &mut Client, (uri, def, _): (&str, &str, &str)| {
         let id = client.begin("iverson/view", json!({"uri": uri, "def": def, "stage": "cost"}));
         let place = json!({"textDocument": {"uri": uri}, "position": {"line": 5, "character": 3}});
@@ -371,7 +373,7 @@ fn long_requests_are_cancelled_and_refused() {
     let id = begin(&mut client, programs[1]);
     client.change(programs[1].0, 2, Some([0, 0, 0, 0]), "-- another text\n");
     assert_eq!(client.answer(id)["error"]["code"], -32801);
-    // Who waits gets an answer.
+    // A request that is not overtaken receives its answer.
     let id = begin(&mut client, programs[2]);
     assert!(client.answer(id)["result"]["text"].is_string());
     client.leave();

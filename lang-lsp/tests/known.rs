@@ -1,4 +1,4 @@
-//! Hovers, lenses and hints show what is known last until there is something new, and are there in time.
+//! Tests of last known values in hovers, lenses and hints, and of the deadline of hovers.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 const URI: &str = "untitled:one";
 const TEXT: &str = "def f(x: [n]f64) -> f64 = sum i: x[i]\n\ndef g(x: [n]f64) -> f64 = 2.0 * f(x)\n";
 
-/// The titles of the cost lenses, by line.
+/// Returns the titles of the cost lenses, by line.
 fn lenses(client: &mut Client) -> Vec<String> {
     let lenses = client.request("textDocument/codeLens", json!({"textDocument": {"uri": URI}}));
     let costs = lenses.as_array().unwrap().iter().filter(|lens| lens["command"].is_null()).cloned();
@@ -52,7 +52,7 @@ fn lenses_and_hovers_keep_what_is_known_while_there_are_mistakes() {
     assert!(before.iter().all(|title| title.starts_with("work ") && !title.contains("last known")), "{before:?}");
     let (f, g) = (hover(&mut client, URI, 0), hover(&mut client, URI, 2));
     assert!(f.contains("f_adj") && g.contains("g_adj"), "{f}\n{g}");
-    // Half of `x[i] * x[i]` is typed; `g` calls what is broken.
+    // Half of `x[i] * x[i]` is typed, and `g` calls the broken definition.
     client.change(URI, 2, Some([0, 37, 0, 37]), " *");
     assert!(!client.diagnostics(URI, 2).is_empty());
     let marked: Vec<String> = before.iter().map(|title| format!("{title} (last known)")).collect();
@@ -94,7 +94,7 @@ fn hints_keep_what_is_known_until_it_is_computed_again() {
     assert_eq!(broken, [format!("{} (last known)", before[0]), before[1].clone()]);
     client.asked.clear();
     client.change(URI, 3, Some([0, 40, 0, 40]), "x[i]");
-    // The client is told when there is something new, of lenses too.
+    // The client receives refresh requests for the new values, for lenses too.
     client.asks("workspace/codeLens/refresh");
     client.asks("workspace/inlayHint/refresh");
     let begun = Instant::now();
@@ -106,7 +106,7 @@ fn hints_keep_what_is_known_until_it_is_computed_again() {
     client.leave();
 }
 
-/// The programs of a folder.
+/// Collects the programs of a folder.
 fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     entries.sort();
@@ -119,11 +119,11 @@ fn programs(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A hover tells what is known in 300 ms; what is not known then is told as soon as it is computed.
+/// A hover answers within 300 ms with the known values, and later with the computed ones.
 #[test]
 fn hovers_of_all_definitions_come_in_time() {
     const MOST: Duration = Duration::from_millis(300);
-    /// A machine that does something else may take longer once.
+    /// A busy machine may need more time once.
     const TRIES: usize = 5;
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut files = Vec::new();

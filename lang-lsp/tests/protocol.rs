@@ -1,4 +1,5 @@
-//! The protocol itself: start and end, order, cancellation, encodings, what is malformed, files and settings.
+//! Tests of the protocol: start and end, order, cancellation, encodings, malformed messages, files
+//! and settings.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -26,7 +27,7 @@ use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
 
-/// An empty folder of a test.
+/// Creates an empty folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("lsp-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -106,21 +107,21 @@ fn malformed_messages_are_answered_and_forgotten() {
     assert_eq!(client.failing("textDocument/formatting", json!({"textDocument": 3})), -32602);
     assert_eq!(client.failing("workspace/executeCommand", json!({"command": "no.such"})), -32602);
     assert_eq!(client.failing("workspace/executeCommand", json!({"command": "iverson.run", "arguments": [3]})), -32602);
-    // Notifications that mean nothing.
+    // Notifications without effect.
     client.notify("no/suchNotification", json!({}));
     client.notify("$/cancelRequest", json!({"id": 4711}));
     client.notify("textDocument/didChange", json!({"textDocument": {"uri": 3}}));
     client.change("untitled:never-opened", 7, None, "def");
-    // An answer that nobody waits for.
+    // A response to no request.
     client.raw(b"Content-Length: 39\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":null}");
-    // A length that is too short by one: what is left of it spoils nothing.
+    // A length that is too short by one. The rest of the body must not affect the next message.
     assert_eq!(failure(&mut client, b"Content-Length: 1\r\n\r\n{}"), -32700);
     client.open(URI, "def f(x: f64) = x\n");
     assert!(client.diagnostics(URI, 1).is_empty());
     client.leave();
 }
 
-/// Methods that begin with `$/` may be ignored where they are notifications, but a request waits for an answer.
+/// A notification with the prefix `$/` may be ignored, but a request needs an answer.
 #[test]
 fn requests_of_the_implementation_are_answered() {
     let mut client = Client::start(json!({}));
@@ -128,7 +129,7 @@ fn requests_of_the_implementation_are_answered() {
     assert_eq!(client.failing("$/cancelRequest", json!({"id": 4711})), -32601);
     client.notify("$/foo", json!({}));
     client.notify("$/setTrace", json!({"value": "off"}));
-    // An id may be a text; a list of messages, an id of another kind and one without a method are refused.
+    // An id may be a string. A batch, and an id of another type, are rejected.
     client.raw(b"Content-Length: 45\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":\"one\",\"method\":\"$/foo\"}");
     let (_, answer) = client.wait(|m| m["id"] == "one");
     assert_eq!(answer["error"]["code"], -32601);
@@ -139,7 +140,8 @@ fn requests_of_the_implementation_are_answered() {
     client.leave();
 }
 
-/// Half of a surrogate pair is read as U+FFFD, which has as many UTF-16 units, so that later edits find their places.
+/// A lone surrogate is read as U+FFFD, which has the same number of UTF-16 units. So later edits
+/// find their positions.
 #[test]
 fn halves_of_surrogate_pairs_leave_the_text_in_step() {
     let mut client = Client::counting("utf-16");
@@ -147,13 +149,13 @@ fn halves_of_surrogate_pairs_leave_the_text_in_step() {
     let change = r#"{"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"untitled:one","version":2},"contentChanges":[{"range":{"start":{"line":0,"character":3},"end":{"line":0,"character":3}},"text":"\ud83d"}]}}"#;
     client.raw(format!("Content-Length: {}\r\n\r\n{change}", change.len()).as_bytes());
     assert!(client.diagnostics(URI, 2).is_empty());
-    // Behind it the line ends: with what is joined to it, it is no comment but of one line.
+    // The edit replaces the line break after it, so the comment must end there.
     client.change(URI, 3, Some([0, 4, 1, 0]), "\ndef g(x: f64) = y\n");
     assert_eq!(codes(&client.diagnostics(URI, 3)), [("E0100".to_owned(), 1)]);
     client.leave();
 }
 
-/// A length that no message has ends the server: what follows cannot be found.
+/// An implausible length ends the server, because the next message cannot be found.
 #[test]
 fn an_endless_message_is_the_end() {
     let mut client = Client::start(json!({}));
@@ -162,7 +164,7 @@ fn an_endless_message_is_the_end() {
     assert_eq!(client.ended().code(), Some(1));
 }
 
-/// JSON without a header is answered once, and what follows is read.
+/// JSON without a header is answered once, and the next message is read.
 #[test]
 fn json_without_headers_is_answered() {
     let mut client = Client::start(json!({}));
@@ -173,7 +175,8 @@ fn json_without_headers_is_answered() {
     client.leave();
 }
 
-/// The last text of a document that is opened twice holds; versions may go back; closing an unknown document does nothing.
+/// If a document is opened twice, the last text counts. Versions may decrease. Closing an unknown
+/// document has no effect.
 #[test]
 fn documents_out_of_order() {
     let mut client = Client::start(json!({}));
@@ -189,7 +192,8 @@ fn documents_out_of_order() {
     client.leave();
 }
 
-/// A client that tells of no changes of files sees those of what it imports: at once when it saves, and soon in any case.
+/// If the client does not report changes of files, the server notices changed imports: immediately
+/// at a save, and otherwise soon.
 #[test]
 fn files_are_looked_at_again() {
     let folder = folder("looked-at");
@@ -205,7 +209,7 @@ fn files_are_looked_at_again() {
     assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), [("E0107".to_owned(), 1)]);
     fs::write(&part, "def two() = 22\n").unwrap();
     assert!(client.diagnostics(&uri(&main), 1).is_empty());
-    // It goes away, and comes back.
+    // The file is removed and written again.
     fs::remove_file(&part).unwrap();
     assert!(!client.diagnostics(&uri(&main), 1).is_empty());
     fs::write(&part, "def two() = 2\n").unwrap();
@@ -218,7 +222,7 @@ fn edits_are_taken_in_order() {
     for encoding in ["utf-8", "utf-16", "utf-32"] {
         let mut client = Client::counting(encoding);
         client.open(URI, "");
-        // Typed letter by letter, each behind the last, with requests between them.
+        // Letters are typed one by one, with requests between them.
         let text = "def μ(x: f64) = x -- 𝛼𝛽 and\ndef g(y: f64) = μ(y)\n";
         let (mut line, mut character, mut version) = (0, 0, 1);
         for c in text.chars() {
@@ -257,7 +261,7 @@ fn positions_outside_the_text_are_taken_to_its_end() {
     client.change(URI, 2, Some([0, 900, 7, 3]), " + y");
     let found = client.diagnostics(URI, 2);
     assert_eq!(found[0]["range"], client::range([0, 20, 0, 21]));
-    // A range that is cut by a surrogate pair, and one whose end is before its start.
+    // A range that cuts a surrogate pair, and one whose end precedes its start.
     client.change(URI, 3, None, "-- 𝛼\ndef f(x: f64) = x\n");
     client.change(URI, 4, Some([0, 4, 0, 5]), "a");
     assert!(client.diagnostics(URI, 4).is_empty());
@@ -275,7 +279,7 @@ fn a_cancelled_request_is_told_so() {
         let id = client.begin("textDocument/formatting", json!({"textDocument": {"uri": URI}, "options": options}));
         client.notify("$/cancelRequest", json!({"id": id}));
         let answer = client.answer(id);
-        // It may have been answered by then.
+        // The request may already have been answered.
         assert!(answer["error"]["code"] == -32800 || answer["error"].is_null(), "{answer}");
     }
     client.leave();
@@ -291,15 +295,15 @@ fn imports_are_found_on_disk_and_open_documents_win() {
     let mut client = Client::start(json!({}));
     client.open(&uri(&main), text);
     assert_eq!(codes(&client.diagnostics(&uri(&main), 1)), []);
-    // An open document wins over the file, and its importers are told.
+    // An open document overrides the file, and its importers are checked again.
     client.open(&uri(&part), "def other(x: f64) = x\n");
     let told =
         client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] != json!([]));
     assert_eq!(told["diagnostics"][0]["code"], "E0107");
-    // Closed, the file is what counts again.
+    // After it is closed, the file counts again.
     client.notify("textDocument/didClose", json!({"textDocument": {"uri": uri(&part)}}));
     client.told("textDocument/publishDiagnostics", |p| p["uri"] == uri(&main) && p["diagnostics"] == json!([]));
-    // A file goes and comes.
+    // A file is removed and written again.
     fs::remove_file(&part).unwrap();
     let changed = |kind: u32| json!({"changes": [{"uri": uri(&part), "type": kind}]});
     client.notify("workspace/didChangeWatchedFiles", changed(3));
@@ -375,7 +379,7 @@ fn several_folders_come_and_go() {
     }
     let of = |name: &str| json!({"uri": uri(&all.join(name)), "name": name});
     let mut client = Client::with(json!({"capabilities": {}, "workspaceFolders": [of("one"), of("two")]}));
-    // They are read in pieces between other steps.
+    // Folders are read in chunks between other steps.
     let known = |client: &mut Client, wanted: &[&str]| {
         let begun = Instant::now();
         loop {
@@ -396,7 +400,7 @@ fn several_folders_come_and_go() {
         }
     };
     known(&mut client, &["of_one", "of_two"]);
-    // Each module imports what is beside it.
+    // Each module imports the file beside it.
     let two = uri(&all.join("two").join("main.iv"));
     client.open(&two, "import \"./part.iv\"\ndef of_two() = part.c()\n");
     assert_eq!(codes(&client.diagnostics(&two, 1)), []);
@@ -405,7 +409,7 @@ fn several_folders_come_and_go() {
     assert!(defined.to_string().contains("two/part.iv"), "{defined}");
     let change = |added: Value, removed: Value| json!({"event": {"added": added, "removed": removed}});
     client.notify("workspace/didChangeWorkspaceFolders", change(json!([of("three")]), json!([of("one")])));
-    // What is in a closed one stays known.
+    // The modules of a closed folder stay.
     known(&mut client, &["of_one", "of_three", "of_two"]);
     client.leave();
     fs::remove_dir_all(all).unwrap();

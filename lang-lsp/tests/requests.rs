@@ -1,4 +1,4 @@
-//! Every request about a document, with positions in bytes and in halves of surrogate pairs.
+//! Tests of every request about a document, with positions in UTF-8 and in UTF-16.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 const URI: &str = "untitled:one";
 
-/// Characters of two and of four bytes stand before everything that is asked about.
+/// A program with two-byte and four-byte characters before every tested position.
 const TEXT: &str = "\
 --| 𝛼 doubles.
 def μ(𝛼: f64, x: f64) -> f64 = 𝛼 + x * 2.0
@@ -38,7 +38,7 @@ def area(s: Shape) -> f64 =
 def main() = area(Circle(2.0)) + μ(1.0, 2.0)
 ";
 
-/// Units before the first `needle` in its line, and the line.
+/// Returns the line of the first `needle`, and the number of units before it in that line.
 fn place(encoding: &str, needle: &str) -> (u32, u32) {
     let at = TEXT.find(needle).unwrap();
     let line = TEXT[..at].matches('\n').count();
@@ -47,7 +47,7 @@ fn place(encoding: &str, needle: &str) -> (u32, u32) {
     (line as u32, units as u32)
 }
 
-/// The text that a range means.
+/// Returns the text of a range.
 fn text_of(encoding: &str, range: &Value) -> String {
     let byte = |position: &Value| {
         let (line, character) = (position["line"].as_u64().unwrap(), position["character"].as_u64().unwrap());
@@ -115,7 +115,7 @@ fn symbols() {
         assert_eq!(text_of(encoding, &found[0]["selectionRange"]), "μ");
         let found = client.request("workspace/symbol", json!({"query": "area"}));
         assert!(found.as_array().unwrap().iter().any(|s| s["name"] == "area" && s["location"]["uri"] == URI));
-        // Of the library, which stands in no file of the user's.
+        // A symbol of the library, which has no file.
         let found = client.request("workspace/symbol", json!({"query": "linalg.solve"}));
         assert!(found.as_array().unwrap().iter().any(|s| s["name"] == "solve"), "{found}");
     });
@@ -139,7 +139,7 @@ fn tokens() {
         assert!(seen.starts_with(&["--| 𝛼 doubles.".to_owned(), "def".into(), "μ".into(), "𝛼".into()]), "{seen:?}");
         let whole = with(document.clone(), "range", range([0, 0, 99, 0]));
         assert_eq!(numbers(&client.request("textDocument/semanticTokens/range", whole)), old);
-        // A line more at the top: one number is another.
+        // An additional line at the top changes one number.
         client.change(URI, 2, Some([0, 0, 0, 0]), "\n");
         let before = with(document.clone(), "previousResultId", full["resultId"].clone());
         let delta = client.request("textDocument/semanticTokens/full/delta", before.clone());
@@ -150,7 +150,7 @@ fn tokens() {
             new.splice(start..end, numbers(edit));
         }
         assert_eq!(new, numbers(&client.request("textDocument/semanticTokens/full", document.clone())));
-        // What is known no more is sent whole.
+        // If the previous tokens are no longer stored, all tokens are sent.
         assert!(client.request("textDocument/semanticTokens/full/delta", before)["data"].is_array());
     });
 }
@@ -179,7 +179,7 @@ fn layout() {
     });
 }
 
-/// An answer that may be asked for again until nothing is pending.
+/// Requests a hover until it is no longer pending.
 fn hover(client: &mut Client, at: &Value) -> String {
     loop {
         let told = client.request("textDocument/hover", at.clone())["contents"]["value"].as_str().unwrap().to_owned();
@@ -228,7 +228,7 @@ fn lenses_and_views() {
         assert!(origins.any(|o| text_of(encoding, o) == "x * 2.0"), "{view}");
         assert_eq!(client.failing("iverson/view", json!({"uri": URI, "def": "no", "stage": "adjoint"})), -32803);
         assert_eq!(client.failing("iverson/view", json!({"uri": URI, "def": "μ", "stage": "no"})), -32803);
-        // For clients that show files alone.
+        // For clients that only show files.
         let arguments = json!({"command": "iverson.showView", "arguments": [URI, "μ", "ssa"]});
         let shown = client.request("workspace/executeCommand", arguments);
         let path = url::Url::parse(shown["uri"].as_str().unwrap()).unwrap().to_file_path().unwrap();
@@ -244,7 +244,7 @@ fn hints() {
             let settings = json!({"iverson": {"hints": {"cost": cost}}});
             client.notify("workspace/didChangeConfiguration", json!({"settings": settings}));
         };
-        // Costs are among them where they are wanted, as soon as they are known.
+        // Costs appear when they are computed, if the setting is on.
         set(client, true);
         let hints = loop {
             let hints = client.request("textDocument/inlayHint", all.clone());
@@ -307,7 +307,7 @@ fn changes_that_are_offered() {
     client.leave();
 }
 
-/// A client that asks for edits when an action is chosen has no derivative computed before.
+/// For a client that resolves edits of code actions, no derivative is computed in advance.
 #[test]
 fn a_derivative_that_is_put_in_is_computed_when_it_is_chosen() {
     let actions = json!({
@@ -356,7 +356,7 @@ fn what_is_wrong_is_mended_or_explained() {
             "edit": {"changes": {URI: [{"range": wrong["range"], "newText": "width"}]}},
         })
     );
-    // A rule that forms a dense Jacobian, of which is warned when costs are known.
+    // A rule that forms a dense Jacobian causes a warning once costs are computed.
     let dense = "def squares(x: [n]f64) -> [n]f64 = for i: x[i]^2\n\
         adjoint squares(x; dy) =\n\
         \x20 let jacobian = for i < n, j < n: [i == j] * x[i] + [i == j] * x[j]\n\
@@ -389,7 +389,8 @@ fn completion() {
     });
 }
 
-/// Who types a word on does not lose what was asked for, as the editor narrows it and does not ask again.
+/// Typing more letters of a word does not lose the candidates, because the editor filters them and
+/// sends no new request.
 #[test]
 fn completion_while_typing_on() {
     const LINE: &str = "def f() -> f64 = ";
@@ -416,7 +417,7 @@ fn completion_while_typing_on() {
         let help = client.answer(help);
         assert!(help.get("error").is_none(), "{help}");
     }
-    // Another word is begun, or something else changed.
+    // A new word begins, or other text changes.
     let at = u32::try_from(LINE.len() + WORD.len()).unwrap();
     for (range, text) in [([0, at, 0, at], "(1.0"), ([0, 4, 0, 5], "g")] {
         let list = client.begin("textDocument/completion", place(LINE.len() + WORD.len()));
@@ -428,7 +429,8 @@ fn completion_while_typing_on() {
     client.leave();
 }
 
-/// An editor asks by itself when a bracket is opened: there is a list where a function to differentiate is wanted alone.
+/// The editor sends a request when a bracket is opened. It receives candidates only where a
+/// function to differentiate is expected.
 #[test]
 fn completion_at_a_bracket() {
     let mut client = Client::start(json!({}));
@@ -466,7 +468,7 @@ fn calls() {
         let from = client.request("callHierarchy/incomingCalls", json!({"item": item}));
         let names: Vec<&Value> = from.as_array().unwrap().iter().map(|c| &c["from"]["name"]).collect();
         assert_eq!(names, ["area", "main"]);
-        // Each call tells what it adds to the work.
+        // Each call shows its share of the caller's work.
         let details = from.as_array().unwrap().iter().map(|c| c["from"]["detail"].as_str().unwrap_or_default());
         let details: Vec<&str> = details.collect();
         assert!(details.iter().all(|detail| detail.contains("work here")), "{details:?}");
@@ -477,7 +479,7 @@ fn calls() {
     });
 }
 
-/// Each change is tried by a session of its own while the server's is asked.
+/// Each change is tried in a second session while the server's session runs a query.
 #[test]
 fn changes_of_sizes_are_offered() {
     let literals = json!({"codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}});
@@ -495,7 +497,7 @@ fn changes_of_sizes_are_offered() {
     client.leave();
 }
 
-/// What takes longer than a hover is waited for is told when it is asked for again, however long that takes.
+/// A hover that misses its deadline is returned on a later request, however long it takes.
 #[test]
 fn a_long_hover_comes_to_an_end() {
     let mut client = Client::start(json!({}));

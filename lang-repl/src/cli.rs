@@ -1,4 +1,5 @@
-//! The command line as clap sees it. `--help` teaches by example.
+//! **Command-line grammar**, as clap derives it. `--help` teaches by example. The `///` comments on
+//! fields and variants are the text of `--help`.
 
 use std::path::PathBuf;
 
@@ -82,7 +83,7 @@ Examples:
   iverson bench conv.iv loss n=1000 m=16
   iverson bench conv.iv loss n=1000 m=16 --backend interp   by the interpreter";
 
-/// So many seconds, more than none.
+/// Parses a positive number of seconds, at most a day.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
@@ -237,7 +238,8 @@ pub(crate) enum When {
     Never,
 }
 
-/// An expression may begin with a minus; with two it would be a comment, and is a mistyped option.
+/// Accepts an expression, which may begin with one minus. Two minuses would begin a comment, so the
+/// text is a mistyped option.
 fn expression(text: &str) -> Result<String, String> {
     match text.starts_with("--") {
         true => Err("there is no such option".to_owned()),
@@ -245,10 +247,10 @@ fn expression(text: &str) -> Result<String, String> {
     }
 }
 
-/// So many digits, or all.
+/// Parses a number of significant digits from 1 to 17, or `all`.
 pub(crate) fn digits(text: &str) -> Result<Digits, String> {
     match text.parse() {
-        // No real has more.
+        // An `f64` needs at most 17 digits.
         Ok(n @ 1..=17) => Ok(Digits::AtMost(n)),
         _ if text == "all" => Ok(Digits::All),
         _ => Err("a number from 1 to 17, or `all`".to_owned()),

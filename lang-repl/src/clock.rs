@@ -1,8 +1,8 @@
-//! The clock of a run, for `--time`.
+//! The clock of a run, for `--time`: separates the time to check from the time to run.
 
 use std::time::{Duration, Instant};
 
-/// How long checking and running took.
+/// The durations of checking and of running.
 pub(crate) struct Clock {
     start: Instant,
     pub(crate) check: Duration,

@@ -1,45 +1,47 @@
-//! What there is to say of a name, as text for people and as JSON.
+//! The documentation of one name, as text for people and as JSON. `lookup` builds the entries;
+//! `iverson doc` and `?name` print them.
 
 use lang_core::syntax::docs;
 
 use crate::json;
 use crate::pages;
 
-/// What a name is: a definition, a module, a word of the language.
+/// The documentation of a definition, a module or a word of the language.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Entry {
-    /// As it may be asked for: `linalg.solve`.
+    /// The name by which a user can look it up: `linalg.solve`.
     pub(crate) name: String,
-    /// The module, as JSON has it; a word of the language has none.
+    /// The module, for JSON; `None` for a word of the language.
     pub(crate) module: Option<String>,
-    /// `def`, `type`, `module`, `scalar function`.
+    /// The kind: `def`, `type`, `module`, `scalar function`.
     pub(crate) kind: &'static str,
-    /// What stands after the name in the first line: where it is from or what it is.
+    /// The text after the name in the first line: its origin or its kind.
     pub(crate) origin: String,
     pub(crate) signature: String,
-    /// Markdown, examples included.
+    /// The documentation in Markdown, with its examples.
     pub(crate) docs: String,
-    /// The texts of its rules, or of its partial derivatives.
+    /// The texts of its derivative rules, or of its partial derivatives.
     pub(crate) rules: Vec<String>,
     /// The text of its definition.
     pub(crate) source: Option<String>,
-    /// Of a module its definitions, each with a sentence.
+    /// The definitions of a module, each with a one-sentence summary.
     pub(crate) members: Vec<(String, String)>,
-    /// Others of that name, which a prefix tells apart.
+    /// Other definitions with the same name, each with the prefix that distinguishes it.
     pub(crate) others: Vec<String>,
 }
 
 impl Entry {
-    /// The first sentence of the documentation.
+    /// Returns the first sentence of the documentation.
     pub(crate) fn summary(&self) -> String {
         sentence(&self.docs)
     }
 
-    /// For people; with the text of the definition, if wanted.
+    /// Renders the entry for people, with the text of the definition if `source` is true.
     pub(crate) fn text(&self, source: bool) -> String {
         let mut text = format!("{}, {}\n", self.name, self.origin);
         let own = self.source.as_deref().filter(|_| source).unwrap_or_default();
-        // The line of a form begins with how it is used, the text of a function with its signature.
+        // A form's documentation begins with its usage, and a function's text with its signature.
+        // In both cases the signature line would be a repetition.
         if !own.starts_with(&self.signature) && !self.docs.starts_with(&self.signature) {
             text += &section("", &indented(&self.signature));
         }
@@ -56,7 +58,7 @@ impl Entry {
         text
     }
 
-    /// For programs.
+    /// Renders the entry as JSON.
     pub(crate) fn json(&self) -> String {
         let text = |text: &str| if text.is_empty() { "null".to_owned() } else { json::string(text) };
         let (prose, example) = docs::without_examples(&self.docs);
@@ -80,7 +82,7 @@ impl Entry {
     }
 }
 
-/// The first sentence of documentation.
+/// Returns the first sentence of a documentation text.
 pub(crate) fn sentence(docs: &str) -> String {
     let paragraph = docs::summary(docs);
     match paragraph.split_once(". ") {
@@ -89,7 +91,7 @@ pub(crate) fn sentence(docs: &str) -> String {
     }
 }
 
-/// A part of the text, after an empty line; nothing if there is nothing.
+/// Returns a section of the text after an empty line, or nothing if its body is blank.
 fn section(title: &str, body: &str) -> String {
     if body.trim().is_empty() { String::new() } else { format!("\n{title}{}\n", body.trim_end()) }
 }
@@ -99,7 +101,7 @@ fn indented(code: &str) -> String {
     code.lines().map(line).collect()
 }
 
-/// Names and lines side by side.
+/// Lays out names and their lines in two columns.
 pub(crate) fn columns(rows: &[(String, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(24);
     rows.iter().map(|(name, line)| format!("{}\n", format!("  {name:<width$}  {line}").trim_end())).collect()

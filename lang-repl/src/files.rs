@@ -1,5 +1,5 @@
-//! Reading and writing files. What is read is UTF-8 text, or data, of bounded size; what is written
-//! replaces a file at once or not at all.
+//! Reading and writing of files. Text must be UTF-8, and all input has a bounded size. Writes are
+//! atomic.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -17,17 +17,17 @@ use crate::out::Status;
 use crate::problem::Problem;
 use crate::source::Sources;
 
-/// How a path is shown: `-` is standard input.
+/// Returns the display name of a path; `-` is standard input.
 pub(crate) fn shown(path: &Path) -> String {
     if is_stdin(path) { "<stdin>".to_owned() } else { path.display().to_string() }
 }
 
-/// Does the path stand for standard input?
+/// Whether the path means standard input.
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The text of a file, or of standard input, of at most as many bytes as a program may have.
+/// Reads the text of a file, or of standard input, of at most `MAX_TEXT` bytes.
 pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Box<Problem>> {
     let name = shown(path);
     let bytes = bytes(path).map_err(|e| Box::new(unreadable(&name, &e)))?;
@@ -46,7 +46,7 @@ pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Box<Pro
     }
 }
 
-/// At most one byte more than a text may have, so that endless files end.
+/// Reads at most one byte more than `MAX_TEXT`, so that endless files end.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(1);
@@ -62,15 +62,15 @@ fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     stoppable(read).unwrap_or_else(|| Err(io::Error::other("interrupted")))
 }
 
-/// How long Ctrl-C may go unnoticed while something is read.
+/// The interval between two checks for Ctrl-C during a blocking read.
 const WATCH: Duration = Duration::from_millis(20);
 
-/// What some work gives that may take for ever, as reading a pipe nobody writes to. It is done on a thread,
-/// which is left alone with it when Ctrl-C asks to stop; then there is nothing.
+/// Runs work that may block forever, such as reading a pipe without a writer, on a thread. Returns
+/// `None` if Ctrl-C is pressed; the thread is then abandoned.
 pub(crate) fn stoppable<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (give, take) = mpsc::channel();
     let run = move || {
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = give.send(work());
     };
     std::thread::Builder::new().name("reading".to_owned()).spawn(run).ok()?;
@@ -91,8 +91,8 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The bytes of a data file. A file that is no ordinary one, and so may never end, has at most as many bytes as
-/// a text.
+/// Reads the bytes of a data file. A file that is not regular, and so may be endless, is limited to
+/// `MAX_TEXT` bytes.
 pub(crate) fn data(path: &Path, format: Format) -> Result<Vec<u8>, Refusal> {
     stream(path, format, |file, known| {
         let mut bytes = Vec::new();
@@ -104,7 +104,7 @@ pub(crate) fn data(path: &Path, format: Format) -> Result<Vec<u8>, Refusal> {
     })
 }
 
-/// Reads a data file by `read`, which is given how many bytes an ordinary file has.
+/// Opens a data file and calls `read` with it and its number of bytes.
 pub(crate) fn stream<T>(
     path: &Path,
     format: Format,
@@ -123,7 +123,7 @@ pub(crate) fn stream<T>(
     if known.is_file() {
         return read(&mut file, Some(known.len())).map_err(failed);
     }
-    // It is kept until its end or its limit, because formats go back in files.
+    // The content is stored up to its end or its limit, because formats seek in files.
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > most {
@@ -133,19 +133,19 @@ pub(crate) fn stream<T>(
     read(&mut kept, u64::try_from(bytes.len()).ok()).map_err(failed)
 }
 
-/// A file without a name that holds these bytes.
+/// Returns a file without a name that contains the bytes.
 fn unnamed(bytes: &[u8]) -> io::Result<File> {
     use std::io::Seek as _;
     let path = std::env::temp_dir().join(format!("iverson-{}", std::process::id()));
     let (mut file, path) = create_beside(&path)?;
-    // On systems that keep a file with its name until it is closed, the name stays.
+    // Some systems refuse to remove an open file; there the name remains.
     let _ = fs::remove_file(path);
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
 }
 
-/// The encoding of a text that is not UTF-8, if its first bytes show one.
+/// Returns the encoding of a text that is not UTF-8, if its first bytes show one.
 pub(crate) fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     let starts = bytes.get(..64.min(bytes.len())).unwrap_or_default();
     let zeros = |from: usize| {
@@ -160,7 +160,7 @@ pub(crate) fn wide_encoding(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Writes a data file, whatever Ctrl-C wants: all of it, or what was there stays.
+/// Writes a data file atomically; Ctrl-C does not interrupt it.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
     write_by(path, |file| {
         file.heeds = false;
@@ -168,9 +168,9 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Refusal> {
     })
 }
 
-/// Why no file was written.
+/// The reason why a file was not written.
 pub(crate) enum Unwritten {
-    /// The value has no such file.
+    /// The format cannot represent the value.
     Refused(Refusal),
     Failed(io::Error),
 }
@@ -181,7 +181,7 @@ impl From<io::Error> for Unwritten {
     }
 }
 
-/// A file, to which writing stops when Ctrl-C comes if it heeds that.
+/// A file whose writes fail after Ctrl-C if `heeds` is true.
 pub(crate) struct Stoppable {
     file: File,
     heeds: bool,
@@ -192,7 +192,7 @@ impl io::Write for Stoppable {
         if self.heeds && interrupt::requested() {
             return Err(io::Error::other(Interrupted));
         }
-        // Parts are small enough to be written at once.
+        // Parts are small, so that a single write is short.
         self.file.write(bytes.get(..bytes.len().min(1 << 20)).unwrap_or_default())
     }
 
@@ -207,7 +207,7 @@ impl io::Seek for Stoppable {
     }
 }
 
-/// The error that ends what Ctrl-C stops.
+/// The error of a write that Ctrl-C stopped.
 #[derive(Debug)]
 struct Interrupted;
 
@@ -219,12 +219,12 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Did Ctrl-C end it?
+/// Whether Ctrl-C caused the error.
 pub(crate) fn is_interrupt(e: &io::Error) -> bool {
     e.get_ref().is_some_and(|inner| inner.is::<Interrupted>())
 }
 
-/// Writes a data file by `write`: all of it, or what was there stays.
+/// Writes a data file with `write`. The write is atomic: on failure the old content remains.
 pub(crate) fn write_by<T>(
     path: &Path,
     write: impl FnOnce(&mut Stoppable) -> Result<T, Unwritten>,
@@ -258,7 +258,7 @@ fn unreadable(name: &str, e: &io::Error) -> Problem {
     }
 }
 
-/// Why an operation on a file failed, in the same words on every system.
+/// Returns why a file operation failed, in the same words on every system.
 pub(crate) fn reason(e: &io::Error) -> String {
     match e.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
@@ -269,20 +269,22 @@ pub(crate) fn reason(e: &io::Error) -> String {
     }
 }
 
-/// The report points at the byte in the text as it can be shown: what is no text becomes U+FFFD.
+/// Reports text that is not UTF-8. The report shows the lossy text, in which invalid bytes are
+/// U+FFFD.
 fn not_utf8(name: &str, bytes: &[u8], at: usize, sources: &mut Sources) -> Problem {
     let byte = bytes.get(at).copied().unwrap_or_default();
     let text = String::from_utf8_lossy(bytes);
     let source = sources.add(name, text.into_owned());
-    // The text before the first bad byte is unchanged, so the position holds in the shown text too.
+    // The text before the first invalid byte is unchanged, so the position is valid in the lossy
+    // text too.
     let start = u32::try_from(at).unwrap_or(u32::MAX);
     Problem::new(Code::E0007, format!("`{name}` is not UTF-8: byte {at} is 0x{byte:02X}"))
         .at(source, Span::new(start, start.saturating_add(3)), "not UTF-8 from here")
         .help("save the file as UTF-8")
 }
 
-/// Replaces the content of a file. The new content is written beside it and moved into place, so
-/// that whoever reads sees the old or the new; links are followed and permissions kept.
+/// Replaces the content of a file atomically: writes the new content beside it and renames it. A
+/// reader sees the old or the new content. Links are followed and permissions kept.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Box<Problem>> {
     let write = |file: &mut Stoppable| {
         file.heeds = false;
@@ -319,7 +321,7 @@ fn replace_at<T>(
         if let Some(permissions) = permissions {
             file.set_permissions(permissions)?;
         }
-        // The disk may take long, and Ctrl-C is not to wait for it.
+        // Syncing to disk can take long, and Ctrl-C must not wait for it.
         match heeds {
             true => stoppable(move || file.sync_all()).unwrap_or_else(|| Err(io::Error::other(Interrupted)))?,
             false => file.sync_all()?,
@@ -328,13 +330,13 @@ fn replace_at<T>(
         Ok(done)
     });
     if written.is_err() {
-        // The error at hand is the one to tell; a temporary file left over is the lesser evil.
+        // The original error is the one to report; a leftover temporary file is the lesser evil.
         let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// A new file in the same directory, whose name no other process takes.
+/// Creates a file in the same directory, under a name that no other process uses.
 fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for n in 0..100 {
@@ -348,13 +350,14 @@ fn create_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// How a command ends that could not read a file named on its command line: that a file is not
-/// there or no file is a mistake there, what stands in it is not.
+/// Returns the status of a command that could not read a file of its command line. A missing or
+/// unreadable file is a usage error; wrong content is not.
 pub(crate) fn status(problem: &Problem) -> Status {
     if problem.code == Code::E0602 { Status::Usage } else { Status::Failed }
 }
 
-/// Where sessions keep what outlives them: `$XDG_DATA_HOME/iverson`, made for the user alone.
+/// Returns the folder for persistent data of sessions, `$XDG_DATA_HOME/iverson`. Creates it with
+/// access for the user only.
 pub(crate) fn own_folder() -> Option<PathBuf> {
     let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     let data = absolute("XDG_DATA_HOME")

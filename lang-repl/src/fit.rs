@@ -1,6 +1,9 @@
-//! Literals and data files against types: every part is checked, sizes are solved from the shapes as
-//! a call in the language would, and what does not agree is named by its parameter, or file, and axis.
-//! What data files hold is converted in `data/fit.rs`.
+//! **Fitting data to types.** Checks literals and data files against a type, part by part. Solves
+//! the sizes from their shapes, as a call in the language does. A mismatch is reported with its
+//! parameter or file, and its axis.
+//!
+//! `run` fits the arguments of `main`, and `load` fits files. Contents of data files are converted
+//! in `data/fit.rs`.
 
 mod extents;
 
@@ -18,30 +21,30 @@ use crate::literal::{Content, Kind, Literal, Read};
 use crate::problem::Problem;
 use crate::types::{example, instantiate};
 
-/// So many warnings are told of one file.
+/// The most warnings about one file.
 const MAX_WARNINGS: usize = 8;
 
-/// The stack grows where less than this is left.
+/// The stack grows if less than this is left.
 pub(crate) const STACK_LEFT: usize = 256 << 10;
 
-/// By so much.
+/// The number of bytes by which the stack grows.
 pub(crate) const STACK_MORE: usize = 8 << 20;
 
-/// A value by its parts, of a type known beside it.
+/// A value by its parts, of a type that is known separately.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Datum {
     Real(f64),
     Int(i64),
     Bool(bool),
     Array(Vec<Datum>),
-    /// Also a record, in the order of its type.
+    /// A tuple or a record, in the order of its type.
     Tuple(Vec<Datum>),
     Ctor(u32, Vec<Datum>),
-    /// What a data file holds, converted.
+    /// The converted content of a data file.
     Ready(Value),
 }
 
-/// Its parts are taken apart step by step, so that deep values do not overflow the stack.
+/// Drops its parts iteratively, so that deep values do not overflow the stack.
 impl Drop for Datum {
     fn drop(&mut self) {
         let mut left = Vec::new();
@@ -60,24 +63,24 @@ impl Datum {
     }
 }
 
-/// What fitted: the arguments, and the values of the signature's sizes.
+/// The fitted arguments, and the values of the signature's sizes.
 #[derive(Default, Debug)]
 pub(crate) struct Fitted {
     pub(crate) arguments: Vec<Datum>,
-    /// In the order of [`Signature::sizes`]; those of the result are 0.
+    /// In the order of [`Signature::sizes`]; sizes that only the result mentions are 0.
     pub(crate) sizes: Vec<i64>,
     pub(crate) warnings: Vec<Problem>,
 }
 
-/// What fitting asks of the program.
+/// The facts about the program that fitting needs.
 pub(crate) trait Types {
-    /// What a type name stands for.
+    /// Returns the definition of a type name.
     fn info(&self, name: &GlobalName) -> Option<std::sync::Arc<TypeInfo>>;
-    /// The value of an `i64` of the top level.
+    /// Returns the value of a top-level `i64`.
     fn global(&self, name: &GlobalName) -> Option<i64>;
 }
 
-/// A value of what was read for each parameter of `signature`, in order.
+/// Fits the arguments to the parameters of `signature`, in order.
 pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) -> Result<Fitted, Vec<Problem>> {
     let mut fitted = Fitted::default();
     let mut axes = Vec::new();
@@ -116,8 +119,8 @@ pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) 
     Ok(fitted)
 }
 
-/// What was read as a value of one type, in which locals stand for sizes that the value tells: the
-/// value, the type with these sizes, and warnings.
+/// Fits a value to one type. Local names in the type are sizes that the value determines. Returns
+/// the value, the type with these sizes, and warnings.
 pub(crate) fn fit_to(ty: &Type, read: &Read, types: &dyn Types) -> Result<(Datum, Type, Vec<Problem>), Vec<Problem>> {
     const CODE: Code = Code::E0604;
     let mut fitter = Fitter::new(CODE, read, types);
@@ -143,22 +146,22 @@ pub(crate) fn fit_to(ty: &Type, read: &Read, types: &dyn Types) -> Result<(Datum
 /// The root of a value.
 #[derive(Clone)]
 pub(crate) enum Root {
-    /// A parameter of `main`, and the file that was given for it.
+    /// A parameter of `main`, and the file that its argument names.
     Argument { name: Name, file: Option<String> },
-    /// A file that is told beside the message.
+    /// A file that the report names beside the message.
     Value,
 }
 
-/// Where a value is: as people read it, and as a position in the type, which all elements of an
-/// array share.
+/// A path to a part of a value. It has a text for people, and a position in the type, which all
+/// elements of an array share.
 #[derive(Clone)]
 pub(crate) struct Access {
     root: Root,
-    /// Fields entered: `.w.0`
+    /// The entered fields: `.w.0`.
     fields: String,
-    /// A hash of the positions: deep values would make lists of them long.
+    /// A hash of the positions, because lists of them would be long for deep values.
     path: u64,
-    /// Arrays entered since the last name.
+    /// The number of arrays entered since the last name.
     axis: u32,
     place: Vec<usize>,
 }
@@ -171,7 +174,7 @@ impl Access {
     pub(crate) fn part(&self, position: usize, text: &str) -> Self {
         let path = within(self.path, position + 1);
         let mut fields = format!("{}{}.{text}", self.fields, self.indices());
-        // Of a deep value the inner names are told.
+        // For a deep value, only the inner names are shown.
         if fields.len() > MAX_FIELDS {
             let cut = (0..=fields.len() - MAX_FIELDS / 2).rev().find(|at| fields.is_char_boundary(*at));
             fields = format!("…{}", fields.get(cut.unwrap_or_default()..).unwrap_or_default());
@@ -185,7 +188,7 @@ impl Access {
         Self { place, ..self.axis() }
     }
 
-    /// One axis further in.
+    /// Returns the path one axis further in.
     pub(crate) fn axis(&self) -> Self {
         let path = within(self.path, 0);
         let (root, fields) = (self.root.clone(), self.fields.clone());
@@ -200,12 +203,12 @@ impl Access {
         format!("[{}]", indices.join(", "))
     }
 
-    /// With the indices, if any: ``argument `x[2, 0]` ``, `the value`, `` `.w[2]` ``.
+    /// Returns the path with indices, if any: ``argument `x[2, 0]` ``, `the value`, `` `.w[2]` ``.
     pub(crate) fn named(&self) -> String {
         self.subject(&self.indices(), "the value")
     }
 
-    /// The whole of what was read.
+    /// Returns the name of the whole argument or file.
     pub(crate) fn file(&self) -> String {
         match &self.root {
             Root::Argument { name, file: Some(file) } => format!("argument `{name}`, of `{file}`,"),
@@ -214,10 +217,11 @@ impl Access {
         }
     }
 
-    /// What is inside: `element [2] of argument `x``, `element [2]`, `line 3, column `age``.
+    /// Describes a part: ``element [2] of argument `x` ``, `element [2]`, ``line 3, column `age`
+    /// ``.
     pub(crate) fn inside(&self, what: &str) -> String {
         match (&self.root, self.subject(&self.indices(), "")) {
-            // A line and a column say it all.
+            // A line and a column identify the part completely.
             (Root::Argument { file: Some(file), .. }, _) if what.starts_with(['l', 'c']) => {
                 format!("`{file}`, {what},")
             }
@@ -226,7 +230,7 @@ impl Access {
         }
     }
 
-    /// The array that the axes belong to.
+    /// Returns the array that the axes belong to.
     fn whole(&self) -> String {
         self.subject("", "the value")
     }
@@ -241,7 +245,7 @@ impl Access {
         }
     }
 
-    /// `axis 0 of argument `x``, `axis 0`
+    /// Returns ``axis 0 of argument `x` ``, or `axis 0`.
     fn axis_name(&self) -> String {
         match self.subject("", "") {
             whole if whole.is_empty() => format!("axis {}", self.axis),
@@ -250,10 +254,10 @@ impl Access {
     }
 }
 
-/// Names of fields take so many bytes.
+/// The most bytes of field names in a path.
 const MAX_FIELDS: usize = 400;
 
-/// The path one step further in.
+/// Returns the path hash one step further in.
 fn within(path: u64, position: usize) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
@@ -265,13 +269,13 @@ pub(crate) struct Fitter<'a> {
     code: Code,
     read: &'a Read,
     types: &'a dyn Types,
-    /// In the order in which they were found.
+    /// The axes, in the order in which they were found.
     axes: Vec<Axis>,
-    /// Where the axis at a path is among them.
+    /// The index in `axes` for a path.
     at: HashMap<u64, usize>,
-    /// The first missing number of a literal, and how many more there are.
+    /// The first missing number of a literal, and the number of further ones.
     missing: Option<(String, usize)>,
-    /// The same of integers that no real of the type equals.
+    /// The first integer that no real of the type equals, and the number of further ones.
     rounded: Option<(String, usize)>,
     warnings: Vec<Problem>,
 }
@@ -296,17 +300,17 @@ impl<'a> Fitter<'a> {
         Box::new(self.read.place(Problem::new(self.code, message), literal.span, label))
     }
 
-    /// Is the value of a `load`, and no argument of `main`?
+    /// Whether the value comes from `load` rather than from an argument of `main`.
     pub(crate) fn is_load(&self) -> bool {
         self.code == Code::E0604
     }
 
-    /// An error about what a data file holds.
+    /// Returns an error about the content of a data file.
     pub(crate) fn wrong(&self, message: String) -> Box<Problem> {
         Box::new(self.read.place(Problem::new(self.code, message), self.read.span(), ""))
     }
 
-    /// A warning about what a data file holds.
+    /// Adds a warning about the content of a data file.
     pub(crate) fn warn(&mut self, message: String) {
         let message = match self.warnings.len() {
             0..MAX_WARNINGS => message,
@@ -316,12 +320,12 @@ impl<'a> Fitter<'a> {
         self.warnings.push(self.read.place(Problem::new(Code::W0606, message), self.read.span(), ""));
     }
 
-    /// The failure of an interrupted fit.
+    /// Returns the error of an interrupted fit.
     pub(crate) fn interrupted(&self) -> Box<Problem> {
         Box::new(Problem::new(Code::E0507, "interrupted"))
     }
 
-    /// Is what was read used for one value alone?
+    /// Whether the content is used for a single value.
     pub(crate) fn reads_once(&self) -> bool {
         self.read.once
     }
@@ -337,7 +341,7 @@ impl<'a> Fitter<'a> {
         }
     }
 
-    /// Warns of missing numbers and of integers that are rounded.
+    /// Warns about missing numbers and rounded integers.
     fn tell_lost(&mut self) {
         if let Some((first, more)) = self.missing.take() {
             self.warn(match more {
@@ -353,7 +357,7 @@ impl<'a> Fitter<'a> {
         }
     }
 
-    /// The real number that a literal stands for.
+    /// Returns the real number of a literal. Records missing and rounded ones.
     fn real(&mut self, literal: &Literal, scalar: Scalar, access: &Access) -> Option<f64> {
         fn seen(slot: &mut Option<(String, usize)>, first: impl FnOnce() -> String) {
             match slot {
@@ -362,7 +366,7 @@ impl<'a> Fitter<'a> {
             }
         }
         match &literal.kind {
-            // Python writes what is missing as `null`, where reals are wanted.
+            // Python writes missing reals as `null`.
             Kind::Tuple(parts) if self.read.json && parts.is_empty() => {
                 seen(&mut self.missing, || access.named());
                 Some(f64::NAN)
@@ -410,7 +414,7 @@ impl<'a> Fitter<'a> {
         }
     }
 
-    /// Literals may be deep, so the stack grows with them.
+    /// Fits a literal. Literals can be deep, so the stack grows.
     fn value(&mut self, literal: &Literal, ty: &Type, access: &Access) -> Fit<Datum> {
         match (&literal.kind, ty) {
             (Kind::List(_) | Kind::Tuple(_) | Kind::Record(_) | Kind::Ctor(..), _) => {
@@ -457,7 +461,7 @@ impl<'a> Fitter<'a> {
         }
     }
 
-    /// An extent that a value shows.
+    /// Records the extent of an axis; reports ragged arrays.
     pub(crate) fn axis(&mut self, span: Span, wanted: &Poly, found: usize, access: &Access) -> Fit<()> {
         let what = access.axis_name();
         let found = i64::try_from(found).unwrap_or(i64::MAX);

@@ -1,4 +1,5 @@
-//! What programs do to the world: they print, tell the time, load and save data files, and draw.
+//! **The host of the interpreter.** Implements the effects of programs: print, read the clock, load
+//! and save data files, plot.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,16 +18,16 @@ use crate::problem::Problem;
 use crate::source::SourceId;
 use crate::{files, fit, interrupt, plot, progress};
 
-/// What is being evaluated: an item, or an expression in no module.
+/// The item that is evaluated, or an expression outside every module.
 pub(crate) struct Here {
     pub(crate) item: GlobalName,
-    /// What it is called in a trace.
+    /// Its name in a trace.
     pub(crate) name: &'static str,
-    /// The text of an expression, and where it begins there.
+    /// The text of an expression, and its offset there.
     pub(crate) source: Option<(SourceId, u32)>,
 }
 
-/// The world as programs see it.
+/// The host, as the interpreter sees it.
 pub(crate) struct Console<'a> {
     pub(crate) out: Out,
     pub(crate) start: Instant,
@@ -73,12 +74,12 @@ impl Host for Console<'_> {
         let format = Format::of(&path).ok_or_else(|| no_format(file))?;
         let shown = files::shown(&path);
         let options = table_options(options)?;
-        // Arrays that the type does not name are not read.
+        // Only the arrays that the type names are read.
         let wanted: Option<Vec<String>> = match ty {
             Type::Record(fields) => Some(fields.iter().map(|(name, _)| name.to_string()).collect()),
             _ => None,
         };
-        // Neither a large file nor one that never ends keeps Ctrl-C waiting.
+        // Reading runs on a thread, so that Ctrl-C need not wait for a large or endless file.
         let read = move || format.load(&path, &options, wanted.as_deref());
         let read = files::stoppable(read).ok_or_else(data::interrupted)?;
         let unread = |why: Unreadable| match interrupt::requested() {
@@ -97,7 +98,7 @@ impl Host for Console<'_> {
             refusal.help = first.and_then(|p| p.help);
             refusal
         })?;
-        // One place has one report.
+        // One place has one report, so all warnings share it.
         let mut warnings = warnings.into_iter().map(|warning| warning.message);
         if let Some(first) = warnings.next() {
             let more: Vec<String> = warnings.map(|message| format!("also {message}")).collect();
@@ -143,7 +144,8 @@ impl Host for Console<'_> {
 }
 
 impl Console<'_> {
-    /// A data file is named relative to the file that names it, else to the current directory.
+    /// Resolves the name of a data file, relative to the folder of the file that mentions it, or
+    /// else to the current directory.
     fn path(&self, item: &GlobalName, span: Span, file: &str) -> PathBuf {
         let place = self.engine.place_in(item, span, self.here);
         let folder = place.and_then(|place| self.engine.folder(place.source));
@@ -162,7 +164,7 @@ impl Console<'_> {
     }
 }
 
-/// The options of a `load`.
+/// Converts the options of a `load`.
 pub(crate) fn table_options(given: &[(LoadOption, Value)]) -> Result<data::Options, Refusal> {
     let mut options = data::Options::default();
     for (option, value) in given {

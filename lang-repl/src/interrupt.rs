@@ -1,11 +1,11 @@
-//! Ctrl-C. While something is computed it asks the computation to stop; a computation that does
-//! not, a second Ctrl-C ends together with the process. While nothing is computed it ends the
-//! process, except in a session on a terminal, where it means nothing then. (While a line is
-//! edited, Ctrl-C is a key like others and never comes here.)
+//! **Interrupts** (Ctrl-C). During a computation, the first one requests a stop, and a second one
+//! ends the process. Without a computation, it ends the process, except in a session on a terminal,
+//! where it has no effect. (While a line is edited, Ctrl-C is an ordinary key and never arrives
+//! here.)
 //!
-//! A session on a terminal is too dear to lose to a nervous finger. There more of them change nothing,
-//! unless the computation has ignored the first for a while: then the definitions are written to a file,
-//! it is told where, and only one more Ctrl-C ends the session.
+//! A session on a terminal must not be lost by accident. There, further interrupts have no effect
+//! unless the computation has ignored the first for a while. Then the definitions are written to a
+//! file, the user is informed, and only one more interrupt ends the session.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,33 +15,34 @@ use lang_core::session::{Session, Stop};
 
 use crate::{out, progress, rescue};
 
-/// Set when the computation under way is to stop. Long computations look at it.
+/// Set when the current computation must stop. Long computations check it.
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 
-/// What stops the question that a session is asked.
+/// The handle that stops the current query of an incremental session.
 static ASKED: Mutex<Option<Stop>> = Mutex::new(None);
 
 static COMPUTING: AtomicBool = AtomicBool::new(false);
 
-/// Is there a session, on a terminal or on a pipe?
+/// Whether a session is active, on a terminal or on a pipe.
 static SESSION: AtomicBool = AtomicBool::new(false);
 
-/// When the first interrupt of this computation came, in milliseconds of the process; 0: none yet.
+/// The time of the first interrupt of this computation, in milliseconds since `listen`; 0: none
+/// yet.
 static FIRST: AtomicU64 = AtomicU64::new(0);
 
-/// When it was told that one more ends the session; 0: not yet.
+/// The time of the warning that one more interrupt ends the session; 0: not yet.
 static TOLD: AtomicU64 = AtomicU64::new(0);
 
-/// So long a computation may take to stop before anything else is thought of.
+/// The time that a computation has to stop before further interrupts count.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// So long what is told has to be there to be read.
+/// The time for which the warning must be visible before an interrupt can end the session.
 const READING: Duration = Duration::from_millis(500);
 
-/// The status of a process that Ctrl-C ended, as shells give it.
+/// The exit status of a process ended by Ctrl-C, as in shells.
 const INTERRUPTED: i32 = 130;
 
-/// What an interrupt does.
+/// The effect of an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Effect {
     Nothing,
@@ -50,7 +51,7 @@ enum Effect {
     End,
 }
 
-/// Begins to listen. Where the system refuses, Ctrl-C ends the process as it always did.
+/// Installs the handler. If the system refuses, Ctrl-C ends the process by default.
 pub(crate) fn listen(terminal: bool) {
     let start = Instant::now();
     let handler = move || {
@@ -64,7 +65,7 @@ pub(crate) fn listen(terminal: bool) {
                 asked().iter().for_each(Stop::stop);
             }
             Effect::Tell => {
-                // It is not known how far it is any more, and what is told is to be read.
+                // The position is no longer known, and the bar must not hide the warning.
                 progress::end();
                 TOLD.store(now, Ordering::SeqCst);
                 let kept = match rescue::write() {
@@ -96,17 +97,17 @@ fn effect(terminal: bool, computing: bool, first: u64, told: u64, now: u64) -> E
     }
 }
 
-/// From here on there is a session, which goes on when a computation is stopped.
+/// Marks the beginning of a session, which continues after a stopped computation.
 pub(crate) fn in_session() {
     SESSION.store(true, Ordering::SeqCst);
 }
 
-/// Is the computation under way to stop?
+/// Returns whether the current computation must stop.
 pub(crate) fn requested() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Asks a session what may take long; `None` if an interrupt came.
+/// Runs a long query on a session; `None` if it was interrupted.
 pub(crate) fn ask<T>(session: &Session, question: impl FnOnce(&Session) -> T) -> Option<T> {
     struct Asking;
     impl Drop for Asking {
@@ -128,7 +129,8 @@ fn asked() -> MutexGuard<'static, Option<Stop>> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Is what is being written to be left off? Outside sessions nothing comes after it.
+/// Returns whether to drop the rest of the output. Outside a session, an interrupt ends the process
+/// here.
 pub(crate) fn cuts_output() -> bool {
     let requested = requested();
     if requested && !SESSION.load(Ordering::Relaxed) {
@@ -137,7 +139,7 @@ pub(crate) fn cuts_output() -> bool {
     requested
 }
 
-/// Marks that something is computed, until it is dropped.
+/// A guard: a computation is active until it is dropped.
 pub(crate) struct Computing(());
 
 impl Computing {
@@ -165,14 +167,14 @@ mod tests {
 
     #[test]
     fn only_what_does_not_stop_ends_a_session() {
-        // Nothing is computed.
+        // No computation is active.
         assert_eq!(effect(true, false, 0, 0, 9), Effect::Nothing);
         assert_eq!(effect(false, false, 0, 0, 9), Effect::End);
-        // The first, and hasty ones after it.
+        // The first interrupt, and hasty ones after it.
         assert_eq!(effect(true, true, 0, 0, 9), Effect::Stop);
         assert_eq!(effect(true, true, 9, 0, 2009), Effect::Nothing);
         assert_eq!(effect(false, true, 9, 0, 10), Effect::End);
-        // It does not stop.
+        // The computation does not stop.
         assert_eq!(effect(true, true, 9, 0, 2010), Effect::Tell);
         assert_eq!(effect(true, true, 9, 2010, 2510), Effect::Nothing);
         assert_eq!(effect(true, true, 9, 2010, 2511), Effect::End);

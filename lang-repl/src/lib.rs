@@ -1,9 +1,10 @@
-//! The `iverson` command line and REPL: what people and scripts see of the language. The language
-//! itself is `lang-core`; here are files, terminals, threads and the texts of reports.
+//! The `iverson` command line and REPL. The language itself is in `lang-core`; this crate owns
+//! files, terminals, threads and the text of reports.
 //!
-//! `cli` is the grammar of the command line, `commands` has a file for each command, `repl` is
-//! the interactive session. All of them ask the language through `engine` and report through
-//! `problem`, `report` and `out`. Nothing but `out` writes to standard output (`clippy.toml`).
+//! `cli` is the grammar of the command line, `commands` has one file per command, and `repl` is the
+//! interactive session. All of them check and run programs through `engine`, and report through
+//! `problem`, `report` and `out`. Only `out` writes results to standard output; `clippy.toml`
+//! enforces it, with one exception in `signals`.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -51,7 +52,7 @@ use cli::{Cli, Command};
 use engine::Engine;
 use out::{Out, Status};
 
-/// The stack of the thread that everything runs on. Only what is used of it takes memory.
+/// The stack size of the main thread. Only the pages in use take memory.
 const STACK: usize = 256 << 20;
 
 /// Runs the command line of this process.
@@ -60,9 +61,10 @@ pub fn main() -> ExitCode {
     let run = || run(std::env::args_os().collect());
     let thread = std::thread::Builder::new().name("iverson".to_owned()).stack_size(STACK);
     let status = match thread.spawn(run) {
-        // A panic is a defect; it has been reported by now.
+        // A panic is a defect; the panic hook has already reported it.
         Ok(thread) => thread.join().unwrap_or(Status::Failed),
-        // So large a stack may be forbidden; a usual one serves all but the deepest programs.
+        // The system may refuse so large a stack; the default one serves all but the deepest
+        // programs.
         Err(_) => run(),
     };
     ExitCode::from(out::final_status(status).code())
@@ -114,12 +116,12 @@ fn command(command: &Command, cli: &Cli, out: Out) -> Status {
     }
 }
 
-/// Help and version are no mistakes; what is one is told on standard error, and to programs that
-/// want JSON as JSON.
+/// Reports an error of clap. Help and version are no errors and go to standard output. An error
+/// goes to standard error, or as JSON to standard output if the arguments select `--format json`.
 fn usage(error: &clap::Error, args: &[OsString]) -> Status {
     let wants_json = args.iter().any(|a| a == "--format=json")
         || args.windows(2).any(|w| w.first().is_some_and(|a| a == "--format") && w.last().is_some_and(|a| a == "json"));
-    // As `Error::print`, through the writes that are checked.
+    // The same as `Error::print`, but through the checked writes of `out`.
     let rendered = |colored: bool| match colored && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) {
         true => error.render().ansi().to_string(),
         false => error.render().to_string(),

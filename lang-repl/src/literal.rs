@@ -1,5 +1,5 @@
-//! Values as people write them on the command line or in data files: Iverson literals, read by the
-//! language's own parser, and JSON. What type they are meant to have, `fit` decides.
+//! Untyped literals of the command line and of data files: Iverson literals, read by the language's
+//! own parser, and JSON. `fit` checks them against a type.
 
 use lang_core::base::{Code, Name, Span};
 use lang_core::syntax::ast::{Expr, ExprId, Item, Tree};
@@ -10,45 +10,45 @@ use crate::data::Data;
 use crate::problem::Problem;
 use crate::source::SourceId;
 
-/// A literal at its place.
+/// A literal with its place.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Literal {
     pub(crate) kind: Kind,
-    /// Empty in JSON, whose places are not known.
+    /// The span; empty for JSON, whose places are not recorded.
     pub(crate) span: Span,
 }
 
-/// What it is.
+/// The kind of a literal, with its contents.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Kind {
-    /// An integer; it may stand for a real.
+    /// An integer; it fits a real type too.
     Int(i128),
     Real(f64),
     Bool(bool),
-    /// Of no type but, in JSON, `"NaN"` and the infinities.
+    /// A string. It fits no type, except for JSON's `"NaN"` and infinities.
     Text(String),
-    /// `[…]`; in JSON tuples too.
+    /// `[…]`; in JSON also a tuple.
     List(Vec<Literal>),
-    /// `(…)`, `()`; JSON's `null`.
+    /// `(…)` or `()`; JSON's `null`.
     Tuple(Vec<Literal>),
-    /// `{…}`; in JSON constructors too.
+    /// `{…}`; in JSON also a constructor.
     Record(Vec<(Name, Literal)>),
-    /// `Leaf(1)`, `m.Leaf(1)`
+    /// `Leaf(1)` or `m.Leaf(1)`.
     Ctor(Name, Vec<Literal>),
 }
 
-/// What was read for a value, and from where.
+/// The content that was read for a value, with its origin.
 pub(crate) struct Read {
     pub(crate) content: Content,
-    /// What reports point at.
+    /// The text that reports point into.
     pub(crate) source: Option<SourceId>,
-    /// Where all reports point; none where literals know their places.
+    /// The place of all reports; `None` if literals know their own places.
     pub(crate) at: Option<Span>,
-    /// Is it JSON, in which tuples are arrays and constructors objects?
+    /// Whether it is JSON, in which tuples are arrays and constructors are objects.
     pub(crate) json: bool,
-    /// The data file, where the source does not name it.
+    /// The data file, if the source does not name it.
     pub(crate) file: Option<String>,
-    /// Is it read once, so that its arrays become those of the value?
+    /// Whether the content is used once, so that its arrays can be moved into the value.
     pub(crate) once: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum Content {
 }
 
 impl Read {
-    /// Where reports about all of it point.
+    /// Returns the span of reports about the whole content.
     pub(crate) fn span(&self) -> Span {
         match &self.content {
             Content::Literal(literal) => self.span_of(literal.span),
@@ -67,12 +67,12 @@ impl Read {
         }
     }
 
-    /// Where reports about a part of it point.
+    /// Returns the span of reports about a part.
     pub(crate) fn span_of(&self, span: Span) -> Span {
         self.at.unwrap_or(span)
     }
 
-    /// The problem with its place, where there is one.
+    /// Adds a place to a problem, if the source is known.
     pub(crate) fn place(&self, problem: Problem, span: Span, label: impl Into<String>) -> Problem {
         match self.source {
             Some(source) => problem.at(source, self.span_of(span), label),
@@ -102,7 +102,8 @@ fn not_literal(source: SourceId, span: Span) -> Problem {
         .help("call `main` in `iverson eval 'main(…)' -l FILE` where arguments are expressions")
 }
 
-/// The literal at a node, or the place of what is none. The depth of trees is bounded.
+/// Converts a syntax node to a literal. The error is the span of the first node that is no literal.
+/// The recursion is bounded, because the parser bounds the depth of trees.
 fn from_tree(tree: &Tree, id: ExprId) -> Result<Literal, Span> {
     let node = &tree.exprs[id];
     let all = |ids: &[ExprId]| ids.iter().map(|id| from_tree(tree, *id)).collect::<Result<Vec<_>, _>>();
@@ -158,7 +159,7 @@ impl Drop for Kind {
 }
 
 impl Kind {
-    /// Moves its parts out.
+    /// Moves the parts out of the literal.
     fn take_parts(&mut self, to: &mut Vec<Literal>) {
         match self {
             Self::List(parts) | Self::Tuple(parts) | Self::Ctor(_, parts) => to.append(parts),
@@ -167,7 +168,7 @@ impl Kind {
         }
     }
 
-    /// What it is, as a noun phrase.
+    /// Describes the literal as a noun phrase.
     pub(crate) fn noun(&self) -> String {
         match self {
             Self::Int(n) => format!("the integer {n}"),

@@ -1,6 +1,9 @@
-//! What a name means to someone who asks for its documentation: a definition of the module in hand,
-//! a module, a word of the language, a definition of the prelude or of the library. What stands
-//! first in this list hides what follows; the library is searched without its modules being imported.
+//! **Name lookup for documentation.** Looks a name up in this order: the current module, modules,
+//! words of the language and the prelude, the library.
+//!
+//! The first match wins, but a word and a prelude definition of one name are both shown. Library
+//! definitions are searched without imports, and are only mentioned beside a word or a prelude
+//! definition. `doc`, `cost` and the REPL use this module.
 
 use std::path::Path;
 
@@ -15,7 +18,7 @@ use crate::entry::{Entry, sentence};
 use crate::pages;
 use crate::suggest;
 
-/// Everything that a name is, as seen in a module if one is given.
+/// Returns all documented entities of a name, as visible in module `here` if that is `Some`.
 pub(crate) fn find(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Vec<Entry> {
     let name = name.trim();
     if let Some((prefix, inner)) = name.split_once('.') {
@@ -41,7 +44,8 @@ pub(crate) fn find(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Ve
     library
 }
 
-/// The definition that a name means where there is one of it, or of which it would be a derivative.
+/// Returns the definition that a name means. The name may also be that of a derivative, as `f_adj`;
+/// then `f` must exist.
 pub(crate) fn definition_named(engine: &Engine, here: Option<&ModuleName>, name: &str) -> Option<GlobalName> {
     let name = name.trim();
     let known = |module: &str, name: &str| {
@@ -61,7 +65,7 @@ pub(crate) fn definition_named(engine: &Engine, here: Option<&ModuleName>, name:
     own.or_else(|| public().find_map(|module| known(module, name)))
 }
 
-/// A name near to one that there is not.
+/// Returns the known name closest to an unknown one.
 pub(crate) fn nearest(engine: &Engine, here: Option<&ModuleName>, wrong: &str) -> Option<String> {
     let names = |module: &str| -> Vec<Name> {
         let module = docs_of(engine, &module.into());
@@ -79,7 +83,7 @@ pub(crate) fn nearest(engine: &Engine, here: Option<&ModuleName>, wrong: &str) -
     }
     known.extend(words::all().map(str::to_owned));
     known.extend(here.into_iter().flat_map(|module| names(module)).chain(names(PRELUDE)).map(|n| n.to_string()));
-    // A definition of the library is near if its name without the prefix is.
+    // Definitions of the library are compared without their prefix.
     let library: Vec<(Name, &str)> =
         public().flat_map(|module| names(module).into_iter().map(move |name| (name, module))).collect();
     let all = known.iter().map(String::as_str).chain(library.iter().map(|(name, _)| name.as_str()));
@@ -91,13 +95,13 @@ pub(crate) fn nearest(engine: &Engine, here: Option<&ModuleName>, wrong: &str) -
     })
 }
 
-/// The modules of the library, the prelude first.
+/// Returns the modules of the library, the prelude first.
 pub(crate) fn modules(engine: &Engine) -> Vec<Entry> {
     let prelude = std::iter::once(module(engine, &PRELUDE.into(), PRELUDE_NAME));
     prelude.chain(public().map(|name| module(engine, &name.into(), name))).collect()
 }
 
-/// The modules of the library and their definitions, as they may be asked for.
+/// Returns the names of the library's modules and, with prefixes, of their definitions.
 pub(crate) fn library_names() -> Vec<String> {
     let texts = LIBRARY.iter().filter(|(module, _)| public().any(|name| name == *module));
     let names = texts.flat_map(|(module, text)| {
@@ -108,14 +112,15 @@ pub(crate) fn library_names() -> Vec<String> {
     names.chain(public().map(str::to_owned)).collect()
 }
 
-/// The definitions of a module.
+/// Returns the definitions of a module.
 pub(crate) fn definitions(engine: &Engine, module: &ModuleName) -> Vec<Entry> {
     let docs = docs_of(engine, module);
     let entries = |d| listed(d).iter().map(move |name| entry(engine, module, "", d, name));
     docs.definitions().flat_map(entries).collect()
 }
 
-/// The names under which a definition is listed: all that a `let` binds, but a type without its constructors.
+/// Returns the names under which a definition is listed: all names of a `let`, but of a type only
+/// its own, without constructors.
 fn listed(definition: &Definition) -> &[Name] {
     let all = definition.names.as_slice();
     match definition.kind {
@@ -124,15 +129,15 @@ fn listed(definition: &Definition) -> &[Name] {
     }
 }
 
-/// What the prelude is called where its module needs a name.
+/// The name of the prelude where a module name is needed.
 const PRELUDE_NAME: &str = "prelude";
 
-/// The modules of the library that are there to be used.
+/// Returns the modules of the library except the prelude.
 fn public() -> impl Iterator<Item = &'static str> {
     LIBRARY.iter().map(|(name, _)| *name).filter(|name| *name != PRELUDE)
 }
 
-/// The module that a prefix means: an import of the module in hand, or one of the library.
+/// Resolves a prefix to an import of the current module, or to a library module.
 fn module_named(engine: &Engine, here: Option<&ModuleName>, prefix: &str) -> Option<ModuleName> {
     if let Some(imported) = here.and_then(|module| engine.imported(module, prefix)) {
         return Some(imported);
@@ -147,12 +152,12 @@ fn docs_of(engine: &Engine, module: &ModuleName) -> docs::Module {
     docs::Module::of(&engine.text(module))
 }
 
-/// The definitions of the library of that name.
+/// Returns the library's definitions of that name.
 fn in_library(engine: &Engine, name: &str) -> Vec<Entry> {
     public().filter_map(|module| definition(engine, &module.into(), module, name)).collect()
 }
 
-/// The definition of that name in a module, which is known by a prefix.
+/// Returns the definition of a name in a module; `prefix` qualifies it.
 fn definition(engine: &Engine, module: &ModuleName, prefix: &str, name: &str) -> Option<Entry> {
     let docs = docs_of(engine, module);
     let found = docs.definition(name)?;
@@ -163,10 +168,10 @@ fn qualified(prefix: &str, name: &str) -> String {
     if prefix.is_empty() || prefix == PRELUDE_NAME { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
-/// What there is to say of one of the names of a definition.
+/// Builds the entry for one of the names of a definition.
 fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &Definition, name: &Name) -> Entry {
     let constructor = found.kind == ItemKind::Type && found.names.first() != Some(name);
-    // The text of a `let` may be that of several names.
+    // The source of a `let` may define several names, so the signature is computed.
     let told = found.typed && found.kind != ItemKind::Let;
     let signature = if told { None } else { engine.describe(module, found.kind, name) };
     Entry {
@@ -187,12 +192,12 @@ fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &Definition,
     }
 }
 
-/// A module as JSON names it.
+/// Returns the module's name for JSON.
 fn shown(module: &ModuleName) -> String {
     if *module == PRELUDE { PRELUDE_NAME.to_owned() } else { module.to_string() }
 }
 
-/// Where a definition is from, in words.
+/// Describes the origin of a definition.
 fn origin(module: &ModuleName) -> String {
     match LIBRARY.iter().any(|(name, _)| *module == *name) {
         true if *module == PRELUDE => "of the prelude".to_owned(),
@@ -202,7 +207,7 @@ fn origin(module: &ModuleName) -> String {
     }
 }
 
-/// A module by the name it was asked for.
+/// Builds the entry of a module, under the name by which it was looked up.
 fn module(engine: &Engine, module: &ModuleName, name: &str) -> Entry {
     let docs = docs_of(engine, module);
     let is_library = LIBRARY.iter().any(|(name, _)| *module == *name);
@@ -219,7 +224,7 @@ fn module(engine: &Engine, module: &ModuleName, name: &str) -> Entry {
     }
 }
 
-/// A word of the language.
+/// Builds the entry of a word of the language.
 fn word(name: &str, what: Described) -> Entry {
     let article = if what.kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     Entry {

@@ -1,11 +1,11 @@
-//! What this machine has: how much memory the values of a run may take.
+//! Memory limits of this machine, for the values of a run.
 
 use std::path::{Path, PathBuf};
 
 use lang_core::interp::Limits;
 
-/// The usual limits, with seven of eight bytes of the machine's memory, or of what its container may have. Where the system
-/// does not tell how much that is, 4 GiB.
+/// Returns the default limits, but with 7/8 of the memory of the machine or its container. If that
+/// is unknown, the limit is the default of 4 GiB.
 pub(crate) fn limits() -> Limits {
     let usual = Limits::default();
     let bytes = memory().map_or(usual.max_bytes, |bytes| bytes - bytes / 8);
@@ -21,8 +21,8 @@ fn memory() -> Option<usize> {
     Some(limits_of_groups(&groups).iter().filter_map(|file| read(file)).fold(all, usize::min))
 }
 
-/// The files with the limits of the groups that a process is in, and of those around them: of `/proc/self/cgroup`, where
-/// version 2 has `0::/group` and version 1 `4:memory:/group`.
+/// Returns the limit files of the process's control groups and of their ancestors. `groups` is the
+/// text of `/proc/self/cgroup`: version 2 has lines `0::/group`, version 1 `4:memory:/group`.
 fn limits_of_groups(groups: &str) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for line in groups.lines() {

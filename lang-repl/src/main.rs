@@ -1,4 +1,4 @@
-//! The binary `iverson`.
+//! The `iverson` binary: calls `lang_repl::main` and sets the global allocator of the process.
 
 #[global_allocator]
 static MEMORY: lang_jit::LargePages = lang_jit::LargePages;

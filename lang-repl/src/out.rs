@@ -1,7 +1,10 @@
-//! Standard output and error, the only way to both.
+//! **Checked output.** Writes results to standard output, and reports to standard error. The
+//! progress bar, the line editor and the signal handler have writes of their own; no other code of
+//! this crate does.
 //!
-//! Every write to standard output is checked. If its reader is gone, the process ends quietly, as other
-//! programs do; any other failure is reported on standard error and ends the process with status 1.
+//! Every write to standard output is checked. If its reader is gone, the process ends quietly, as
+//! other programs do. Any other failure is reported on standard error, and the process ends with
+//! status 1.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
@@ -24,19 +27,19 @@ use crate::report::{self, Style};
 use crate::show::{self, Evaluated, View};
 use crate::source::Sources;
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Status {
-    /// 0
+    /// Exit status 0.
     Good,
-    /// 1: the program is wrong or failed.
+    /// Exit status 1: the program is wrong or failed.
     Failed,
-    /// 2: the command line is wrong.
+    /// Exit status 2: the command line is wrong.
     Usage,
 }
 
 impl Status {
-    /// The number a shell sees.
+    /// Returns the exit status of the process.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Good => 0,
@@ -46,15 +49,15 @@ impl Status {
     }
 }
 
-/// Where results and reports go, and in what form.
+/// The format of results and reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Out {
     format: Format,
-    /// Of what is reported, on standard error.
+    /// Whether reports on standard error are coloured.
     color: bool,
-    /// Of what is drawn, on standard output.
+    /// The colours of plots on standard output.
     depth: Depth,
-    /// How values are shown.
+    /// The settings for showing values.
     pub(crate) view: View,
 }
 
@@ -79,7 +82,8 @@ impl Out {
         Self { format: common.format, color: colored(io::stderr().is_terminal()), depth, view }
     }
 
-    /// Where plots are shown. Of a terminal that is very wide only a part is used, unless it is asked for.
+    /// Returns the screen for plots. Without an explicit width, a plot takes at most 120 columns of
+    /// a wide terminal.
     pub(crate) fn screen(self) -> Screen {
         let width = match (self.view.width, show::terminal_width()) {
             (Some(width), _) => plot::columns(width),
@@ -89,12 +93,12 @@ impl Out {
         Screen { width, height: plot::LINES, depth: self.depth }
     }
 
-    /// Is the one JSON document wanted?
+    /// Whether the output is a single JSON document.
     pub(crate) fn is_json(self) -> bool {
         self.format == Format::Json
     }
 
-    /// Are colours wanted?
+    /// Whether reports are coloured.
     pub(crate) fn colored(self) -> bool {
         self.color
     }
@@ -119,12 +123,12 @@ impl Out {
         note(text);
     }
 
-    /// Writes what a program prints: not among JSON.
+    /// Writes the output of a program: to standard output, or to standard error in JSON mode.
     pub(crate) fn program(self, text: &str) {
         if self.is_json() { self.note(text) } else { self.print(text) }
     }
 
-    /// Reports that end a command: the JSON document is then `{"error": […]}`.
+    /// Reports problems that end a command; in JSON mode as `{"error": […]}`.
     pub(crate) fn fail(self, problems: &[Problem], sources: &Sources) {
         if self.is_json() {
             self.print(&format!("{}\n", json::object([("error", report::json_list(problems, sources))])));
@@ -133,7 +137,7 @@ impl Out {
         }
     }
 
-    /// Reports that are what the command was asked for.
+    /// Reports problems that are the result of the command, as in `check`.
     pub(crate) fn list(self, problems: &[Problem], sources: &Sources) {
         if self.is_json() {
             self.print(&format!("{}\n", report::json_list(problems, sources)));
@@ -145,7 +149,7 @@ impl Out {
         }
     }
 
-    /// The value of a run, if it has one, and what was measured.
+    /// Prints the value of a run, if any, with the requested measurements.
     pub(crate) fn result(self, value: Option<&Evaluated>, common: &Common, clock: &Clock, counts: Counts) -> Status {
         let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
         if self.is_json() {
@@ -175,7 +179,7 @@ impl Out {
         Status::Good
     }
 
-    /// What was measured, for people.
+    /// Prints the requested measurements for people.
     pub(crate) fn measured(self, common: &Common, clock: &Clock, counts: Counts) {
         if common.time {
             let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
@@ -187,7 +191,7 @@ impl Out {
         }
     }
 
-    /// Reports that do not end the command. Among JSON they have no place.
+    /// Reports problems that do not end the command. Prints nothing in JSON mode.
     pub(crate) fn warn(self, problems: &[Problem], sources: &Sources) {
         if !self.is_json() {
             self.note(&report::text(problems, sources, self.style()));
@@ -195,27 +199,27 @@ impl Out {
     }
 }
 
-/// Writes look for an interrupt after each part of so many bytes.
+/// The number of bytes written between two checks for an interrupt.
 const PART: usize = 64 << 10;
 
-/// How long a write waits for a reader of an output that does not block.
+/// The pause before retrying a write to a full non-blocking output.
 const RETRY: Duration = Duration::from_millis(2);
 
-/// Set when something could not be written to standard error.
+/// Whether a write to standard error failed.
 static NOTE_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Is standard output a terminal?
+/// Returns whether standard output is a terminal.
 #[expect(clippy::disallowed_methods, reason = "this module is the one that writes there")]
 pub(crate) fn on_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Writes to standard output, before the command line is known.
+/// Writes to standard output before the command line is parsed.
 pub(crate) fn print(text: &str) {
     print_or_end(text, Style::Short);
 }
 
-/// Writes to standard error. If that fails nobody can be told, but the status says so in the end.
+/// Writes to standard error. A failure cannot be reported, but it changes the final exit status.
 pub(crate) fn note(text: &str) {
     let mut written = Ok(());
     progress::aside(|| written = io::stderr().lock().write_all(text.as_bytes()));
@@ -224,12 +228,12 @@ pub(crate) fn note(text: &str) {
     }
 }
 
-/// The status of the process: a command whose reports were lost did not succeed.
+/// Returns the exit status of the process. A command whose reports were lost did not succeed.
 pub(crate) fn final_status(status: Status) -> Status {
     if NOTE_LOST.load(Ordering::Relaxed) { status.max(Status::Failed) } else { status }
 }
 
-/// Writes to standard output, or ends the process.
+/// Writes to standard output; a failure ends the process.
 fn print_or_end(text: &str, style: Style) {
     let mut written = Ok(());
     progress::aside(|| written = write(text.as_bytes()));
@@ -244,15 +248,15 @@ fn print_or_end(text: &str, style: Style) {
     std::process::exit(i32::from(Status::Failed.code()));
 }
 
-/// Ends the process as `SIGPIPE` ends others.
+/// Ends the process as `SIGPIPE` would.
 fn end_quietly() -> ! {
     #[cfg(unix)]
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
     std::process::exit(i32::from(Status::Failed.code()))
 }
 
-/// Standard output without the library's buffer and without its silence about a descriptor that is not
-/// open for writing.
+/// Returns standard output as an unbuffered file. The standard library ignores writes to a closed
+/// descriptor; the file reports them.
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "this module is the one that writes there")]
 fn standard_output() -> io::Result<&'static File> {
@@ -265,14 +269,14 @@ fn standard_output() -> io::Result<&'static File> {
     Ok(OUTPUT.get_or_init(|| file))
 }
 
-/// Other systems have terminals that the library must convert text for.
+/// On other systems the standard library must convert the text for terminals.
 #[cfg(not(unix))]
 #[expect(clippy::disallowed_methods, reason = "this module is the one that writes there")]
 fn standard_output() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
-/// Writes all bytes; when Ctrl-C asks to stop, the rest of a long text is left off.
+/// Writes all bytes, or drops the rest of a long text if Ctrl-C was pressed.
 fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = standard_output()?;
     for (n, part) in bytes.chunks(PART).enumerate() {
@@ -284,7 +288,7 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// As `write_all`, but waits where the output does not block.
+/// Writes like `write_all`, but retries on a full non-blocking output.
 fn write_part(out: &mut impl Write, mut part: &[u8]) -> io::Result<()> {
     while !part.is_empty() {
         match out.write(part) {
@@ -303,7 +307,7 @@ fn write_part(out: &mut impl Write, mut part: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A time for people.
+/// Formats a duration for people.
 pub(crate) fn seconds(s: f64) -> String {
     match s {
         s if s < 1e-6 => format!("{:.0} ns", s * 1e9),

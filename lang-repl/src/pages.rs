@@ -1,11 +1,11 @@
-//! Pages of the book, kept in the binary so that `iverson explain` and `iverson doc` need no files:
-//! those of the error codes, and the examples of the words of the language.
+//! Pages of the book that are compiled into the binary: the error codes, and the examples of the
+//! words of the language. So `iverson explain` and `iverson doc` need no files.
 
 use lang_core::base::Code;
 
 macro_rules! pages {
     ($($code:ident)*) => {
-        /// The page of a code. A code without a page does not compile.
+        /// Returns the page of a code. A code without a page does not compile.
         pub(crate) fn page(code: Code) -> &'static str {
             match code {
                 $(Code::$code => include_str!(concat!("../../docs/book/src/errors/", stringify!($code), ".md"))),*
@@ -24,32 +24,32 @@ pages! {
     E0601 E0602 E0603 E0604 E0605 W0606 W0700
 }
 
-/// A section for every word of the language, or for some together: the names in backticks in its
-/// title, then examples.
+/// The page of words. Each section has the names of its words, in backticks, in its title, and then
+/// examples.
 const WORDS: &str = include_str!("../../docs/book/src/reference/words.md");
 
-/// The sections of the page of words: their titles and their texts.
+/// Returns the titles and texts of the sections of the page of words.
 fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
     WORDS.split("\n## ").skip(1).filter_map(|section| section.split_once('\n'))
 }
 
-/// The section of a word.
+/// Returns the section of a word.
 pub(crate) fn word(name: &str) -> Option<String> {
     let title = format!("`{name}`");
     let (_, text) = sections().find(|(names, _)| names.split(", ").any(|n| n == title))?;
-    // Remarks are for those who test the page.
+    // HTML comments are for the page's tests.
     let lines: Vec<&str> = text.trim().lines().filter(|line| !line.starts_with("<!--")).collect();
     Some(lines.join("\n"))
 }
 
-/// A page without its marks: code is indented, links are their texts.
+/// Renders a page without Markdown marks: code is indented, and links become their text.
 pub(crate) fn for_terminal(page: &str) -> String {
     let mut text = String::new();
     let mut code = false;
     for line in page.lines() {
         if line.starts_with("```") {
             code = !code;
-            // Code and what it shows stand in fences one right after the other.
+            // The fences of code and of its output follow each other directly.
             if code && !text.is_empty() && !text.ends_with("\n\n") {
                 text.push('\n');
             }
@@ -63,7 +63,7 @@ pub(crate) fn for_terminal(page: &str) -> String {
     text
 }
 
-/// `[E0501](E0501.md)` is `E0501`.
+/// Replaces links by their text: `[E0501](E0501.md)` becomes `E0501`.
 fn without_links(line: &str) -> String {
     let mut text = String::new();
     let mut rest = line;

@@ -1,55 +1,55 @@
-//! What went wrong, ready to be shown: a diagnostic of the checker, a failure of a run or a
-//! mistake on the command line, with its places in [`Sources`]. Rendered by `report`.
+//! **Problems**: diagnostics of the checker, failures of a run and mistakes on the command line,
+//! with their places in [`Sources`](crate::source::Sources). `report` renders them.
 
 use lang_core::base::{Code, Diagnostic, Severity, Span};
 
 use crate::source::SourceId;
 
-/// One thing that went wrong.
+/// An error or a warning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Problem {
-    /// Its stable code.
+    /// The stable code.
     pub(crate) code: Code,
-    /// Error or warning.
+    /// The severity: error or warning.
     pub(crate) severity: Severity,
-    /// What is wrong, one sentence without a full stop.
+    /// The message, one sentence without a full stop.
     pub(crate) message: String,
-    /// Where; first the place itself, then others that explain it. Empty if it has no place.
+    /// The places: first the main one, then related ones. Empty if the problem has no place.
     pub(crate) places: Vec<Place>,
-    /// The file, where that is all there is of a place.
+    /// The file, if no place in it is known.
     pub(crate) file: Option<String>,
-    /// What to do.
+    /// Advice to the user.
     pub(crate) help: Option<String>,
-    /// Who called the code that failed, innermost first.
+    /// The callers of the failed code, innermost first.
     pub(crate) trace: Vec<Caller>,
-    /// So many more callers are not listed.
+    /// The number of further callers that are not listed.
     pub(crate) more_callers: usize,
 }
 
-/// A place with a remark.
+/// A place with a label.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
-    /// The text it is in.
+    /// The text that contains it.
     pub(crate) source: SourceId,
-    /// The bytes there.
+    /// The bytes of the place.
     pub(crate) span: Span,
-    /// What is to be seen; may be empty.
+    /// The label; may be empty.
     pub(crate) label: String,
 }
 
-/// A call under way when a failure happened.
+/// An active call at the time of a failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Caller {
     /// The calling definition.
     pub(crate) name: String,
-    /// The text it is in, if known.
+    /// The text of the call, if known.
     pub(crate) source: Option<SourceId>,
-    /// The call.
+    /// The span of the call.
     pub(crate) span: Span,
 }
 
 impl Problem {
-    /// An error without a place.
+    /// Creates an error or warning without a place; the code decides which.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let severity = if code.name().starts_with('W') { Severity::Warning } else { Severity::Error };
         Self {
@@ -64,31 +64,31 @@ impl Problem {
         }
     }
 
-    /// With a place; the first one is the main one.
+    /// Adds a place; the first one is the main one.
     pub(crate) fn at(mut self, source: SourceId, span: Span, label: impl Into<String>) -> Self {
         self.places.push(Place { source, span, label: label.into() });
         self
     }
 
-    /// About a file as a whole.
+    /// Sets the file that the problem is about as a whole.
     pub(crate) fn file(mut self, name: impl Into<String>) -> Self {
         self.file = Some(name.into());
         self
     }
 
-    /// With advice.
+    /// Sets the advice.
     pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// Is it an error, not a warning?
+    /// Returns whether it is an error rather than a warning.
     pub(crate) fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// A diagnostic all of whose places are in one text.
+/// Converts a diagnostic whose places are all in one text.
 pub(crate) fn of_diagnostic(d: &Diagnostic, source: SourceId) -> Problem {
     let related = d.related.iter().filter(|l| l.module.is_none());
     let related = related.map(|l| Place { source, span: l.span, label: l.message.clone() });

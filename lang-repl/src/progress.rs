@@ -1,12 +1,12 @@
-//! A bar for work that takes long: how far it is, how fast, how long it will take. It stands on
-//! the last line of a terminal, on standard error, and is gone when the work is; what is printed in
-//! between comes out above it. Where standard error is no terminal there is none.
+//! **Progress bar** for long computations: position, rate and remaining time. It is on the last
+//! line of a terminal, on standard error, and is erased at the end. Other output appears above it.
+//! If standard error is no terminal, no bar is shown.
 //!
-//! It is one line, written over and over, that ends before the last columns: a terminal that echoes
-//! `^C` behind it must not begin a new line, or what was written is never wiped out.
+//! The bar is a single line that is overwritten. It ends before the last columns, because a
+//! terminal echoes `^C` after it: if that wrapped, the bar could not be erased.
 //!
-//! A thread asks the interpreter how far it is, a few times a second, by a flag that the steps of
-//! outer loops look at; the interpreter answers through its host.
+//! A thread sets a flag about ten times a second. The steps of outer loops check the flag, and the
+//! interpreter then reports its position through its host.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,47 +18,47 @@ use lang_core::interp::{Progress, Work};
 
 use crate::cli::{Common, Format, Shown};
 
-/// Set when the interpreter is to tell how far it is.
+/// Set when the interpreter must report its position.
 pub(crate) static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// Is there to be a bar at all?
+/// Whether the bar is enabled.
 static ON: AtomicBool = AtomicBool::new(false);
 
 static COMPUTING: AtomicBool = AtomicBool::new(false);
 
-/// The thread that asks.
+/// The thread that sets `ASKED`.
 static ASKING: OnceLock<Option<Thread>> = OnceLock::new();
 
 static STATE: Mutex<State> = Mutex::new(State { work: None, bar: String::new() });
 
-/// So often the interpreter is asked.
+/// The interval between two position reports.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// Work that is done by then has no bar.
+/// The time before a bar is shown; shorter work has none.
 const PATIENCE: Duration = Duration::from_millis(900);
 
 struct State {
     work: Option<Long>,
-    /// What is on the terminal; empty if nothing is.
+    /// The bar on the terminal; empty if none is shown.
     bar: String,
 }
 
-/// Outermost work that was told of.
+/// The outermost work in progress.
 struct Long {
     began: Instant,
-    /// So much was done when it was first told of.
+    /// The position in the first report.
     before: u64,
     done: u64,
-    /// When more of it was last done.
+    /// The time of the last change in position.
     moved: Instant,
 }
 
-/// Says from the command line whether there is to be a bar.
+/// Enables or disables the bar according to the command line.
 pub(crate) fn set_up(common: &Common) {
     set(if common.format == Format::Json { Shown::Never } else { common.progress });
 }
 
-/// Says whether there is to be a bar.
+/// Enables or disables the bar.
 pub(crate) fn set(shown: Shown) {
     let dumb = || std::env::var_os("TERM").is_some_and(|t| t == "dumb");
     ON.store(shown == Shown::Auto && io::stderr().is_terminal() && !dumb(), Ordering::Relaxed);
@@ -68,7 +68,7 @@ fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something begins to compute.
+/// Marks the start of a computation.
 pub(crate) fn start() {
     if !ON.load(Ordering::Relaxed) {
         return;
@@ -83,11 +83,11 @@ pub(crate) fn start() {
     }
 }
 
-/// It ended, or is about to be ended.
+/// Marks the end of a computation, and erases the bar.
 pub(crate) fn end() {
     COMPUTING.store(false, Ordering::Relaxed);
     ASKED.store(false, Ordering::Relaxed);
-    // Whoever holds the state is drawing.
+    // If the lock is taken, another thread is drawing; the bar stays.
     if let Ok(mut state) = STATE.try_lock() {
         wipe(&state.clear());
     }
@@ -104,7 +104,7 @@ fn ask() {
     }
 }
 
-/// How far the work is, outermost first; nothing if it ended.
+/// Receives the position of the work, outermost level first; an empty list means that it ended.
 pub(crate) fn tell(levels: &[Progress]) {
     let mut state = state();
     match levels.split_first() {
@@ -118,12 +118,12 @@ pub(crate) fn tell(levels: &[Progress]) {
     }
 }
 
-/// Writes something else to the terminal.
+/// Writes other output to the terminal, above the bar.
 pub(crate) fn aside(write: impl FnOnce()) {
     if !ON.load(Ordering::Relaxed) {
         return write();
     }
-    // Held until all is written, so that nothing comes in between.
+    // The lock is held until the text is written, so that no bar is drawn in between.
     let state = state();
     wipe(&state.bar);
     write();
@@ -144,13 +144,13 @@ fn wipe(bar: &str) {
 }
 
 impl State {
-    /// Forgets the work; the bar that was there.
+    /// Clears the work, and returns the bar that was shown.
     fn clear(&mut self) -> String {
         self.work = None;
         std::mem::take(&mut self.bar)
     }
 
-    /// Takes note of how far the work is, and tells whether the bar is to be drawn.
+    /// Records a position, and returns whether the bar must be drawn.
     fn tell(&mut self, outer: &Progress, inner: Option<&Progress>, now: Instant, width: usize) -> bool {
         let began = Long { began: now, before: outer.done, done: outer.done, moved: now };
         let work = self.work.get_or_insert(began);
@@ -161,7 +161,7 @@ impl State {
         if passed < PATIENCE {
             return false;
         }
-        // What is inside is told where the outer work seems to stand still.
+        // The inner position is shown if the outer one has not changed for a while.
         let inner = inner.filter(|_| now.saturating_duration_since(work.moved) >= PATIENCE);
         let text = line(outer, outer.done.saturating_sub(work.before), passed, inner);
         let bar = outer.total.map(|total| format!("[{}] ", filled(outer.done, total))).unwrap_or_default();
@@ -170,13 +170,13 @@ impl State {
     }
 }
 
-/// A terminal may echo so many characters behind the bar, as `^C`.
+/// The characters that a terminal may echo after the bar, such as `^C`.
 const ECHO: usize = 5;
 
-/// Of numbers from here on not all digits are told.
+/// Numbers from here on are shortened.
 const LARGE: u64 = 10_000_000;
 
-/// How wide the bar itself is.
+/// The width of the bar itself.
 const BAR: usize = 20;
 
 fn filled(done: u64, total: u64) -> String {
@@ -186,11 +186,11 @@ fn filled(done: u64, total: u64) -> String {
     format!("{}{tip}{}", "=".repeat(wide), " ".repeat(rest))
 }
 
-/// What stands beside the bar, when so much was done in this time.
+/// Returns the text beside the bar, for `done` steps in the time `passed`.
 fn line(outer: &Progress, done: u64, passed: Duration, inner: Option<&Progress>) -> String {
     let mut text = position(outer);
     if done > 0 {
-        // As numbers to read, these may be inexact.
+        // These numbers are only displayed, so they may be inexact.
         let per_second = done as f64 / passed.as_secs_f64().max(1e-9);
         text += &format!(", {}", rate(per_second));
         if let Some(total) = outer.total {
@@ -218,7 +218,7 @@ fn position(progress: &Progress) -> String {
     }
 }
 
-/// A number of steps, short enough for a line.
+/// Formats a number of steps, shortened to fit the line.
 fn count(n: u64) -> String {
     if n < LARGE { n.to_string() } else { format!("{:.2e}", n as f64) }
 }

@@ -1,8 +1,9 @@
-//! Problems as text for people (ariadne's drawings, or one line each) and as JSON for programs.
+//! **Rendering of problems**: as text for people (ariadne's drawings, or one line each) and as JSON
+//! for programs.
 //!
-//! Nothing here depends on the size of what is pointed at: of long lines a window is shown, of
-//! long spans the ends, of very long files no drawing, of many problems the first. Characters
-//! that would act on a terminal are replaced.
+//! The output is bounded for any input. A long line is cut to a window, a long span to its ends,
+//! and a long list to its first problems. A place in a very long file is not drawn. Characters that
+//! would control a terminal are replaced.
 
 #[cfg(test)]
 mod tests;
@@ -18,38 +19,38 @@ use crate::problem::{Caller, Place, Problem};
 use crate::source::{Source, SourceId, Sources, floor_boundary};
 use crate::wrap::wrapped;
 
-/// How problems are written.
+/// The style of rendered problems.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
-    /// With the text and what is to be seen in it.
+    /// A drawing of the source text with labels.
     Full {
-        /// With colours.
+        /// Whether to use colours.
         color: bool,
-        /// Sentences are broken into lines of so many characters, where it is told.
+        /// The width at which sentences are wrapped; `None`: no wrapping.
         width: Option<usize>,
     },
     /// One line each: `file:line:column: error[E0200]: message`.
     Short,
-    /// A line of JSON each, with the places of callers.
+    /// One line of JSON each, with related places and callers.
     Lines,
 }
 
-/// At most so many problems are drawn; one mistake can make thousands.
+/// The most problems that are drawn; one mistake can cause thousands.
 const MAX_DRAWN: usize = 20;
-/// At most so many places of a problem are drawn.
+/// The most places that are drawn for one problem.
 const MAX_PLACES: usize = 8;
-/// Past this many lines a file is not drawn from: ariadne reads it from its first line.
+/// The last line that is drawn, because ariadne reads a file from its first line.
 const MAX_LINES: usize = 200_000;
-/// Of a line longer than this a window of this many bytes is shown.
+/// The longest line, in bytes, that is shown whole, and the length of the window into a longer one.
 const WINDOW: usize = 160;
-/// So much of a long line is shown before what is pointed at.
+/// The bytes of a long line that are shown before the place.
 const BEFORE: usize = 40;
-/// Messages are cut after this many bytes.
+/// The most bytes of a message.
 const MAX_MESSAGE: usize = 4_000;
-/// So many places of callers are listed, innermost first.
+/// The most callers that are listed, innermost first.
 const TRACE: usize = 8;
 
-/// All problems as text, in order.
+/// Renders all problems as text, in order.
 pub(crate) fn text(problems: &[Problem], sources: &Sources, style: Style) -> String {
     let mut out = String::new();
     match style {
@@ -77,7 +78,7 @@ pub(crate) fn text(problems: &[Problem], sources: &Sources, style: Style) -> Str
     out
 }
 
-/// `2 errors, 1 warning`; nothing if there is neither.
+/// Returns `2 errors, 1 warning`, or `None` if the list is empty.
 pub(crate) fn summary(problems: &[Problem]) -> Option<String> {
     let errors = problems.iter().filter(|p| p.is_error()).count();
     let count = |n: usize, what: &str| match n {
@@ -109,7 +110,7 @@ fn location(place: &Place, sources: &Sources) -> Option<String> {
     Some(format!("{}:{}:{}", tame(&source.name), at.line, at.column))
 }
 
-/// A JSON array in the form of `iverson check --format json`.
+/// Renders a JSON array in the format of `iverson check --format json`.
 pub(crate) fn json_list(problems: &[Problem], sources: &Sources) -> String {
     json::array(problems.iter().map(|p| json_one(p, sources)))
 }
@@ -118,7 +119,7 @@ fn json_one(p: &Problem, sources: &Sources) -> String {
     json::object(json_fields(p, sources))
 }
 
-/// The same, the other places with their remarks, and the calls under way, the innermost first.
+/// Renders a problem as one JSON line, with its related places and its callers, innermost first.
 fn json_line(p: &Problem, sources: &Sources) -> String {
     let mut fields = json_fields(p, sources);
     let others = p.places.iter().skip(1).filter_map(|place| {
@@ -140,7 +141,7 @@ fn json_fields(p: &Problem, sources: &Sources) -> Vec<(&'static str, String)> {
         [("file", file)].into_iter().chain(origin).collect()
     });
     let what = [("severity", severity(p)), ("code", p.code.name()), ("message", p.message.as_str())];
-    // Behind the file.
+    // These fields follow `file`.
     fields.splice(1..1, what.map(|(name, text)| (name, json::string(text))));
     if let Some(help) = &p.help {
         fields.push(("help", json::string(help)));
@@ -148,7 +149,7 @@ fn json_fields(p: &Problem, sources: &Sources) -> Vec<(&'static str, String)> {
     fields
 }
 
-/// A file with the lines and columns where a place begins and ends.
+/// Returns the fields for a file and the lines and columns of a place.
 fn json_place(source: SourceId, span: Span, sources: &Sources) -> Option<Vec<(&'static str, String)>> {
     let source = sources.get(source)?;
     let range = source.range(span);
@@ -162,17 +163,18 @@ fn json_place(source: SourceId, span: Span, sources: &Sources) -> Option<Vec<(&'
     ])
 }
 
-/// A line of text as it is shown, and where characters of the line are in it.
+/// A line of text as it is shown, with the mapping of its bytes to columns.
 struct ShownLine {
     text: String,
-    /// The part of the line that is shown, in bytes of the line.
+    /// The shown part of the line, in bytes.
     window: std::ops::Range<usize>,
-    /// Characters before it.
+    /// The number of characters before it.
     lead: usize,
 }
 
 impl ShownLine {
-    /// Of a long line, a window that begins a little before the byte `first`.
+    /// Creates the shown text. A long line is cut to a window that begins shortly before byte
+    /// `first`.
     fn new(line: &str, first: usize) -> Self {
         let start = if line.len() <= WINDOW { 0 } else { floor_boundary(line, first.saturating_sub(BEFORE)) };
         let end = if line.len() <= WINDOW { line.len() } else { floor_boundary(line, start.saturating_add(WINDOW)) };
@@ -181,21 +183,21 @@ impl ShownLine {
         if end < line.len() {
             text.push('…');
         }
-        // A place at the end of an empty line needs a character to stand under.
+        // A place at the end of a line needs a character for its marker.
         text.push(' ');
         Self { text, window: start..end, lead: usize::from(start > 0) }
     }
 
-    /// Where the byte `at` of the line is, in characters of what is shown.
+    /// Returns the column of byte `at` in the shown text, in characters.
     fn column(&self, line: &str, at: usize) -> usize {
         let at = floor_boundary(line, at.clamp(self.window.start, self.window.end));
         self.lead + line.get(self.window.start..at).unwrap_or_default().chars().count()
     }
 }
 
-/// What ariadne gets to see of a source: the lines that are pointed at, the others empty so that
-/// line numbers are right. Positions in it are characters: with bytes ariadne 0.6 mistakes one for
-/// the other where a report has places in several sources.
+/// The text of a source that ariadne reads: the lines with places; the others are empty, so that
+/// line numbers are right. Positions are in characters, because ariadne 0.6 confuses byte and
+/// character positions in reports about several sources.
 struct Excerpt {
     text: String,
     lines: BTreeMap<usize, (usize, ShownLine)>,
@@ -203,7 +205,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    /// `places`: byte ranges of the source, the most important first.
+    /// Creates an excerpt. `places` are byte ranges of the source, the most important first.
     fn new(source: &Source, places: &[std::ops::Range<usize>]) -> Self {
         let mut firsts: BTreeMap<usize, usize> = BTreeMap::new();
         for range in places {
@@ -227,16 +229,17 @@ impl Excerpt {
         excerpt
     }
 
-    /// Where the byte `at` of line `line` of the source is in the excerpt.
+    /// Returns the position in the excerpt of byte `at` in line `line` of the source.
     fn offset(&self, source: &Source, line: usize, at: usize) -> usize {
         let Some((start, shown)) = self.lines.get(&line) else { return 0 };
         start + shown.column(source.line_text(line), at.saturating_sub(source.line_start(line)))
     }
 
-    /// A place in the excerpt; an empty one is given the character that follows.
+    /// Returns the range of a place in the excerpt; an empty place is extended to the next
+    /// character.
     fn range(&self, source: &Source, range: &std::ops::Range<usize>) -> std::ops::Range<usize> {
         let start = self.offset(source, source.line_of(range.start), range.start);
-        // The end belongs to the line of the last byte, though it may be where the next one begins.
+        // The end belongs to the line of the last byte, even if it is the start of the next line.
         let end = self.offset(source, source.line_of(last_byte(range)), range.end);
         start..end.max(start + 1).min(self.length.max(start))
     }
@@ -246,12 +249,13 @@ fn last_byte(range: &std::ops::Range<usize>) -> usize {
     range.end.saturating_sub(1).max(range.start)
 }
 
-/// Stands for the n-th source in what ariadne writes; ` ╭─[ name:1:1 ]` is then given the true place.
+/// Returns the placeholder of the n-th source in ariadne's output. Then `place_names` replaces it
+/// by the true place in ` ╭─[ name:1:1 ]`.
 fn marker(n: usize) -> String {
     format!("\u{E000}{n}\u{E001}")
 }
 
-/// The head of a problem's message.
+/// Returns the text before a problem's message.
 fn head(p: &Problem) -> String {
     let severity = match p.severity {
         Severity::Error => "Error",
@@ -295,7 +299,7 @@ fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> S
         for (place, range) in places.iter().zip(&ranges) {
             last_line = last_line.max(source.line_of(last_byte(range)) + 1);
             let shown = excerpt.range(source, range);
-            // Sources in order, then lines in order: each source is drawn once.
+            // Order by source, then by line, so that each source is drawn once.
             let order =
                 i32::try_from(names.len() * (MAX_LINES + 1) + source.line_of(last_byte(range))).unwrap_or(i32::MAX);
             let main = p.places.first().is_some_and(|first| std::ptr::eq(first, *place));
@@ -320,7 +324,7 @@ fn drawn(p: &Problem, sources: &Sources, color: bool, width: Option<usize>) -> S
     let mut report = Report::build(kind, (marker(0), 0..0)).with_config(config).with_code(p.code).with_message(message);
     report.add_labels(labels);
     if let Some(help) = &p.help {
-        // Before its lines stand the numbers of lines, a bar and its title.
+        // The help text follows the line numbers, a bar and its title.
         let margin = last_line.to_string().len() + "  │ Help: ".chars().count();
         report.set_help(wrapped(&tame(help), width.map(|width| width.saturating_sub(margin)), 0, 0));
     }
@@ -355,7 +359,7 @@ impl ariadne::Cache<String> for Excerpts {
     }
 }
 
-/// Puts `name:line:column` where ariadne wrote `marker:line:column` of the excerpt.
+/// Replaces ariadne's `marker:line:column` by the true `name:line:column`.
 fn place_names(text: &str, names: &[String]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -372,7 +376,7 @@ fn place_names(text: &str, names: &[String]) -> String {
     out
 }
 
-/// The same facts without a drawing.
+/// Renders the same facts without a drawing.
 fn undrawn(p: &Problem, sources: &Sources, width: Option<usize>) -> String {
     let head = head(p);
     let mut out = format!("{head}{}\n", wrapped(&tame(&p.message), width, head.len(), 0));
@@ -392,8 +396,7 @@ fn undrawn(p: &Problem, sources: &Sources, width: Option<usize>) -> String {
     out
 }
 
-/// Who called, a line for each place; calls in a row from one place, as recursion makes them, are
-/// one line.
+/// Lists the callers, one per line. Consecutive calls from one place, as in recursion, are merged.
 fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
     let line = |c: &Caller| {
         let place = c.source.map(|source| Place { source, span: c.span, label: String::new() });
@@ -417,21 +420,22 @@ fn trace_note(p: &Problem, sources: &Sources) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join("\n"))
 }
 
-/// What `dbg` shows: a place and a text.
+/// Renders the output of `dbg`: a place and a text.
 pub(crate) fn remark(place: Option<&Place>, text: &str, sources: &Sources) -> String {
     let at = place.and_then(|place| location(place, sources)).map(|at| format!("{at}:")).unwrap_or_default();
-    // What takes several lines begins below, so that its columns stay aligned.
+    // A text of several lines begins below the place, so that its columns stay aligned.
     let gap = if text.contains('\n') { "\n" } else { " " };
     format!("{at}{}{}\n", if at.is_empty() { "" } else { gap }, tame(text))
 }
 
-/// A line that is no mistake, with its place if it has one.
+/// Renders a note, with its place if it has one.
 pub(crate) fn note(text: &str, place: Option<&Place>, sources: &Sources) -> String {
     let at = place.and_then(|place| location(place, sources)).map(|at| format!(" ({at})")).unwrap_or_default();
     format!("note: {}{at}\n", tame(text))
 }
 
-/// Text from a program or a file, cut to a bearable length and unable to steer a terminal.
+/// Cuts text from a program or a file to `MAX_MESSAGE` bytes, and replaces characters that control
+/// a terminal.
 pub(crate) fn tame(text: &str) -> String {
     let end = floor_boundary(text, MAX_MESSAGE);
     let mut out: String =
@@ -442,7 +446,7 @@ pub(crate) fn tame(text: &str) -> String {
     out
 }
 
-/// Control characters, invisible ones that reorder text, and our own markers become a sign.
+/// Replaces control characters, bidirectional marks and the placeholder characters by U+FFFD.
 fn visible(c: char) -> char {
     match c {
         '\t' => '\t',

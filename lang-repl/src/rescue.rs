@@ -1,5 +1,5 @@
-//! What is kept for the case that a session has to be ended in the middle of a computation that cannot be
-//! stopped: the text of its definitions, which is written to a file then.
+//! Rescue of a session's definitions. If a computation cannot be stopped and the user ends the
+//! session, `interrupt` writes the last text stored here to a file.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -8,14 +8,15 @@ use crate::files;
 
 static SOURCE: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps this text.
+/// Stores the text.
 pub(crate) fn keep(text: String) {
     if let Ok(mut source) = SOURCE.lock() {
         *source = text;
     }
 }
 
-/// Writes what is kept, and tells where; `None` if there is nothing, or nowhere to write it.
+/// Writes the stored text to a file and returns its path. `None` if nothing is stored or the file
+/// cannot be written.
 pub(crate) fn write() -> Option<PathBuf> {
     let source = SOURCE.lock().ok()?.clone();
     if source.is_empty() {

@@ -1,4 +1,4 @@
-//! Values as people read them, type and shape first, and as JSON.
+//! Values as text, type and shape first, and as JSON.
 
 use lang_core::interp::print::{Digits, Layout};
 use lang_core::interp::{Value, json as interp_json};
@@ -6,22 +6,22 @@ use lang_core::types::ty::Type;
 
 use crate::{files, interrupt, out};
 
-/// A value and its type, sizes as they are in this run.
+/// A value and its type, with the sizes of this run.
 #[derive(Clone)]
 pub(crate) struct Evaluated {
     pub(crate) value: Value,
     pub(crate) ty: Type,
-    /// What was evaluated does something: then there is no `()` to show.
+    /// Whether the evaluation has effects. Then a result of `()` is not shown.
     pub(crate) acts: bool,
 }
 
 impl Evaluated {
-    /// Is it `()` that nobody asked for, as what `print` gives is?
+    /// Whether it is an uninteresting `()`, such as the result of `print`.
     pub(crate) fn is_silent(&self) -> bool {
         self.acts && self.is_unit()
     }
 
-    /// Does it consist of nothing?
+    /// Whether the type has the single value `()`, or consists of such types.
     pub(crate) fn is_unit(&self) -> bool {
         is_unit(&self.ty)
     }
@@ -35,20 +35,20 @@ fn is_unit(ty: &Type) -> bool {
     }
 }
 
-/// JSON of more bytes than this is not made of a value.
+/// The most bytes of a value's JSON.
 const MAX_TEXT: usize = 256 << 20;
 
-/// How wide a printed line may be where there is no terminal.
+/// The line width of program output if standard output is no terminal.
 const PRINTED: usize = 1 << 20;
 
-/// How values are shown. Where no width is set it is that of the terminal.
+/// The settings for showing values. Without an explicit width, the terminal's is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
-    /// How many significant digits reals have.
+    /// The number of significant digits of reals.
     pub(crate) digits: Digits,
-    /// So many characters a line has.
+    /// The number of characters in a line.
     pub(crate) width: Option<usize>,
-    /// Of an array of more elements the middle is left out.
+    /// The number of elements above which the middle of an array is omitted.
     pub(crate) threshold: usize,
 }
 
@@ -57,58 +57,59 @@ impl View {
         Self { digits, width: None, threshold: Layout::default().threshold }
     }
 
-    /// The layout of what is shown now. Terminals change their width.
+    /// Returns the current layout. It is computed each time, because terminals change their width.
     pub(crate) fn layout(self) -> Layout {
         let usual = Layout::default();
         let width = self.width.or_else(terminal_width).unwrap_or(usual.width);
         Layout { digits: self.digits, width, threshold: self.threshold }
     }
 
-    /// The layout of what programs print. Who reads a pipe or a file wants a line to stay one line.
+    /// Returns the layout of program output. On a pipe or in a file, a line must stay one line.
     pub(crate) fn printed(self) -> Layout {
         let width = self.width.or_else(terminal_width).unwrap_or(PRINTED);
         Layout { width, ..self.layout() }
     }
 }
 
-/// How wide the terminal is that values and plots are shown on, if it is one.
+/// Returns the width of the terminal on standard output, if it is one.
 pub(crate) fn terminal_width() -> Option<usize> {
     width_if(out::on_terminal())
 }
 
-/// How wide the terminal is, if the stream in question is one.
+/// Returns the width of the terminal, if `terminal` is true.
 pub(crate) fn width_if(terminal: bool) -> Option<usize> {
     let size = terminal.then(terminal_size::terminal_size).flatten();
     size.map(|(width, _)| usize::from(width.0))
 }
 
-/// `[3]f64 = [1.0, 2.0, 3.0]`, after a name if it has one.
+/// Formats a value with its type, `[3]f64 = [1.0, 2.0, 3.0]`, after its name if it has one.
 pub(crate) fn with_type(name: Option<&str>, evaluated: &Evaluated, view: View) -> String {
     let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
     if let Value::Fun(_) = evaluated.value {
-        // Its type is told.
+        // A function has no printable value, so only its type is shown.
         return format!("{name}{} = <function>", evaluated.ty);
     }
     let (head, layout) = (format!("{name}{} =", evaluated.ty), view.layout());
     text_of(&evaluated.value, layout.is_whole(), move |value| layout.show_after(&head, value))
 }
 
-/// `[1.0, 2.0, 3.0]`
+/// Formats a value alone: `[1.0, 2.0, 3.0]`.
 pub(crate) fn value(evaluated: &Evaluated, view: View) -> String {
     let layout = view.layout();
     text_of(&evaluated.value, layout.is_whole(), move |value| layout.show(value))
 }
 
-/// The value as JSON, unless it is too large for a text.
+/// Formats a value as JSON; `None` if it exceeds `MAX_TEXT` bytes.
 pub(crate) fn json(evaluated: &Evaluated) -> Option<String> {
     text_of(&evaluated.value, true, |value| interp_json::to_json(value, MAX_TEXT))
 }
 
-/// Arrays of more elements take long to write in full.
+/// The number of elements above which an array that is shown in full is formatted on a separate
+/// thread.
 const LARGE: usize = 1 << 18;
 
-/// The text of a value. That of a large one is made on a thread, so that Ctrl-C is answered meanwhile: outside
-/// sessions that ends the program, and in them there is no text.
+/// Formats a value. A large one is formatted on a thread, so that Ctrl-C is answered meanwhile.
+/// Outside a session, an interrupt ends the program; in a session, the result is empty.
 fn text_of<T: Default + Send + 'static>(
     value: &Value,
     whole: bool,
@@ -124,7 +125,7 @@ fn text_of<T: Default + Send + 'static>(
     })
 }
 
-/// Is there a large array in it, not inside others?
+/// Whether the value is a large array, or a tuple or record with one as a direct component.
 fn is_large(value: &Value) -> bool {
     match value {
         Value::Array(array) => array.count() > LARGE,

@@ -1,6 +1,7 @@
-//! Signals that end the process while a line is edited: the terminal is given back as it was found.
+//! Signals that end the process during line editing. Before it ends, the terminal's original mode
+//! is restored.
 
-/// Watches over the terminal until the process ends.
+/// Starts a thread that restores the terminal if SIGTERM, SIGHUP or SIGQUIT ends the process.
 #[cfg(unix)]
 pub(crate) fn keep_terminal_sane() {
     use std::io::Write as _;
@@ -14,7 +15,8 @@ pub(crate) fn keep_terminal_sane() {
     let watch = move || {
         if let Some(signal) = signals.forever().next() {
             let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &found);
-            // Pasted text is no longer bracketed, the cursor is seen, the next prompt has a line of its own.
+            // Disables bracketed paste, shows the cursor, and begins a new line for the next
+            // prompt.
             #[expect(clippy::disallowed_methods, reason = "the process ends, whether or not the terminal is there")]
             let mut out = std::io::stdout();
             let _ = out.write_all(b"\x1b[?2004l\x1b[?25h\r\n").and_then(|()| out.flush());
@@ -24,6 +26,6 @@ pub(crate) fn keep_terminal_sane() {
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(watch);
 }
 
-/// Other systems end their terminals with their processes.
+/// Other systems close the terminal with the process.
 #[cfg(not(unix))]
 pub(crate) fn keep_terminal_sane() {}

@@ -1,21 +1,22 @@
-//! Texts that reports point into: files, the prelude, what was typed at the REPL, arguments on
-//! the command line. Positions are bytes; lines and columns are made here and nowhere else.
+//! **Source map.** The texts that reports point into: files, the library, inputs of the REPL,
+//! arguments of the command line. Positions are byte offsets; only this module computes lines and
+//! columns.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
 
 use lang_core::base::Span;
 
-/// A text by its number in [`Sources`].
+/// The index of a text in [`Sources`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct SourceId(usize);
 
-/// A text and the name it is shown by.
+/// A text and its display name.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// What stands before `:line:column`.
+    /// The name before `:line:column`.
     pub(crate) name: String,
-    /// All of it.
+    /// The whole text.
     pub(crate) text: Arc<str>,
     line_starts: OnceCell<Vec<usize>>,
 }
@@ -40,17 +41,17 @@ impl Source {
         })
     }
 
-    /// The number, from 0, of the line that holds the byte `at`.
+    /// Returns the line, from 0, that contains byte `at`.
     pub(crate) fn line_of(&self, at: usize) -> usize {
         self.line_starts().partition_point(|start| *start <= at).saturating_sub(1)
     }
 
-    /// Where line `line`, from 0, begins; the end of the text if there is no such line.
+    /// Returns the start of line `line`, from 0, or the end of the text if no such line exists.
     pub(crate) fn line_start(&self, line: usize) -> usize {
         self.line_starts().get(line).copied().unwrap_or(self.text.len())
     }
 
-    /// Line `line`, from 0, without its end.
+    /// Returns the text of line `line`, from 0, without its line end.
     pub(crate) fn line_text(&self, line: usize) -> &str {
         let start = self.line_start(line);
         let end = self.line_starts().get(line + 1).map_or(self.text.len(), |next| next.saturating_sub(1));
@@ -58,12 +59,12 @@ impl Source {
         text.strip_suffix('\r').unwrap_or(text)
     }
 
-    /// The nearest place at or before `at` where a character begins.
+    /// Returns the last character boundary at or before `at`.
     pub(crate) fn clamp(&self, at: usize) -> usize {
         floor_boundary(&self.text, at)
     }
 
-    /// The line and column of the byte `at`.
+    /// Returns the line and column of byte `at`.
     pub(crate) fn position(&self, at: usize) -> Position {
         let at = self.clamp(at);
         let line = self.line_of(at);
@@ -71,7 +72,7 @@ impl Source {
         Position { line: line + 1, column: before.chars().count() + 1 }
     }
 
-    /// The span as byte positions at which the text can be cut, in order.
+    /// Returns the span as a byte range on character boundaries, with its ends in order.
     pub(crate) fn range(&self, span: Span) -> std::ops::Range<usize> {
         let range = span.range();
         let start = self.clamp(range.start);
@@ -79,7 +80,7 @@ impl Source {
     }
 }
 
-/// The nearest place at or before `at` where a character of `text` begins.
+/// Returns the last character boundary of `text` at or before `at`.
 pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
     let mut at = at.min(text.len());
     while !text.is_char_boundary(at) {
@@ -88,14 +89,14 @@ pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
     at
 }
 
-/// All texts that a report may point into.
+/// All texts that a report can point into.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     sources: Vec<Source>,
 }
 
 impl Sources {
-    /// Keeps a text. One of the same name and content is kept once.
+    /// Adds a text. A text with the same name and content is stored once.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceId {
         let (name, text) = (name.into(), text.into());
         let known = self.sources.iter().rposition(|s| s.name == name && s.text == text);
@@ -105,7 +106,7 @@ impl Sources {
         }))
     }
 
-    /// The text of that number.
+    /// Returns the text with that index.
     pub(crate) fn get(&self, id: SourceId) -> Option<&Source> {
         self.sources.get(id.0)
     }

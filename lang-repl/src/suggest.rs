@@ -1,6 +1,6 @@
-//! "Did you mean …?"
+//! The closest match for an unknown name ("did you mean …?").
 
-/// The candidate nearest to `wrong`, if one is near enough to be meant.
+/// Returns the candidate closest to `wrong`, or `None` if none is similar enough.
 pub(crate) fn closest<'a>(wrong: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = |c: &&str| {
         strsim::jaro_winkler(wrong, c) > 0.8 || strsim::damerau_levenshtein(wrong, c) <= c.len().max(wrong.len()) / 3

@@ -1,5 +1,5 @@
-//! Types and values from the outside: types with the sizes of one run, types as they can be
-//! written in a module, values made from data.
+//! Types and values at the boundary of the language. Instantiates types with the sizes of one run,
+//! spells types as a module can write them, and converts checked data to values.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use lang_core::types::ty::{FunType, Scalar, Signature, Type, TypeArg};
 
 use crate::fit::{Datum, STACK_LEFT, STACK_MORE};
 
-/// The value of an `i64` of the top level.
+/// A function that returns the value of a top-level `i64`.
 type Numbers<'a> = &'a dyn Fn(&GlobalName) -> Option<i64>;
 
-/// A type of a signature with the values of its sizes.
+/// Returns a type of a signature with its sizes replaced by their values.
 pub(crate) fn with_sizes(ty: &Type, sizes: &[i64]) -> Type {
     ty.map_sizes(&|p, _| {
         p.substitute(&|atom| match atom {
@@ -24,7 +24,7 @@ pub(crate) fn with_sizes(ty: &Type, sizes: &[i64]) -> Type {
     })
 }
 
-/// Does a parameter have a size that is a `let` of the top level?
+/// Returns whether a parameter's type mentions a top-level `let` as a size.
 pub(crate) fn mentions_globals(signature: &Signature) -> bool {
     let mut found = false;
     for (_, ty) in &signature.params {
@@ -33,18 +33,18 @@ pub(crate) fn mentions_globals(signature: &Signature) -> bool {
     found
 }
 
-/// Does the name stand for an extent that the program gave none, as `len(t.age)`?
+/// Whether the name is a generated extent, such as `len(t.age)`.
 pub(crate) fn is_length(name: &GlobalName) -> bool {
     name.name.as_str().starts_with("len(")
 }
 
-/// A type of a type's definition with the arguments it is applied to.
+/// Substitutes type arguments into a type of a type definition.
 pub(crate) fn instantiate(ty: &Type, args: &[TypeArg]) -> Type {
     lang_core::types::lower::apply(ty, args)
 }
 
-/// A type with the sizes that a value has. Sizes that neither the value nor the top level tells
-/// stay as they are.
+/// Returns a type with the sizes of a value. Sizes that neither the value nor a top-level `let`
+/// determines remain symbolic.
 pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -> Type {
     let size = |p: &Poly| {
         p.substitute(&|atom| match atom {
@@ -58,7 +58,8 @@ pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -
         (Type::Array(..), Some(Value::Array(array))) => {
             let (dims, element) = ty.peel();
             let found = array.dims();
-            // An array of arrays is one array of more axes, so there are as many as the type has.
+            // An array of arrays is a single value with more axes, so it has as many axes as the
+            // type.
             let dims = dims.iter().enumerate().map(|(k, p)| found.get(k).map_or_else(|| size(p), |n| number(*n)));
             let dims: Vec<Poly> = dims.collect();
             Type::array(dims.into_iter(), part(element, array.element(0).as_ref()))
@@ -84,12 +85,13 @@ pub(crate) fn concrete(ty: &Type, value: Option<&Value>, numbers: Numbers<'_>) -
     }
 }
 
-/// A closed type as it can be written in a module that knows others by these names.
+/// Returns a closed type as text for a module that imports others by these aliases. `None` if it
+/// cannot be written there.
 pub(crate) fn spelled(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<String> {
     named(ty, module, aliases).map(|t| t.to_string())
 }
 
-/// The type with names of types as the module writes them; `None` if something cannot be written.
+/// Renames the types in a type as the module writes them; `None` if a part cannot be written.
 fn named(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Option<Type> {
     let closed = |p: &Poly| {
         let mut all = true;
@@ -126,14 +128,14 @@ fn named(ty: &Type, module: &ModuleName, aliases: &[(ModuleName, Name)]) -> Opti
     })
 }
 
-/// The value that data of a type is. The data has been checked against it.
+/// Converts data to a value of a type. The caller must have checked the data against the type.
 pub(crate) fn value(
     datum: &Datum,
     ty: &Type,
     infos: &dyn Fn(&GlobalName) -> Option<Arc<TypeInfo>>,
     numbers: Numbers<'_>,
 ) -> Value {
-    // Values of recursive types may be deep.
+    // Values of recursive types can be deep, so the stack grows.
     let part =
         |datum: &Datum, ty: &Type| stacker::maybe_grow(STACK_LEFT, STACK_MORE, || value(datum, ty, infos, numbers));
     match (datum, ty) {
@@ -201,11 +203,12 @@ fn array(
         }
         _ => Value::array(&dims, Store::packed(leaves.iter().map(|d| value(d, element, infos, numbers)).collect())),
     };
-    // The extents are those of the data, which was checked.
+    // The data was checked, so its extents match.
     made.unwrap_or_else(Value::unit)
 }
 
-/// The elements after so many axes, in row-major order. There are as many axes as the type has.
+/// Collects the elements below `axes` axes, in row-major order. The data must have at least that
+/// many.
 fn flatten<'d>(datum: &'d Datum, axes: usize, out: &mut Vec<&'d Datum>) {
     match (datum, axes) {
         (Datum::Array(items), 1..) => items.iter().for_each(|item| flatten(item, axes - 1, out)),
@@ -213,7 +216,7 @@ fn flatten<'d>(datum: &'d Datum, axes: usize, out: &mut Vec<&'d Datum>) {
     }
 }
 
-/// A literal of a type, to show how one is written; none where that takes the program's own words.
+/// Returns an example literal of a type; `None` if it would need names of the program.
 pub(crate) fn example(ty: &Type) -> Option<String> {
     Some(match ty {
         Type::Scalar(Scalar::F64 | Scalar::F32) => "1.5".to_owned(),

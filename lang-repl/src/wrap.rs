@@ -1,10 +1,11 @@
-//! Sentences in lines of a terminal's width, broken between words: a terminal breaks inside them.
+//! **Line wrapping** between words, at the width of a terminal; a terminal itself would break
+//! words.
 
-/// No text is broken into narrower lines.
+/// The narrowest width at which text is wrapped.
 const NARROWEST: usize = 10;
 
-/// The text in lines of so many characters, where a width is told: before its first line stand so many
-/// characters, and every line that is begun anew has so many blanks. Longer words stay whole.
+/// Wraps a text at `width`; `None`: returns it unchanged. `before` characters precede its first
+/// line, and continuation lines are indented by `hang` blanks. Longer words are not broken.
 pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usize) -> String {
     let Some(width) = width else { return text.to_owned() };
     let mut out = String::new();
@@ -14,7 +15,7 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usi
         if n > 0 {
             out.push('\n');
         }
-        // Blanks at the beginning are part of the first word.
+        // Leading blanks are part of the first word.
         let lead = line.len() - line.trim_start().len();
         let (blanks, words) = line.split_at_checked(lead).unwrap_or_default();
         for (k, word) in unbroken(words).enumerate() {
@@ -38,7 +39,7 @@ pub(crate) fn wrapped(text: &str, width: Option<usize>, before: usize, hang: usi
     out
 }
 
-/// The words of a line. A declaration in backticks is one, because it is to be copied.
+/// Returns the words of a line. A declaration in backticks is one word, because it is to be copied.
 fn unbroken(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -51,14 +52,14 @@ fn unbroken(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A page of documentation in lines of so many characters, where a width is told: its paragraphs are filled
-/// anew, entries of lists go on below their text, and what is indented as code stays as it is.
+/// Wraps a page of documentation at `width`; `None`: returns it unchanged. Paragraphs are filled,
+/// list entries continue below their text, and indented code stays as it is.
 pub(crate) fn page(text: &str, width: Option<usize>) -> String {
     if width.is_none() {
         return text.to_owned();
     }
     let mut out = String::new();
-    // A paragraph that goes on, and how far its lines after the first are indented.
+    // The current paragraph, and the indentation of its continuation lines.
     let mut open: Option<(String, usize)> = None;
     let end = |open: &mut Option<(String, usize)>, out: &mut String| {
         if let Some((paragraph, hang)) = open.take() {

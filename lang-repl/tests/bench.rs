@@ -1,4 +1,4 @@
-//! `iverson bench`: what it tells, and what is asked wrongly. Times are any times.
+//! Tests of `iverson bench`: its output without the times, and its errors.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ fn dir() -> Dir {
     Dir::new(&[("conv.iv", PROGRAM.as_bytes())])
 }
 
-/// The text with its times and numbers of runs left out.
+/// Removes times and numbers of runs from the text.
 fn without_times(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -37,7 +37,7 @@ fn without_times(text: &str) -> String {
             Some(first @ (&"value" | &"gradient")) => format!("{first}: {} words", words.len() - 1),
             Some(&"compile") => words.join(" "),
             _ if line.starts_with("the gradient takes") => "the gradient takes … times as long as the value".to_owned(),
-            // Whether such short times disagree with the certificate hangs on the machine.
+            // Whether such short times disagree with the certificate depends on the machine.
             _ if line.starts_with("the times disagree") => continue,
             _ => line.to_owned(),
         });
@@ -101,7 +101,8 @@ fn a_definition_is_called_as_its_arguments_would_be() {
 
 #[test]
 fn times_are_compared_with_the_certificate() {
-    // The gradient of a pair of nested loops takes more than its operations, because its steps are no kernel.
+    // The gradient of these nested loops takes longer per operation than the value, because its
+    // steps are no kernel.
     let program = "\
 def toy(c: [n, m]f64) -> f64 =
   let last = fold row = replicate(m + 1, 1.0) for i < n:

@@ -1,5 +1,5 @@
-//! The command lines of the book, and of the README here and in `examples`: in a `console` block, `$` starts a command, and
-//! what follows is what it shows. `UPDATE_EXPECT=1` records what is shown now.
+//! Tests of the command lines in the book, the README and `examples`. In a `console` block, `$`
+//! begins a command, and its output follows. `UPDATE_EXPECT=1` records the current output.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ fn root() -> PathBuf {
     own.parent().unwrap().to_path_buf()
 }
 
-/// What a command line shows, standard error included, in the root of the repository.
+/// Returns the output of a command line in the root of the repository, including standard error.
 fn shown(line: &str) -> String {
     let folder = Path::new(env!("CARGO_BIN_EXE_iverson")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -40,13 +40,13 @@ fn shown(line: &str) -> String {
     lines.iter().flat_map(|line| [*line, "\n"]).collect()
 }
 
-/// The page with what its command lines show now.
+/// Returns the page with the current output of its command lines.
 fn fresh(page: &str) -> String {
     let mut out = String::new();
     let (mut console, mut commands) = (false, Vec::new());
     for line in page.lines() {
         if console && line != "```" {
-            // Recorded output is dropped; the commands say what to show.
+            // Recorded output is dropped; the commands are run again.
             commands.extend(line.strip_prefix("$ "));
             continue;
         }

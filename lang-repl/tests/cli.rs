@@ -1,5 +1,5 @@
-//! The command line as scripts and people meet it: arguments and standard input in, standard
-//! output, standard error and the status out.
+//! Tests of the command line: arguments and standard input, and the resulting standard output,
+//! standard error and status.
 
 #![allow(
     clippy::unwrap_used,
@@ -569,7 +569,7 @@ fn fmt_replaces_files_or_leaves_them() {
     .assert_eq(&all);
 }
 
-/// Size and depth of what people feed in must not matter.
+/// Input of any size and depth causes an ordinary error.
 #[test]
 fn monstrous_input_is_only_wrong() {
     let long_line = format!("def f(x: f64) -> f64 = x{}", " + x".repeat(250_000));
@@ -612,7 +612,7 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
-    // SIGPIPE, as of other programs.
+    // SIGPIPE ends it, as it ends other programs.
     assert_eq!(output.status.signal(), Some(13));
 }
 

@@ -1,4 +1,5 @@
-//! `iverson cost` and the warning of `iverson check`: formulas, numbers at sizes, and gradients that grow.
+//! Tests of `iverson cost` and of the warning by `iverson check`: formulas, numbers at sizes, and
+//! adjoints that are too expensive.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +16,8 @@ mod harness;
 use expect_test::{Expect, expect};
 use harness::{CONV, Dir};
 
-/// A rule that forms a Jacobian, what data decide in a function and in its adjoint, and an array that is written down.
+/// A rule that forms a Jacobian, data-dependent costs in a function and its adjoint, and an array
+/// literal.
 const MODELS: &str = "\
 def squares(x: [n]f64) -> [n]f64 = for i: x[i]^2
 adjoint squares(x; dy) =
@@ -267,7 +269,7 @@ fn what_data_decide_and_what_grows() {
     );
 }
 
-/// Its elements are not compared with each other.
+/// The elements of a long literal are not compared with each other.
 #[test]
 fn a_long_array_is_costed() {
     let items: Vec<String> = (0..5000).map(|k| format!("{k}.5")).collect();

@@ -1,4 +1,4 @@
-//! `iverson doc`: what is told of a name, and of names that there are not.
+//! Tests of `iverson doc`, for known and unknown names.
 
 #![allow(
     clippy::unwrap_used,

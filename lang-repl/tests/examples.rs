@@ -1,6 +1,9 @@
-//! The examples: each runs in a copy of its folder, shows and saves what is recorded (`UPDATE_EXPECT=1` records it
-//! anew), and those on real data find what NumPy and SciPy find (`tests/golden/examples.py`). An example is a file of
-//! `examples`, or a folder there with a program of its name; a new one needs its output, its numbers, and a page.
+//! Tests of the examples. Each runs in a copy of its folder; its output and saved files are
+//! compared with recorded ones (`UPDATE_EXPECT=1` records them). Examples on real data are compared
+//! with NumPy and SciPy (`tests/golden/examples.py`).
+//!
+//! An example is a file in `examples`, or a folder there with a program of its name. A new one
+//! needs recorded output, golden numbers, and a page.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,19 +28,19 @@ fn root() -> PathBuf {
     own.parent().unwrap().to_path_buf()
 }
 
-/// What stands in a folder, in order.
+/// Returns the entries of a folder, sorted.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.sort();
     found
 }
 
-/// The modules that the suite GradBench calls, which have a test of their own.
+/// Whether the path is the folder of the GradBench modules, which have tests of their own.
 fn is_gradbench(path: &Path) -> bool {
     path.ends_with("gradbench")
 }
 
-/// The files of the examples, by their paths in the repository.
+/// Returns the files of the examples, by their paths in the repository.
 fn files() -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in entries(&root().join("examples")).into_iter().filter(|path| !is_gradbench(path)) {
@@ -50,19 +53,19 @@ fn files() -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The folders of the examples that have one.
+/// Returns the names of the folders in `examples`.
 fn folders() -> Vec<String> {
     let all = entries(&root().join("examples")).into_iter().filter(|path| path.is_dir() && !is_gradbench(path));
     all.map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
 }
 
-/// A part of the files of golden values, which is an object.
+/// Reads a file of golden values, which is a JSON object.
 fn golden(file: &str) -> Map<String, Value> {
     let text = std::fs::read_to_string(root().join("tests/golden").join(file)).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// Runs the program in a copy of all examples, and records or compares what it shows and saves.
+/// Runs a program in a copy of all examples, and records or compares its output and saved files.
 fn recorded(program: &str, files: &[(String, Vec<u8>)]) -> Vec<String> {
     let update = std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1");
     let copies: Vec<(&str, &[u8])> = files.iter().map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
@@ -102,7 +105,7 @@ fn examples_run_as_recorded() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The greatest magnitude in a value.
+/// Returns the greatest magnitude in a value.
 fn magnitude(value: &Value) -> f64 {
     match value {
         Value::Array(items) => items.iter().map(magnitude).fold(0.0, f64::max),
@@ -110,7 +113,8 @@ fn magnitude(value: &Value) -> f64 {
     }
 }
 
-/// The first place where two values differ by more than `near`; integers and truth values have to be equal.
+/// Describes the first place where two values differ by more than `near`; integers and booleans
+/// must be equal.
 fn difference(found: &Value, wanted: &Value, near: f64, place: &str) -> Option<String> {
     match (found, wanted) {
         (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
@@ -125,8 +129,8 @@ fn difference(found: &Value, wanted: &Value, near: f64, place: &str) -> Option<S
     }
 }
 
-/// How near a value has to be, relative to its greatest number: what stands in `tests/golden/tolerances.json` for the
-/// expression, else for the example, else for all.
+/// Returns the tolerance relative to the greatest number of a value. `tests/golden/tolerances.json`
+/// has it for the expression, the example, or all examples.
 fn tolerance(tolerances: &Map<String, Value>, example: &str, expression: &str) -> f64 {
     let names = [format!("{example}: {expression}"), example.to_owned(), "*".to_owned()];
     let entry = names.iter().find_map(|name| tolerances.get(name)).unwrap();
@@ -134,9 +138,10 @@ fn tolerance(tolerances: &Map<String, Value>, example: &str, expression: &str) -
     entry["rtol"].as_f64().unwrap()
 }
 
-/// Where an example does not find what it should.
+/// Describes the differences between an example's results and the golden values.
 fn compared(example: &str, wanted: &Map<String, Value>, tolerances: &Map<String, Value>) -> Vec<String> {
-    // All in one run: an array of one would need a comma, a tuple of one there is not.
+    // All expressions are evaluated in one run. The tuple begins with `()`, because a tuple of one
+    // element does not exist.
     let expressions: Vec<_> = wanted.keys().map(|expression| format!("({expression})")).collect();
     let program = root().join(format!("examples/{example}/{example}.iv"));
     let all = format!("((), {})", expressions.join(", "));

@@ -1,6 +1,8 @@
-//! `iverson gradbench`: its answers to messages, right and wrong, and the values of the modules in `examples/gradbench`.
-//! `data/gradbench` holds accepted answers for every function of the suite. Further values are compared with their formulas
-//! as plain loops, and gradients with differences of these.
+//! Tests of `iverson gradbench`: responses to valid and invalid requests, and the values of the
+//! modules in `examples/gradbench`.
+//!
+//! `data/gradbench` has accepted responses for every function of the suite. Further values are
+//! compared with formulas as plain loops, and gradients with finite differences.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,7 +26,7 @@ use expect_test::expect;
 use harness::Dir;
 use serde_json::{Value, json};
 
-/// The folder of this crate.
+/// Returns the folder of this crate.
 fn own() -> PathBuf {
     std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).into()
 }
@@ -33,13 +35,13 @@ fn modules() -> String {
     own().parent().unwrap().join("examples/gradbench").display().to_string()
 }
 
-/// The answers to messages.
+/// Sends requests, and returns the responses.
 fn answers(folder: &str, messages: &[String]) -> Vec<Value> {
     let shown = Dir::new(&[]).run(&["gradbench", "--dir", folder], messages.join("\n").as_bytes());
     shown.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {shown}"))).collect()
 }
 
-/// The output of a function.
+/// Returns the output of a function.
 fn output(module: &str, function: &str, input: &Value) -> Value {
     let message = json!({"id": 7, "kind": "evaluate", "module": module, "function": function, "input": input});
     let mut all = answers(&modules(), &[message.to_string()]);
@@ -59,7 +61,7 @@ fn messages_are_answered() {
         evaluate(2, "hello", "square", json!(3.0)),
         evaluate(3, "hello", "double", json!(3)),
         json!({"id": 4, "kind": "analysis", "of": 3, "valid": true}).to_string(),
-        // What is wrong is answered, and what comes after it too.
+        // An invalid request has a response, and later requests do too.
         json!({"id": 5, "kind": "define", "module": "no_such"}).to_string(),
         json!({"id": 6, "kind": "define", "module": "../gradbench/hello"}).to_string(),
         evaluate(7, "hello", "cube", json!(3.0)),
@@ -76,7 +78,8 @@ fn messages_are_answered() {
         evaluate(16, "lse", "primal", json!({"x": [0.0], "min_runs": 100_000_000})),
         evaluate(17, "lse", "primal", json!({"x": [0.0], "min_seconds": "one"})),
         evaluate(18, "lse", "primal", json!({"x": [0.0], "min_seconds": -1})),
-        // As the suite sends them: a description, both options, and the analysis of a wrong answer.
+        // Requests as the suite sends them: with a description, both options, and the analysis of a
+        // wrong response.
         json!({
             "id": 19, "kind": "evaluate", "module": "det", "function": "gradient", "description": "2",
             "input": {"A": [1.0, 2.0, 3.0, 4.0], "ell": 2, "min_runs": 2, "min_seconds": 0},
@@ -125,7 +128,8 @@ fn messages_are_answered() {
     .assert_eq(&shown.join("\n"));
 }
 
-/// What programs print, and bytes that are no text, are not among the answers; runs go on for as long as is wanted.
+/// Neither program output nor requests that are no text disturb the responses. Runs continue for
+/// the requested time.
 #[test]
 fn answers_are_alone_on_standard_output() {
     let dir =
@@ -152,7 +156,7 @@ fn answers_are_alone_on_standard_output() {
     assert!(timings.len() > 100 && took >= 200_000_000, "{} timings, {took} ns", timings.len());
 }
 
-/// Of the input, and of records in it, what is declared is taken.
+/// Only the declared fields of the input, and of records in it, are used.
 #[test]
 fn fields_that_are_not_declared_are_ignored() {
     let text = "def f(p: {at: {x: f64}, k: i64}, q: [n]{y: f64}) -> f64 = p.at.x * f64(p.k) + (sum i: q[i].y)\n";
@@ -171,7 +175,8 @@ fn fields_that_are_not_declared_are_ignored() {
     assert!(answers[1]["error"].as_str().is_some_and(|e| e.contains("`x`")), "{}", answers[1]);
 }
 
-/// Compares an answer with the accepted one: the same shape, the same integers, reals within a relative 1e-9.
+/// Compares an output with the accepted one: the same shape and integers, and reals within a
+/// relative 1e-9.
 #[track_caller]
 fn accept(found: &Value, accepted: &Value, whose: &str) {
     match (found, accepted) {
@@ -191,7 +196,7 @@ fn accept(found: &Value, accepted: &Value, whose: &str) {
     }
 }
 
-/// The lines of `data/gradbench/MODULE.jsonl`.
+/// Reads the lines of `data/gradbench/MODULE.jsonl`.
 fn accepted(module: &str) -> Vec<Value> {
     let path = data().join(format!("{module}.jsonl"));
     let text = std::fs::read_to_string(path).unwrap();
@@ -202,7 +207,8 @@ fn data() -> PathBuf {
     own().join("tests/data/gradbench")
 }
 
-/// Sends the inputs of a module's functions and compares the answers; all of these functions have some.
+/// Sends the recorded inputs of a module's functions, and compares the outputs. Each function must
+/// have some.
 #[track_caller]
 fn accepts(module: &str, functions: &[&str]) {
     let mut lines = accepted(module);
@@ -268,7 +274,7 @@ fn saddle_is_accepted() {
     accepts("saddle", &["ff", "fr", "rf", "rr"]);
 }
 
-/// Each module in `examples/gradbench` is a task, and no task lacks a module or accepted answers.
+/// The modules in `examples/gradbench` are exactly the tasks, and each task has accepted responses.
 #[test]
 fn every_task_has_a_module_and_answers() {
     let names = |folder: PathBuf, extension: &str| {
@@ -304,7 +310,7 @@ fn near(found: &[f64], wanted: &[f64], within: f64) {
     }
 }
 
-/// The gradient by central differences.
+/// Returns the gradient by central differences.
 fn differences(f: &dyn Fn(&[f64]) -> f64, x: &[f64]) -> Vec<f64> {
     let step = 1e-5;
     let moved = |k: usize, by: f64| {
@@ -315,7 +321,7 @@ fn differences(f: &dyn Fn(&[f64]) -> f64, x: &[f64]) -> Vec<f64> {
     (0..x.len()).map(|k| (moved(k, step) - moved(k, -step)) / (2.0 * step)).collect()
 }
 
-/// Some numbers without a rule that a mistake could follow too.
+/// Returns irregular numbers, so that no mistake matches by chance.
 fn numbers(count: usize, seed: f64) -> Vec<f64> {
     (0..count).map(|k| (1.7 * k as f64 + seed).sin() * 1.3 + 0.2 * (k as f64 * 0.31 + seed).cos()).collect()
 }
@@ -386,7 +392,7 @@ fn kmeans() {
     let rows = |x: &[f64]| x.chunks(d).map(<[f64]>::to_vec).collect::<Vec<_>>();
     let input = json!({"points": rows(&points), "centroids": rows(&centroids)});
     near(&reals(&output("kmeans", "cost", &input)), &[cost(&centroids)], 1e-12);
-    // The curvature is twice the number of the points that are nearest.
+    // The curvature is twice the number of nearest points.
     let count = |j: usize| (0..n).filter(|i| nearest(&centroids, *i).1 == j).count() as f64;
     assert!((0..k).all(|j| count(j) > 0.0));
     let slopes = differences(&cost, &centroids);
@@ -405,7 +411,7 @@ fn gmm() {
         let mut rest = p.to_vec();
         parts.map(|count| rest.drain(..count).collect::<Vec<f64>>())
     };
-    // The log-gamma function at halves, from those of 1/2 and 1.
+    // The log-gamma function at multiples of 1/2, from its values at 1/2 and 1.
     let lgamma = |a: f64| {
         let (mut sum, mut at) = (0.0, a);
         while at > 1.0 {

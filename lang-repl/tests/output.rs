@@ -1,5 +1,5 @@
-//! Output that cannot be written: a full disk, a reader that goes away, a descriptor that is not open for
-//! writing. A command must not report success when its output was lost.
+//! Tests of failing output: a full disk, a closed reader, a descriptor that is not open for
+//! writing. A command must not report success if its output was lost.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -21,7 +21,7 @@ use std::process::{Output, Stdio};
 
 use harness::{CONV, Dir};
 
-/// Every way to make the program write: the command line, and standard input.
+/// Command lines and standard inputs that cover every way of writing.
 const COMMANDS: &[(&[&str], &str)] = &[
     (&["eval", "1+1"], ""),
     (&["eval", "1+1", "--format", "json"], ""),
@@ -76,7 +76,7 @@ fn files() -> Dir {
 fn output(dir: &Dir, args: &[&str], stdin: &str, stdout: Stdio, stderr: Stdio) -> Output {
     let mut command = dir.command(args);
     let mut child = command.stdout(stdout).stderr(stderr).spawn().unwrap();
-    // A program that ends early does not read all of it.
+    // A program that ends early does not read all of its input.
     let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
     child.wait_with_output().unwrap()
 }
@@ -95,7 +95,7 @@ fn a_full_disk_is_an_error_of_every_command() {
         assert!(stderr.contains("E0602") && stderr.contains(told), "{args:?} {stdin}: {stderr}");
         assert_eq!(output.status.code(), Some(1), "{args:?} {stdin}");
     }
-    // The failure ends the program where it happens.
+    // The program ends at the failing write.
     assert!(!dir.path().join("after.npy").exists());
 }
 
@@ -116,7 +116,7 @@ fn a_reader_that_goes_away_ends_the_program_quietly() {
         let output = output(&dir, args, stdin, write.into(), Stdio::piped());
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(!stderr.contains("standard output"), "{args:?} {stdin}: {stderr}");
-        // As `SIGPIPE` ends other programs.
+        // SIGPIPE ends it, as it ends other programs.
         assert_eq!(output.status.signal(), Some(13), "{args:?} {stdin}: {stderr}");
     }
 }

@@ -1,5 +1,6 @@
-//! Programs drawn from public bug reports of other tools (`tests/reports.md`): each runs as a user would run it, on machine
-//! code and by the interpreter, and shows the independent value of `tests/golden/reports.json`.
+//! Programs from public bug reports of other tools (`tests/reports.md`). Each runs as machine code
+//! and in the interpreter, as a user would run it. The result is compared with an independent value
+//! in `tests/golden/reports.json`.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,18 +19,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use harness::Dir;
 use serde_json::{Map, Value};
 
-/// A file of `tests/golden`.
+/// Reads a file of `tests/golden`.
 fn golden(name: &str) -> Map<String, Value> {
     let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let path = PathBuf::from(own).parent().unwrap().join("tests/golden").join(name);
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The greatest distance of two reals that agree: relative, and absolute.
+/// The greatest difference between reals that agree: relative, and absolute.
 #[derive(Clone, Copy)]
 struct Tolerance(f64, f64);
 
-/// The tolerance of each report that has one of its own, and that of all others.
+/// The tolerances of individual reports, and the default.
 struct Tolerances(Map<String, Value>);
 
 impl Tolerances {
@@ -40,7 +41,7 @@ impl Tolerances {
     }
 }
 
-/// Do two values agree? Reals agree within the tolerance, everything else is equal.
+/// Whether two values agree: reals within the tolerance, all others exactly.
 fn agree(found: &Value, wanted: &Value, tolerance: Tolerance) -> bool {
     match (found, wanted) {
         (Value::Number(x), Value::Number(y)) if x.is_f64() || y.is_f64() => {
@@ -57,7 +58,7 @@ fn agree(found: &Value, wanted: &Value, tolerance: Tolerance) -> bool {
     }
 }
 
-/// The value that a program shows, or the code of its error.
+/// Returns the value that a program prints, or the code of its error.
 fn shown(report: &Value, backend: &str) -> Value {
     let mut text: String = report["imports"]
         .as_array()

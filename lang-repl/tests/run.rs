@@ -1,4 +1,4 @@
-//! `iverson run`: arguments of `main` that fit and that do not, programs that fail.
+//! Tests of `iverson run`: arguments of `main` that fit or do not, and programs that fail.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ def pick(x: [n]f64, i: i64) -> f64 = x[i]
 def main(i: i64) -> f64 = 1 + pick([1, 2, 3], i)
 ";
 
-/// A size that is known when the program runs.
+/// A program with a size that is only known when it runs.
 const SIZED: &str = "\
 let n = 2 + 1
 do print(\"runs\")
@@ -477,8 +477,8 @@ fn programs_that_fail() {
     );
 }
 
-/// The `let`s of an imported module are computed when the first item that needs them runs; those that nothing needs,
-/// and its `do` items, never.
+/// The `let`s of an imported module are computed when the first item that needs them runs. Its
+/// unneeded `let`s and its `do` items never run.
 #[test]
 fn imported_lets_are_computed_when_they_are_needed() {
     let dir = Dir::new(&[
@@ -527,7 +527,7 @@ fn imported_lets_are_computed_when_they_are_needed() {
     );
 }
 
-/// A mistake in a file stops `eval` of what needs it, and nothing else; `run` refuses the file.
+/// An error in a file stops only those evaluations of `eval` that need it; `run` refuses the file.
 #[test]
 fn mistakes_stop_what_needs_them() {
     let dir = Dir::new(&[
@@ -613,7 +613,8 @@ fn mistakes_stop_what_needs_them() {
     );
 }
 
-/// An expression that is typed knows the modules of the library; a file has to import them.
+/// An expression on the command line can use library modules without an import; a file must import
+/// them.
 #[test]
 fn eval_knows_the_library() {
     let dir = Dir::new(&[("own.iv", b"def nn(x: f64) -> f64 = x\ndo rand.key(0)\n")]);

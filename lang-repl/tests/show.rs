@@ -1,4 +1,4 @@
-//! `iverson show --origins`: beside each line where it comes from.
+//! Tests of `iverson show`: origins of lines, loop nests and their code.
 
 #![allow(
     clippy::unwrap_used,
@@ -86,7 +86,7 @@ fn show_tells_where_lines_come_from() {
     );
 }
 
-/// A loop that is a kernel tells once which loop of the text it is; its code has vectors.
+/// A loop that is a kernel names its source loop once; its code uses vectors.
 #[test]
 fn show_loops_and_their_code() {
     let text =

@@ -9,12 +9,12 @@ from scipy.spatial.transform import Rotation
 
 from registry import golden
 
-# Lengths and seeds of the inputs that most programs take.
+# The lengths and seeds of the inputs of most programs.
 STANDARD = [(0, 1), (1, 8), (2, 1), (7, 4), (20, 4)]
 
 
 def sample(n, seed):
-    """The vector that inputs.iv calls sample(n, seed)."""
+    """Returns the vector `sample(n, seed)` of inputs.iv."""
     return (37 * np.arange(n) + 11 * seed) % 101 / 5.0 - 10.0
 
 
@@ -29,7 +29,7 @@ def on(name, cases=STANDARD):
 
 
 def rounded(x):
-    """Which element |round x| mod n chooses."""
+    """Returns the index |round x| mod n."""
     return np.abs(np.rint(x)).astype(int) % max(len(x), 1)
 
 
@@ -92,7 +92,7 @@ on("slice_1")(np.sum)
 @golden("accelerate/slice_2")
 def slice_2():
     def row(p1, p2, a):
-        # All the elements once, and the one it begins with again.
+        # All elements, and the one at index p1 + p2 modulo the length again.
         return a.sum() + np.roll(a, -(p1 + p2))[0]
 
     cases = [(0, 0, (1, 8)), (61, 13, (2, 1)), (3, 5, (7, 4)), (60, 7, (20, 4)), (19, 19, (20, 3))]
@@ -107,7 +107,7 @@ WIDTHS = list(zip([5, 15, 9, 12], STANDARD[1:]))
 
 
 def gathered(m, a):
-    """The row sums of the m by 2m matrix of a[(i + j) mod n]."""
+    """Returns the row sums of the m by 2m matrix of a[(i + j) mod n]."""
     periodic = np.resize(a, 3 * m)
     return np.convolve(periodic, np.ones(2 * m), mode="valid")[:m]
 
@@ -260,7 +260,7 @@ def acond_cond1(a):
     n = len(a)
     idx = int(scipy.special.expit(a.sum()) * (2 * n - 0.01))
     if idx < n:
-        # The elements up to idx, then every element of 2a twice, but the first once.
+        # The elements up to idx, then every element of 2a twice, except the first, which occurs once.
         return a[: idx + 1].sum() + np.repeat(2 * a, 2)[1 : 2 * n - idx].sum()
     return 2 * n * a[idx - n] + 3 * a.sum()
 
@@ -300,7 +300,7 @@ on("ignore_argument")(lambda a: 42.0 * len(a))
 
 
 def lower_root(q, l):
-    """exp(q) on the diagonal, l below it column by column."""
+    """Returns the triangular matrix with exp(q) on the diagonal and l below it, column by column."""
     d = len(q)
     root = np.zeros((d, d))
     root.T[np.triu_indices(d, 1)] = l

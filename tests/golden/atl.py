@@ -7,7 +7,7 @@ from registry import golden
 
 
 def dense(rows, cols, entries):
-    """A truth matrix with these entries set."""
+    """Returns a matrix of truth values with these entries set."""
     a = np.zeros((rows, cols), dtype=bool)
     for i, j in entries:
         a[i, j] = True
@@ -19,7 +19,7 @@ def wave(n):
 
 
 def valid(x, c):
-    """Sums over windows without turning the kernel round."""
+    """Returns the correlation with the kernel: window sums without reversal of the kernel."""
     return np.correlate(x, c, mode="valid")
 
 

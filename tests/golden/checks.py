@@ -24,18 +24,18 @@ from differentiate import (
 
 CHECKS = {}
 
-# The first of these that a check has gives the value that is written.
+# The order of preference: the first method that a check has computes the recorded value.
 PREFERENCE = ["closed form", "implicit function", "variational equation", "complex step", "jax", "differences"]
 
-# Programs that have no derivative to check, and why.
+# Programs without a derivative to check, and the reasons.
 WITHOUT_DERIVATIVE = {}
 
-# How far methods may lie apart, relative to the greatest number in a value: roundings, and what differences
-# lose of them.
+# The allowed differences between methods, relative to the greatest number in a value: for roundings, and for
+# the cancellation in finite differences.
 ROUNDING = registry.tolerance("rounding")["rtol"]
 FITTED = registry.tolerance("fitted")["rtol"]
 
-# With more coordinates than this, derivatives are taken along directions only.
+# Above this number of coordinates, only derivatives along directions are computed.
 MANY = 100
 
 
@@ -51,13 +51,13 @@ class Check:
     fitted: float = FITTED
 
     def agreement(self, method, other):
-        """How far these two methods may lie apart."""
+        """Returns the allowed difference between these two methods."""
         fitted = "differences" in (method, other)
         return self.fitted if fitted else self.tolerance or ROUNDING
 
 
 def check(program, name, expr, methods, **more):
-    """Registers an expression; `methods` gives a function without arguments for every method."""
+    """Registers an expression; `methods` maps each method to a function without arguments."""
     key = f"{program}: {name}"
     if key in CHECKS:
         raise ValueError(f"two checks called {key}")
@@ -66,17 +66,17 @@ def check(program, name, expr, methods, **more):
 
 
 def points(name):
-    """A source of random arrays of a suite's own: numbers with short exact texts, none an integer or halfway."""
+    """Returns a suite's source of random arrays. Numbers have short exact texts; none is an integer or a half."""
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little"))
     return lambda *shape: rng.integers(-100, 100, shape) / 64.0 + 1 / 128
 
 
 def direction(rng, tree):
-    """A random direction in the space of the tree's reals: a vector, and the text of the tangent."""
+    """Draws a direction in the space of the tree's reals: a vector, and the text of the tangent."""
     if flatten(np, tree).size <= 600:
         vector = numbers(rng, flatten(np, tree).size)
         return vector, tangent_text(unflatten(vector, tree, nothing))
-    # Too many for a literal: a formula of the place for each array.
+    # Too many numbers for a literal: each array is a formula of its indices.
     parts = []
 
     def formula(x):
@@ -98,7 +98,7 @@ def direction(rng, tree):
 
 
 def tangent_text(tree):
-    """A tangent as Iverson text: `()` for what does not vary."""
+    """Returns a tangent as Iverson text: `()` for a part that does not vary."""
     if tree is None:
         return "()"
     if isinstance(tree, tuple):
@@ -115,7 +115,7 @@ def bare(parts):
 
 
 def text_of(parts):
-    """Arguments as one: bare, or a tuple."""
+    """Returns the arguments as one text: a single argument, or a tuple."""
     texts = [literal(part) for part in parts]
     return texts[0] if len(texts) == 1 else "(" + ", ".join(texts) + ")"
 
@@ -139,11 +139,12 @@ def derivative(
 ):
     """Registers the derivatives of `function`, an Iverson expression, at these points: tuples of arguments.
 
-    What is decorated computes the same with the module it is given. Without `ops`, a function with one real
-    result has `value_and_grad`, `jvp` and `hvp`, another `jvp2`, `vjp` and `jacobian`. `wrt` names what varies;
-    without it everything real does. `analytic` says that complex steps are right, `wide` that NumPy computes it
-    in 80 bits too. `closed` gives the gradient or the Jacobian's blocks in closed form. For the operators in
-    `fixed` the function stands in a lambda with the types of this point, in which what does not vary is fixed.
+    The decorated function must compute the same with the module that is its first argument. Without `ops`, a
+    function with one real result is checked with `value_and_grad`, `jvp` and `hvp`, another one with `jvp2`,
+    `vjp` and `jacobian`. `wrt` names the varying arguments; by default all real ones vary. `analytic` states that
+    complex steps are valid, `wide` that NumPy can compute in 80 bits. `closed` returns the gradient or the
+    Jacobian's blocks in closed form. For the operators in `fixed`, the function is wrapped in a lambda with the
+    types of the point, in which all other arguments are fixed.
     """
 
     def register(f):
@@ -180,20 +181,20 @@ def text_of_names(names):
 
 
 def type_of(x):
-    """The Iverson type of a number or an array of numbers."""
+    """Returns the Iverson type of a number or an array of numbers."""
     shape = ", ".join(map(str, np.shape(x)))
     return f"[{shape}]f64" if shape else "f64"
 
 
 def closure(function, names, point, varying):
-    """The function of what varies, with types and everything else fixed."""
+    """Returns a lambda over the varying arguments, with their types and with all others fixed."""
     params = ", ".join(f"({names[k]}: {type_of(given(point[k]))})" for k in varying)
     args = ", ".join(names[k] if k in varying else literal(a) for k, a in enumerate(point))
     return f"\\{params}: {function}({args})"
 
 
 def operation(op, function, by, point, inner, rng):
-    """The Iverson expression of an operator at a point, and the ways to compute it."""
+    """Returns the Iverson expression of an operator at a point, and the methods that compute it."""
     out, like = inner.out, bare(inner.like)
     call = f"{op}({function}{by})"
     flat_args = "(" + ", ".join(literal(a) for a in point) + ")"
@@ -240,7 +241,7 @@ def operation(op, function, by, point, inner, rng):
 
 
 def hessian_blocks(inner, method):
-    """Blocks by pairs of parts of the argument."""
+    """Returns the blocks of a Hessian by pairs of parts of the argument."""
     like = inner.like
     gradient = unflatten(inner.point, like, nothing)
     return blocks(inner.hessian(method), bare(gradient), like)

@@ -4,12 +4,12 @@
     python3 tests/golden/derivatives.py --check      recomputes and compares with derivatives.json
     python3 tests/golden/derivatives.py --check --sample 40 --seed 7     a random part of it
 
-The checks stand in `derivatives_*.py`. Each value is computed by every method that its check has, and the
-script fails where two of them disagree: JAX, complex steps, fits of differences over several step sizes
-(`differentiate.py`), closed forms, the derivative of an implicit function or of a differential equation.
+The checks are in `derivatives_*.py`. The script computes each value by every method of its check, and fails if
+two of them disagree. The methods are JAX, complex steps, fits of differences over several step sizes
+(`differentiate.py`), closed forms, and the derivative of an implicit function or of a differential equation.
 
-Writing, and a check of everything, need JAX (`requirements-jax.txt`, 89 MB to download beside NumPy and SciPy).
-A check of a sample does without: every check has a method of NumPy's, and those alone are used.
+Writing and a full check need JAX (`requirements-jax.txt`, a download of 89 MB in addition to NumPy and SciPy).
+A check of a sample does not, because every check has a method that uses NumPy alone.
 """
 
 import argparse
@@ -57,14 +57,14 @@ SUITES = [
 
 
 def program_names():
-    """The files of ../programs."""
+    """Returns the names of the files of ../programs."""
     root = HERE.parent / "programs"
     return sorted(path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.iv"))
 
 
 def distance(a, b):
-    """The greatest difference of two values over the greatest magnitude in the second; infinite if they
-    differ in shape."""
+    """Returns the greatest difference of two values, relative to the greatest magnitude in the second. It is
+    infinite if they differ in shape."""
     gaps, sizes = [0.0], [0.0]
 
     def walk(x, y):
@@ -92,7 +92,7 @@ def compute(check, methods):
 
 
 def plain(tree):
-    """A tree with arrays of float64, and constructors as JSON has them."""
+    """Returns the tree with arrays of float64, and with constructors in their JSON form."""
     if hasattr(tree, "args") and hasattr(tree, "name"):
         return {tree.name: [plain(item) for item in tree.args]}
     if isinstance(tree, dict):
@@ -106,7 +106,7 @@ def plain(tree):
 
 
 def uncovered():
-    """Programs without a check and without a reason, and reasons that are not needed."""
+    """Returns the programs without a check and without a reason, and the superfluous reasons."""
     checked = {check.program for check in CHECKS.values()}
     names = set(program_names())
     missing = sorted(names - checked - set(WITHOUT_DERIVATIVE))
@@ -149,7 +149,7 @@ def main():
         values = compute(check, methods)
         best = values[methods[0]]
         if len(entries) % 50 == 49 and options.sample is None:
-            # What JAX has compiled is of no use to the next.
+            # The next check cannot reuse the functions that JAX has compiled.
             jax.clear_caches()
         slow[name] = time.monotonic() - started
         for method in methods[1:]:
@@ -170,7 +170,7 @@ def main():
                 wrong.append(f"{name}: derivatives.json has another expression")
     count = len(entries)
     if not options.check:
-        # What disagrees is left out.
+        # Values that disagree are not written.
         kept = {name: entry for name, entry in known.items() if name in CHECKS}
         entries = dict(sorted((kept | entries).items()))
         lines = (f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())

@@ -17,7 +17,7 @@ WITHOUT_DERIVATIVE["accelerate/inputs"] = "the inputs of the others: integers in
 
 
 def on(name, *points, function=None, **more):
-    """Derivatives of the function of the program's name, at points away from kinks."""
+    """Registers derivatives of the function of the program's name, at points away from kinks."""
     points = points or ((vec(1),), (vec(2),), (vec(7),))
     return derivative(f"accelerate/{name}", f"p.{function or name}", *points, label=function or name, **more)
 
@@ -87,7 +87,7 @@ def zip_with(xp, a, b):
 
 
 def others(a):
-    """The product of the others: also where elements are 0."""
+    """Returns the product of the other elements, also if elements are 0."""
     return np.array([np.prod(np.delete(a, k)) for k in range(len(a))])
 
 
@@ -176,7 +176,7 @@ on("reshape_2", *EVEN, ops="grad jvp hvp", closed=ones)(lambda xp, a: xp.sum(a))
 
 
 def gather_counts(rows, m, n):
-    """How often each element is gathered by these rows of a[(i + j) mod n], j < 2 m."""
+    """Returns the number of times that these rows of a[(i + j) mod n], j < 2 m, gather each element."""
     counts = np.zeros(n)
     for i in rows:
         for j in range(2 * m):
@@ -233,7 +233,7 @@ def aindex_map_1(xp, a):
 
 
 def rounded(xp, a):
-    """Which element |round x| mod n chooses."""
+    """Returns the index |round x| mod n."""
     return xp.abs(xp.round(xp.real(a)).astype(int)) % max(len(a), 1)
 
 
@@ -341,7 +341,7 @@ def tuple2(xp, a, b):
     return xp.log((a @ b + s) * s) + 2 * s
 
 
-# The sign of b[0], which chooses a branch, is told from the size.
+# The sign of b[0], which selects a branch, follows from the size.
 @on("tuple3", (vec(3), np.abs(vec(4))), (vec(3), -np.abs(vec(5))), (vec(7), vec(6)), (vec(6), np.abs(vec(1))))
 def tuple3(xp, a, b):
     m = len(b)
@@ -388,7 +388,7 @@ def acond_cond1(xp, a):
     return 2 * n * a[index - n] + 3 * xp.sum(a)
 
 
-# One point for every size, so that the branch can be told from the size.
+# One point for every size, so that the size determines the branch.
 COND1 = {
     3: np.array([0.25, -1.5, 0.5]),
     4: np.array([0.25, 1.5, -0.5, 1.0]),
@@ -432,14 +432,14 @@ for _name in ("cond_3a", "cond_3b"):
 )
 def cond_4(xp, a):
     r = xp.real(a)
-    # The logarithm is kept off the places where it is not chosen.
+    # The logarithm is not evaluated at elements that do not select it.
     u = xp.where(r >= 1, xp.log(xp.where(r >= 1, a, 1.0)) + 1, xp.where(r < -1, xp.exp(a + 1) - 2, a))
     y = 2 * xp.exp(u)
     return xp.sum(u * y + xp.where(xp.real(u) < -1, u * u, 0.0))
 
 
 def root(xp, q, l):
-    """exp(q) on the diagonal, l below it column by column."""
+    """Returns the triangular matrix with exp(q) on the diagonal and l below it, column by column."""
     d = len(q)
     rows = [[0.0 * q[0]] * d for _ in range(d)]
     at = 0
@@ -452,7 +452,7 @@ def root(xp, q, l):
 
 
 def mixture(xp, alpha, mu, q, l, x, gamma, m):
-    """ADBench's objective; the logarithm of the multivariate gamma function is constant."""
+    """Returns ADBench's objective; the logarithm of the multivariate gamma function is constant."""
     (n, d), k = x.shape, len(alpha)
     inner = []
     for c in range(k):

@@ -8,7 +8,7 @@ vec = points("atl")
 
 
 def windows(xp, x, c):
-    """The sums of x[i + j] c[j]."""
+    """Returns the sums of x[i + j] c[j]."""
     n, m = len(x) - len(c) + 1, len(c)
     return xp.stack([x[j : j + n] for j in range(m)], axis=1) @ c if m else xp.zeros(n)
 

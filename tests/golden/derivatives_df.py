@@ -12,7 +12,7 @@ MAT = ["./df/matrix.iv as mat"]
 
 
 def in_matrix(program, function, *points, **more):
-    """A function of the library that both `df/library` and `df/matrices` show."""
+    """Registers a library function that both `df/library` and `df/matrices` show."""
     return derivative(program, "mat." + function, *points, imports=MAT, label=function, **more)
 
 
@@ -236,7 +236,7 @@ CAM = np.array([0.1, -0.2, 0.3, 0.5, -0.25, -4.0, 1.2, 0.05, -0.1, 0.02, -0.003]
 
 
 def rotated(xp, r, x):
-    """Rotation by the vector `r` as the exponential of a matrix, from its power series."""
+    """Returns the rotation by the vector `r`: the exponential of a matrix, by its power series."""
     turned, term = x, x
     for k in range(1, 40):
         term = (

@@ -1,5 +1,5 @@
-"""Derivatives of the library where they are hard: at equal eigenvalues, at singular matrices, at the edges of
-distributions, in their tails. Values are computed with mpmath, to many digits, or written in closed form."""
+"""Derivatives of the library at hard points: equal eigenvalues, singular matrices, the edges and the tails of
+distributions. Values are computed with mpmath to many digits, or are closed forms."""
 
 import mpmath as mp
 import numpy as np
@@ -40,13 +40,13 @@ def symmetric(a):
 
 
 def spectral(f, a):
-    """`f` of a symmetric matrix of mpmath's."""
+    """Returns `f` of a symmetric mpmath matrix."""
     values, vectors = mp.eigsy(a)
     return vectors * mp.diag([f(x) for x in values]) * vectors.T
 
 
 def along(f, w, a, *tangents):
-    """The derivative of the sum of `w` times `f(a)` along one or two tangents, by differences with 100 digits."""
+    """Returns the derivative of the sum of `w` times `f(a)` along one or two tangents, by differences at 100 digits."""
     with mp.workdps(100):
         w, a, *tangents = (mp.matrix(x.tolist()) for x in (w, a, *tangents))
         h = mp.mpf(10) ** -30
@@ -63,7 +63,7 @@ WEIGHTS, E, H = (symmetric(vec(4, 4)) for _ in range(3))
 for _spectrum, _values in SPECTRA.items():
     _a = np.diag(_values)
     if _spectrum in ("apart", "nearly equal"):
-        # Turned, and rounded to what is written.
+        # Rotated, and rounded to the digits of the literal.
         _q = np.linalg.qr(vec(4, 4))[0]
         _a = symmetric(_q @ _a @ _q.T)
     for _name, (_expr, _f) in FUNCTIONS.items():
@@ -124,7 +124,7 @@ ANY, EDGE, OTHER, WEIGHT = vec(3, 3), vec(3, 3), vec(3, 3), vec(3, 3)
 
 
 def exponential_along(a, *tangents):
-    """Derivatives of `expm` along tangents, from blocks: each doubles the matrix."""
+    """Returns a derivative of `expm` along tangents, from block matrices: each tangent doubles the matrix."""
     for k, t in enumerate(tangents):
         t = np.kron(np.eye(2**k), t)
         a = np.block([[a, t], [np.zeros_like(a), a]])
@@ -158,7 +158,7 @@ RANKS = {
 
 
 def minors_of(a):
-    """The cofactors of a matrix of three rows: products of its rows."""
+    """Returns the cofactors of a matrix of three rows: cross products of its rows."""
     return np.stack([np.cross(a[1], a[2]), np.cross(a[2], a[0]), np.cross(a[0], a[1])])
 
 
@@ -196,7 +196,7 @@ for _name, _expr, _value in (
 
 
 def normal(order, z):
-    """Derivatives of the logarithm of the normal distribution function."""
+    """Returns derivatives of the logarithm of the normal distribution function."""
     with mp.workdps(60):
         z = mp.mpf(z)
         c = mp.erfc(-z / mp.sqrt(2)) / 2
@@ -206,7 +206,7 @@ def normal(order, z):
 
 
 def scaled(order, x):
-    """`erfcx` and its derivatives."""
+    """Returns `erfcx` and its derivatives."""
     with mp.workdps(60):
         x = mp.mpf(x)
         y = mp.exp(x * x) * mp.erfc(x)
@@ -289,7 +289,7 @@ def student(v, x):
 
 
 def student_by_freedom(order, v, x):
-    """A derivative by the degrees of freedom, times the power of them by which it falls."""
+    """Returns a derivative by the degrees of freedom, scaled by the power of them with which it decays."""
     with mp.workdps(150):
         v, x = mp.mpf(v), mp.mpf(x)
         return float((v ** (order + 1) if order else 1) * mp.diff(lambda u: student(u, x), v, order))

@@ -1,4 +1,4 @@
-"""Derivatives of derivatives, of solvers, and what is constant: the language rather than a program."""
+"""Derivatives of derivatives, of solvers, and of constants: checks of the language rather than of a program."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def text(x):
 
 
 def scalar_jax(make):
-    """A value computed by a function of JAX and its NumPy."""
+    """Registers a value that a function of JAX and its NumPy computes."""
 
     def value():
         import jax
@@ -31,7 +31,7 @@ def bumpy(xp, x):
 
 
 def third_by_steps(x):
-    """The second differences of complex steps."""
+    """Returns second differences of complex steps."""
     one = np.ones(1, dtype=np.longdouble)
     slope = lambda t: complex_step(lambda z: bumpy(np, z), t * one, one, True)[0]  # noqa: E731
     x, steps = np.longdouble(x), [np.longdouble(2.0) ** -(k + 4) for k in range(7)]
@@ -69,14 +69,14 @@ def field(xp, y):
 
 
 def weighted_jacobian(x):
-    """The sum of the squares of the Jacobian's elements, weighted by rows; by complex steps."""
+    """Returns the sum of the squares of the Jacobian's elements, weighted by rows, by complex steps."""
     inner = Function(field, (x,), (0,))
     columns = [complex_step(inner.vector(np), x, e.astype(np.longdouble), True) for e in np.eye(3)]
     return np.array([sum(W[i] * c[i] ** 2 for c in columns for i in range(3))])
 
 
 def fitted_gradient(f, x):
-    """The gradient by differences, where `f` is made of complex steps."""
+    """Returns the gradient by differences, because `f` itself uses complex steps."""
     x = x.astype(np.longdouble)
     steps = [np.longdouble(2.0) ** -(k + 4) for k in range(7)]
     return [extrapolated([(f(x + h * e) - f(x - h * e)) / (2 * h) for h in steps])[0] for e in np.eye(3)]
@@ -230,7 +230,7 @@ def inner_loss(xp, x, t):
 
 
 def inner_slope(x, t):
-    """Its gradient by hand."""
+    """Returns its gradient by hand."""
     return 2 * (x - t) * (1 + x**2) + 2 * x * (x - t) ** 2 + x[::-1]
 
 
@@ -252,7 +252,7 @@ def adam_steps(xp, x, t, rate, steps):
 
 
 def outer_of(solve):
-    """grad of the sum of the cubes of the solution, in the target."""
+    """Returns the gradient by the target of the sum of the cubes of the solution."""
     f = lambda xp, t: xp.sum(solve(xp, t) ** 3)  # noqa: E731
     return Function(f, (np.array(TARGET),), (0,), step=1 / 256)
 
@@ -269,7 +269,7 @@ def unrolled(name, call, solve, **more):
     )
 
 
-# The derivative of a minimiser is that of the minimum; steps are differentiated by a loop of one's own.
+# The derivative of a minimiser is that of the minimum; a hand-written loop differentiates its steps.
 def heavy_ball(rate, decay, steps):
     step = f"let v' = {decay} * v - {rate} * grad({INNER})(x) in (x + v', v')"
     return f"(let (x, _) = fold (x, v) = ({START}, [0.0, 0.0]) for _ < {steps}: ({step}) in {{x: x}})"
@@ -293,7 +293,7 @@ unrolled(
 
 
 def implicit():
-    """The derivative of the minimum by the implicit function theorem, the minimum by SciPy."""
+    """Returns the derivative of the minimum by the implicit function theorem; SciPy computes the minimum."""
     import scipy.optimize
 
     t = np.array(TARGET)

@@ -12,7 +12,7 @@ vec = points("loops")
 
 
 def of(program, function, *points, name=None, **more):
-    """Derivatives of the function of that name; points keep away from kinks by more than the steps of differences."""
+    """Registers derivatives of the function of that name. Points are farther from kinks than difference steps."""
     name = name or function.__name__
     more = {"step": 1 / 128, "label": name} | more
     derivative(f"loops/{program}", f"p.{name}", *points, **more)(function)
@@ -22,7 +22,7 @@ def array(*items):
     return np.array(items)
 
 
-# Where a size of the result is an argument, it is held in a lambda.
+# If a size of the result is an argument, a lambda fixes it.
 SIZED = "jvp2 vjp"
 
 # No trip, one, several.
@@ -120,7 +120,7 @@ of("reductions", loops.normalised, (array([2.0, 1.0], [0.5, -1.5]), array(1.0, 0
 of("reductions", loops.trellis, (array([[1.0, 2.5], [0.5, 3.0]], [[2.0, 0.25], [1.0, 4.0]]),))
 of("reductions", loops.counted, (array(1.0, -2.0, 3.0), 0.5), (array(1.0, -2.0, 3.0), 4.0))
 
-# At ties the first takes all, by which way ever the greatest is found.
+# At ties the first element has the whole derivative, however the maximum is found.
 check(
     "loops/reductions",
     "the first of equals in a running maximum",
@@ -139,7 +139,7 @@ of("branches", loops.uneven, (UNEVEN,), (UNEVEN[:0],))
 of("branches", loops.guarded, (array(0.5, -0.75, 2.0, 0.25),))
 of("branches", loops.damped, (0.5, array(0.25, 1.5, -4.0, 0.5)))
 of("branches", loops.relaxed, (vec(3), 4), (vec(3), 0))
-# The search by halving gives a point that is constant nearly everywhere; the last steps bring the derivative.
+# The bisection's result is constant nearly everywhere; the last steps contribute the derivative.
 of("branches", loops.root, (5.0,), (2.75,), tolerance=1e-10, step=1 / 16)
 of("branches", loops.in_a_branch, (0.75, 4), (0.75, 2), (0.75, 0))
 
@@ -200,7 +200,7 @@ of("associative", loops.products_before, (vec(4),), (array(2.0, 0.0, 3.0, -1.5),
 
 
 def reversed_twice(program, function, x, name=None):
-    """The gradient of the gradient along a vector: reverse over reverse, where `hvp` may go forwards."""
+    """Returns the gradient of the gradient along a vector: reverse over reverse, while `hvp` may use forward mode."""
     name = name or function.__name__
     inner = Function(function, (x,), (0,), step=1 / 128)
     along = vec(*x.shape)

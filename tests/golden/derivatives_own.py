@@ -74,7 +74,7 @@ def over_a_tree(xp, x):
     return s
 
 
-# The points where the halving arrives are not a smooth function of what it is given; the secant's are.
+# The result of a bisection is not a smooth function of its arguments; the secant method's is.
 @own(
     "bisect",
     "\\(c: f64): p.secant(\\x: x^3 - 2 * x - c, 2.0, 3.0, 12)",
@@ -100,7 +100,7 @@ def positive_definite(n):
 
 
 def lower(xp, a):
-    """Cholesky's factor by rows, with plain sums."""
+    """Returns the Cholesky factor by rows, with plain sums."""
     n = len(a)
     l = [[0 * a[0, 0]] * n for _ in range(n)]
     for i in range(n):
@@ -153,7 +153,7 @@ def array_of_closures(xp, s):
     return xp.stack([s / 2, xp.sin(s + 0.5)])
 
 
-# Conjugate gradients end after as many steps as unknowns, with the exact solution.
+# Conjugate gradients reach the exact solution after as many steps as unknowns.
 LAPLACE = 2 * np.eye(5) - np.eye(5, k=1) - np.eye(5, k=-1)
 
 
@@ -336,8 +336,8 @@ def viterbi(xp, s, t, e):
     return xp.max(xp.stack(paths))
 
 
-# The values change by the diagonal of the tangent in the basis of the eigenvectors. The program reads both triangles,
-# so that only symmetric tangents are meant.
+# The eigenvalues' tangents are the diagonal of the tangent in the basis of the eigenvectors. Only symmetric
+# tangents are meaningful, because the program reads both triangles.
 SYMMETRIC = positive_definite(4)
 TANGENT = (lambda a: a + a.T)(vec(4, 4))
 
@@ -375,7 +375,7 @@ FILTER = """\\(A: [2, 2]f64), (c: f64), (h: [2]f64), (r: f64), (mean: [2]f64), (
     step=1 / 256,
 )
 def likelihood(xp, A, c, h, r, mean, z):
-    # The observations are normal together: mean and covariance of all of them at once.
+    # The observations are jointly normal, with one mean and one covariance of all of them.
     spread = xp.stack([xp.stack([c**0, c]), xp.stack([c, 0.75 * c**0])])
     noise = xp.stack([xp.stack([0.25 * c**0, c]), xp.stack([c, 0.125 * c**0])])
     cov, residue = [[None] * 5 for _ in range(5)], []
@@ -518,7 +518,7 @@ def lstm(xp, cell, xs):
 
 
 def eliminated(xp, a, rows):
-    """The factors of the rows in this order, in one matrix."""
+    """Returns the factors of the rows in this order, in one matrix."""
     n = len(rows)
     u = [[a[r, j] for j in range(n)] for r in rows]
     for k in range(n):
@@ -723,7 +723,7 @@ ECCENTRIC = 0.5, np.array([0.5, 1.25, 2.75])
 
 
 def far(e, m):
-    """The eccentric anomaly; ten steps of Newton's method from anywhere near are more than enough."""
+    """Returns the eccentric anomaly. Ten steps of Newton's method suffice from any near start."""
     x = m + e * np.sin(m)
     for _ in range(10):
         x = x - (x - e * np.sin(x) - m) / (1 - e * np.cos(x))
@@ -879,7 +879,7 @@ def dominant_slope():
     return np.outer(v[:, -1], v[:, -1])
 
 
-# What is iterated is differentiated with it; where the iterate has arrived, its derivative nearly has.
+# The derivative is iterated with the value; if the iterate has converged, its derivative nearly has.
 check(
     "own/power_iteration",
     "the greatest eigenvalue",

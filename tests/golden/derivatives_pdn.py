@@ -65,7 +65,7 @@ def sum_matvec(xp, a, x):
 
 
 def turned(xp, v, q):
-    """q v q*, by products of quaternions written as matrices."""
+    """Returns q v q*, by products of quaternions in matrix form."""
     x, y, z, s = q.args
     zero = 0 * x
     left = xp.stack(
@@ -94,7 +94,7 @@ ROTATION = """\\(a: [3]f64), (q: [4]f64):
 
 
 def rotation_matrices(a, q):
-    """2(u.v)u + (s^2 - u.u)v + 2s(u x v) by v and by (u, s)."""
+    """Returns the derivatives of 2(u.v)u + (s^2 - u.u)v + 2s(u x v) by v and by (u, s)."""
     u, s = q[:3], q[3]
     cross = np.array([[0, -u[2], u[1]], [u[2], 0, -u[0]], [-u[1], u[0], 0]])
     by_v = 2 * np.outer(u, u) + (s * s - u @ u) * np.eye(3) + 2 * s * cross
@@ -172,7 +172,7 @@ check(
 
 
 def after(xp, s, steps):
-    """The state after some steps: the step is linear."""
+    """Returns the state after some steps, each of which is linear."""
     dt = 0.05
     m = np.linalg.matrix_power(np.eye(2) + dt * np.array([[0.0, 1.0], [-0.5, -0.2]]), steps)
     return {k: tuple(m[r, 0] * s["p"][c] + m[r, 1] * s["v"][c] for c in range(2)) for r, k in enumerate(("p", "v"))}
@@ -310,7 +310,7 @@ for _name in ("parallel", "sequential"):
 
 
 def graph(xp, seed, depth, x):
-    """The value of the task tree that `draw(seed, depth)` makes, by recursion on its rule."""
+    """Returns the value of the task tree of `draw(seed, depth)`, by recursion on its rule."""
     r = (seed * 1103 + 331) % 1009
     if depth > 0 and r % 4:
         p = graph(xp, 2 * r + 1, depth - 1, (x[1], x[2], x[0] * x[1]))

@@ -1,5 +1,5 @@
-"""Derivatives of what solvers find: minima, zeros, fixed points, solutions of linear systems and of differential
-equations. Most starts are the solution, or at rest, where the steps of the solver say nothing of the derivative."""
+"""Derivatives of solutions: minima, zeros, fixed points, solutions of linear systems and of differential equations.
+Most starts are the solution or an equilibrium, at which the solver's steps do not determine the derivative."""
 
 import mpmath
 import numpy as np
@@ -20,7 +20,7 @@ OTHER = np.array([[2.0, 1.0], [-1.0, 3.0]])
 
 
 def by_entries(a, b):
-    """The derivative of x by the entries of a, of x = a^-1 b."""
+    """Returns the derivative of x = a^-1 b by the entries of a."""
     inverse = np.linalg.inv(a)
     return -np.einsum("ki,j->kij", inverse, inverse @ b)
 
@@ -120,7 +120,7 @@ at(
 
 
 def squares(t):
-    """The minimum as a linear problem, and its derivative by the normal equations."""
+    """Returns the minimum of a linear problem, and its derivative by the normal equations."""
     a = np.array([[1.0, 0.0], [-3 * t, 3.0], [0.0, 1.0]])
     b = np.array([t, 0.0, 1.0])
     da = np.array([[0.0, 0.0], [-3.0, 0.0], [0.0, 0.0]])
@@ -154,11 +154,11 @@ at(
     {"a": 24**0.5 / 4, "b": [24**0.5 / 6, 24**0.5 / 8]},
     ["optim"],
 )
-# x^2 = y where y^2 = t x: x is the cube root of t.
+# x^2 = y with y^2 = t x: x is the cube root of t.
 NESTED = "\\(t: f64): optim.root(\\x: [x[0]^2 - optim.root(\\y: [y[0]^2 - t * x[0]], [1.0,])[0]], [1.0,])[0]"
 at("std/minimisers", "a root of a root", f"grad({NESTED})(3.0)", 3 ** (-2 / 3) / 3, ["optim"])
 at("std/minimisers", "a root of a root again", f"hvp({NESTED})(3.0, 1.0)", -2 / 9 * 3 ** (-5 / 3), ["optim"])
-# The minimum of (x - y)^2 + (x - 1)^2 where y^3 + y = t x: at t = 2, x = y = 1.
+# The minimum of (x - y)^2 + (x - 1)^2 with y^3 + y = t x: at t = 2, x = y = 1.
 at(
     "std/minimisers",
     "a minimum of a function of a root",
@@ -185,7 +185,7 @@ at(
     "implicit function",
 )
 
-# Differential equations. At rest the estimate of the error is 0, and the derivative moves all the same.
+# Differential equations. At an equilibrium the error estimate is 0, but the derivative still changes with time.
 
 
 def ode(name, params, point, f, times, start, closed, method="closed form", wanted="x[0]", program="std/dormand_prince"):
@@ -244,7 +244,7 @@ ode(
 
 
 def variational(f, slopes, times, start):
-    """The derivative of the first component at the end by the parameters, beside the state."""
+    """Returns the derivative of the first component at the end by the parameters, integrated with the state."""
     n, m = len(start[0]), start[1].shape[1]
 
     def both(t, z):

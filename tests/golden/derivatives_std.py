@@ -22,7 +22,7 @@ for _name in ("draws", "metropolis", "threefry"):
 
 vec = points("std")
 
-# Regular, with a zero where elimination starts.
+# Regular, with a zero as the first pivot.
 REGULAR = np.array([[0.0, 2.0, 1.0, -1.0], [4.0, 1.0, 0.5, 2.0], [-1.0, 3.0, 2.0, 0.25], [2.0, 2.0, -6.0, 1.0]])
 SINGULAR = np.array([[0.0, 0.0, 0.0], [0.0, 2.0, 1.0], [0.0, 1.0, 3.0]])
 POSITIVE = positive_definite(4) + np.triu(vec(4, 4), 1) / 8
@@ -33,7 +33,7 @@ def linalg(program, function, *points, **more):
     label = more.pop("label", function)
     if not function.isidentifier():
         return derivative(f"std/{program}", function, *points, imports=["linalg"], label=label, **more)
-    # Blocks of partial derivatives are made for functions whose types are known.
+    # Blocks of partial derivatives need functions with known types.
     more["fixed"] = "jacobian hessian"
     return derivative(f"std/{program}", f"linalg.{function}", *points, imports=["linalg"], label=label, **more)
 
@@ -110,7 +110,7 @@ def lu(xp, a):
 
 
 def signed(xp, a):
-    """The determinant by elimination in the known order of rows."""
+    """Returns the determinant by elimination with the known order of rows."""
     u = eliminated(xp, a, ORDER)
     sign = np.linalg.det(np.eye(4)[ORDER])
     return sign * u[0, 0] * u[1, 1] * u[2, 2] * u[3, 3]
@@ -162,7 +162,7 @@ def logdet(xp, a):
 
 
 def orthogonalised(xp, a):
-    """Gram and Schmidt's q and r, the diagonal positive."""
+    """Returns q and r by the Gram-Schmidt method, with a positive diagonal."""
     q, r = [], [[0 * a[0, 0]] * a.shape[1] for _ in range(a.shape[1])]
     for j in range(a.shape[1]):
         v = a[:, j]
@@ -249,7 +249,7 @@ def eigvalsh(xp, a):
     return decomposed(xp, a)["values"]
 
 
-# Values of a polynomial in the eigenvalues do not know which of equal ones is which.
+# A polynomial in the eigenvalues does not distinguish equal ones.
 check(
     "std/eigenvalues",
     "the sum of the cubes of equal eigenvalues",
@@ -340,7 +340,7 @@ def decay_slopes(x):
 
 
 def fitted_by_data():
-    """The derivative of the fit by the data, from the implicit function theorem."""
+    """Returns the derivative of the fit by the data, from the implicit function theorem."""
     x = scipy.optimize.least_squares(
         lambda x: decay(x, Y),
         [4.0, 0.5, 0.5],
@@ -407,7 +407,7 @@ def decayed(xp, k, t):
 
 
 def prey_by_start():
-    """The derivative of the state at 4 by the start, from the variational equation."""
+    """Returns the derivative of the state at 4 by the start, from the variational equation."""
 
     def f(t, s):
         x, m = s[:2], s[2:].reshape(2, 2)

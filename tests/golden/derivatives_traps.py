@@ -9,7 +9,7 @@ vec = points("traps")
 
 
 def of(program, name, *points, **more):
-    """Derivatives of the function of that name."""
+    """Registers derivatives of the function of that name."""
     derivative(f"traps/{program}", f"p.{name}", *points, **({"label": name} | more))(getattr(traps, name))
 
 
@@ -17,7 +17,7 @@ def closed(program, name, expr, value):
     check(f"traps/{program}", name, expr, {"closed form": value})
 
 
-# A block has a hundred numbers: the whole gradient is compared with its formula, beside derivatives along directions.
+# A block has a hundred numbers, so the whole gradient is compared with its formula, as are directional derivatives.
 BLOCK = "(for j < 10: for k < 10: 0.01 * f64(10 * j + k))"
 SLOPE = np.cos(traps.BLOCK)
 for _n in (0, 1, 5):

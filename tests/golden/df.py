@@ -81,7 +81,7 @@ def nnmf():
 
 
 def project(cam, points):
-    """The camera model with SciPy's rotations."""
+    """Returns the projection by the camera model, with SciPy's rotations."""
     cam = np.asarray(cam)
     seen = Rotation.from_rotvec(cam[:3]).apply(points - cam[3:6])
     plane = seen[:, :2] / seen[:, 2:]

@@ -1,10 +1,10 @@
-"""Derivatives of NumPy functions by methods that have nothing in common.
+"""Derivatives of NumPy functions by independent methods.
 
-A function here takes the module it computes with, `numpy` or `jax.numpy`, then its arguments: trees of
-tuples, records (dicts), arrays (of numbers, or lists of trees), constructors (`Con`) and numbers. Floats and
-arrays of floats vary, everything else is constant.
+A function takes the module that it computes with, `numpy` or `jax.numpy`, then its arguments: trees of tuples,
+records (dicts), arrays (of numbers, or lists of trees), constructors (`Con`) and numbers. Floats and arrays of
+floats vary; everything else is constant.
 
-| method | what it is | error |
+| method | definition | error |
 |---|---|---|
 | `jax` | forward or reverse derivatives of JAX in float64 | rounding |
 | `complex step` | the imaginary part at `x + ih v` over `h`, in 80 bits where NumPy has them | rounding |
@@ -26,7 +26,7 @@ class Con:
 
 @dataclass
 class Given:
-    """An argument that Iverson computes from this text and that has this value."""
+    """An argument: the text that Iverson evaluates, and its value."""
 
     text: str
     value: object
@@ -47,7 +47,7 @@ def is_real(x):
 
 
 def map_reals(f, tree, rest):
-    """The tree with `f` of every real leaf and `rest` of the others, in order."""
+    """Returns the tree with `f` of every real leaf and `rest` of the others, in order."""
     tree = given(tree)
     if is_real(tree):
         return f(tree)
@@ -61,20 +61,20 @@ def map_reals(f, tree, rest):
 
 
 def reals(tree):
-    """The real leaves in order."""
+    """Returns the real leaves in order."""
     found = []
     map_reals(found.append, tree, lambda x: None)
     return found
 
 
 def flatten(xp, tree):
-    """All reals in one vector."""
+    """Returns all reals in one vector."""
     found = [xp.reshape(xp.asarray(x), (-1,)) for x in reals(tree)]
     return xp.concatenate(found) if found else xp.zeros(0)
 
 
 def unflatten(vector, like, rest=lambda x: x):
-    """The tree `like` with these reals instead of its own."""
+    """Returns the tree `like` with these reals instead of its own."""
     at = 0
 
     def take(x):
@@ -89,17 +89,18 @@ def unflatten(vector, like, rest=lambda x: x):
 
 
 def nothing(_):
-    """What stands in a tangent for what does not vary."""
+    """Returns the tangent of a part that does not vary."""
     return None
 
 
-# Methods: the derivative of `g`, vector to vector, at `x` along `v`, or of a scalar `g` twice along `u` and `v`.
+# Methods. They compute the derivative of `g`, from vector to vector, at `x` along `v`, or the second derivative of a
+# scalar `g` along `u` and `v`.
 
 
 def extrapolated(values):
-    """Neville's extrapolation to step 0 of values whose errors are polynomials in h², at steps that halve.
+    """Extrapolates values at halving steps to step 0 by Neville's scheme. Their errors must be polynomials in h².
 
-    For each component the entry of the tableau that its neighbours support best.
+    Each component is the entry of the tableau that its neighbours support best.
     """
     best, error = values[-1], np.full(np.shape(values[-1]), np.inf)
     column = list(values)
@@ -116,7 +117,7 @@ STEPS = 7
 
 
 def differences(g, x, v, h, wide):
-    """The derivative along `v` by a fit of central differences; steps in 80 bits or in 64."""
+    """Returns the derivative along `v` by a fit of central differences; steps have 80 bits or 64."""
     kind = np.longdouble if wide else np.float64
     x, v = x.astype(kind), v.astype(kind)
     steps = [kind(h) / 2**k for k in range(STEPS)]
@@ -124,7 +125,7 @@ def differences(g, x, v, h, wide):
 
 
 def mixed_differences(g, x, u, v, h, wide):
-    """The second derivative along `u` and `v`."""
+    """Returns the second derivative along `u` and `v`."""
     kind = np.longdouble if wide else np.float64
     x, u, v = (a.astype(kind) for a in (x, u, v))
     a, b = u + v, u - v
@@ -138,13 +139,13 @@ def mixed_differences(g, x, u, v, h, wide):
 def complex_step(g, x, v, wide):
     kind, h = (np.clongdouble, np.longdouble(1e-40)) if wide else (np.complex128, 1e-40)
     slope = g(x.astype(kind) + 1j * h * v.astype(kind)).imag / h
-    # Where the slope is 0 a term of h² may be left.
+    # If the slope is 0, a term of h² may remain.
     return np.where(np.abs(slope) < 1e-60, 0, slope)
 
 
 @dataclass
 class Function:
-    """A function of trees at a point, as one of vectors."""
+    """A function of trees at a point, converted to a function of vectors."""
 
     f: object
     args: tuple
@@ -162,7 +163,7 @@ class Function:
         self.out = self.f(np, *self.args)
 
     def vector(self, xp):
-        """Vector to vector, with this module's arrays."""
+        """Returns the function from vector to vector, on the arrays of the module `xp`."""
 
         def g(x):
             args = list(self.args)
@@ -180,7 +181,7 @@ class Function:
         return (["complex step"] if self.analytic else []) + ["differences"] + (["jax"] if self.jax else [])
 
     def pushed(self, v, method):
-        """The derivative along `v`."""
+        """Returns the derivative along `v`."""
         if method == "jax":
             import jax
 
@@ -191,7 +192,7 @@ class Function:
         return differences(g, self.point, v, self.step, self.wide)
 
     def jacobian(self, method):
-        """Rows by outputs, columns by inputs."""
+        """Returns the Jacobian, with a row for each output and a column for each input."""
         n = self.point.size
         if method == "jax":
             import jax
@@ -204,7 +205,7 @@ class Function:
         return np.stack([self.pushed(e, method) for e in np.eye(n)], axis=1)
 
     def twice(self, u, v, method):
-        """The second derivative of a scalar function along `u` and `v`."""
+        """Returns the second derivative of a scalar function along `u` and `v`."""
         g = self.vector(np)
         if method == "complex step":
             slope = lambda x: complex_step(g, x, u, self.wide)  # noqa: E731
@@ -234,7 +235,7 @@ class Function:
 
 
 def blocks(matrix, out, like):
-    """A Jacobian as the blocks that Iverson gives: parts of the result first, then of the argument."""
+    """Returns a Jacobian as Iverson's blocks: by parts of the result first, then of the argument."""
     rows = 0
 
     def block(y):
@@ -260,7 +261,7 @@ def blocks(matrix, out, like):
 
 
 def literal(x):
-    """A value as Iverson text."""
+    """Returns a value as Iverson text."""
     if isinstance(x, Given):
         return x.text
     if is_array(x) and x.ndim == 0:
@@ -287,10 +288,10 @@ def literal(x):
 
 
 def numbers(rng, count):
-    """Random numbers between -1 and 1 with short exact texts."""
+    """Draws numbers between -1 and 1 with short exact texts."""
     return rng.integers(-64, 65, count) / 64.0
 
 
 def names_of(f):
-    """The names of the arguments of a function, without the module."""
+    """Returns the names of a function's arguments, without the module."""
     return [name for name, p in list(inspect.signature(f).parameters.items())[1:] if p.default is p.empty]

@@ -3,8 +3,8 @@
     python3 tests/golden/examples.py              writes examples.json
     python3 tests/golden/examples.py --check      recomputes and compares with examples.json
 
-For every directory of ../../examples with a recorded output there is a function in EXAMPLES. It gives values of Iverson expressions over
-the definitions of the program, by the expression. Where a number is published, it is compared with that here.
+EXAMPLES has a function for every directory of ../../examples with a recorded output. It maps Iverson expressions
+over the definitions of the program to their values. A published number is compared with the computed one here.
 """
 
 import argparse
@@ -24,7 +24,7 @@ EXAMPLES = examples_fits.EXAMPLES | examples_models.EXAMPLES
 
 
 def distance(got, want):
-    """How far two values lie apart, relative to the greatest number in the second; infinite if unlike."""
+    """Returns the difference of two values, relative to the greatest number in the second; infinite if unlike."""
     if isinstance(want, (list, float)) and not isinstance(want, bool):
         got, want = np.array(got, dtype=float), np.array(want, dtype=float)
         if got.shape != want.shape:
@@ -38,7 +38,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare with examples.json")
     options = parser.parse_args()
 
-    # The modules of gradbench have no data of their own; its tests give them some.
+    # The modules of gradbench have no data of their own; its tests supply some.
     paths = (path for path in (HERE.parent.parent / "examples").iterdir() if any(path.glob("*.out")))
     folders = sorted(path.name for path in paths)
     missing = sorted(set(folders) ^ set(EXAMPLES))

@@ -1,4 +1,4 @@
-"""What the examples find that fit curves and scenes: diabetes, deblur, lynx, nile, bundle."""
+"""Results of the examples that fit curves and scenes: diabetes, deblur, lynx, nile, bundle."""
 
 import pathlib
 
@@ -12,18 +12,18 @@ DATA = pathlib.Path(__file__).parent.parent.parent / "examples"
 
 
 def example(function):
-    """Registers a function that gives values of expressions for the example of its name."""
+    """Registers a function that maps expressions to values, for the example of its name."""
     EXAMPLES[function.__name__] = function
     return function
 
 
 def table(name):
-    """A CSV file without its header."""
+    """Reads a CSV file without its header."""
     return np.loadtxt(DATA / name, delimiter=",", skiprows=1)
 
 
 def published(found, printed, within):
-    """Fails where what is found is not what is printed elsewhere."""
+    """Fails if a computed value differs from the published one."""
     if not np.all(np.abs(np.subtract(found, printed)) <= within):
         raise ValueError(f"{found} is not the published {printed}")
 
@@ -50,7 +50,7 @@ def diabetes():
     )
 
     def left_out(penalty):
-        # By leaving out one after the other.
+        # Leave-one-out cross-validation, one row after the other.
         misses = []
         for i in everyone:
             b = fit(np.delete(everyone, i), penalty)
@@ -97,7 +97,7 @@ def deblur():
 
 
 def read_grey(path):
-    """A grey image of 8 bits, not interlaced: PNG by its description, without a library for images."""
+    """Reads an 8-bit grey image, not interlaced, by the specification of PNG, without an image library."""
     import zlib
 
     data, at, packed = path.read_bytes(), 8, b""
@@ -163,7 +163,7 @@ def nile():
         v, d = covariance(x), np.diff(y)
         return (np.linalg.slogdet(v)[1] + d @ np.linalg.solve(v, d) + (n - 1) * np.log(2 * np.pi)) / 2
 
-    # The gradient in closed form, so that its root can be found to the last digits.
+    # The gradient is a closed form, so that its root is accurate to the last digits.
     def slope(x):
         noise, change = np.exp(x)
         inverse, d = np.linalg.inv(covariance(x)), np.diff(y)

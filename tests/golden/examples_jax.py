@@ -1,11 +1,11 @@
-"""Trains the models of two examples with JAX, and compares with what `examples.json` says that the examples find.
+"""Trains the models of two examples with JAX and compares them with the results in `examples.json`.
 
     pip install -r tests/golden/requirements-jax.txt
     python3 tests/golden/examples_jax.py
 
-`digits` is the classifier without a hidden layer, brought to its minimum by SciPy's L-BFGS-B along JAX's gradient;
-`perceptron` takes the steps of Adam that the example takes, from the same start, each along JAX's gradient. The
-script prints losses and shares of right answers and fails where they differ from the file by more than is stated.
+`digits` is the classifier without a hidden layer; SciPy's L-BFGS-B minimises it with JAX's gradient. `perceptron`
+takes the example's steps of Adam from the same start, with JAX's gradient. The script prints losses and shares of
+right answers, and fails if they differ from the file by more than the stated tolerance.
 """
 
 import json
@@ -24,9 +24,9 @@ jax.config.update("jax_platforms", "cpu")
 
 KNOWN = json.loads((pathlib.Path(__file__).parent / "examples.json").read_text(encoding="utf-8"))
 
-# Both find the same minimum; where they stop differs.
+# Both find the same minimum but stop at different points.
 MINIMUM = 1e-6
-# The same steps with the same gradients, but for roundings.
+# The same steps with the same gradients, up to roundings.
 STEPS = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""What the examples find that learn: digits, perceptron, iris, nmf, attention."""
+"""Results of the examples that learn: digits, perceptron, iris, nmf, attention."""
 
 import re
 
@@ -14,7 +14,7 @@ EXAMPLES = {}
 
 
 def example(function):
-    """Registers a function that gives values of expressions for the example of its name."""
+    """Registers a function that maps expressions to values, for the example of its name."""
     EXAMPLES[function.__name__] = function
     return function
 
@@ -31,7 +31,7 @@ def digits():
     rows = np.arange(len(y))
 
     def loss(p):
-        # Without the usual care for large scores, so that complex numbers can go through.
+        # Without the usual shift by the greatest score, so that complex numbers pass through.
         s = x @ p[:640].reshape(10, 64).T + p[640:]
         return np.mean(np.log(np.exp(s).sum(1)) - s[rows, y]) + 1e-3 / 2 * np.sum(p[:640] ** 2)
 
@@ -59,13 +59,13 @@ def digits():
 
 
 def constants(program, *names):
-    """Numbers that a program sets at its top level."""
+    """Reads the numbers of a program's top-level `let`s."""
     text = (DATA / program).read_text(encoding="utf-8")
     return [float(re.search(rf"^let {name} = ([\d.e-]+)$", text, re.MULTILINE)[1]) for name in names]
 
 
 def perceptron_data():
-    """Images to learn from, their digits, the same of the test, and the parameters at the start."""
+    """Returns the training images and digits, the test images and digits, and the initial parameters."""
     images, labels = digit_images()
     h = int(constants("perceptron/perceptron.iv", "hidden")[0])
     first, second = (normals(child((1, 0), i), n) for i, n in enumerate((64 * h, 10 * h)))
@@ -85,7 +85,7 @@ def perceptron_loss(xp, p, x, y):
 
 
 def perceptron_trained(gradient, start, x, y):
-    """The parameters after the steps of Adam that the program takes; `gradient` is that of the loss of a batch."""
+    """Returns the parameters after the program's steps of Adam; `gradient` is that of the loss of a batch."""
     batch, steps, rate = constants("perceptron/perceptron.iv", "batch", "steps", "rate")
     batch, p, mean, square = int(batch), start, 0, 0
     for t in range(int(steps)):
@@ -97,7 +97,7 @@ def perceptron_trained(gradient, start, x, y):
 
 
 def perceptron_gradient(p, x, y):
-    """The gradient of the loss of a batch, layer by layer from the last."""
+    """Returns the gradient of the loss of a batch, layer by layer from the last."""
     h = (p.size - 10) // 75
     units = np.tanh(x @ p[: 64 * h].reshape(h, 64).T + p[64 * h : 65 * h])
     by_scores = np.exp(perceptron_scores(np, p, x))
@@ -112,7 +112,7 @@ def perceptron_gradient(p, x, y):
 @example
 def perceptron():
     x, y, test, truth, start = perceptron_data()
-    # The gradient by hand is that of complex steps, along some directions.
+    # The hand-written gradient must agree with complex steps along some directions.
     for direction in np.random.default_rng(1).normal(size=(5, start.size)):
         step = perceptron_loss(np, start + 1e-30j * direction, x[:64], y[:64]).imag / 1e-30
         assert abs(step - perceptron_gradient(start, x[:64], y[:64]) @ direction) < 1e-12 * abs(step) + 1e-13
@@ -163,7 +163,7 @@ def nmf():
         losses.append(np.linalg.norm(v - w @ h) ** 2 / 2)
         h = h * (w.T @ v) / (w.T @ w @ h + 1e-12)
         w = w * (v @ h.T) / (w @ (h @ h.T) + 1e-12)
-    # The amounts of an image by least squares with bounds come near to those found for it.
+    # Bounded least squares for one image must approximate its factor amounts.
     best = sum(scipy.optimize.nnls(h.T, row)[1] ** 2 for row in v) / 2
     if not 0.9 < best / (np.linalg.norm(v - w @ h) ** 2 / 2) <= 1:
         raise ValueError("the amounts are far from the best ones")

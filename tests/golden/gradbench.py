@@ -3,8 +3,8 @@
     python3 tests/golden/gradbench.py             writes lang-repl/tests/data/gradbench/{ba,ht}.jsonl
     python3 tests/golden/gradbench.py --check     compares with them
 
-The inputs are drawn from a fixed seed. Rotations are matrix exponentials, and derivatives are complex steps: the imaginary
-part of f(x + ih) / h, which has no difference of near numbers. Iverson has neither.
+The inputs are drawn from a fixed seed. Rotations are matrix exponentials. Derivatives are complex steps: the
+imaginary part of f(x + ih) / h, which subtracts no near numbers. Iverson uses neither.
 """
 
 import argparse
@@ -22,13 +22,13 @@ STEP = 1e-40
 
 
 def cross_matrix(axis):
-    """The matrix of the cross product with `axis`."""
+    """Returns the matrix of the cross product with `axis`."""
     x, y, z = axis
     return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
 
 
 def derivative(f, x):
-    """The Jacobian of a function of a vector, one column for each component."""
+    """Returns the Jacobian of a function of a vector, with one column for each component."""
     columns = []
     for i in range(len(x)):
         moved = np.array(x, dtype=complex)
@@ -41,7 +41,7 @@ def derivative(f, x):
 
 
 def reprojection(params, feat):
-    """The weighted error of an observation; the parameters are a camera's (11), a point's (3) and the weight."""
+    """Returns the weighted error of an observation. Parameters: a camera's (11), a point's (3) and the weight."""
     cam, point, weight = params[:11], params[11:14], params[14]
     local = scipy.linalg.expm(cross_matrix(cam[:3])) @ (point - cam[3:6])
     image = local[:2] / local[2]
@@ -86,7 +86,7 @@ def homogeneous(rotation):
 
 
 def hand(theta, model):
-    """The vertices of the hand: each is the mean of what the bones make of it."""
+    """Returns the vertices of the hand: each is the weighted mean of its transforms by the bones."""
     transforms = []
     for bone, parent in enumerate(model["parents"]):
         finger, joint = divmod(bone - 1, 4)
@@ -103,7 +103,7 @@ def hand(theta, model):
     points = np.einsum("vb,bij,vj->vi", model["weights"], moved, model["base_positions"])[:, :3]
     if model["is_mirrored"]:
         points = points * [-1, 1, 1]
-    # The suite's convention: below this angle there is no rotation, and no derivative by it.
+    # The suite's convention: below this angle the rotation is the identity and its derivative is zero.
     small = np.linalg.norm(np.real(theta[:3])) < 1e-4
     rotation = np.eye(3) if small else scipy.linalg.expm(cross_matrix(theta[:3]))
     return points @ rotation.T + theta[3:6]
@@ -132,7 +132,7 @@ def ht_jacobian(theta, data, us):
 
 
 def ht_inputs():
-    """A hand of two fingers: a wrist, four bones for each finger, and a forearm."""
+    """Draws a hand of two fingers: a wrist, four bones for each finger, and a forearm."""
     rng = np.random.default_rng(5)
     bones, vertices, triangles, points = 10, 9, 6, 4
     parents = [-1, 0, 1, 2, 3, 0, 5, 6, 7, 0]
@@ -173,7 +173,7 @@ TASKS = {
 
 
 def near(found, known, tolerance):
-    """Has it the shape of what is known, and the numbers within the tolerance?"""
+    """Returns whether a value has the known one's shape, and numbers within the tolerance."""
     if isinstance(known, dict):
         return found.keys() == known.keys() and all(near(found[key], known[key], tolerance) for key in known)
     if isinstance(known, list):

@@ -1,7 +1,7 @@
 """The functions of programs/loops, with the module they compute with, and golden values of the programs.
 
-Each is written without the loop that the program has where mathematics knows another way; a loop in Python is
-unrolled, so that there is no loop left to be differentiated. Conditions are decided at the values that are given.
+Each uses a closed form instead of the program's loop if one exists. A Python loop is unrolled, so no loop is
+differentiated. Conditions are decided at the values of the arguments.
 """
 
 import math
@@ -12,12 +12,12 @@ from registry import golden
 
 
 def at(x):
-    """The number that a condition is about."""
+    """Returns the real number that a condition compares."""
     return x.real if isinstance(x, (complex, np.complexfloating)) else x
 
 
 def halved_steps(xp, x, step):
-    """What `step` gives from `x` until it is at most 1, the first included."""
+    """Returns the iterates of `step` from `x`, including `x`, up to the first that is at most 1."""
     states = [x]
     while at(states[-1]) > 1:
         states.append(step(states[-1]))
@@ -100,7 +100,7 @@ def trips():
 
 
 def discounted(row, s):
-    """The sum that halves at each step, from `s`."""
+    """Returns the sum that is halved at each step, from `s`."""
     n = len(row)
     return s * 0.5**n + sum(0.5 ** (n - 1 - j) * row[j] for j in range(n))
 
@@ -329,7 +329,7 @@ def places():
 
 
 def put(xp, x, i, value):
-    """An array of one axis with another element."""
+    """Returns an array of one axis with one element replaced."""
     return xp.stack([value if k == i else x[k] for k in range(len(x))])
 
 
@@ -345,7 +345,7 @@ def overwritten(xp, at, w, start):
     return xp.stack([w[last[i]] ** 2 if i in last else start[i] for i in range(len(start))])
 
 
-# `from` is a keyword in Python, and these take theirs by position.
+# `from` is a keyword in Python, so these take that argument by position.
 def read_back(xp, at, source, w, start):
     y = start
     for t, (i, j) in enumerate(zip(map(int, at), map(int, source))):
@@ -465,7 +465,7 @@ def softmaxes(xp, ptr, x):
 
 
 def sparse(xp, ptr, col, val, columns):
-    """The matrix with these rows."""
+    """Returns the matrix with these rows."""
     n = len(ptr) - 1
     places = np.zeros((len(col), n, columns))
     for i, (a, b) in enumerate(zip(ptr, ptr[1:])):
@@ -530,7 +530,7 @@ def l_statistic(xp, w, x):
 
 
 def order(xp, key):
-    """The places of the sorted numbers; equal ones keep their order."""
+    """Returns the positions of the sorted numbers; equal ones keep their order."""
     n = len(key)
     before = [sum(at(key[j]) < at(key[i]) or (j < i and at(key[j]) == at(key[i])) for j in range(n)) for i in range(n)]
     return np.argsort(before)
@@ -752,7 +752,7 @@ def descended(xp, rate, target, steps):
 
 
 def wave(xp, x, a):
-    """The value and the slope."""
+    """Returns the value and the slope."""
     slope = 1.0
     for _ in range(3):
         x, slope = x + a * xp.sin(x), slope * (1 + a * xp.cos(x))
@@ -773,7 +773,7 @@ def slopes(xp, x, a):
 
 def saddle(xp, x, y, steps):
     def reply(u):
-        """The answer to `u`, and its derivative by `u`."""
+        """Returns the response to `u`, and its derivative by `u`."""
         v, dv = y, 0.0
         for _ in range(steps):
             step = u - v - xp.sin(u) * xp.sin(v) / 4

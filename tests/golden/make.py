@@ -4,7 +4,7 @@
     python3 tests/golden/make.py --check      recomputes and compares with values.json
     python3 tests/golden/make.py --check --sample 20 --seed 7     a random part of it
 
-Every program of ../programs (a file with a `main`) has a value, and every value a program.
+Every program of ../programs (a file with a `main`) must have a value, and every value a program.
 """
 
 import argparse
@@ -63,7 +63,7 @@ RTOL, ATOL = TOLERANCE["rtol"], TOLERANCE["atol"]
 
 
 def program_names():
-    """The names of the files that define `main`."""
+    """Returns the names of the files that define `main`."""
     root = HERE.parent / "programs"
     return sorted(
         path.relative_to(root).with_suffix("").as_posix()
@@ -73,14 +73,14 @@ def program_names():
 
 
 def compute(name):
-    """The value of one program, ready for JSON."""
+    """Returns the value of one program, ready for JSON."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return registry.encode(registry.PROGRAMS[name]())
 
 
 def difference(got, want, path):
-    """The first place at which two values differ, or None."""
+    """Returns the first place at which two values differ, or None."""
     number = (int, float)
     if isinstance(got, bool) or isinstance(want, bool) or isinstance(want, (str, type(None))):
         return None if got == want and type(got) is type(want) else f"{path}: {got} is not {want}"

@@ -12,7 +12,7 @@ from registry import con, golden
 
 
 def as_list(items):
-    """A recursive list of the items."""
+    """Returns a recursive list of the items."""
     return functools.reduce(lambda rest, item: con("Cons", item, rest), reversed(list(items)), con("Nil"))
 
 
@@ -51,7 +51,7 @@ def expressions():
         x * c * e,
         e * (c - x * y * s - x * c),
     ]
-    # The sizes depend on the rules and their shortcuts, so those are here again, on tuples.
+    # The sizes depend on the rules and their shortcuts, so both are repeated here, on tuples.
     sizes = [size(t) for t in derivatives()]
     return values, sizes, con("Num", 2.0)
 

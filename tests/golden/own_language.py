@@ -48,7 +48,7 @@ def closures():
 
 
 def wrap(k):
-    """As a two's complement number of 64 bits."""
+    """Returns the integer modulo 2^64, as a signed 64-bit number."""
     return (k + 2**63) % 2**64 - 2**63
 
 

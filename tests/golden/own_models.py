@@ -32,7 +32,7 @@ def kalman():
     t = np.arange(steps)
     z = 0.1 * t + 0.3 * np.sin(5.0 * t)
 
-    # All states and observations are jointly normal: condition the whole distribution at once.
+    # All states and observations are jointly normal, so the whole distribution is conditioned at once.
     powers = [np.linalg.matrix_power(a, k) for k in range(steps + 1)]
     mean = np.concatenate([p @ [0.0, 1.0] for p in powers])
     big = np.zeros((2 * (steps + 1), 2 * (steps + 1)))
@@ -179,7 +179,7 @@ def gates_by_formula(seed, b):
 
 
 def read(weight, bias, into, out, shift, hidden, cell, x):
-    """D-LSTM's prediction after a character: gates are rows, in the order forget, input, output, change."""
+    """Returns D-LSTM's prediction after a character. Gates are rows, in the order forget, input, output, change."""
     below, states = x * into, []
     for k in range(len(weight)):
         inputs = np.stack([below, hidden[k], below, hidden[k]]) * weight[k] + bias[k]

@@ -225,7 +225,7 @@ def conv2d():
 
 
 def tableau(f, s, h):
-    """One step of the classical method, by its table of coefficients."""
+    """Returns one step of the classical method, by its table of coefficients."""
     stages = []
     for row in ([], [0.5], [0, 0.5], [0, 0, 1]):
         stages.append(f(s + h * sum(a * k for a, k in zip(row, stages))))
@@ -233,7 +233,7 @@ def tableau(f, s, h):
 
 
 def observed(p, start, n):
-    """Hunters and prey at `n + 1` times, four steps of an eighth between them."""
+    """Returns hunters and prey at `n + 1` times, with four steps of an eighth between them."""
     growth = lambda s: np.stack([s[0] * (p[0] - p[1] * s[1]), s[1] * (p[2] * s[0] - p[3])])  # noqa: E731
     states = [np.asarray(start) + 0 * p[:1]]
     for _ in range(n):

@@ -10,7 +10,7 @@ from registry import con, golden
 
 
 def as_list(items):
-    """A recursive list of the items."""
+    """Returns a recursive list of the items."""
     result = con("Nil")
     for item in reversed(list(items)):
         result = con("Cons", item, result)
@@ -125,7 +125,7 @@ def parallel_products():
 @golden("pdn/rotations")
 def rotations():
     def total(n, x, y):
-        # The sum of the coordinates of z and of its mirror image, turned by the whole angle.
+        # The sum of the coordinates of z and of its mirror image, rotated by the whole angle.
         angle = 0.1 * n + 0.05 * np.sin(np.arange(1, n + 1)).sum()
         return 2.0 * (x + y) * np.cos(angle)
 
@@ -141,7 +141,7 @@ def fork_join_tree():
 
 @golden("pdn/fork_join_graph")
 def fork_join_graph():
-    # A stack machine instead of recursion: values are pushed when both sides of a fork are known.
+    # A stack machine instead of recursion: a value is pushed once both sides of a fork are known.
     def run(seed, depth):
         work = [("visit", seed, depth, (0.5, -0.25, 0.75))]
         values, tasks = [], 0

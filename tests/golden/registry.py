@@ -1,9 +1,8 @@
 """The table of golden values and how a value is written as JSON.
 
-A function registered under the name of a program computes what the program's `main` gives, by
-means that share nothing with Iverson: NumPy's and SciPy's own routines wherever there is one.
-Tuples and arrays are Python sequences or NumPy arrays, records are dicts, constructors are made
-by `con`.
+A function that is registered under the name of a program computes the value of the program's `main`. It must
+share nothing with Iverson: it uses NumPy's and SciPy's own routines if they exist.
+Tuples and arrays are Python sequences or NumPy arrays, records are dicts, and `con` builds constructors.
 """
 
 import json
@@ -16,7 +15,7 @@ PROGRAMS = {}
 
 
 def tolerance(name):
-    """A tolerance of the scripts; all stand in one file, with their reasons."""
+    """Returns a tolerance of the scripts; one file contains all of them, with their reasons."""
     path = pathlib.Path(__file__).parent / "tolerances.json"
     return json.loads(path.read_text(encoding="utf-8"))["golden scripts"][name]
 
@@ -34,12 +33,12 @@ def golden(name):
 
 
 def con(name, *args):
-    """A value of a sum type."""
+    """Returns a value of a sum type."""
     return {name: list(args)}
 
 
 def encode(value):
-    """The JSON form of a value: special reals are strings."""
+    """Returns the JSON form of a value; special reals are strings."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):

@@ -3,8 +3,8 @@
     python3 tests/golden/reports.py              writes reports.json and ../reports.md
     python3 tests/golden/reports.py --check      recomputes both and compares
 
-Each entry names a report, describes its situation in our own words, and holds an Iverson program of our own for
-it. The value is computed here by means that share nothing with Iverson: closed forms, mpmath, NumPy.
+Each entry names a report, describes its situation in our own words, and contains an original Iverson program for
+it. The scripts compute the value without Iverson: by closed forms, mpmath or NumPy.
 `lang-repl/tests/reports.rs` compares it with the interpreter and with machine code.
 """
 
@@ -42,7 +42,7 @@ program found in Iverson; one that is "open" is wrong still, and no test. The ta
 
 
 def plain(value):
-    """A value with mpmath's numbers as floats."""
+    """Returns a value with mpmath's numbers as floats."""
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, dict):
@@ -53,7 +53,7 @@ def plain(value):
 
 
 def entries():
-    """What reports.json holds: the program and the value of each report."""
+    """Returns the content of reports.json: the program and the value of each report."""
     found = {}
     for report in REPORTS:
         if report.verdict.startswith("open"):
@@ -70,7 +70,7 @@ def entries():
 
 
 def log():
-    """The table of all reports, by tracker."""
+    """Returns the table of all reports, by tracker."""
     lines = [HEAD]
     trackers = sorted({report.tracker for report in REPORTS}, key=str.lower)
     count = len(REPORTS)
@@ -86,7 +86,7 @@ def log():
 
 
 def near(a, b):
-    """Are two JSON values equal up to the last digits of their reals?"""
+    """Returns whether two JSON values are equal up to the last digits of their reals."""
     if isinstance(a, float) and isinstance(b, float):
         return a == b or math.isclose(a, b, rel_tol=1e-13, abs_tol=1e-300)
     if isinstance(a, list) and isinstance(b, list):

@@ -20,7 +20,7 @@ INF = float("inf")
 
 
 def matrix(rows, p):
-    """The numbers of `p` as a matrix of so many rows."""
+    """Returns the numbers of `p` as a matrix of so many rows."""
     columns = len(p) // rows
     return mpmath.matrix([[p[i * columns + j] for j in range(columns)] for i in range(rows)])
 
@@ -30,14 +30,14 @@ def flat(m):
 
 
 def gradient(f, a):
-    """The gradient by a matrix of a function of mpmath's matrices, by differences at many digits."""
+    """Returns the gradient of a function of an mpmath matrix, by differences at many digits."""
     a = np.array(a)
     row = differences(lambda p: [f(matrix(len(a), p))], a.ravel().tolist())[0]
     return np.array(row).reshape(a.shape)
 
 
 def along(f, a, h):
-    """How a function of mpmath's matrices changes at `a` along `h`."""
+    """Returns the derivative of a function of an mpmath matrix at `a` along `h`."""
     a, h = matrix(len(a), np.ravel(a).tolist()), matrix(len(h), np.ravel(h).tolist())
     rows = f(a).rows
     column = [row[0] for row in differences(lambda t: flat(f(a + t[0] * h)), [0.0])]
@@ -90,7 +90,7 @@ TALL = [[1.0, 2.0], [-0.5, 1.0], [3.0, 0.25], [0.0, -1.0]]
 
 
 def rank_one():
-    """The pseudoinverse of u vᵀ is v uᵀ over the product of their squared lengths."""
+    """Returns the pseudoinverse of u vᵀ: v uᵀ over the product of their squared lengths."""
 
     def element(p):
         u = [i + p[0] for i in range(3)]
@@ -127,7 +127,7 @@ report("Qalculate/qalculate-gtk", 337, "the inverse of a regular matrix beside a
        "linalg.inverse([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])",
        [[-2 / 3, -4 / 3, 1.0], [-2 / 3, 11 / 3, -2.0], [1.0, -2.0, 1.0]], imports="linalg")
 
-# Cholesky's factor.
+# The Cholesky factor.
 
 report(TORCH, 18825, "the trace of the inverse, directly and by Cholesky's factor",
        r"let f = \(a: [3, 3]f64): linalg.trace(linalg.inverse(a)) in let g = \(a: [3, 3]f64): (let l = linalg.cholesky(a) in sum k < 3: linalg.sqnorm(linalg.solve_lower(l, linalg.one_hot(3, k)))) in (grad(f)(a), grad(g)(a))",
@@ -146,7 +146,7 @@ POSITIVE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 2.0]])
 
 
 def qr(a):
-    """The factors with a positive diagonal, by Gram and Schmidt."""
+    """Returns the factors with a positive diagonal, by the Gram-Schmidt method."""
     n, m = a.rows, a.cols
     q, r = mpmath.matrix(n, m), mpmath.matrix(m, m)
     for j in range(m):

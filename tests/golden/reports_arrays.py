@@ -189,7 +189,7 @@ def spectra():
     return found
 
 
-# Short reals, and roundings.
+# Single precision, and roundings.
 
 
 def short(v):

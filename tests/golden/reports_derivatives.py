@@ -22,7 +22,7 @@ ENZYME = "EnzymeAD/Enzyme"
 NAN = float("nan")
 INF = float("inf")
 
-# Norms and roots where they have a kink.
+# Norms and roots at their kinks.
 
 report(JAX, 3058, "gradient of a Euclidean norm at the origin: the subgradient 0",
        r"grad(\(x: [3]f64): linalg.norm(x))([0.0, 0.0, 0.0])", [0.0, 0.0, 0.0], imports="linalg")
@@ -110,7 +110,7 @@ report("pymc-devs/pytensor", 1956, "gradient of a weighted cumulative product wi
 
 
 def second_of_cumulative():
-    """The second derivative at 1 of the polynomial of report 196701, by its coefficients."""
+    """Returns the second derivative at 1 of the polynomial of report 196701, by its coefficients."""
     from numpy.polynomial import Polynomial as P
 
     t = P([0, 1])
@@ -226,7 +226,7 @@ def affine(a, b):
 
 
 def affine_gradient():
-    """Of a polynomial in each coordinate of degree one: differences are exact."""
+    """Returns the gradient of a polynomial of degree one in each coordinate, for which differences are exact."""
     a, b = [2.0, 0.0, -1.5], [1.0, -2.0, 0.5]
 
     def moved(values, k, by):
@@ -326,7 +326,7 @@ def rk4(f, x, t1, steps):
 
 
 def differences(f, at, digits=60):
-    """The Jacobian of a function of a list of mpmath's numbers, by central differences at many digits."""
+    """Returns the Jacobian of a function of a list of mpmath numbers, by central differences at many digits."""
     with mpmath.workdps(digits):
         h = mpmath.mpf(10) ** (-digits // 3)
         columns = []

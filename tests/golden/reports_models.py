@@ -68,7 +68,7 @@ report("SciML/SciMLSensitivity.jl", 1094, "a decay integrated with adaptive step
 
 
 def steady():
-    """The closed form of the linear system, differentiated at many digits."""
+    """Returns the closed form of the linear system, differentiated at many digits."""
 
     def loss(p):
         a, b = p
@@ -84,7 +84,7 @@ def steady():
 
 
 def decayed():
-    """x' = -x/2 + sin t: a particular solution beside the decaying one."""
+    """Returns the solution of x' = -x/2 + sin t: a particular solution plus the decaying one."""
     particular = lambda t: (2 * math.sin(t) - 4 * math.cos(t)) / 5  # noqa: E731
     end = particular(3) + (1.5 - particular(0)) * math.exp(-1.5)
     return 2 * end * math.exp(-1.5)

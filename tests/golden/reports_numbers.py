@@ -64,7 +64,7 @@ def log_beta(a, b):
         return float(mpmath.loggamma(a) + mpmath.loggamma(b) - mpmath.loggamma(mpmath.mpf(a) + b))
 
 
-# Minimisers must not call a failure a success.
+# Minimisers must not report a failure as a success.
 
 report(SCIPY, 4793, "a function that is NaN everywhere has no minimum",
        r"(optim.minimize(\x: nan * x[0], [1.0,]).converged, optim.gradient_descent(\x: nan * x[0], [1.0,], 1e-8, 100).converged, "

@@ -21,7 +21,7 @@ INF = float("inf")
 
 
 def digits(f, *points):
-    """The values of a function at many digits, as floats."""
+    """Returns the values of a function, computed at many digits, as floats."""
     with mpmath.workdps(80):
         return [float(f(mpmath.mpf(x))) for x in points]
 
@@ -83,7 +83,7 @@ def outlier():
     return [float(loss([mpmath.mpf(3), mpmath.mpf("-0.5")])[0]), differences(loss, [3.0, -0.5])[0]]
 
 
-# Great parameters.
+# Large parameters.
 
 
 def student(v, x=1):

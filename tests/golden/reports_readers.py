@@ -16,7 +16,7 @@ DATATABLE = "Rdatatable/data.table"
 
 NAN = float("nan")
 INF = float("inf")
-REFUSED = {"error": "E0604"}  # what the text holds does not fit the type
+REFUSED = {"error": "E0604"}  # the text's content does not fit the type
 MALFORMED = {"error": "E0603"}  # the text is not of the format
 
 with mpmath.workdps(800):
@@ -24,13 +24,13 @@ with mpmath.workdps(800):
 
 
 def table(tracker, number, situation, columns, text, expr, value, options="", **more):
-    """A report of a table of comma-separated values: `expr` of the record `t` of the named columns."""
+    """Registers a report about comma-separated values: `expr` of the record `t` of the named columns."""
     report(tracker, number, situation, expr, value, files={"a.csv": text},
            definitions=f'let t: {columns} = load("a.csv"{options})', **more)
 
 
 def json(tracker, number, situation, kind, text, expr, value, **more):
-    """A report of a JSON text: `expr` of the value `t` of the type `kind`."""
+    """Registers a report about a JSON text: `expr` of the value `t` of the type `kind`."""
     report(tracker, number, situation, expr, value, files={"a.json": text},
            definitions=f'let t: {kind} = load("a.json")', **more)
 
@@ -53,7 +53,7 @@ table(POLARS, 2499, "truth values in quotes beside integers in quotes", "{a: [?n
 table("JuliaLang/julia", 6392, "a quoted cell before the end of a line in CRLF", "{a: [?n]i64, b: [?n]i64}",
       'a,b\r\n1,"2"\r\n"3","4"\r\n', "(t.a, t.b)", [[1, 3], [2, 4]])
 
-# Ends of lines, and what is empty.
+# Line ends, and empty lines and fields.
 
 table(PANDAS, 10911, "lines that end in CR, with other ends of lines in quoted cells", "{b: [?n]i64, c: [?n]i64}",
       'a,b,c\r"x\ny",2,3\r"p\r\nq\rr",12,13\r', "(t.b, t.c)", [[2, 12], [3, 13]])

@@ -23,7 +23,7 @@ NAN = float("nan")
 
 
 def rounded(value, digits):
-    """Nested lists of numbers with so many digits behind the point."""
+    """Returns nested lists of numbers, rounded to so many decimals."""
     if isinstance(value, (list, tuple, np.ndarray)):
         return [rounded(item, digits) for item in value]
     return round(float(value), digits)
@@ -150,7 +150,7 @@ report(SCIPY, 9745, "a matrix that is not symmetric, by GMRES: solution and grad
        r"let g = value_and_grad(\(a: [3, 3]f64): sum i: f64(i + 1) * linalg.gmres(\x: linalg.matvec(a, x), [1.0, 1.0, 1.0], 1e-13, 10).x[i])([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])"
        " in round_to(g.1, 9)", [[0.0, -1.0, -1.0], [0.0, -1.0, -1.0], [0.0, -3.0, -3.0]], imports="linalg")
 
-# Differential equations at rest.
+# Differential equations at equilibria.
 
 report(DIFFRAX, 720, "a system that is at rest from the start: end, and derivatives by the start and a rate",
        r"round_to(let f = \(y: f64, k: f64): ode.dopri5(\_, x: [k * (x[0] - 10)], 0.0, 1.2, [y,], 1e-9, 1e-9).x[0] in [f(10.0, -2.0), grad(f)(10.0, -2.0).0, grad(f)(10.0, -2.0).1], 7)",
@@ -240,7 +240,7 @@ def by_places():
 
 
 def prey():
-    """By the variational equations, which SciPy integrates."""
+    """Returns the derivatives by the variational equations, which SciPy integrates."""
     from scipy.integrate import solve_ivp
 
     a, b, c = 1.5, 1.0, 3.0

@@ -4,13 +4,12 @@
     python3 tests/golden/scalar.py --check      recomputes and compares with scalar.json
     python3 tests/golden/scalar.py --check --sample 5 --seed 7     a random part of the functions
 
-A row of a function of one argument is the argument, the value, the first derivative and the second;
-of a function of two, the arguments, the value and the derivative by each. All are the nearest
-doubles; null is a place at which nothing is promised. The derivatives are formulas of this file,
-which are themselves compared with differences that mpmath takes. Nothing is promised of derivatives
-outside a function's domain, of second derivatives at infinities, and of derivatives whose
-formula leaves the normal numbers on the way. `x ^ y` is `^`, and `x ^ k` with
-an integer `k` is `^ integer`.
+A row of a function of one argument contains the argument, the value, and the first and second derivatives. A row
+of a function of two contains the arguments, the value, and the derivative by each. All are the nearest doubles;
+null means that no value is promised. The derivatives are formulas of this file, which the script compares with
+mpmath's differences. No value is promised for derivatives outside a function's domain, for second derivatives at
+infinities, and for derivatives whose formula leaves the normal numbers on the way. `x ^ y` is `^`, and `x ^ k`
+with an integer `k` is `^ integer`.
 """
 
 import argparse
@@ -34,13 +33,13 @@ mp.mp.dps = 60
 INF, NAN, PI = math.inf, math.nan, math.pi
 LEAST, NORMAL, HUGE, EPS = 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 2.0**-52
 
-# Magnitudes at which every function of one argument is tried, with both signs.
+# Magnitudes at which every function of one argument is computed, with both signs.
 COMMON = [0.0, LEAST, 1e-310, NORMAL, 1e-45, 1e-20, EPS / 2, 1e-8, 2.0**-10, 0.5, 1.0, 1.5, 2.0, 2.5]
 COMMON += [3.0, 10.0, 100.0, 1e5, 1e10, 2.0**53, 1e22, 1e100, 1e300, HUGE, INF]
 
 
 def nearest(x):
-    """The nearest double of a number of mpmath."""
+    """Returns the nearest double of an mpmath number."""
     if x is None or isinstance(x, (int, float)):
         return x if x is None else float(x)
     if isinstance(x, mp.mpc):
@@ -58,7 +57,7 @@ def nearest(x):
 
 
 def single(x):
-    """The nearest number of single precision, or itself beyond their range."""
+    """Returns the nearest number of single precision, or the number itself outside their range."""
     try:
         return struct.unpack("f", struct.pack("f", x))[0]
     except OverflowError:
@@ -66,7 +65,7 @@ def single(x):
 
 
 def key(x):
-    """A key that tells the zeros apart."""
+    """Returns a key that distinguishes the zeros by sign."""
     return repr(float(x))
 
 
@@ -84,7 +83,7 @@ class One:
     edges: dict
     domain: tuple = (-INF, INF)
     odd: bool = False
-    # Powers of ten between which random magnitudes lie.
+    # The powers of ten that bound random magnitudes.
     powers: tuple = (-8, 3)
     extra: tuple = ()
 
@@ -120,7 +119,7 @@ class One:
 
 @dataclasses.dataclass
 class Two:
-    """A function of two arguments; `special` gives the row where the formulas do not hold."""
+    """A function of two arguments; `special` returns the row at which the formulas do not hold."""
 
     value: Callable
     partials: tuple
@@ -200,7 +199,7 @@ HALF = [0.5, 1.5, 2.5, 3.5, 0.49999999999999994, 2.0**52 - 0.5, 2.0**52 + 1]
 
 
 def steps(value):
-    """A function that is constant between steps. It keeps the sign of a zero."""
+    """Returns a function that is constant between steps and keeps the sign of a zero."""
     keep = [(x, x, 0.0, 0.0) for x in (0.0, -0.0, INF, -INF, NAN)]
     values = [s * x for x in HALF + COMMON[1:-1] + [0.3, 0.7] for s in (1, -1)]
     edges = at(*keep, *((x, math.copysign(float(value(x)), x), 0.0, 0.0) for x in values))
@@ -294,7 +293,7 @@ ONE = {
 
 
 def plane(low, high):
-    """Two magnitudes near one another or far apart, of any sign."""
+    """Draws two magnitudes close together or far apart, of any sign."""
 
     def choose(rng):
         x = rng.choice((1, -1)) * 10 ** rng.uniform(low, high)
@@ -334,7 +333,7 @@ def special_hypot(x, y):
 
 
 def first_of(wins):
-    """The first where it is NaN or wins, ties included; its derivative goes to the one chosen."""
+    """Returns the row of a selection: `x` if it is NaN or wins (ties included), else `y`. It has the derivative."""
 
     def row(x, y):
         return (x, 1.0, 0.0) if math.isnan(x) or wins(x, y) else (y, 0.0, 1.0)
@@ -347,7 +346,7 @@ def special_power(x, y):
         by_y = NAN if math.isnan(x) or x < 0 else 0.0 if x == 0 else None if math.isinf(x) else mp.log(mpf(x))
         return 1.0, None if 0 < abs(x) < NORMAL else 0.0, by_y
     if math.isnan(x) or math.isnan(y):
-        # One to whatever power is one.
+        # One to any power is one.
         return (1.0, None, None) if x == 1 else (NAN, 1.0 if y == 1 else NAN, NAN)
     if math.isinf(x) or math.isinf(y):
         value = math.pow(x, y)
@@ -453,7 +452,7 @@ def decimal(x, digits):
 
 def decimals(rng):
     digits = float(rng.randrange(-6, 16))
-    # Halves between two multiples, as near as doubles come, are where the two ways to count differ.
+    # The two ways to count differ near halves between two multiples.
     if rng.random() < 0.5:
         return (rng.randrange(-10000, 10000) + 0.5) / 10**digits, digits
     return rng.choice((1, -1)) * 10 ** rng.uniform(-8, 18), digits
@@ -486,7 +485,7 @@ TWO = {
 
 
 def compute(name, points=None):
-    """The rows of a function, ready for JSON, at these points or at those of its grid."""
+    """Returns the rows of a function, ready for JSON, at these points or at those of its grid."""
     table = ONE[name] if name in ONE else TWO[name]
     points = points or table.points(random.Random(name))
     rows = []
@@ -500,14 +499,14 @@ def compute(name, points=None):
 
 
 def agrees(name, rows):
-    """Whether recorded rows are those computed at the same points."""
+    """Returns whether recorded rows equal those computed at the same points."""
     count = 1 if name in ONE else 2
     points = [tuple(float(x) for x in row[:count]) for row in rows]
     return json.dumps(compute(name, points)) == json.dumps(rows)
 
 
 def wrong_formulas(name):
-    """Where a derivative of this file is not what a difference of values is."""
+    """Returns the points at which a derivative of this file disagrees with a difference of values."""
     table = ONE[name] if name in ONE else TWO[name]
     if isinstance(table, Two) and not table.partials or name in ("floor", "ceil", "round", "trunc"):
         return []

@@ -104,7 +104,7 @@ def factorisations():
         [(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(s, i, 0), j, 1)) for j in range(3)] for i in range(3)
     ]
     return {
-        # A column of zeros is no pivot for SciPy either; its factors are those of the rest.
+        # SciPy does not pivot on a column of zeros either; its factors are those of the rest.
         "lu": (
             lu(a),
             np.tril(lu(a)["lu"], -1) + np.eye(4),

@@ -1,8 +1,8 @@
 """Golden values of programs/std: gradients, by steps along the imaginary axis.
 
-An analytic function that is real on the reals has `f(x + i h) = f(x) + i h f'(x) + O(h^2)`, so with a
-tiny `h` its derivative comes out to the last bits (W. Squire, G. Trapp, SIAM Review 40, 1998). Where
-something is not analytic, or a second derivative is asked for, the formula is written out.
+An analytic function that is real on the reals has `f(x + i h) = f(x) + i h f'(x) + O(h^2)`, so a tiny `h` yields
+its derivative to the last bits (W. Squire, G. Trapp, SIAM Review 40, 1998). A function that is not analytic, or a
+second derivative, has its formula written out.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ DATA = np.array([0.5, 2.0, -1.0, 4.5, 1.25])
 
 
 def gradients(f, *args):
-    """The gradients of `f` in all its arguments, numbers or arrays."""
+    """Returns the gradients of `f` by all its arguments, numbers or arrays."""
     args = [np.asarray(a, dtype=complex) for a in args]
 
     def in_argument(k):
@@ -62,7 +62,7 @@ def densities():
         c, d = x - np.mean(x), np.array([1.0, 3.0, 2.0, 5.0, -2.0]) - 1.8
         return np.sum(c * d) / np.sqrt(np.sum(c**2) * np.sum(d**2))
 
-    # The 0.3-quantile of five elements lies at place 1.2 among the sorted ones.
+    # The 0.3-quantile of five elements lies at position 1.2 among the sorted ones.
     quantile = np.zeros(5)
     quantile[np.argsort(DATA)[1:3]] = [0.8, 0.2]
     return (

@@ -47,7 +47,7 @@ def activations():
 
 
 def convolve(weights, bias, x):
-    """Every output channel: the sum over input channels of correlations, and the bias."""
+    """Returns every output channel: the sum over input channels of correlations, plus the bias."""
 
     def correlated(kernels):
         return sum(scipy.signal.correlate(a, w, "valid") for a, w in zip(x, kernels))

@@ -1,4 +1,4 @@
-"""Golden values of programs/std: Threefry-2x64-20 on Python's integers, and what is drawn with it."""
+"""Golden values of programs/std: Threefry-2x64-20 on Python's integers, and numbers that it draws."""
 
 import math
 
@@ -23,7 +23,7 @@ def signed(word):
 
 
 def threefry(key, counter):
-    """Skein's Threefish of two words with 20 rounds, as the paper describes it; words without sign."""
+    """Returns Skein's Threefish of two words with 20 rounds, by the paper's description; words are unsigned."""
     schedule = [key[0] & MASK, key[1] & MASK]
     schedule.append(0x1BD11BDAA9FC1A22 ^ schedule[0] ^ schedule[1])
     a, b = ((c + k) & MASK for c, k in zip(counter, schedule))
@@ -51,7 +51,7 @@ def uniforms(key, n):
 
 
 def between(key, n):
-    """Numbers in the open interval from 0 to 1."""
+    """Returns numbers in the open interval from 0 to 1."""
     return np.array([((w >> 12) + 0.5) / 2**52 for w in words(key, n)])
 
 

@@ -1,4 +1,4 @@
-"""The functions of programs/traps, with the module they compute with, and golden values of the programs."""
+"""The functions of programs/traps, over a module that they compute with, and golden values of the programs."""
 
 import math
 
@@ -9,7 +9,7 @@ from registry import golden
 
 
 def update(xp, n, first):
-    """Copies of the first block: the last is it."""
+    """Returns the sum over the last block, which is a copy of the first."""
     return xp.sum(xp.sin(first))
 
 
@@ -25,7 +25,7 @@ def guarded_by_data(xp, n, limit, first):
     for _ in range(n):
         halted = halted or not at(blocks[-1][0, 1]) < at(limit)
         blocks.append(0 * first if halted else 1.5 * blocks[-1])
-    # A block of zeros is below the limit, and what follows it is zero too.
+    # A block of zeros is below the limit, and the following blocks are zero too.
     return sum(xp.sum(b) for b in blocks)
 
 

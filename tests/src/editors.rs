@@ -1,6 +1,9 @@
-//! The words and symbols of the editors' grammars, made from the language's own tables. In a file,
-//! what is made stands between a line with `table: NAME` and one with `table end`; a format without
-//! comments keeps the marks in members that its readers pass over.
+//! **Syntax grammars.** Generates the word and symbol tables of the editors' grammars from the
+//! lexer's and the resolver's own tables. A generated table lies between a line with `table: NAME`
+//! and a line with `table end`. In a format without comments, these marks are members that the
+//! editor ignores.
+//!
+//! The `editors` test compares the files below `editors/` with the output of [`refresh`].
 
 use std::fmt::Write as _;
 
@@ -11,7 +14,7 @@ use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::ops::{BinderKind, Scalar};
 use lang_core::syntax::token::{Sym, Word};
 
-/// The files that hold tables, and how a row of each is written.
+/// The files that hold tables, with the function that writes a row of each.
 pub const FILES: [(&str, Row); 4] = [
     ("editors/vscode/syntaxes/iverson.tmLanguage.json", textmate),
     ("editors/nvim/syntax/iverson.vim", vim),
@@ -19,21 +22,21 @@ pub const FILES: [(&str, Row); 4] = [
     ("editors/kakoune/iverson.kak", kakoune),
 ];
 
-/// Writes what belongs to one group.
+/// A function that writes the row of one group.
 pub type Row = fn(group: &Group) -> String;
 
-/// Words or symbols that look alike in an editor.
+/// Words or symbols that an editor highlights alike.
 pub struct Group {
-    /// What they are: `item`, `binder`.
+    /// The kind of the group: `item`, `binder`.
     pub name: &'static str,
     /// Their spellings, sorted.
     pub spelled: Vec<String>,
 }
 
-/// The file with its tables as they should be, or what is wrong with the marks.
+/// Returns the file with its tables regenerated.
 ///
 /// # Errors
-/// On a table of an unknown name, or one without an end.
+/// If a table has an unknown name or no end mark.
 pub fn refresh(text: &str, row: Row) -> Result<String, String> {
     let mut out = String::new();
     let mut lines = text.lines();
@@ -57,8 +60,8 @@ pub fn refresh(text: &str, row: Row) -> Result<String, String> {
     if tables == 0 { Err("it has no table".into()) } else { Ok(out) }
 }
 
-/// The words of the language by group. What the lexer reads as a word in another spelling, as `⊞` and `∑`, stands
-/// with it.
+/// Returns the words of the language by group. A symbol that the lexer reads as a word, such as `⊞`
+/// and `∑`, belongs to the group of that word.
 fn words() -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut add = |name: &'static str, word: &str| {
@@ -107,7 +110,7 @@ fn words() -> Vec<Group> {
     groups
 }
 
-/// The group of a reserved word.
+/// Returns the group of a reserved word.
 fn reserved(word: Word) -> &'static str {
     match word {
         Word::Def | Word::Type | Word::Import | Word::Let | Word::Do | Word::In | Word::Where | Word::As => "item",
@@ -128,7 +131,7 @@ fn reserved(word: Word) -> &'static str {
     }
 }
 
-/// The operators, the longest first; brackets and marks between things are none.
+/// Returns the operators, the longest first. Brackets and separators are not operators.
 fn symbols() -> Vec<Group> {
     let mut spelled: Vec<String> =
         Sym::ALL.iter().filter(|sym| is_operator(**sym)).map(|sym| sym.text().to_owned()).collect();
@@ -178,12 +181,13 @@ fn is_operator(sym: Sym) -> bool {
     }
 }
 
-/// Characters beyond ASCII that may be spellings of something: letters that only name themselves are not asked for.
+/// The characters beyond ASCII that the lexer may read as another spelling of a token.
 fn glyphs() -> impl Iterator<Item = char> {
     ('\u{a1}'..='\u{3ff}').chain('\u{2000}'..='\u{2bff}')
 }
 
-/// What a lone character is to the lexer, unless it is a slip or a name of itself.
+/// Returns the token of a lone character, or `None` if the lexer reports an error or reads it as a
+/// name.
 fn token(c: char) -> Option<Token> {
     let lexed = lex(&c.to_string());
     let [only] = lexed.tokens.as_slice() else { return None };
@@ -195,12 +199,13 @@ fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The spellings that are made of letters, and the others.
+/// Splits the spellings into those made of letters and the others.
 fn parted(group: &Group) -> (Vec<&str>, Vec<&str>) {
     group.spelled.iter().map(String::as_str).partition(|text| is_word(text))
 }
 
-/// A choice among texts, in the regular expressions of Oniguruma: words end where a name ends.
+/// Returns an alternation of the spellings, as an Oniguruma regular expression. A word must end
+/// where a name ends.
 fn choice(group: &Group) -> String {
     let (words, others) = parted(group);
     let others: Vec<String> = others.into_iter().map(escaped).collect();
@@ -211,7 +216,8 @@ fn choice(group: &Group) -> String {
     }
 }
 
-/// No name reaches up to here, and no field is read: after a dot every word is a name, after the two of a range none.
+/// The start of a word: no name ends and no field access precedes here. After one dot every word is
+/// a field name; after the two dots of a range it is not.
 const BEGIN: &str = r"(?<![\p{L}\p{N}_'])(?<![^.]\.)(?<!^\.)";
 const END: &str = r"(?![\p{L}\p{N}_'])";
 
@@ -222,13 +228,13 @@ fn escaped(text: &str) -> String {
 }
 
 fn textmate(group: &Group) -> String {
-    // A name by itself is what a program has made of it: only where it is called it is the library's.
+    // A program may define the same name, so the pattern matches only calls.
     let called = format!("{}(?=\\s*\\()", choice(group));
-    // A binder's word is one where a variable follows, which no reserved word is.
+    // A binder's word is a binder only if a variable follows; a reserved word is not a variable.
     let reserved: Vec<&str> = Word::ALL.iter().map(|w| w.text()).collect();
     let variable = format!(r"(?=\s*+(?!(?:{}){END})[\p{{L}}_])", reserved.join("|"));
     let (scope, pattern) = match group.name {
-        // Before a colon these are fields: `{in: 1}`.
+        // Before a colon these words are field names: `{in: 1}`.
         "item" => ("keyword.control.item", choice(group) + r"(?!\s*:)"),
         "control" => ("keyword.control", choice(group)),
         "generator" => ("keyword.control.binder", choice(group) + r"(?!\s*:)"),
@@ -258,7 +264,7 @@ fn vim(group: &Group) -> String {
         };
         let _ = writeln!(out, r"syn match {name} /\v%(%(^|[^.])\.)@5<!<%({words})>{after}/");
     }
-    // Longer symbols come later here, as the last match wins.
+    // Longer symbols come later, because the last match wins in Vim.
     for text in others.iter().rev() {
         let _ = writeln!(out, r"syn match {name} /\V{}/", text.replace('\\', r"\\").replace('/', r"\/"));
     }
@@ -282,7 +288,8 @@ fn kakoune(group: &Group) -> String {
     let mut out = String::new();
     if !words.is_empty() {
         let after = match group.name {
-            // What looks ahead cannot repeat there, so what follows is matched and left as it is.
+            // Kakoune cannot repeat a lookahead, so the pattern matches the following text without
+            // a face.
             "binder" => r"\h+\w",
             "derivative" | "form" | "function" => r"\h*\(",
             _ => "",
@@ -304,7 +311,7 @@ fn capital(text: &str) -> String {
     chars.next().map(|first| first.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
 }
 
-/// Words in lines of at most a hundred columns, the first of which begins after something.
+/// Wraps words to lines of at most a hundred columns. The first line follows other text.
 fn wrapped(text: &str, indent: &str) -> String {
     let mut out = String::new();
     let mut column = indent.len();

@@ -1,5 +1,7 @@
-//! The forms of the language, by name: what the reference has to show. The matches are
-//! exhaustive, so a new form of the tree leads here, and from here to the book.
+//! **Coverage of the reference.** Names every syntactic form of the language, so that tests can
+//! check that the book shows each. The matches are exhaustive: a new variant of the tree does not
+//! compile until it has a name here. A name without an example in the reference fails the
+//! `literate` test.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +14,7 @@ use lang_core::syntax::ast::{
 use lang_core::syntax::ops::{BinOp, BinderKind, Scalar, UnOp};
 use lang_core::syntax::parser::parse_item;
 
-/// All forms.
+/// The names of all forms.
 pub const ALL: &[&str] = &[
     "item: def",
     "item: def without result type",
@@ -124,7 +126,7 @@ pub const ALL: &[&str] = &[
     "type: relation",
 ];
 
-/// Adds the forms of an item.
+/// Adds the forms that occur in an item to `seen`.
 pub fn of_item(text: &str, seen: &mut BTreeSet<&'static str>) {
     let parsed = parse_item(text);
     let tree = &parsed.tree;
@@ -366,7 +368,7 @@ fn written_type(ty: &TypeExpr, seen: &mut BTreeSet<&'static str>) {
     }
 }
 
-/// Every word and sign with a meaning of its own.
+/// Returns every word and operator that has a meaning of its own.
 #[must_use]
 pub fn words() -> Vec<String> {
     let mut words: Vec<&str> = Vec::new();

@@ -1,6 +1,12 @@
-//! What has to hold for every text, program or noise: the front end does not panic, its places lie
-//! in the text, formatting is stable and keeps the meaning, edits give what a fresh start gives,
-//! what has no error has types throughout, and what is a program runs to a value or a failure within its limits.
+//! **Fuzzing.** Checks properties that must hold for every text, program or noise:
+//!
+//! - the front end does not panic, and its spans lie in the text;
+//! - formatting is idempotent and keeps the meaning;
+//! - diagnostics after an edit equal those of a fresh session;
+//! - a text without errors has types throughout;
+//! - a program runs to a value or a failure within its limits.
+//!
+//! The fuzz targets and the `fuzz` test call it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,10 +23,10 @@ use crate::mutate::mutant;
 use crate::random::Random;
 use crate::run::MAIN;
 
-/// Checks the front end on a text by itself.
+/// Checks the front end on one text.
 ///
 /// # Panics
-/// If something does not hold.
+/// If a property does not hold.
 pub fn check_front(text: &str) {
     for token in &lex(text).tokens {
         inside(text, token.span, "a token");
@@ -44,10 +50,10 @@ pub fn check_front(text: &str) {
     }
 }
 
-/// Runs a text that is a program, with little time and memory, and expects an end.
+/// Runs a text that is a program, with little time and memory, and expects it to end.
 ///
 /// # Panics
-/// If the interpreter does.
+/// If the interpreter panics.
 pub fn check_run(text: &str) {
     let watch = Watch::start();
     watch.see(text.to_owned());
@@ -62,11 +68,11 @@ fn run(text: &str, interrupt: &AtomicBool) {
     }
 }
 
-/// Checks mutants of the corpus: each by itself, and each as an edit of the one before it. A
-/// failure prints the text it is about.
+/// Checks mutants of the corpus: each by itself, and each as an edit of the previous one. A failure
+/// prints the mutant.
 ///
 /// # Panics
-/// If something does not hold for one of them.
+/// If a property does not hold for one of them.
 pub fn check_mutants(corpus: &[String], seed: u64, count: u64) {
     let mut random = Random::new(seed);
     let mut edited = Session::new();
@@ -82,18 +88,19 @@ pub fn check_mutants(corpus: &[String], seed: u64, count: u64) {
     }
 }
 
-/// How long one text may take on a busy machine. Most take a thousandth of a second.
+/// The longest time that one text may take on a busy machine. Most take a thousandth of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// After so long a program that runs is asked to stop: it may be an endless one.
+/// The running time after which a program is interrupted, because it may not terminate.
 const RUN: Duration = Duration::from_millis(300);
 
-/// What a mutant may use.
+/// Returns the limits of a mutant's run.
 fn limits() -> Limits {
     Limits { max_calls: 1_000, max_elements: 1 << 16, max_bytes: 1 << 24, ..Limits::default() }
 }
 
-/// Keeps what is being checked, to tell it if that panics, or never ends: then the process ends.
+/// **Watchdog.** Holds the text that is being checked and prints it if the check panics or exceeds
+/// [`PATIENCE`]; then it ends the process.
 struct Watch {
     current: Arc<Mutex<(Instant, String)>>,
     interrupt: Arc<AtomicBool>,
@@ -138,7 +145,8 @@ impl Drop for Watch {
     }
 }
 
-/// What follows from a mistake is not told; where none is told nothing may be left unknown.
+/// Checks that an item is fully typed if no error is reported. The checker suppresses errors that
+/// follow from another error, so a missing type without any error is a defect.
 fn known_throughout(text: &str) {
     let mut session = Session::new();
     session.set_text(MAIN, text);

@@ -1,5 +1,6 @@
-//! Golden values: the programs of `tests/programs`, the files of `tests/golden`, and how near a value
-//! has to be to what stands there.
+//! **Golden values.** Loads the programs of `tests/programs` and the reference values of
+//! `tests/golden`, and compares a computed value with its reference within a stated tolerance. The
+//! Python scripts in `tests/golden` compute the references.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +15,18 @@ use lang_core::ir::value::Value as Plain;
 use lang_core::session::Session;
 use serde_json::{Map, Value};
 
-/// More text than any value takes.
+/// A limit on the text of a value, in bytes; no value reaches it.
 const JSON_LIMIT: usize = 1 << 24;
 
 fn here(path: &str) -> PathBuf {
     crate::literate::root().join("tests").join(path)
 }
 
-/// Every file of `tests/programs` by its name without extension, modules without a `main` too.
+/// Returns the text of every file of `tests/programs` by its name without extension. Modules
+/// without a `main` are included.
 ///
 /// # Errors
-/// What the file system says.
+/// The error of the file system.
 pub fn programs() -> std::io::Result<BTreeMap<String, String>> {
     let root = here("programs");
     let mut found = BTreeMap::new();
@@ -44,13 +46,13 @@ pub fn programs() -> std::io::Result<BTreeMap<String, String>> {
     Ok(found)
 }
 
-/// The module that a program is in a session.
+/// Returns the module name of a program in a session.
 #[must_use]
 pub fn module(name: &str) -> String {
     format!("{name}.iv")
 }
 
-/// A session with these programs as modules.
+/// Returns a session with these programs as modules.
 #[must_use]
 pub fn session(programs: &BTreeMap<String, String>) -> Session {
     let mut session = Session::new();
@@ -60,10 +62,10 @@ pub fn session(programs: &BTreeMap<String, String>) -> Session {
     session
 }
 
-/// The entries of a file of `tests/golden`.
+/// Returns the entries of a file of `tests/golden`.
 ///
 /// # Errors
-/// That it cannot be read, or is no object.
+/// If the file cannot be read or is not an object.
 pub fn file(name: &str) -> Result<Map<String, Value>, String> {
     let text = fs::read_to_string(here("golden").join(name)).map_err(|e| format!("{name}: {e}"))?;
     match serde_json::from_str(&text) {
@@ -72,20 +74,22 @@ pub fn file(name: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// The name of a tolerance for everything that has none of its own.
+/// The name of the default tolerance of a part.
 const ALL: &str = "*";
 
-/// A part of `tests/golden/tolerances.json`, the one file of all tolerances, where each has its reason.
+/// A part of `tests/golden/tolerances.json`, the one file of all tolerances. Each entry states its
+/// reason.
 #[derive(Debug)]
 pub struct Tolerances {
     entries: BTreeMap<String, Tolerance>,
 }
 
 impl Tolerances {
-    /// The part of that name. An absolute part that is not stated is that of everything.
+    /// Reads the part of that name. An entry without an absolute tolerance takes that of the part's
+    /// default entry.
     ///
     /// # Errors
-    /// That the file cannot be read, or that a tolerance has no number or no reason.
+    /// If the file cannot be read, or a tolerance has no number or no reason.
     pub fn of(part: &str) -> Result<Self, String> {
         let mut all = file("tolerances.json")?;
         let Some(Value::Object(entries)) = all.remove(part) else { return Err(format!("there is no part `{part}`")) };
@@ -101,35 +105,35 @@ impl Tolerances {
         Ok(Self { entries: entries.into_iter().map(entry).collect::<Result<_, _>>()? })
     }
 
-    /// That of this name, else that of everything; nothing is allowed where there is neither.
+    /// Returns the tolerance of this name, else the default of the part, else zero.
     #[must_use]
     pub fn get(&self, name: &str) -> Tolerance {
         let found = self.entries.get(name).or_else(|| self.entries.get(ALL));
         found.copied().unwrap_or(Tolerance { relative: 0.0, absolute: 0.0 })
     }
 
-    /// Has this name a tolerance of its own?
+    /// Returns whether this name has a tolerance of its own.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.entries.contains_key(name)
     }
 
-    /// What has a tolerance of its own.
+    /// Returns the names that have a tolerance of their own.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str).filter(|name| *name != ALL)
     }
 }
 
-/// A computed value as JSON.
+/// Returns a computed value as JSON.
 ///
 /// # Errors
-/// That it is too large.
+/// If the text of the value is too large.
 pub fn json_of(value: &Computed) -> Result<Value, String> {
     let text = to_json(value, JSON_LIMIT).ok_or("a value too large to write")?;
     serde_json::from_str(&text).map_err(|e| format!("{e} in {text}"))
 }
 
-/// The greatest magnitude in a value.
+/// Returns the greatest magnitude in a value.
 #[must_use]
 pub fn magnitude(value: &Value) -> f64 {
     match value {
@@ -140,23 +144,24 @@ pub fn magnitude(value: &Value) -> f64 {
     }
 }
 
-/// How near two reals have to be.
+/// The allowed distance between two reals.
 #[derive(Clone, Copy, Debug)]
 pub struct Tolerance {
-    /// Times the magnitude of what is wanted.
+    /// The factor of the reference's magnitude.
     pub relative: f64,
-    /// Beside that.
+    /// The constant that is added to the relative part.
     pub absolute: f64,
 }
 
 impl Tolerance {
-    /// The same, where the absolute part belongs to values of magnitude 1.
+    /// Returns the tolerance with the absolute part scaled by the magnitude of `wanted`, if that
+    /// exceeds 1.
     #[must_use]
     pub fn normwise(self, wanted: &Value) -> Self {
         Self { absolute: self.absolute * magnitude(wanted).max(1.0), ..self }
     }
 
-    /// The first place where two values differ.
+    /// Returns a description of the first difference between two values, or `None` if they agree.
     #[must_use]
     pub fn difference(self, found: &Value, wanted: &Value, place: &str) -> Option<String> {
         let told = || Some(format!("{place} is {found}, not {wanted}"));
@@ -182,7 +187,7 @@ impl Tolerance {
     }
 }
 
-/// The parts of a result as JSON, as the command line has it.
+/// Returns the parts of a result as JSON, in the command line's form.
 #[must_use]
 pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> Value {
     fn scalar(value: &Plain) -> Value {

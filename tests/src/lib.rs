@@ -1,5 +1,6 @@
-//! What the tests of the language share: literate pages, plain reports, the fuzzer. The tests
-//! themselves stand in `tests/tests/`, the pages in `docs/` and `tests/literate/`.
+//! **Test support.** The code that the tests of the language share: literate pages, generators of
+//! random programs, oracles, golden values and plain reports. The tests themselves are in
+//! `tests/tests/`, the pages in `docs/` and `tests/literate/`.
 
 pub mod editors;
 pub mod forms;

@@ -1,8 +1,8 @@
-//! The library by its own documentation: the examples of a module are run and recorded, and its
-//! page of the book is written.
+//! **Documentation tests** of the library. Runs and records the examples in a module's comments,
+//! and generates the module's page of the book.
 //!
-//! An example is a block of inputs as at the REPL: items and expressions, which are shown. The
-//! module that it belongs to is imported under its own name.
+//! An example is a block of inputs as at the REPL: items, and expressions whose values are shown.
+//! It imports the module that it documents under the module's own name.
 
 use lang_core::session::{PRELUDE, Session};
 use lang_core::syntax::docs::{Definition, Module, Part, without_examples};
@@ -12,17 +12,17 @@ use lang_core::syntax::split::ItemKind;
 use crate::literate::{self, Kind};
 use crate::run;
 
-/// What stands at the head of a page that is made and not written, before the name of its source.
+/// The first line of a generated page, up to the name of its source.
 pub const MADE: &str = "<!-- Made from ";
 
-/// What a module is called where it needs a name.
+/// Returns the name under which a module is shown.
 #[must_use]
 pub fn title(module: &str) -> &str {
     if module == PRELUDE { "prelude" } else { module }
 }
 
-/// Runs the examples of a module's text, which the session has, and checks that there are some. The result tells what
-/// is wrong, and the text with the outputs as they are now.
+/// Runs the examples of a module's text and checks that every definition has some. The session must
+/// hold the module. Returns the faults, and the text with the current outputs.
 #[must_use]
 pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, String) {
     let mut faults = Vec::new();
@@ -66,14 +66,14 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
     (faults, updated)
 }
 
-/// The lines of a module's text that are the documentation of a definition.
+/// Returns the byte range of a definition's documentation in the module's text.
 fn comment(text: &str, definition: &Definition) -> Option<(usize, usize)> {
     let above = text.get(..usize::try_from(definition.start).ok()?)?;
     let lines = above.split_inclusive('\n').rev().take_while(|line| line.starts_with("--|"));
     Some((above.len() - lines.map(str::len).sum::<usize>(), above.len()))
 }
 
-/// What is seen of an example of a module.
+/// Returns the output of an example of a module.
 fn see(session: &mut Session, module: &str, example: &str) -> String {
     let mut program = String::new();
     for input in inputs(example) {
@@ -82,15 +82,16 @@ fn see(session: &mut Session, module: &str, example: &str) -> String {
         program.push_str(if expression { "do " } else { "" });
         program.push_str(&input);
     }
-    // Items are known before they stand there, so places in a message are those of the example.
+    // The import follows the example, so that positions in messages are those of the example. An
+    // import applies to the whole file.
     if module != PRELUDE {
         program.push_str(&format!("import {module}\n"));
     }
     run::see_in(session, &program)
 }
 
-/// The inputs of an example, each with the end of its last line: a line begins one unless it is indented, or the
-/// parser wants more of what stands above it.
+/// Splits an example into inputs, each with the end of its last line. A line begins an input unless
+/// it is indented or the parser needs more text after the previous lines.
 fn inputs(example: &str) -> Vec<String> {
     let mut inputs: Vec<String> = Vec::new();
     for line in example.split_inclusive('\n').filter(|line| !line.trim().is_empty()) {
@@ -111,7 +112,7 @@ fn qualified(module: &str, definition: &Definition) -> String {
     if module == PRELUDE { name } else { format!("{module}.{name}") }
 }
 
-/// The page of the book of a module.
+/// Returns the module's page of the book.
 #[must_use]
 pub fn page(module: &str, text: &str) -> String {
     let documented = Module::of(text);

@@ -1,4 +1,5 @@
-//! Literate tests: Markdown files whose programs run. A block
+//! **Literate tests.** Runs the programs in Markdown files and compares their output with the
+//! recorded output. A block
 //!
 //! ````text
 //! ```iverson
@@ -9,52 +10,52 @@
 //! ```
 //! ````
 //!
-//! is one program and exactly what a user would see of it; a program that shows nothing has no
-//! `output` block. Other kinds of block:
+//! is one program and exactly the output that a user sees. A program without output has no `output`
+//! block. Other kinds of block:
 //!
 //! - `iverson,file=mine.iv` is a module that later programs of the page may import;
-//! - `iverson,fragment` must parse but is not checked or run, `iverson,nocheck` not even that;
-//!   the line before it says why: `<!-- fragment: … -->`, `<!-- nocheck: … -->`;
+//! - `iverson,fragment` must parse but is not checked or run, and `iverson,nocheck` is skipped; the
+//!   line before must state the reason: `<!-- fragment: … -->`, `<!-- nocheck: … -->`;
 //! - blocks in other languages are text.
 //!
 //! With `UPDATE_EXPECT=1` the output blocks are rewritten in place.
 
 use std::path::{Path, PathBuf};
 
-/// What is done with a block of Iverson.
+/// The treatment of a block of Iverson.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Checked and run.
     Program,
-    /// Checked as the module of this name by the programs that import it.
+    /// A module of this name, checked as part of the programs that import it.
     Module(String),
     /// Parsed only.
     Fragment,
-    /// Left alone.
+    /// Skipped.
     Unchecked,
 }
 
 /// A block of Iverson in a page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Block {
-    /// What is done with it.
+    /// The treatment of the block.
     pub kind: Kind,
     /// Its text.
     pub text: String,
-    /// The line of the page its text starts on, from 1.
+    /// The line of the page on which the text starts, from 1.
     pub line: usize,
-    /// What is recorded of it; empty if nothing is.
+    /// The recorded output; empty if the page has no output block.
     pub output: String,
-    /// The lines of the page, from 0, that the output block takes up, fences and a blank line
-    /// before it included; empty, and after the program, where there is none.
+    /// The lines of the page, from 0, that the output block occupies, with its fences and a blank
+    /// line before it. The range is empty and follows the program if no output block exists.
     recorded: std::ops::Range<usize>,
 }
 
-/// The blocks of a page, or the line and nature of a fault in its fences.
+/// Returns the blocks of a page.
 ///
 /// # Errors
-/// On a fence that is never closed, an unknown attribute, or a block that is left out of the
-/// test without a reason.
+/// The line and the kind of fault: an unclosed fence, an unknown attribute, or an excluded block
+/// without a reason.
 pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
     let lines: Vec<&str> = page.lines().collect();
     let line = |at: usize| lines.get(at).copied().unwrap_or_default();
@@ -95,7 +96,7 @@ pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
     Ok(found)
 }
 
-/// The fence a line opens: how many backticks, and what stands after them.
+/// Returns the fence that a line opens: the number of backticks, and the text after them.
 fn opening(line: &str) -> Option<(usize, &str)> {
     let info = line.trim_start_matches('`');
     let fence = line.len() - info.len();
@@ -129,8 +130,8 @@ fn kind(attribute: &str, before: &str) -> Result<Kind, String> {
     }
 }
 
-/// The page with these outputs recorded, one per block of [`blocks`]. Where an output is empty
-/// there is no block for it.
+/// Returns the page with these outputs recorded, one for each block of [`blocks`]. An empty output
+/// has no block.
 #[must_use]
 pub fn record(page: &str, blocks: &[Block], outputs: &[String]) -> String {
     let lines: Vec<&str> = page.lines().collect();
@@ -150,9 +151,8 @@ pub fn record(page: &str, blocks: &[Block], outputs: &[String]) -> String {
     out
 }
 
-/// Runs a page: `see` gives what a user sees of block number `i`. The result tells, block by
-/// block, where that is not what the page records; with `update` the page comes back with the
-/// outputs as they are now.
+/// Runs a page. `see` returns the output of block number `i`. Returns the differences from the
+/// recorded outputs, one for each block, and the page with the current outputs.
 ///
 /// # Errors
 /// As [`blocks`].
@@ -171,13 +171,13 @@ pub fn check(page: &str, mut see: impl FnMut(&[Block], usize) -> String) -> Resu
     Ok((faults, updated))
 }
 
-/// All Markdown files below a folder, sorted.
+/// Returns all Markdown files below a folder, sorted.
 #[must_use]
 pub fn pages(folder: &Path) -> Vec<PathBuf> {
     files(folder, "md")
 }
 
-/// All files below a folder with this extension, sorted.
+/// Returns all files below a folder with this extension, sorted.
 #[must_use]
 pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -196,7 +196,8 @@ pub fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The root of the repository, asked when it runs: checkouts may share a build cache.
+/// Returns the root of the repository. It is read at run time, because checkouts may share a build
+/// cache.
 #[must_use]
 pub fn root() -> PathBuf {
     let own =
@@ -204,16 +205,17 @@ pub fn root() -> PathBuf {
     own.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Are recorded outputs to be rewritten?
+/// Returns whether recorded outputs must be rewritten.
 #[must_use]
 pub fn updating() -> bool {
     std::env::var("UPDATE_EXPECT").is_ok_and(|value| value == "1")
 }
 
-/// Compares a file with what it should hold, or makes it so.
+/// Compares a file's text with the wanted text. Writes the wanted text in update mode, else adds a
+/// fault.
 ///
 /// # Panics
-/// Where the file cannot be written.
+/// If the file cannot be written.
 #[expect(clippy::panic, reason = "a test goes no further")]
 pub fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
     if now == wanted {
@@ -226,10 +228,10 @@ pub fn settle(path: &Path, now: &str, wanted: &str, faults: &mut Vec<String>) {
     }
 }
 
-/// Fails where there are faults.
+/// Fails if faults exist.
 ///
 /// # Panics
-/// Then.
+/// If the list is not empty.
 #[track_caller]
 pub fn none(faults: &[String]) {
     assert!(

@@ -1,14 +1,14 @@
-//! Damaged programs: what a hand slips to, and worse. Mutations mostly move whole tokens, as most
-//! byte noise stops in the lexer; some move characters all the same.
+//! **Mutation** of programs. Produces damaged texts: typing mistakes, and worse. Most mutations
+//! move whole tokens, because most byte noise stops in the lexer; some move characters.
 
 use lang_core::syntax::lexer::lex;
 
 use crate::random::Random;
 
-/// Texts longer than this are cut, so that repetition does not pile up.
+/// The length at which a text is cut, so that repetitions do not accumulate.
 const LONGEST: usize = 16 << 10;
 
-/// Words, signs and numbers that programs of the corpus may not hold.
+/// Words, operators and numbers that programs of the corpus may lack.
 const DICTIONARY: &[&str] = &[
     "def",
     "type",
@@ -139,7 +139,7 @@ const DICTIONARY: &[&str] = &[
     "𝒳",
 ];
 
-/// A text made of one or two of the corpus by a few random mutations.
+/// Returns a text that a few random mutations make of one or two texts of the corpus.
 pub fn mutant(random: &mut Random, corpus: &[String]) -> String {
     let mut text = random.pick(corpus).cloned().unwrap_or_default();
     for _ in 0..=random.below(4) {
@@ -176,7 +176,7 @@ fn mutate(random: &mut Random, text: &str, other: &str) -> String {
             replace(text, (start, start), &format!("{} ", word(random)))
         }
         5 => {
-            // The head of one, the tail of another.
+            // The head of one text and the tail of another.
             let (head, _) = tokens(random, text, 1);
             let (tail, _) = tokens(random, other, 1);
             format!("{} {}", text.get(..head).unwrap_or_default(), other.get(tail..).unwrap_or_default())
@@ -208,7 +208,7 @@ fn mutate(random: &mut Random, text: &str, other: &str) -> String {
     }
 }
 
-/// The bytes of one to `most` neighbouring tokens.
+/// Returns the byte range of one to `most` neighbouring tokens.
 fn tokens(random: &mut Random, text: &str, most: usize) -> (usize, usize) {
     let all = lex(text).tokens;
     let first = random.below(all.len());

@@ -1,16 +1,17 @@
-//! Random numbers with a seed, and how many to draw: the same in every test that draws.
+//! **Pseudo-random numbers** with a seed. Every test that draws uses this generator, and takes its
+//! seed and its number of cases from here.
 
-/// Splitmix64: small, good enough, the same everywhere.
+/// The SplitMix64 generator: small, and identical on every machine.
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers that follow from the seed.
+    /// Returns a generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The number that follows.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -19,42 +20,42 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`; 0 where `n` is 0.
+    /// Returns a number below `n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         let n = u64::try_from(n).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.number() % n).unwrap_or(0)
     }
 
-    /// One of these.
+    /// Returns one of these elements, or `None` if the slice is empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         from.get(self.below(from.len()))
     }
 
-    /// One of these, or `otherwise` if there is none.
+    /// Returns one of these elements, or `otherwise` if the slice is empty.
     pub fn pick_or<T: Copy>(&mut self, from: &[T], otherwise: T) -> T {
         self.pick(from).copied().unwrap_or(otherwise)
     }
 
-    /// True once in `n` times.
+    /// Returns true with probability `1 / n`.
     pub fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 }
 
-/// The seed of every random test: fixed, unless `IVERSON_SEED` says otherwise.
+/// Returns the seed of every random test: `IVERSON_SEED`, or a constant if that is not set.
 #[must_use]
 pub fn seed() -> u64 {
     variable("IVERSON_SEED").unwrap_or(20_240_229)
 }
 
-/// How often a random test runs: `usual`, unless `IVERSON_COUNT` says otherwise.
+/// Returns the number of cases of a random test: `IVERSON_COUNT`, or `usual` if that is not set.
 #[must_use]
 pub fn count(usual: u64) -> u64 {
     variable("IVERSON_COUNT").unwrap_or(usual)
 }
 
-/// The number of the first case, so that one case of a long run can be tried alone: 0, unless
-/// `IVERSON_FIRST` says otherwise.
+/// Returns the number of the first case: `IVERSON_FIRST`, or 0. With it, one case of a long run can
+/// be repeated alone.
 #[must_use]
 pub fn first() -> u64 {
     variable("IVERSON_FIRST").unwrap_or(0)

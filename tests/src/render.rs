@@ -1,5 +1,5 @@
-//! Diagnostics as plain text: stable, without colour, one form for every recorded output. The
-//! terminal's reports (ariadne) say the same things in more lines.
+//! **Plain diagnostics.** Renders diagnostics as text for recorded outputs: stable, without colour,
+//! in one form. The terminal's reports (ariadne) hold the same content in more lines.
 //!
 //! ```text
 //! error[E0200]: expected f64, found bool
@@ -13,7 +13,8 @@ use lang_core::base::{Diagnostic, Label, Severity, Span};
 
 use crate::run::MAIN;
 
-/// One diagnostic of a module's text, whose spans are absolute there. Ends with a newline.
+/// Renders one diagnostic of a module's text. Spans must be absolute in that text. The result ends
+/// with a newline.
 #[must_use]
 pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
     let severity = match diagnostic.severity {
@@ -32,7 +33,7 @@ pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
     out.push_str(&place.underlined(width, '^', &diagnostic.label));
     let mut line = place.line;
     for (place, label) in &related {
-        // A line with several remarks stands once.
+        // A source line with several labels is printed once.
         if place.line != line {
             out.push_str(&place.shown(width));
             line = place.line;
@@ -49,7 +50,8 @@ pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
     out
 }
 
-/// Where a span starts: `3:7`, and the module before it if that is not the program itself.
+/// Returns the start of a span, as `3:7`, with the module's name before it if the module is not the
+/// main one.
 #[must_use]
 pub fn position(module: &str, text: &str, span: Span) -> String {
     let place = Place::of(text, span);
@@ -61,19 +63,20 @@ fn named(module: &str) -> &str {
     if module.is_empty() { "<prelude>" } else { module }
 }
 
-/// All of them, one after another.
+/// Renders all the diagnostics, one after another.
 #[must_use]
 pub fn diagnostics(module: &str, text: &str, list: &[Diagnostic]) -> String {
     list.iter().map(|d| diagnostic(module, text, d)).collect()
 }
 
-/// Where a span starts, and what of its first line it covers. Columns count characters, from 1.
+/// The start of a span and the part of its first line that it covers. Columns count characters,
+/// from 1.
 struct Place<'a> {
     line: usize,
     column: usize,
     source: &'a str,
     covered: usize,
-    /// The span goes on past its first line.
+    /// Whether the span continues past its first line.
     more: bool,
 }
 
@@ -102,7 +105,7 @@ impl<'a> Place<'a> {
     fn underlined(&self, width: usize, mark: char, remark: &str) -> String {
         let marks = mark.to_string().repeat(self.covered.max(1));
         let more = if self.more { "…" } else { "" };
-        // Tabs of the source stay tabs, so that the marks stand below what they mark.
+        // Tabs of the source stay tabs, so that the marks align with the source.
         let indent: String =
             self.source.chars().take(self.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         let under = format!("{indent}{marks}{more} {remark}");

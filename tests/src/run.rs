@@ -1,5 +1,7 @@
-//! What a user sees of a program: its diagnostics and, if none of them is an error, what it prints
-//! and the values of its `do` items and of `main`, up to the first failure.
+//! **Program runner.** Returns the output that a user sees: the diagnostics and, if none is an
+//! error, the printed text and all shown values. The values are those of the `do` items and of
+//! `main`. The output ends at the first failure. Literate tests, golden tests and the generators
+//! run programs through it, with or without compiled code.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -23,17 +25,17 @@ use lang_jit::Jit;
 use crate::literate::{Block, Kind};
 use crate::render;
 
-/// The module that a program by itself is.
+/// The module name of a program that is one file.
 pub const MAIN: &str = "main.iv";
 
-/// What programs of the tests may use: enough for any of them, and little enough for a machine
-/// that runs many tests.
+/// Returns the limits of the tests' programs: enough for any of them, and small enough for a
+/// machine that runs many tests.
 #[must_use]
 pub fn limits() -> Limits {
     Limits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28, ..Limits::default() }
 }
 
-/// What is seen of block number `at` of a page. The modules of the page may be imported.
+/// Returns the output of block number `at` of a page. A program may import the modules of the page.
 #[must_use]
 pub fn see_block(blocks: &[Block], at: usize) -> String {
     let Some(block) = blocks.get(at) else { return String::new() };
@@ -56,13 +58,13 @@ pub fn see_block(blocks: &[Block], at: usize) -> String {
     }
 }
 
-/// What is seen of a program among these modules.
+/// Returns the output of a program that may import these modules.
 #[must_use]
 pub fn see(text: &str, modules: &[(&str, &str)]) -> String {
     see_in(&mut load(modules), text)
 }
 
-/// What is seen of a program among the modules of a session.
+/// Returns the output of a program that may import the modules of a session.
 #[must_use]
 pub fn see_in(session: &mut Session, text: &str) -> String {
     session.set_text(MAIN, text);
@@ -85,19 +87,19 @@ fn load(modules: &[(&str, &str)]) -> Session {
     session
 }
 
-/// Runs the main module of a session, which has no errors; what it shows.
+/// Runs the main module of a session and returns its output. The module must have no errors.
 #[must_use]
 pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String {
     shown(Run::new(session, MAIN.into(), limits, interrupt))
 }
 
-/// The same, evaluated in these ways where there are any.
+/// Same as [`run`], but with the compiled evaluation that `ways` selects.
 #[must_use]
 pub fn run_generated(session: &Session, ways: &Ways) -> String {
     run_generated_until(session, ways, &AtomicBool::new(false))
 }
 
-/// The same, until it is told to end.
+/// Same as [`run_generated`], until `interrupt` is set.
 #[must_use]
 pub fn run_generated_until(session: &Session, ways: &Ways, interrupt: &AtomicBool) -> String {
     shown(Run { ways: Some(ways), ..Run::new(session, MAIN.into(), limits(), interrupt) })
@@ -105,7 +107,7 @@ pub fn run_generated_until(session: &Session, ways: &Ways, interrupt: &AtomicBoo
 
 fn shown(mut run: Run<'_>) -> String {
     match run.main_module() {
-        // A `main` that gives `()` is there for its checks.
+        // The value `()` of a `main` is not shown, because such a `main` only runs checks.
         Ok(Some(value)) if !run.main_is_unit() => run.show(&value),
         Ok(_) => {}
         Err(failure) => {
@@ -116,18 +118,19 @@ fn shown(mut run: Run<'_>) -> String {
     run.out
 }
 
-/// Runs a module of a session, which has no errors; the value of its `main`.
+/// Runs a module of a session and returns the value of its `main`. The module must have no errors.
 ///
 /// # Errors
-/// What it shows until it fails and the report of the failure, or that it has no `main`.
+/// The output up to the failure with the report of the failure, or that the module has no `main`
+/// without parameters.
 pub fn value_of_main(session: &Session, module: &str) -> Result<Value, String> {
     value_of_main_after(session, module, &|_| {})
 }
 
-/// The same, on interpreters prepared in this way.
+/// Same as [`value_of_main`], but `prepare` is applied to each interpreter first.
 ///
 /// # Errors
-/// As above.
+/// As [`value_of_main`].
 pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
     let mut run = Run { prepare, ..Run::new(session, module.into(), limits(), &interrupt) };
@@ -140,26 +143,27 @@ pub fn value_of_main_after(session: &Session, module: &str, prepare: Prepare<'_>
     }
 }
 
-/// How parts of a run were evaluated.
+/// The compiled evaluation of a run, and its record.
 #[derive(Default, Debug)]
 pub struct Ways {
-    /// By machine code, loops and calls too; else derivatives by the engine alone.
+    /// Whether machine code runs loops and calls too. If false, only derivatives are evaluated
+    /// outside the interpreter, by the engine.
     pub native: bool,
-    /// How many which way.
+    /// The number of evaluations of each kind.
     pub tally: Cell<Tally>,
-    /// What has no other form.
+    /// The parts of the program without a compiled form.
     pub outside: RefCell<Vec<Outside>>,
 }
 
 impl Ways {
-    /// As programs run: whatever has another form, by machine code.
+    /// Machine code for every part that has a compiled form, as in production.
     #[must_use]
     pub fn native() -> Self {
         Self { native: true, ..Self::default() }
     }
 
     fn programs(&self) -> Programs {
-        // Where there is no machine code for the processor the engine runs every statement.
+        // The engine runs every statement if the processor has no machine code backend.
         static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new(2).ok().map(Arc::new));
         match JIT.as_ref().filter(|_| self.native) {
             Some(jit) => Programs::with(Arc::clone(jit) as Arc<dyn Backend>),
@@ -168,10 +172,10 @@ impl Ways {
     }
 }
 
-/// The same, evaluated in these ways where there are any.
+/// Same as [`value_of_main`], but with the compiled evaluation that `ways` selects.
 ///
 /// # Errors
-/// As above.
+/// As [`value_of_main`].
 pub fn value_of_main_generated(session: &Session, module: &str, ways: &Ways) -> Result<Value, String> {
     let interrupt = AtomicBool::new(false);
     let mut run = Run { ways: Some(ways), ..Run::new(session, module.into(), limits(), &interrupt) };
@@ -184,7 +188,8 @@ pub fn value_of_main_generated(session: &Session, module: &str, ways: &Ways) -> 
     }
 }
 
-/// The values of the top-level `let`s of these modules, as far as they have any.
+/// Returns the values of the top-level `let`s of these modules. A `let` that fails has none, nor
+/// have those after it in its module.
 #[must_use]
 pub fn globals<'m>(session: &Session, modules: impl IntoIterator<Item = &'m str>) -> HashMap<GlobalName, Value> {
     let interrupt = AtomicBool::new(false);
@@ -197,7 +202,7 @@ pub fn globals<'m>(session: &Session, modules: impl IntoIterator<Item = &'m str>
     values
 }
 
-/// What is done to an interpreter before it runs.
+/// A function that changes the settings of an interpreter before it runs.
 pub type Prepare<'p> = &'p dyn Fn(&mut Interp<'_>);
 
 /// A run in progress.
@@ -228,7 +233,7 @@ impl<'s> Run<'s> {
         }
     }
 
-    /// The items of the main module, then its `main` if it has one without parameters.
+    /// Runs the items of the main module, then its `main` if that has no parameters.
     fn main_module(&mut self) -> Result<Option<Value>, Box<Failure>> {
         self.module(&self.main.clone())?;
         let entry = GlobalName::new(&self.main, "main");
@@ -241,7 +246,8 @@ impl<'s> Run<'s> {
         self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new())).map(Some)
     }
 
-    /// The items of a module in order. A `let` of an imported module is computed before the first item that needs it.
+    /// Runs the items of a module in order. A `let` of an imported module is computed before the
+    /// first item that needs it.
     fn module(&mut self, module: &ModuleName) -> Result<(), Box<Failure>> {
         for item in &self.session.items(module) {
             match item.kind {
@@ -261,7 +267,8 @@ impl<'s> Run<'s> {
         Ok(())
     }
 
-    /// Computes the `let`s of imported modules that an item needs, each after those it needs itself.
+    /// Computes the `let`s of imported modules that an item needs, each after those that it needs
+    /// itself.
     fn needs(&mut self, item: &ItemRef) -> Result<(), Box<Failure>> {
         let uses = self.session.resolved(item).map(|r| r.uses.clone()).unwrap_or_default();
         for used in uses.iter().filter_map(|name| self.session.item(name)) {
@@ -276,7 +283,8 @@ impl<'s> Run<'s> {
         Ok(())
     }
 
-    /// Runs a `let` or `do`, keeps what it binds, and gives its value unless that is `()`.
+    /// Runs a `let` or `do` and stores the values that it binds. Returns its value unless that is
+    /// `()`.
     fn item(&mut self, item: &ItemRef) -> Result<Option<Value>, Box<Failure>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
         let body = Arc::clone(&checked.body);
@@ -328,7 +336,7 @@ impl<'s> Run<'s> {
         result
     }
 
-    /// A failure as it is told, with the calls that led to it.
+    /// Returns the report of a failure, with the calls that led to it.
     fn report(&self, failure: &Failure) -> String {
         let blame = Blame::new(failure, |_, _| true);
         let (start, text) = place(self.session, blame.item);
@@ -360,13 +368,13 @@ impl<'s> Run<'s> {
     }
 }
 
-/// Where the text of an item begins, and the text of its module.
+/// Returns the start of an item in its module's text, and that text.
 fn place(session: &Session, item: &GlobalName) -> (u32, Arc<str>) {
     let start = session.item(item).map_or(0, |item| item.start);
     (start, session.text(&item.module).unwrap_or_default())
 }
 
-/// The world as programs see it: output is kept, and time stands still.
+/// A host that collects the output. Its clock does not advance, so that outputs are reproducible.
 struct Console<'a> {
     session: &'a Session,
     out: &'a mut String,
@@ -380,7 +388,7 @@ impl Host for Console<'_> {
 
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str) {
         let (start, module) = place(self.session, item);
-        // What takes several lines begins below.
+        // A text of several lines begins on a new line.
         let gap = if text.contains('\n') { "\n" } else { " " };
         let at = render::position(&item.module, &module, span.shift(start));
         self.out.push_str(&format!("dbg {at}:{gap}{text}\n"));
@@ -391,7 +399,7 @@ impl Host for Console<'_> {
     }
 }
 
-/// Is it made of `()` alone?
+/// Returns whether the type consists of `()` alone.
 fn is_unit(ty: &Type) -> bool {
     match ty {
         Type::Tuple(parts) => parts.iter().all(is_unit),
@@ -400,7 +408,8 @@ fn is_unit(ty: &Type) -> bool {
     }
 }
 
-/// The numbers in a value, in their order; anything else is NaN, and of what is too long for a text there are none.
+/// Returns the numbers in a value, in order. Other leaves are NaN. The result is empty if the value
+/// is too long for a text.
 #[must_use]
 pub fn numbers(value: &Value) -> Vec<f64> {
     let json = lang_core::interp::json::to_json(value, 1 << 22);

@@ -1,5 +1,6 @@
-//! Derivatives as source: what is printed is checked as a part of the program, and its values are held against
-//! those that the interpreter finds by dual numbers.
+//! **Oracle for derivatives as source.** Checks the printed text of a derivative as part of its
+//! program. Compares its values with those that the interpreter computes with dual numbers at
+//! random points.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,13 +28,14 @@ use crate::middle::values::{
 };
 use crate::random::Random;
 
-/// The name of the definition that asks the interpreter for the same.
+/// Returns the name of the definition that computes the same derivative by the interpreter's `vjp`
+/// or `jvp`.
 #[must_use]
 pub fn probe_name(made: &Definition) -> String {
     format!("asked_of_{}", made.name)
 }
 
-/// The text of a definition with the parameters of a derivative that gives what the interpreter finds.
+/// Returns the text of that definition. It has the parameters of the printed derivative.
 #[must_use]
 pub fn probe(def: &str, made: &Definition, which: Which) -> String {
     let own = made.params.len() - if which == Which::Adjoint { 1 } else { made.varying.len() };
@@ -65,22 +67,23 @@ pub fn probe(def: &str, made: &Definition, which: Which) -> String {
     )
 }
 
-/// What came of a derivative's text.
+/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Compared {
-    /// Points at which the values agreed.
+    /// The number of points at which the values agreed.
     pub values: u32,
-    /// Points at which both failed, or the interpreter alone.
+    /// The number of points at which both failed, or the interpreter's derivative alone.
     pub failures: u32,
-    /// The first of these.
+    /// The first of these failures.
     pub first_failure: Option<String>,
-    /// What was counted at all points: of the text, and of the other definition.
+    /// The operation counts over all points: those of the text, and those of the other definition.
     pub counts: (Counts, Counts),
-    /// The work of the text and of the derivative in Tensor SSA, where both were evaluated.
+    /// The work of the text and of the derivative in Tensor SSA, over the points where both were
+    /// evaluated.
     pub work: (u64, u64),
 }
 
-/// A call of a definition of the session; what it counts.
+/// Calls a definition of the session. Returns its result and its operation counts.
 fn run(
     session: &Session,
     globals: &HashMap<GlobalName, Computed>,
@@ -100,7 +103,8 @@ fn run(
     (value, interp.counts())
 }
 
-/// Arguments of a derivative of a definition.
+/// Draws arguments of a definition's derivative, or returns `None` if a parameter's type cannot be
+/// drawn.
 fn point(
     random: &mut Random,
     forms: &Forms<'_>,
@@ -134,7 +138,8 @@ fn point(
     Some(Point { sizes, given, args, beside: values })
 }
 
-/// The result of a definition: what its value is where constructors are told by it, else any.
+/// Returns a value of the result's type, which has the shape of a cotangent. A result with sum
+/// types is the actual value, because the cotangent must have its constructors; else it is zero.
 fn result(
     forms: &Forms<'_>,
     stages: &Stages,
@@ -164,7 +169,8 @@ fn holds_sum(ty: &CoreType) -> bool {
     }
 }
 
-/// A point: sizes, and arguments for the interpreter; the same as the evaluators have them.
+/// A point: the sizes and arguments of the interpreter, and the same arguments for the evaluators
+/// of forms.
 struct Point {
     sizes: Vec<i64>,
     given: Vec<Computed>,
@@ -172,7 +178,7 @@ struct Point {
     beside: Vec<Value>,
 }
 
-/// The work of a derivative in Tensor SSA at a point.
+/// Returns the work of a derivative in Tensor SSA at a point.
 fn work_in_ssa(forms: &Forms<'_>, stages: &Stages, made: &Definition, which: Which, at: &Point) -> Option<u64> {
     let ssa = source::derived(&forms.module, &stages.ssa.callee, which).ok()??;
     let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| {
@@ -194,7 +200,7 @@ fn work_in_ssa(forms: &Forms<'_>, stages: &Stages, made: &Definition, which: Whi
     Some(evaluator.counts.work)
 }
 
-/// The sizes of a definition in the order in which another of the same sizes has them.
+/// Reorders the sizes of a definition to those of another definition with the same size names.
 fn named_sizes(session: &Session, def: &GlobalName, sizes: &[i64], other: &GlobalName) -> Vec<i64> {
     let names = |def: &GlobalName| -> Vec<Name> {
         let signature = session.signature(def);
@@ -206,7 +212,7 @@ fn named_sizes(session: &Session, def: &GlobalName, sizes: &[i64], other: &Globa
     names(other).iter().map(|name| at(name).unwrap_or(0)).collect()
 }
 
-/// Is a number in it that is not finite?
+/// Returns whether the value contains a number that is not finite.
 fn is_not_finite(value: &serde_json::Value) -> bool {
     let text = value.to_string();
     ["NaN", "Infinity"]
@@ -214,10 +220,10 @@ fn is_not_finite(value: &serde_json::Value) -> bool {
         .any(|word| text.contains(&format!("\"{word}\"")) || text.contains(&format!("\"-{word}\"")))
 }
 
-/// Holds a derivative's definition in the session against another with the same parameters.
+/// Compares a derivative's definition in the session with another of the same parameters.
 ///
 /// # Errors
-/// Where they differ.
+/// The first difference.
 #[expect(clippy::too_many_arguments, reason = "what is compared with what, and where")]
 pub fn compare(
     session: &Session,
@@ -237,7 +243,7 @@ pub fn compare(
     for fixed in points {
         let Some(at) = point(&mut random, &forms, stages, made, which, *fixed) else { continue };
         let (sizes, args) = (at.sizes.clone(), at.given.clone());
-        // Where the value is none, what its derivative is says nothing.
+        // A derivative is meaningless where the value itself is not finite.
         let own = stages.core.params.len();
         let value = run(session, globals, def, &sizes, args.iter().take(own).cloned().collect()).0;
         if value.is_ok_and(|v| golden::json_of(&v).is_ok_and(|v| is_not_finite(&v))) {
@@ -252,7 +258,7 @@ pub fn compare(
         match (wanted, found) {
             (Ok(wanted), Ok(found)) => {
                 let (wanted, found) = (golden::json_of(&wanted)?, golden::json_of(&found)?);
-                // What overflows does so in another order.
+                // A different order of operations overflows at different points.
                 if is_not_finite(&wanted) {
                     continue;
                 }

@@ -1,5 +1,6 @@
-//! The tables of the book that are made from the implementation's own. In a page, a table stands
-//! between `<!-- table: NAME -->` and `<!-- end -->`.
+//! **Generated tables** of the book. Fills tables from the implementation's own lists, so that the
+//! book cannot disagree with it. In a page, a table lies between `<!-- table: NAME -->` and
+//! `<!-- end -->`.
 
 use lang_core::resolve::builtin::Builtin;
 use lang_core::resolve::forms::{Const, Derivative, Form, LoadOption, PlotKind, PlotOption};
@@ -9,10 +10,10 @@ use lang_core::syntax::docs::{self, Definition, Module};
 
 use crate::library;
 
-/// The page with its tables as they should be, or what is wrong with the marks.
+/// Returns the page with its tables regenerated.
 ///
 /// # Errors
-/// On a table of an unknown name, or one without an end.
+/// If a table has an unknown name or no end mark.
 pub fn refresh(page: &str, modules: &[(&str, String)]) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = page;
@@ -84,11 +85,11 @@ fn cell(doc: &str) -> String {
     doc.replace('|', "\\|")
 }
 
-/// The summary of the book with the pages of these modules below that of the library.
+/// Returns the summary of the book with the pages of these modules listed below the library's page.
 #[must_use]
 pub fn summary(summary: &str, modules: &[&str]) -> String {
     let mut out = String::new();
-    // The page of a module is called by its name, others are not.
+    // Only the page of a module has its title as its file name.
     let of_module = |line: &str| {
         let entry = line.strip_prefix("  - [").and_then(|entry| entry.strip_suffix(".md)"));
         entry.and_then(|entry| entry.split_once("](library/")).is_some_and(|(title, file)| title == file)

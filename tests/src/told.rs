@@ -1,4 +1,6 @@
-//! What hovers tell, in parts, and in cases by how values of sum types are made as text that can be evaluated.
+//! **Entries of hovers** as programs. Turns the derivative entries that a hover shows into
+//! expressions, so that tests can evaluate them. Entries that depend on the constructor of a value
+//! come in cases; this module joins the cases into one expression with `match`.
 
 #![expect(
     clippy::expect_used,
@@ -12,10 +14,12 @@ use lang_core::predicate::{Atom, Poly};
 use lang_core::source::{Entries, Told, Unshown};
 use lang_core::types::ty::{Scalar, Type};
 
-/// Values of the sum type in them. Each parameter is made in each of these ways.
+/// The constructors of the test's sum type with their arguments. Each parameter takes each of these
+/// values.
 pub const SHAPES: [(&str, &[&str]); 3] = [("Circle", &["0.7"]), ("Box", &["0.4", "1.3"]), ("Point", &[])];
 
-/// `Circle(0.7)`, with something in place of an argument.
+/// Returns constructor number `way` with its arguments, as `Circle(0.7)`. `put` replaces one
+/// argument.
 pub fn shape(way: usize, put: Option<(usize, &str)>) -> String {
     let (constructor, args) = SHAPES[way % SHAPES.len()];
     let put = |j: usize, own: &str| put.filter(|(k, _)| *k == j).map_or(own, |(_, other)| other).to_owned();
@@ -23,7 +27,8 @@ pub fn shape(way: usize, put: Option<(usize, &str)>) -> String {
     if args.is_empty() { constructor.to_owned() } else { format!("{constructor}({})", args.join(", ")) }
 }
 
-/// What is told of several ways to make values of sum types as one value, and whether there were several.
+/// Joins the cases of one part into entries whose values hold in all cases. The flag is whether
+/// cases existed.
 pub fn joined(cases: &[&Entries]) -> (Entries, bool) {
     let [first, ..] = cases else { panic!("nothing is told") };
     if first.case.is_none() {
@@ -47,7 +52,8 @@ pub fn joined(cases: &[&Entries]) -> (Entries, bool) {
     (Entries { lets: Vec::new(), all, case: None, ..Clone::clone(*first) }, true)
 }
 
-/// `where s is Circle(r)`: a value there, elsewhere 0; `None` for what is told elsewhere.
+/// Returns an expression that is `value` in the case `where s is Circle(r)` and 0 in others.
+/// Returns `None` for the case `elsewhere`.
 pub fn within(case: &str, value: &str) -> Option<String> {
     let case = case.strip_prefix("where ")?;
     let one = |case: &str| {
@@ -59,7 +65,7 @@ pub fn within(case: &str, value: &str) -> Option<String> {
     Some(format!("({})", case.split(" or ").map(one).collect::<Vec<_>>().join(" + ")))
 }
 
-/// `s is Box(w, _), t is Point` in its parts.
+/// Splits `s is Box(w, _), t is Point` into scrutinees and patterns.
 pub fn patterns(case: &str) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let (mut rest, mut of) = (case, None);
@@ -75,11 +81,11 @@ pub fn patterns(case: &str) -> Vec<(String, String)> {
     all
 }
 
-/// What is told of each part of an expression, in all cases.
+/// Groups the entries by part of the expression; a part has one element for each case.
 pub fn by_part(all: &[Result<Entries, Unshown>]) -> Vec<Vec<&Entries>> {
     let mut parts: Vec<Vec<&Entries>> = Vec::new();
     for told in all.iter().flatten() {
-        // Of a part that has several, one after another.
+        // The cases of a part are adjacent.
         match parts.last_mut().filter(|part| part[0].case.is_some() && part[0].part == told.part) {
             Some(part) => part.push(told),
             None => parts.push(vec![told]),
@@ -88,23 +94,23 @@ pub fn by_part(all: &[Result<Entries, Unshown>]) -> Vec<Vec<&Entries>> {
     parts
 }
 
-/// `x[i + j]` as the name and the indices.
+/// Splits `x[i + j]` into the name and the indices.
 pub fn parts(of: &str) -> Option<(&str, Vec<&str>)> {
     let Some((name, at)) = of.split_once('[') else { return Some((of, Vec::new())) };
     Some((name, at.strip_suffix(']')?.split(", ").collect()))
 }
 
-/// Is it one name?
+/// Returns whether the text is one name.
 pub fn is_name(text: &str) -> bool {
     text.chars().all(|c| c.is_alphanumeric() || c == '_') && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// What every size is, by its name.
+/// Returns the value of a size variable, derived from its name.
 pub fn size(name: &str) -> i64 {
     2 + i64::from(name.bytes().map(u32::from).sum::<u32>() % 3)
 }
 
-/// A size as a number.
+/// Evaluates a size.
 pub fn number(p: &Poly) -> Option<i64> {
     p.eval(&mut |a| match a {
         Atom::Local(_, name) => Some(size(name)),
@@ -112,7 +118,7 @@ pub fn number(p: &Poly) -> Option<i64> {
     })
 }
 
-/// The extents of an array and its elements' type.
+/// Returns the extents of an array type, evaluated, and its element type.
 pub fn peeled(mut ty: &Type) -> Option<(Vec<i64>, &Type)> {
     let mut dims = Vec::new();
     while let Type::Array(n, element) = ty {
@@ -122,12 +128,13 @@ pub fn peeled(mut ty: &Type) -> Option<(Vec<i64>, &Type)> {
     Some((dims, ty))
 }
 
-/// The same of an extent.
+/// Evaluates an extent, or returns `None` if it is negative.
 pub fn size_of(n: &Poly) -> Option<usize> {
     number(n)?.try_into().ok()
 }
 
-/// An argument of that type, as text; `None` for others than arrays and numbers.
+/// Returns an expression of that type as an argument, or `None` if the type is neither a number nor
+/// an array of reals.
 pub fn argument(ty: &Type, name: &str) -> Option<String> {
     let (dims, ty) = peeled(ty).filter(|(dims, _)| dims.iter().all(|n| *n >= 0))?;
     let shift: u32 = name.bytes().map(u32::from).sum();
@@ -142,7 +149,7 @@ pub fn argument(ty: &Type, name: &str) -> Option<String> {
     Some(if ranges.is_empty() { element } else { format!("for {}: {element}", ranges.join(", ")) })
 }
 
-/// Is a loop in a `let` of it?
+/// Returns whether a `let` of the entries contains a loop.
 pub fn has_loop(told: &Entries) -> bool {
     told.lets.iter().any(|text| ["fold ", "loop ", "scan "].iter().any(|word| text.contains(word)))
 }

@@ -1,5 +1,6 @@
-//! How the work and the iterations of values and derivatives grow: exact counts at doubling sizes, in a table; what
-//! is to be linear is. And how large adjoints are as text.
+//! **Asymptotic cost.** Tabulates the work and the iterations of values and derivatives as exact
+//! counts at doubling sizes, and asserts linear growth where it must hold. It also tabulates the
+//! length of adjoints as text.
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
 
 use std::collections::HashMap;
@@ -45,7 +46,7 @@ fn forward(forms: &Forms<'_>, name: &str) -> Arc<Ssa> {
     forms.ssa(&Arc::new(derived)).expect("it has a forward derivative")
 }
 
-/// Counts of a function at sizes, which stand for implicit sizes and then for integer arguments.
+/// Returns the counts of a function at sizes: the implicit sizes, then integer arguments.
 fn counts(forms: &Forms<'_>, name: &str, ssa: &Ssa, sizes: &[i64]) -> Counts {
     let stages = forms.stages(&callee(name)).expect("it has forms");
     let given = Given::drawn(&stages.core, ssa, sizes, &|_| 1.0).expect("it has arguments");
@@ -55,7 +56,8 @@ fn counts(forms: &Forms<'_>, name: &str, ssa: &Ssa, sizes: &[i64]) -> Counts {
     evaluator.counts
 }
 
-/// The table of a definition: work and iterations of the value and of the adjoint, at doubling sizes.
+/// Appends the table of a definition: work and iterations of the value and of the adjoint, at
+/// doubling sizes.
 fn growth(out: &mut String, text: &str, name: &str, sizes: &dyn Fn(i64) -> Vec<i64>) {
     let session = session(text);
     let globals = HashMap::new();
@@ -75,7 +77,8 @@ fn growth(out: &mut String, text: &str, name: &str, sizes: &dyn Fn(i64) -> Vec<i
             && n == 64
         {
             for (now, before) in now.iter().zip(before) {
-                // At most 2.1 times the last, and something for what does not grow.
+                // At most 2.1 times the previous count, with a constant for the part that does not
+                // grow.
                 assert!(10 * now <= 21 * before + 10, "{name} is not linear: {now} after {before}\n{out}{value}{back}");
             }
         }
@@ -89,8 +92,9 @@ fn check(out: &str, expected: Expect) {
     expected.assert_eq(out);
 }
 
-/// What the adjoint of a definition keeps for its reverse, at doubling sizes, beside the iterations of the value: bytes
-/// for so many of them at most.
+/// Appends the bytes that the adjoint of a definition keeps for its reverse sweep, at doubling
+/// sizes, with the iterations of the value. Fails if it keeps more than `most` bytes for each
+/// iteration.
 fn kept(out: &mut String, text: &str, name: &str, most: u64) {
     let session = session(text);
     let globals = HashMap::new();
@@ -107,7 +111,7 @@ fn kept(out: &mut String, text: &str, name: &str, most: u64) {
     }
 }
 
-/// The programs that the paper says should be linear (ATL 2.2), and some like them.
+/// Programs that must be linear according to the paper (ATL 2.2), and similar ones.
 const PROGRAMS: &str = "
 def eye(n: i64, x: f64) -> [n, n]f64 = for i, j: [i == j] * x
 def trace(a: [n, n]f64) -> f64 = sum i: a[i, i]
@@ -127,7 +131,7 @@ def added_if(x: [n]f64) -> [n]f64 = fold y = x for j < n: if x[j] > 0.5 then y w
 def put_unless(x: [n]f64) -> [n]f64 = fold y = x for j < n: if x[j] > 2.0 then y else y with [j * 7 % n] = x[j]
 ";
 
-/// Arrays that are updated element by element, in loops in loops.
+/// Nested loops that update arrays element by element.
 const UPDATES: &str = "
 def cholesky(a: [n, n]f64) -> [n, n]f64 =
   fold l = (for i < n, j < n: 0.0) for j < n: (
@@ -142,7 +146,7 @@ def three_deep(x: [n]f64) -> [n]f64 =
   fold y = x for s < 3, t < 2, i < n: y with [n - 1 - i] = sin(y[i] * y[n - 1 - i])
 ";
 
-/// Of arrays that loops in loops update, elements are kept and not arrays.
+/// For arrays that nested loops update, the adjoint keeps elements, not whole arrays.
 #[test]
 fn kept_of_updates() {
     let mut out = String::new();
@@ -259,7 +263,8 @@ fn linear_programs() {
     );
 }
 
-/// Greatest and least values: their derivatives visit what the value does, and no tensor of zeros with a one.
+/// Maxima and minima. Their derivatives visit as many elements as the value, without a one-hot
+/// tensor.
 const CHOSEN: &str = "
 def greatest(x: [n]f64) -> f64 = max i: x[i]
 def row_greatest(a: [n, m]f64) -> f64 = sum i: max j: a[i, j]
@@ -325,7 +330,7 @@ fn chosen_terms() {
                64: value   64 work   65 iterations, adjoint   66 work   68 iterations
         "#]],
     );
-    // The forward derivative looks for the place, too, and that is all.
+    // The forward derivative searches for the position too, and does no other work.
     let session = session(CHOSEN);
     let globals = HashMap::new();
     let forms = Forms::new(&session, &globals);
@@ -337,7 +342,8 @@ fn chosen_terms() {
     }
 }
 
-/// `x[0] + x[2] + x[3] + …` written out, and unused copies of `x`: linear in the length of the program.
+/// `x[0] + x[2] + x[3] + …` written out, and unused copies of `x`: the counts are linear in the
+/// length of the program.
 #[test]
 fn written_out() {
     let mut out = String::new();
@@ -388,7 +394,8 @@ fn written_out() {
     );
 }
 
-/// The linear program of ATL 2.2: the forward derivative and the adjoint have the counts of the program.
+/// The linear program of ATL 2.2. The forward derivative and the adjoint have the counts of the
+/// program.
 #[test]
 fn linear_dag() {
     let session = session(
@@ -404,18 +411,20 @@ fn linear_dag() {
     let forms = Forms::new(&session, &globals);
     let value = forms.ssa(&callee("f")).expect("it has forms");
     let of = |ssa: &Ssa| counts(&forms, "f", ssa, &[]).work;
-    // A derivative gives the values too, which nothing of a linear program needs: what it takes more is its own.
+    // A derivative also computes the values, which a linear program does not need, so their work is
+    // subtracted.
     let (own, tangent, back) = (of(&value), of(&forward(&forms, "f")), of(&adjoint(&forms, "f")));
     assert_eq!((own, tangent - own, back - own), (9, 9, 9));
 }
 
-/// Definitions of which each calls the last twice: every derivative is made once.
+/// A chain of definitions that each call the previous one twice: every derivative is generated
+/// once.
 #[test]
 fn chains_of_definitions() {
     let mut out = String::new();
     let mut last: Option<usize> = None;
     for n in [10, 20, 40, 60] {
-        // Large enough that none is put in place of its calls.
+        // Each body is too large to be inlined.
         let filler: String = (0..30).map(|k| format!(" + sin(x * {k}.5)")).collect();
         let mut text = format!("def f0(x: f64) -> f64 = x{filler}\n");
         for k in 1..=n {

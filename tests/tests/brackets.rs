@@ -1,6 +1,7 @@
-//! Drawn products with brackets, at data with infinities, NaN and zeros: a false bracket makes the whole product that it is a
-//! factor of zero, in machine code and in the interpreter, for short arrays and long ones. A factor outside the bracket is
-//! evaluated all the same, so what fails there fails on both, unless machine code finds that its value is never used.
+//! **Iverson brackets** in random products, on data with infinities, NaN and zeros. A false bracket
+//! makes its whole product zero, in machine code and in the interpreter, for short arrays and long
+//! ones. A factor outside the bracket is still evaluated, so both fail where it fails. Machine code
+//! may omit that failure if the value is unused.
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -11,14 +12,14 @@ use iverson_tests::random::{Random, count, first, seed};
 use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
 use lang_core::session::Session;
 
-/// So many programs are drawn, and of so many forms.
+/// The number of programs, and the number of forms that must occur in them.
 const USUAL: u64 = 150;
 const FORMS: usize = 11;
 
-/// Extents below and above the one at which arrays are computed by machine code.
+/// Extents below and above the one from which arrays are computed by machine code.
 const EXTENTS: &[usize] = &[3, 9, 31, 33, 40, 67];
 
-/// Elements that are arguments. None of them is a name of something masked.
+/// Elements of arguments, none of which is masked.
 const READS: &[&str] = &["x[i]", "y[i]", "x[(i + 1) % n]", "y[k[i]]", "x[n - 1 - i]"];
 
 /// Predicates of indices, of data, and of both.
@@ -27,7 +28,7 @@ const PREDICATES: &[&str] =
 
 struct Draw {
     random: Random,
-    /// How often each form was drawn.
+    /// The number of occurrences of each form.
     drawn: BTreeMap<&'static str, usize>,
 }
 
@@ -40,7 +41,7 @@ impl Draw {
         self.random.pick_or(of, "0")
     }
 
-    /// A product; a bracket may stand before each of its factors but the divisors.
+    /// Draws a product. A bracket may precede each factor except a divisor.
     fn product(&mut self, depth: usize) -> String {
         let mut text = self.factor(depth, true);
         for _ in 0..1 + self.random.below(3) {
@@ -165,7 +166,7 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
         "{all} programs, {native} parts by machine code, {zeros} zeros, {nans} NaN, {failed} failed, {omitted} only in the interpreter\n{:#?}",
         draw.drawn
     );
-    // One that is tried alone has few.
+    // A run of few programs, such as one alone, need not reach every form.
     if all >= USUAL {
         assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
         assert!(native > 0 && zeros > 0 && nans > 0 && omitted * 4 < failed);

@@ -1,5 +1,5 @@
-//! What the checker infers and proves, as tables: the signature a definition gets, and which of
-//! its accesses are proved in bounds (`proved`) and which are checked when they run.
+//! **Type inference and bounds proofs**, as tables. Checks the inferred signature of a definition,
+//! and which of its accesses are proved in bounds (`proved`) and which are checked at run time.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,7 +23,7 @@ fn session(text: &str) -> Session {
     s
 }
 
-/// The inferred signature of `f`.
+/// Checks the inferred signature of `f`.
 #[track_caller]
 fn infers(text: &str, signature: &str) {
     let s = session(text);
@@ -31,7 +31,7 @@ fn infers(text: &str, signature: &str) {
     assert_eq!(found.as_deref(), Some(signature), "{text}");
 }
 
-/// For every access of `f` in order of its nodes: is it proved?
+/// Checks for every access of `f`, in the order of its nodes, whether it is proved.
 #[track_caller]
 fn proves(text: &str, wanted: &[bool]) {
     let s = session(text);
@@ -59,7 +59,7 @@ fn proves(text: &str, wanted: &[bool]) {
     assert_eq!(found, wanted, "{text}");
 }
 
-/// How many sizes are verified when `f` runs.
+/// Checks the number of sizes that are verified when `f` runs.
 #[track_caller]
 fn verifies(text: &str, count: usize) {
     let s = session(text);
@@ -121,7 +121,7 @@ fn data_dependent_accesses_are_not() {
     proves("def f(x: [n]f64, k: i64) = x[k]", &[false]);
     proves("def f(x: [n]f64, k: i64) = [k != 0] * x[k]", &[false]);
     proves("def f(x: [n]f64) = for i < n: if i == 1 then 0.0 else x[i - 1]", &[false]);
-    // k + 1 may wrap: the comparison tells nothing of the index.
+    // `k + 1` may wrap, so the comparison implies nothing about the index.
     proves("def f(x: [n]f64, k: i64) = [0 <= k + 1 < n] * x[k + 1]", &[false]);
     proves("def f(x: [n]f64, k: i64) = let s = n - k in for i < n: [s < n] * x[s]", &[false]);
 }

@@ -1,5 +1,5 @@
-//! Checkpoints of loops: values and gradients are those without, bit for bit, by the evaluator and by the engine; what
-//! is kept and how much is computed are what is told.
+//! **Checkpointing of loops.** Values and gradients are bit-identical with and without checkpoints,
+//! in the evaluator and in the engine. The kept bytes and the work match the predictions.
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
 
 use std::collections::HashMap;
@@ -24,15 +24,15 @@ use lang_core::session::Session;
 
 const FUEL: u64 = 100_000_000;
 
-/// Programs in which `@` stands where a checkpoint may.
+/// Programs in which `@` marks the positions of checkpoints.
 const PROGRAMS: &[(&str, &[&[i64]])] = &[
     ("def f(x: [n]f64, w: f64) -> f64 = @fold s = 1.0 for t < n: sin(s * w + x[t])", &ONE),
-    // The slice of another iteration, and one that data tell.
+    // The slice of another iteration, and one at an index from data.
     (
         "def f(x: [n]f64, y: [n + 2]f64, w: f64) -> f64 = @fold s = w for t < n: sin(s * w) * y[t + 2] + x[n - 1 - t]",
         &ONE,
     ),
-    // A D-LSTM: a state of two rows, weights that every step reads.
+    // A D-LSTM: a state of two rows, and weights that every step reads.
     (
         "
 def sigma(x: f64) -> f64 = 1 / (1 + exp(-x))
@@ -44,7 +44,7 @@ def f(x: [n, m]f64, u: [m, m]f64, v: [m, m]f64, h0: [m]f64, c0: [m]f64) -> f64 =
   in (sum j: h[j]) + (sum j: c[j])",
         &TWO,
     ),
-    // Runge and Kutta's steps, and a fit to what is measured at each of them.
+    // Runge-Kutta steps, and a fit to a measurement at each of them.
     (
         "
 def rate(y: [2]f64, a: f64, b: f64) -> [2]f64 = [a * y[0] - b * y[0] * y[1], b * y[0] * y[1] - y[1]]
@@ -59,7 +59,7 @@ def f(a: f64, b: f64, seen: [n, 2]f64) -> f64 =
   sum t, j: (ys[t, j] - seen[t, j])^2",
         &ONE,
     ),
-    // In another loop, and around one, which may have checkpoints itself.
+    // Inside another loop, and around one that may have checkpoints itself.
     (
         "def f(x: [n, m]f64, w: [m]f64) -> f64 =
   fold s = 1.0 for i < n: @fold r = s for j < m: cos(r * w[j] + x[i, j])",
@@ -76,7 +76,7 @@ def f(a: f64, b: f64, seen: [n, 2]f64) -> f64 =
         &TWO,
     ),
     ("def f(x: [n, m]f64, w: [m]f64) -> f64 = @fold s = 1.0 for i < n, j < m: cos(s * w[j] + x[i, j])", &TWO),
-    // For indices, and with extents that they tell.
+    // Under indices, and with extents that depend on them.
     (
         "def f(x: [n, m]f64, w: [m]f64) -> [n]f64 = for i: @fold s = w[0] + x[i, 0] for j < m: sin(s * w[j] + x[i, j])",
         &[&[3, 7], &[1, 1], &[2, 9]],
@@ -104,7 +104,7 @@ def f(a: f64, b: f64, seen: [n, 2]f64) -> f64 =
     ),
     // All states, and outputs.
     ("def f(x: [n]f64, w: f64) -> f64 = let s = @scan s = w for t < n: sin(s * w + x[t]) in sum t: s[t]^2", &ONE),
-    // As long as a condition holds.
+    // `while` loops.
     (
         "def f(x: f64, w: f64) -> f64 = (@loop (s, c) = (x, 0) while c < 11 && s < 90.0: (s * (1.1 + w * w) + sin(s), c + 1)).0",
         &[&[]],
@@ -115,7 +115,7 @@ def f(a: f64, b: f64, seen: [n, 2]f64) -> f64 =
 const ONE: [&[i64]; 6] = [&[0], &[1], &[2], &[4], &[9], &[17]];
 const TWO: [&[i64]; 6] = [&[0, 2], &[1, 1], &[2, 3], &[5, 2], &[9, 3], &[17, 2]];
 
-/// What stands in place of `@`; k is also 1, the number of iterations, and more than that.
+/// The replacements of `@`. The spacing is also 1, the number of iterations, and greater than that.
 const KEPT: &[&str] =
     &["checkpoint: ", "checkpoint 1: ", "checkpoint 2: ", "checkpoint 3: ", "checkpoint 9: ", "checkpoint 1000: "];
 
@@ -131,7 +131,7 @@ fn callee() -> Arc<Callee> {
     Arc::new(Callee::new(GlobalName::new(MAIN, "f"), Vec::new()))
 }
 
-/// The function and its adjoint, and the adjoint's.
+/// Returns the function, its adjoint, and the adjoint of that.
 fn derived(forms: &Forms<'_>) -> [Arc<Ssa>; 3] {
     let mut callee = callee();
     let mut all = Vec::new();
@@ -150,7 +150,7 @@ fn given(forms: &Forms<'_>, ssa: &Ssa, sizes: &[i64]) -> Given {
     Given::drawn(&stages.core, ssa, sizes, &seed).expect("it has arguments")
 }
 
-/// The parts of the result, as the evaluator has them and the engine too.
+/// Returns the parts of the result by the evaluator, after a check that the engine agrees.
 fn values(forms: &Forms<'_>, ssa: &Arc<Ssa>, sizes: &[i64]) -> Vec<Arc<Tensor>> {
     let Given { sizes, tensors, .. } = given(forms, ssa, sizes);
     let world = All(forms);
@@ -188,7 +188,7 @@ fn values_and_gradients_are_the_same() {
             let found = derived(&other);
             assert!(found[1].to_string().contains(".state "), "{kept_text}\n{}", found[1]);
             for sizes in *all {
-                // The second derivative has its sums in another order.
+                // The second derivative adds in another order.
                 for (order, (wanted, found)) in wanted.iter().zip(&found).enumerate() {
                     let (a, b) = (values(&plain, wanted, sizes), values(&other, found, sizes));
                     assert_eq!(a.len(), b.len(), "{kept_text}");
@@ -203,7 +203,7 @@ fn values_and_gradients_are_the_same() {
     }
 }
 
-/// What the interpreter shows, and what a run by generated derivatives does.
+/// The interpreter's output, and the output of a run with generated derivatives.
 #[test]
 fn runs_show_the_same() {
     let text = "
@@ -222,7 +222,7 @@ do hessian(f, wrt: w)(x, 0.5)
         assert_eq!(Tally { made: 0, ..ways.tally.get() }, Tally { taken: 3, ..Tally::default() }, "{:?}", ways.outside);
         shown.push(run(&session, limits(), &AtomicBool::new(false)));
     }
-    // The interpreter's derivatives are by other means, and have other last digits.
+    // The interpreter computes derivatives by another method, so the last digits differ.
     for way in 0..2 {
         let all: Vec<&String> = shown.iter().skip(way).step_by(2).collect();
         assert!(all.iter().all(|s| *s == all[0]), "{shown:#?}");
@@ -261,8 +261,8 @@ fn check(out: &str, expected: Expect) {
     expected.assert_eq(out);
 }
 
-/// What is kept: states at the first iterations of segments and what the reverse reads of one segment. Work: at most one
-/// value more.
+/// The kept bytes are the states at the first iterations of segments and the reverse sweep's values
+/// of one segment. The work is at most that of one more evaluation of the value.
 #[test]
 fn kept_bytes_and_work() {
     let row = "

@@ -1,5 +1,6 @@
-//! What every definition of the library and of the programs costs, and its adjoint, as formulas for sizes of at least 1,
-//! with the certificate that compares both: checked again by the separate checker.
+//! **Cost certificates.** Records the cost of every definition of the library and of the programs,
+//! and of its adjoint, as formulas for sizes of at least 1. The separate checker verifies each
+//! certificate that compares the two again.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use lang_core::predicate::Context;
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::ItemKind;
 
-/// A formula for sizes of at least 1, if sizes are all it needs.
+/// Returns a formula for sizes of at least 1, if it depends on sizes alone.
 fn shown(of: &Formula, cost: &Cost) -> String {
     if has_symbols(of) {
         return "data".to_owned();
@@ -45,7 +46,7 @@ fn verdict(of: &Verdict) -> &'static str {
     }
 }
 
-/// Why it is not proved for all sizes, for readers of the book.
+/// Returns the reason why a bound is not proved for all sizes, for the book's page.
 fn exception(bound: &Bound) -> Option<String> {
     Some(match &bound.certificate.verdict {
         Verdict::Proved { .. } if !bound.positive => return None,
@@ -69,7 +70,7 @@ fn exception(bound: &Bound) -> Option<String> {
     })
 }
 
-/// The page of the book with what is not proved.
+/// The head of the book's page of adjoints without a proof.
 const HEAD: &str = "# Gradients without a proof
 
 <!-- Made by the tests of costs; `cargo xtask bless` writes it. -->

@@ -1,11 +1,13 @@
-//! Work, tests, iterations, longest chains and kept bytes by formulas, against what the evaluator counts: at all small
-//! sizes and at some larger ones for every definition of `linalg` and what else is listed here, at fewer sizes for every
-//! definition of the library and of the programs; each with its forward derivative and its adjoint by all that is real.
+//! **Cost formulas** against the evaluator's counts: work, tests, iterations, longest chains and
+//! kept bytes. The definitions of `linalg` and the others listed here run at all small sizes and
+//! some larger ones. Every definition of the library and of the programs runs at fewer sizes. Each
+//! includes its forward derivative and its adjoint by all real inputs.
 //!
-//! Sizes are those that a call infers and the integer parameters that indices are made of. All combinations of 0 to 7 are
-//! looked at. The few definitions with more than three sizes have too many of them: with an `IVERSON_COUNT` of a million,
-//! as `cargo xtask soak` has it, all are looked at, and else all of 0 to 3 (of 0 to 2 with more than six sizes) and some
-//! of the others. It makes the larger sizes more, too.
+//! Sizes are those that a call infers and the integer parameters on which indices depend. The test
+//! uses all combinations of 0 to 7. The few definitions with more than three sizes have too many
+//! combinations. With an `IVERSON_COUNT` of a million, as in `cargo xtask soak`, all are used.
+//! Otherwise the test uses all of 0 to 3 (of 0 to 2 with more than six sizes) and some others.
+//! `IVERSON_COUNT` also raises the number of larger sizes.
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
 
 use std::collections::BTreeMap;
@@ -29,7 +31,7 @@ use lang_core::predicate::Atom;
 use lang_core::session::{ItemRef, LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
 
-/// What takes functions has forms where it is called.
+/// A definition that takes functions has forms only where it is called.
 const CALLS: &str = "
 import linalg
 def map_matrix(x: [n, m]f64) -> [n, m]f64 = linalg.map_matrix(\\v: v * v, x)
@@ -41,7 +43,7 @@ def gmres(a: [n, n]f64, b: [n]f64, steps: i64) -> [n]f64 = linalg.gmres(\\v: lin
 def funm(a: [n, n]f64) -> [n, n]f64 = linalg.funm(\\x: x * x, a)
 ";
 
-/// Modules, and which of their definitions; all where none is named.
+/// Modules with the names of the listed definitions; all definitions if no name is listed.
 const DEFINITIONS: &[(&str, &[&str])] = &[
     ("linalg", &[]),
     ("calls.iv", &[]),
@@ -94,56 +96,56 @@ const DEFINITIONS: &[(&str, &[&str])] = &[
 /// The largest of the larger sizes.
 const LARGEST: usize = 40;
 
-/// How many tuples a run at larger sizes visits at most.
+/// The greatest number of index tuples that a run at larger sizes visits.
 const LARGE: u64 = 60_000;
 
-/// The same of a run of what is not listed.
+/// The same for a run of an unlisted definition.
 const FEW: u64 = 30_000;
 
-/// What was compared.
+/// The number of comparisons, by kind.
 #[derive(Default, Debug)]
 struct Tally {
     definitions: usize,
-    /// Definitions and derivatives,
+    /// Definitions and derivatives.
     functions: usize,
-    /// of which sizes alone tell the counts.
+    /// Those of them whose counts depend on sizes alone.
     by_sizes: usize,
-    /// Adjoints of results whose extents data tell: nothing gives them cotangents.
+    /// Adjoints of results with data-dependent extents, for which no cotangents can be drawn.
     untold: usize,
-    /// Sizes of definitions at which one of these had a value,
+    /// Sizes of definitions at which a definition or derivative had a value.
     sizes: usize,
-    /// and at which none did.
+    /// Sizes at which none did.
     without: usize,
-    /// Runs that were stopped, as they took long.
+    /// Runs that ran out of fuel.
     long: usize,
-    /// Runs,
+    /// Completed runs.
     runs: usize,
-    /// by formulas of sizes alone,
+    /// Runs with formulas of sizes alone.
     exact: usize,
-    /// and at larger sizes.
+    /// Runs at larger sizes.
     larger: usize,
-    /// Runs whose longest chain is that of the formula,
+    /// Runs whose longest chain equals the formula's.
     span: usize,
-    /// that kept something,
+    /// Runs that kept bytes.
     kept: usize,
-    /// and exactly what the formula says.
+    /// Runs that kept exactly the bytes of the formula.
     kept_exactly: usize,
 }
 
-/// With so many definitions with more than three sizes are looked at, at all small sizes.
+/// The count from which definitions with more than three sizes run at all small sizes.
 const ALL: u64 = 1_000_000;
 
-/// So many of their small sizes are, otherwise, beside the smallest.
+/// The number of random small sizes for such definitions otherwise, in addition to the smallest.
 const SOME: usize = 100;
 
 type AllSizes = Box<dyn Iterator<Item = Vec<i64>>>;
 
-/// All combinations of sizes below this.
+/// Returns all combinations of `count` sizes below `below`.
 fn combinations(count: usize, below: i64) -> AllSizes {
     let mut next = Some(vec![0; count]);
     Box::new(std::iter::from_fn(move || {
         let sizes = next.clone()?;
-        // Counts on, the last one first.
+        // Increments the last size first.
         let after = next.as_mut().and_then(|sizes| sizes.iter().rposition(|n| *n + 1 < below).map(|at| (at, sizes)));
         match after {
             None => next = None,
@@ -156,7 +158,7 @@ fn combinations(count: usize, below: i64) -> AllSizes {
     }))
 }
 
-/// All sizes at which what is listed is looked at.
+/// Returns the small sizes for a listed definition.
 fn small(count: usize, everything: bool) -> AllSizes {
     if count <= 3 || everything {
         return combinations(count, 8);
@@ -172,7 +174,7 @@ fn small(count: usize, everything: bool) -> AllSizes {
     Box::new(combinations(count, below).chain(alone).chain(drawn))
 }
 
-/// Sizes at which everything is looked at.
+/// Returns the small sizes for any definition.
 fn few(count: usize) -> AllSizes {
     let below = match count {
         0 | 1 => 8,
@@ -183,7 +185,7 @@ fn few(count: usize) -> AllSizes {
     combinations(count, below)
 }
 
-/// Larger sizes, with no more elements in an array of all of them than are to be visited.
+/// Draws larger sizes whose product is at most the limit of visited tuples.
 fn larger(random: &mut Random, count: usize) -> Vec<i64> {
     let mut sizes: Vec<i64> = (0..count).map(|_| i64::try_from(random.below(LARGEST + 1)).unwrap_or(0)).collect();
     while sizes.iter().map(|n| n.unsigned_abs().max(1)).product::<u64>() > LARGE {
@@ -192,7 +194,7 @@ fn larger(random: &mut Random, count: usize) -> Vec<i64> {
     sizes
 }
 
-/// A definition and its derivatives by all that is real.
+/// Returns a definition and its derivatives by all real inputs.
 fn derived(callee: &Arc<Callee>, ssa: &Ssa) -> Vec<Arc<Callee>> {
     let (wrt, of): (Arc<[u32]>, Arc<[u32]>) = (real_inputs(ssa).into(), real_outputs(ssa).into());
     let mut all = vec![callee.clone()];
@@ -203,7 +205,7 @@ fn derived(callee: &Arc<Callee>, ssa: &Ssa) -> Vec<Arc<Callee>> {
     all
 }
 
-/// Do data tell an extent of an input?
+/// Returns whether an extent of an input depends on data.
 fn is_untold(ssa: &Ssa) -> bool {
     let mut found = false;
     let dims = ssa.inputs.iter().flat_map(|i| &i.leaf.dims);
@@ -215,16 +217,16 @@ struct Comparison<'m> {
     forms: &'m Forms<'m>,
     formulas: Formulas<'m>,
     random: Random,
-    /// How many larger sizes of a definition.
+    /// The number of larger sizes for a definition.
     many: u64,
-    /// Which definitions, by how many sizes they have.
+    /// A filter of definitions by their number of sizes.
     wanted: fn(usize) -> bool,
     tally: Tally,
-    /// Definitions without forms, as they take functions or for other reasons.
+    /// Definitions without forms, because they take functions or for other reasons.
     formless: Vec<String>,
     /// Definitions without a value at any of the sizes.
     valueless: Vec<String>,
-    /// Definitions with runs that were stopped at small sizes, as they took long.
+    /// Definitions with runs that ran out of fuel at small sizes.
     long: Vec<String>,
     broken: Vec<Broken>,
 }
@@ -245,7 +247,8 @@ impl<'m> Comparison<'m> {
         }
     }
 
-    /// Compares a function at sizes; whether it has a value, or `None` if there are no arguments of them.
+    /// Compares a function at sizes. Returns whether it has a value, or `None` if no arguments of
+    /// these sizes exist.
     fn at(&mut self, core: &Function, ssa: &Arc<Ssa>, sizes: &[i64], fuel: u64) -> Option<bool> {
         let seed = |k: usize| 0.75 + f64::from(u32::try_from(k % 5).unwrap_or(0));
         let mut found = false;
@@ -256,7 +259,7 @@ impl<'m> Comparison<'m> {
                     self.tally.long += 1;
                     continue;
                 }
-                // A top-level `let` of a sum type is no value of core until its type is known.
+                // A top-level `let` of a sum type has no value in core until its type is known.
                 Err(Stopped::Failed(_) | Stopped::Broken("an input")) => continue,
                 Err(stopped) => {
                     let how = format!("{stopped:?} at {sizes:?}\n{ssa}");
@@ -266,7 +269,7 @@ impl<'m> Comparison<'m> {
             };
             found = true;
             self.run(ssa, &run, sizes);
-            // With other data there is nothing else to see.
+            // The formulas have no symbols, so other data would repeat the comparison.
             if run.cost.symbols.is_empty() {
                 break;
             }
@@ -290,7 +293,8 @@ impl<'m> Comparison<'m> {
         tally.kept_exactly += usize::from(run.kept > 0 && exactly);
     }
 
-    /// A definition and its derivatives at these sizes, for as many as there are, and at larger ones.
+    /// Compares a definition and its derivatives at these sizes and at larger ones. `sizes` maps
+    /// the number of sizes to their values.
     fn definition(&mut self, callee: &Arc<Callee>, sizes: &dyn Fn(usize) -> AllSizes, fuel: u64) {
         let Ok(stages) = self.forms.module.stages(callee) else {
             self.formless.push(callee.def.name.to_string());
@@ -340,7 +344,7 @@ impl<'m> Comparison<'m> {
         self.tally.larger += self.tally.runs - before;
     }
 
-    /// Fails if something differs.
+    /// Fails if a comparison differs.
     fn agrees(&self) {
         let mut laws: BTreeMap<String, usize> = BTreeMap::new();
         self.broken.iter().for_each(|b| *laws.entry(b.law.clone()).or_default() += 1);
@@ -348,7 +352,8 @@ impl<'m> Comparison<'m> {
         assert!(self.broken.is_empty(), "{laws:?}:\n{}", few.join("\n\n"));
     }
 
-    /// What was compared, if nothing differs; what has no forms; and what has no values, or was stopped, at small sizes.
+    /// Fails if a comparison differs. Returns the tally, the definitions without forms, and those
+    /// without values or with exhausted fuel at small sizes.
     fn all(self) -> (Tally, Vec<String>, Vec<String>) {
         self.agrees();
         println!("{:#?}", self.tally);
@@ -356,7 +361,7 @@ impl<'m> Comparison<'m> {
     }
 }
 
-/// The definitions of a module.
+/// Returns the definitions of a module.
 fn definitions(session: &Session, module: &str) -> Vec<Arc<Callee>> {
     let items = session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def);
     let callee = |item: ItemRef| {
@@ -367,10 +372,10 @@ fn definitions(session: &Session, module: &str) -> Vec<Arc<Callee>> {
     items.filter_map(callee).collect()
 }
 
-/// Definitions with more sizes are looked at by themselves.
+/// The number of sizes above which definitions run in a test of their own.
 const FEW_SIZES: usize = 4;
 
-/// Compares the listed definitions with so many sizes.
+/// Compares the listed definitions whose number of sizes satisfies `wanted`.
 fn listed(wanted: fn(usize) -> bool) -> (Tally, Vec<String>, Vec<String>) {
     let programs = golden::programs().expect("the programs can be read");
     let mut session = golden::session(&programs);
@@ -403,7 +408,8 @@ fn listed_definitions_at_all_small_sizes() {
         ["map_matrix", "zip_matrix", "map_rows", "map_columns", "funm", "cg", "gmres"],
         "they have forms in `calls.iv`"
     );
-    // The counts may grow. A lower one means that less is compared, or that a definition decides by values where it did not.
+    // The counts may grow. A lower one means that fewer cases are compared, or that the cost of a
+    // definition now depends on data.
     let Tally { definitions, functions, by_sizes, sizes, runs, exact, larger, .. } = tally;
     assert!(definitions >= 160 && functions >= 460 && by_sizes >= 250, "{tally:?}");
     assert!(sizes >= 12_700 && runs >= 52_000 && exact >= 24_000 && larger >= 1_450, "{tally:?}");

@@ -1,7 +1,7 @@
-//! The derivatives of the programs of `tests/programs`: each expression of
-//! `tests/golden/derivatives.json` has the value that stands there, which NumPy and JAX computed by
-//! means of their own (`tests/golden/derivatives.py`): by the interpreter, and by the derivatives that the
-//! compiler generates, where the expression is inside core.
+//! **Golden derivatives** of the programs in `tests/programs`. NumPy and JAX computed each value of
+//! `tests/golden/derivatives.json` by their own means (`tests/golden/derivatives.py`). The
+//! interpreter must agree, and so must the compiler's derivatives if the expression has a core
+//! form.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use serde_json::{Map, Value};
 /// The module of a check.
 const MODULE: &str = "check.iv";
 
-/// The program of a check: the tested one is `p`, unless it is the language itself.
+/// Returns the text of a check. The tested program is imported as `p`, unless the check is of the
+/// language itself.
 fn text(check: &Value) -> Option<String> {
     let program = check.get("program")?.as_str()?;
     let mut text = String::new();
@@ -39,20 +40,20 @@ fn text(check: &Value) -> Option<String> {
     Some(text)
 }
 
-/// What came of the checks of a share.
+/// The results of a share of the checks.
 #[derive(Default)]
 struct Share {
     wrong: Vec<String>,
-    /// How many were judged in Tensor SSA, and why the others were not.
+    /// The number of checks in Tensor SSA, and the reasons of the others.
     generated: usize,
     outside: BTreeMap<&'static str, usize>,
-    /// How the derivatives of the runs were taken, and why some are the interpreter's.
+    /// The compiled evaluation of the runs, and the reasons for interpreted derivatives.
     ways: Ways,
-    /// The same of runs by machine code.
+    /// The same for runs by machine code.
     native: Ways,
 }
 
-/// The value of `main` in Tensor SSA; the reason where it has no such form.
+/// Returns the value of `main` in Tensor SSA, or the reason if it has no such form.
 fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
     // The one module of the library with top-level values.
     let globals = globals(session, ["stats"]);
@@ -69,7 +70,7 @@ fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
     Ok(parts.map(|parts| json_of_parts(&stages.ssa.result, &parts)))
 }
 
-/// What is wrong with a check.
+/// Returns the fault of a check, if it has one.
 fn judge(session: &mut Session, name: &str, check: &Value, tolerance: Tolerance, share: &mut Share) -> Option<String> {
     let (Some(text), Some(wanted)) = (text(check), check.get("value")) else {
         return Some(format!("{name} is not written as a check is"));
@@ -104,7 +105,7 @@ fn judge(session: &mut Session, name: &str, check: &Value, tolerance: Tolerance,
         .or_else(|| judge("by machine code: ", native))
 }
 
-/// A share of the checks, on a session of its own.
+/// Runs a share of the checks on a session of its own.
 fn judge_share(
     programs: &BTreeMap<String, String>,
     checks: &Map<String, Value>,

@@ -1,5 +1,5 @@
-//! The grammars of the editors hold the words and symbols of the language, all of them: a new one is in each of them
-//! or fails here. `cargo xtask bless` writes them.
+//! **Editor grammars.** Checks that each grammar contains all words and symbols of the language. A
+//! new word must be added to each, or this test fails. `cargo xtask bless` writes the tables.
 
 use iverson_tests::editors::{FILES, refresh};
 use iverson_tests::literate::{self, none, settle};
@@ -23,7 +23,7 @@ fn grammars_have_the_words_of_the_language() {
     none(&faults);
 }
 
-/// Does the text hold the word as a whole?
+/// Returns whether the text contains the word as a whole.
 fn holds(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|part| part == word)
 }

@@ -1,5 +1,6 @@
-//! The engine that runs Tensor SSA, at sizes and on reals that drawn programs do not have: the evaluator's values bit for
-//! bit, so that sums are added in one order, also where loops change places, are cut into pieces, or are listed.
+//! **Engine tests** at sizes and on reals that drawn programs lack. The engine's values must equal
+//! the evaluator's bit for bit. So sums keep their order even if loops are interchanged, split into
+//! chunks, or replaced by a list of terms.
 
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
 
@@ -170,8 +171,8 @@ def longest(x: [n]f64) -> i64 =
 def same_extents(a: [n, n]f64, x: [n]f64) -> [n]f64 = fold y = x for t < n: for i: 0.1 * (sum j: a[i, j] * y[j]) + x[t]
 ";
 
-/// A matrix that is written out is put together row by row: in one loop there are several statements of one name, and some of
-/// them before others are read.
+/// Returns a definition with a matrix literal, which the engine builds row by row. One loop
+/// contains several statements of one name, and some of them must run before others read it.
 fn written_out() -> String {
     let row = |k: usize| {
         (0..13).map(move |i| format!("{:?}", f64::from(u8::try_from((29 * k + 7 * i) % 97).unwrap_or(0)) / 32.0))
@@ -182,13 +183,14 @@ fn written_out() -> String {
     )
 }
 
-/// What is asked of rows that there are none of is not read: an array without rows has no memory, however long they are.
+/// Arrays with no rows own no memory, however long a row is. The engine must not read them for a
+/// check or a product.
 const NO_ROWS: &str = "
 def asked(x: [n, m]f64, at: [k]i64) -> f64 = sum i < k, j < m: [0 <= at[i] < n] * x[at[i], j] + 1.0
 def multiplied(a: [b, n, m]f64, c: [m, k]f64, at: [q]i64) -> [q, n, k]f64 = for p, i, j: [0 <= at[p] < b] * (sum l: a[at[p], i, l] * c[l, j])
 ";
 
-/// Where the greatest and the least are told by vectors.
+/// Maxima and minima that use vector instructions.
 const EXTREMES: &str = "
 def greatest(x: [n]f64) -> f64 = max i: x[i]
 def least(x: [n]f64) -> f64 = min i: x[i]
@@ -196,7 +198,7 @@ def upper(x: [n]f64, y: [n]f64) -> [n]f64 = for i: max(x[i], y[i])
 def lower(x: [n]f64, y: [n]f64) -> [n]f64 = for i: min(x[i], y[i])
 ";
 
-/// The definitions and sizes at which they are run, one for each of their sizes.
+/// The definitions, and the sizes at which each runs.
 const RUNS: &[(&str, &[&[i64]])] = &[
     ("product", &[&[0, 3, 2], &[3, 0, 2], &[1, 1, 1], &[7, 30, 5], &[3, 4, 1100], &[17, 33, 20]]),
     ("transposed", &[&[4, 1100, 3], &[30, 5, 7], &[20, 21, 23]]),
@@ -337,7 +339,8 @@ fn sums_are_added_in_one_order() {
     assert!(left.is_empty() && made > 100, "{made} kernels have machine code, by reasons {left:?} have none");
 }
 
-/// What loops ask of what they compute, and where that is not so: the integers of an input, and how many fail.
+/// Checks inside loops on values that the loops compute. A case sets an integer of an input to a
+/// bad value, for each position; some of these runs must fail.
 #[test]
 fn loops_fail_where_what_they_ask_is_not_so() {
     let session = session();
@@ -377,7 +380,7 @@ fn loops_fail_where_what_they_ask_is_not_so() {
     }
 }
 
-/// The longest of some extents is 0 where there are none, and no check asks for one.
+/// The maximum of an empty list of extents is 0 if no check requires an element.
 const LONGEST: &str = "ssa f[n](k: [n]i64) -> i64 =
   X0[i0 < n]: i64 = input k
   X1: i64 = max i0 < n: X0[i0]
@@ -421,7 +424,7 @@ fn arrays_without_rows_are_not_read() {
         let value = made.first().and_then(|t| t.element(0));
         assert!(matches!(value, Some(Value::F64(x)) if x == wanted), "{sizes:?}: {value:?}");
     }
-    // A matrix of those that there are none of is copied before it is multiplied, and is nothing.
+    // A matrix of an empty batch is copied before its product. The copy is zero.
     let ssa = defs.ssa(&callee("multiplied")).expect("it is in core");
     let [b, n, m, k, q] = [0, 2000, 5000, 4, 1];
     let given = [Tensor::new(vec![b, n, m], vec![1.0; 0]), Tensor::new(vec![m, k], vec![1.0; m * k])];
@@ -439,7 +442,7 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
     let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
-    // The first where it is so of both, or no number; else the second.
+    // The first operand if it is greater (less) or equal, or NaN; else the second.
     let choose =
         |greater: bool, a: f64, b: f64| if a.is_nan() || if greater { a >= b } else { a <= b } { a } else { b };
     let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
@@ -472,7 +475,7 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
     }
 }
 
-/// What stops a run of the product of two matrices, with these limits.
+/// Returns the reason why a matrix product stops under these limits.
 fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
     let session = session();
     let globals = HashMap::new();
@@ -492,7 +495,7 @@ fn runs_keep_to_limits_and_stop_when_they_are_told() {
     assert!(matches!(stopped(Limits { max_elements: 1000, ..limits() }, false), Some(Stopped::TooLarge(_))));
 }
 
-/// One element may ask for hours.
+/// One element alone may take hours.
 #[test]
 fn existentials_stop_when_they_are_told() {
     let mut session = Session::new();

@@ -1,4 +1,5 @@
-//! Fixes that diagnostics carry: after one the diagnostic is gone, on every page of errors, and the editor offers it.
+//! **Quick fixes** of diagnostics. Applying a fix removes its diagnostic, on every error page of
+//! the book, and the editor offers the fix.
 
 #![allow(
     clippy::unwrap_used,
@@ -19,13 +20,13 @@ fn session(text: &str) -> Session {
     session
 }
 
-/// The text after a fix.
+/// Returns the text after a fix.
 fn mended(text: &str, fix: &Fix) -> String {
     let new = fix.text(text).unwrap_or_else(|| panic!("{fix:?} copies what is not there"));
     format!("{}{new}{}", &text[..fix.span.range().start], &text[fix.span.range().end..])
 }
 
-/// Is the diagnostic gone? Others may stand behind what was written.
+/// Returns whether the diagnostic is gone. Another one may occur after the inserted text.
 fn is_gone(d: &Diagnostic, fix: &Fix, after: &str) -> bool {
     let all = session(after).diagnostics("a.iv");
     let begins = d.span.start.min(fix.span.start);
@@ -53,7 +54,7 @@ fn pages_of_errors() {
     assert!(count >= 3, "{count}");
 }
 
-/// Texts of other languages, and their replacements.
+/// Phrases of other languages, and their replacements.
 const SLIPS: &[(&str, &str)] = &[
     ("def f(x: f64) -> f64 = np.sin(x)", "def f(x: f64) -> f64 = sin(x)"),
     ("def f(x: [n]f64) -> f64 = sum(x)", "def f(x: [n]f64) -> f64 = (sum i: x[i])"),

@@ -1,4 +1,4 @@
-//! Damaged programs, with a fixed seed. `cargo xtask soak` runs more of them.
+//! **Fuzzing** with a fixed seed: damaged programs. `cargo xtask soak` runs more of them.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@
 use iverson_tests::literate::{self, Kind};
 use iverson_tests::{fuzz, random};
 
-/// All programs of the pages, the examples, the library and the test programs.
+/// Returns all programs of the pages, the examples, the library and the test programs.
 fn corpus() -> Vec<String> {
     let root = literate::root();
     let mut texts = Vec::new();

@@ -1,5 +1,5 @@
-//! Derivatives as they run: programs show the same by generated derivatives and by the interpreter's, and each test
-//! says how many derivatives go which way.
+//! **Compiled derivatives** in programs. A program shows the same output with generated derivatives
+//! and with the interpreter's. Each test also states how many derivatives are evaluated each way.
 
 #![expect(clippy::expect_used, clippy::string_slice, reason = "what helpers of a test cannot read fails the test")]
 
@@ -10,10 +10,10 @@ use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
 use lang_core::generated::Tally;
 use lang_core::session::Session;
 
-/// Numbers with so many digits: the last ones depend on the order of additions.
+/// The number of digits that are compared, because the last ones depend on the order of additions.
 const DIGITS: usize = 9;
 
-/// The text with its reals rounded.
+/// Returns the text with its reals rounded.
 fn rounded(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -27,7 +27,7 @@ fn rounded(text: &str) -> String {
         let end = number.char_indices().find(|c| !inside(*c)).map_or(number.len(), |(k, _)| k);
         let (digits, after) = number.split_at(end);
         match digits.parse::<f64>() {
-            // The sign of a zero that sums leave is not kept.
+            // The sign of a zero sum is not compared.
             Ok(x) if digits.contains(['.', 'e']) && x.abs() < 1e-13 => {
                 out.truncate(out.trim_end_matches('-').len());
                 out.push('0');
@@ -38,11 +38,11 @@ fn rounded(text: &str) -> String {
         rest = after;
     }
     let out = out + rest;
-    // Columns are as wide as their numbers.
+    // The width of a column depends on its numbers.
     out.split_whitespace().collect::<Vec<_>>().join(" ").replace("[ ", "[")
 }
 
-/// What a program shows by the interpreter alone, and as it runs.
+/// Returns the output of a program by the interpreter alone and with generated derivatives.
 fn both(session: &mut Session, text: &str) -> Result<(String, String, Ways), String> {
     session.set_text(MAIN, text);
     let diagnostics = session.diagnostics(MAIN);
@@ -54,12 +54,12 @@ fn both(session: &mut Session, text: &str) -> Result<(String, String, Ways), Str
     Ok((run(session, limits(), &AtomicBool::new(false)), generated, ways))
 }
 
-/// The program shows the same both ways, and its derivatives go these ways.
+/// Checks that both outputs agree and that the derivatives are evaluated as expected.
 #[track_caller]
 fn check(text: &str, expected: Tally) -> String {
     let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
     assert_eq!(rounded(&generated), rounded(&plain), "{text}");
-    // Functions are made once for each place, whatever the data.
+    // A function is generated once for each place, for all data, so this count is not compared.
     let tally = Tally { made: expected.made, ..ways.tally.get() };
     assert_eq!(tally, expected, "{:?}\n{generated}", ways.outside);
     generated
@@ -213,7 +213,8 @@ do sum n < 12: (sum i: grad(\\(x: [n]f64): f(x, for i < n, j < n + 1: f64(i + j)
     assert_eq!(ways.tally.get(), Tally { made: 1, ..taken(66) });
 }
 
-/// What kernels compute again is that of each place that reads it, also where one loop has it at two.
+/// A rematerialised element is that of the position that reads it, even if one loop reads it at two
+/// positions.
 #[test]
 fn elements_that_loops_read_at_several_places() {
     check(
@@ -226,7 +227,7 @@ do vjp(f)(([1.0, 0.5, 0.25], a, 1.5), [1.0, 2.0, 3.0])
     );
 }
 
-/// A parameter's extent may be the value of one after it.
+/// A parameter's extent may be the value of a later one.
 #[test]
 fn sizes_that_are_parameters() {
     check(
@@ -273,7 +274,7 @@ do grad(f)(2.0, 5)
     check(text, Tally { taken: 1, beyond: 1, ..Tally::default() });
 }
 
-/// Functions that are made of the results of others are made only so often.
+/// The number of functions generated from the results of other functions is limited.
 #[test]
 fn functions_of_functions() {
     let text = "
@@ -286,7 +287,7 @@ do nested(\\x: x^2, 100)
     assert_eq!(ways.tally.get(), Tally { made: 1, taken: 1, outside: 1, ..Tally::default() }, "{:?}", ways.outside);
 }
 
-/// A function value of an older text goes on meaning what it meant.
+/// A function value of an earlier text keeps its meaning.
 #[test]
 fn edits() {
     let mut session = Session::new();
@@ -298,7 +299,8 @@ fn edits() {
     }
 }
 
-/// What is asked before a loop or a value is taken elsewhere takes no time that grows with how deep they nest.
+/// The analysis before a loop or a value is offloaded must not take exponential time in the nesting
+/// depth.
 #[test]
 fn what_nests_deep() {
     let nested = (0..28).fold("x[0]".to_owned(), |inner, k| format!("(fold s{k} = 1.0 for i{k} < 1: s{k} + {inner})"));
@@ -329,7 +331,8 @@ do first(eight(eight(eight(one(1.0)))), for i < 100: 1.0)
     }
 }
 
-/// Loops of hours end soon after they are told to: by vectors, by strips, one element at a time, and one in another.
+/// Loops that would run for hours stop soon after an interrupt: vectorised, strip-mined, scalar,
+/// and nested.
 #[test]
 fn machine_code_can_be_interrupted() {
     for body in [
@@ -349,14 +352,14 @@ fn machine_code_can_be_interrupted() {
             iverson_tests::run::run_generated_until(&session, &ways, &interrupt)
         });
         assert!(shown.contains("E0507"), "{body}: {shown}");
-        // It was no run of the interpreter's.
+        // The interpreter did not run the loop.
         let tally = Tally { made: 1, ..Tally::default() };
         assert!(ways.outside.borrow().is_empty() && ways.tally.get() == tally, "{body}: {ways:?}");
     }
 }
 
-/// Every program of the book, the README and the pages of tests: with derivatives by the engine, and with everything by
-/// machine code that can be.
+/// Runs every program of the book, the README and the test pages: with derivatives by the engine,
+/// and with all eligible parts by machine code.
 #[test]
 fn programs_show_the_same_both_ways() {
     let (mut all, mut native, mut wrong, mut programs) = (Tally::default(), Tally::default(), Vec::new(), 0);

@@ -1,5 +1,5 @@
-//! What an editor shows where the pointer rests, across the papers' programs: reviewed by people, so that what is told is
-//! true, and in the names of the program.
+//! **Hovers** across the papers' programs. Records the markdown of hovers for review, and checks
+//! that the shown derivatives use the program's own names.
 
 #![allow(
     clippy::expect_used,
@@ -23,20 +23,21 @@ use lang_core::types::ty::Type;
 use lang_ide::hover::{Depth, hover};
 use lang_ide::names::{Role, uses};
 
-/// The programs.
+/// The papers' programs, by folder.
 const PROGRAMS: &[&str] = &["atl/", "accelerate/", "df/", "pdn/", "zygote/"];
 
-/// Expressions of a definition that are looked at.
+/// The number of expressions for each definition.
 const SOME: usize = 1;
 
-/// Is there something to be told of it?
+/// Returns whether the expression has a derivative to show.
 fn is_operation(node: &Node) -> bool {
     let is =
         matches!(node.kind, Expr::Arith(..) | Expr::Pow(..) | Expr::Scalar(..) | Expr::Binder { .. } | Expr::Guard(..));
     is && node.ty == Type::F64
 }
 
-/// Places of a definition: its name, and some of its expressions, each where it is the innermost one.
+/// Returns positions in a definition: its name, and the positions at which some of its expressions
+/// are the innermost.
 fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
     let Some(checked) = session.checked_item(item) else { return Vec::new() };
     let spans: Vec<Span> = checked.body.nodes.iter().filter(|(_, n)| is_operation(n)).map(|(_, n)| n.span).collect();
@@ -56,8 +57,8 @@ fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
     name.into_iter().chain(own.into_iter().step_by(step)).collect()
 }
 
-/// Places of `examples/` and of `inside.iv`, each behind a `‸`: what loops repeat, what stands at the top level, derivatives with `let`s of
-/// their own, long ones, and names that no expression has.
+/// Positions in `examples/` and `inside.iv`, each marked by `‸`. They cover loop bodies, top-level
+/// items, derivatives with `let`s of their own, long derivatives, and names that no expression has.
 const EXAMPLES: &[(&str, &str)] = &[
     ("deconvolution.iv", "x[i + j] ‸* c[j]"),
     ("deconvolution.iv", "steps: c ‸- rate * grad(loss, wrt: c)"),
@@ -112,7 +113,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("operators.iv", "‸jacobian(nn.softmax)"),
 ];
 
-/// The programs of `examples/`.
+/// Returns the programs of `examples/`.
 fn examples() -> BTreeMap<String, String> {
     let root = literate::root().join("examples");
     let (mut open, mut found) = (vec![root.clone()], BTreeMap::new());
@@ -162,7 +163,7 @@ fn hovers() {
     for name in programs.keys().filter(wanted) {
         let module = golden::module(name);
         let is_shown = |i: &&ItemRef| i.kind == ItemKind::Def && i.name != "main";
-        // The last definition of a program is what it is for.
+        // The last definition of a program is its main one.
         if let Some(item) = session.items(&module).iter().rfind(is_shown) {
             for at in places(&session, item) {
                 let Some(told) = hover(&session, &module, at, Depth::Full) else { continue };
@@ -178,7 +179,7 @@ fn hovers() {
     expect_file!["../golden/hover.md"].assert_eq(&out);
 }
 
-/// Is it a name that no program has: of a statement, or made of none?
+/// Returns whether the word is an internal name: of a statement, or of a generated variable.
 fn is_internal(word: &str) -> bool {
     let numbered = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
     let is_numbered = ["X", "L", "Q"].iter().any(|letter| word.strip_prefix(letter).is_some_and(numbered));

@@ -1,5 +1,6 @@
-//! Partial derivatives and cotangents of expressions inside definitions, as they are told: put into the program again as text
-//! and evaluated beside what the interpreter differentiates by dual numbers.
+//! **Derivatives of subexpressions.** The hover shows partial derivatives and cotangents of
+//! expressions inside definitions. This test inserts them into the program as text and compares
+//! their values with the interpreter's dual numbers.
 
 #![allow(
     clippy::expect_used,
@@ -29,35 +30,36 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, IndexRange, Node, TId};
 use lang_core::types::ty::{Scalar, Type};
 
-/// So many expressions of a definition are looked at.
+/// The number of expressions for each definition.
 const SOME: usize = 3;
 
-/// Definitions of which all expressions are looked at: some elements of an array are read alone, and indices begin elsewhere
-/// than at 0.
+/// Definitions whose expressions are all tested. Some elements of an array are read alone, and some
+/// indices begin above 0.
 const OWN: &str = include_str!("inside.iv");
 
-/// What is compared, and what is not.
+/// The number of comparisons and of skipped cases.
 #[derive(Default, Debug)]
 struct Tally {
     partials: usize,
     cotangents: usize,
-    /// Those within iterations of loops.
+    /// Cotangents within iterations of loops.
     iterations: usize,
-    /// Those of all these that are of components of tuples.
+    /// Comparisons of components of tuples.
     components: usize,
-    /// Expressions that read what a `let`, a pattern or a loop binds, or values of other types.
+    /// Skipped: the expression reads a variable of a `let`, a pattern or a loop, or a value of
+    /// another type.
     others: usize,
-    /// Where the program fails with the values that it is given.
+    /// Skipped: the program fails on the drawn values.
     failing: usize,
-    /// Those that are zero everywhere.
+    /// Derivatives that are zero everywhere.
     zeros: usize,
-    /// Partial derivatives by what is in a constructor.
+    /// Partial derivatives by an argument of a constructor.
     of_shapes: usize,
-    /// Those that mention what a loop makes.
+    /// Derivatives that mention a value that a loop computes.
     of_loops: usize,
-    /// What is told in cases.
+    /// Derivatives in several cases.
     in_cases: usize,
-    /// Those at indices whose ranges are not numbers here.
+    /// Skipped: the range of an index is not a number here.
     unranged: usize,
 }
 
@@ -70,20 +72,21 @@ impl Tally {
 /// An expression inside a definition.
 struct Inside<'s> {
     session: &'s Session,
-    /// In which programs with more in them are evaluated.
+    /// The session in which the extended programs are evaluated.
     scratch: &'s RefCell<Session>,
     item: &'s ItemRef,
     body: &'s Body,
     node: TId,
     text: &'s str,
-    /// The component that is looked at of a tuple of so many numbers.
+    /// The tested component, and the number of components, if the expression is a tuple of numbers.
     component: Option<(usize, usize)>,
-    /// Which of the ways to make values of sum types.
+    /// The number of the constructor for values of sum types.
     way: usize,
 }
 
 impl Inside<'_> {
-    /// An argument of that type, as text; `None` for others than arrays, numbers and shapes.
+    /// Returns an argument of that type as text, or `None` if the type is not an array, a number or
+    /// a `Shape`.
     fn argument(&self, ty: &Type, name: &str) -> Option<String> {
         let way = if name == "t" { self.way / SHAPES.len() } else { self.way };
         let is_shape = |ty: &Type| ty.to_string() == "Shape";
@@ -97,8 +100,9 @@ impl Inside<'_> {
         }
     }
 
-    /// The parameters of the definition, what a loop carries, and the indices around that an expression reads, with their
-    /// types; `None` if it reads anything else that is bound in the definition.
+    /// Returns the variables that an expression reads, with their types: the definition's
+    /// parameters, the loop's carry, and enclosing indices (flagged `true`). `None` if it reads
+    /// another variable of the definition.
     fn variables(&self, node: TId, carried: &[u32]) -> Option<Vec<(String, Type, bool)>> {
         let given = self.body.params.iter().map(|l| l.0).chain(carried.iter().copied());
         let mut found: Vec<(u32, bool)> = given.map(|l| (l, false)).collect();
@@ -123,7 +127,7 @@ impl Inside<'_> {
         Some(found.into_iter().map(local).collect())
     }
 
-    /// The expression with something added to it, or to a component.
+    /// Returns the expression with `more` added to it, or to the tested component.
     fn added(&self, more: &str) -> String {
         let Some((k, of)) = self.component else { return format!("(({}) + {more})", self.text) };
         let own = |j: usize| format!("whole_.{j}{}", if j == k { format!(" + {more}") } else { String::new() });
@@ -131,13 +135,13 @@ impl Inside<'_> {
         format!("(let whole_ = {} in ({}))", self.text, all.join(", "))
     }
 
-    /// The sizes of the definition, which what is told may mention.
+    /// Returns `let`s of the definition's sizes, which the derivative may mention.
     fn sizes(&self) -> String {
         let names = self.body.sizes.iter().map(|l| &self.body.locals[l.0 as usize].name);
         names.map(|name| format!("  let {name} = {}\n", size(name))).collect()
     }
 
-    /// Where an index ranges.
+    /// Returns the extent of an index's range, or `None` if the range begins above 0 or is empty.
     fn range(&self, local: u32) -> Option<i64> {
         let of = |node: &Node| {
             let (Expr::Binder { vars, .. } | Expr::Fold { vars, .. }) = &node.kind else { return None };
@@ -155,10 +159,10 @@ impl Inside<'_> {
         self.body.nodes.iter().find_map(|(_, node)| of(node)).filter(|n| *n > 0)
     }
 
-    /// The program with these definitions in it, and the value of `main`.
+    /// Evaluates `main` of the program with these definitions added.
     fn evaluated(&self, more: &str) -> Result<Value, String> {
         let mut session = self.scratch.borrow_mut();
-        // What is computed at the top level takes its time, and `main` is another.
+        // Top-level values would take time, and `main` is replaced.
         let kept = |i: &ItemRef| !matches!(i.kind, ItemKind::Let | ItemKind::Do) && i.name != "main";
         let items = self.session.items(&self.item.module).into_iter().filter(kept);
         let text: String = items.map(|i| i.text.to_string() + "\n").collect();
@@ -173,7 +177,7 @@ impl Inside<'_> {
         value_of_main(&session, module)
     }
 
-    /// Whether what is told of partial derivatives is what the interpreter has; `None` where it is not compared.
+    /// Compares partial derivatives with the interpreter's. `None` if they are not compared.
     fn partials(&self, told: &Entries, tally: &mut Tally) -> Option<()> {
         let Some(variables) = self.variables(self.node, &[]) else {
             tally.others += 1;
@@ -237,7 +241,7 @@ impl Inside<'_> {
                     tally.partials += 1;
                 }
                 Err(why) if why.starts_with("no program") => {
-                    // A name of another place of the program may be in it.
+                    // The entry may contain a name from another part of the program.
                     tally.others += 1;
                 }
                 Err(_) => tally.failing += 1,
@@ -248,7 +252,7 @@ impl Inside<'_> {
 }
 
 impl Inside<'_> {
-    /// The same of what constructors have in them.
+    /// Compares partial derivatives by the arguments of constructors.
     fn partials_of_shapes(&self, cases: &[&Entries], tally: &mut Tally) -> Option<()> {
         let variables = self.variables(self.node, &[]).filter(|all| all.iter().all(|(.., index)| !index))?;
         let heads: Vec<String> = variables.iter().map(|(name, ty, _)| format!("{name}: {ty}")).collect();
@@ -265,7 +269,8 @@ impl Inside<'_> {
             let open = if lets.is_empty() { "" } else { "in " };
             for entry in &told.all {
                 let value = format!("({lets}{open}{})", entry.value);
-                // Of which parameter something else is passed, what it is at first, and what is told there.
+                // The parameter, its replaced value, the original argument, and the derivative at
+                // it.
                 let mut all: Vec<(String, String, &str, String)> = Vec::new();
                 if let Some((of, place)) = entry.of.split_once(" where ") {
                     let [(element, pattern)] = patterns(place).try_into().ok()?;
@@ -315,7 +320,7 @@ impl Inside<'_> {
 }
 
 impl Inside<'_> {
-    /// Where an index of that name begins and ends, where the others have these values.
+    /// Returns the range of an index of that name, for these values of the other indices.
     fn ends(&self, name: &str, others: &[(&str, i64)]) -> Option<(i64, i64)> {
         let value = |p: &Poly| {
             p.eval(&mut |a| match a {
@@ -342,7 +347,7 @@ impl Inside<'_> {
         self.body.nodes.iter().filter_map(|(_, node)| of(node)).next_back()
     }
 
-    /// An integer expression.
+    /// Evaluates an integer expression.
     fn integer(&self, of: TId, value: &dyn Fn(&Poly) -> Option<i64>) -> Option<i64> {
         match &self.body.nodes[of].kind {
             Expr::Int(k) => Some(*k),
@@ -363,7 +368,8 @@ impl Inside<'_> {
         }
     }
 
-    /// Values of indices around, outermost first: where each begins, behind that, and its last.
+    /// Returns values of enclosing indices, outermost first: the first of each range, the second,
+    /// and the last.
     fn values<'n>(&self, names: &[&'n str], others: &[(&'n str, i64)]) -> Option<Vec<Vec<(&'n str, i64)>>> {
         let mut all = vec![Vec::new()];
         for name in names {
@@ -382,16 +388,16 @@ impl Inside<'_> {
         Some(all)
     }
 
-    /// Whether the cotangent that is told is what the interpreter has for what is added to the expression.
+    /// Compares a cotangent with the interpreter's derivative by an amount added to the expression.
     fn cotangent(&self, told: &Entries, result: &Type, tree: &Tree, tally: &mut Tally) -> Option<()> {
         let Item::Def(def) = &tree.item else { return None };
         let of = tree.types[def.params.last()?.ty].span.end as usize;
-        // Where nothing is told it is zero, and so is what all evaluations receive together.
+        // Without entries the cotangent is zero, and so must be the sum over all evaluations.
         let at = match told.all.first() {
             Some(one) => parts(&one.of)?.1,
             None => Vec::new(),
         };
-        // The interpreter takes a direction for each element of what is added.
+        // The interpreter needs one direction for each element of the added amount.
         if at.len() > 2 {
             tally.others += 1;
             return None;
@@ -453,7 +459,7 @@ impl Inside<'_> {
                 indices.clone() + if indices.is_empty() { "" } else { "in " },
             );
             match self.evaluated(&more).map(|v| numbers(&v)).as_deref() {
-                // The values that it is given are none for the program.
+                // The function has no value at the drawn arguments.
                 Ok([wanted, found]) if wanted.is_nan() && found.is_nan() => tally.failing += 1,
                 Ok([wanted, found]) => {
                     assert!((wanted - found).abs() <= 1e-9 * (1.0 + wanted.abs()), "{wanted} {found}\n{more}");
@@ -470,7 +476,8 @@ impl Inside<'_> {
         Some(())
     }
 
-    /// The innermost loop or function around: what it binds of its own, and what it evaluates again and again.
+    /// Returns the innermost enclosing loop or function: the variables that it binds, and the body
+    /// that it evaluates repeatedly.
     fn again(&self) -> Option<(Vec<u32>, TId)> {
         let place = self.body.nodes[self.node].span;
         let holds = |of: TId| {
@@ -499,8 +506,8 @@ impl Inside<'_> {
         })
     }
 
-    /// Whether the cotangent that is told of an expression in an iteration is what the interpreter has for what is added to
-    /// it there, where the iteration is a function of what it reads.
+    /// Compares the cotangent of an expression in an iteration with the interpreter's derivative by
+    /// an amount added to it. The iteration becomes a function of the variables that it reads.
     fn cotangent_again(
         &self,
         told: &Entries,
@@ -566,7 +573,7 @@ impl Inside<'_> {
                 names.join(", "),
             );
             match self.evaluated(&more).map(|v| numbers(&v)).as_deref() {
-                // The values that it is given are none for the program.
+                // The function has no value at the drawn arguments.
                 Ok([wanted, found]) if wanted.is_nan() && found.is_nan() => tally.failing += 1,
                 Ok([wanted, found]) => {
                     assert!((wanted - found).abs() <= 1e-9 * (1.0 + wanted.abs()), "{wanted} {found}\n{more}");
@@ -580,7 +587,7 @@ impl Inside<'_> {
         Some(())
     }
 
-    /// The `let`s that an expression begins with, which the cotangent may mention.
+    /// Returns the `let`s at the beginning of an expression, which the cotangent may mention.
     fn own_lets(&self, tree: &Tree, span: Span) -> String {
         let binds = |span: Span| {
             let mut all = tree.exprs.iter().map(|(_, node)| node).filter(|node| node.span == span);
@@ -638,7 +645,7 @@ fn derivatives_are_those_of_the_interpreter() {
             for (node, span, ty) in some(all).into_iter().chain(some(tuples)) {
                 let Some(text) = item.text.get(span.range()) else { continue };
                 let components = if let Type::Tuple(items) = &ty { Some(items.len()) } else { None };
-                // Each way to make two values of a sum type, where there are such.
+                // All pairs of constructors, if a parameter has a sum type.
                 let is_made = |l: &LocalId| checked.body.locals[l.0 as usize].ty.to_string().contains("Shape");
                 let ways = if checked.body.params.iter().any(is_made) { SHAPES.len().pow(2) } else { 1 };
                 let (before, mut loops) = (tally.compared(), false);

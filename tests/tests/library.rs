@@ -1,6 +1,6 @@
-//! The library: its examples show what is recorded in its comments, every definition has some, its
-//! texts are in the one layout and have no mistakes, and the book has a page of every module.
-//! `cargo xtask bless` records, lays out and writes.
+//! **Library checks.** The examples in the library's comments show the recorded output, and every
+//! definition has one. The texts are formatted and have no diagnostics. The book has a page of
+//! every module. `cargo xtask bless` records, formats and writes.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ fn every_module_is_part_of_the_library() {
     assert_eq!(files, modules);
 }
 
-/// In one layout, without mistakes, and documented by examples that hold; then the pages made of it.
+/// Checks layout, diagnostics and examples of every module, then its page of the book.
 #[test]
 fn examples_and_pages_are_what_is_recorded() {
     let mut faults = Vec::new();
@@ -55,7 +55,8 @@ fn examples_and_pages_are_what_is_recorded() {
     for (module, _) in LIBRARY {
         let text = read(module);
         let (found, updated) = library::check(&mut session, module, &text);
-        // What is recorded is no fault; what is missing is.
+        // In update mode a difference in recorded output is not a fault, because it is rewritten; a
+        // missing example is.
         let lasting = |fault: &String| !literate::updating() || !fault.contains("--- recorded");
         faults.extend(found.into_iter().filter(lasting));
         settle(&path(module), &text, &updated, &mut Vec::new());
@@ -83,8 +84,8 @@ fn the_book_lists_the_modules() {
     none(&faults);
 }
 
-/// A failure names the condition. A function's name in it would be one that the caller may not have called:
-/// `lstsq` factors by `qr`, `solve_positive` by `cholesky`.
+/// A failure must name the condition, not a function, because the caller may not have called that
+/// one: `lstsq` factors by `qr`, `solve_positive` by `cholesky`.
 #[test]
 fn failures_of_linear_algebra_name_the_condition() {
     let text = read("linalg");

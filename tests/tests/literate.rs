@@ -1,5 +1,5 @@
-//! The book, the README and the literate suite: every program in them is run, and what stands
-//! below it is what it shows. `cargo xtask bless` rewrites the outputs.
+//! **Literate tests** of the book, the README and the literate suite. Every program in them runs,
+//! and its output must be the recorded one. `cargo xtask bless` rewrites the outputs.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use lang_core::base::Code;
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::split;
 
-/// Codes whose page shows no program that leads to them, with the reason.
+/// Codes whose page has no program that leads to them, with the reason.
 const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
     (Code::E0007, "a page is UTF-8 itself"),
     (Code::E0008, "the program would have 64 MiB"),
@@ -37,7 +37,7 @@ const WITHOUT_EXAMPLE: &[(Code, &str)] = &[
     (Code::W0606, "the pages have no data files; the tests of the command line do"),
 ];
 
-/// The pages that are written; those that are made, of the library, are held against its texts.
+/// Returns the hand-written pages. The `library` test checks the generated ones.
 fn pages() -> Vec<PathBuf> {
     let root = literate::root();
     let mut pages = literate::pages(&root.join("docs/book/src"));
@@ -73,7 +73,8 @@ fn examples_show_what_is_recorded() {
     let mut faults = Vec::new();
     for path in literate::files(&literate::root().join("examples"), "iv") {
         let program = read(&path);
-        // There are no files here; the tests of the command line run all examples, those in folders too.
+        // No files are available here. The tests of the command line run all examples, those in
+        // folders too.
         if program.contains("load(") || path.parent().is_some_and(|folder| !folder.ends_with("examples")) {
             continue;
         }
@@ -99,7 +100,7 @@ fn tables_of_the_book_are_those_of_the_language() {
     none(&faults);
 }
 
-/// The page of every error shows the error.
+/// The page of every error must show the error.
 #[test]
 fn error_pages_show_their_code() {
     let mut faults = Vec::new();
@@ -118,7 +119,7 @@ fn error_pages_show_their_code() {
                 false => format!("{code}: no program of its page leads to it"),
             });
         }
-        // What mends the fault shows no fault.
+        // The corrected program must show no error.
         if let Some(last) = blocks.last()
             && blocks.len() > 1
             && last.output.contains("error[")
@@ -129,7 +130,8 @@ fn error_pages_show_their_code() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The reference has an example of every kind of node of the syntax tree, and names every word.
+/// The reference must have an example of every kind of node of the syntax tree, and must name every
+/// word.
 #[test]
 fn the_reference_is_complete() {
     let mut seen: BTreeSet<&str> = BTreeSet::new();

@@ -1,5 +1,6 @@
-//! What a run holds at once is what its plan says, measured by the allocator; and what runs again asks the system for
-//! nothing. Sizes are such that arrays take megabytes.
+//! **Memory.** The peak of a run equals its plan, measured by the allocator, and a repeated run
+//! requests no memory from the system. Arrays have megabytes, so that other allocations do not
+//! matter.
 
 #![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -27,20 +28,21 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// One test at a time has the allocator.
+/// A lock, because the allocator's counters are shared by all tests of the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Plans of fewer bytes are not compared: what else a run allocates would be a part of it.
+/// The smallest plan that is compared, in bytes. Other allocations would be a large part of a
+/// smaller one.
 const LEAST: u64 = 1 << 22;
 
-/// What else is allocated: parts of matrices that are laid out anew, stacks of threads, code.
+/// A limit on other allocations: packed parts of matrices, thread stacks, code.
 const OTHER: u64 = 1 << 20;
 
-/// Arguments of a function, as they are passed.
+/// Returns arguments of a function in the engine's form.
 fn passed(ssa: &Ssa, known: &HashMap<LocalId, i64>) -> Vec<Tensor> {
     let inputs = ssa.inputs.iter().filter(|i| i.source.is_passed());
     let given = given_where(ssa, known);
@@ -51,7 +53,7 @@ fn by_sizes(ssa: &Ssa, sizes: &[i64]) -> HashMap<LocalId, i64> {
     ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect()
 }
 
-/// Runs of which what is held was compared with the plan.
+/// The runs whose peak was compared with the plan.
 #[derive(Default)]
 struct Compared {
     count: usize,
@@ -59,7 +61,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// One more, by machine code that is made before.
+    /// Compares one more run. Its machine code is compiled before the measurement.
     fn run(&mut self, defs: &Forms<'_>, programs: &Programs, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) {
         let interrupt = AtomicBool::new(false);
         let (memory, world) = (Memory::new(Limits::default()), World(defs));
@@ -68,7 +70,7 @@ impl Compared {
         let sizes: Vec<i64> = ssa.sizes.iter().map(|l| known.get(l).copied().expect("a size")).collect();
         let run =
             |given| exec::run(&world, programs, ssa, &sizes, given, Limits::default(), &interrupt).expect("a value");
-        // Code is made, and what threads have of their own.
+        // Compiles the code and allocates the threads' own buffers.
         drop(run(passed(ssa, known)));
         pool::empty();
         let before = ALLOCATOR.current_usage();
@@ -78,7 +80,7 @@ impl Compared {
         let found = run(given);
         let first = ALLOCATOR.peak_usage().saturating_sub(before);
         drop(found);
-        // With what the first left.
+        // With the buffers that the first run left in the pool.
         ALLOCATOR.reset_peak_usage();
         drop(run(kept.clone()));
         let again = ALLOCATOR.peak_usage().saturating_sub(before);
@@ -123,7 +125,7 @@ fn what_is_held_is_what_was_planned() {
     compared.all(100);
 }
 
-/// A module, functions of it, and the sizes and integers that they are called with.
+/// A module, functions of it, and the sizes and integers of their calls.
 type Task = (&'static str, [&'static str; 2], &'static [(&'static str, i64)]);
 
 /// GradBench's functions.
@@ -136,7 +138,7 @@ const GRADBENCH: &[Task] = &[
     ("kmeans", ["cost", "dir"], &[("k", 100), ("n", 40_000), ("d", 16)]),
 ];
 
-/// What is put in order, and what is joined element by element, has memory beside what it makes.
+/// Sorting and joint reductions need memory in addition to their results.
 #[test]
 fn orders_hold_what_was_planned() {
     const PROGRAM: &str = "
@@ -216,7 +218,7 @@ fn what_needs_too_much_does_not_begin() {
     }
 }
 
-/// Pages that the process was given by the system and had not before.
+/// Returns the number of minor page faults of the process: pages that the system had to supply.
 fn faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("the system tells it");
     let behind = stat.rsplit_once(')').expect("a name").1;
@@ -246,13 +248,13 @@ fn what_runs_again_asks_the_system_for_nothing() {
                     );
                 };
                 (0..5).for_each(|_| run());
-                // On a busy machine a thread may have had no part of the first runs.
+                // On a busy machine a thread may not have taken part in the first runs.
                 let mut pages = (0..8).map(|_| {
                     let before = faults();
                     (0..10).for_each(|_| run());
                     faults() - before
                 });
-                // What a thread touches of its stack for the first time.
+                // First touches of a thread's stack pages are allowed.
                 let told: Vec<u64> = pages.by_ref().take_while(|more| *more > 10).collect();
                 if told.len() == 8 {
                     wrong.push(format!("{name} at {sizes:?}: {told:?} pages in ten runs each"));
@@ -263,7 +265,7 @@ fn what_runs_again_asks_the_system_for_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Arrays of what is no number, of more bytes than a run may have.
+/// Arrays of compound elements with more bytes than a run may use.
 const TUPLES: &[(&str, &str)] = &[
     ("pairs", "[n](f64, i64) = for i < n: (f64(i), i)"),
     ("records", "[n]{a: f64, b: (bool, i64)} = for i < n: {a: f64(i), b: (i > 3, i)}"),
@@ -272,7 +274,8 @@ const TUPLES: &[(&str, &str)] = &[
     ("nested", "[n, 2](f64, i64) = for i < n, j < 2: (f64(i), j)"),
 ];
 
-/// What is charged is what is allocated: by the interpreter, and where machine code gives its parts.
+/// The charged bytes equal the allocated bytes: in the interpreter, and if machine code computes
+/// the parts.
 #[test]
 fn arrays_of_tuples_keep_the_limit() {
     let _alone = alone();
@@ -302,7 +305,7 @@ fn arrays_of_tuples_keep_the_limit() {
     }
 }
 
-/// Arrays of a million elements, and the bytes of one.
+/// Arrays of a million elements, and the bytes of one element.
 const FLAT: &[(&str, &str, usize)] = &[
     ("pairs", "def f(n: i64) -> [n](f64, i64) = for i < n: (f64(i), i)", 16),
     ("records", "def f(n: i64) -> [n]{x: f64, on: bool} = for i < n: {on: i > 3, x: f64(i)}", 9),
@@ -311,7 +314,7 @@ const FLAT: &[(&str, &str, usize)] = &[
     ("chosen", "def f(n: i64) -> [n // 2](f64, i64) = let z = for i < n: (f64(i), i) in z[0..n // 2]", 16),
 ];
 
-/// Tuples and records of scalars take the bytes of their scalars, and no more while they are made.
+/// Tuples and records of scalars occupy the bytes of their scalars, also during construction.
 #[test]
 fn tuples_of_scalars_are_flat() {
     const COUNT: usize = 1_000_000;
@@ -330,7 +333,7 @@ fn tuples_of_scalars_are_flat() {
             };
             let held = ALLOCATOR.peak_usage().saturating_sub(before);
             assert!(found.is_ok(), "{name}, machine code {native}: {found:?}");
-            // Machine code and the session take a few megabytes.
+            // Machine code and the session occupy a few megabytes.
             let most = COUNT * bytes + COUNT * bytes / 4 + (8 << 20);
             println!("{name}, machine code {native}: {} bytes for each element", held / COUNT);
             assert!(held < most, "{name}, machine code {native}: {held} bytes, more than {most}");

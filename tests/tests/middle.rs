@@ -1,12 +1,13 @@
-//! Drawn programs of the compiler's middle obey their laws and reach every rule. `IVERSON_SEED` and
-//! `IVERSON_COUNT` make other runs, and `IVERSON_FIRST` with a count of 1 tries one program of a run alone.
+//! **Property test of the compiler's middle.** Drawn programs must obey the laws and reach every
+//! rule. `IVERSON_SEED` and `IVERSON_COUNT` select other runs, and `IVERSON_FIRST` with a count of
+//! 1 runs one program alone.
 
 use iverson_tests::middle::machine::endless;
 use iverson_tests::middle::soak::{Report, judge_text, soak};
 use iverson_tests::random;
 use lang_core::session::Session;
 
-/// Few enough for a slow machine; a soak draws more.
+/// A number for slow machines; the soak test draws more.
 const PROGRAMS: u64 = 1500;
 
 #[test]
@@ -14,7 +15,7 @@ fn laws_of_the_middle_hold() {
     let report = soak(random::seed(), random::first(), random::count(PROGRAMS)).expect("no share panics");
     println!("{} programs, {} definitions\n{}{:#?}", report.programs, report.definitions, report.table(), report.tally);
     assert!(report.broken == 0, "{} broke a law:\n{}", report.broken, report.failures.join("\n\n"));
-    // Rare, or the laws would say little.
+    // These outcomes must be rare, because they check little.
     let (tally, many) = (report.tally, report.tally.tangents / 50);
     assert!(tally.masked <= many && tally.undecided <= many && tally.unfinished <= many, "{tally:?}");
     println!("{} elements of machine code are not finite in another way than the evaluator's", endless());
@@ -25,7 +26,7 @@ fn laws_of_the_middle_hold() {
     }
 }
 
-/// What broke a law once; see `tests/golden/middle.iv`.
+/// Programs that broke a law in the past; see `tests/golden/middle.iv`.
 #[test]
 fn once_broken() {
     let all = include_str!("../golden/middle.iv");

@@ -1,10 +1,11 @@
-//! Drawn programs that run long enough for machine code, evaluated by it and by the interpreter alone: values, tangents,
-//! cotangents and second derivatives of loops in loops, gathers at computed places, short sums and products, existentials,
-//! folds and loops, those that data end too, sum types, calls with integers and truth values, and what is scattered, at
-//! extents around those at which vectors and chunks begin.
+//! **Machine code** against the interpreter on drawn programs that are large enough to be compiled.
+//! Compares values, tangents, cotangents and second derivatives. The programs contain nested loops
+//! (also data-terminated ones), gathers at computed positions, short sums and products, and
+//! existentials. They also contain sum types, calls with integers and truth values, and scatters.
+//! Extents lie around those at which vectors and chunks begin.
 //!
-//! Programs that are compared statement by statement are small (`typed.rs`, `engine.rs`); here what is made of whole
-//! programs is, from the text on.
+//! Programs that are compared statement by statement are small (`typed.rs`, `engine.rs`). This test
+//! compares whole programs, from their text on.
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -16,7 +17,7 @@ use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
 use lang_core::interp::Value;
 use lang_core::session::Session;
 
-/// What every program begins with.
+/// The definitions at the start of every program.
 const HEAD: &str = "\
 type Kind = Number(f64) | Pair(f64, i64) | Neither
 def aux(a: f64, t: i64, p: bool) -> f64 = if p then a * f64(t % 5) * 0.2 else [t % 3 != 1] * cos(a)
@@ -24,10 +25,11 @@ def after(t: i64, x: [n]f64) -> f64 = sum i < 7: [i >= t] * x[i % n]
 def kind(t: i64, v: f64) -> Kind = if t % 3 == 0 then Number(v) else if t % 3 == 1 then Pair(v * 0.5, t) else Neither
 ";
 
-/// Extents of arrays: none, where loops begin to be machine code, and around vectors.
+/// Extents of arrays: none, those at which loops begin to be compiled, and those around vector
+/// widths.
 const EXTENTS: &[usize] = &[0, 1, 2, 3, 5, 8, 9, 12, 13, 33, 40, 67];
 
-/// So many programs are drawn, and of so many forms.
+/// The number of programs, and the number of forms that must occur in them.
 const USUAL: u64 = 300;
 const FORMS: usize = 32;
 
@@ -36,7 +38,7 @@ const INDICES: &[&str] = &["i", "j", "k1", "l", "m"];
 
 struct Draw {
     random: Random,
-    /// How often each form was drawn.
+    /// The number of occurrences of each form.
     drawn: BTreeMap<&'static str, usize>,
 }
 
@@ -49,7 +51,7 @@ impl Draw {
         self.random.pick_or(of, "0")
     }
 
-    /// A real number.
+    /// Draws a real number.
     fn real(&mut self, depth: usize, indices: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else {
             return match self.random.below(6) {
@@ -184,7 +186,7 @@ impl Draw {
         }
     }
 
-    /// A reduction, kept small.
+    /// Draws a reduction with few terms.
     fn reduced(&mut self, depth: usize, indices: usize) -> String {
         let Some(own) = INDICES.get(indices) else { return self.real(depth, indices) };
         let (last, outer) = (self.index(indices), self.index(1));
@@ -208,7 +210,7 @@ impl Draw {
         INDICES.get(self.random.below(indices)).copied().unwrap_or("0")
     }
 
-    /// An integer.
+    /// Draws an integer.
     fn integer(&mut self, depth: usize, indices: usize) -> String {
         let Some(depth) = depth.checked_sub(1) else {
             let last = self.index(indices);
@@ -230,7 +232,7 @@ impl Draw {
         }
     }
 
-    /// A truth value.
+    /// Draws a truth value.
     fn truth(&mut self, depth: usize, indices: usize) -> String {
         match self.random.below(7) {
             0 => format!("{} % 3 == {}", self.integer(depth, indices), self.random.below(3)),
@@ -242,14 +244,14 @@ impl Draw {
                 self.note("existential");
                 let (of, range) = (self.one(&["any", "all"]), self.one(&["n", "4"]));
                 let (at, least) = (self.integer(depth - 1, indices), self.real(depth - 1, indices));
-                // Elements that are equal but for roundings would be a difference.
+                // The offset avoids ties, which rounding would break either way.
                 format!("({of} z < {range}: x[(z + {at}) % n] > 0.0123 + {least})")
             }
             _ => format!("{} % 2 == 0", self.index(indices)),
         }
     }
 
-    /// A program.
+    /// Draws a program.
     fn program(&mut self) -> String {
         let extent = EXTENTS.get(self.random.below(EXTENTS.len())).copied().unwrap_or(1);
         let depth = 2 + self.random.below(3);
@@ -263,7 +265,7 @@ impl Draw {
             }
             2 => {
                 self.note("sort");
-                // Elements that are equal but for roundings would change places by them.
+                // The added term avoids ties, which rounding would sort either way.
                 format!("{head} let z = for i: {body} + sqrt(f64(i) + 2.0) * 0.001 in sort(z)")
             }
             _ => {
@@ -289,7 +291,7 @@ def main() =
     }
 }
 
-/// The numbers of the parts of two values: what one is of comes of one computation.
+/// Returns the numbers of the parts of two values. Each part is the result of one computation.
 fn parts(wanted: &Value, found: &Value) -> Vec<(usize, Vec<f64>, Vec<f64>)> {
     match (wanted, found) {
         (Value::Tuple(wanted), Value::Tuple(found)) if wanted.values().len() == found.values().len() => {
@@ -340,7 +342,7 @@ fn machine_code_gives_what_the_interpreter_does() {
                 }
                 values += 1;
             }
-            // What a derivative keeps of loops in loops may be too large for the test.
+            // The values that a derivative keeps for nested loops may exceed the test's limit.
             (Ok(_), Err(found)) if found.contains("E0508") => large += 1,
             (Err(wanted), Err(found)) => {
                 assert_eq!(wanted, found, "program {n}\n{program}");
@@ -354,14 +356,15 @@ fn machine_code_gives_what_the_interpreter_does() {
         draw.drawn
     );
     assert!(large <= 1 + all / 1000, "{large} programs of {all} are too large");
-    // One that is tried alone has few.
+    // A run of few programs, such as one alone, need not reach every form.
     if all >= USUAL {
         assert_eq!(draw.drawn.len(), FORMS, "a form was never drawn: {:?}", draw.drawn);
         assert!(native > values, "{native} parts by machine code of {values} programs");
     }
 }
 
-/// What is chosen is what it was, also a zero with a sign; the reciprocals tell.
+/// A conditional selects its operand unchanged, even a signed zero; the reciprocals reveal the
+/// sign.
 const SIGNED: &str = "
 def two(x: [n]f64) -> [n]f64 = for i: 1.0 / (if x[i] < 0.5 then -0.0 else 0.0)
 def three(x: [n]f64) -> [n]f64 = for i: 1.0 / (if x[i] < 0.1 then 0.0 else if x[i] < 0.6 then -(x[i] * 0.0) else 1.0)
@@ -372,7 +375,8 @@ def of_all(x: [n]f64) -> f64 = 1.0 / (if (sum i: x[i]) > 0.2 then -0.0 else 0.0)
 def main() = for n in 1..3: let x = for i < 20 * n + 1: f64(i % 3) / 2.0 in (two(x)[0..21], three(x)[0..21], by_index(x)[0..21], by_match(x)[0..21], by_ranges(x)[0..21], of_all(x))
 ";
 
-/// The numbers of `main` by the interpreter and by generated derivatives and machine code, and how much of it machine code did.
+/// Returns the numbers of `main` by the interpreter, those by generated derivatives and machine
+/// code, and the number of parts that machine code evaluated.
 fn by_both(program: &str) -> (Vec<f64>, Vec<f64>, u64) {
     let mut session = Session::new();
     session.set_text("both.iv", program);
@@ -390,7 +394,7 @@ fn a_choice_keeps_the_sign_of_a_zero() {
     assert_eq!(wanted, found);
 }
 
-/// What varies is one element of an array that is passed whole, at many points.
+/// The only varying value is one element of an array that is passed whole, at many points.
 const PASSED: &str = r"
 def f(x: [n]f64, s: f64) -> [n]f64 =
   for i:
@@ -409,7 +413,7 @@ fn a_tangent_of_one_element_reaches_all_calls() {
     assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-12), "{wanted:?}, not {found:?}");
 }
 
-/// A bracket that never holds, before a Jacobian whose values a loop takes.
+/// A bracket that is always false, before a Jacobian whose values a loop reads.
 const NEVER: &str = r"
 def f(x: [n]f64, k: [n]i64) -> [n]f64 =
   scatter_add(x, k, for i: ([i < i] * jacobian(\(v: [2]f64): [v[0] * v[1], sin(v[0])])([x[i], 0.3])[0, 1]) * x[i])
@@ -422,8 +426,8 @@ fn what_is_never_computed_has_its_type() {
     assert_eq!(found, wanted);
 }
 
-/// Parts of one array that a loop with a function makes one by one, some of what the function gives and some not, and that it
-/// reads at computed places.
+/// A loop with a function builds the elements of one array one by one, and reads it at computed
+/// positions. Only some of the elements come from the function's result.
 const PIECES: &str = r"
 def f(y: [n]f64) -> f64 = fold s = 0.0 for i < n: s + (prod j < i: (let r = [2.0, exp(y[j]), 3.0] in r[(j + 1) % 3] * r[1]))
 def main() = for n in 1..12: let y = for i < 12: cos(f64(i * 13 % 29)) * 0.8 in grad(f)(y[0..n])[0]
@@ -436,7 +440,8 @@ fn parts_of_an_array_are_there_before_they_are_read() {
     assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-12 * a.abs()), "{wanted:?}, not {found:?}");
 }
 
-/// What is asked of whether there is a term of a sum is none of the numbers that a short axis has.
+/// The test whether a sum has a term must consider all terms, not the unrolled values of a short
+/// axis.
 const ANY: &str = r"
 def aux(a: f64, t: i64, p: bool) -> f64 = if p then a * f64(t % 5) * 0.2 else [t % 3 != 1] * cos(a)
 def h(k: [n]i64, s: f64) -> [n]f64 =
@@ -454,8 +459,8 @@ fn a_term_of_a_sum_is_looked_for_among_all() {
     assert!(wanted.iter().zip(&found).all(|(a, b)| (a - b).abs() <= 1e-12), "{wanted:?}, not {found:?}");
 }
 
-/// At each point a range of what is differentiated is as long as the point says; the longest that a range in a product may be
-/// is the same for all factors.
+/// At each point, a range in the differentiated function has a length that depends on the point.
+/// The longest range in a product is the same for all factors.
 const LENGTHS: &str = r"
 def f(x: [n]f64) -> [n]f64 =
   for i: jacobian(\(v: [2]f64): [v[0] * v[1], sin(v[0]) * (sum j < i % 6: x[j % n] + v[1])])([x[i], 0.3])[1, 0]

@@ -1,5 +1,6 @@
-//! Derivatives of functions of numbers, called again and again: the function is known by where the operator stands and what it
-//! is applied to, and only where that tells all.
+//! **Cache of derived functions of numbers.** A function that is differentiated repeatedly is
+//! identified by the operator's position and operand. The cached function is reused only if these
+//! determine it completely.
 
 #![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -7,34 +8,34 @@ use iverson_tests::golden::{Tolerances, json_of};
 use iverson_tests::run::{Ways, value_of_main, value_of_main_generated};
 use lang_core::session::Session;
 
-/// Programs, and how many of their derivatives are of functions that are known from the last time.
+/// Programs, with the number of derivatives whose function comes from the cache.
 const PROGRAMS: &[(&str, u64)] = &[
     // A definition.
     (
         "def f(x: f64) -> f64 = sin(x) * x\ndef main() -> [4]f64 = [grad(f)(0.1), grad(f)(0.2), at(0.3), at(0.4)]\ndef at(x: f64) -> f64 = grad(f)(x)",
         1,
     ),
-    // Several arguments, some of them held, and an integer.
+    // Several arguments, some of them constant, and an integer.
     (
         "def f(x: f64, y: f64, k: i64) -> f64 = x^2 * y + sin(y) * f64(k)\n\
       def at(x: f64, k: i64) -> (f64, f64) = grad(f, wrt: (x, y))(x, 2 * x, k)\n\
       def main() -> [3](f64, f64) = [at(0.1, 2), at(0.2, 3), at(0.3, -4)]",
         2,
     ),
-    // One operator, several functions: each is known until another comes.
+    // One operator with several functions: each is cached until another occurs.
     (
         "def slope(f: (f64) -> f64, x: f64) -> f64 = grad(f)(x)\n\
       def square(x: f64) -> f64 = x^2\n\
       def main() -> [6]f64 = [slope(square, 1.0), slope(square, 2.0), slope(exp, 1.0), slope(exp, 2.0), slope(square, 3.0), slope(\\x: x * sin(x), 3.0)]",
         2,
     ),
-    // A function that holds data is another one for other data.
+    // A closure over other data is another function.
     (
         "def slope(a: f64, x: f64) -> f64 = grad(\\y: a * y^2)(x)\n\
       def main() -> [3]f64 = [slope(1.0, 1.0), slope(2.0, 1.0), slope(3.0, 1.0)]",
         0,
     ),
-    // Operators on operators, tangents, values beside gradients.
+    // Nested operators, tangents, values with gradients.
     (
         "def f(x: f64) -> f64 = x^3 * exp(x)\n\
       def second(x: f64) -> f64 = grad(grad(f))(x)\n\
@@ -43,14 +44,14 @@ const PROGRAMS: &[(&str, u64)] = &[
       def main() -> [2](f64, (f64, f64), (f64, f64)) = [(second(0.5), along(0.5, 2.0), both(0.5)), (second(0.7), along(0.7, 3.0), both(0.7))]",
         3,
     ),
-    // Short reals, and a truth value that is asked.
+    // Single precision, and a truth value in a condition.
     (
         "def f(x: f32, up: bool) -> f32 = if up then x * x else -x\n\
       def at(x: f32, up: bool) -> f32 = grad(f, wrt: x)(x, up)\n\
       def main() -> [4]f32 = [at(1.5, true), at(2.5, true), at(3.5, false), at(-4.5, true)]",
         3,
     ),
-    // Data that all can see, an array, and a size: none is a number that is passed.
+    // A global value, an array, and a size: none is a number that is passed.
     (
         "let c = 2.5\ndef f(x: f64) -> f64 = c * x^2\ndef at(x: f64) -> f64 = grad(f)(x)\ndef main() -> [2]f64 = [at(1.0), at(2.0)]",
         0,

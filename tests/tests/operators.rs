@@ -1,5 +1,6 @@
-//! Derivatives as an editor shows them, of operators such as `grad(f)` and of parameters: put into the program as text and
-//! evaluated beside what the interpreter makes of the operator itself.
+//! **Hovers of derivative operators** such as `grad(f)`, and of parameters. This test inserts the
+//! shown derivatives into the program as text and compares their values with those of the operator
+//! itself.
 
 #![allow(
     clippy::expect_used,
@@ -22,7 +23,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Callee, Expr, Special, TId};
 use lang_core::types::ty::Type;
 
-/// Operators of each kind, of all kinds of functions.
+/// Operators of each kind, on all kinds of functions.
 const OWN: &str = include_str!("operators.iv");
 
 /// Counts of compared and skipped derivatives.
@@ -34,13 +35,13 @@ struct Tally {
     parameters: usize,
     /// Skipped: reads a variable that has no value here, or has cases.
     others: usize,
-    /// Where the program fails with the values that it is given.
+    /// Skipped: the program fails on the drawn values.
     failing: usize,
     /// Derivatives that the hover does not show.
     unshown: usize,
 }
 
-/// A value of a type.
+/// Returns a value of a type as text.
 fn value(ty: &Type, name: &str) -> Option<String> {
     match ty {
         Type::Tuple(items) => {
@@ -62,10 +63,10 @@ fn value(ty: &Type, name: &str) -> Option<String> {
     }
 }
 
-/// Fields, and then indices.
+/// Fields, followed by indices.
 type Selection = (String, Vec<String>);
 
-/// An index or field behind a variable: `.weights`, `[i, j]`.
+/// Parses the fields and indices after a variable: `.weights`, `[i, j]`.
 fn selection(text: &str) -> Option<Selection> {
     let (mut fields, mut at, mut rest) = (String::new(), Vec::new(), text);
     while !rest.is_empty() {
@@ -82,7 +83,7 @@ fn selection(text: &str) -> Option<Selection> {
     Some((fields, at))
 }
 
-/// A variable and what stands behind it.
+/// Splits a text into a variable and its selection.
 fn variable(text: &str) -> (&str, &str) {
     let end = text.find(['[', '.']).unwrap_or(text.len());
     text.split_at(end)
@@ -95,7 +96,7 @@ struct Varies<'a> {
 }
 
 impl Varies<'_> {
-    /// The part of a gradient that `x[i]` or `w.bias` is: fields, indices.
+    /// Returns the part of a gradient that `x[i]` or `w.bias` denotes: fields, indices.
     fn part(&self, text: &str) -> Option<(String, Vec<String>)> {
         let (name, rest) = variable(text);
         let k = self.wrt.iter().position(|k| self.names.get(*k).is_some_and(|n| n == name))?;
@@ -104,7 +105,7 @@ impl Varies<'_> {
     }
 }
 
-/// The part of the operator's value that a label stands for: fields, then indices.
+/// Returns the part of the operator's value that a label denotes: fields, then indices.
 fn part_of(operator: Option<Operator>, label: &str, varies: &Varies<'_>) -> Option<(String, Vec<String>)> {
     let valued = matches!(operator, Some(Operator::ValueAndGrad | Operator::Jvp2 | Operator::Vjp2));
     let second = |(fields, at): (String, Vec<String>)| (if valued { format!(".1{fields}") } else { fields }, at);
@@ -149,7 +150,7 @@ struct Program<'s> {
 }
 
 impl Program<'_> {
-    /// The program with `main` in it, and the value of that.
+    /// Evaluates the program with this `main`.
     fn evaluated(&self, main: &str) -> Result<Vec<f64>, String> {
         let mut session = self.scratch.borrow_mut();
         let kept = |i: &ItemRef| !matches!(i.kind, ItemKind::Let | ItemKind::Do) && i.name != "main";
@@ -164,7 +165,8 @@ impl Program<'_> {
         value_of_main(&session, module).map(|v| numbers(&v))
     }
 
-    /// The sizes and parameters of the definition, what the expression reads beside them, and others.
+    /// Returns `let`s of the definition's sizes and parameters, of the other variables that the
+    /// expression reads, and of `more`. `None` if one of them cannot be drawn.
     fn binds(&self, node: Option<TId>, more: &[(String, Type)]) -> Option<String> {
         let mut read: Vec<LocalId> = Vec::new();
         let mut bound: Vec<LocalId> = Vec::new();
@@ -191,7 +193,8 @@ impl Program<'_> {
         Some(all)
     }
 
-    /// Whether the entries are parts of the value, and nothing else of it is not zero.
+    /// Checks that the entries equal their parts of the value, and that the rest of the value is
+    /// zero. Returns the number of compared entries.
     fn compare(
         &self,
         (binds, actual): (&str, &str),
@@ -216,7 +219,7 @@ impl Program<'_> {
             }
             let all =
                 |of: &str| if heads.is_empty() { of.to_owned() } else { format!("for {}: {of}", heads.join(", ")) };
-            // Fields of elements stand behind the index.
+            // Fields of array elements follow the index.
             let (fields, behind) = match at.is_empty() || !entry.of.contains("].") {
                 true => (fields, String::new()),
                 false => (String::new(), fields),
@@ -241,7 +244,7 @@ impl Program<'_> {
                 }
             }
         }
-        // Of records, which are no list of numbers, the entries alone are compared.
+        // The value of a record is not a list of numbers, so only its entries are compared.
         let whole = self.evaluated(&format!("def main() =\n{binds}  in {actual}\n"));
         if let Some(all) = whole.ok().filter(|all| all.iter().all(|a| a.is_finite())) {
             let all = all.iter().map(|a| a * a).sum::<f64>();
@@ -254,7 +257,8 @@ impl Program<'_> {
     }
 }
 
-/// The operator of a node, by which parameters it differentiates, and whether it is applied there.
+/// Returns the operator of a node, the parameters by which it differentiates, and whether it is
+/// applied there.
 fn operator(body: &Body, node: TId) -> Option<(Operator, Option<Vec<u32>>)> {
     match &body.nodes[node].kind {
         Expr::Special(Special::Derive(operator, wrt), _) => Some((*operator, wrt.clone())),
@@ -263,7 +267,7 @@ fn operator(body: &Body, node: TId) -> Option<(Operator, Option<Vec<u32>>)> {
     }
 }
 
-/// The names of the parameters that a label's operator differentiates, as the labels have them.
+/// Returns the names of the parameters of the operator's function, as the labels use them.
 fn names(session: &Session, body: &Body, node: TId) -> Vec<String> {
     let bound = |l: LocalId| {
         body.nodes.iter().find_map(|(_, n)| {
@@ -306,7 +310,8 @@ fn of_operators(program: &Program<'_>, tally: &mut Tally) {
             Type::Fun(fun) if !derivative.parameters.is_empty() => Some(fun),
             Type::Fun(_) => continue,
             _ if !derivative.parameters.is_empty() => {
-                // At a point that is more than names the function is shown, as for the operator alone.
+                // At a point that is not a list of names the hover shows the function, as for the
+                // operator alone.
                 continue;
             }
             _ => None,
@@ -350,7 +355,7 @@ fn of_operators(program: &Program<'_>, tally: &mut Tally) {
                 );
             }
         }
-        // Variables that a function of the program or a loop binds have no value here.
+        // Variables that a lambda or a loop binds have no value here.
         let Some(binds) = program.binds(Some(node), &more) else {
             tally.others += 1;
             continue;
@@ -391,7 +396,7 @@ fn of_parameters(program: &Program<'_>, tally: &mut Tally) {
             let own = signature.params.iter().enumerate().map(|(j, (n, _))| if j == k { put } else { n.as_str() });
             format!("{}({})", item.name, own.collect::<Vec<_>>().join(", "))
         };
-        // The result's type over the locals of the body.
+        // The type of the result, over the locals of the body.
         let Some(result) = body.root.map(|root| body.nodes[root].ty.clone()) else { continue };
         let is_number = result == Type::F64;
         let cotangent = told.cotangent.as_ref().map_or_else(|| "y_adj".to_owned(), |(name, _)| name.to_string());

@@ -1,5 +1,6 @@
-//! Every statement of Tensor SSA, of all definitions of the library and of the test programs, knows where it comes
-//! from: of a definition a place in its text, of a derivative a statement that there is and a rule that there is.
+//! **Provenance** of Tensor SSA statements, in all definitions of the library and of the test
+//! programs. A definition's statement must have a span in the text. A derivative's statement must
+//! have an existing primal statement and an existing rule.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,12 +17,12 @@ use lang_core::session::{LIBRARY, Session};
 use lang_core::source::shown_callee;
 use lang_core::syntax::split::ItemKind;
 
-/// The statements of a function, with what is wrong with where they come from.
+/// A check of a function's statements, with the faults of their origins.
 struct Checked<'a> {
     session: &'a Session,
     module: &'a Module<'a>,
     wrong: Vec<String>,
-    /// How many statements there were, and which rules made them.
+    /// The number of statements, and the rules that produced them.
     statements: usize,
     rules: BTreeSet<&'static str>,
 }
@@ -29,7 +30,7 @@ struct Checked<'a> {
 impl Checked<'_> {
     fn check(&mut self, callee: &Arc<Callee>) {
         let Some(Traced { ssa, origins }) = self.module.traced(callee) else { return };
-        // Of what was differentiated: nothing for a definition itself.
+        // The number of statements in the differentiated function; `None` for a definition itself.
         let primal = callee.derived.split_last().map(|(_, before)| {
             let of = Callee { derived: before.into(), ..(**callee).clone() };
             self.module.ssa(&Arc::new(of)).map_or(0, |ssa| ssa.stmts.len())
@@ -66,7 +67,7 @@ impl Checked<'_> {
                 self.wrong.push(format!("{callee} X{k} comes from nowhere"));
             }
         }
-        // What fails has a place, too.
+        // A check must have a position too.
         for check in &ssa.checks {
             let body = self.session.body(&check.what.item);
             let nodes = body.map_or(0, |body| body.nodes.len());
@@ -121,7 +122,7 @@ def loss(x: [n]f64, w: f64) -> f64 =
   in (sum i: w * r[i]) + square(w)
 ";
 
-/// From an expression of the text to the lines of the adjoint that are there for it.
+/// Follows an expression of the text to the statements of the adjoint that derive from it.
 #[test]
 fn from_the_text_to_the_adjoint() {
     let mut session = Session::new();

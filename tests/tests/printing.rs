@@ -1,5 +1,5 @@
-//! What people see of a value, with all digits, is the value: it reads back, whatever the width.
-//! `IVERSON_SEED` and `IVERSON_COUNT` make other runs.
+//! **Round trip of printed values.** A value that is printed with all digits reads back as the same
+//! value, at any width. `IVERSON_SEED` and `IVERSON_COUNT` select other runs.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use lang_core::session::Session;
 
 const SUM: &str = "type Tree = Leaf | Node(Tree, f64, Tree) | More([2, 2]f64, Tree) | Both({x: i64, y: Tree})\n";
 
-/// A type and a value of it, written by other means than the ones that are tested.
+/// Draws a type and a value of it as text, without the printer under test.
 fn drawn(r: &mut Random, depth: usize) -> (String, String) {
     match r.below(if depth == 0 { 5 } else { 9 }) {
         0 => ("f64".into(), f64(r)),
@@ -44,12 +44,12 @@ fn drawn(r: &mut Random, depth: usize) -> (String, String) {
             (format!("{{{}}}", types.join(", ")), format!("{{{}}}", values.join(", ")))
         }
         7 => {
-            // An array of anything, which is the same for every element.
+            // An array whose elements are all the same.
             let (ty, value) = drawn(r, depth - 1);
             let n = 1 + r.below(9);
             let values = vec![value; n];
             let comma = if n == 1 { "," } else { "" };
-            // Extents of arrays of arrays come first.
+            // The extents of nested arrays come first.
             let ty = ty.strip_prefix('[').map_or_else(|| format!("[{n}]{ty}"), |rest| format!("[{n}, {rest}"));
             (ty, format!("[{}{comma}]", values.join(", ")))
         }

@@ -1,5 +1,5 @@
-//! The programs of `tests/programs`: each has no diagnostics, is laid out as the formatter lays it
-//! out, and evaluates to its golden value, which NumPy computed (`tests/golden/make.py`).
+//! **Golden programs** of `tests/programs`. Each has no diagnostics, has the formatter's layout,
+//! and evaluates to its golden value, which NumPy computed (`tests/golden/make.py`).
 
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
 
@@ -11,14 +11,14 @@ use lang_core::session::Session;
 use lang_core::syntax::format::format;
 use serde_json::Value;
 
-/// A program whose subject is a spelling that the formatter does not keep.
+/// A program about a spelling that the formatter normalises.
 const OTHER_SPELLING: &str = "own/unicode";
 
 fn texts() -> BTreeMap<String, String> {
     golden::programs().expect("the programs can be read")
 }
 
-/// The value of a program's `main`.
+/// Returns the value of a program's `main`.
 fn value(session: &Session, name: &str) -> Result<Value, String> {
     golden::json_of(&value_of_main(session, &module(name))?)
 }

@@ -1,5 +1,6 @@
-//! Loops around loops that add up do several rows at once: rows that are equal have the same sum to the last bit, wherever they
-//! stand and however many there are, and so the first of those that are nearest is found.
+//! **Blocked row sums.** Nested loops that add compute several rows at once. Equal rows must have
+//! bit-identical sums, at any position and for any number of rows. Thus the first of several
+//! nearest rows is found.
 
 #![allow(clippy::expect_used, reason = "a failed expectation is a failed test")]
 
@@ -25,7 +26,7 @@ def short(x: [n, d]f32, c: [k, d]f32) -> [n, k]f32 = for i, j: sum l: (x[i, l] -
 def short_nearest(x: [n, d]f32, c: [k, d]f32) -> [n]i64 = for i: argmin j: sum l: (x[i, l] - c[j, l])^2
 ";
 
-/// Rows and their lengths, around what is done at once.
+/// Numbers of rows and their lengths, around the block size.
 const ROWS: [usize; 9] = [1, 2, 3, 4, 5, 7, 8, 9, 21];
 const LENGTHS: [usize; 10] = [1, 2, 3, 4, 5, 7, 8, 9, 17, 40];
 const POINTS: usize = 3;
@@ -88,7 +89,7 @@ fn equal_rows_have_equal_sums() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    // Statement by statement they are added up in their order, by vectors in another.
+    // The engine adds statement by statement in index order; vector code adds in another order.
     println!("{others} sums in another order");
     assert!(others > 200, "{others} are too few");
 }

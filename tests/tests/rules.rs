@@ -1,5 +1,6 @@
-//! The rules of the library: each gives the derivative of the code that it stands beside. The code is
-//! differentiated with every rule of the library ignored, so that no rule judges another.
+//! **Library derivative rules.** Each rule must return the derivative of the definition's code. The
+//! code is differentiated with all rules of the library ignored, so that no rule is checked by
+//! another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
 use serde_json::Value;
 
-/// What the generators of points are made of. `noise` is between -1 and 1.
+/// Functions that generate points. `noise` is between -1 and 1.
 const GENERATORS: &str = "
 def noise(k: i64) -> f64 = let x = 43758.5453 * sin(12.9898 * f64(k)) in 2 * (x - floor(x)) - 1
 
@@ -31,13 +32,14 @@ def apart(n: i64, seed: i64) -> [n, n]f64 =
   for i, j: matrix(n, n, seed)[i, j] / 4 + [i == j] * 1.5 * f64(i)
 ";
 
-/// Where a rule is tested. `$` in the texts is a number that differs from draw to draw.
+/// The points at which a rule is tested. `$` in the texts is replaced by a number that differs from
+/// draw to draw.
 struct Place {
     /// The definition, with its module.
     def: &'static str,
     /// Its arguments.
     point: &'static [&'static str],
-    /// Random tangents of them.
+    /// Random tangents of the arguments.
     tangent: &'static [&'static str],
     /// A random cotangent of its result.
     cotangent: &'static str,
@@ -63,7 +65,7 @@ const VECTOR: &[&str] = &["vector(4, $)"];
 const REAL: &[&str] = &["noise($)"];
 const PAIR: &[&str] = &["noise($)", "noise($ + 1)"];
 const POSITIVE: &[&str] = &["1.5 + noise($)", "1.5 + noise($ + 1)"];
-/// Six numbers: a transform that halves once, and then is direct.
+/// Six numbers: a transform that halves once and then uses the direct sum.
 const COMPLEX: &[&str] = &["{re: vector(6, $), im: vector(6, $ + 1)}"];
 
 const PLACES: &[Place] = &[
@@ -125,31 +127,32 @@ const PLACES: &[Place] = &[
     place("stats.exp_square", &["noise($)", "0.5"], PAIR, "noise($)"),
 ];
 
-/// Where a rule says what the code does not, in one of the ways that the documentation names: the
-/// expression and its value, by the derivative rule and by the adjoint rule alike.
+/// Exceptions in which a rule differs from the code, as its documentation states: the definition,
+/// the expression and its value. The derivative rule and the adjoint rule must agree.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("linalg.norm", "jvp(linalg.norm)([0.0, 0.0], [3.0, 4.0])", "0.0"),
     ("linalg.norm", "grad(linalg.norm)([0.0, 0.0])", "[0.0, 0.0]"),
     ("linalg.frobenius", "jvp(linalg.frobenius)([[0.0, 0.0]], [[3.0, 4.0]])", "0.0"),
     ("linalg.frobenius", "grad(linalg.frobenius)([[0.0, 0.0]])", "[[0.0, 0.0]]"),
-    // The vector of a simple eigenvalue has a derivative beside equal ones.
+    // The vector of a simple eigenvalue is differentiable even if other eigenvalues coincide.
     (
         "linalg.eigh",
         "jvp(\\(a: [3, 3]f64): linalg.eigh(a).vectors[_, 2])([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 5.0]], [[1.0, 6.0, 3.0], [6.0, 2.0, 9.0], [3.0, 9.0, 4.0]])",
         "[1.0, 3.0, 0.0]",
     ),
-    // A singular matrix has a determinant with a derivative all the same.
+    // The determinant of a singular matrix is differentiable.
     ("linalg.det", "grad(linalg.det)([[1.0, 2.0], [2.0, 4.0]])", "[[4.0, -2.0], [-2.0, 1.0]]"),
     ("linalg.det", "grad(linalg.det)([[0.0, 0.0], [0.0, 3.0]])", "[[3.0, 0.0], [0.0, 0.0]]"),
 ];
 
-/// Definitions whose rules are not the derivative of the code beside them: functions that are 0 everywhere
-/// and have a derivative all the same, and the mark of a missing derivative. `tests/golden/derivatives.json`
-/// judges them by the functions of matrices that they are part of.
+/// Definitions whose rules are not the derivative of their code: functions that are 0 everywhere
+/// but have a derivative, and the marker of a missing derivative. `tests/golden/derivatives.json`
+/// checks them through the matrix functions that use them.
 const BY_RULE_ALONE: &[&str] = &["linalg.nan_unless_zero", "linalg.curvature", "linalg.curvature_first"];
 
-/// Definitions that iterate until they arrive, and a call of each in `tests/golden/derivatives.json`, which judges its
-/// rules. The derivative of the code is that of a number of steps, so the code judges nothing.
+/// Definitions that iterate to convergence, with a call of each in `tests/golden/derivatives.json`,
+/// which checks their rules. The derivative of the code is that of a finite number of steps, so the
+/// code is no reference.
 const ITERATIONS: &[(&str, &str)] = &[
     ("linalg.cg", "linalg.cg("),
     ("linalg.gmres", "linalg.gmres("),
@@ -167,7 +170,7 @@ const ITERATIONS: &[(&str, &str)] = &[
     ("optim.root", "optim.root("),
 ];
 
-/// The rules of the library: which kinds each definition has.
+/// Returns the definitions with rules in the library, and the kinds of their rules.
 fn rules(session: &Session) -> BTreeMap<GlobalName, BTreeSet<&'static str>> {
     let mut found: BTreeMap<GlobalName, BTreeSet<&'static str>> = BTreeMap::new();
     for (module, _) in LIBRARY {
@@ -183,7 +186,7 @@ fn rules(session: &Session) -> BTreeMap<GlobalName, BTreeSet<&'static str>> {
     found
 }
 
-/// The program that evaluates an expression with the library in scope.
+/// Returns the program that evaluates an expression with the library in scope.
 fn program(body: &str) -> String {
     let imports: String = LIBRARY
         .iter()
@@ -209,8 +212,8 @@ fn run(session: &Session, prepare: Prepare<'_>) -> Result<Value, String> {
     json_of(&value_of_main_after(session, MODULE, prepare)?)
 }
 
-/// What is computed of a definition at a point: two tangents, a second derivative, cotangents; and the
-/// vectors that they are taken along.
+/// Returns the expression that is computed at a point: two tangents, a second derivative,
+/// cotangents, and their directions.
 fn body(place: &Place, draw: i64) -> String {
     let at = |text: &str, seed: i64| text.replace('$', &(1_000 * draw + seed).to_string());
     let bundle = |texts: &[&str], seed: i64| {
@@ -233,7 +236,7 @@ fn reals(value: &Value, into: &mut Vec<f64>) {
         Value::Number(x) => into.extend(x.as_f64()),
         Value::String(_) => into.push(f64::NAN),
         Value::Array(items) => items.iter().for_each(|item| reals(item, into)),
-        // By name, so that two of the same shape have one order.
+        // By name, so that records of the same shape have the same order.
         Value::Object(items) => items.iter().collect::<BTreeMap<_, _>>().values().for_each(|item| reals(item, into)),
         _ => {}
     }
@@ -245,7 +248,7 @@ fn part(value: &Value, name: &str) -> Vec<f64> {
     found
 }
 
-/// The greatest difference over the greatest magnitude of what is wanted.
+/// Returns the greatest difference, relative to the greatest magnitude of `wanted`.
 fn distance(found: &[f64], wanted: &[f64]) -> f64 {
     if found.len() != wanted.len() || found.iter().chain(wanted).any(|x| x.is_nan()) {
         return f64::INFINITY;
@@ -263,7 +266,7 @@ fn absolute(x: &[f64]) -> Vec<f64> {
     x.iter().map(|x| x.abs()).collect()
 }
 
-/// What is wrong with the rules of one definition.
+/// Returns the faults in the rules of one definition.
 fn judge(session: &mut Session, place: &Place, def: &GlobalName, kinds: &BTreeSet<&str>) -> Vec<String> {
     let tolerance = match Tolerances::of("rules") {
         Ok(all) => all.get(place.def).relative,

@@ -1,6 +1,7 @@
-//! The scalar functions against mpmath (`tests/golden/scalar.py`): values within the accuracy that
-//! their table states, derivatives through `grad` and `hessian` within the tolerances of
-//! `tests/golden/tolerances.json`. With `--nocapture` it tells the worst of each function.
+//! **Accuracy of scalar functions** against mpmath (`tests/golden/scalar.py`). Values must have the
+//! accuracy that the functions' table states. Derivatives through `grad` and `hessian` must lie
+//! within `tests/golden/tolerances.json`. With `--nocapture` the test prints the worst point of
+//! each function.
 
 #![expect(
     clippy::expect_used,
@@ -20,11 +21,11 @@ use lang_core::session::Session;
 use lang_jit::tiles::{Level, Tile};
 use serde_json::{Map, Value};
 
-/// Powers, which are operators and so not in the table: real and integer.
+/// Powers, real and integer. They are operators, so the table does not contain them.
 const POW: (&str, Accuracy) = ("^", Accuracy { double: 1, single: 1 });
 const POW_INT: (&str, Accuracy) = ("^ integer", Accuracy { double: 1, single: 1 });
 
-/// A real, or nothing where nothing is promised.
+/// Returns a real, or `None` if no value is promised.
 fn real(value: &Value) -> Option<f64> {
     match value {
         Value::String(word) => match word.as_str() {
@@ -38,15 +39,15 @@ fn real(value: &Value) -> Option<f64> {
     }
 }
 
-/// A point of the grid and what holds there.
+/// A point of the grid with its reference values.
 struct Row {
     arguments: Vec<f64>,
     value: Option<f64>,
-    /// The first and the second derivative, or the derivative by each argument.
+    /// The first and the second derivative, or the derivatives by each argument.
     derivatives: Vec<Option<f64>>,
 }
 
-/// The grid of a function of `arity` arguments.
+/// Returns the grid of a function of `arity` arguments.
 fn grid(golden: &Map<String, Value>, name: &str, arity: usize) -> Vec<Row> {
     let Some(Value::Array(rows)) = golden.get(name) else { panic!("scalar.json has no grid of {name:?}") };
     let row = |row: &Value| {
@@ -62,11 +63,11 @@ fn grid(golden: &Map<String, Value>, name: &str, arity: usize) -> Vec<Row> {
     rows.iter().map(row).collect()
 }
 
-/// What errors are measured against where it is more than the value.
+/// Returns the scale of errors, if that exceeds the value.
 ///
-/// Below 0 `digamma` and `polygamma` are sums of large terms, and have zeros: errors are relative
-/// to the term of the nearest pole, `n! / r^(n + 1)`. So they are for the derivatives, of an order
-/// more.
+/// Below 0 `digamma` and `polygamma` are sums of large terms and have zeros. Errors are relative to
+/// the term of the nearest pole, `n! / r^(n + 1)`. The same holds for the derivatives, with `order`
+/// added to `n`.
 fn scale(name: &str, arguments: &[f64], order: u32) -> f64 {
     let (n, x) = match (name, arguments) {
         ("digamma", [x]) => (0.0, *x),
@@ -87,12 +88,13 @@ fn scale(name: &str, arguments: &[f64], order: u32) -> f64 {
     term
 }
 
-/// How often the stated error may occur: a power of an integer is a product of many.
+/// Returns the factor of the stated error: an integer power is a product of many factors.
 fn roundings(name: &str, arguments: &[f64]) -> f64 {
     if name == POW_INT.0 { arguments.last().map_or(1.0, |k| k.abs().max(1.0)) } else { 1.0 }
 }
 
-/// How many `f64` lie between two; none if they differ in being NaN, or as zeros in their sign.
+/// Returns the number of `f64` steps between two numbers. `None` if only one is NaN, or if zeros
+/// differ in sign.
 fn ulps(a: f64, b: f64) -> Option<u64> {
     let ordered = |x: f64| {
         let bits = x.to_bits().cast_signed();
@@ -102,7 +104,7 @@ fn ulps(a: f64, b: f64) -> Option<u64> {
     alike.then(|| if a.is_nan() { 0 } else { ordered(a).abs_diff(ordered(b)) })
 }
 
-/// The same of `f32`, of which a double holds the exact value.
+/// Returns the number of `f32` steps between two numbers, as [`ulps`].
 fn ulps_single(a: f32, b: f32) -> Option<u64> {
     let ordered = |x: f32| {
         let bits = x.to_bits().cast_signed();
@@ -117,7 +119,7 @@ fn single(x: f64) -> f32 {
     x as f32
 }
 
-/// The worst of what was seen, and where.
+/// The greatest error so far, and its point.
 #[derive(Default)]
 struct Worst {
     error: f64,
@@ -132,7 +134,7 @@ impl Worst {
     }
 }
 
-/// Compares values at every point with what the table states.
+/// Compares values at every point with the stated accuracy.
 fn values(
     name: &str,
     rows: &[Row],
@@ -146,7 +148,7 @@ fn values(
         let found = double(&row.arguments);
         let times = roundings(name, &row.arguments);
         let count = |error: Option<u64>| error.map_or(f64::INFINITY, |n| as_real(n) / times);
-        // Against a scale the distance is counted as if it was from there.
+        // If the scale exceeds the value, the distance is counted in units of the scale.
         let scale = scale(name, &row.arguments, 0);
         let error = match wanted.abs() < scale {
             true => ulps(scale + (found - wanted), scale),
@@ -173,7 +175,8 @@ fn values(
     wrong
 }
 
-/// Functions of tiles, which loops of machine code call, in every form that this processor can run: two ulp are stated.
+/// The vectorised functions that machine code calls, at each instruction set that this processor
+/// supports. Their stated accuracy is two ulp.
 #[test]
 fn tiles_are_near_the_exact_values() {
     let golden = golden::file("scalar.json").expect("the golden values can be read");
@@ -194,7 +197,7 @@ fn tiles_are_near_the_exact_values() {
     }
 }
 
-/// Every function that works on reals.
+/// Returns every function of reals.
 fn functions() -> impl Iterator<Item = ScalarFn> {
     ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int)
 }
@@ -229,12 +232,12 @@ fn values_are_as_exact_as_stated() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// So far apart are the numbers of 32 bits at which functions are asked: a prime, so that they have all endings.
+/// The step between the bit patterns of tested `f32` numbers: a prime, so that all low bits occur.
 const SINGLE_STEP: usize = 10_007;
 
-/// The grid has few points that are numbers of 32 bits. Of those from the least to the greatest a part is asked, against the
-/// function of 64 bits, whose error is far less than what is stated of 32. The gamma functions have zeros, near which no such
-/// thing is stated.
+/// The grid contains few `f32` numbers, so a sample of all is compared with the `f64` function. The
+/// error of that is far less than the stated one of `f32`. The gamma functions have zeros, near
+/// which no relative accuracy is stated.
 #[test]
 fn values_of_32_bits_are_as_exact_as_stated() {
     let mut wrong = String::new();
@@ -270,7 +273,7 @@ fn as_real(n: u64) -> f64 {
     n as f64
 }
 
-/// An array in the language.
+/// Returns an array literal.
 fn array(elements: impl Iterator<Item = String>) -> String {
     format!("[{}]", elements.collect::<Vec<_>>().join(", "))
 }
@@ -279,7 +282,7 @@ fn number(x: f64) -> String {
     if x.is_nan() { "nan".to_owned() } else { format!("{x:?}") }
 }
 
-/// What a program computes: rows of reals.
+/// Runs a program and returns its value: rows of reals.
 fn rows_of(program: &str) -> Vec<Vec<Value>> {
     let mut session = Session::new();
     session.set_text("main.iv", program);
@@ -290,7 +293,8 @@ fn rows_of(program: &str) -> Vec<Vec<Value>> {
     serde_json::from_str(&text).expect("rows of reals")
 }
 
-/// The derivatives of a function of one argument, then of two, at all points of its grid.
+/// Returns the first and second derivatives of a function of one argument, or the derivatives of
+/// one of two arguments, at all points of its grid.
 fn derivatives(written: &str, rows: &[Row]) -> Vec<Vec<Value>> {
     let column = |k: usize| array(rows.iter().map(|row| number(row.arguments[k])));
     rows_of(&match rows.first().map(|row| row.arguments.len()) {
@@ -315,7 +319,7 @@ fn derivatives(written: &str, rows: &[Row]) -> Vec<Vec<Value>> {
     })
 }
 
-/// The tolerance of a derivative: of the function if it has one, else of all.
+/// Returns the tolerance of a derivative: that of the function, or else the default.
 fn tolerance(tolerances: &Tolerances, order: &str, name: &str) -> Tolerance {
     let own = format!("{order}/{name}");
     tolerances.get(if tolerances.has(&own) { &own } else { order })

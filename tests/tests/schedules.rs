@@ -1,4 +1,5 @@
-//! Which loops functions and their adjoints become: what shares a loop, what has memory, where loops run.
+//! **Scheduling.** Records the loops that functions and their adjoints become: fusion, storage, and
+//! the execution of loops.
 
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
 
@@ -14,7 +15,7 @@ use lang_core::ir::ssa::{Rhs, Ssa, Var};
 use lang_core::schedule::{Repeated, Shown, Step, prepared, schedule, scheduled};
 use lang_core::session::Session;
 
-/// Programs in `examples/`, and definitions of them.
+/// Programs in `examples/`, with definitions of them.
 const ALL: &[(&str, &str)] = &[
     ("deconvolution.iv", "loss"),
     ("gradbench/lse.iv", "primal"),
@@ -25,7 +26,7 @@ const ALL: &[(&str, &str)] = &[
     ("gradbench/gmm.iv", "objective"),
 ];
 
-/// The steps of a function, case by case.
+/// Returns the steps of a function, case by case.
 fn shown(session: &Session, ssa: &Arc<Ssa>) -> String {
     Shown { cases: &scheduled(ssa, &|callee| session.ssa(callee)), note: &|_, _| None }.to_string()
 }
@@ -48,8 +49,8 @@ fn loops_of_functions_and_adjoints() {
     expect_file!["../golden/schedules.txt"].assert_eq(&text);
 }
 
-/// What is called at many points is put in the places of its calls as long as that is not too long: of functions that each
-/// call the one before twice, the last ones would double without end.
+/// A callee at many points is inlined only while the result is short. In a chain of functions that
+/// each call the previous one twice, the code would double at each level.
 #[test]
 fn calls_at_points_stay_short() {
     let steps: String = (1..30).map(|k| format!("  let a{k} = a{0} * cos(a{0} + {k}.0)\n", k - 1)).collect();
@@ -75,7 +76,7 @@ fn is_call(ssa: &Ssa, var: Var) -> bool {
     ssa.stmts.get(var.0 as usize).is_some_and(|stmt| matches!(stmt.rhs, Rhs::Call { .. }))
 }
 
-/// The steps of definitions of a program, or of their adjoints.
+/// Returns the steps of definitions of a program, or of their adjoints.
 fn each_shown(program: &str, defs: &[(&str, bool)]) -> String {
     let mut session = Session::new();
     session.set_text("shown.iv", program);
@@ -92,8 +93,9 @@ fn each_shown(program: &str, defs: &[(&str, bool)]) -> String {
     text
 }
 
-/// What is only added to is a sum, whose terms have no order; what is not changed is not carried; other loops have steps of
-/// their own, in which an update that is asked for changes one element.
+/// An array that is only added to becomes a sum, whose terms are unordered. An unchanged value is
+/// not carried. Other loops have steps of their own, and a conditional update in them changes one
+/// element.
 #[test]
 fn loops_that_update() {
     let program = "def added(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = scatter_add(y, k, v)
@@ -206,8 +208,9 @@ def chosen(y: [n]f64, k: [m]i64, v: [m]f64) -> [n]f64 = fold y = y for j < m: if
     .assert_eq(&text);
 }
 
-/// A loop that data end goes on while an element says so, and what stands in it is counted for one iteration. What it asks is
-/// asked once it is done. Where states are kept, or a loop stands in it, each iteration is steps of its own.
+/// A data-terminated loop runs while an element is true, and its body counts for one iteration. Its
+/// checks are deferred to its end. If states are kept, or it contains a loop, each iteration
+/// consists of steps.
 #[test]
 fn loops_that_data_end() {
     let program = "def root(a: f64) -> f64 = loop x = 1.0 while abs(x * x - a) > 1e-9 * a && x < 1e9: 0.5 * (x + a / x)
@@ -422,7 +425,7 @@ def both(at: [n]i64) -> (i64, i64) = (fold k = 0 for t < n: at[k], fold k = 0 fo
     .assert_eq(&text);
 }
 
-/// Of the two modes of a Jacobian sizes choose one: its case has no array of the other.
+/// Sizes select one of the two modes of a Jacobian; the case of one mode has no array of the other.
 #[test]
 fn what_sizes_decide_has_cases() {
     let program = "def line(p: [2]f64, t: [n]f64) -> [n]f64 = for i: let w = exp(p[0] * t[i]) in sin(w * p[1]) / w

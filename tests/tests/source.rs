@@ -1,6 +1,6 @@
-//! Derivatives as source: of every definition of the library and of the programs the adjoint and the tangent
-//! are printed, parsed, checked with the definitions in scope, formatted, and evaluated; and which have no such
-//! text, with the reason.
+//! **Derivatives as source.** The adjoint and the tangent of every definition of the library and of
+//! the programs are printed, parsed, checked in scope, formatted, and evaluated. Definitions
+//! without such a text are recorded with the reason.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,20 +15,20 @@ use lang_core::syntax::format;
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 
-/// Derivatives that were printed, of which definition and which.
+/// A printed derivative: its definition, and which of the two it is.
 struct Printed {
     def: GlobalName,
     which: Which,
     made: Definition,
 }
 
-/// Why the text of a derivative does more work than Tensor SSA: the interpreter counts the addition to a zero, and
-/// computes again what a callee computes of constants and what a step of a loop did.
+/// The reason why the text of a derivative does more work than Tensor SSA. The interpreter counts
+/// additions to zero, and recomputes a callee's constants and the steps of loops.
 const DEARER: &str = "more work than in Tensor SSA, by additions of zeros (of `scatter_add`, of sums without terms, of arms \
                       of `match`), by what callees compute of constants, and by steps of loops that are made again";
 
-/// Iterations that go on until the data settle, which drawn data do not, or of which each step makes differences many times
-/// what they were: their texts are checked and not evaluated.
+/// Iterations that drawn data do not let converge, or whose steps amplify differences. Their texts
+/// are checked but not evaluated.
 const UNSETTLED: &[&str] = &["power_iteration", "eigenvalues", "anomaly", "anomalies", "positions"];
 
 #[test]
@@ -79,7 +79,8 @@ fn derivatives_of_definitions_as_source() {
     }
     for p in &printed {
         let Some(text) = texts.get_mut(p.def.module.as_str()) else { continue };
-        // Those that it calls are printed too, but where few are asked for.
+        // The text also needs the derivatives that it calls, which are not printed by themselves if
+        // `IVERSON_ONLY` selects others.
         for made in p.made.before.iter().chain([&p.made]) {
             if !text.contains(&format!("\ndef {}(", made.name)) {
                 text.push_str(&format!("\n{}", made.text));
@@ -120,7 +121,7 @@ fn derivatives_of_definitions_as_source() {
             Ok(compared) => {
                 values += compared.values;
                 failures += compared.failures;
-                // `vjp` of the interpreter is another way.
+                // The interpreter's `vjp` is another method.
                 let calls = ["vjp(", "jvp("].iter().any(|word| p.made.text.contains(word));
                 if only.is_some() {
                     println!("{:?} {:?} {:?}\n{}", p.def, compared.work, compared.counts.0, p.made.text);
@@ -155,15 +156,15 @@ fn derivatives_of_definitions_as_source() {
     expect_test::expect_file!["../golden/unprinted.txt"].assert_eq(&told.concat());
 }
 
-/// The lines of a golden file before which the printed adjoint and the reference stand.
+/// The lines of a golden file that precede the printed adjoint and the reference.
 const PRINTED: &str = "-- The adjoint, as it is printed.\n";
 const BY_HAND: &str = "-- By hand.\n";
 
-/// How much more than the reference may be computed, and written.
+/// The greatest ratio of operations and of nodes to the reference.
 const MOST: f64 = 1.2;
 
-/// Each file of `golden/adjoints` has a definition, its adjoint as it is printed, and one that was written by
-/// hand: the same values, and nearly as few operations and nodes.
+/// Each file of `golden/adjoints` contains a definition, its printed adjoint, and a hand-written
+/// one. Both must have the same values and nearly the same numbers of operations and nodes.
 #[test]
 fn adjoints_are_what_one_would_write() {
     let folder = literate::root().join("tests/golden/adjoints");
@@ -230,7 +231,7 @@ fn adjoints_are_what_one_would_write() {
     assert!(wrong.is_empty(), "{} differ:\n{}\n{table}", wrong.len(), wrong.join("\n\n"));
 }
 
-/// How many expressions the text of a definition holds.
+/// Returns the number of expressions in the text of a definition.
 fn nodes_of(text: &str) -> u64 {
     split(text).iter().map(|item| parse_item(&item.text).tree.exprs.len() as u64).sum()
 }

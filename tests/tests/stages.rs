@@ -1,5 +1,7 @@
-//! Every definition of the library and of the programs in every form and with both derivatives, against the
-//! interpreter and the reference; which have no core form, and why; and what becomes of the papers' programs.
+//! **All forms of all definitions.** Compares every definition of the library and of the programs
+//! with the interpreter and the reference. The comparison covers all forms and both derivatives.
+//! Records the definitions without a core form and the reasons, and the forms of the papers'
+//! programs.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -20,18 +22,18 @@ use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::Type;
 
-/// The text of the place where a definition leaves the fragment, on one line and not long.
+/// Returns the text at which a definition leaves the supported fragment, shortened to one line.
 fn place(session: &Session, outside: &Outside) -> String {
     let Some(item) = session.item(&outside.item) else { return String::new() };
     let part = item.text.get(outside.span.range()).unwrap_or_default();
-    // The whole of a definition is no place in it.
+    // A span of the whole definition names no place in it.
     let line = if part.starts_with("def") || part.starts_with("--") { "" } else { part };
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     let short: String = line.chars().take(50).collect();
     if short.len() < line.len() { format!("{short} …") } else { short }
 }
 
-/// The name with that of its module.
+/// Returns the name, qualified by its module.
 fn full(def: &GlobalName) -> String {
     match def.module.trim_end_matches(".iv") {
         "" => def.name.to_string(),
@@ -39,8 +41,8 @@ fn full(def: &GlobalName) -> String {
     }
 }
 
-/// What of the language's own programs is outside core, for `tests/golden/outside.txt`, and, of the library, for
-/// the book.
+/// Returns the definitions without a core form: those of all programs for
+/// `tests/golden/outside.txt`, and those of the library for the book.
 fn tell_outside(session: &Session, outside: &BTreeMap<GlobalName, Box<Outside>>) -> (String, String) {
     let mut golden = String::new();
     let mut page = "# What has no form yet
@@ -75,9 +77,10 @@ the place. They run as all others do, and have derivatives.
     (golden, page)
 }
 
-/// Laws that do not hold of these definitions, by what they are: the code of functions of matrices is constant in the
-/// argument, whose derivative is that of rules alone, and the reference differentiates code; a matrix without rows has no
-/// eigenvalue to differentiate. `tests/golden/derivatives.json` judges their derivatives.
+/// Laws that do not hold for these definitions. The code of matrix functions is constant in the
+/// argument, because only rules define their derivative, but the reference differentiates the code.
+/// A matrix without rows has no eigenvalue to differentiate. `tests/golden/derivatives.json` checks
+/// their derivatives.
 const EXCEPTIONS: &[(&str, &str)] = &[
     ("the tangent is the interpreter's", "logm"),
     ("the tangent is the interpreter's", "sqrtm"),
@@ -145,7 +148,7 @@ fn definitions_in_every_form() {
                 skipped.push("its arguments cannot be drawn");
                 continue;
             };
-            // What may go on for ever is not asked of the interpreter.
+            // The interpreter does not run a point at which Tensor SSA may not terminate.
             if !judge.ends(&stages, &point) {
                 judge.tally.unfinished += 1;
                 continue;
@@ -193,7 +196,7 @@ fn definitions_in_every_form() {
     });
     let shown: Vec<String> = few.map(|b| format!("{}: {}", b.law, b.how)).collect();
     assert!(wrong.is_empty(), "{laws:?}:\n{}", shown.join("\n\n"));
-    // What is seen here may grow; if it falls, something is no longer looked at.
+    // The counts may grow. If one falls, some cases are no longer compared.
     let Tally { values, exact, near, tangents, products, seconds, hessians, shared, .. } = total;
     assert!(defs.len() >= 550 && values >= 2700 && exact >= 50_000 && near >= 12_000, "{total:?}");
     assert!(shared >= 1000, "{total:?}");
@@ -205,7 +208,7 @@ fn definitions_in_every_form() {
     ));
 }
 
-/// The core form and Tensor SSA of every definition of a program.
+/// Returns the core form and Tensor SSA of every definition of a program.
 fn core_of(text: &str) -> String {
     let mut session = Session::new();
     session.set_text("t", text);

@@ -1,6 +1,7 @@
-//! The texts of core and Tensor SSA, read again: every definition of the library and of the programs, with all
-//! that it calls and with its derivatives, prints as before, is the same form, and has the same values at the
-//! same counts. And what becomes of texts that are damaged.
+//! **Text of core and Tensor SSA.** Reads printed forms back: every definition of the library and
+//! of the programs, with its callees and derivatives. The result prints as before, is the same
+//! form, and has the same values. Its counts are the same too; a few in Tensor SSA are lower.
+//! Damaged texts are read or rejected without a panic.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use lang_core::types::ty::Type;
 
 const FUEL: u64 = 2_000_000;
 
-/// Every form of a session's definitions.
+/// All forms of a session's definitions.
 #[derive(Default)]
 struct All {
     core: BTreeMap<String, Arc<Function>>,
@@ -36,7 +37,8 @@ struct All {
 
 impl All {
     fn add(&mut self, forms: &Forms<'_>, callee: &Arc<Callee>) {
-        // The rule of a definition that takes functions calls it again, with their tangents: its forms go on for ever.
+        // The rule of a definition that takes functions calls it again with their tangents, so its
+        // forms would not end.
         if !callee.rules.is_empty() || !self.seen.insert((**callee).clone()) {
             return;
         }
@@ -69,7 +71,7 @@ fn calls(e: &E, found: &mut Vec<Arc<Callee>>) {
     e.for_each_child(&mut |e| calls(e, found));
 }
 
-/// With those of regions.
+/// Collects the calls, including those in regions.
 fn ssa_calls(ssa: &Ssa, found: &mut Vec<Arc<Callee>>) {
     for stmt in &ssa.stmts {
         match &stmt.rhs {
@@ -98,7 +100,8 @@ fn with_all(check: impl FnOnce(&Forms<'_>, &All)) {
     check(&forms, &all);
 }
 
-/// What an expression is, without what is inside and without types that its parts tell.
+/// Returns an expression's own kind and data, without its parts and without types that follow from
+/// them.
 fn head(e: &Expr) -> String {
     let of = e.ty.scalar();
     match &e.kind {
@@ -160,7 +163,7 @@ fn ssa_reads_back(ssa: &Ssa) -> Result<Ssa, String> {
         return Err(format!("printed otherwise:\n{text}{again}"));
     }
     let (before, after) = (canonical::ssa(ssa).form, canonical::ssa(&read).form);
-    // Of variables only those have names that something stands for.
+    // Only variables that a statement uses have names in the text.
     let shown = |s: &Ssa| format!("{:#?}", Ssa { vars: lang_core::ir::Vars::default(), ..s.clone() });
     let (before, after) = (shown(&before), shown(&after));
     let mut pairs = before.lines().zip(after.lines());
@@ -179,7 +182,7 @@ fn summed_up(wrong: &[String]) {
 fn forms_read_back() {
     with_all(|forms, all| {
         let (mut wrong, mut compared, mut fewer, mut unread) = (Vec::new(), [0_u32; 2], 0, Vec::new());
-        // The text of a call of a rule is not read yet.
+        // The reader does not support the text of a call of a rule yet.
         let is_of_rules = |called: &[Arc<Callee>]| called.iter().any(|callee| !callee.rules.is_empty());
         for (name, core) in &all.core {
             let mut called = Vec::new();
@@ -205,7 +208,8 @@ fn forms_read_back() {
             }
         }
         for (name, ssa) in &all.ssa {
-            // The extents of a parameter are elements of another: of bodies of loops in loops, which no text needs.
+            // A parameter's extents are elements of another parameter: in bodies of nested loops,
+            // which need no text.
             let elements = |n: &Poly| {
                 let mut found = false;
                 n.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(_, _, at) if !at.is_empty()));
@@ -243,7 +247,7 @@ fn forms_read_back() {
         let [core, ssa] = compared;
         println!("{} in core, {core} values; {} in Tensor SSA, {ssa} values", all.core.len(), all.ssa.len());
         println!("{fewer} values at fewer counts; {} not read", unread.len());
-        // Two bodies of loops in loops, and their derivatives.
+        // Two bodies of nested loops, and their derivatives.
         assert!(
             unread.iter().all(|name| name.contains("std/minimisers.iv::main")),
             "more that is not read: {unread:?}"
@@ -251,14 +255,14 @@ fn forms_read_back() {
         summed_up(&wrong);
         assert!(all.core.len() > 400 && all.ssa.len() > 800, "fewer forms than there were");
         assert!(core > 400 && ssa > 800, "fewer values than there were");
-        // In a text loops that differ in nothing but what they give are one.
+        // The text merges loops that differ only in their results.
         assert!(fewer < 20, "fewer counts than there were");
     });
 }
 
 // ---- values ----
 
-/// Failures are compared by what fails.
+/// Returns the outcome as text. A failure is compared by its check.
 fn shown<T: std::fmt::Debug>(result: Result<T, Stopped>) -> String {
     match result {
         Ok(value) => format!("Ok({value:?})"),
@@ -367,7 +371,7 @@ fn parts(random: &mut Random, ssa: &Ssa) -> Option<(Vec<i64>, Vec<Tensor>)> {
 
 // ---- damaged texts ----
 
-/// Whatever is done to a text, it is read or refused.
+/// A damaged text is read or rejected.
 #[test]
 fn damaged_texts() {
     with_all(|_, all| {
@@ -431,7 +435,7 @@ fn damaged_texts() {
                 }
             }
             let text: String = text.into_iter().collect();
-            // What is still a form prints as one that reads as itself.
+            // A text that is still a form prints as one that reads as itself.
             let again = if round % 2 == 0 {
                 read_core("t", &text).map(|f| (f.to_string(), read_core("t", &f.to_string()).map(|f| f.to_string())))
             } else {
@@ -450,7 +454,7 @@ fn damaged_texts() {
     });
 }
 
-/// Depth and length are bounded.
+/// The reader limits the nesting depth and accepts long texts.
 #[test]
 fn enormous_texts() {
     for (open, close) in [("(", ")"), ("- ", ""), ("!", ""), ("for i < 2: ", ""), ("sqrt(", ")"), ("[x > 0] * (", ")")]

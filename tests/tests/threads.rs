@@ -1,5 +1,6 @@
-//! Machine code by several threads: the same bits by any number of them, near what the engine gives without machine code,
-//! and over as soon as someone asks. Sizes are such that kernels run in chunks; what each of these has for itself is counted.
+//! **Multithreaded machine code.** Results are bit-identical for any number of threads, and near
+//! those of the engine without machine code. An interrupt stops a run. Sizes are large enough for
+//! kernels to run in chunks; private buffers of chunks and threads are counted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use lang_core::schedule::Kernel;
 use lang_core::syntax::ops::Scalar;
 use lang_jit::Jit;
 
-/// How often kernels ran in chunks, and with what of their own.
+/// The number of kernels that ran in chunks, and of those with private buffers for each chunk or
+/// thread.
 #[derive(Default)]
 struct Counts {
     chunked: AtomicU64,
@@ -28,7 +30,7 @@ struct Counts {
     of_threads: AtomicU64,
 }
 
-/// A backend that counts what runs in chunks.
+/// A backend that counts the kernels that run in chunks.
 struct Watching {
     jit: Jit,
     counts: Arc<Counts>,
@@ -85,7 +87,7 @@ impl Code for Watched {
     }
 }
 
-/// The elements of tensors, each with the greatest of its own.
+/// Returns the elements of each tensor.
 fn elements(of: &[Tensor]) -> Vec<Vec<Option<Computed>>> {
     of.iter().map(|t| (0..t.count()).map(|k| t.element(k)).collect()).collect()
 }

@@ -1,7 +1,8 @@
-//! How the work, the iterations and the memory of the programs grow that trap other tools, of the value and of the
-//! gradient: counts of the evaluator and the least memory in which the engine runs, at doubling sizes, with the exponents
-//! fitted over them. A gradient's is that of the value. The page of the book has JAX's times of the same programs beside,
-//! which `benches/jax_traps.py` measures.
+//! **Growth of gradients** in programs that are traps for other tools. Counts work and iterations
+//! of the value and of the gradient with the evaluator, and finds the least memory in which the
+//! engine runs, at doubling sizes. A gradient's fitted exponents must not exceed those of the
+//! value. The book's page also has JAX's times of the same programs, which `benches/jax_traps.py`
+//! measures.
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot make fails the test")]
 
 use std::collections::HashMap;
@@ -24,20 +25,21 @@ use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
 
-/// A program at a size.
+/// A function from a size to a program's implicit sizes and arguments.
 type At = fn(usize) -> (Vec<i64>, Vec<Value>);
 
-/// What is asked of a program.
+/// A tested program.
 struct Trap {
-    /// Its name, and that of the definition.
+    /// The names of the program and of the definition.
     program: &'static str,
     value: &'static str,
-    /// Another definition that is the derivative, else it is the adjoint by these parameters.
+    /// The definition of the derivative; `None` for the adjoint by the parameters `by`.
     gradient: Option<&'static str>,
     by: &'static [usize],
-    /// As JAX's are called.
+    /// The program's name in JAX's table.
     jax: &'static str,
-    /// The sizes: implicit ones, and the arguments; the gradient's where it is a definition.
+    /// The implicit sizes and the arguments; `derived_at` holds those of a gradient that is a
+    /// definition.
     at: At,
     derived_at: At,
     first: usize,
@@ -64,7 +66,7 @@ fn array(n: usize) -> (Vec<i64>, Vec<Value>) {
     (vec![size(n)], vec![reals(n)])
 }
 
-/// An array with one element more than its size.
+/// Returns an array with one element more than its size.
 fn one_more(n: usize) -> (Vec<i64>, Vec<Value>) {
     (vec![size(n)], vec![reals(n + 1)])
 }
@@ -82,7 +84,7 @@ fn places(n: usize) -> (Vec<i64>, Vec<Value>) {
     (vec![size(n)], vec![Value::Array(at), reals(n)])
 }
 
-/// In the order of JAX's table.
+/// The programs, in the order of JAX's table.
 const TRAPS: &[Trap] = &[
     adjoint("update", "update", &[1], blocks, 16),
     adjoint("guarded_update", "guarded_update", &[1], blocks, 16),
@@ -118,10 +120,10 @@ const fn operator(value: &'static str, gradient: &'static str, jax: &'static str
     Trap { program: "elementwise", value, gradient: Some(gradient), by: &[], jax, at, derived_at: two, first: 64 }
 }
 
-/// How many sizes there are, each twice the last.
+/// The number of sizes, each twice the previous one.
 const DOUBLINGS: usize = 5;
 
-/// How much steeper a gradient may look: what does not grow weighs less as all else does.
+/// The allowed excess of a gradient's exponent, because constant costs matter less as sizes grow.
 const SLACK: f64 = 0.1;
 
 #[derive(Clone, Copy, Default)]
@@ -137,14 +139,14 @@ impl Counted {
     }
 }
 
-/// What a function takes at arguments; tangents and cotangents are ones.
+/// Returns the counts of a function at arguments; tangents and cotangents are ones.
 fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<Ssa>, (sizes, args): &(Vec<i64>, Vec<Value>)) -> Counted {
     let stages = forms.stages(&callee(forms, of)).expect("it has forms");
     let given = Given::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
     let world = All(forms);
     let mut evaluator = SsaEvaluator::new(&world, 1 << 32);
     evaluator.call(ssa, sizes, given.clone()).expect("it has a value");
-    // What is passed is there before.
+    // The arguments exist before the run.
     let around: usize = given.iter().map(|t| 8 * t.items.len()).sum();
     let inputs = ssa.inputs.iter().filter(|i| i.source.is_passed());
     let given: Vec<exec::Tensor> =
@@ -170,7 +172,7 @@ fn callee(forms: &Forms<'_>, name: &str) -> Arc<Callee> {
     Arc::new(Callee::new(GlobalName::new(module, name), Vec::new()))
 }
 
-/// The slope of logarithms, by least squares.
+/// Returns the slope of the logarithms, by least squares.
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
 fn exponent(counts: &[u64]) -> f64 {
     let n = counts.len() as f64;
@@ -219,7 +221,8 @@ fn gradients_grow_like_values() {
         };
         let (before, after) = (fitted(&of_value), fitted(&derived));
         for ((what, own), after) in ["work", "iterations", "bytes"].iter().zip(&before).zip(&after) {
-            // What a value copies a gradient adds.
+            // A gradient adds where the value copies, so its work is compared with the value's work
+            // or iterations.
             let before =
                 if *what == "work" { before.iter().take(2).fold(0.0, |a: f64, b| a.max(*b)) } else { own.max(0.0) };
             if *after > before + SLACK {

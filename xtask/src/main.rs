@@ -1,7 +1,9 @@
-//! Repository chores, started by `cargo xtask COMMAND`: `tidy` checks what the compiler cannot
-//! (layers, headers, sizes, pages of the book, one set of features), `bless` rewrites recorded
-//! outputs after a wanted change, `soak` runs the random tests for much longer than CI does.
+//! **Repository tasks**, started by `cargo xtask COMMAND`. `tidy` checks properties that the
+//! compiler cannot (layers, headers, sizes, pages of the book, features, prose). `prose` prints
+//! statistics of comments and pages, or lowers the budgets of files. `bless` rewrites recorded
+//! outputs after an intended change. `soak` runs the random tests for much longer than CI does.
 
+mod prose;
 mod soak;
 mod tidy;
 
@@ -11,7 +13,8 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  tidy              check layers, headers, file sizes, error pages, links, features
+  tidy              check layers, headers, file sizes, error pages, links, features, prose
+  prose [--lower]   print the statistics of comments and pages, or lower the budgets of files
   bless             rerun the tests that record output, rewriting what they recorded
   soak [--count N]  run the random tests with N executions each (1000000)";
 
@@ -20,6 +23,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["tidy"] => tidy::run(&root()),
+        ["prose"] => prose(false),
+        ["prose", "--lower"] => prose(true),
         ["bless"] => bless(),
         ["soak"] => soak::run(&root(), soak::DEFAULT_COUNT),
         ["soak", "--count", count] => match count.replace('_', "").parse() {
@@ -39,23 +44,42 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// The repository: the parent of this crate's folder. It is asked when it runs, as checkouts that
-/// share a build cache share this program.
+/// Returns the root of the repository, the parent of this crate's folder. It is read at run time,
+/// because checkouts that share a build cache share this program.
 fn root() -> PathBuf {
     let own =
         std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     own.parent().map(Path::to_path_buf).unwrap_or_default()
 }
 
-/// Rewrites what the literate tests and the expect-tests recorded. Read the difference before
-/// committing it: each line of it is what a user will see.
+/// Rewrites the outputs that the literate tests and the expect-tests recorded. Review the
+/// difference before committing, because users will see each line of it.
 fn bless() -> ExitCode {
     let root = root();
     let good = cargo(&root, &["test", "--workspace", "--locked", "--no-fail-fast"], &[("UPDATE_EXPECT", "1".into())]);
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs cargo in `root`, showing the command. Did it succeed?
+/// Prints the table of prose, or writes the list of budgets as low as the files allow.
+fn prose(lower: bool) -> ExitCode {
+    let root = root();
+    let done = tidy::read(&root).and_then(|files| match lower {
+        true => std::fs::write(root.join(tidy::BUDGETS), tidy::lowered(&files)),
+        false => {
+            print!("{}", prose::table(&files));
+            Ok(())
+        }
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints and runs a cargo command in `root`. Returns whether it succeeded.
 fn cargo(root: &Path, args: &[&str], env: &[(&str, String)]) -> bool {
     let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let shown: Vec<String> = env.iter().map(|(k, v)| format!("{k}={v}")).collect();

@@ -1,6 +1,6 @@
-//! Reads, resolves and checks a module of as many lines as the first argument says (10000
-//! without one) and prints how many diagnostics there are: zero. Run it under callgrind to
-//! count instructions.
+//! Parses, resolves and checks a module and prints the number of its diagnostics, which is zero.
+//! The first argument is the number of lines (10000 by default). Run it under callgrind to count
+//! instructions.
 
 use lang_core::session::Session;
 

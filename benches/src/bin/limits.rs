@@ -1,5 +1,6 @@
-//! What bounds the kernels of `benches/kernels`, timed: plain loops of rustc into memory that is there, and products of
-//! matrices by `gemm`, on one thread. `limits ROW SIZE…` prints the median of its runs in nanoseconds.
+//! **Reference times** for the kernels of `benches/kernels`, on one thread: plain loops compiled by
+//! rustc into preallocated memory, and matrix products by `gemm`. `limits ROW SIZE…` prints the
+//! median of its runs in nanoseconds.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is what it is for")]
 
@@ -7,7 +8,7 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The memory that Iverson has.
+/// The same allocator as Iverson's.
 #[global_allocator]
 static MEMORY: lang_jit::LargePages = lang_jit::LargePages;
 
@@ -76,7 +77,7 @@ fn plain(row: &str, n: usize) -> Option<u128> {
     })
 }
 
-/// Eight sums side by side, so that none waits for the one before.
+/// Accumulates eight independent sums, so that no addition waits for the previous one.
 fn in_eight(x: &[f64], y: &[f64], f: impl Fn(f64, f64, f64) -> f64) -> f64 {
     let mut sums = [0.0; 8];
     for (a, b) in x.chunks_exact(8).zip(y.chunks_exact(8)) {
@@ -127,7 +128,8 @@ fn table(row: &str, n: usize, m: usize) -> Option<u128> {
     })
 }
 
-/// `gemm` on so many matrices, the second or both transposed where that is asked.
+/// Multiplies `count` pairs of matrices with `gemm`. For `product_transposed` both operands are
+/// transposed.
 fn products(row: &str, count: usize, [n, m, k]: [usize; 3]) -> Option<u128> {
     let (a, b, mut out) = (numbers(count * n * k), numbers(count * k * m), vec![0.0_f64; count * n * m]);
     let step = |n: usize| isize::try_from(n).unwrap_or(0);
@@ -140,7 +142,7 @@ fn products(row: &str, count: usize, [n, m, k]: [usize; 3]) -> Option<u128> {
         let all = out.chunks_exact_mut(n * m).zip(a.chunks_exact(n * k)).zip(b.chunks_exact(k * m));
         for ((out, a), b) in all {
             #[allow(unsafe_code, reason = "it is given by addresses")]
-            // SAFETY: the buffers have as many elements as the extents and steps reach.
+            // SAFETY: the buffers have as many elements as the extents and strides reach.
             unsafe {
                 let none = gemm::Parallelism::None;
                 let (to, of, by) = (out.as_mut_ptr(), a.as_ptr(), b.as_ptr());

@@ -1,10 +1,12 @@
-//! The adjoint derivative by transposition of inner products, ATL Figs. 15 and 16. Statements are taken from the
-//! last to the first (6.14, 6.19); each passes its cotangent on to what it reads, as terms that keep the
-//! predicate under which they are not zero; the terms of one tensor are one sum (6.25). No tensor of zeros
-//! is made: a term that is the whole of a smaller tensor is read through a view.
+//! **Adjoint derivative** by transposition of inner products (ATL Figs. 15 and 16).
 //!
-//! (6.28) and (6.29) are misprinted: the second binding is of the second factor, and the cotangent of the
-//! result is read at the indices of the result.
+//! The pass visits statements from the last to the first (6.14, 6.19). Each statement adds terms to
+//! the cotangents of its operands; a term keeps the predicate under which it is not zero. All terms
+//! of one tensor become one sum (6.25). The pass makes no tensor of zeros: a term that is the whole
+//! of a smaller tensor is read through a view.
+//!
+//! Two rules are misprinted in the paper. In (6.28) the second binding is for the second factor. In
+//! (6.29) the cotangent of the result is read at the indices of the result.
 
 use std::sync::Arc;
 
@@ -23,8 +25,8 @@ use crate::norm::inline::Call;
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The rules, as they are counted: the paper's by their numbers, and what is done for loops and updates (`loops`,
-/// `update`).
+/// The names under which rules are counted: the paper's numbers, and names for loops and updates
+/// (`loops`, `update`).
 pub const RULES: &[&str] = &[
     "6.14",
     "6.16",
@@ -53,9 +55,12 @@ pub const RULES: &[&str] = &[
     "cotangent of what is overwritten",
 ];
 
-/// The pass when it is done, and the parts of the result: by the cotangents of some outputs, each where it is present.
-/// Of the body of a loop the cotangents of some inputs, `sums`, are added to what they were before, which are inputs
-/// after the cotangents.
+/// Derives the adjoint by the cotangents of the outputs `of`, each with its predicted support.
+/// Returns the finished pass and its outputs: those of the primal, then the cotangents of the
+/// inputs `wrt`.
+///
+/// In the body of a loop, `sums` lists the inputs whose cotangents accumulate over iterations.
+/// Their previous values are inputs after the cotangents.
 pub(super) fn adjoint<'a>(
     ssa: &'a Ssa,
     of: &[(u32, Presence)],
@@ -89,7 +94,7 @@ pub(super) fn adjoint<'a>(
         let name = format!("{}_adj", pass.name(var, "x")).into();
         let sum = pass.input(name, Source::Cotangent(*k), Leaf { path: Vec::new(), ..input.leaf.clone() });
         let addend = Addend { neg: false, pred: Pred::truth(), of: pass.whole(sum) };
-        // It is no term of this iteration.
+        // The previous sum is not a term of this iteration.
         terms.get_mut(var.0 as usize)?.push(Term { addend, present: Pred::falsity() });
     }
     let mut cotangents: Vec<Option<Tangent>> = vec![None; ssa.stmts.len()];
@@ -123,7 +128,7 @@ pub(super) fn adjoint<'a>(
     let mut outputs = ssa.outputs.clone();
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
-        // What the body of a loop only hands on no statement reads.
+        // An input that the body of a loop does not read may have no statement.
         let var = ssa.input(*k);
         var.into_iter().for_each(|var| pass.made_for(var, ZERO));
         let cotangent = var.and_then(|var| cotangents.get(var.0 as usize)?.as_ref());
@@ -136,7 +141,7 @@ pub(super) fn adjoint<'a>(
     Some((pass, outputs))
 }
 
-/// A term of a cotangent, and where it has terms itself.
+/// A term of a cotangent, with its support.
 #[derive(Clone)]
 pub(super) struct Term {
     addend: Addend,
@@ -144,13 +149,14 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// A term that is there everywhere, as one of these elements where it is present.
+    /// Makes a term that is added everywhere: an element of `of`, with the support `present`.
     pub(super) fn whole(of: Access, present: Pred) -> Self {
         Self { addend: Addend { neg: false, pred: Pred::truth(), of }, present }
     }
 }
 
-/// Which statements depend, as reals, on one of these inputs.
+/// Returns, for each statement, whether it depends on one of these inputs as a real (activity
+/// analysis).
 pub(super) fn active(ssa: &Ssa, wrt: &[u32]) -> Vec<bool> {
     let mut active: Vec<bool> = Vec::new();
     for stmt in &ssa.stmts {
@@ -163,7 +169,8 @@ pub(super) fn active(ssa: &Ssa, wrt: &[u32]) -> Vec<bool> {
 }
 
 impl Deriving<'_> {
-    /// Gives what a statement reads its part of the statement's cotangent; `None` where it has no derivative.
+    /// Adds the statement's share to the cotangents of its operands; `None` if it has no
+    /// derivative.
     fn pass_on(
         &mut self,
         var: Var,
@@ -213,13 +220,13 @@ impl Deriving<'_> {
                 let (of, pred) = self.chosen(stmt, r)?;
                 self.transpose(stmt, &[], (&pred, present), false, &of, &[seed], terms);
             }
-            // Positions do not vary.
+            // Positions are integers and have no derivative.
             Rhs::Reduce(_) | Rhs::Order(_) => {}
             Rhs::Map { pred, args, .. } => {
                 for (k, arg) in args.iter().enumerate().filter(|(_, a)| is_active(a)) {
                     self.rule(var, "6.27");
                     let Some(mut partial) = self.partial(var, stmt, k) else { continue };
-                    // The transposed conversion goes the other way.
+                    // The transposed conversion goes to the type of the argument.
                     if let super::partial::Partial::Convert(to) = &mut partial {
                         *to = self.builder.scalar(arg.var);
                     }
@@ -231,14 +238,15 @@ impl Deriving<'_> {
                 }
             }
             Rhs::Update { .. } => self.update_adjoint(var, stmt, cotangent, active, terms),
-            // All parts at once, when the first of them is reached.
+            // All parts follow at once, when the first of them is reached (`after_parts`).
             Rhs::Call { .. } | Rhs::Loop(..) => {}
         }
         Some(())
     }
 
-    /// A term of the cotangent of `of`, read at indices over those of the statement and bound ones: the sum over
-    /// all of these of the product, where they lead to the element. `present`: where the cotangent has terms.
+    /// Adds a term to the cotangent of `of`, an access at indices over those of the statement and
+    /// the bound ones. The term is the sum of `product` over all these indices, restricted to those
+    /// where `of.at` equals the element. `present` is the support of the statement's cotangent.
     #[expect(clippy::too_many_arguments, reason = "the parts of an inner product")]
     pub(super) fn transpose(
         &mut self,
@@ -251,7 +259,8 @@ impl Deriving<'_> {
         terms: &mut [Vec<Term>],
     ) {
         let dims = self.builder.dims(of.var);
-        // The element's indices come first; those of the statement are bound now, with those that were.
+        // The element's indices come first. Those of the statement become bound, followed by those
+        // that were bound before.
         let shift = |p: &Poly| shifted(p, dims.len());
         let all: Vec<Poly> = stmt.dims.iter().chain(bound).map(shift).collect();
         let leads = of.at.iter().enumerate().map(|(k, a)| {
@@ -272,8 +281,8 @@ impl Deriving<'_> {
         }
     }
 
-    /// Where statement `k` is the first of the parts of a call: the adjoint of what is called, called with its
-    /// arguments and the cotangents of all parts.
+    /// If statement `k` is the first part of a call, calls the adjoint of the callee. Its arguments
+    /// are those of the call and the cotangents of all parts.
     fn after_parts(
         &mut self,
         k: usize,
@@ -301,7 +310,7 @@ impl Deriving<'_> {
         let varying: Vec<u32> =
             (0..).zip(args).filter(|(_, a)| active.get(a.var.0 as usize) == Some(&true)).map(|(k, _)| k).collect();
         let primal = (self.functions)(callee)?;
-        // Each part of the result that has a cotangent, whichever statements are that part.
+        // The parts of the result that have a cotangent, one entry per statement.
         let mut given: Vec<(u32, Var)> = Vec::new();
         for (s, cotangent) in self.ssa.stmts.iter().zip(&parts) {
             if let (Rhs::Call { part, .. }, Some(cotangent)) = (&s.rhs, cotangent) {
@@ -313,7 +322,8 @@ impl Deriving<'_> {
         let derived = Arc::new(callee.derive(Derivation::Adjoint { of, wrt }));
         let ssa = (self.functions)(&derived)?;
         let outer = stmt.dims.get(..*batch as usize)?.to_vec();
-        // Where no part has a cotangent, as far as indices and sizes tell, there is no call.
+        // Restricts the call to where some part has a cotangent, as far as indices and sizes
+        // determine that.
         let some = self.ssa.stmts.iter().zip(cotangents).filter(|(s, _)| same_call(&s.rhs, &stmt.rhs));
         let some = some
             .filter_map(|(s, c)| Some(exists(outer.len(), s.dims.get(outer.len()..)?, &c.as_ref()?.present.known())));
@@ -342,7 +352,7 @@ impl Deriving<'_> {
 }
 
 impl Deriving<'_> {
-    /// Where statement `k` is the first of the parts of a loop: all parts at once.
+    /// If statement `k` is the first part of a loop, derives all parts at once.
     fn after_loop(
         &mut self,
         k: usize,
@@ -370,7 +380,7 @@ impl Deriving<'_> {
     }
 }
 
-/// Are both parts of one call?
+/// Whether both are parts of one call.
 fn same_call(a: &Rhs, b: &Rhs) -> bool {
     match (a, b) {
         (
@@ -381,7 +391,7 @@ fn same_call(a: &Rhs, b: &Rhs) -> bool {
     }
 }
 
-/// The indices of a statement after those of an element.
+/// Shifts the indices of a statement by `by`, behind those of an element.
 fn shifted(p: &Poly, by: usize) -> Poly {
     p.substitute(&|a| match a {
         Atom::Local(l, _) => Some(index(index_number(*l)? + by, &Poly::default()).value()),

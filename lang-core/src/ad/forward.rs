@@ -1,7 +1,8 @@
-//! The forward derivative, ATL Fig. 13, on Tensor SSA: the tangent of every statement that has one, beside it.
+//! **Forward derivative** on Tensor SSA (ATL Fig. 13). The pass computes the tangent of each
+//! statement that has one, beside the statement.
 //!
-//! In (6.5) the sum of the two tangents of a product carries the predicate under which there is a term at all,
-//! or Theorem 6.1 fails where a sum is empty.
+//! In (6.5) the sum of a product's two tangents carries the predicate under which a term exists.
+//! Otherwise Theorem 6.1 fails if a sum is empty.
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ use crate::norm::inline::{self, Call};
 use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The rules, as they are counted: the paper's by their numbers, and what is done for loops and updates (`loops`,
-/// `update`).
+/// The names under which rules are counted: the paper's numbers, and names for loops and updates
+/// (`loops`, `update`).
 pub const RULES: &[&str] = &[
     "6.1",
     "6.2",
@@ -36,8 +37,11 @@ pub const RULES: &[&str] = &[
     "tangent of an update",
 ];
 
-/// The pass when it is done, and the parts of the result. The tangents of the inputs `partly` may be zero for want of
-/// terms, which a comparison with zero decides.
+/// Derives the tangents by the inputs `wrt`. Returns the finished pass and its outputs: those of
+/// the primal, then the tangents of the real ones.
+///
+/// The tangents of the inputs `partly` may be structural zeros in places. A comparison with zero
+/// decides where they have a term.
 pub(super) fn forward<'a>(
     ssa: &'a Ssa,
     wrt: &[u32],
@@ -50,7 +54,7 @@ pub(super) fn forward<'a>(
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
         let name = format!("{}_tan", ssa.vars.name(input.local)).into();
-        // What the body of a loop only hands on no statement reads.
+        // An input that the body of a loop does not read may have no statement.
         ssa.input(*k).into_iter().for_each(|var| pass.made_for(var, "6.1"));
         pass.input(name, Source::Tangent(*k), input.leaf.clone());
     }
@@ -73,7 +77,8 @@ pub(super) fn forward<'a>(
 }
 
 impl Deriving<'_> {
-    /// The tangent of a statement; `Some(None)`: it is zero.
+    /// Returns the tangent of a statement, `Some(None)` if it is zero, or `None` if it has no
+    /// derivative.
     #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
     fn tangent(
         &mut self,
@@ -95,7 +100,7 @@ impl Deriving<'_> {
             Rhs::Input(k) => {
                 let place = wrt.iter().position(|w| w == k);
                 self.rule(var, if place.is_some() { "6.1" } else { "6.2" });
-                // The tangents are the inputs after those of the function.
+                // The tangents are inputs after those of the function.
                 place.map(|place| {
                     let input = u32::try_from(self.ssa.inputs.len() + place).unwrap_or(u32::MAX);
                     let tangent = self.builder.push(stmt.dims.clone(), stmt.scalar, Rhs::Input(input), Vec::new());
@@ -179,7 +184,8 @@ impl Deriving<'_> {
             Rhs::Loop(of, part) => {
                 self.made_for(var, LOOP);
                 let tangent = self.loop_tangent(of, *part, stmt, tangents)?;
-                // Where it does not run the tangent is that of what is carried at first.
+                // If the loop does not run, its last value has the tangent of the initial value. If
+                // that is zero, so is the result wherever the loop does not run.
                 let init = |k: &u32| of.args.get(*k as usize).and_then(|a| tangents.get(a.access().var.0 as usize));
                 let ran = match (part, of.count()) {
                     (Part::Last(k), Some(n)) if init(k).is_some_and(Option::is_none) => Pred::less(&Poly::default(), n),
@@ -208,11 +214,12 @@ impl Deriving<'_> {
                 let outer = stmt.dims.get(..*batch as usize)?.to_vec();
                 let whole = |this: &Self, a: &Access| spread(this, &outer, a);
                 let mut given: Vec<Access> = args.clone();
-                // Where no argument has a tangent, as far as indices and sizes tell, there is no call.
+                // Restricts the call to where some argument has a tangent, as far as indices and
+                // sizes determine that.
                 let mut some = Vec::new();
                 for arg in args {
                     let Some(tangent) = of(arg.var) else { continue };
-                    // Its own indices stand behind those of the call.
+                    // The argument's own indices follow those of the call.
                     let (dims, spread) = whole(self, arg);
                     let present = tangent.present.map(&|p| at_indices(p, &spread.at)).known();
                     some.push(exists(outer.len(), dims.get(outer.len()..).unwrap_or_default(), &present));
@@ -228,7 +235,8 @@ impl Deriving<'_> {
                 let call =
                     Call { callee: &derived, sizes: sizes.clone(), args: vars, dims: outer, pred: pred.clone(), needs };
                 let parts = self.call(&call, &ssa);
-                // After the parts of the result the tangents of the real ones.
+                // The derived function returns the parts of the result, then the tangents of the
+                // real parts.
                 let real = primal.outputs.iter().take(*part as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
                 let part = parts.get(primal.outputs.len() + real).copied();
                 present.extend(part.map(|part| pred.and(&self.builder.support(&self.whole(part)))));
@@ -239,7 +247,7 @@ impl Deriving<'_> {
         Some(tangent.map(|var| Tangent { var, present: self.present(dims, present) }))
     }
 
-    /// A call of a derived definition.
+    /// Adds a call of a derived definition, and returns its parts.
     pub(super) fn call(&mut self, call: &Call<'_>, ssa: &Ssa) -> Vec<Var> {
         let (vars, inputs) = (&mut self.vars, &mut self.inputs);
         inline::call(&mut self.builder, call, ssa, &mut |builder, global| {
@@ -248,13 +256,15 @@ impl Deriving<'_> {
     }
 }
 
-/// The inputs of a definition that these arguments, counted among those that are passed, are.
+/// Maps argument numbers to input numbers of a definition. Arguments count only the inputs that are
+/// passed.
 pub(super) fn passed(ssa: &Ssa, args: &[u32]) -> Vec<u32> {
     let inputs: Vec<u32> = (0..).zip(&ssa.inputs).filter(|(_, i)| i.source.is_passed()).map(|(k, _)| k).collect();
     args.iter().filter_map(|k| inputs.get(*k as usize).copied()).collect()
 }
 
-/// An argument of a call as a tensor with the indices of the call before its own: the extents and the access.
+/// Returns an argument of a call as a tensor, with the indices of the call before its own: the
+/// extents and the access.
 pub(super) fn spread(pass: &Deriving<'_>, outer: &[Poly], a: &Access) -> (Vec<Poly>, Access) {
     let own: Vec<Poly> = pass.builder.dims(a.var).into_iter().skip(a.at.len()).collect();
     let mut at = a.at.clone();
@@ -262,7 +272,7 @@ pub(super) fn spread(pass: &Deriving<'_>, outer: &[Poly], a: &Access) -> (Vec<Po
     (outer.iter().cloned().chain(own).collect(), Access { var: a.var, at })
 }
 
-/// Is there a term? Over the free indices.
+/// Returns the predicate, over the free indices, that a term exists.
 pub(super) fn exists(free: usize, bound: &[Poly], pred: &Pred) -> Pred {
     bound.iter().enumerate().rev().fold(pred.clone(), |p, (k, n)| Pred::exists(&index(free + k, n), &p))
 }

@@ -1,8 +1,11 @@
-//! Derivatives on Tensor SSA: forward (ATL Fig. 13) and adjoint by transposition (Figs. 14-16). Both take a
-//! function to a function, which can be differentiated again: nothing in them is special.
+//! **Automatic differentiation** on Tensor SSA: the forward derivative (ATL Fig. 13), and the
+//! adjoint by transposition (ATL Figs. 14-16).
 //!
-//! What a definition that is called has for a derivative is asked of whoever runs the passes, so that each is
-//! derived once.
+//! Both passes map a function in Tensor SSA to another one, which contains nothing special. So a
+//! derivative can be differentiated again.
+//!
+//! `pipeline` runs the passes on the result of normalisation (`norm`). For the derivative of a
+//! callee the passes query a resolver (`Functions`), so that each definition is derived once.
 
 pub mod adjoint;
 pub mod forward;
@@ -25,10 +28,12 @@ use crate::norm::hits::Hits;
 use crate::predicate::{LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
-/// A function in Tensor SSA, derived or not; `None` where there is none.
+/// A resolver from a callee, derived or not, to its function in Tensor SSA. It returns `None` if
+/// the callee has none.
 pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
-/// A derivative, and where its statements come from.
+/// Derives a function. Returns the derivative and the origins of its statements, or `None` if a
+/// statement or a callee has no derivative.
 #[must_use]
 pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<(Ssa, Origins)> {
     let (pass, outputs) = match derivation {
@@ -41,20 +46,20 @@ pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits
     Some(pass.finish(derivation, ssa.needs.clone(), outputs))
 }
 
-/// The inputs that are real, and so have derivatives.
+/// Returns the numbers of the real parameters, which have derivatives.
 #[must_use]
 pub fn real_inputs(ssa: &Ssa) -> Vec<u32> {
     let real = (0..).zip(&ssa.inputs).filter(|(_, i)| is_real(i.leaf.scalar) && matches!(i.source, Source::Param(_)));
     real.map(|(k, _)| k).collect()
 }
 
-/// The parts of the result that are real, and so may have cotangents.
+/// Returns the numbers of the real parts of the result, which may have cotangents.
 #[must_use]
 pub fn real_outputs(ssa: &Ssa) -> Vec<u32> {
     (0..).zip(&ssa.outputs).filter(|(_, (leaf, _))| is_real(leaf.scalar)).map(|(k, _)| k).collect()
 }
 
-/// Does it hold reals?
+/// Whether the element type is real.
 #[must_use]
 pub fn is_real(scalar: Option<Scalar>) -> bool {
     matches!(scalar, Some(Scalar::F64 | Scalar::F32))
@@ -64,16 +69,16 @@ pub fn is_real(scalar: Option<Scalar>) -> bool {
 #[derive(Clone)]
 struct Tangent {
     var: Var,
-    /// Where it has a term; elsewhere it is zero for want of one.
+    /// The predicate under which it has a term. Elsewhere it is a structural zero.
     present: Pred,
 }
 
-/// Where the cotangent of an output has a term, before there is one.
+/// A prediction of the support of an output's cotangent, before the cotangent is computed.
 #[derive(Clone)]
 struct Presence {
-    /// Nowhere else.
+    /// The predicate outside which the cotangent is a structural zero.
     inside: Pred,
-    /// Not everywhere there, but where it is not zero.
+    /// Whether the cotangent has a term inside only where its value is not zero.
     nonzero: bool,
 }
 
@@ -83,10 +88,10 @@ impl Presence {
     }
 }
 
-/// A predicate of more parts is too long to be carried along.
+/// The longest predicate, in parts, that a tangent carries along.
 const LONG: usize = 24;
 
-/// A function whose derivative is being taken.
+/// The state of a pass that differentiates one function.
 struct Deriving<'a> {
     ssa: &'a Ssa,
     builder: Large<Builder>,
@@ -94,17 +99,19 @@ struct Deriving<'a> {
     vars: crate::ir::core::Vars,
     functions: Functions<'a>,
     hits: &'a mut Hits,
-    /// Which statements may be infinite or no number, as far as this was asked (`partial`).
+    /// Whether each statement may be infinite or NaN, memoised up to the last statement queried
+    /// (`partial`).
     singular: Vec<bool>,
-    /// Is there a factor that may be infinite or no number?
+    /// Whether the pass has met a factor that may be infinite or NaN.
     asks: bool,
-    /// The statements that say where something is not zero.
+    /// The statements that compare a tangent or cotangent with zero.
     nonzero: HashSet<LocalId>,
-    /// Where the cotangents that an adjoint gives have terms, or the tangents of the real results.
+    /// The supports of the results: of the cotangents in an adjoint, or of the tangents of the real
+    /// outputs.
     present: Vec<Pred>,
-    /// The loops of tangents that were made.
+    /// The loops of tangents that the pass has built.
     loops: Vec<loops::ForwardLoop>,
-    /// The loops that put arrays back.
+    /// The loops that restore arrays.
     back: Vec<loops::PutBack>,
 }
 
@@ -127,7 +134,7 @@ impl<'a> Deriving<'a> {
         }
     }
 
-    /// A new input.
+    /// Adds an input, and the statement that reads it.
     fn input(&mut self, name: Name, source: Source, leaf: Leaf) -> Var {
         let k = u32::try_from(self.inputs.len()).unwrap_or(u32::MAX);
         let (dims, scalar) = (leaf.dims.clone(), leaf.scalar);
@@ -139,24 +146,24 @@ impl<'a> Deriving<'a> {
         var
     }
 
-    /// The name of a statement, or of what it is.
+    /// Returns the name of a statement, or `otherwise` if it has none.
     fn name(&self, var: Var, otherwise: &str) -> Name {
         let name = self.ssa.stmts.get(var.0 as usize).and_then(|s| s.name.clone());
         name.unwrap_or_else(|| otherwise.into())
     }
 
-    /// Statements from here on are made by a rule for a statement of the function.
+    /// Attributes the following statements to a rule for statement `of`, and counts the rule.
     fn rule(&mut self, of: Var, rule: &'static str) {
         self.hits.count(rule);
         self.made_for(of, rule);
     }
 
-    /// The same where no rule is counted.
+    /// Attributes the following statements to statement `of`, without counting a rule.
     fn made_for(&mut self, of: Var, why: &'static str) {
         self.builder.trace.enter(Ancestor::Statement(of, why));
     }
 
-    /// The derived function.
+    /// Returns the derived function, without dead statements, and the origins of its statements.
     fn finish(self, derivation: &Derivation, needs: Vec<u32>, outputs: Vec<(Leaf, Var)>) -> (Ssa, Origins) {
         let Builder { stmts, checks, trace, .. } = self.builder.take();
         let mut derived = Ssa {
@@ -177,16 +184,19 @@ impl<'a> Deriving<'a> {
         (derived, trace.finish(&fates))
     }
 
-    /// Where there is one of these terms, over indices of these ranges. Where that is long what only the run knows
-    /// is left out.
+    /// Returns the union of the terms' predicates over indices of these ranges. If it is too long,
+    /// only its part over indices and sizes remains.
     fn present(&self, dims: &[Poly], terms: Vec<Pred>) -> Pred {
         let some = self.builder.simplify(dims, &Pred::any_of(terms));
         if some.size() > LONG { self.builder.simplify(dims, &some.known()) } else { some }
     }
 
-    /// Where a tangent or cotangent has a term, if nothing else tells: where it is not zero. Before a factor that may be
-    /// infinite this is asked as "is it not zero, or is the factor finite" (`partial`): where it is zero and the factor
-    /// is finite, the product is zero too, and its derivative is not.
+    /// Returns the predicate "the element is not zero", the support of a tangent or cotangent if
+    /// nothing better is known.
+    ///
+    /// Before a factor that may be infinite, the pass tests "not zero, or the factor is finite"
+    /// instead (`partial`). This is because a zero times a finite factor is zero, but its
+    /// derivative is not.
     fn nonzero(&mut self, var: Var) -> Pred {
         let everywhere = Inside { dims: self.builder.dims(var), pred: Pred::truth(), needs: &[] };
         let differs = self.compared(BinOp::Ne, &everywhere, &self.whole(var), 0.0);
@@ -196,7 +206,7 @@ impl<'a> Deriving<'a> {
         differs
     }
 
-    /// Where an element compares so with a constant.
+    /// Returns the predicate that an element compares with a constant by `op`.
     fn compared(&mut self, op: BinOp, inside: &Inside<'_>, of: &Access, with: f64) -> Pred {
         let scalar = self.builder.scalar(of.var);
         let constant = self.builder.constant(Constant::Real(with), scalar);
@@ -206,14 +216,14 @@ impl<'a> Deriving<'a> {
         Pred::Is(var.local(), var.name(), own(&inside.dims).into(), true)
     }
 
-    /// A tensor at its own indices.
+    /// Returns an access to a tensor at its own indices.
     fn whole(&self, var: Var) -> Access {
         let dims = self.builder.dims(var);
         Access { var, at: own(&dims) }
     }
 }
 
-/// The canonical indices.
+/// Returns the canonical indices of these extents.
 fn own(dims: &[Poly]) -> Vec<Poly> {
     dims.iter().enumerate().map(|(k, n)| crate::ir::ssa::index(k, n).value()).collect()
 }

@@ -1,5 +1,11 @@
-//! Partial derivatives of scalar operations as tensors: quotients by their rule, everything else by the table
-//! that all paths share (`resolve::partials`), whose Iverson is put in place.
+//! **Partial derivatives** of scalar operations, as tensors. The forward and the adjoint pass
+//! multiply them with tangents and cotangents.
+//!
+//! Quotients have a rule of their own. All other operations use the table that every path shares
+//! (`resolve::partials`); the pass inlines its Iverson definitions.
+//!
+//! The module also decides when a structural zero may meet a factor that is infinite or NaN,
+//! because `0 * inf` is not zero.
 
 use std::sync::Arc;
 
@@ -12,7 +18,8 @@ use crate::resolve::partials;
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::ty::Type;
 
-/// Where something is read: over indices of these extents, where the predicate holds, if what is needed does.
+/// The context of a read: the extents of its indices, the predicate under which it happens, and the
+/// checks that must hold.
 pub(super) struct Inside<'s> {
     pub(super) dims: Vec<Poly>,
     pub(super) pred: Pred,
@@ -20,25 +27,26 @@ pub(super) struct Inside<'s> {
 }
 
 impl<'s> Inside<'s> {
-    /// By a statement, with bound indices.
+    /// Returns the context of a read by a statement, with bound indices.
     pub(super) fn of(stmt: &'s Stmt, bound: &[Poly], pred: &Pred) -> Self {
         Self { dims: stmt.dims.iter().chain(bound).cloned().collect(), pred: pred.clone(), needs: &stmt.needs }
     }
 }
 
-/// The derivative of an operation by one argument, at every index.
+/// The partial derivative of an operation by one argument, at every index.
 pub(super) enum Partial {
-    /// The tangent itself, in the type of the result.
+    /// The tangent itself, converted to the type of the result.
     Convert(Scalar),
-    /// Divided by this tensor (and then negated times the result, for a divisor).
+    /// Division by this tensor; for a divisor, then also negation and a product with the result.
     Over { divisor: Access, times: Option<Var> },
-    /// Times this tensor.
+    /// Multiplication by this tensor.
     Times(Var),
 }
 
 impl Deriving<'_> {
-    /// The partial derivative of statement `result`, an operation, by its argument `k`; none if it is constant: it
-    /// does not depend on the argument, or is not real.
+    /// Returns the partial derivative of the operation in statement `result` by its argument `k`.
+    /// `None` if the derivative is zero, because the result does not depend on the argument or one
+    /// of them is not real.
     pub(super) fn partial(&mut self, result: Var, stmt: &Stmt, k: usize) -> Option<Partial> {
         let Rhs::Map { operation, pred, args } = &stmt.rhs else { return None };
         let arg = args.get(k)?;
@@ -66,7 +74,7 @@ impl Deriving<'_> {
         };
         let mut vars: Vec<Var> = args.iter().map(|a| tensor(self, a)).collect();
         if *operation == Operation::PowInt {
-            // The exponent as a real, too.
+            // The table's function also takes the exponent as a real.
             if let Some(k) = args.get(1) {
                 let real =
                     self.builder.map(&dims, from, Operation::Convert(from), pred, std::slice::from_ref(k), Vec::new());
@@ -81,15 +89,17 @@ impl Deriving<'_> {
             pred: pred.clone(),
             needs: stmt.needs.clone(),
         };
-        // The table mentions no top-level `let`.
+        // The table refers to no top-level `let`.
         let parts =
             inline::call(&mut self.builder, &call, &ssa, &mut |builder, global| builder.zero(&global.leaf.dims, from));
         parts.first().map(|var| Partial::Times(*var))
     }
 
-    /// Where a selection takes the argument by which this is the partial derivative, and the partial derivative there:
-    /// elsewhere the result does not depend on the argument. An argument whose derivative is finite is multiplied by 0 or 1
-    /// instead, because that needs no predicate.
+    /// Returns the predicate under which a selection takes this argument, and the partial
+    /// derivative there. Elsewhere the result does not depend on the argument.
+    ///
+    /// An argument that is always finite is multiplied by 0 or 1 instead, because that needs no
+    /// predicate.
     pub(super) fn taken(&mut self, stmt: &Stmt, partial: Partial, of: Var) -> (Pred, Partial) {
         let (Rhs::Map { operation: Operation::Scalar(f), .. }, Partial::Times(var)) = (&stmt.rhs, &partial) else {
             return (Pred::truth(), partial);
@@ -122,7 +132,8 @@ impl Deriving<'_> {
         (pred, Partial::Times(self.builder.contract(&stmt.dims, Vec::new(), &Pred::truth(), false, &[one], Vec::new())))
     }
 
-    /// May the statement be infinite, or no number, though inputs are finite? By overflow all may be, which does not count.
+    /// Returns whether the statement may be infinite or NaN although the inputs are finite.
+    /// Overflow does not count, because it may affect any statement.
     fn is_singular(&mut self, var: Var) -> bool {
         for k in self.singular.len()..=var.0 as usize {
             let singular = self.builder.stmts.get(k).is_some_and(|stmt| {
@@ -155,7 +166,9 @@ impl Deriving<'_> {
         }
     }
 
-    /// What has to be asked before zero, where `present` does not hold, is multiplied with these.
+    /// Returns the condition under which a product with these factors is evaluated. Outside
+    /// `present` the other operand is a structural zero, which a factor that is infinite or NaN
+    /// would turn into NaN.
     pub(super) fn asked(&mut self, present: &Pred, inside: &Inside<'_>, factors: &[Access]) -> Pred {
         let singular: Vec<&Access> = factors.iter().filter(|f| self.is_singular(f.var)).collect();
         self.asks |= !singular.is_empty();
@@ -169,23 +182,25 @@ impl Deriving<'_> {
         self.or_harmless(present, finite)
     }
 
-    /// What is present, where "not zero" is that, or that nothing is lost by a zero.
+    /// Weakens `present` if it contains a test "not zero": the test may also fail if a zero is
+    /// `harmless`, because nothing is lost then.
     fn or_harmless(&mut self, present: &Pred, harmless: impl FnOnce(&mut Self) -> Pred) -> Pred {
         let mut asks = false;
         present.visit(&mut |_| {}, &mut |of| asks |= self.nonzero.contains(&of));
         if !asks {
             return present.clone();
         }
-        // Whatever existentials are in it, that a zero is harmless is not about what they bind.
+        // The new disjunct is outside the existentials in `present`, because `harmless` does not
+        // mention their bound variables.
         let otherwise = present.replace_opaque(&|x| self.nonzero.contains(&x.of).then(Pred::truth));
         let harmless = harmless(self).and(&otherwise);
         Pred::any_of([present.clone(), harmless])
     }
 
-    /// Where a factor is a number and not infinite.
+    /// Returns the predicate that a factor is finite and not NaN.
     fn finite(&mut self, inside: &Inside<'_>, of: &Access) -> Pred {
         let all = self.builder.dims(of.var);
-        // Of few elements of an array those are asked that are read.
+        // If only a few elements of an array are read, the test covers only those.
         if all.len() > inside.dims.len() {
             let below = self.compared(BinOp::Lt, inside, of, f64::INFINITY);
             return below.and(&self.compared(BinOp::Gt, inside, of, f64::NEG_INFINITY));
@@ -197,8 +212,9 @@ impl Deriving<'_> {
         below.and(&above).map(&|p| at_indices(p, &of.at))
     }
 
-    /// A partial derivative times a tangent or cotangent of the statement's indices, which has terms where
-    /// `present` holds. Where it is zero for want of terms so is what is made of it, whatever the factor is there.
+    /// Multiplies a partial derivative with a tangent or cotangent `by` at the statement's indices,
+    /// whose support is `present`. Where `by` is a structural zero so is the product, even if the
+    /// factor is infinite or NaN.
     pub(super) fn scaled(&mut self, stmt: &Stmt, partial: &Partial, pred: &Pred, by: &Access, present: &Pred) -> Var {
         let dims = &stmt.dims;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);

@@ -1,5 +1,8 @@
-//! Derivatives of reductions. A greatest or least term is the element at the place of the first such, so its tangent is
-//! the tangent there, and its cotangent goes there: an equation that data tell, and no tensor of zeros with a one.
+//! **Derivatives of reductions.** A `max` or `min` equals the element at the position of the first
+//! extremum. So its tangent is the tangent at that position, and its cotangent goes to that
+//! position. The adjoint expresses this by an equation on data, without a one-hot tensor.
+//!
+//! For a `prod`, the partial derivative by a term is the product of all other terms.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,19 +18,20 @@ use crate::norm::inline;
 use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The rule of a greatest or least term, forward.
+/// The forward rule of `max` and `min`.
 pub(super) const CHOSEN_TAN: &str = "tangent at the place";
 
-/// The same in the adjoint.
+/// The adjoint rule of `max` and `min`.
 pub(super) const CHOSEN_ADJ: &str = "cotangent to the place";
 
-/// The rule of a product, forward.
+/// The forward rule of `prod`.
 pub(super) const PRODUCT_TAN: &str = "tangent of a product";
 
-/// The same in the adjoint.
+/// The adjoint rule of `prod`.
 pub(super) const PRODUCT_ADJ: &str = "cotangent of a product";
 
-/// The body of a loop that gives, for every term, the product of those before it.
+/// Builds the body of a loop that returns, for every term, the product of the terms before it (an
+/// exclusive scan).
 fn product_before(callee: &Arc<Callee>, scalar: Scalar) -> Ssa {
     let mut vars = Vars::default();
     let leaf = || Leaf { path: Vec::new(), dims: Vec::new(), scalar: Some(scalar) };
@@ -53,12 +57,14 @@ fn product_before(callee: &Arc<Callee>, scalar: Scalar) -> Ssa {
 }
 
 impl Deriving<'_> {
-    /// The element that a greatest or least term is, and where there is one; none of a product.
+    /// Returns the element that a `max` or `min` selects, and the predicate under which one exists.
+    /// `None` for a product.
     pub(super) fn chosen(&mut self, stmt: &Stmt, r: &Reduce) -> Option<(Access, Pred)> {
         let reducer = r.reducer.chooser()?;
         let dims = &stmt.dims;
         let some = self.builder.simplify(dims, &r.pred.and(&exists(dims.len(), &r.bound, &r.terms)));
-        // Where sizes and indices do not tell whether there is a term, the place does.
+        // If sizes and indices do not decide whether a term exists, the position does: it is
+        // negative without one.
         let told = some.conjuncts().iter().all(|p| !p.is_opaque() && !matches!(p, Pred::Any(..)));
         let pred = if told { some.clone() } else { r.pred.clone() };
         let places = Reduce { reducer, pred: pred.clone(), place: r.number(dims.len()), ..r.clone() };
@@ -70,14 +76,15 @@ impl Deriving<'_> {
         Some((Access { var: r.of.var, at }, pred))
     }
 
-    /// Of each term of a product the product of all others: from both sides, by a loop each, as no term may be divided
-    /// by. Over the indices of the statement and the bound ones.
+    /// Returns, for each term of a product, the product of all other terms, over the indices of the
+    /// statement and the bound ones. Two loops multiply from both sides, because the pass must not
+    /// divide by a term.
     pub(super) fn others(&mut self, stmt: &Stmt, r: &Reduce) -> Option<Access> {
         let (dims, free) = (&stmt.dims, stmt.dims.len());
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let count = r.bound.iter().fold(Poly::constant(1), |n, m| n.mul(m));
         let outer: Vec<Poly> = dims.iter().cloned().chain([count.clone()]).collect();
-        // The terms in their order; what is no term is one.
+        // The terms in their order. A position that is not a term counts as one.
         let number = index(free, &count).value();
         let at: Vec<Poly> = own(dims).into_iter().chain(numbered(r.bound.iter(), &number)).collect();
         let put = |p: &Poly| at_indices(p, &at);
@@ -108,7 +115,7 @@ impl Deriving<'_> {
         Some(Access { var: product, at })
     }
 
-    /// May there be no term, for some of its indices?
+    /// Returns whether a real `max` or `min` may be empty for some of its indices.
     pub(super) fn may_be_empty(&self, dims: &[Poly], r: &Reduce) -> bool {
         let real = !r.reducer.gives_place() && r.reducer.chooser().is_some();
         real && !self.builder.implies(dims, &r.pred, &exists(dims.len(), &r.bound, &r.terms))

@@ -1,7 +1,9 @@
-//! Derivatives by the rules that stand beside a definition: `derivative f(x; dx) = …` gives the tangent of the
-//! result, `adjoint f(x; dy) = …` the cotangents of the arguments. Where only the other kind is written, the
-//! derivative is its transpose: a rule is linear in what comes after `;`, and its adjoint by that is the
-//! other rule. One that is not linear by construction, so that the transpose reads the tangent itself, has none.
+//! **Custom derivative rules** written beside a definition. `derivative f(x; dx) = …` gives the
+//! tangent of the result, `adjoint f(x; dy) = …` the cotangents of the arguments.
+//!
+//! If only the other kind exists, the derivative is its transpose. A rule is linear in the
+//! parameters after `;`, so its adjoint by them is the other rule. A rule that is not linear by
+//! construction has no transpose, because the transpose would read the tangent itself.
 //!
 //! The definition stays a call beside the rule, and higher derivatives differentiate the rule.
 
@@ -22,16 +24,17 @@ use crate::norm::loops::{self, Reads};
 use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// A rule.
+/// A derivative rule of a definition.
 pub struct Rule {
-    /// What it gives.
+    /// The kind of the rule: tangent of the result, or cotangents of the arguments.
     pub kind: Kind,
-    /// The rule as a function: of the arguments, then of tangents or cotangents.
+    /// The rule as a function of the arguments, then of the tangents or cotangents.
     pub callee: Arc<Callee>,
 }
 
-/// The derivative of a definition by its rule, and where its statements come from: all that the rule gives from the
-/// results. `None` where the rule has no such form, or no transpose.
+/// Derives a definition by its rule. Returns the derivative, which holds all results of the rule,
+/// and the origins of its statements. `None` if the rule has neither the requested form nor a
+/// transpose.
 #[must_use]
 pub fn derive(
     ssa: &Ssa,
@@ -42,7 +45,7 @@ pub fn derive(
 ) -> Option<(Ssa, Origins)> {
     let written = functions(&rule.callee)?;
     let mut pass = Deriving::new(ssa, functions, hits);
-    // The definition itself is called: what its statements are does not matter here.
+    // The derivative calls the definition itself, so its statements do not matter here.
     pass.builder = Large::new(Builder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect()));
     pass.hits.count(RULE);
     let inputs = pass.inputs_of(ssa);
@@ -63,7 +66,8 @@ pub fn derive(
         ssa.outputs.iter().zip(values).map(|((leaf, _), var)| (leaf.clone(), var)).collect();
     match derivation {
         Derivation::Forward(wrt) => {
-            // A tangent for each real part of the arguments, zero for those that do not vary.
+            // The rule takes a tangent for each real part of the arguments: zero for those that do
+            // not vary.
             let mut tangents = vec![None; real.len()];
             for k in &**wrt {
                 let input = ssa.inputs.get(*k as usize)?;
@@ -81,7 +85,7 @@ pub fn derive(
                 Kind::Derivative => pass.applied(rule, &written, &inputs, &given),
                 Kind::Adjoint => {
                     let leaves: Vec<Leaf> = reals.iter().map(|(_, leaf)| (*leaf).clone()).collect();
-                    // The cotangents that the rule gives are of all real arguments; only some vary.
+                    // The rule computes the cotangents of all real arguments, but only some vary.
                     let some: Vec<u32> = (0..).zip(&real).filter(|(_, k)| wrt.contains(k)).map(|(at, _)| at).collect();
                     let given: Vec<Var> = some.iter().filter_map(|at| given.get(*at as usize)).copied().collect();
                     pass.transposed(rule, &written, &inputs, &leaves, &some, &given)?
@@ -134,7 +138,8 @@ pub fn derive(
 }
 
 impl Deriving<'_> {
-    /// These are made for statements of the definition, one each, beside what the call was made for.
+    /// Attributes each statement of `made` to the statement of `of` at the same position, in
+    /// addition to the call's own origin.
     fn note(&mut self, of: &[Var], made: &[Var], why: &'static str) {
         for (of, made) in of.iter().zip(made) {
             self.made_for(*of, why);
@@ -142,7 +147,7 @@ impl Deriving<'_> {
         }
     }
 
-    /// The inputs of the definition that are passed to it.
+    /// Adds all inputs of the definition, and returns those that are passed to it.
     fn inputs_of(&mut self, ssa: &Ssa) -> Vec<Var> {
         let mut vars = Vec::new();
         for (k, input) in (0..).zip(&ssa.inputs) {
@@ -160,12 +165,12 @@ impl Deriving<'_> {
         vars
     }
 
-    /// The zero tangent of a part.
+    /// Returns the zero tangent of a part.
     fn none(&mut self, leaf: &Leaf) -> Var {
         self.builder.zero(&leaf.dims, leaf.scalar.unwrap_or(Scalar::F64))
     }
 
-    /// A call with the sizes of the definition.
+    /// Adds a call with the sizes of the definition.
     fn called(&mut self, callee: &Arc<Callee>, ssa: &Ssa, args: &[Var]) -> Vec<Var> {
         let sizes = self.ssa.sizes.iter().map(|l| Poly::atom(self.ssa.vars.atom(*l))).collect();
         let args = args.to_vec();
@@ -176,14 +181,14 @@ impl Deriving<'_> {
         })
     }
 
-    /// What the rule gives.
+    /// Calls the rule with the inputs and the tangents or cotangents `beside`.
     fn applied(&mut self, rule: &Rule, written: &Ssa, inputs: &[Var], beside: &[Var]) -> Vec<Var> {
         let args: Vec<Var> = inputs.iter().chain(beside).copied().collect();
         self.called(&rule.callee, written, &args)
     }
 
-    /// The transpose of the rule by what comes after `;`, which has these parts, for the cotangents that are
-    /// given of some of its results.
+    /// Calls the transpose of the rule by its parameters after `;`, whose parts are `beside`. The
+    /// seeds `given` are the cotangents of its results `of`. `None` if the rule is not linear.
     fn transposed(
         &mut self,
         rule: &Rule,
@@ -210,7 +215,7 @@ impl Deriving<'_> {
         Some(values.get(written.outputs.len()..)?.to_vec())
     }
 
-    /// Do the cotangents, after the values, not depend on these inputs?
+    /// Returns whether the cotangents, which follow the values, are independent of these inputs.
     fn is_linear(&self, adjoint: &Ssa, by: &[u32], values: usize) -> bool {
         let cotangents = adjoint.outputs.get(values..).unwrap_or_default();
         let read = Dependence { functions: self.functions, known: HashMap::new() }.inputs(adjoint, cotangents);
@@ -218,7 +223,8 @@ impl Deriving<'_> {
     }
 }
 
-/// The inputs that outputs depend on. A call depends on the arguments that its part of the result does.
+/// Dependence analysis: the inputs that outputs depend on. A call depends only on the arguments
+/// that its part of the result depends on.
 struct Dependence<'a> {
     functions: Functions<'a>,
     known: HashMap<(Arc<Callee>, u32), Arc<BTreeSet<u32>>>,
@@ -265,7 +271,7 @@ impl Dependence<'_> {
         }
     }
 
-    /// The arguments that a part of the result of a function depends on.
+    /// Returns the arguments that one part of a function's result depends on.
     fn arguments(&mut self, callee: &Arc<Callee>, part: u32) -> Option<Arc<BTreeSet<u32>>> {
         let key = (Arc::clone(callee), part);
         if let Some(known) = self.known.get(&key) {

@@ -1,5 +1,6 @@
-//! Derivatives of updates: an update of the tangent; of the cotangent what was replaced is zero, and what was put there
-//! has the cotangent of where it was put.
+//! **Derivatives of updates.** The tangent of an update is the same update of the tangent. In the
+//! adjoint, the cotangent of the old array is zero where elements were replaced. The cotangent of
+//! an element that was written is the cotangent at the position it was written to.
 
 use super::adjoint::Term;
 use super::{Deriving, Tangent, own};
@@ -9,7 +10,7 @@ use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 impl Deriving<'_> {
-    /// The tangent; none if it is zero.
+    /// Returns the tangent of an update, or `None` if it is zero.
     pub(super) fn update_tangent(&mut self, var: Var, stmt: &Stmt, tangents: &[Option<Tangent>]) -> Option<Var> {
         let Rhs::Update { base, batch, bound, pred, at, value, add } = &stmt.rhs else { return None };
         let tangent = |a: &Access| {
@@ -31,7 +32,7 @@ impl Deriving<'_> {
         Some(self.builder.update(&stmt.dims, scalar, of, stmt.needs.clone()))
     }
 
-    /// Gives what is updated and what is put there their parts of the cotangent.
+    /// Adds the shares of the cotangent to those of the old array and of the written value.
     pub(super) fn update_adjoint(
         &mut self,
         var: Var,
@@ -48,7 +49,7 @@ impl Deriving<'_> {
         let all = own(&stmt.dims);
         if is_active(value) {
             self.hits.count("cotangent of what is put");
-            // Over the batch and the bound indices alone.
+            // The cotangent of the value ranges over the batch and the bound indices only.
             let free = stmt.dims.len();
             let down = |p: &Poly| {
                 p.substitute(&|a| match a {

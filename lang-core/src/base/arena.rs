@@ -1,5 +1,5 @@
-//! Nodes in a vector, addressed by typed indices. Trees built so are dropped and compared
-//! without recursion, and side tables are vectors.
+//! **Arenas**: nodes in a vector, addressed by typed indices. Trees in an arena are dropped and
+//! compared without recursion, and side tables are vectors.
 
 use std::marker::PhantomData;
 
@@ -10,19 +10,19 @@ pub struct Idx<T> {
 }
 
 impl<T> Idx<T> {
-    /// The index with this number, for side tables.
+    /// Returns the index with this number, for side tables.
     #[must_use]
     pub fn from_raw(raw: u32) -> Self {
         Self { raw, of: PhantomData }
     }
 
-    /// Its number, for side tables.
+    /// Returns its number, for side tables.
     #[must_use]
     pub fn raw(self) -> u32 {
         self.raw
     }
 
-    /// Its number as `usize`.
+    /// Returns its number as `usize`.
     #[must_use]
     pub fn index(self) -> usize {
         self.raw as usize
@@ -75,32 +75,33 @@ impl<T> Default for Arena<T> {
 }
 
 impl<T> Arena<T> {
-    /// Adds a node. An arena holds fewer than 2^32 of them: texts are limited to that size.
+    /// Adds a node. The arena must hold fewer than 2^32 nodes, which the limit on the size of texts
+    /// ensures.
     pub fn alloc(&mut self, item: T) -> Idx<T> {
         let raw = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
         self.items.push(item);
         Idx::from_raw(raw)
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Is there none?
+    /// Whether the arena has no nodes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// All nodes with their indices, in the order they were added.
+    /// Iterates over all nodes with their indices, in insertion order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (Idx<T>, &T)> {
         self.items.iter().enumerate().map(|(i, t)| (Idx::from_raw(u32::try_from(i).unwrap_or(u32::MAX)), t))
     }
 }
 
-/// An index is only ever made by `alloc` of the arena it is used with.
+/// An index must come from `alloc` of the same arena.
 #[expect(clippy::indexing_slicing, reason = "indices come from `alloc` of the same arena")]
 impl<T> std::ops::Index<Idx<T>> for Arena<T> {
     type Output = T;

@@ -1,5 +1,5 @@
-//! Diagnostics as values: a stable code, a message, a labelled span, a hint. They are rendered
-//! elsewhere (ariadne in the terminal, the protocol in an editor) from this one form.
+//! **Diagnostics** as values: a stable code, a message, a labelled span, a hint and fixes. All
+//! renderers (ariadne in the terminal, the protocol in an editor) work from this form.
 
 use super::{ModuleName, Span};
 
@@ -14,13 +14,13 @@ macro_rules! codes {
             /// All codes.
             pub const ALL: &'static [Self] = &[$(Self::$code),*];
 
-            /// `E0012`
+            /// Returns the code as text, such as `E0012`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$code => stringify!($code)),* }
             }
 
-            /// What the code stands for, in a few words.
+            /// Returns a short description of the code.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self { $(Self::$code => $title),* }
@@ -99,7 +99,7 @@ codes! {
     E0402 "pattern may fail",
     E0403 "wrong number of arguments in a pattern",
     E0404 "match too large to check",
-    // When a program runs.
+    // Failures at run time.
     E0500 "index out of bounds",
     E0501 "sizes differ in this run",
     E0502 "assertion failed",
@@ -135,36 +135,36 @@ impl std::fmt::Display for Code {
     }
 }
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// The program has no meaning, or failed.
+    /// The program has no meaning, or it failed.
     Error,
-    /// The program runs, but probably not as meant.
+    /// The program runs, but probably not as intended.
     Warning,
 }
 
-/// A place with a remark, in this item or in another module.
+/// A labelled location, in the item of the diagnostic or in another module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// The place.
+    /// The location.
     pub span: Span,
-    /// What is to be seen there.
+    /// The remark on the location.
     pub message: String,
-    /// The module, where it is not that of the diagnostic; `span` is then absolute there.
+    /// The module, if it is not that of the diagnostic; `span` is then absolute there.
     pub module: Option<ModuleName>,
 }
 
-/// A part of the text that a fix writes.
+/// A part of the text that a fix inserts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Piece {
-    /// This.
+    /// Literal text.
     Text(String),
-    /// A copy of what stands there in the item.
+    /// A copy of this range of the item.
     Source(Span),
 }
 
-/// A change of the text after which the diagnostic is gone.
+/// An edit of the text that removes the diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fix {
     /// The replaced range; empty for an insertion.
@@ -174,25 +174,25 @@ pub struct Fix {
 }
 
 impl Fix {
-    /// Writes a text in the place of another.
+    /// Replaces a range by a text.
     #[must_use]
     pub fn replace(span: Span, text: impl Into<String>) -> Self {
         Self { span, pieces: vec![Piece::Text(text.into())] }
     }
 
-    /// Puts a text in.
+    /// Inserts a text.
     #[must_use]
     pub fn insert(at: u32, text: impl Into<String>) -> Self {
         Self::replace(Span::new(at, at), text)
     }
 
-    /// Puts texts before and after something.
+    /// Inserts texts before and after a range.
     #[must_use]
     pub fn wrap(span: Span, before: impl Into<String>, after: impl Into<String>) -> Self {
         Self { span, pieces: vec![Piece::Text(before.into()), Piece::Source(span), Piece::Text(after.into())] }
     }
 
-    /// The replacement text, for this source.
+    /// Returns the replacement text for this source, or `None` if a copied range is out of bounds.
     #[must_use]
     pub fn text(&self, source: &str) -> Option<String> {
         let piece = |piece: &Piece| match piece {
@@ -213,64 +213,65 @@ impl Fix {
     }
 }
 
-/// One root cause, told once.
+/// A diagnostic: one root cause, reported once.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
     /// Its stable code.
     pub code: Code,
     /// Error or warning.
     pub severity: Severity,
-    /// What is wrong, one sentence without a full stop.
+    /// The problem, in one sentence without a full stop.
     pub message: String,
-    /// Where. Relative to the item until the session makes it absolute.
+    /// The location. It is relative to the item until the session makes it absolute.
     pub span: Span,
-    /// The remark at that place; empty if the message says it all.
+    /// The remark on that location; empty if the message is enough.
     pub label: String,
-    /// Other places that explain it.
+    /// Other locations that explain the problem.
     pub related: Vec<Label>,
-    /// What to do, one sentence.
+    /// The hint, in one sentence.
     pub help: Option<String>,
-    /// Changes that do it, the likeliest first.
+    /// Edits that fix the problem, the likeliest first.
     pub fixes: Vec<Fix>,
 }
 
 impl Diagnostic {
-    /// A diagnostic without label, related places or help. The severity follows the code.
+    /// Creates a diagnostic without label, related locations or help. The severity follows from the
+    /// code.
     pub fn new(code: Code, span: Span, message: impl Into<String>) -> Self {
         let severity = if code.name().starts_with('W') { Severity::Warning } else { Severity::Error };
         let (label, related, help, fixes) = (String::new(), Vec::new(), None, Vec::new());
         Self { code, severity, message: message.into(), span, label, related, help, fixes }
     }
 
-    /// With a remark at the place.
+    /// Adds a remark on the location.
     #[must_use]
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.label = text.into();
         self
     }
 
-    /// With a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
     }
 
-    /// With a change that mends it.
+    /// Adds an edit that fixes the problem.
     #[must_use]
     pub fn fix(mut self, fix: Fix) -> Self {
         self.fixes.push(fix);
         self
     }
 
-    /// With another place in the same item.
+    /// Adds another location in the same item.
     #[must_use]
     pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
         self.related.push(Label { span, message: text.into(), module: None });
         self
     }
 
-    /// Moved `by` bytes: from item-relative to absolute.
+    /// Moves the diagnostic by `by` bytes, from item-relative to absolute positions.
     #[must_use]
     pub fn shift(mut self, by: u32) -> Self {
         self.span = self.span.shift(by);
@@ -283,7 +284,7 @@ impl Diagnostic {
         self
     }
 
-    /// Is it an error, not a warning?
+    /// Whether it is an error and not a warning.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

@@ -1,5 +1,6 @@
-//! Large values that another thread drops. An edit waits until the computations that it cancels have ended. Dropping large
-//! forms took most of that time, so a thread of its own drops them.
+//! **Deferred drops** of large values on another thread. An edit waits until the computations that
+//! it cancels have ended. Dropping large forms took most of that time, so a separate thread drops
+//! them.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
@@ -7,24 +8,25 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// A value of a computation that may be cancelled ([`super::pause`]). Where unwinding drops it, another thread does.
+/// A value of a computation that may be cancelled ([`super::pause`]). If unwinding drops it,
+/// another thread does the work.
 #[derive(PartialEq, Debug)]
 pub struct Large<T: Send + 'static>(Option<T>);
 
 impl<T: Send + 'static> Large<T> {
-    /// This value.
+    /// Wraps a value.
     pub fn new(value: T) -> Self {
         Self(Some(value))
     }
 
-    /// Another thread drops the value; it cannot be read any more.
+    /// Moves the value to another thread, which drops it. It cannot be read afterwards.
     pub(crate) fn drop_elsewhere(&mut self) {
         if let Some(value) = self.0.take() {
             drop_elsewhere(Box::new(value));
         }
     }
 
-    /// The value, taken out.
+    /// Returns the value.
     pub fn take(mut self) -> T {
         match self.0.take() {
             Some(value) => value,
@@ -67,10 +69,11 @@ impl<T: Send + 'static> Drop for Large<T> {
     }
 }
 
-/// Delay before a drop, because unwinding and the check of the new text need the processors first.
+/// The delay before a drop, because unwinding and the check of the new text need the processors
+/// first.
 const LATER: Duration = Duration::from_millis(30);
 
-/// Another thread drops it, if there can be one.
+/// Drops a value on another thread, or here if no thread can be started.
 fn drop_elsewhere(value: Box<dyn Send>) {
     static GONE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
     let gone = GONE.get_or_init(|| {
@@ -98,7 +101,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Tells by which thread it is dropped.
+    /// Reports the thread that drops it.
     pub(crate) struct Told(Mutex<Sender<ThreadId>>);
 
     impl Told {

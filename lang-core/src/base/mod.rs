@@ -1,4 +1,5 @@
-//! What every pass uses: names, spans, arenas, diagnostics. Depends on nothing else here.
+//! **Foundations** that every pass uses: names, spans, arenas, diagnostics. This module depends on
+//! no other module of the crate.
 
 pub mod arena;
 pub mod diag;

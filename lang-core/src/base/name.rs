@@ -1,8 +1,8 @@
-//! Names: of things in a module, of modules, and of things across modules.
+//! **Names** of items in a module, of modules, and of items across modules.
 
 use smol_str::SmolStr;
 
-/// An identifier as written.
+/// An identifier as written in the source.
 pub type Name = SmolStr;
 
 /// A module: a file as the host names it (`path/to/mine.iv`), a library module (`linalg`),
@@ -12,14 +12,14 @@ pub type ModuleName = SmolStr;
 /// A top-level name in a module. It is the identity of a definition across edits.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GlobalName {
-    /// The module it stands in.
+    /// The module that contains it.
     pub module: ModuleName,
     /// Its name there. A rule of `f` is `derivative f` or `adjoint f`; the n-th `do` is `do n`.
     pub name: Name,
 }
 
 impl GlobalName {
-    /// The name `name` of `module`.
+    /// Returns the name `name` of `module`.
     #[must_use]
     pub fn new(module: &str, name: &str) -> Self {
         Self { module: module.into(), name: name.into() }
@@ -32,7 +32,7 @@ impl std::fmt::Debug for GlobalName {
     }
 }
 
-/// What a user reads: the bare name.
+/// Prints the bare name, for users.
 impl std::fmt::Display for GlobalName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.name)

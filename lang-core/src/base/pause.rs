@@ -1,7 +1,7 @@
-//! Where a long computation looks whether it is still wanted.
+//! **Cancellation points** of long computations.
 
-/// Ends the query that is answered on this thread, by unwinding, if an edit made it out of date or if it was stopped
-/// ([`crate::session::Stop`]). Outside queries nothing happens.
+/// Unwinds the current query of this thread if an edit made it outdated or if it was stopped
+/// ([`crate::session::Stop`]). Outside of queries it does nothing.
 pub fn pause() {
     salsa::with_attached_database(|db| db.unwind_if_revision_cancelled());
 }

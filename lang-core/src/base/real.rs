@@ -1,7 +1,8 @@
 //! **Real constants of forms**: numbers that are compared by their bits.
 
-/// A real constant. NaN equals itself, because results of queries are compared: a tree with NaN that an edit leaves
-/// alone must equal the tree before the edit, or else all that depends on it is computed again.
+/// A real constant. NaN equals itself, because results of queries are compared. A tree with NaN
+/// that an edit does not touch must equal the tree before the edit. Otherwise all queries that
+/// depend on it would run again.
 #[derive(Clone, Copy, Debug)]
 pub struct Real(pub f64);
 

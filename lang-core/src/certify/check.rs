@@ -1,13 +1,13 @@
-//! The checker of proofs. It shares nothing with the search but the polynomials: every combination is multiplied out and
-//! compared with what it is to show. What overflows is not accepted.
+//! **Proof checker.** It shares nothing with the search except the polynomials. It multiplies out
+//! every combination and compares it with its goal. It rejects a proof if any arithmetic overflows.
 
 use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Term, Told};
 use crate::predicate::{Atom, Poly};
 
-/// Deeper proofs are not looked at.
+/// The depth beyond which a proof is rejected.
 const DEEPEST: usize = 400;
 
-/// Does the proof prove the claim?
+/// Returns whether the proof proves the claim.
 #[must_use]
 pub fn check(claim: &Claim, proof: &Proof) -> bool {
     let terms = || claim.sum.iter().chain(claim.bounds.iter().flatten());
@@ -25,10 +25,11 @@ fn asked(comparison: &Comparison) -> &Poly {
     }
 }
 
-/// What is not negative where a proof stands. All methods give `None` where something does not hold.
+/// The facts that hold at a node of the proof. Every method returns `None` if a step of the proof
+/// is wrong.
 struct Checker<'c> {
     claim: &'c Claim,
-    /// What the splits on the way say.
+    /// The sides of the splits on the path.
     sides: Vec<Poly>,
     told: Vec<(&'c Comparison, bool)>,
 }
@@ -58,7 +59,8 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The terms that count, times the least common multiple of all denominators.
+    /// Returns the sum of the terms that count, times the least common multiple of all
+    /// denominators.
     fn counting(&self, terms: &[Term]) -> Option<Poly> {
         let mut under = 1_i128;
         for term in terms {
@@ -95,7 +97,7 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// `by · goal` is the combination.
+    /// Verifies that the combination equals `by · goal`.
     fn shows(&self, why: &Combination, goal: &Poly) -> Option<()> {
         let mut sum = Poly::default();
         for (c, facts) in &why.parts {
@@ -149,12 +151,12 @@ impl<'c> Checker<'c> {
     }
 }
 
-/// The polynomial, if no arithmetic on it overflowed.
+/// Returns the polynomial, if no arithmetic on it overflowed.
 fn exact(p: Poly) -> Option<Poly> {
     (!p.overflowed()).then_some(p)
 }
 
-/// The greatest common divisor of two positive numbers.
+/// Returns the greatest common divisor of two positive numbers.
 fn gcd(mut a: i128, mut b: i128) -> i128 {
     while b != 0 {
         (a, b) = (b, a % b);

@@ -1,17 +1,18 @@
-//! A question with a factor as a claim about a sum.
+//! **Claims.** Turns a question and a factor into a claim about one sum, which the search proves
+//! and the checker verifies.
 
 use super::proof::{Claim, Comparison, Term};
 use super::{Question, Why};
 use crate::count::{Formula, Piece, Ratio};
 use crate::predicate::Pred;
 
-/// More pieces than this are not made of unions.
+/// The largest number of pieces to which unions are expanded.
 const MOST: usize = 128;
 
-/// That the factor is enough.
+/// Returns the claim that the factor suffices.
 ///
 /// # Errors
-/// Says why there is no such claim.
+/// The reason why no such claim exists.
 pub fn claim(question: &Question<'_>, factor: i128) -> Result<Claim, Why> {
     let (more, less) = sides(question);
     let sum = more.times(&Ratio::constant(factor)).add(&less.times(&Ratio::constant(-1)));
@@ -19,12 +20,12 @@ pub fn claim(question: &Question<'_>, factor: i128) -> Result<Claim, Why> {
     Ok(Claim { known: question.known.to_vec(), bounds, sum: terms(&sum)? })
 }
 
-/// What the function costs, and what its derivative.
+/// Returns the cost of the function, and that of its derivative.
 pub(super) fn sides(question: &Question<'_>) -> (Formula, Formula) {
     (question.primal.add(question.io).add(question.extra), question.derived.add(question.io))
 }
 
-/// The pieces of a formula as terms.
+/// Returns the pieces of a formula as terms, whose conditions contain no unions.
 pub(super) fn terms(of: &Formula) -> Result<Vec<Term>, Why> {
     let mut open: Vec<Piece> = of.pieces().to_vec();
     let mut apart: Vec<Piece> = Vec::new();
@@ -39,7 +40,7 @@ pub(super) fn terms(of: &Formula) -> Result<Vec<Term>, Why> {
         let rest = Pred::all(conjuncts.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, p)| p.clone()));
         let Some(Pred::Or(items)) = conjuncts.get(k) else { continue };
         let Some((one, others)) = items.split_first() else { continue };
-        // [a || b] = [a] + [b] - [a && b]
+        // Inclusion and exclusion: `[a || b] = [a] + [b] - [a && b]`.
         let others = Pred::any_of(others.iter().cloned());
         let minus = piece.value.mul(&Ratio::constant(-1));
         for (pred, value) in [(one.clone(), &piece.value), (others.clone(), &piece.value), (one.and(&others), &minus)] {

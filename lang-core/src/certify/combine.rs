@@ -1,36 +1,40 @@
-//! Combinations of facts: each atom is shifted by a fact that bounds it from below, so that a polynomial with no negative
-//! coefficient is one; for others products of further facts are taken off, found by the simplex method (Handelman's way).
+//! **Positivity certificates** (Handelman's method). Shifts each atom by a fact that bounds it from
+//! below, so that a polynomial without negative coefficients is a combination of facts. For other
+//! polynomials, the simplex method finds products of further facts to subtract first. The search
+//! uses it at every node.
 
 use super::packed::{MOST_ATOMS, Mono, Packed, degree, gcd, lcm, powers, single};
 use super::proof::{Combination, Fact};
 use super::simplex;
 
-/// More products than this are not looked at.
+/// The largest number of products considered.
 const MOST_PRODUCTS: usize = 240;
 
-/// More monomials than this are not looked at.
+/// The largest number of monomials considered.
 const MOST_ROWS: usize = 160;
 
-/// Facts that bound an atom: what is left of it is not negative, and if there is a second, zero.
+/// The facts that bound an atom. The shifted atom is non-negative by `up`, and zero if `down`
+/// exists too.
 #[derive(Clone, Copy)]
 struct Base {
     up: usize,
     down: Option<usize>,
 }
 
-/// Facts, and atoms shifted by them.
+/// Facts, and the atoms shifted by them.
 pub(super) struct Frame<'f> {
     facts: &'f [(Fact, Packed)],
     bases: Vec<Option<Base>>,
-    /// The atoms that each is bounded by, and those that bound them: all bits of their powers.
+    /// For each atom, a mask of the atoms that bound it, directly or indirectly, with all bits of
+    /// their powers.
     below: Vec<Mono>,
-    /// What the atoms are in those shifted.
+    /// The atoms as polynomials in the shifted atoms.
     values: Vec<Packed>,
-    /// The atoms that are zero when shifted, likewise.
+    /// A mask of the atoms whose shifted value is zero.
     zero: Mono,
-    /// The atoms that no fact bounds, likewise.
+    /// A mask of the atoms that no fact bounds.
     free: Mono,
-    /// The facts that are no bases and say more than they do.
+    /// The facts that are not bases and do not follow from them.
     extra: Vec<(usize, Packed)>,
 }
 
@@ -39,7 +43,7 @@ struct Product {
     facts: Vec<usize>,
     by: Mono,
     value: Packed,
-    /// The degrees of all of them, at least 1 each.
+    /// The sum of the factors' degrees, at least 1 for each.
     degree: u32,
 }
 
@@ -62,15 +66,16 @@ impl<'f> Frame<'f> {
         Some(frame)
     }
 
-    /// Finds the bases.
+    /// Chooses the bases.
     fn choose(&mut self, atoms: usize) {
         let facts = self.facts;
-        // Equations first, then constant bounds, the greatest of them, then others.
+        // Bases are chosen from equations first, then from constant bounds, the greatest first, and
+        // then from other facts.
         for (up, (_, p)) in facts.iter().enumerate() {
             let zero =
                 |q: &Packed| q.terms().len() == p.terms().len() && p.plus(q, 1).is_some_and(|s| s.terms().is_empty());
             let Some(down) = facts.iter().position(|(_, q)| zero(q)) else { continue };
-            // An atom that nothing else bounds comes first.
+            // An atom without a linear bound of its own has precedence.
             let least = |atom| {
                 facts.iter().any(|(_, q)| {
                     q.degree() == 1 && q.terms().iter().all(|(m, c)| *m == 0 || *m == single(atom) && *c == 1)
@@ -90,7 +95,7 @@ impl<'f> Frame<'f> {
                 }
                 let bounds = (0..facts.len()).filter_map(|k| Some((k, self.bounds(k, atom)?)));
                 let bounds = bounds.filter(|(_, rest)| rest.degree() == 0 || !constant);
-                // Without a constant part the bound is 0.
+                // A fact without a constant part bounds the atom by 0.
                 let least = |p: &Packed| p.terms().first().filter(|(m, _)| *m == 0).map_or(0, |t| t.1);
                 if let Some((up, _)) = bounds.min_by_key(|(_, rest)| least(rest)) {
                     self.set(atom, Base { up, down: None });
@@ -99,7 +104,8 @@ impl<'f> Frame<'f> {
         }
     }
 
-    /// `rest`, if the fact is `atom + rest` where the atom has no base yet and bounds nothing that it is bounded by.
+    /// Returns `rest`, if the fact is `atom + rest`. The atom must have no base yet, and must bound
+    /// none of the atoms of `rest`.
     fn bounds(&self, fact: usize, atom: usize) -> Option<Packed> {
         let (_, p) = self.facts.get(fact)?;
         let taken = self.bases.get(atom)?.is_some();
@@ -108,7 +114,7 @@ impl<'f> Frame<'f> {
         (!taken && self.reached(&rest) & bits(atom) == 0).then_some(rest)
     }
 
-    /// The atoms in it, and in what bounds them.
+    /// Returns the mask of the atoms in the polynomial, and of those that bound them.
     fn reached(&self, p: &Packed) -> Mono {
         let atoms = p.terms().iter().flat_map(|(m, _)| powers(*m));
         atoms.fold(0, |all, (a, _)| all | bits(a) | self.below.get(a).copied().unwrap_or(0))
@@ -163,23 +169,23 @@ impl<'f> Frame<'f> {
         Some(())
     }
 
-    /// A polynomial in the shifted atoms, without what is zero.
+    /// Returns a polynomial in the shifted atoms, without the terms that are zero.
     pub(super) fn shifted(&self, p: &Packed) -> Option<Packed> {
         Some(p.put(&self.values)?.only(|m| m & self.zero == 0))
     }
 
-    /// The fact by which an atom is shifted, if it is not zero then.
+    /// Returns the fact by which an atom is shifted, unless the shifted atom is zero.
     pub(super) fn base(&self, atom: usize) -> Option<&'f Packed> {
         let base = self.bases.get(atom).copied().flatten().filter(|b| b.down.is_none())?;
         Some(&self.facts.get(base.up)?.1)
     }
 
-    /// The facts that are not used for shifting.
+    /// Iterates over the facts that are not used for shifting.
     pub(super) fn extra(&self) -> impl Iterator<Item = &'f Packed> {
         self.extra.iter().filter_map(|(k, _)| Some(&self.facts.get(*k)?.1))
     }
 
-    /// The goal as a combination, without a search.
+    /// Returns the goal as a combination, if no search is necessary.
     pub(super) fn directly(&self, goal: &Packed) -> Option<Combination> {
         if let Some((fact, _)) = self.facts.iter().find(|(_, p)| p == goal) {
             return Some(Combination { by: 1, parts: vec![(1, vec![fact.clone()])] });
@@ -189,7 +195,7 @@ impl<'f> Frame<'f> {
         Some(Combination { by: 1, parts })
     }
 
-    /// The goal as a combination.
+    /// Returns the goal as a combination, if one is found.
     pub(super) fn combine(&self, goal: &Packed, left: &mut usize) -> Option<Combination> {
         if let Some(found) = self.directly(goal) {
             return Some(found);
@@ -207,7 +213,8 @@ impl<'f> Frame<'f> {
         if monomials.len() > MOST_ROWS {
             return None;
         }
-        // What is left of the goal has no negative coefficient, and none at all where an atom is free.
+        // The remainder of the goal must have no negative coefficients, and no coefficient at all
+        // for a monomial with a free atom.
         let mut rows: Vec<(i128, Vec<i128>)> = Vec::with_capacity(monomials.len());
         let mut places: Vec<(Mono, usize, bool)> = Vec::with_capacity(monomials.len());
         for m in monomials {
@@ -254,7 +261,7 @@ impl<'f> Frame<'f> {
         Some(reduced(Combination { by, parts }))
     }
 
-    /// The facts whose product a monomial of shifted atoms is.
+    /// Adds the facts whose product is a monomial of shifted atoms.
     fn factors(&self, m: Mono, facts: &mut Vec<Fact>) -> Option<()> {
         for (atom, power) in powers(m) {
             let base = self.bases.get(atom).copied().flatten()?;
@@ -264,7 +271,8 @@ impl<'f> Frame<'f> {
         Some(())
     }
 
-    /// What is left, in shifted atoms, if its coefficients show that it is not negative.
+    /// Adds the remainder, in shifted atoms, as parts of the combination. `None` if its
+    /// coefficients do not show that it is non-negative.
     fn finish(&self, rest: &Packed, parts: &mut Vec<(i128, Vec<Fact>)>) -> Option<()> {
         for (m, c) in rest.terms() {
             let mut facts = Vec::new();
@@ -272,7 +280,8 @@ impl<'f> Frame<'f> {
                 self.factors(*m, &mut facts)?;
                 parts.push((*c, facts));
             } else {
-                // Of a factor that is zero the other side.
+                // A negative coefficient requires a factor that is zero, whose opposite fact
+                // changes the sign.
                 let (atom, _) = powers(m & self.zero).next()?;
                 let down = self.bases.get(atom).copied().flatten()?.down?;
                 self.factors(m - single(atom), &mut facts)?;
@@ -283,7 +292,8 @@ impl<'f> Frame<'f> {
         Some(())
     }
 
-    /// The products of extra facts and shifted atoms whose degree is not above the goal's, those with few facts first.
+    /// Returns the products of extra facts and shifted atoms whose degree is at most the goal's,
+    /// those with few facts first.
     fn products(&self, goal: &Packed) -> Option<Vec<Product>> {
         let most = goal.degree().max(1);
         let mut of_facts: Vec<Product> = Vec::new();
@@ -331,12 +341,12 @@ impl<'f> Frame<'f> {
     }
 }
 
-/// All bits of its powers.
+/// Returns the mask with all bits of the atom's power.
 fn bits(atom: usize) -> Mono {
     15 * single(atom)
 }
 
-/// In lowest terms.
+/// Reduces a combination to lowest terms.
 fn reduced(of: Combination) -> Combination {
     let common = of.parts.iter().fold(of.by, |d, (c, _)| gcd(d, *c)).max(1);
     let parts = of.parts.into_iter().map(|(c, facts)| (c / common, facts)).collect();

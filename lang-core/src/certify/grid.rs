@@ -1,4 +1,5 @@
-//! Both sides of a question at many sizes: the least factor that all of them leave.
+//! **Grid evaluation.** Evaluates both sides of a question at many sizes, and returns the least
+//! factor that satisfies all of them. The search then tries to prove that factor.
 
 use std::collections::HashMap;
 
@@ -10,28 +11,28 @@ use crate::base::pause;
 use crate::count::Formula;
 use crate::predicate::{Atom, Poly};
 
-/// About so many combinations of sizes.
+/// The approximate number of combinations of sizes.
 const POINTS: usize = 500;
 
-/// Sizes far beyond.
+/// A size far beyond the grid.
 const FAR: i64 = 1000;
 
-/// A factor that small sizes need is not half of what sizes far beyond need, or the ratio is steep; and small factors
-/// never are.
+/// The largest factor that is never steep. A larger factor is steep if the small sizes need less
+/// than half of it.
 const STEEP: i128 = 24;
 
-/// The least whole factor, at least 1, with where one less is not enough; or there is none, as the function costs nothing
-/// at a place where its derivative costs something.
+/// The least whole factor, at least 1, with sizes at which the factor minus 1 fails. Or a witness
+/// that no factor exists, because the function costs nothing where its derivative costs something.
 pub(super) enum Factor {
     Least(i128, Option<Sizes>),
     None(Witness),
 }
 
-/// What the grid says.
+/// The result of a grid evaluation.
 pub(super) struct Points {
     pub(super) grid: Grid,
     pub(super) factor: Factor,
-    /// Is it likely that there is no factor?
+    /// Whether it is likely that no factor exists.
     pub(super) steep: bool,
 }
 
@@ -49,7 +50,7 @@ impl Points {
             if k == count {
                 before = least;
             }
-            // Beyond overflow nothing is asked.
+            // Far points at which the arithmetic overflows are skipped.
             let values = match sides.at(&point) {
                 Found::Values(derived, primal) => (derived, primal),
                 Found::Impossible => continue,
@@ -80,7 +81,7 @@ impl Points {
     }
 }
 
-/// The atoms of a question that are not made of others.
+/// Returns the atoms of a question that are not derived from others.
 pub(super) fn atoms(question: &Question<'_>) -> Vec<Atom> {
     let mut all = Vec::new();
     question.known.iter().for_each(|p| leaves(p, &mut all));
@@ -106,7 +107,7 @@ fn leaves(p: &Poly, all: &mut Vec<Atom>) {
     }
 }
 
-/// Combinations of small sizes: to which one, whether they are drawn, and they.
+/// Returns the largest small size, whether combinations are sampled, and the combinations.
 fn near(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
     let side = match atoms {
         0 => 1,
@@ -116,7 +117,7 @@ fn near(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
         4 => 5,
         5 | 6 => 3,
         _ => {
-            // A generator whose numbers are the same in every run.
+            // The generator yields the same numbers in every run.
             let mut state = 1_u64;
             let mut draw = |_| {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -135,7 +136,8 @@ fn near(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
     (side - 1, false, points)
 }
 
-/// Combinations of 1 and a large size; of many atoms those with few large or few small ones.
+/// Returns combinations of 1 and a large size; for many atoms, those with one large or one small
+/// size.
 fn far(atoms: usize) -> Vec<Vec<i64>> {
     let size = |large: bool| if large { FAR } else { 1 };
     let mut all: Vec<Vec<i64>> = vec![vec![FAR * FAR; atoms]];
@@ -150,19 +152,19 @@ fn far(atoms: usize) -> Vec<Vec<i64>> {
     all
 }
 
-/// Of a point the values of both sides.
+/// The values of both sides at a point.
 pub(super) enum Found {
     Values(i128, i128),
-    /// What is known does not hold.
+    /// The point violates `known` or `bounds`.
     Impossible,
-    /// A formula has no value, or one that is not whole.
+    /// A formula has no value, or none that is whole.
     None,
 }
 
-/// Both sides of a question, ready for many sizes.
+/// Both sides of a question, compiled for evaluation at many sizes.
 pub(super) struct Sides {
     names: Names,
-    /// How many atoms are given; the others are made of them.
+    /// The number of basic atoms; the other atoms are derived from them.
     given: usize,
     products: Products,
     known: Vec<Line>,
@@ -172,7 +174,7 @@ pub(super) struct Sides {
     values: Vec<i128>,
 }
 
-/// The products of powers that polynomials mention, each with its value at a point.
+/// The products of powers in the polynomials, each with its value at a point.
 #[derive(Default)]
 struct Products {
     numbers: HashMap<Mono, usize>,
@@ -180,7 +182,7 @@ struct Products {
     values: Vec<Option<i128>>,
 }
 
-/// A polynomial: products by number, with coefficients.
+/// A polynomial: the numbers of its products, with coefficients.
 struct Line(Vec<(usize, i128)>);
 
 /// A sum of pieces over one denominator.
@@ -189,10 +191,10 @@ struct Side {
     pieces: Vec<Part>,
 }
 
-/// Is it what is asked of a number?
+/// A test of a number against a comparison with zero.
 type Asked = fn(i128) -> bool;
 
-/// A polynomial, where others are as they are asked to be.
+/// A polynomial, guarded by comparisons.
 struct Part {
     at: Vec<(Line, Asked)>,
     value: Line,
@@ -211,7 +213,7 @@ impl Products {
         Line(p.terms().iter().map(number).collect())
     }
 
-    /// Where the atoms have these values.
+    /// Evaluates all products at these values of the atoms.
     fn evaluate(&mut self, atoms: &[i128]) {
         let product = |factors: &Vec<usize>| {
             factors.iter().try_fold(1_i128, |product, atom| product.checked_mul(*atoms.get(*atom)?))
@@ -289,13 +291,13 @@ impl Side {
         Ok(Self { under, pieces })
     }
 
-    /// Its value, if it is whole.
+    /// Returns the value, if it is whole.
     fn at(&self, products: &Products) -> Option<i128> {
         let sum = self.scaled(products)?;
         (sum % self.under == 0).then(|| sum / self.under)
     }
 
-    /// Its value times the denominator.
+    /// Returns the value times the denominator.
     fn scaled(&self, products: &Products) -> Option<i128> {
         let mut sum = 0_i128;
         for Part { at, value } in &self.pieces {

@@ -1,5 +1,6 @@
-//! Growth without bound: along a ray, where each atom is a multiple of a power of `t` or a constant, both sides are polynomials in `t`
-//! from some `t` on, and the derivative's has the larger degree.
+//! **Unbounded growth.** Refutes a question along a ray of sizes, on which each atom is a multiple
+//! of a power of `t`, or a constant. From some `t` on, both sides are polynomials in `t`. No factor
+//! suffices if the derivative's has the larger degree.
 
 use super::claim::{sides, terms};
 use super::grid::{Found, Sides, atoms};
@@ -10,22 +11,22 @@ use crate::count::{Formula, Ratio};
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, LocalId, Poly};
 
-/// More rays than this are not looked at.
+/// The largest number of rays tried.
 const MOST_RAYS: usize = 1500;
 
-/// The first of the sizes of a witness, and by how much they grow.
+/// The first `t` of a witness, and the factor between successive ones.
 const FROM: i64 = 8;
 
-/// The steps of the simplex method.
+/// The budget of the simplex method.
 const MOST_STEPS: usize = 100_000;
 
-/// How many.
+/// The number of witnesses.
 const WITNESSES: usize = 3;
 
-/// A greater power of `t` is not looked at.
+/// The greatest power of `t` tried.
 const MOST_POWER: i128 = 6;
 
-/// Each atom is so many times a power of `t`.
+/// A ray: for each atom, a coefficient and a power of `t`.
 #[derive(Clone, PartialEq, Eq)]
 struct Ray(Vec<(i64, u32)>);
 
@@ -35,7 +36,8 @@ impl Ray {
     }
 }
 
-/// Sizes where the ratio grows and the term of the derivative that makes it grow, if no factor is enough.
+/// If no factor suffices, returns sizes at which the ratio grows, and the term of the derivative
+/// that causes the growth.
 pub(super) fn refute(question: &Question<'_>) -> Option<(Vec<Witness>, Poly)> {
     let atoms = atoms(question);
     let mut sides = Sides::of(question, &atoms).ok()?;
@@ -46,9 +48,9 @@ pub(super) fn refute(question: &Question<'_>) -> Option<(Vec<Witness>, Poly)> {
     })
 }
 
-/// Powers of `t` that may make the ratio grow: those that let a term of the derivative outgrow all terms of the function
-/// where all terms count (it is a vertex of their Newton polytope, the simplex method says in which direction), and small
-/// ones.
+/// Returns powers of `t` along which the ratio may grow. The first are directions in which one term
+/// of the derivative outgrows all terms of the function, if all terms count. Such a term is a
+/// vertex of the Newton polytope, and the simplex method finds the direction. Small powers follow.
 fn powers(question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
     let mut all: Vec<Vec<u32>> = vec![vec![1; atoms.len()]];
     let (more, less) = sides(question);
@@ -80,7 +82,7 @@ fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[
         all
     };
     let minus = |a: &[i128], b: &[i128]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
-    // Of `s <= n * m` the powers of `s` are at most the others'.
+    // A bound such as `s <= n * m` limits the power of `s` to the sum of the powers of `n` and `m`.
     let known = question.known.iter().map(|p| vec![p]);
     let of_bounds = |b: &'_ Formula| b.pieces().iter().map(|p| p.value.parts().0.clone()).collect::<Vec<_>>();
     let of_bounds: Vec<Vec<Poly>> = question.bounds.iter().map(of_bounds).collect();
@@ -111,7 +113,8 @@ fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[
     all
 }
 
-/// The powers of the atoms in a monomial; a quotient counts as what is divided, and so on, as far as these are powers.
+/// Returns the powers of the atoms in a monomial. A quotient counts as its dividend, and a minimum
+/// or maximum as its first operand, as far as these are powers.
 fn exponents(m: &Monomial, atoms: &[Atom]) -> Vec<i128> {
     let mut all = vec![0; atoms.len()];
     for (atom, power) in m {
@@ -127,7 +130,8 @@ fn exponents(m: &Monomial, atoms: &[Atom]) -> Vec<i128> {
     all
 }
 
-/// The rays of these powers: with factors that are all the same, and with others, as comparisons may ask for.
+/// Returns rays of these powers: with equal coefficients, and with different ones, because
+/// comparisons may require them.
 fn rays(powers: &[Vec<u32>]) -> Vec<Ray> {
     let mut all: Vec<Ray> = Vec::new();
     let atoms = powers.first().map_or(0, Vec::len);
@@ -151,7 +155,7 @@ fn rays(powers: &[Vec<u32>]) -> Vec<Ray> {
     all
 }
 
-/// Does the ratio grow between two sizes?
+/// Tests whether the ratio grows between two sizes.
 fn likely(sides: &mut Sides, ray: &Ray) -> Option<()> {
     let mut value = |t| match sides.at(&ray.at(t)?) {
         Found::Values(derived, primal) if derived > 0 && primal > 0 => Some((derived, primal)),
@@ -170,7 +174,7 @@ fn witnesses(sides: &mut Sides, atoms: &[Atom], ray: &Ray) -> Option<Vec<Witness
         if let Found::Values(derived, primal) = sides.at(&point) {
             let sizes = atoms.iter().cloned().zip(point).collect();
             let witness = Witness { sizes, derived, primal };
-            // Smaller sizes may tell less.
+            // At smaller sizes the growth may not be visible yet.
             if found.last().is_some_and(|last| !less(last, &witness)) {
                 found.clear();
             }
@@ -181,13 +185,13 @@ fn witnesses(sides: &mut Sides, atoms: &[Atom], ray: &Ray) -> Option<Vec<Witness
     Some(found)
 }
 
-/// Is the ratio less?
+/// Whether the first ratio is less than the second.
 fn less(one: &Witness, other: &Witness) -> bool {
     let products = one.derived.checked_mul(other.primal).zip(other.derived.checked_mul(one.primal));
     products.is_some_and(|(a, b)| a < b)
 }
 
-/// The values of both sides at possible sizes.
+/// Returns the values of both sides at sizes, if these are possible.
 pub(super) fn witness(question: &Question<'_>, sizes: &Sizes) -> Option<Witness> {
     let (atoms, point): (Vec<Atom>, Vec<i64>) = sizes.iter().cloned().unzip();
     match Sides::of(question, &atoms).ok()?.at(&point) {
@@ -196,7 +200,7 @@ pub(super) fn witness(question: &Question<'_>, sizes: &Sizes) -> Option<Witness>
     }
 }
 
-/// Are the witnesses what they say, and do they grow?
+/// Returns whether the witnesses are correct and grow.
 pub(super) fn grows(question: &Question<'_>, witnesses: &[Witness]) -> bool {
     let right = witnesses.iter().all(|w| witness(question, &w.sizes).as_ref() == Some(w));
     right
@@ -207,7 +211,7 @@ pub(super) fn grows(question: &Question<'_>, witnesses: &[Witness]) -> bool {
         }
 }
 
-/// The term of the derivative with the largest value at some sizes.
+/// Returns the term of the derivative with the largest value at some sizes.
 pub(super) fn largest(question: &Question<'_>, sizes: &Sizes) -> Option<Poly> {
     let mut size = |a: &Atom| sizes.iter().find(|(b, _)| b == a).map(|(_, n)| *n);
     let mut value = |p: &Poly| Ratio::from(p.clone()).eval(&mut size);
@@ -233,16 +237,16 @@ pub(super) fn largest(question: &Question<'_>, sizes: &Sizes) -> Option<Poly> {
     best.map(|(_, term)| term)
 }
 
-/// A term as people see it: with its coefficient rounded, and at least 1.
+/// Returns a term for display: its coefficient is rounded, and at least 1.
 fn whole(monomial: &Monomial, c: i128, under: i128) -> Poly {
     Poly::term(monomial.clone(), (c / under).max(1))
 }
 
-/// What polynomials are along a ray.
+/// The substitution of a ray in polynomials.
 struct Along<'r> {
     atoms: &'r [Atom],
     ray: &'r Ray,
-    /// `t` is so many times the unknown, so that quotients come out.
+    /// The factor from the unknown to `t`, chosen so that quotients are exact.
     by: i128,
     unknown: Atom,
 }
@@ -267,7 +271,7 @@ impl<'r> Along<'r> {
         Some(Self { atoms, ray, by: by?, unknown: Atom::Local(LocalId(0), "t".into()) })
     }
 
-    /// The term that makes the derivative outgrow the function.
+    /// Returns the term by which the derivative outgrows the function.
     fn outgrown(&self, question: &Question<'_>) -> Option<Poly> {
         for p in question.known {
             (sign(&self.of(p)?) >= 0).then_some(())?;
@@ -280,11 +284,13 @@ impl<'r> Along<'r> {
         let (primal, _) = self.sum(&terms(&more).ok()?)?;
         let (derived, _) = self.sum(&terms(&less).ok()?)?;
         (derived.len() > primal.len() && sign(&derived) > 0).then_some(())?;
-        // The degree of the sum is that of one of its terms, or of none: then the largest term is it all the same.
+        // If terms cancel, no single term has the degree of the sum. The largest term is returned
+        // all the same.
         self.sum(&terms(question.derived).ok()?)?.1
     }
 
-    /// The sum of the terms that count from some `t` on, times a positive number, and the one that grows most.
+    /// Returns the sum of the terms that count from some `t` on, times a positive number, and the
+    /// term that grows most.
     fn sum(&self, terms: &[Term]) -> Option<(Vec<i128>, Option<Poly>)> {
         let under = terms.iter().try_fold(1, |all, t| lcm(all, t.under))?;
         let mut sum = Vec::new();
@@ -315,7 +321,7 @@ impl<'r> Along<'r> {
         Some((sum, largest.map(|(_, term)| term)))
     }
 
-    /// The coefficients of the powers of the unknown from 0 on, the last not 0.
+    /// Returns the coefficients of the powers of the unknown from 0 on. The last one is not 0.
     fn of(&self, p: &Poly) -> Option<Vec<i128>> {
         let put = |a: &Atom| {
             let k = self.atoms.iter().position(|b| b == a)?;
@@ -350,7 +356,7 @@ impl<'r> Along<'r> {
     }
 }
 
-/// Its sign from some value of the unknown on.
+/// Returns the sign from some value of the unknown on.
 fn sign(p: &[i128]) -> i128 {
     p.last().map_or(0, |c| c.signum())
 }

@@ -1,13 +1,22 @@
-//! Certificates: that a gradient costs at most a constant times its function, proved for all sizes.
+//! **Certificates**: proofs that a gradient costs at most a constant times its function, for all
+//! sizes. The module compares formulas only; `cost::bound` builds the question from the costs of a
+//! function and its derivative.
 //!
-//! A [`Question`] holds formulas for the work of a function, of its derivative, what it reads and gives (`io`) and what
-//! else it may cost (`extra`). [`certify()`] gives the least whole `c` that it finds with
-//! `derived + io <= c · (primal + io + extra)`: proved, or checked on a grid of sizes, or refuted as there is none.
+//! A [`Question`] holds formulas for the work of a function and of its derivative, for the sizes of
+//! inputs and outputs (`io`), and for an allowance (`extra`). The function [`certify()`] looks for
+//! the least whole `c` with `derived + io <= c · (primal + io + extra)`. The result is a proof, a
+//! check on a grid of sizes, or a refutation.
 //!
-//! A proof is data ([`proof`]): cases, and at each an identity of polynomials that shows that one is not negative.
-//! [`check()`] verifies it, and shares only the polynomials with the search, which is made of the grid that says what
-//! there is to prove ([`grid`]), cases ([`search()`]), combinations of facts ([`combine`]) by the simplex method
-//! ([`simplex`]), and growth along rays of sizes ([`growth`]).
+//! A proof is data ([`proof`]): a tree of cases, with an identity of polynomials at each leaf that
+//! shows a polynomial to be non-negative. The checker [`check()`] verifies it, and shares only the
+//! polynomials with the search.
+//!
+//! The search consists of four parts:
+//!
+//! - the grid, which finds the factor to prove ([`grid`])
+//! - cases ([`search()`])
+//! - combinations of facts ([`combine`]), by the simplex method ([`simplex`])
+//! - growth along rays of sizes ([`growth`])
 
 mod check;
 mod claim;
@@ -32,28 +41,30 @@ use grid::{Factor, Points};
 use proof::Proof;
 use search::Budget;
 
-/// So many factors are tried from the least that the grid leaves.
+/// The number of factors tried, from the least that the grid permits.
 const TRIED: i128 = 4;
 
-/// What is asked: for which whole `c` is `derived + io <= c · (primal + io + extra)` at all integers in place of the atoms
-/// that fulfil what is known? All four formulas are integers and not negative there.
+/// The question for which whole `c` the inequality `derived + io <= c · (primal + io + extra)`
+/// holds. It must hold for all integers in place of the atoms that satisfy `known` and `bounds`.
+/// All four formulas must have non-negative integer values there.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// Not negative: each size, and what bounds symbols.
+    /// Non-negative polynomials: each size, and bounds of symbols.
     pub known: &'a [Poly],
-    /// Not negative either: what bounds symbols and is no polynomial, less the symbols.
+    /// Non-negative formulas: bounds of symbols that are not polynomials, minus the symbols.
     pub bounds: &'a [Formula],
     /// The work of the function.
     pub primal: &'a Formula,
     /// The work of its derivative.
     pub derived: &'a Formula,
-    /// How many numbers it reads and gives.
+    /// The number of reals in the inputs and outputs.
     pub io: &'a Formula,
-    /// What may be added on the side of the function: trips of loops times what they carry.
+    /// An allowance on the side of the function: trip counts of loops times the reals that they
+    /// carry.
     pub extra: &'a Formula,
 }
 
-/// Numbers in place of atoms.
+/// Values of atoms.
 pub type Sizes = Vec<(Atom, i64)>;
 
 /// The two sides at some sizes.
@@ -67,74 +78,78 @@ pub struct Witness {
     pub primal: i128,
 }
 
-/// The sizes of a check.
+/// The grid of sizes of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grid {
-    /// The atoms that were given values.
+    /// The atoms that have values on the grid.
     pub atoms: Vec<Atom>,
-    /// All combinations of 0 to this one were tried, or where `drawn` is set some of them; and some far beyond.
+    /// The largest small size. The grid has all combinations from 0 to it, or a sample if `drawn`
+    /// is set, and some far beyond.
     pub most: i64,
-    /// Were combinations drawn, as all were too many?
+    /// Whether combinations were sampled, because there are too many.
     pub drawn: bool,
-    /// How many fulfilled what is known.
+    /// The number of points that satisfy `known` and `bounds`.
     pub points: usize,
 }
 
-/// What is known of the factor.
+/// The result for the factor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The factor is enough for all sizes.
+    /// The factor suffices for all sizes.
     Proved {
-        /// The least that was proved.
+        /// The least factor that was proved.
         factor: i128,
         /// The proof of [`claim()`] for it.
         proof: Proof,
-        /// Sizes at which one less is not enough, if such were found: then it is the least. (It is for 1, too.)
+        /// Sizes at which the factor minus 1 fails, if some were found: then the factor is the
+        /// least possible. A factor of 1 is always the least.
         tight: Option<Sizes>,
     },
     /// No proof was found.
     Checked {
-        /// The least that is enough at all sizes of the grid.
+        /// The least factor that suffices at all points of the grid.
         factor: i128,
-        /// Where it is the least.
+        /// Sizes at which the factor minus 1 fails.
         tight: Option<Sizes>,
         /// The grid.
         grid: Grid,
     },
-    /// No factor is enough.
+    /// No factor suffices.
     Refuted {
-        /// Where the derivative costs ever more than the function; or one, where the function costs nothing at all.
+        /// Sizes at which the ratio of derivative to function grows. Or one point, if the function
+        /// costs nothing there.
         witness: Vec<Witness>,
-        /// The term of `derived` that grows so.
+        /// The term of `derived` that causes the growth.
         term: Poly,
     },
     /// The formulas cannot be compared.
     Unknown(Why),
 }
 
-/// Why formulas cannot be compared.
+/// The reason why formulas cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// A formula asks data.
+    /// A formula depends on data.
     Data,
-    /// A formula has no whole values at the sizes of the grid, or no sizes there fulfil what is known.
+    /// A formula has no whole value at some size of the grid, or no size of the grid satisfies
+    /// `known` and `bounds`.
     NoValue,
     /// A formula is negative somewhere.
     Negative,
-    /// Too many atoms, too large a degree, or coefficients.
+    /// There are too many atoms, or the degree or the coefficients are too large.
     TooLarge,
 }
 
-/// What was found out, to be checked again by [`Certificate::check`].
+/// A verdict that [`Certificate::check`] can verify again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Certificate {
-    /// What was found out.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Certificate {
-    /// Does it follow from the question, checked anew? Proofs by the separate checker; witnesses, grids and growth by
-    /// values.
+    /// Returns whether the verdict follows from the question. The separate checker verifies a
+    /// proof; witnesses, grids and growth are evaluated again.
     #[must_use]
     pub fn check(&self, question: &Question<'_>) -> bool {
         match &self.verdict {
@@ -154,13 +169,13 @@ impl Certificate {
     }
 }
 
-/// Is the factor not enough at these sizes, which are possible?
+/// Whether the sizes are possible and the factor fails at them.
 fn fails(question: &Question<'_>, factor: i128, sizes: &Sizes) -> bool {
     let at = growth::witness(question, sizes);
     at.is_some_and(|w| factor.checked_mul(w.primal).is_some_and(|most| w.derived > most))
 }
 
-/// Finds out by which factor a derivative costs more than its function, at most.
+/// Finds the least factor by which a derivative costs more than its function.
 #[must_use]
 pub fn certify(question: &Question<'_>) -> Certificate {
     Certificate { verdict: verdict(question).unwrap_or_else(Verdict::Unknown) }
@@ -182,7 +197,8 @@ fn verdict(question: &Question<'_>) -> Result<Verdict, Why> {
         let proof = search::within(&claim, &mut budget)?;
         check(&claim, &proof).then_some((factor, proof))
     };
-    // Where it is steep it grows, most likely. Else growth is looked for where the least is not proved.
+    // A steep ratio probably grows without bound, so refutation comes first. Otherwise refutation
+    // is tried only if the least factor has no proof.
     let first = if points.steep { None } else { proved(least) };
     let found = match first {
         Some(found) => Some(found),

@@ -1,23 +1,24 @@
-//! Polynomials for the search and for grids: atoms have numbers, and a monomial is its powers in four bits each. All
-//! arithmetic is checked; what does not fit gives `None`, and is then not found or not looked at.
+//! **Packed polynomials** for the search and the grid. Atoms have numbers, and a monomial packs
+//! their powers into four bits each. All arithmetic is checked: a result that does not fit is
+//! `None`, and the caller then gives up on that step.
 
 use crate::predicate::{Atom, Poly};
 
-/// More atoms than this have no numbers.
+/// The largest number of atoms.
 pub(super) const MOST_ATOMS: usize = 32;
 
-/// A greater degree is not kept: no power then leaves its bits.
+/// The largest degree. It guarantees that no power exceeds its four bits.
 const MOST_DEGREE: u32 = 15;
 
-/// A product of powers.
+/// A product of powers of atoms.
 pub(super) type Mono = u128;
 
-/// The atom of this number.
+/// Returns the monomial of one atom.
 pub(super) fn single(atom: usize) -> Mono {
     1 << (4 * atom)
 }
 
-/// The atoms in it with their powers.
+/// Iterates over the atoms of a monomial with their powers.
 pub(super) fn powers(mut m: Mono) -> impl Iterator<Item = (usize, u32)> {
     std::iter::from_fn(move || {
         let atom = (m != 0).then(|| m.trailing_zeros() / 4)?;
@@ -27,17 +28,17 @@ pub(super) fn powers(mut m: Mono) -> impl Iterator<Item = (usize, u32)> {
     })
 }
 
-/// The sum of its powers.
+/// Returns the degree.
 pub(super) fn degree(m: Mono) -> u32 {
     powers(m).map(|(_, k)| k).sum()
 }
 
-/// The other factor, if this one is in it.
+/// Returns the quotient, if `by` divides the monomial.
 pub(super) fn quotient(m: Mono, by: Mono) -> Option<Mono> {
     powers(by).all(|(a, k)| u32::try_from((m >> (4 * a)) & 15).is_ok_and(|has| has >= k)).then(|| m - by)
 }
 
-/// Terms sorted by monomial, none with a coefficient 0.
+/// Terms sorted by monomial, without zero coefficients.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Packed(Vec<(Mono, i128)>);
 
@@ -58,12 +59,12 @@ impl Packed {
         self.0.iter().map(|(m, _)| degree(*m)).max().unwrap_or(0)
     }
 
-    /// The terms that are wanted.
+    /// Returns the terms whose monomial is `wanted`.
     pub(super) fn only(&self, wanted: impl Fn(Mono) -> bool) -> Self {
         Self(self.0.iter().filter(|(m, _)| wanted(*m)).copied().collect())
     }
 
-    /// `self + by·other`
+    /// Returns `self + by·other`.
     pub(super) fn plus(&self, other: &Self, by: i128) -> Option<Self> {
         let mut terms = Vec::with_capacity(self.0.len() + other.0.len());
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -86,7 +87,7 @@ impl Packed {
         Self::default().plus(self, by)
     }
 
-    /// `-self - 1`
+    /// Returns `-self - 1`.
     pub(super) fn denied(&self) -> Option<Self> {
         Self::constant(-1).plus(self, -1)
     }
@@ -113,7 +114,7 @@ impl Packed {
         Some(Self(sums))
     }
 
-    /// With polynomials in place of all atoms.
+    /// Substitutes polynomials for all atoms.
     pub(super) fn put(&self, values: &[Self]) -> Option<Self> {
         let mut sum = Self::default();
         for (m, c) in &self.0 {
@@ -129,7 +130,7 @@ impl Packed {
     }
 }
 
-/// The numbers of atoms.
+/// The numbering of atoms.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Names(Vec<Atom>);
 
@@ -165,7 +166,7 @@ impl Names {
         Some(Packed(terms))
     }
 
-    /// The polynomial as others know it.
+    /// Converts back to a polynomial of the crate.
     pub(super) fn unpack(&self, p: &Packed) -> Poly {
         p.0.iter().fold(Poly::default(), |sum, (m, c)| {
             let mut factors: Vec<_> =
@@ -176,7 +177,7 @@ impl Names {
     }
 }
 
-/// The greatest common divisor, not negative.
+/// Returns the greatest common divisor, which is non-negative.
 pub(super) fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
@@ -185,7 +186,7 @@ pub(super) fn gcd(a: i128, b: i128) -> i128 {
     i128::try_from(a).unwrap_or(1)
 }
 
-/// The least common multiple of two positive numbers.
+/// Returns the least common multiple of two positive numbers.
 pub(super) fn lcm(a: i128, b: i128) -> Option<i128> {
     (a / gcd(a, b).max(1)).checked_mul(b)
 }

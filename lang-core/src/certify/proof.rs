@@ -1,9 +1,10 @@
-//! Claims about sums of polynomials, and what proves them. Nothing here refers to anything but [`Poly`]: a claim and its
-//! proof can be looked at by themselves, and are by [`check`](super::check()).
+//! **Proof format**: claims about sums of polynomials, and their proofs. Nothing here depends on
+//! anything but [`Poly`]. So a claim and its proof can be verified on their own, as
+//! [`check`](super::check()) does.
 
 use crate::predicate::{Atom, Poly};
 
-/// What may be asked of a polynomial.
+/// A comparison of a polynomial with zero.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Comparison {
     /// `p >= 0`
@@ -14,10 +15,10 @@ pub enum Comparison {
     Ne(Poly),
 }
 
-/// `over / under` where all comparisons hold, and 0 elsewhere.
+/// A guarded term: `over / under` if all comparisons hold, else 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// Where it counts.
+    /// The comparisons under which the term counts.
     pub at: Vec<Comparison>,
     /// The numerator.
     pub over: Poly,
@@ -25,77 +26,86 @@ pub struct Term {
     pub under: i128,
 }
 
-/// For all integers in place of the atoms for which none of `known` and of `bounds` is negative, the sum is not negative. Atoms made of
-/// others are what they are made to be: `p // d` with a positive constant `d` is the quotient rounded down.
+/// The claim that a sum is non-negative for all integers in place of the atoms for which all of
+/// `known` and `bounds` are non-negative. A derived atom has its defined value: `p // d` with a
+/// positive constant `d` is the quotient rounded down.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Claim {
-    /// What is known not to be negative.
+    /// Polynomials that are non-negative by assumption.
     pub known: Vec<Poly>,
-    /// Sums that are known not to be negative.
+    /// Sums that are non-negative by assumption.
     pub bounds: Vec<Vec<Term>>,
-    /// What is claimed not to be negative.
+    /// The sum that is claimed to be non-negative.
     pub sum: Vec<Term>,
 }
 
-/// A polynomial that is not negative.
+/// A non-negative polynomial.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Fact {
-    /// One of what the claim says is known.
+    /// An entry of the claim's `known`.
     Known(usize),
-    /// One of the sums that the claim says are known: the terms that are told to count, times the least common multiple of
-    /// all its denominators. Of all other terms a comparison is told not to hold.
+    /// An entry of the claim's `bounds`: the sum of the terms whose comparisons are all decided to
+    /// hold, times the least common multiple of all denominators. In every other term a comparison
+    /// must be decided not to hold.
     Bound(usize),
-    /// What the split of this number on the way from the root says, the root's is 0.
+    /// The side of a split on the path from the root, by number; the root's is 0.
     Side(usize),
-    /// What an atom is, that is made of others.
+    /// A property of an atom that is derived from others.
     Made(Atom, Made),
 }
 
-/// What holds of an atom `a` that is made of `p` and `q`. For quotients and remainders `q` is a positive constant.
+/// A property of an atom `a` that is derived from `p` and `q`. For quotients and remainders, `q`
+/// must be a positive constant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Made {
-    /// `p - q·a >= 0` of a quotient, `a >= 0` of a remainder, `p - a >= 0` of the lesser and `a - p >= 0` of the greater.
+    /// For a quotient `p - q·a >= 0`; for a remainder `a >= 0`; for a minimum `p - a >= 0`; for a
+    /// maximum `a - p >= 0`.
     First,
-    /// `q - 1 - p + q·a >= 0` of a quotient, `q - 1 - a >= 0` of a remainder, `q - a >= 0` of the lesser and `a - q >= 0` of
-    /// the greater.
+    /// For a quotient `q - 1 - p + q·a >= 0`; for a remainder `q - 1 - a >= 0`; for a minimum
+    /// `q - a >= 0`; for a maximum `a - q >= 0`.
     Second,
-    /// Of a remainder: `p - q·(p // q) - a >= 0`, or if the flag is not set the same times -1: it is 0.
+    /// For a remainder: `p - q·(p // q) - a >= 0` if the flag is set, else the negation of that
+    /// polynomial. Both hold, because it is 0.
     Rest(bool),
-    /// Of the lesser and the greater: it is the one that the split of this number on the way tells it is; that is of
-    /// `p - q`. The flag says whether it is `a` less that one, or that one less `a`.
+    /// For a minimum or maximum: it equals the operand that a split of `p - q` determines,
+    /// identified by the number of the split. The property is `a` minus that operand if the flag is
+    /// set, else that operand minus `a`.
     Chosen(usize, bool),
 }
 
-/// `by · goal = Σ c · f₁ · f₂ · …`, with no `c` negative and `by` positive: so the goal is not negative.
+/// The identity `by · goal = Σ c · f₁ · f₂ · …`. No `c` is negative and `by` is positive, so the
+/// goal is non-negative.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Combination {
-    /// How often the goal.
+    /// The factor of the goal.
     pub by: i128,
-    /// Coefficients and the facts that are multiplied; the product of none is 1.
+    /// Coefficients with the facts to multiply. The product of no facts is 1.
     pub parts: Vec<(i128, Vec<Fact>)>,
 }
 
-/// Whether a comparison holds, with what shows it.
+/// A decided comparison, with its proof.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Told {
-    /// Which.
+    /// The comparison.
     pub comparison: Comparison,
-    /// Does it hold?
+    /// Whether it holds.
     pub holds: bool,
-    /// Is `p >= 0` told: this shows `p`, or if not `-p - 1`. Is `p = 0`: these two show `p` and `-p`. Is `p != 0`: this one
-    /// shows `p - 1` or `-p - 1`.
+    /// The proof. For `p >= 0`, one combination shows `p` if it holds, or `-p - 1` if it does not.
+    /// For `p = 0`, two combinations show `p` and `-p`. For `p != 0`, one combination shows `p - 1`
+    /// or `-p - 1`.
     pub why: Vec<Combination>,
 }
 
-/// What proves a claim.
+/// A proof of a claim.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Proof {
-    /// Where `p >= 0` it is the first, where `-p - 1 >= 0` the second.
+    /// A case distinction: the first proof assumes `p >= 0`, the second `-p - 1 >= 0`.
     Split(Poly, Box<[Proof; 2]>),
-    /// From here on a comparison is told.
+    /// Decides a comparison for the rest of the proof.
     Told(Box<Told>, Box<Proof>),
-    /// The terms that are told to count add up to what this shows. Of all other terms a comparison is told not to hold.
+    /// A leaf: the combination shows the sum of the terms whose comparisons are all decided to
+    /// hold. In every other term a comparison is decided not to hold.
     Sum(Combination),
-    /// It shows -1: there are no such sizes.
+    /// A leaf: the combination shows -1, so no such sizes exist.
     Contradiction(Combination),
 }

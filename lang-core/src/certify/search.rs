@@ -1,5 +1,6 @@
-//! The search for proofs. Comparisons that no facts decide are split, and so are sizes near their least; at the leaves
-//! facts are combined. All work is bounded: what takes more is not proved.
+//! **Proof search.** Splits on comparisons that no facts decide, and on sizes near their least
+//! values. At the leaves it combines facts (`combine`). A budget bounds all work; the search fails
+//! when it is exhausted.
 
 use super::combine::Frame;
 use super::packed::{Names, Packed, lcm, powers, quotient, single};
@@ -7,18 +8,18 @@ use super::proof::{self, Claim, Combination, Comparison, Fact, Made, Proof, Told
 use crate::base::pause;
 use crate::predicate::{Atom, Poly};
 
-/// A proof is not deeper.
+/// The largest depth of a proof.
 const DEEPEST: usize = 28;
 
-/// A fact is split so often.
+/// How often one fact is split on a path.
 const MOST_SHIFTS: u8 = 4;
 
-/// What searches may still do.
+/// The remaining work of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Budget {
-    /// The nodes of proofs, found or not.
+    /// The nodes of proofs, successful or not.
     nodes: usize,
-    /// The steps of the simplex method, each as many as there are coefficients.
+    /// The steps of the simplex method, each weighted by the number of coefficients.
     work: usize,
 }
 
@@ -29,7 +30,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// A part of it, taken off.
+    /// Splits off half of the budget.
     fn part(&mut self) -> Self {
         let part = Self { nodes: self.nodes / 2, work: self.work / 2 };
         (self.nodes, self.work) = (self.nodes - part.nodes, self.work - part.work);
@@ -47,7 +48,7 @@ struct Asked {
 }
 
 struct Term {
-    /// Comparisons by number.
+    /// The numbers of the comparisons.
     at: Vec<usize>,
     value: Packed,
 }
@@ -56,31 +57,32 @@ struct Search {
     names: Names,
     asked: Vec<Asked>,
     terms: Vec<Term>,
-    /// Sums that are known, and whether they are facts already.
+    /// The bounds of the claim, and whether each is a fact already.
     bounds: Vec<(Vec<Term>, bool)>,
     facts: Vec<(Fact, Packed)>,
-    /// Of the lesser and greater of two: the number of the atom and what lies between the two.
+    /// For each minimum and maximum: the number of the atom, and the difference of its operands.
     chosen: Vec<(usize, Packed)>,
-    /// The splits on the way.
+    /// The splits on the path.
     sides: Vec<Packed>,
     told: Vec<Option<bool>>,
-    /// Is it used that a remainder is what the quotient leaves, even where no quotient is?
+    /// Whether a remainder is equated with its definition even if the quotient does not occur.
     remainders: bool,
     left: Budget,
 }
 
-/// A proof of the claim, if one is found.
+/// Returns a proof of the claim, if one is found.
 #[must_use]
 pub fn search(claim: &Claim) -> Option<Proof> {
     within(claim, &mut Budget::default())
 }
 
-/// A proof of the claim, if one is found with half of what may still be done.
+/// Returns a proof of the claim, if one is found within half of the budget. A claim with remainders
+/// has a second attempt.
 pub(super) fn within(claim: &Claim, budget: &mut Budget) -> Option<Proof> {
     let mut first = Search::new(false, budget.part());
     let found = first.run(claim);
     budget.give_back(first.left);
-    // What a remainder is makes the search longer, and its bounds are mostly enough.
+    // The definition of a remainder makes the search longer, and its bounds usually suffice.
     let remainders = first.names.atoms().iter().any(|a| matches!(a, Atom::Mod(..)));
     if found.is_some() || !remainders {
         return found;
@@ -148,29 +150,29 @@ impl Search {
         Some(terms)
     }
 
-    /// All terms of sums.
+    /// Iterates over all terms of the sums.
     fn all_terms(&self) -> impl Iterator<Item = &Term> {
         self.terms.iter().chain(self.bounds.iter().flat_map(|(b, _)| b))
     }
 
-    /// Does the comparison hold, if that is told?
+    /// Returns whether the comparison holds, if it is decided.
     fn tells(&self, comparison: usize) -> Option<bool> {
         self.told.get(comparison).copied().flatten()
     }
 
-    /// May the term count, or is it told?
+    /// Whether it is still undecided whether the term counts.
     fn open(&self, term: &Term) -> bool {
         let told = || term.at.iter().map(|c| self.tells(*c));
         told().all(|told| told != Some(false)) && told().any(|told| told.is_none())
     }
 
-    /// The sum of the terms that count.
+    /// Returns the sum of the terms that count.
     fn counting(&self, terms: &[Term]) -> Option<Packed> {
         let counts = |t: &&Term| t.at.iter().all(|c| self.tells(*c) == Some(true));
         terms.iter().filter(counts).try_fold(Packed::default(), |sum, t| sum.plus(&t.value, 1))
     }
 
-    /// Adds what is known of atoms made of others; gives what is to be split first.
+    /// Adds facts about derived atoms. Returns polynomials to split on first.
     fn made(&mut self) -> Option<Vec<Packed>> {
         let (mut first, mut k) = (Vec::new(), 0);
         while let Some(atom) = self.names.atoms().get(k).cloned() {
@@ -183,7 +185,7 @@ impl Search {
                     };
                     let quotient = p.div(q)?;
                     let p = self.names.pack(p)?;
-                    // What is left of p is from 0 to the divisor less 1.
+                    // The remainder of `p` is between 0 and the divisor minus 1.
                     let rest = match &atom {
                         Atom::Div(..) => p.plus(&a, divisor.checked_neg()?)?,
                         _ => a.clone(),
@@ -217,7 +219,7 @@ impl Search {
         Some(first)
     }
 
-    /// Do all its atoms occur?
+    /// Whether all atoms of the polynomial occur in the claim.
     fn knows(&self, p: &Poly) -> bool {
         p.terms().iter().flat_map(|(m, _)| m).all(|(a, _)| self.names.atoms().contains(a))
     }
@@ -226,7 +228,8 @@ impl Search {
         self.facts.push((Fact::Made(atom.clone(), made), p));
     }
 
-    /// What a node says: `first` is what is still to be split, `shifts` how often facts were.
+    /// Searches the proof of a node. `first` holds the initial splits still to make, and `shifts`
+    /// how often each fact was split.
     fn node(&mut self, first: &mut Vec<Packed>, deepest: usize, shifts: &mut Vec<(Packed, u8)>) -> Option<Proof> {
         pause();
         self.left.nodes = self.left.nodes.checked_sub(1)?;
@@ -249,8 +252,8 @@ impl Search {
         Some(tells.into_iter().rev().fold(proof, wrap))
     }
 
-    /// What can be said here: the comparisons that are decided now, and a leaf or a split. Bounds become facts where all
-    /// their comparisons are decided.
+    /// Makes one step of the search: decides comparisons, and returns a leaf or a split. A bound
+    /// becomes a fact when all its comparisons are decided.
     fn step(
         &mut self,
         facts: &mut Vec<(Fact, Packed)>,
@@ -289,7 +292,7 @@ impl Search {
                 self.bounds.get_mut(k)?.1 = true;
             }
         }
-        // What was left open may not count any more.
+        // The comparisons decided above may rule out the terms that were open.
         if let (true, Some(split)) = (self.all_terms().any(|t| self.open(t)), split) {
             return Some((tells, Step::Split(split)));
         }
@@ -324,7 +327,7 @@ impl Search {
         Some(Proof::Split(poly, Box::new(<[Proof; 2]>::try_from(proofs).ok()?)))
     }
 
-    /// Where a split tells which of two is less, what the lesser and the greater are.
+    /// If a split decides which operand is less, adds the values of the minimum and the maximum.
     fn chosen_here(&mut self, p: &Packed, side: usize, holds: bool) -> Option<()> {
         for (k, between) in self.chosen.clone() {
             if between != *p {
@@ -346,7 +349,7 @@ enum Step {
     Split(Packed),
 }
 
-/// What facts tell of a comparison, or what is to be split for it.
+/// Decides a comparison by facts, or returns the polynomial to split on for it.
 fn decide(frame: &Frame<'_>, asked: &Asked) -> Option<Result<Told, Packed>> {
     let p = &asked.packed;
     let (neg, below) = (p.scaled(-1)?, p.denied()?);
@@ -372,12 +375,14 @@ fn decide(frame: &Frame<'_>, asked: &Asked) -> Option<Result<Told, Packed>> {
     })
 }
 
-/// Where to split next: a fact less 1, so that it is 0 or more, or the difference of two.
+/// Returns the next polynomial to split on: a fact minus 1, which separates 0 from larger values,
+/// or the difference of two facts.
 fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, names: &Names) -> Option<Packed> {
     let atoms = names.atoms().len();
     let quotients: Vec<usize> = (0..atoms).filter(|a| matches!(names.atoms().get(*a), Some(Atom::Div(..)))).collect();
     let goal = frame.shifted(goal)?;
-    // An atom is worth a split where a term with a negative coefficient is, but for it, in one with a positive one.
+    // An atom scores if a positive term is a multiple of a negative one and the quotient contains
+    // the atom.
     let (more, less): (Vec<_>, Vec<_>) = goal.terms().iter().partition(|(_, c)| *c > 0);
     let mut scores = vec![0_usize; atoms];
     for (n, _) in &less {
@@ -387,17 +392,18 @@ fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, 
             }
         }
     }
-    // How often was it split? The facts are the same but for their constants.
+    // How often a fact was split. Facts that differ only in their constants count as the same.
     let shape = |p: &Packed| p.only(|m| m != 0);
     let count = |p: &Packed| shifts.iter().find(|(q, _)| *q == shape(p)).map_or(0, |(_, count)| *count);
     let occurs = |atom: usize| goal.terms().iter().any(|(m, _)| powers(*m).any(|(a, _)| a == atom));
-    // Quotients tell remainders apart, even if they are not in it.
+    // A split on a quotient separates remainders, even if the goal does not contain the quotient.
     let of_atoms = scores.iter().enumerate().filter(|(atom, _)| occurs(*atom) || quotients.contains(atom));
     let of_atoms = of_atoms.filter_map(|(atom, score)| Some((frame.base(atom)?, *score)));
     let shifts_of = of_atoms.chain(frame.extra().map(|p| (p, 0))).filter(|(p, _)| p.degree() <= 1);
     let shifts_of = shifts_of.filter(|(p, _)| count(p) < MOST_SHIFTS).map(|(p, score)| (p.clone(), score));
     let best = shifts_of.max_by_key(|(p, score)| (*score > 0, std::cmp::Reverse(count(p)), *score));
-    // A product with a negative coefficient may be less than squares: which factor is less?
+    // Squares may compensate a product with a negative coefficient. The proof then depends on which
+    // factor is less.
     let pairs = less.iter().filter_map(|(m, _)| {
         let mut atoms = powers(*m).filter_map(|(a, _)| frame.base(a));
         atoms.next()?.plus(atoms.next()?, -1)

@@ -1,9 +1,10 @@
-//! Numbers that are not negative and keep some linear functions of them from being negative: the exact simplex method
-//! without an objective, in the form of a dictionary, with Bland's rule.
+//! **Exact simplex method** without an objective: finds non-negative numbers for which some linear
+//! functions are non-negative too. It uses dictionaries and Bland's rule, which prevents cycles.
 
 use super::packed::gcd;
 
-/// `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, `den > 0`.
+/// A row of the dictionary: `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, with
+/// `den > 0`.
 struct Line {
     var: usize,
     den: i128,
@@ -11,8 +12,9 @@ struct Line {
     coefs: Vec<i128>,
 }
 
-/// Values for the unknowns as numerators and denominators, such that of each row the constant and its coefficients times
-/// the values add up to no less than 0. `None` if there are none, on overflow, and when the work is more than is left.
+/// Returns values of the unknowns as numerators and denominators, for which each row (a constant
+/// plus coefficients times the values) is non-negative. `None` if no values exist, on overflow, or
+/// if the work exceeds `left`.
 pub(super) fn solve(unknowns: usize, rows: Vec<(i128, Vec<i128>)>, left: &mut usize) -> Option<Vec<(i128, i128)>> {
     let mut columns: Vec<usize> = (0..unknowns).collect();
     let numbered = rows.into_iter().enumerate();
@@ -30,10 +32,10 @@ pub(super) fn solve(unknowns: usize, rows: Vec<(i128, Vec<i128>)>, left: &mut us
     Some((0..unknowns).map(value).collect())
 }
 
-/// Exchanges the variables of a line and a column, whose coefficient there is positive.
+/// Exchanges the variables of a row and a column, whose coefficient in the row is positive.
 fn pivot(lines: &mut [Line], columns: &mut [usize], at: usize, column: usize) -> Option<()> {
     let line = lines.get_mut(at)?;
-    // den·x = k + Σ a·y + p·z gives p·z = -k - Σ a·y + den·x.
+    // From `den·x = k + Σ a·y + p·z` follows `p·z = -k - Σ a·y + den·x`.
     let slot = line.coefs.get_mut(column)?;
     let p = std::mem::replace(slot, line.den.checked_neg()?);
     for a in &mut line.coefs {
@@ -51,7 +53,7 @@ fn pivot(lines: &mut [Line], columns: &mut [usize], at: usize, column: usize) ->
         if k == 0 {
             continue;
         }
-        // den'·y = … + k·z, and z is what the line says.
+        // Substitutes `z` from the row in `den'·y = … + k·z`.
         let common = gcd(k, line.den);
         let (k, by) = (k / common, line.den / common);
         other.den = other.den.checked_mul(by)?;
@@ -65,7 +67,7 @@ fn pivot(lines: &mut [Line], columns: &mut [usize], at: usize, column: usize) ->
 }
 
 impl Line {
-    /// Lowest terms.
+    /// Reduces to lowest terms.
     fn reduce(&mut self) {
         let mut common = gcd(self.den, self.constant);
         for a in &self.coefs {

@@ -1,4 +1,5 @@
-//! Certificates: claims as a table, drawn ones against values, and proofs that were tampered with.
+//! Tests of certificates: a table of claims, random claims compared with values, and proofs with
+//! deliberate errors.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use crate::predicate::{Poly, Pred};
 mod drawn;
 mod tampered;
 
-/// What a [`Question`] is about.
+/// The owned parts of a [`Question`].
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) known: Vec<Poly>,
@@ -31,7 +32,8 @@ impl Asked {
     }
 }
 
-/// `[n >= 1, m >= 1] n * m - n; n * (n - 1) : 2`, pieces with guards and denominators.
+/// Parses a formula such as `[n >= 1, m >= 1] n * m - n; n * (n - 1) : 2`: pieces with guards and
+/// denominators.
 fn formula(text: &str) -> Formula {
     let piece = |text: &str| {
         let (guard, value) = match text.trim().strip_prefix('[') {
@@ -46,7 +48,7 @@ fn formula(text: &str) -> Formula {
     Formula::of(text.split(';').filter(|t| !t.trim().is_empty()).map(piece))
 }
 
-/// Polynomials that are known; after a bar formulas that are no less than a symbol.
+/// Parses known polynomials; after a bar, formulas that bound a symbol from above.
 fn asked(known: &str, [primal, derived, io, extra]: [&str; 4]) -> Asked {
     let (known, bounds) = known.split_once('|').unwrap_or((known, ""));
     let known = facts(known).into_iter().map(|(p, _)| p).collect();
@@ -59,7 +61,7 @@ fn asked(known: &str, [primal, derived, io, extra]: [&str; 4]) -> Asked {
     Asked { known, bounds, primal, derived, io, extra }
 }
 
-/// How many nodes a proof has.
+/// Returns the number of nodes of a proof.
 pub(super) fn nodes(proof: &Proof) -> usize {
     match proof {
         Proof::Split(_, sides) => 1 + sides.iter().map(nodes).sum::<usize>(),
@@ -106,7 +108,7 @@ fn table(rows: &[(&str, [&str; 4])]) -> String {
 #[test]
 fn polynomials() {
     let out = table(&[
-        // Known, then primal, derived, io, extra.
+        // `known`, then the primal, derived, io and extra formulas.
         ("n >= 0", ["n", "3 * n", "n + 1", ""]),
         (
             "n >= 0, m >= 0",
@@ -194,7 +196,7 @@ fn pieces() {
 #[test]
 fn programs() {
     let out = table(&[
-        // A matrix product, a convolution, a triangular solve and Cholesky's factors.
+        // A matrix product, a convolution, a triangular solve and a Cholesky factorisation.
         (
             "n >= 0, m >= 0, k >= 0",
             [
@@ -223,7 +225,7 @@ fn programs() {
                 "",
             ],
         ),
-        // Attention, and a mixture of Gaussians.
+        // Attention, and a Gaussian mixture.
         (
             "n >= 0, m >= 0, d >= 0, e >= 0",
             [
@@ -242,7 +244,7 @@ fn programs() {
                 "",
             ],
         ),
-        // Edges of a graph, and a loop.
+        // The edges of a graph, and a loop.
         ("n >= 0, e >= 0, 0 <= p <= e", ["3 * p; [p >= 1] p - 1", "7 * p + n; [e >= 1] 2 * p", "n + e", ""]),
         (
             "n >= 0, trips >= 0",
@@ -408,7 +410,7 @@ fn other_proofs_do_not_do() {
     let Verdict::Proved { factor: 2, proof, .. } = second.verdict else { unreachable!() };
     assert!(check(&claim(&other.question(), 2).unwrap(), &proof));
     assert!(!check(&claim(&other.question(), 1).unwrap(), &proof));
-    // What is not known is no fact.
+    // Without `known` the facts of the proof do not exist.
     let bare = Asked { known: Vec::new(), ..other };
     assert!(!check(&claim(&bare.question(), 2).unwrap(), &proof));
 }

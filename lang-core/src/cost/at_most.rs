@@ -1,4 +1,4 @@
-//! What a cost is at most in sizes alone, whatever data decide.
+//! **Worst-case cost**: upper bounds of a cost in sizes alone, for any data.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use crate::count::{Formula, Piece, Ratio};
 use crate::predicate::{Atom, Context, Poly, Pred};
 
 impl Cost {
-    /// What a formula of it is at most where this is known of sizes: each number that data decide is as much as it may be, or
-    /// nothing, whichever gives more. `None` where that is not told by sizes alone.
+    /// Returns an upper bound of a formula of this cost for sizes that satisfy `known`. Each
+    /// data-dependent number is replaced by its maximum or by zero, whichever yields more. `None`
+    /// if sizes alone do not determine a bound.
     #[must_use]
     pub fn at_most(&self, of: &Formula, known: &Context) -> Option<Formula> {
         let mut all = Formula::default();
@@ -53,7 +54,8 @@ impl Cost {
     }
 }
 
-/// A polynomial where it is positive, and nothing elsewhere; what is subtracted goes where that is not decided.
+/// Returns an upper bound of a polynomial that is nowhere negative. It is the polynomial or 0 if
+/// its sign is known; otherwise its negative terms are dropped.
 fn over_nothing(p: &Poly, known: &Context) -> Poly {
     if known.implies(&Pred::nonneg(p)) {
         return p.clone();
@@ -67,7 +69,7 @@ fn over_nothing(p: &Poly, known: &Context) -> Poly {
     })
 }
 
-/// Does data decide a part of it?
+/// Returns whether a formula depends on data.
 #[must_use]
 pub fn has_symbols(of: &Formula) -> bool {
     let mut found = false;

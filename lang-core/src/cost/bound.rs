@@ -1,37 +1,40 @@
-//! How much dearer a derivative is than its function: the certificate of ATL Theorem 6.35's inequality for two costs,
-//! `$[derived] + io <= c · ($[primal] + io)`, and where that is not found with what loops carry added on the right.
+//! **Cost ratio** of a derivative to its function. Certifies the inequality of ATL Theorem 6.35 for
+//! two costs, `$[derived] + io <= c · ($[primal] + io)`. If that fails, the reals that loops carry
+//! are added on the right.
 
 use super::{Cost, Symbol, atom, number};
 use crate::certify::{Certificate, Question, Verdict, Why, certify};
 use crate::count::{Formula, Names};
 use crate::predicate::{Atom, Poly};
 
-/// A certificate and what it is about.
+/// A certificate and its question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// What was found out.
+    /// The certificate.
     pub certificate: Certificate,
-    /// What stands beside the work and the inputs and outputs of the function; 0 if that was not needed.
+    /// The allowance beside the work, inputs and outputs of the function; 0 if it was not
+    /// necessary.
     pub extra: Formula,
-    /// The symbols of the formulas: those of the function, then those of the derivative.
+    /// The symbols in the formulas: those of the function, then those of the derivative.
     pub symbols: Vec<Symbol>,
-    /// So many of them are of the function.
+    /// The number of symbols of the function.
     pub primal: usize,
-    /// Is it for sizes of at least 1 alone, as there is no factor for all?
+    /// Whether it holds only for sizes of at least 1, because no factor holds for all sizes.
     pub positive: bool,
-    /// What people call the integers of its formulas.
+    /// Display names of the integers in its formulas.
     pub names: Names,
     known: Vec<Poly>,
     bounds: Vec<Formula>,
     formulas: [Formula; 3],
 }
 
-/// Compares the work of a derivative with that of the function. What grows with a symbol alone is not refuted: the function
-/// may have the same number under another name.
+/// Compares the work of a derivative with that of the function. A ratio that grows only with a
+/// symbol is not refuted, because the function may have the same number under another name.
 #[must_use]
 pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
     let first = primal.symbols.len();
-    // The symbols of the derivative come after those of the function, but for those that are the same.
+    // The symbols of the derivative follow those of the function, except those with equal content,
+    // which are shared.
     let same = |k: usize| {
         let name = derived.symbols.get(k)?.content?.name();
         primal.symbols.iter().position(|s| s.content.is_some_and(|c| c.name() == name))
@@ -66,14 +69,14 @@ pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
 }
 
 impl Bound {
-    /// What was asked.
+    /// Returns the question of the certificate.
     #[must_use]
     pub fn question(&self) -> Question<'_> {
         let [primal, derived, io] = &self.formulas;
         Question { known: &self.known, bounds: &self.bounds, primal, derived, io, extra: &self.extra }
     }
 
-    /// The same for sizes of at least 1, if a factor is enough for those.
+    /// Restricts the sizes to at least 1, if a factor suffices for those.
     fn without_empty(self) -> Self {
         let mut made = self.clone();
         made.positive = true;
@@ -92,7 +95,7 @@ impl Bound {
         if by_data { Certificate { verdict: Verdict::Unknown(Why::Data) } } else { made }
     }
 
-    /// Does the certificate follow, checked anew?
+    /// Verifies the certificate again.
     #[must_use]
     pub fn check(&self) -> bool {
         self.certificate.check(&self.question())

@@ -1,10 +1,11 @@
-//! What data tell, named by what it is: the content of a value is how it is made of the inputs of the function, as a number
-//! of 128 bits, so that a function and its derivative name what is the same in both alike.
+//! **Content hashing** of data-dependent numbers. The content of a value is a 128-bit hash of how
+//! it is computed from the inputs of the function. So a function and its derivative name equal
+//! numbers equally.
 //!
-//! Inputs are named by the parameter that they are part of, and statements by what they compute of contents; the order of
-//! terms of a polynomial and of parts of a predicate does not matter. What a loop carries is named by what it is at first
-//! and by how an iteration changes it ([`Needs`]): of values that need one another that is followed around often enough to
-//! tell any two apart.
+//! Inputs are named by their parameter and path, and statements by their operation on contents. The
+//! order of terms in a polynomial and of conjuncts in a predicate does not matter. A carried value
+//! is named by its initial value and by the change in an iteration ([`Needs`]). For mutually
+//! dependent values the change is followed often enough to distinguish any two.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap, hash_map::DefaultHasher};
@@ -19,61 +20,63 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index_number};
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Statements that are named at most, for one cost.
+/// The largest number of statements named for one cost.
 const MOST: u32 = 20_000;
 
-/// Inputs and sizes of a function that are named at most.
+/// The largest number of inputs and sizes named for one function.
 const MOST_NAMED: usize = 128;
 
-/// Values that a loop carries and that need one another, at most.
+/// The largest number of mutually dependent carried values.
 const MOST_CARRIED: usize = 8;
 
-/// Orders of the indices of a nest that are looked at, at most.
+/// The largest number of index orders tried for a nest.
 const MOST_ORDERS: usize = 24;
 
-/// So few are all looked at, before the indices are told apart by what they are.
+/// Up to this number of orders, all are tried. Beyond it the indices are first distinguished by
+/// content.
 const FEW_ORDERS: usize = 4;
 
-/// What a value is, and of which inputs and sizes of the function it is made.
+/// The content of a value, and the inputs and sizes of the function that it depends on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Content {
     number: u128,
-    /// One bit for each input and for each size after them.
+    /// One bit for each input, then one for each size.
     of: u128,
 }
 
-/// What a callee is given: the name of each of its inputs and sizes, and its content.
+/// The arguments of a callee: the name of each of its inputs and sizes, with its content.
 pub(super) struct Passed(Vec<(u128, Option<Content>)>);
 
-/// The contents of the statements of a function, or of the body of a loop.
+/// The contents of the statements of a function or a loop body.
 pub(super) struct Contents<'s> {
     ssa: &'s Ssa,
-    /// Of the body of a loop that loop, and where it stands.
+    /// For a loop body: the contents around the loop, and the loop.
     repeats: Option<(&'s Contents<'s>, &'s Loop)>,
     found: Rc<Found>,
     shared: &'s Shared,
 }
 
-/// What was found out about a function or a body.
+/// Memoised contents of a function or a body.
 #[derive(Default)]
 struct Found {
-    /// What inputs and sizes are, where it was asked.
+    /// The contents of inputs and sizes, as far as they were queried.
     inputs: RefCell<HashMap<usize, Option<Content>>>,
     sizes: OnceCell<HashMap<LocalId, Option<Content>>>,
     known: RefCell<HashMap<Var, Option<Content>>>,
     bodies: RefCell<HashMap<*const Loop, Rc<Found>>>,
-    /// Of a body where some of the inputs are not what they are in the end: what was found out of the others, and these.
+    /// For a body in which some inputs have preliminary contents: the final contents of the others,
+    /// the dependences, and these inputs.
     apart: Option<(Rc<Found>, Rc<Needs>, BTreeSet<usize>)>,
 }
 
-/// What the contents of a function and of all its bodies share.
+/// The state shared by the contents of a function and all its bodies.
 #[derive(Default)]
 pub(super) struct Shared {
     named: Cell<u32>,
     needs: RefCell<HashMap<*const Loop, Rc<Needs>>>,
 }
 
-/// A number that is made of others.
+/// A hash under construction.
 #[derive(Clone)]
 struct Mix {
     halves: [DefaultHasher; 2],
@@ -104,7 +107,7 @@ impl Mix {
         self.of |= content.of;
     }
 
-    /// These in any order.
+    /// Adds contents regardless of their order.
     fn any_order(&mut self, mut contents: Vec<Content>) {
         contents.sort_unstable();
         self.put(&contents.len());
@@ -117,7 +120,7 @@ impl Mix {
     }
 }
 
-/// Contents in order.
+/// Combines contents in order; `None` if one is missing.
 fn all(tag: &str, contents: impl IntoIterator<Item = Option<Content>>) -> Option<Content> {
     let mut mix = Mix::new(tag);
     for content in contents {
@@ -126,8 +129,8 @@ fn all(tag: &str, contents: impl IntoIterator<Item = Option<Content>>) -> Option
     Some(mix.end())
 }
 
-/// The name of the input at a position. The derivative of an adjoint has several cotangents of one output, so the name
-/// counts those before it.
+/// Returns the name of an input. The derivative of an adjoint has several cotangents of one output,
+/// so the name counts the equal ones before it.
 fn input(inputs: &[Input], k: usize) -> Option<u128> {
     let of = inputs.get(k)?;
     let is_same = |other: &&Input| other.source == of.source && other.leaf.path == of.leaf.path;
@@ -135,24 +138,24 @@ fn input(inputs: &[Input], k: usize) -> Option<u128> {
     Some(Mix::new("input").with(&of.source).with(&of.leaf.path).with(&before).end().number)
 }
 
-/// What names the size of this position.
+/// Returns the name of a size by position.
 fn size(k: usize) -> u128 {
     Mix::new("size").with(&k).end().number
 }
 
 impl Content {
-    /// The same for the same content in a function and in its derivatives.
+    /// Returns the hash, which is equal for equal contents in a function and its derivatives.
     #[must_use]
     pub fn name(&self) -> u128 {
         self.number
     }
 
-    /// The input or size of this place.
+    /// Returns the content of an input or size, or `None` if its position is too large.
     fn named(number: u128, place: usize) -> Option<Self> {
         (place < MOST_NAMED).then(|| Self { number, of: 1 << place })
     }
 
-    /// What it is where its function is called and is given these.
+    /// Returns the content at a call, where the callee receives these arguments.
     pub(super) fn passed(self, Passed(given): &Passed) -> Option<Self> {
         let mut parts = Vec::new();
         let mut of = self.of;
@@ -161,7 +164,7 @@ impl Content {
             parts.push((*name, (*content)?));
             of &= of - 1;
         }
-        // By name: where it stands differs from function to function.
+        // Sorted by name, because positions differ between functions.
         parts.sort_unstable();
         let mut mix = Mix::new("given").with(&self.number);
         for (name, content) in parts {
@@ -171,7 +174,7 @@ impl Content {
         Some(mix.end())
     }
 
-    /// What it is all times together that something is done.
+    /// Returns the content of a total over all repetitions.
     pub(super) fn times(self, times: Self) -> Self {
         let mut mix = Mix::new("times");
         mix.and(self);
@@ -179,7 +182,7 @@ impl Content {
         mix.end()
     }
 
-    /// One of several numbers about it.
+    /// Returns the content of one of several numbers about this value.
     pub(super) fn asked(self, what: &str) -> Self {
         let mut mix = Mix::new(what);
         mix.and(self);
@@ -188,7 +191,7 @@ impl Content {
 }
 
 impl<'s> Contents<'s> {
-    /// Those of a function.
+    /// Returns the contents of a function.
     pub(super) fn new(ssa: &'s Ssa, shared: &'s Shared) -> Self {
         Self { ssa, repeats: None, found: Rc::default(), shared }
     }
@@ -220,7 +223,7 @@ impl<'s> Contents<'s> {
         self.found.sizes.get_or_init(of).get(&local).copied()
     }
 
-    /// Those of the body of a loop that stands here.
+    /// Returns the contents of the body of a loop in this function.
     pub(super) fn body<'b>(&'b self, of: &'b Loop) -> Contents<'b> {
         let found = Rc::clone(self.found.bodies.borrow_mut().entry(of).or_default());
         self.body_with(of, found)
@@ -230,9 +233,9 @@ impl<'s> Contents<'s> {
         Contents { ssa: &of.body, repeats: Some((self, of)), found, shared: self.shared }
     }
 
-    /// The content of a value.
+    /// Returns the content of a value.
     pub(super) fn var(&self, var: Var) -> Option<Content> {
-        // What it is made of comes first.
+        // Operands come first.
         let mut open = vec![(var, false)];
         while let Some((v, ready)) = open.pop() {
             if self.found.known.borrow().contains_key(&v) {
@@ -264,7 +267,8 @@ impl<'s> Contents<'s> {
         self.found.known.borrow().get(&var).copied().flatten()
     }
 
-    /// The content of a nest: which tuples of indices there are. `free`: are its first indices told from the others?
+    /// Returns the content of a nest: of its set of index tuples. `apart`: whether its free indices
+    /// are distinguished from the others.
     pub(super) fn nest(&self, (dims, free, pred): &Form, apart: bool) -> Option<Content> {
         let split = Mix::new("split").with(&apart.then_some(*free)).end();
         let named = |places: &[usize]| {
@@ -279,7 +283,7 @@ impl<'s> Contents<'s> {
         orders(first, dims.len(), &named)?.iter().map(|places| named(places)).min().flatten()
     }
 
-    /// How often, and where, a loop runs.
+    /// Returns the content of a loop's repetition: its batch, its predicate and its trip count.
     pub(super) fn repeated(&self, of: &Loop) -> Option<Content> {
         let here = Names::default();
         let batch = all("batch", of.batch.iter().map(|n| self.poly(n, here)))?;
@@ -290,19 +294,19 @@ impl<'s> Contents<'s> {
         all("loop", [Some(batch), self.pred(&of.pred, here), trips])
     }
 
-    /// For which indices something is called.
+    /// Returns the content of a call's batch: its extents and its predicate.
     pub(super) fn called(&self, dims: &[Poly], pred: &Pred) -> Option<Content> {
         let here = Names::default();
         let dims = all("batch", dims.iter().map(|n| self.poly(n, here)));
         all("called", [dims, self.pred(pred, here)])
     }
 
-    /// What a callee is given.
+    /// Returns the arguments of a callee.
     pub(super) fn passed(&self, callee: &Ssa, sizes: &[Poly], args: &[Access]) -> Passed {
         let mut args = args.iter();
         let inputs = callee.inputs.iter().enumerate().map(|(k, of)| {
             let name = input(&callee.inputs, k).unwrap_or_default();
-            // What is global is the same everywhere.
+            // A global is the same in all functions.
             let global = Some(Content { number: name, of: 0 });
             (name, if of.source.is_passed() { args.next().and_then(|a| self.access(a)) } else { global })
         });
@@ -315,19 +319,20 @@ impl<'s> Contents<'s> {
         of.body.sizes.iter().copied().zip(of.sizes.iter().map(|p| self.poly(p, Names::default()))).collect()
     }
 
-    /// An argument of a loop as it is at first.
+    /// Returns the content of a loop's argument at its start.
     fn first(&self, a: &Access) -> Option<Content> {
         all("start", [self.access(a)])
     }
 
-    /// Finds out what a loop carries there, whose body this is, and all that this needs.
+    /// Computes the contents of a carried input of this body, and of all carried inputs that it
+    /// needs.
     fn follow(&self, outer: &Contents<'_>, of: &Loop, k: usize) {
         let needs = Rc::clone(self.shared.needs.borrow_mut().entry(of).or_insert_with(|| Rc::new(Needs::of(of))));
         let next = |k: usize| match of.args.get(k)? {
             Arg::Carried { next, .. } => of.body.outputs.get(*next as usize).map(|(_, v)| *v),
             Arg::Given(_) => None,
         };
-        // What the others need comes before them.
+        // A group follows the groups that it needs.
         for group in needs.groups(k) {
             if group.iter().all(|j| self.found.inputs.borrow().contains_key(j)) {
                 continue;
@@ -336,7 +341,7 @@ impl<'s> Contents<'s> {
                 group.iter().filter_map(|j| Some((*j, outer.first(of.args.get(*j)?.access())))).collect();
             let mut now = first.clone();
             let few = group.len() <= MOST_CARRIED;
-            // So many steps tell apart what two groups of this length may carry.
+            // This number of rounds distinguishes the values of any two groups of this size.
             for _ in 0..if few { 2 * group.len() - 1 } else { 0 } {
                 let inside = Found {
                     inputs: RefCell::new(now.iter().copied().collect()),
@@ -490,7 +495,7 @@ impl<'s> Contents<'s> {
             mix.any_order(items);
             Some(mix.end())
         };
-        // Which coefficient leads depends on the numbers of atoms.
+        // The sign of an equation depends on the numbers of its atoms, so both signs are combined.
         let zero = |tag, p: &Poly| {
             let mut mix = Mix::new(tag);
             mix.any_order(vec![self.poly(p, names)?, self.poly(&p.neg(), names)?]);
@@ -516,17 +521,18 @@ impl<'s> Contents<'s> {
     }
 }
 
-/// What indices are called.
+/// The names of indices.
 #[derive(Clone, Copy, Default)]
 struct Names<'n> {
-    /// The places of those of the nest.
+    /// The positions of the nest's indices.
     places: &'n [usize],
-    /// Those of existentials around.
+    /// The indices of the enclosing existentials.
     bound: &'n [LocalId],
 }
 
-/// The places that the indices of a nest may have, so that no matter in which order they stand there is one among them
-/// that makes them the same: `first` of them before the others. `named` is the content of the nest with these places.
+/// Returns candidate positions for the indices of a nest. For any two orders of the indices, some
+/// candidate makes equal nests equal. The `first` leading indices stay before the others. `named`
+/// returns the content of the nest at some positions.
 fn orders(first: usize, count: usize, named: &dyn Fn(&[usize]) -> Option<Content>) -> Option<Vec<Vec<usize>>> {
     let parts = [0..first, first..count];
     let many = |lengths: &mut dyn Iterator<Item = usize>| {
@@ -534,7 +540,7 @@ fn orders(first: usize, count: usize, named: &dyn Fn(&[usize]) -> Option<Content
     };
     let mut groups: Vec<Vec<usize>> = parts.iter().map(|part| part.clone().collect()).collect();
     if many(&mut parts.iter().map(ExactSizeIterator::len)) > FEW_ORDERS {
-        // First those whose nest comes first where they alone are told from the others.
+        // Groups the indices by the content of the nest in which only one of them is distinguished.
         groups.clear();
         for part in parts {
             let alone = |k: usize| -> Vec<usize> {
@@ -568,11 +574,11 @@ fn permutations(of: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// What the statements of a loop's body need of what it carries.
+/// The dependences of a loop body on its carried inputs.
 struct Needs {
-    /// Of what is carried, what each needs of iterations before, itself counted.
+    /// For each carried input, those that it needs from earlier iterations, itself included.
     of: HashMap<usize, BTreeSet<usize>>,
-    /// What each statement needs of it in the same iteration.
+    /// For each statement, the carried inputs that it needs in the same iteration.
     read: Vec<BTreeSet<usize>>,
 }
 
@@ -618,12 +624,13 @@ impl Needs {
         Self { of: all, read }
     }
 
-    /// Does a statement need one of these?
+    /// Whether a statement needs one of these inputs.
     fn touches(&self, v: Var, of: &BTreeSet<usize>) -> bool {
         self.read.get(v.0 as usize).is_some_and(|read| !read.is_disjoint(of))
     }
 
-    /// What this one needs, in groups of those that need one another, each after what it needs.
+    /// Returns the inputs that this one needs, grouped by mutual dependence. Each group follows the
+    /// groups that it needs.
     fn groups(&self, k: usize) -> Vec<BTreeSet<usize>> {
         let mut groups: Vec<(usize, BTreeSet<usize>)> = Vec::new();
         for j in self.of.get(&k).into_iter().flatten() {

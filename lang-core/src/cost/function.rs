@@ -1,4 +1,4 @@
-//! The cost of a function's statements, one after the other.
+//! **Cost of a function**: visits its statements in order and adds up their costs.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -17,37 +17,37 @@ use crate::ir::ssa::{Access, CHECK, Check, Rhs, Ssa, Stmt, Var, at_indices, for_
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// Formulas of more pieces are symbols.
+/// The largest number of pieces of a formula. A larger one becomes a symbol.
 const MOST: usize = 24;
 
-/// What is counted of a statement and what is found out on the way.
+/// The state of a cost computation.
 pub(super) struct Walk<'a> {
     pub(super) callees: Callees<'a>,
     pub(super) symbols: Large<Vec<Symbol>>,
-    /// What is known of symbols: none of these is negative.
+    /// Facts about symbols: non-negative formulas.
     pub(super) bounds: Large<Vec<Formula>>,
-    /// How many indices of repetitions have names.
+    /// The number of repetition indices that have names.
     pub(super) outer: u32,
 }
 
 /// The symbols of nests, by kind and by the forms of the nests.
 pub(super) type Met = HashMap<(Kind, Vec<Form>), Poly>;
 
-/// A function, where it stands.
+/// A function or loop body in its place.
 pub(super) struct Scope<'a> {
     pub(super) ssa: &'a Ssa,
-    /// Its sizes and integer parameters in terms of those of the function whose cost is asked.
+    /// Its sizes and integer parameters, in terms of those of the outermost function.
     pub(super) put: HashMap<LocalId, Poly>,
     pub(super) known: Context,
     pub(super) path: Vec<u32>,
-    /// Does it run once at most?
+    /// Whether it runs at most once.
     pub(super) once: bool,
     pub(super) sure: Large<Vec<Sure>>,
     /// The extents of arrays that predicates read.
     pub(super) dims: Large<HashMap<LocalId, Vec<Poly>>>,
-    /// What its values are in terms of the inputs of the function.
+    /// The contents of its values, in terms of the function's inputs.
     pub(super) contents: Contents<'a>,
-    /// What was counted here.
+    /// Memoised counts.
     pub(super) counts: Large<Counts>,
     /// The symbols of the nests counted so far.
     pub(super) met: Large<RefCell<Met>>,
@@ -59,17 +59,17 @@ impl Scope<'_> {
     }
 }
 
-/// What a statement costs.
+/// The cost of a statement.
 #[derive(Default)]
 pub(super) struct Own {
     pub(super) amount: Amount,
-    /// What is kept while it is computed.
+    /// The memory kept during its computation.
     pub(super) kept: Greatest,
-    /// From when all that it reads is there until it is.
+    /// The span from its operands to its result.
     pub(super) span: Greatest,
 }
 
-/// What a function costs where it stands.
+/// The cost of a function in its place.
 pub(super) struct Whole {
     pub(super) total: Amount,
     pub(super) parts: Large<Vec<(Place, Amount)>>,
@@ -136,8 +136,9 @@ pub(super) fn cost(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     }
 }
 
-/// What checks say of the sizes with which a function has a value: none of these is negative. What holds for all indices
-/// and mentions none holds if there are any, and so times how many there are.
+/// Returns polynomials that checks prove non-negative for all sizes at which the function has a
+/// value. A condition over indices that mentions none of them holds if the range is not empty. So
+/// its product with the number of index tuples is non-negative for all sizes.
 fn admitted(scope: &Scope<'_>) -> Vec<Poly> {
     let mut all = Vec::new();
     for sure in scope.sure.iter().filter(|s| s.guard.is_true()) {
@@ -162,7 +163,7 @@ fn admitted(scope: &Scope<'_>) -> Vec<Poly> {
     all
 }
 
-/// How many elements there are of these extents.
+/// Returns the number of elements of an array with these extents.
 pub(super) fn elements(dims: &[Poly], known: &Context) -> Formula {
     let indices: Vec<Index> = dims.iter().enumerate().map(|(k, n)| index(k, n)).collect();
     count::count(&indices, &Pred::truth(), known).unwrap_or_else(|_| {
@@ -172,7 +173,8 @@ pub(super) fn elements(dims: &[Poly], known: &Context) -> Formula {
 }
 
 impl Walk<'_> {
-    /// What all runs of a statement add up to that only the run tells.
+    /// Returns the symbol for a number that only the run knows: a total over all runs of a
+    /// statement.
     pub(super) fn symbol(&mut self, path: &[u32], kind: Kind, most: Option<Formula>, content: Option<Content>) -> Poly {
         let known = self.symbols.iter().position(|s| s.kind == kind && *s.path == *path);
         let k = known.unwrap_or(self.symbols.len());
@@ -189,7 +191,7 @@ impl Walk<'_> {
         symbol
     }
 
-    /// The cost of a function where it stands.
+    /// Returns the cost of a function in its place.
     pub(super) fn function(&mut self, scope: &mut Scope<'_>) -> Whole {
         let ssa = scope.ssa;
         let asked: BTreeSet<u32> = ssa.stmts.iter().flat_map(|s| &s.needs).chain(&ssa.needs).copied().collect();
@@ -213,7 +215,7 @@ impl Walk<'_> {
                 let dims: Vec<Poly> = stmt.dims.iter().map(|n| self.poly(scope, n)).collect();
                 own = own.add(&elements(&dims, &scope.known).times(&Ratio::constant(bytes(stmt.scalar).into())));
             }
-            // The parts of one call are made by one.
+            // One computation yields all parts of a call.
             if matches!(stmt.rhs, Rhs::Call { .. } | Rhs::Loop(..)) {
                 if let Some((first, _)) = calls.iter().find(|(_, c)| same_call(c, &stmt.rhs)) {
                     let span = spans.get(*first as usize).cloned().unwrap_or_default();
@@ -249,7 +251,7 @@ impl Walk<'_> {
         Whole { total, parts, kept: Large::new(most.plus(&own)), span: Large::new(all) }
     }
 
-    /// Notes the extents of what predicates read.
+    /// Records the extents of arrays that predicates read.
     fn read_by_predicates<'c>(&mut self, scope: &mut Scope<'_>, checks: impl Iterator<Item = &'c Check>) {
         let mut read: BTreeSet<Var> = BTreeSet::new();
         let mut note = |p: &Pred| for_each_read(p, &mut |v| read.extend([v]));
@@ -262,8 +264,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes where positions are that data choose: an order gives some below the extent, and the place of the greatest
-    /// or the least is that of a term, if there is one.
+    /// Records the ranges of data-dependent positions. Positions in an order are below the extent.
+    /// An `argmax` or `argmin` is the position of a term, if one exists.
     fn places(&mut self, scope: &mut Scope<'_>) {
         let ssa = scope.ssa;
         for (k, stmt) in (0..).zip(&ssa.stmts) {
@@ -274,7 +276,7 @@ impl Walk<'_> {
                 },
                 Rhs::Reduce(r) if r.reducer.gives_place() && r.is_number(stmt.dims.len()) => {
                     let all = r.bound.iter().fold(Poly::constant(1), |all, n| all.mul(&self.poly(scope, n)));
-                    // Over nothing it is -1.
+                    // Without a term the position is -1.
                     let some = if r.terms.is_true() { Pred::nonneg(&all.plus(-1)) } else { Pred::falsity() };
                     (all, self.pred(scope, &r.pred), some)
                 }
@@ -293,7 +295,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes where the one position is that a statement gives: below the extent, if that is not 0.
+    /// Records the range of a single position: below the extent, if that is not 0.
     fn place(&mut self, scope: &mut Scope<'_>, var: Var, below: &Poly, least: i128) {
         let Some(place) = self.read(scope, var.local(), &[]) else { return };
         let most = below.plus(-1).greatest(&Poly::default());
@@ -406,8 +408,9 @@ impl Walk<'_> {
         own
     }
 
-    /// A contraction or a reduction: so many products for each term, and its terms joined; nothing if it is not of reals.
-    /// `first`: what is asked of each element before.
+    /// Adds the cost of a contraction or a reduction: `products` multiplications for each term, and
+    /// the additions of the terms. `products` is `None` if the elements are not real, which costs
+    /// no work. `first` is a predicate that is evaluated once for each element.
     #[expect(clippy::too_many_arguments, reason = "the parts of both right-hand sides")]
     fn reduced(
         &mut self,
@@ -429,11 +432,11 @@ impl Walk<'_> {
         });
         own.amount.tests = self.tests(scope, &[&nest].into_iter().chain(first.as_ref()).collect::<Vec<_>>());
         if let Some(products) = products {
-            // Without bound indices an element has one term.
+            // Without bound indices, each element has one term.
             let present = if bound.is_empty() { terms.clone() } else { self.present(scope, &nest, &terms) };
             own.amount.work = minus(&terms.times(&Ratio::constant(products + 1)), &present);
             let inner = self.indices(scope, bound, stmt.dims.len());
-            // Of one element no more than all values of the bound indices.
+            // An element has at most as many terms as the bound indices have values.
             let each = count::count(&inner, &Pred::truth(), &scope.known).unwrap_or_else(|_| terms.clone());
             let chain = minus(&each, &Formula::from(Poly::constant(1))).add(&Formula::from(Poly::constant(products)));
             let some = Pred::all(inner.iter().map(|i| Pred::nonneg(&i.extent.plus(-1))));
@@ -453,7 +456,7 @@ impl Walk<'_> {
         own.span = Formula::from(Poly::constant(work)).into();
     }
 
-    /// The loops over indices of these extents, so many of them free.
+    /// Returns the loop nest over indices of these extents, of which the first `free` are free.
     pub(super) fn nest<'n>(
         &mut self,
         scope: &'n Scope<'_>,
@@ -464,7 +467,8 @@ impl Walk<'_> {
         Nest::new(dims.to_vec(), self.indices(scope, dims, 0), free, asked, scope.given())
     }
 
-    /// A formula of nests, or a symbol for it: the same for the same nests.
+    /// Returns a count of nests: the formula if it is small, else a symbol. Equal nests have equal
+    /// symbols.
     pub(super) fn told(
         &mut self,
         scope: &Scope<'_>,
@@ -499,7 +503,7 @@ impl Walk<'_> {
         other.unwrap_or_else(|| self.told(scope, Kind::Terms(k), &[nest], own, || nest.most()))
     }
 
-    /// How many elements have one of these terms.
+    /// Returns the number of elements that have a term.
     fn present(&mut self, scope: &Scope<'_>, nest: &Nest<'_>, terms: &Formula) -> Formula {
         let own = nest.present();
         let other = if own.is_err() { rest(scope, Kind::Present, nest, Nest::present) } else { None };
@@ -514,24 +518,24 @@ impl Walk<'_> {
         present
     }
 
-    /// Of all these nests together.
+    /// Returns the tests of all these nests together.
     fn tests(&mut self, scope: &Scope<'_>, nests: &[&Nest<'_>]) -> Formula {
         let sum = nests.iter().try_fold(Formula::default(), |sum, n| Ok(sum.add(&n.tests()?)));
         let most = || nests.iter().try_fold(Formula::default(), |sum, n| Some(sum.add(&n.most_tests()?)));
         self.told(scope, Kind::Tests, nests, sum, most)
     }
 
-    /// Indices of these extents, from this number on.
+    /// Returns indices of these extents, numbered from `from`.
     pub(super) fn indices(&mut self, scope: &Scope<'_>, dims: &[Poly], from: usize) -> Vec<Index> {
         dims.iter().enumerate().map(|(k, n)| index(from + k, &self.poly(scope, n))).collect()
     }
 
-    /// The parts of a predicate, each with what it is in terms of the sizes.
+    /// Returns the conjuncts of a predicate, each also in terms of the sizes.
     pub(super) fn asked(&mut self, scope: &Scope<'_>, p: &Pred) -> Vec<(Pred, Pred)> {
         p.conjuncts().iter().map(|p| (p.clone(), self.pred(scope, p))).collect()
     }
 
-    /// A predicate in terms of the sizes.
+    /// Returns a predicate in terms of the sizes.
     pub(super) fn pred(&mut self, scope: &Scope<'_>, p: &Pred) -> Pred {
         let mut found: HashMap<Poly, Poly> = HashMap::new();
         p.visit(&mut |p| drop(found.insert(p.clone(), Poly::default())), &mut |_| {});
@@ -541,7 +545,8 @@ impl Walk<'_> {
         p.map(&|p| found.get(p).cloned().unwrap_or_else(|| p.clone()))
     }
 
-    /// A polynomial in terms of the sizes; what only the run tells, and more than once, is read still.
+    /// Returns a polynomial in terms of the sizes. Data that may differ between runs of a statement
+    /// remain reads.
     pub(super) fn poly(&mut self, scope: &Scope<'_>, p: &Poly) -> Poly {
         if scope.put.is_empty() && !super::nest::has_data(p) {
             return p.clone();
@@ -570,7 +575,8 @@ impl Walk<'_> {
         p.substitute(&|a| put.iter().find(|(b, _)| a == b).map(|(_, p)| p.clone()))
     }
 
-    /// An element of an array of integers, if sizes and indices tell it, or if it is computed once.
+    /// Returns an element of an integer array, if sizes and indices determine it, or if it is
+    /// computed only once.
     fn read(&mut self, scope: &Scope<'_>, x: LocalId, at: &[Poly]) -> Option<Poly> {
         let var = Var::of_local(x)?;
         if let Some(p) = self.integer(scope, var, at) {
@@ -588,7 +594,7 @@ impl Walk<'_> {
         None
     }
 
-    /// An integer that sizes and indices tell.
+    /// Returns an integer that sizes and indices determine.
     pub(super) fn integer(&mut self, scope: &Scope<'_>, var: Var, at: &[Poly]) -> Option<Poly> {
         match &scope.ssa.stmts.get(var.0 as usize)?.rhs {
             Rhs::Index(p) => {
@@ -612,18 +618,19 @@ impl Walk<'_> {
     }
 }
 
-/// What is counted of nests, by which equal counts are one.
+/// Returns the key under which equal counts of nests share a symbol.
 fn key(kind: Kind, nests: &[&Nest<'_>]) -> (Kind, Vec<Form>) {
     let class = match kind {
         Kind::Terms(_) => Kind::Terms(0),
-        // Without bound indices an element has one term.
+        // Without bound indices, each element has one term.
         Kind::Present if nests.iter().all(|n| n.is_free()) => Kind::Terms(0),
         other => other,
     };
     (class, nests.iter().map(|n| n.form()).collect())
 }
 
-/// What is counted of a nest, where it was counted where a part of the predicate does not hold: both together are all.
+/// Returns the count of a nest as a difference, if the nest with one conjunct negated was counted.
+/// Both together are the count without that conjunct.
 fn rest<'n>(
     scope: &Scope<'_>,
     kind: Kind,
@@ -638,9 +645,9 @@ fn rest<'n>(
     })
 }
 
-/// Do no two of these hold at once?
+/// Whether these predicates exclude each other pairwise.
 fn apart(preds: &[Pred], indices: &[Index], known: &Context) -> bool {
-    // The elements of an array that is written down: each at an index of its own.
+    // In an array literal, each element has an index of its own.
     let own = |i: &Index| {
         let at: Option<BTreeSet<i128>> = preds.iter().map(|p| p.solution(&i.atom())?.as_constant()).collect();
         at.is_some_and(|at| at.len() == preds.len())
@@ -656,7 +663,7 @@ fn apart(preds: &[Pred], indices: &[Index], known: &Context) -> bool {
     })
 }
 
-/// One after the other.
+/// Adds spans in sequence.
 pub(super) fn sum(before: &Greatest, own: &Greatest) -> Greatest {
     match own.formulas() {
         [] => before.clone(),

@@ -1,5 +1,5 @@
-//! The integers that a caller passes inside records and sums, as formulas mention them: what people call them, and what
-//! is known of them.
+//! **Integer inputs** inside records and sum types, as formulas mention them: their display names,
+//! and facts about them.
 
 use crate::base::Name;
 use crate::count::{Named, Names};
@@ -9,7 +9,8 @@ use crate::ir::ssa::Ssa;
 use crate::predicate::{Atom, Poly};
 use crate::syntax::ops::Scalar;
 
-/// The names of the integers inside parameters: `p.steps`, and `s.Ball.0` for what a constructor is applied to.
+/// Returns the names of the integers inside parameters, such as `p.steps`, or `s.Ball.0` for an
+/// argument of a constructor.
 pub(super) fn names(ssa: &Ssa) -> Names {
     let integer = |i: &&Input| i.leaf.dims.is_empty() && i.leaf.scalar == Some(Scalar::I64);
     ssa.inputs.iter().filter(integer).filter_map(|i| named(ssa, i)).collect()
@@ -36,7 +37,7 @@ fn named(ssa: &Ssa, input: &Input) -> Option<Named> {
     (!input.leaf.path.is_empty()).then(|| Named { local: input.local, text: Name::from(text), constructors })
 }
 
-/// What is known of the numbers of constructors: none of these is negative.
+/// Returns facts about constructor numbers: non-negative polynomials.
 pub(super) fn constructors(ssa: &Ssa, names: &Names) -> Vec<Poly> {
     let each = names.iter().filter(|n| !n.constructors.is_empty());
     each.flat_map(|n| {

@@ -1,10 +1,15 @@
-//! `$`, the cost of Tensor SSA as formulas in the sizes (ATL Figs. 6 and 17; units in the book's chapter on cost): work,
-//! tests, iterations, what goes in and out, what is kept for a reverse, and the span. They are exact for all sizes, 0
-//! included, in the sizes and in [`Symbol`]s for what data tell; span and kept bytes are upper bounds.
+//! **Cost analysis**: `$`, the cost of Tensor SSA as formulas in the sizes (ATL Figs. 6 and 17;
+//! units in the book's chapter on cost). It covers work, tests, iterations, the size of inputs and
+//! outputs, the memory kept for a reverse, and the span. Formulas are exact for all sizes, 0
+//! included, in terms of the sizes and of [`Symbol`]s for data-dependent numbers. Span and kept
+//! bytes are upper bounds.
 //!
-//! The cost of a definition is made of those of its statements ([`function`]); one statement visits a nest of loops
-//! ([`nest`]), and a call or a loop costs what is inside once for each time ([`repeat`]). Calls are composed: the cost of
-//! the callee with the sizes that are passed.
+//! The cost of a definition is composed of those of its statements ([`function`]). A statement
+//! visits a nest of loops ([`nest`]). A call or a loop costs its inside once for each repetition
+//! ([`repeat`]): the cost of a callee is instantiated with the sizes of the call.
+//!
+//! The session computes costs per definition, for primal and derived functions. `bound` compares
+//! them, and hovers, lenses and `iverson cost` print them.
 
 mod at_most;
 mod bound;
@@ -29,53 +34,56 @@ pub use content::Content;
 pub use most::Greatest;
 pub use symbol::{Kind, Symbol, atom, number};
 
-/// What is counted of a statement or of a function.
+/// The counts of a statement or a function.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Amount {
     /// Real operations.
     pub work: Formula,
-    /// Predicates about data that are evaluated.
+    /// Evaluated predicates about data.
     pub tests: Formula,
-    /// Tuples of indices and iterations of loops that are visited.
+    /// Visited index tuples and loop iterations.
     pub iterations: Formula,
-    /// Reals that loops carry, added up over their iterations: what an adjoint may take beside the work.
+    /// Reals that loops carry, summed over their iterations: the allowance of an adjoint beside the
+    /// work.
     pub carried: Formula,
 }
 
-/// Of which statement.
+/// The place of an amount in a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// This one; of several parts of a call or of a loop the first.
+    /// A statement; for the parts of a call or loop, the first of them.
     Statement(Var),
-    /// The checks of this number.
+    /// A check, by number.
     Check(u32),
 }
 
-/// What a function costs.
+/// The cost of a function.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Cost {
-    /// All of it.
+    /// The total.
     pub total: Amount,
-    /// Each statement that costs something.
+    /// The amount of each statement that costs anything.
     pub parts: Vec<(Place, Amount)>,
-    /// Elements of the inputs and outputs that are real.
+    /// The number of real elements in the inputs and outputs.
     pub io: Formula,
-    /// Bytes of what loops give of every iteration, and of states, for other loops to read: what is kept for a reverse. Of
-    /// bodies that of the one with most, which is let go of when it ends. It is no more than this.
+    /// Bytes of loop outputs per iteration, and of states, that other loops read: the memory kept
+    /// for a reverse. For nested bodies only the largest counts, because a body releases its memory
+    /// when it ends. An upper bound.
     pub kept: Greatest,
-    /// The longest chain of operations each of which needs the one before. It is no more than this.
+    /// The longest chain of dependent operations. An upper bound.
     pub span: Greatest,
-    /// What the formulas mention beside sizes.
+    /// The symbols in the formulas.
     pub symbols: Vec<Symbol>,
-    /// What is known of sizes: none of these is negative.
+    /// Facts about sizes: non-negative polynomials.
     pub known: Vec<Poly>,
-    /// What is known of symbols: none of these is negative.
+    /// Facts about symbols: non-negative formulas.
     pub bounds: Vec<Formula>,
-    /// What people call its integers.
+    /// Display names of its integers.
     pub names: Names,
 }
 
-/// Of what is known not to be negative the sizes. What is known to be below something is an index, which may be 0.
+/// Returns the sizes among the atoms that are known to be non-negative. An atom that is known to be
+/// strictly below another polynomial is an index, which may be 0.
 pub(crate) fn sizes<'a>(known: &'a [Poly], names: &'a Names) -> impl Iterator<Item = &'a Poly> {
     let is_index = |a: &Atom| {
         let below = |p: &Poly| p.linear_in(a).is_some_and(|(c, rest)| c == -1 && rest.constant_part() < 0);
@@ -86,32 +94,32 @@ pub(crate) fn sizes<'a>(known: &'a [Poly], names: &'a Names) -> impl Iterator<It
     })
 }
 
-/// The costs of callees.
+/// A resolver from a callee to its cost.
 pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Callable>;
 
-/// A callee: its statements and what they cost.
+/// A callee: its statements and its cost.
 pub type Callable = (Arc<Ssa>, Arc<Cost>);
 
-/// The cost of a function. A callee without one counts as a symbol.
+/// Returns the cost of a function. A callee without a cost becomes a symbol.
 #[must_use]
 pub fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
     cost_where(ssa, &[], callees)
 }
 
-/// The cost of a function where this holds of its sizes and integer parameters.
+/// Returns the cost of a function under assumptions on its sizes and integer parameters.
 #[must_use]
 pub fn cost_where(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
     function::cost(ssa, given, callees)
 }
 
 impl Cost {
-    /// What is known of the sizes and symbols that its formulas mention.
+    /// Returns the facts about the sizes and symbols in its formulas.
     #[must_use]
     pub fn context(&self) -> Context {
         Context::new(&self.known)
     }
 
-    /// The same where sizes are at least 1.
+    /// Returns the same facts for sizes of at least 1.
     #[must_use]
     pub fn positive(&self) -> Context {
         let mut known = self.context();
@@ -119,12 +127,12 @@ impl Cost {
         known
     }
 
-    /// The sizes that it knows of.
+    /// Iterates over the known sizes.
     pub fn sizes(&self) -> impl Iterator<Item = &Poly> {
         sizes(&self.known, &self.names)
     }
 
-    /// The values of its formulas' atoms, where these are those of sizes and of symbols.
+    /// Returns a valuation of the atoms in its formulas, from the values of sizes and symbols.
     pub fn values<'a>(
         &'a self,
         size: &'a dyn Fn(&Atom) -> Option<i64>,
@@ -149,7 +157,7 @@ impl Amount {
         }
     }
 
-    /// Is it nothing?
+    /// Whether all counts are zero.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         [&self.work, &self.tests, &self.iterations].iter().all(|f| f.pieces().is_empty())

@@ -1,12 +1,13 @@
-//! The greatest of some formulas: where work adds up, a longest chain and what is kept at once do not.
+//! **Maxima of formulas**, for span and kept memory: these combine by maximum, unlike work, which
+//! adds up.
 
 use crate::count::{Formula, Piece, Ratio};
 use crate::predicate::{Atom, Poly, Pred};
 
-/// Of more than this some are taken together: what comes out is no less than the greatest.
+/// The largest number of formulas. Beyond it some are merged to one that is no less than either.
 const MOST: usize = 3;
 
-/// The greatest of these; of none 0. None of them is negative.
+/// The maximum of some non-negative formulas, or 0 if it holds none.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Greatest {
     of: Vec<Formula>,
@@ -19,13 +20,13 @@ impl From<Formula> for Greatest {
 }
 
 impl Greatest {
-    /// The formulas of which it is the greatest.
+    /// Returns the formulas whose maximum this is.
     #[must_use]
     pub fn formulas(&self) -> &[Formula] {
         &self.of
     }
 
-    /// The greater of both.
+    /// Returns the maximum of both.
     #[must_use]
     pub(super) fn or(mut self, other: &Self) -> Self {
         for one in &other.of {
@@ -44,7 +45,7 @@ impl Greatest {
         self
     }
 
-    /// Each with this added.
+    /// Adds a formula to each.
     #[must_use]
     pub(super) fn plus(&self, more: &Formula) -> Self {
         if self.of.is_empty() {
@@ -53,7 +54,7 @@ impl Greatest {
         Self { of: self.of.iter().map(|one| one.add(more)).collect() }
     }
 
-    /// Each replaced.
+    /// Maps each formula.
     #[must_use]
     pub(super) fn map(&self, f: &mut dyn FnMut(&Formula) -> Formula) -> Self {
         let mut of: Vec<Formula> = self.of.iter().map(f).collect();
@@ -61,13 +62,13 @@ impl Greatest {
         Self { of }
     }
 
-    /// Its value at sizes and what the run tells.
+    /// Evaluates the maximum at sizes and symbols.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i128> {
         self.of.iter().try_fold(0, |most, one| Some(one.eval(f)?.max(most)))
     }
 }
 
-/// Is one never less than the other, as their coefficients tell?
+/// Whether one formula is never less than the other, as far as the coefficients show.
 fn covers(one: &Formula, other: &Formula) -> bool {
     let nowhere_less = |value: &Ratio| value.parts().0.terms().iter().all(|(_, c)| *c >= 0);
     let under = |of: &Formula, pred: &Pred| of.pieces().iter().find(|p| p.pred == *pred).map(|p| p.value.clone());
@@ -79,7 +80,8 @@ fn covers(one: &Formula, other: &Formula) -> bool {
     more && other.pieces().iter().all(|p| under(one, &p.pred).is_some() || nowhere_less(&nothing.sub(&p.value)))
 }
 
-/// A formula that is no less than either: of each product of sizes the greater coefficient.
+/// Returns a formula that is no less than either: for each product of sizes, the greater
+/// coefficient.
 fn both(one: &Formula, other: &Formula) -> Formula {
     let over = one.add(&other.times(&Ratio::constant(-1)));
     let more = over.pieces().iter().map(|piece| {
@@ -91,8 +93,8 @@ fn both(one: &Formula, other: &Formula) -> Formula {
     one.add(&Formula::of(more))
 }
 
-/// A formula that is no less than this one at any value of an index, without it: where it only grows with the index, its
-/// value at the last one.
+/// Returns an upper bound of a formula over all values of an index. If the formula only grows with
+/// the index, the bound is its value at the last one. Otherwise `None`.
 pub(super) fn over_index(of: &Formula, index: &Atom, extent: &Poly) -> Option<Formula> {
     let last = extent.plus(-1);
     let mut pieces = Vec::new();
@@ -112,11 +114,11 @@ pub(super) fn over_index(of: &Formula, index: &Atom, extent: &Poly) -> Option<Fo
         }
         pieces.push(Piece { pred: piece.pred.clone(), value });
     }
-    // Without an iteration there is nothing.
+    // Without an iteration the value is zero.
     Some(Formula::of(pieces).guarded(&Pred::nonneg(&last)))
 }
 
-/// Does it mention the atom?
+/// Whether the value mentions the atom.
 pub(super) fn mentions(value: &Ratio, atom: &Atom) -> bool {
     value.parts().0.mentions(atom)
 }

@@ -1,5 +1,6 @@
-//! How many tuples a nest of loops visits, and how often it asks for data, as formulas. An index that data tell, as in
-//! `[idx[k] == i]`, takes one value for each tuple of the others, where a check has made sure that it is inside.
+//! **Counting of loop nests**: the number of index tuples that a nest visits, and of tests of data,
+//! as formulas. An index that data determine, as in `[idx[k] == i]`, has one value for each tuple
+//! of the others, if a check guarantees that it is in range.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,28 +9,28 @@ use crate::count::{self, Formula, Uncounted};
 use crate::ir::ssa::index_number;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 
-/// More steps of proofs are not made for one cost: the nests that are left are symbols.
+/// The largest number of proof steps for one cost. Beyond it the remaining nests become symbols.
 pub(super) const MOST_STEPS: u64 = 50_000_000;
 
-/// What a nest is in the form: equal ones have equal counts.
+/// A nest as written: nests with equal forms have equal counts.
 pub(super) type Form = (Vec<Poly>, usize, Pred);
 
-/// Indices that come last, and what tells them.
+/// Indices that come last, with the polynomials that determine them.
 type Late = Vec<(usize, Poly)>;
 
-/// What is known where a nest stands.
+/// Facts that hold at a nest.
 #[derive(Clone)]
 pub(super) struct Given<'s> {
-    /// Of the sizes.
+    /// Facts about the sizes.
     pub(super) known: &'s Context,
     pub(super) sure: &'s [Sure],
     /// The extents of arrays that predicates read.
     pub(super) dims: &'s HashMap<LocalId, Vec<Poly>>,
-    /// What was counted there before.
+    /// Memoised counts.
     pub(super) counts: &'s Counts,
 }
 
-/// Counts of nests by their indices and predicates.
+/// Counts of nests, by their indices and predicates.
 pub(super) type Counts = RefCell<HashMap<(Vec<Index>, Pred), Result<Formula, Uncounted>>>;
 
 impl Given<'_> {
@@ -48,21 +49,21 @@ impl Given<'_> {
     }
 }
 
-/// What has been checked: for all of these indices, where the guard holds, the condition does.
+/// A checked fact: for all these indices, if the guard holds, the condition holds.
 pub(super) struct Sure {
     pub(super) indices: Vec<Index>,
     pub(super) guard: Pred,
     pub(super) cond: Pred,
 }
 
-/// The loops over the free and the bound indices of a statement.
+/// The loops over the free and bound indices of a statement.
 pub(super) struct Nest<'s> {
-    /// The extents as they stand in the form.
+    /// The extents as written.
     dims: Vec<Poly>,
     indices: Vec<Index>,
     free: usize,
     pred: Pred,
-    /// Its conjuncts as they stand in the form, each with what it is in terms of sizes.
+    /// The conjuncts as written, each also in terms of the sizes.
     asked: Vec<(Pred, Pred)>,
     given: Given<'s>,
 }
@@ -79,24 +80,24 @@ impl<'s> Nest<'s> {
         Self { dims, indices, free, pred, asked, given }
     }
 
-    /// Which tuples there are, in terms of sizes.
+    /// Returns the predicate of the tuples, in terms of the sizes.
     pub(super) fn pred(&self) -> &Pred {
         &self.pred
     }
 
-    /// How many tuples there are.
+    /// Returns the number of tuples.
     pub(super) fn terms(&self) -> Result<Formula, Uncounted> {
         let (indices, pred) = self.solved(self.indices.clone(), self.pred.clone());
         self.given.count(&indices, &pred)
     }
 
-    /// Are all its indices free?
+    /// Whether all its indices are free.
     pub(super) fn is_free(&self) -> bool {
         self.free >= self.indices.len()
     }
 
-    /// For each part of the predicate that only data tell, the nest where it does not hold, and that without it.
-    /// `free`: only of parts that free indices tell.
+    /// Returns, for each data-dependent conjunct, the nest in which it is negated and the nest
+    /// without it. `free` restricts this to conjuncts over free indices.
     pub(super) fn others(&self, free: bool) -> Vec<(Nest<'s>, Nest<'s>)> {
         let of = |k: usize| {
             let parts = self.asked.iter().enumerate();
@@ -105,7 +106,7 @@ impl<'s> Nest<'s> {
             if free && self.indices.iter().skip(self.free).any(|i| part.mentions(&i.atom())) {
                 return None;
             }
-            // What reads outside neither holds nor does not.
+            // A conjunct that reads out of bounds neither holds nor fails.
             let rest: Vec<Pred> = without.iter().map(|(_, p)| p.clone()).collect();
             if !self.safe(&self.indices, &rest, put) {
                 return None;
@@ -118,14 +119,14 @@ impl<'s> Nest<'s> {
         opaque.filter_map(of).collect()
     }
 
-    /// No fewer than [`Self::terms`].
+    /// Returns an upper bound of [`Self::terms`].
     pub(super) fn most(&self) -> Option<Formula> {
         let (indices, pred) = self.solved(self.indices.clone(), self.pred.clone());
         let all = || self.given.count(&indices, &Pred::truth());
         self.given.count(&indices, &pred.known()).or_else(|_| all()).ok()
     }
 
-    /// How many tuples of the free indices have a term.
+    /// Returns the number of tuples of the free indices that have a term.
     pub(super) fn present(&self) -> Result<Formula, Uncounted> {
         let mut pred = self.pred.clone();
         let free = self.indices.get(..self.free).unwrap_or_default();
@@ -136,13 +137,13 @@ impl<'s> Nest<'s> {
         self.given.count(&indices, &pred)
     }
 
-    /// No fewer than [`Self::present`].
+    /// Returns an upper bound of [`Self::present`].
     pub(super) fn most_present(&self) -> Option<Formula> {
         let free = self.indices.get(..self.free).unwrap_or_default();
         self.given.count(free, &Pred::truth()).ok()
     }
 
-    /// How often a predicate over data is asked.
+    /// Returns the number of evaluations of predicates over data.
     pub(super) fn tests(&self) -> Result<Formula, Uncounted> {
         if self.opaque() == 0 {
             return Ok(Formula::default());
@@ -151,13 +152,14 @@ impl<'s> Nest<'s> {
         let place = |k: usize| order.iter().position(|j| *j == k).map(|p| p + 1);
         let mentions = |p: &Pred, k: usize| self.indices.get(k).is_some_and(|i| p.mentions(&i.atom()));
         let level = |p: &Pred| (0..self.indices.len()).filter(|k| mentions(p, *k)).filter_map(place).max();
-        // Those without data first: at each level they are asked, or narrow it, before.
+        // At each level, conjuncts without data come first: they are evaluated, or narrow the loop,
+        // before the others.
         let mut all: Vec<(usize, bool, &(Pred, Pred))> =
             self.asked.iter().map(|both| (level(&both.0).unwrap_or(0), both.0.is_opaque(), both)).collect();
         all.sort_by_key(|(level, opaque, _)| (*level, *opaque));
         let mut total = Formula::default();
         let mut before: Vec<Pred> = Vec::new();
-        // Of an empty nest nothing is asked.
+        // An empty nest evaluates nothing.
         let some = Pred::all(self.indices.iter().map(|i| Pred::nonneg(&i.extent.plus(-1))));
         for (level, opaque, (p, put)) in all {
             if opaque {
@@ -167,7 +169,7 @@ impl<'s> Nest<'s> {
                 }
                 let indices: Vec<Index> =
                     order.iter().take(level).filter_map(|k| self.indices.get(*k)).cloned().collect();
-                // What reads outside is asked again for each tuple.
+                // A conjunct that may read out of bounds is evaluated again for each tuple.
                 if !self.safe(&indices, &before, put) {
                     return Err(Uncounted::Data);
                 }
@@ -181,7 +183,8 @@ impl<'s> Nest<'s> {
         Ok(total)
     }
 
-    /// The equations that tell late indices, of these indices: they hold wherever those have values.
+    /// Returns the equations that determine late indices, among these indices. They hold wherever
+    /// those indices have values.
     fn telling<'n>(&'n self, late: &'n [(usize, Poly)], indices: &'n [usize]) -> impl Iterator<Item = &'n Pred> {
         late.iter().filter(|(k, _)| indices.contains(k)).filter_map(|(k, by)| {
             let index = self.indices.get(*k)?.atom();
@@ -190,14 +193,14 @@ impl<'s> Nest<'s> {
         })
     }
 
-    /// No fewer than [`Self::tests`].
+    /// Returns an upper bound of [`Self::tests`].
     pub(super) fn most_tests(&self) -> Option<Formula> {
-        // What reads outside is asked twice.
+        // A conjunct that reads out of bounds may be evaluated twice.
         let all = self.given.count(&self.indices, &Pred::truth()).ok()?;
         Some(all.times(&count::Ratio::constant(i128::try_from(2 * self.opaque()).ok()?)))
     }
 
-    /// Are all arrays that a predicate reads read inside?
+    /// Whether a predicate reads all its arrays in bounds.
     fn safe(&self, indices: &[Index], before: &[Pred], p: &Pred) -> bool {
         let mut inside = self.given.known.clone();
         indices.iter().for_each(|i| inside.enter(i));
@@ -240,17 +243,18 @@ impl<'s> Nest<'s> {
         self.asked.iter().filter(|(p, _)| p.is_opaque()).count()
     }
 
-    /// The predicate as it stands in the form.
+    /// Returns the predicate as written.
     fn in_form(&self) -> Pred {
         Pred::all(self.asked.iter().map(|(p, _)| p.clone()))
     }
 
-    /// What it is.
+    /// Returns the form of the nest.
     pub(super) fn form(&self) -> Form {
         (self.dims.clone(), self.free, self.in_form())
     }
 
-    /// The order of the loops: free indices that bound ones or data tell come last; and what tells these.
+    /// Returns the order of the loops, with the late indices: free indices that bound indices or
+    /// data determine. These come last, with the polynomials that determine them.
     fn order(&self) -> Result<(Vec<usize>, Late), Uncounted> {
         let form = self.in_form();
         let mut late: Late = Vec::new();
@@ -282,7 +286,7 @@ impl<'s> Nest<'s> {
         Ok((order, late))
     }
 
-    /// Without the indices that data tell, and without what has been checked.
+    /// Eliminates the indices that data determine, and the conjuncts that checks guarantee.
     fn solved(&self, mut indices: Vec<Index>, mut pred: Pred) -> (Vec<Index>, Pred) {
         while let Some((k, by)) = told(&indices, &pred) {
             let index = indices.remove(k);
@@ -301,7 +305,7 @@ impl<'s> Nest<'s> {
     }
 }
 
-/// An index that an equation with data tells, and by what.
+/// Returns an index that an equation with data determines, with its solution.
 fn told(indices: &[Index], pred: &Pred) -> Option<(usize, Poly)> {
     let equations = pred.conjuncts().iter().filter(|p| p.is_opaque());
     for p in equations {
@@ -314,7 +318,7 @@ fn told(indices: &[Index], pred: &Pred) -> Option<(usize, Poly)> {
     None
 }
 
-/// Is it a bound of the index that data tell?
+/// Whether the conjunct is a data-dependent bound of the index.
 fn narrows(p: &Pred, index: &Index) -> bool {
     let Pred::Ge(poly) = p else { return false };
     poly.linear_in(&index.atom()).is_some_and(|(_, rest)| has_data(&rest))
@@ -327,7 +331,7 @@ pub(super) fn has_data(p: &Poly) -> bool {
 }
 
 impl Sure {
-    /// Does the check say that this comparison holds?
+    /// Whether the check implies this comparison.
     fn tells(&self, p: &Pred, inside: &Context) -> bool {
         let Pred::Ge(wanted) = p else { return false };
         let mut reads = Vec::new();
@@ -340,7 +344,7 @@ impl Sure {
         })
     }
 
-    /// Does it say so when one atom is the other?
+    /// Whether it implies the comparison if atom `b` is instantiated to atom `a`.
     fn says(&self, have: &Poly, b: &Atom, wanted: &Poly, a: &Atom, inside: &Context) -> bool {
         let (Atom::Read(x, _, at), Atom::Read(y, _, places)) = (a, b) else { return false };
         if x != y || at.len() != places.len() {

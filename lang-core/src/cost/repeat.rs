@@ -1,5 +1,6 @@
-//! Calls and loops: what is inside costs as much as all times it is run add up to. What differs from time to time is
-//! summed over the indices of the repetition, and where that is no formula it is a symbol.
+//! **Cost of calls and loops**: the cost of the inside, summed over all repetitions. A cost that
+//! differs between repetitions is summed over their indices; if that has no formula, it becomes a
+//! symbol.
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
@@ -18,13 +19,13 @@ use crate::ir::ssa::{Rhs, Ssa, Stmt, at_indices, index};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The `k`-th index of repetitions around a statement is the local of this number and `k`.
+/// The first local number of repetition indices around a statement.
 const OUTER: u32 = (1 << 22) + (1 << 21);
 
-/// So many of them are told apart.
+/// The number of distinct repetition indices. Beyond it the numbers repeat.
 const MOST: u32 = 1 << 20;
 
-/// What is repeated: for which tuples of indices, and how many those are.
+/// The repetitions of a call or loop: their index tuples and their count.
 struct Times<'s> {
     indices: Vec<Index>,
     pred: Pred,
@@ -48,7 +49,7 @@ impl Walk<'_> {
         let Some((ssa, cost)) = (self.callees)(callee) else {
             return self.unknown(&path);
         };
-        // Its sizes and integer parameters, in terms of those here.
+        // Its sizes and integer parameters, in terms of those of the caller.
         let mut put: HashMap<LocalId, Poly> = HashMap::new();
         for (local, p) in ssa.sizes.iter().zip(sizes) {
             put.insert(*local, self.poly(scope, p));
@@ -60,7 +61,7 @@ impl Walk<'_> {
                 put.insert(input.local, known.unwrap_or_else(|| data(&ssa, input.local)));
             }
         }
-        // Its symbols are of statements inside this one.
+        // Its symbols belong to statements inside this one.
         let inside = |s: &Symbol| path.iter().chain(&*s.path).copied().collect::<Vec<u32>>();
         let passed = LazyCell::new(|| scope.contents.passed(&ssa, sizes, args));
         let called = LazyCell::new(|| scope.contents.called(&form.0, &form.1));
@@ -87,7 +88,7 @@ impl Walk<'_> {
         self.times(scope, &times, &inner, tests, false)
     }
 
-    /// A callee whose cost is not told.
+    /// Returns the cost of a callee whose cost is unknown: symbols.
     fn unknown(&mut self, path: &[u32]) -> Own {
         let mut of = |kind| Formula::from(self.symbol(path, kind, None, None));
         let (work, tests, iterations) = (of(Kind::Work), of(Kind::Tests), of(Kind::Iterations));
@@ -95,7 +96,7 @@ impl Walk<'_> {
         Own { span: amount.work.clone().into(), amount, kept: Greatest::default() }
     }
 
-    /// The iterations of the loops of a batch.
+    /// Returns the cost of the iterations of a loop, for all of its batch.
     pub(super) fn repeated(&mut self, scope: &Scope<'_>, of: &Loop) -> Own {
         let path = scope.path.clone();
         let batch = of.batch.len();
@@ -104,7 +105,8 @@ impl Walk<'_> {
         let tests = Nest::new(of.batch.clone(), own.clone(), batch, asked.clone(), scope.given()).tests();
         let mut indices = own;
         let trips = of.count().map(|n| self.poly(scope, n));
-        // How often it runs is not told before: no number of an iteration is below it.
+        // A placeholder for a trip count that is unknown before the run. No iteration number is
+        // provably below it.
         let unbounded = || Poly::atom(Atom::Read(LocalId(0), "trips".into(), Arc::from([])));
         let trips_told = trips.as_ref().is_some_and(|n| !has_data(n));
         let mut dims = of.batch.clone();
@@ -121,7 +123,7 @@ impl Walk<'_> {
                 self.symbol(&path, Kind::Trips, most(), content).into()
             }
         };
-        // The body has indices of its own.
+        // The outer indices receive other names, because the body has indices of its own.
         let renamed: Vec<Index> = indices.iter().map(|i| self.named(i)).collect();
         let names: Vec<Poly> = renamed.iter().map(Index::value).collect();
         let of_outer = |p: &Poly| at_indices(p, &names);
@@ -180,13 +182,14 @@ impl Walk<'_> {
         self.times(scope, &times, &inner, tests, true)
     }
 
-    /// The index under a name that nothing else has.
+    /// Returns the index under a fresh name.
     fn named(&mut self, i: &Index) -> Index {
         self.outer = (self.outer + 1) % MOST;
         Index { local: LocalId(OUTER + self.outer), ..i.clone() }
     }
 
-    /// What something costs all times together. `tests`: what is asked beside it; `after`: do they run one after another?
+    /// Returns the cost of all repetitions. `tests` counts the tests of the repetition itself.
+    /// `after`: whether the repetitions run in sequence.
     fn times(
         &mut self,
         scope: &Scope<'_>,
@@ -234,7 +237,7 @@ impl Walk<'_> {
         };
         let mut span = inner.span.map(&mut one);
         if untold {
-            // Nothing takes longer than all of it.
+            // The span is at most the work.
             span = amount.work.clone().into();
         }
         Own { amount, kept, span }
@@ -242,12 +245,12 @@ impl Walk<'_> {
 }
 
 impl Times<'_> {
-    /// Is it one time?
+    /// Whether it is exactly one repetition.
     fn is_one(&self) -> bool {
         self.indices.is_empty() && self.pred.is_true()
     }
 
-    /// Where there is a time at all, as far as sizes tell.
+    /// Returns the predicate that a repetition exists, as far as sizes determine it.
     fn some(&self) -> Pred {
         let extents = self.indices.iter().map(|i| Pred::nonneg(&i.extent.plus(-1)));
         let told = |p: &Pred| !p.is_opaque() && !self.indices.iter().any(|i| p.mentions(&i.atom()));
@@ -258,7 +261,7 @@ impl Times<'_> {
         self.indices.iter().any(|i| a.mentions(&i.atom()))
     }
 
-    /// What something adds up to over all times; `None` if that is no formula.
+    /// Returns the sum of a formula over all repetitions; `None` if that is not a formula.
     fn all(&self, of: &Formula) -> Option<Formula> {
         if of.overflowed() || of.pieces().iter().any(|p| has_data(p.value.parts().0) || p.pred.is_opaque()) {
             return None;
@@ -283,7 +286,7 @@ impl Times<'_> {
             if asked {
                 return None;
             }
-            // Symbols stand for all times already.
+            // A symbol is a total over all repetitions already.
             let mut varies = false;
             of_symbols.parts().0.for_each_atom(&mut |a| varies |= self.mentions(a));
             if !of_symbols.is_zero() {
@@ -309,7 +312,7 @@ impl Times<'_> {
         (!sum.overflowed()).then_some(sum)
     }
 
-    /// No less than what it adds up to over all times.
+    /// Returns an upper bound of the sum over all repetitions.
     fn most(&self, of: &Formula) -> Option<Formula> {
         let told = Self {
             indices: self.indices.clone(),
@@ -320,7 +323,7 @@ impl Times<'_> {
         told.all(of)
     }
 
-    /// No less than what it is at any time.
+    /// Returns an upper bound of the value in any single repetition.
     fn greatest(&self, of: &Formula) -> Option<Formula> {
         if of.pieces().iter().any(|p| has_data(p.value.parts().0) || p.pred.is_opaque()) {
             return None;
@@ -339,7 +342,8 @@ impl Times<'_> {
     }
 }
 
-/// The terms without symbols and those with one; `None` if several are multiplied, or one is inside an atom.
+/// Splits a value into the terms without symbols and those with one. `None` if symbols are
+/// multiplied, or if one is inside another atom.
 fn apart(value: &Ratio) -> Option<(Ratio, Ratio)> {
     let (over, under) = value.parts();
     let (mut plain, mut with) = (Poly::default(), Poly::default());
@@ -366,7 +370,7 @@ fn local(a: &Atom, put: &HashMap<LocalId, Poly>) -> Option<Poly> {
     if let Atom::Local(l, _) = a { put.get(l).cloned() } else { None }
 }
 
-/// An integer that only the run tells, and anew each time.
+/// Returns an integer that only the run knows, and that differs between repetitions.
 fn data(of: &Ssa, local: LocalId) -> Poly {
     Poly::atom(Atom::Read(local, of.vars.name(local), Arc::from([])))
 }

@@ -1,6 +1,6 @@
-//! What only the run tells of a cost: populations of predicates over data, trip counts, extents. Each is a named number
-//! that stands for what all runs of a statement add up to, so that a formula with it is exact, and an evaluation of
-//! Tensor SSA tells it.
+//! **Symbols** of a cost: numbers that only the run knows, such as populations of data-dependent
+//! predicates, trip counts and extents. Each symbol is a total over all runs of a statement. So a
+//! formula with symbols is exact, and an evaluation of Tensor SSA yields their values.
 
 use std::sync::Arc;
 
@@ -8,54 +8,56 @@ use super::content::Content;
 use crate::count::Formula;
 use crate::predicate::{Atom, LocalId, Poly};
 
-/// The `k`-th symbol of a cost is the local of this number and `k`.
+/// The local number of the first symbol; symbol `k` follows at distance `k`.
 const FIRST: u32 = 1 << 22;
 
-/// More symbols than this have no numbers.
+/// The largest symbol number. Symbols beyond it share its atom.
 const MOST: usize = 1 << 20;
 
-/// What is counted.
+/// The quantity that a symbol counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// Tuples of indices for which the predicate holds: of a sum of several terms the predicate of this one.
+    /// The index tuples for which a predicate holds. In a sum of several terms, the number selects
+    /// the term.
     Terms(u32),
-    /// Elements that have a term.
+    /// The elements that have a term.
     Present,
-    /// Iterations of a loop.
+    /// The iterations of a loop.
     Trips,
-    /// The value of an integer, which is computed once.
+    /// The value of an integer that is computed once.
     Value,
-    /// Work, where it is no formula of these: comparisons of a sort; calls and bodies that differ.
+    /// Work that has no formula: comparisons of a sort, and calls or bodies that differ.
     Work,
-    /// Tests, likewise.
+    /// Tests that have no formula.
     Tests,
-    /// Iterations, likewise.
+    /// Iterations that have no formula.
     Iterations,
-    /// Bytes that are kept, likewise.
+    /// Kept bytes that have no formula.
     Kept,
 }
 
-/// A number that the run tells.
+/// A number that only the run knows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// The statement: of calls and loops inside one another the number of each, outermost first.
+    /// The statement: the statement numbers of the enclosing calls and loops, outermost first, then
+    /// its own.
     pub path: Arc<[u32]>,
-    /// What is counted of it.
+    /// The quantity that is counted.
     pub kind: Kind,
-    /// It is no more than this.
+    /// An upper bound.
     pub most: Option<Formula>,
-    /// What it is in terms of the inputs: equal ones have equal numbers, in a derivative too.
+    /// Its content in terms of the inputs: equal contents have equal numbers, also in a derivative.
     pub content: Option<Content>,
 }
 
-/// The symbol of this number as an atom.
+/// Returns the atom of a symbol.
 #[must_use]
 pub fn atom(k: usize) -> Atom {
     let k = u32::try_from(k.min(MOST)).unwrap_or(0);
     Atom::Local(LocalId(FIRST + k), format!("p{k}").into())
 }
 
-/// The number of the symbol that an atom is.
+/// Returns the number of the symbol, if the atom is one.
 #[must_use]
 pub fn number(a: &Atom) -> Option<usize> {
     let Atom::Local(l, _) = a else { return None };
@@ -63,7 +65,7 @@ pub fn number(a: &Atom) -> Option<usize> {
     (k <= MOST).then_some(k)
 }
 
-/// Does a polynomial mention symbols?
+/// Whether a polynomial mentions symbols.
 pub(super) fn mentioned(p: &Poly) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= number(a).is_some());

@@ -1,31 +1,32 @@
-//! A formula as cases of which one holds, as few as are found: sizes are told apart by the comparisons that stand in it,
-//! and cases that say the same are one. A few sizes at the border of a case that fit the next one go over to it.
+//! **Case distinction** of a formula: rewrites it to few mutually exclusive cases, for readers. It
+//! splits the sizes by the comparisons of the formula and merges equal cases. If a few sizes at the
+//! boundary of a case also fit the next case, they move there.
 
 use super::{Formula, Piece, Ratio};
 use crate::base::pause;
 use crate::predicate::{Atom, Context, Poly, Pred};
 
-/// More cases than this are not told apart.
+/// The maximal number of nodes of the case tree.
 const MOST: usize = 128;
 
-/// Nor is more asked of what is known than in so many steps.
+/// The maximal number of prover steps.
 const MOST_STEPS: u64 = 2_000_000;
 
-/// More pairs of sizes are not looked at.
+/// The maximal number of pairs of sizes that are compared for equality.
 const MOST_PAIRS: usize = 10;
 
-/// So many sizes at a border are looked at.
+/// The maximal number of sizes at a boundary that may move to the next case.
 const BORDER: i128 = 4;
 
 #[derive(Clone, PartialEq, Eq)]
 enum Case {
     Is(Ratio),
-    /// One where the predicate holds, the other where it does not.
+    /// The first case where the predicate holds, the second elsewhere.
     Either(Pred, Box<[Case; 2]>),
 }
 
-/// The same formula with pieces of which no two hold at once; `None` where there would be too many. `known`: what holds
-/// of the sizes.
+/// Returns an equal formula with mutually exclusive pieces, or `None` if it would have too many.
+/// `known` are the facts about the sizes.
 pub(super) fn cases(of: &Formula, known: &Context) -> Option<Formula> {
     let mut asked: Vec<Pred> = of.pieces().iter().flat_map(|p| p.pred.conjuncts().to_vec()).collect();
     asked.sort();
@@ -46,7 +47,7 @@ pub(super) fn cases(of: &Formula, known: &Context) -> Option<Formula> {
 struct Cells<'f> {
     of: &'f [Piece],
     asked: &'f [Pred],
-    /// What the first of the predicates are.
+    /// The truth values of the first predicates of `asked` in the current case.
     told: Vec<bool>,
     left: usize,
     until: u64,
@@ -92,7 +93,7 @@ impl Cells<'_> {
         Some(joined(p, both, known))
     }
 
-    /// The sum of the pieces whose predicates are told to hold.
+    /// Returns the sum of the pieces whose predicates hold in the current case.
     fn here(&self) -> Ratio {
         let holds = |p: &Pred| self.asked.iter().zip(&self.told).any(|(q, told)| q == p && *told);
         let here = self.of.iter().filter(|piece| piece.pred.conjuncts().iter().all(holds));
@@ -100,7 +101,7 @@ impl Cells<'_> {
     }
 }
 
-/// With numbers in place of sizes that can be one number alone.
+/// Substitutes the numbers of sizes that the facts determine.
 fn pinned(mut value: Ratio, known: &Context) -> Ratio {
     let mut sizes = Vec::new();
     value.parts().0.for_each_atom(&mut |a| {
@@ -114,7 +115,7 @@ fn pinned(mut value: Ratio, known: &Context) -> Ratio {
         let few = known.implies(&Pred::at_most(&at, &Poly::constant(BORDER)));
         if let Some(n) = (0..=BORDER).filter(|_| few).find(is) {
             let put = value.substitute(&|a| (*a == size).then(|| Poly::constant(n)));
-            // What is divided by it stays.
+            // A substitution that divides by 0 is skipped.
             if !put.overflowed() {
                 value = put;
             }
@@ -123,13 +124,13 @@ fn pinned(mut value: Ratio, known: &Context) -> Ratio {
     value
 }
 
-/// One case of two, where that is possible.
+/// Merges two cases if possible.
 fn joined(p: &Pred, cases: [Case; 2], known: &mut Context) -> Case {
     let [yes, no] = &cases;
     if yes == no {
         return yes.clone();
     }
-    // Where few sizes are left on one side they may fit the other.
+    // If one side has few sizes, they may fit the other case.
     for (few, many, bound) in [(no, yes, p.negated()), (yes, no, p.clone())] {
         let mark = known.mark();
         known.assume(&bound);
@@ -142,8 +143,8 @@ fn joined(p: &Pred, cases: [Case; 2], known: &mut Context) -> Case {
     Case::Either(p.clone(), Box::new(cases))
 }
 
-/// One case for both, where only `few` sizes are left for one of them (on the side of a bound, as is known) and all or
-/// the first of them fit the other.
+/// Merges two cases if only few sizes remain for `few`, next to the bound that `here` already
+/// assumes, and all or the first of them fit `many`.
 fn fitted(few: &Case, many: &Case, bound: &Pred, here: &mut Context) -> Option<Case> {
     let Case::Is(value) = many else { return None };
     if let Case::Is(rare) = few
@@ -157,7 +158,7 @@ fn fitted(few: &Case, many: &Case, bound: &Pred, here: &mut Context) -> Option<C
         let mark = here.mark();
         here.assume(&Pred::equal(&Poly::atom(atom.clone()), &n));
         let put = |r: &Ratio| r.substitute(&|a| (*a == atom).then(|| n.clone()));
-        // Of what is divided by 0 nothing is told.
+        // A value with a division by 0 fits nothing.
         let fits = few.at(here).is_some_and(|found| put(found) == put(value) && !put(value).overflowed());
         here.release(mark);
         fits
@@ -167,7 +168,7 @@ fn fitted(few: &Case, many: &Case, bound: &Pred, here: &mut Context) -> Option<C
         return Some(many.clone());
     }
     if let (true, Some(last)) = (fitting > 0, sizes.get(fitting)) {
-        // Those that do not fit end at `last`.
+        // The sizes that do not fit end at `last`.
         let (end, first) = (Poly::constant(*last), sizes.first() > sizes.last());
         let size = Poly::atom(atom);
         let rest = if first { Pred::at_most(&size, &end) } else { Pred::at_most(&end, &size) };
@@ -176,7 +177,7 @@ fn fitted(few: &Case, many: &Case, bound: &Pred, here: &mut Context) -> Option<C
     None
 }
 
-/// Are both the same where two sizes are equal, as is known?
+/// Whether both values are equal because the facts equate two sizes.
 fn same(one: &Ratio, other: &Ratio, known: &Context) -> bool {
     let over = one.sub(other);
     let mut sizes = Vec::new();
@@ -194,7 +195,7 @@ fn same(one: &Ratio, other: &Ratio, known: &Context) -> bool {
 }
 
 impl Case {
-    /// What it is where this is known, if that decides it.
+    /// Returns the value under these facts, if they decide the case.
     fn at(&self, known: &Context) -> Option<&Ratio> {
         match self {
             Self::Is(value) => Some(value),
@@ -207,7 +208,8 @@ impl Case {
     }
 }
 
-/// The sizes that a comparison leaves of one size, from its border on, if they are few.
+/// Returns the size that a comparison bounds, and the values that it still allows, from the bound
+/// on, if they are few.
 fn border(p: &Pred, known: &Context) -> Option<(Atom, Vec<i128>)> {
     let Pred::Ge(p) = p else { return None };
     let [.., (monomial, _)] = p.terms() else { return None };

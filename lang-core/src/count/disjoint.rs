@@ -1,27 +1,28 @@
-//! Predicates as conjunctions of comparisons of which no two hold at once. Existentials are eliminated: exactly, as
-//! a bound variable that is divided by a constant has a floor or a ceiling for a bound (the integer form of Fourier and
-//! Motzkin's elimination; where all bounds are between two polynomials no case is lost).
+//! **Disjoint conjunctions** of comparisons, into which a predicate is split. Existentials are
+//! eliminated exactly, by the integer form of Fourier-Motzkin elimination. A bound on a variable
+//! with a constant coefficient is rounded to a floor or a ceiling. Then an integer exists between
+//! the bounds exactly if each lower bound is at most each upper one.
 
 use super::Uncounted;
 use super::quotient::{simpler, told};
 use crate::base::pause;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
-/// More cases than this are not looked at.
+/// The maximal number of cases.
 const MOST: usize = 128;
 
-/// Nor is more asked of what is known than in so many steps, here and for a sum.
+/// The maximal number of prover steps, here and for a sum.
 pub(super) const MOST_STEPS: u64 = 10_000_000;
 
-/// A variable is split by so many remainders at most.
+/// The maximal number of remainders by which a variable is split.
 const REMAINDERS: i128 = 64;
 
-/// Comparisons that hold together.
+/// A conjunction of comparisons.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Conjunction {
-    /// Not negative.
+    /// Polynomials that are not negative.
     pub(super) bounds: Vec<Poly>,
-    /// Zero.
+    /// Polynomials that are zero.
     pub(super) equations: Vec<Poly>,
 }
 
@@ -30,18 +31,19 @@ impl Conjunction {
         self.bounds.iter().chain(&self.equations)
     }
 
-    /// With another polynomial in place of an atom.
+    /// Substitutes a polynomial for an atom.
     pub(super) fn put(&mut self, atom: &Atom, by: &Poly) {
         let put = |a: &Atom| (a == atom).then(|| by.clone());
         self.bounds.iter_mut().chain(&mut self.equations).for_each(|p| *p = p.substitute(&put));
     }
 
-    /// An atom made of these variables.
+    /// Returns a compound atom that mentions these variables.
     pub(super) fn made_of(&self, vars: &[Atom]) -> Option<Atom> {
         self.polys().find_map(|p| made_of(p, vars))
     }
 
-    /// The cases that an atom makes which is made of these variables. They exclude one another.
+    /// Splits the conjunction by a compound atom that mentions these variables. The cases are
+    /// disjoint.
     fn apart(&self, made: &Atom, vars: &[Atom]) -> Result<Vec<Self>, Uncounted> {
         Ok(match Cut::of(made, vars)? {
             Cut::Cases(cases) => cases
@@ -63,7 +65,7 @@ impl Conjunction {
         })
     }
 
-    /// With something simpler in place of a quotient or a remainder by a size.
+    /// Simplifies a quotient or a remainder by a size, if the facts allow it.
     fn by_sizes(&self, known: &Context) -> Option<Self> {
         let Some((atom, by)) = simpler(self.polys(), &self.assumed(known)) else { return told(self, known) };
         let mut simple = self.clone();
@@ -79,7 +81,7 @@ impl Conjunction {
     }
 }
 
-/// The conjunctions that a predicate is, no two at once, as far as they can hold where something is known.
+/// Splits a predicate into disjoint conjunctions, without those that contradict the facts.
 pub(super) fn disjoint(p: &Pred, known: &Context) -> Result<Vec<Conjunction>, Uncounted> {
     let until = known.spent().saturating_add(MOST_STEPS);
     let mut cases = Cases { known, all: Vec::new(), left: MOST, until };
@@ -90,14 +92,14 @@ pub(super) fn disjoint(p: &Pred, known: &Context) -> Result<Vec<Conjunction>, Un
 struct Cases<'k> {
     known: &'k Context,
     all: Vec<Conjunction>,
-    /// How many more are looked at.
+    /// The number of cases that may still be visited.
     left: usize,
-    /// What is known is asked until it took so many steps.
+    /// The limit on the prover's steps.
     until: u64,
 }
 
 impl Cases<'_> {
-    /// Adds the conjunctions of what is taken already and of all of these.
+    /// Adds the conjunctions of `taken` and all of `open`.
     fn split(&mut self, mut open: Vec<Pred>, mut taken: Conjunction) -> Result<(), Uncounted> {
         pause();
         self.left = self.left.checked_sub(1).ok_or(Uncounted::TooMany)?;
@@ -141,7 +143,7 @@ impl Cases<'_> {
     }
 }
 
-/// Where there is an index for which the body holds.
+/// Returns the predicate that an index exists for which the body holds.
 fn eliminated(index: &Index, body: &Pred, known: &Context) -> Result<Pred, Uncounted> {
     let atom = index.atom();
     let range = Pred::inside(&index.value(), &index.extent);
@@ -161,7 +163,7 @@ fn eliminated(index: &Index, body: &Pred, known: &Context) -> Result<Pred, Uncou
     Ok(Pred::any_of(cases))
 }
 
-/// Where there is an integer for which all of these hold.
+/// Returns the predicate that an integer exists for which the whole conjunction holds.
 fn without(of: &Conjunction, atom: &Atom) -> Result<Pred, Uncounted> {
     let mut rest: Vec<Pred> = Vec::new();
     let mut told: Option<(usize, i128, Poly)> = None;
@@ -178,7 +180,7 @@ fn without(of: &Conjunction, atom: &Atom) -> Result<Pred, Uncounted> {
         }
     }
     if let Some((k, c, r)) = told {
-        // x is r / c, where that is an integer.
+        // x is r / c, if that is an integer.
         let divisor = Poly::constant(c);
         let value = r.div(&divisor).ok_or(Uncounted::Nonlinear)?;
         let put = |p: &Poly| p.substitute(&|a| (a == atom).then(|| value.clone()));
@@ -204,7 +206,7 @@ fn without(of: &Conjunction, atom: &Atom) -> Result<Pred, Uncounted> {
     Ok(Pred::all(rest))
 }
 
-/// `p = c·x + r`, with a constant `c`; `None` where `x` is not in it.
+/// Splits `p = c·x + r` with a constant `c`. Returns `None` if `x` does not occur in `p`.
 pub(super) fn coefficient(p: &Poly, x: &Atom) -> Result<Option<(i128, Poly)>, Uncounted> {
     if !p.mentions(x) {
         return Ok(None);
@@ -212,7 +214,7 @@ pub(super) fn coefficient(p: &Poly, x: &Atom) -> Result<Option<(i128, Poly)>, Un
     p.linear_in(x).map(Some).ok_or(Uncounted::Nonlinear)
 }
 
-/// The bound of `x` that `c·x + r >= 0` is: the least it can be (true), or the greatest.
+/// Returns the bound of `x` from `c·x + r >= 0`, and whether it is a lower one.
 pub(super) fn bound(c: i128, r: &Poly) -> Result<(Poly, bool), Uncounted> {
     let by = |p: &Poly, c: i128| p.div(&Poly::constant(c)).ok_or(Uncounted::Nonlinear);
     if c > 0 {
@@ -223,8 +225,8 @@ pub(super) fn bound(c: i128, r: &Poly) -> Result<(Poly, bool), Uncounted> {
     }
 }
 
-/// An atom made of these variables, the innermost of those in one another: a quotient, a remainder, the lesser or the
-/// greater of two.
+/// Returns a compound atom that mentions these variables, innermost first: a quotient, a remainder,
+/// a minimum or a maximum.
 pub(super) fn made_of(p: &Poly, vars: &[Atom]) -> Option<Atom> {
     let has = |p: &Poly| vars.iter().any(|v| p.mentions(v));
     let mut found = None;
@@ -237,11 +239,11 @@ pub(super) fn made_of(p: &Poly, vars: &[Atom]) -> Option<Atom> {
     found
 }
 
-/// How an atom made of variables is taken apart.
+/// The way to split by a compound atom.
 pub(super) enum Cut {
-    /// It is this where that is not negative.
+    /// Two cases: the value of the atom, and a polynomial that is nonnegative in that case.
     Cases([(Poly, Poly); 2]),
-    /// A variable is looked at by its remainders.
+    /// The remainders of a variable by a constant.
     Remainders(Atom, i128),
 }
 
@@ -263,13 +265,14 @@ impl Cut {
     }
 }
 
-/// One of these variables that stands in `p` with a coefficient that is no multiple of `c`.
+/// Returns one of these variables that occurs in `p` with a coefficient that is not a multiple of
+/// `c`.
 pub(super) fn uneven(p: &Poly, c: i128, vars: &[Atom]) -> Option<Atom> {
     let uneven = p.terms().iter().filter(|(_, d)| d % c != 0);
     uneven.flat_map(|(m, _)| m).find(|(a, _)| vars.contains(a)).map(|(a, _)| a.clone())
 }
 
-/// A variable by its remainders: `c·x + r` for all `r`.
+/// Returns the forms of a variable by its remainders: `c·x + r` for all `r`.
 pub(super) fn remainders(var: &Atom, c: i128) -> Result<impl Iterator<Item = Poly>, Uncounted> {
     let c = c.checked_abs().filter(|c| *c <= REMAINDERS).ok_or(Uncounted::TooMany)?;
     let var = Poly::atom(var.clone());

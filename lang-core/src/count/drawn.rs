@@ -1,5 +1,5 @@
-//! Disjoint cases, counts, sums and every operation on formulas, against looking at all points of a small box. Each
-//! test prints how often it reached what.
+//! Random tests of disjoint cases, counts, sums and all operations on formulas, against enumeration
+//! of a small box. Each test prints how often it reached each situation.
 
 use super::disjoint::{Conjunction, disjoint};
 use super::{Formula, Names, Piece, Ratio, Uncounted, cases as apart, count, sum};
@@ -9,7 +9,7 @@ use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
 const SIZES: [Var; 2] = [N, M];
 
-/// What is known of sizes: that they are not negative, and something drawn.
+/// Facts about sizes: they are not negative, and a random predicate holds.
 struct Known {
     says: Drawn,
     context: Context,
@@ -59,7 +59,7 @@ fn no_two_cases_hold_at_once() {
     reached.show("disjoint cases");
 }
 
-/// Is there an existential in it?
+/// Notes whether the predicate contains an existential.
 fn any(p: &Pred, found: &mut bool) {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| any(p, found)),
@@ -109,7 +109,7 @@ fn counts() {
     reached.show("counts");
 }
 
-/// The value of a formula, piece by piece. It has not overflowed.
+/// Returns the value of a formula, piece by piece. It must not have overflowed.
 fn total(of: &Formula, at: &Point) -> i64 {
     let value = |p: &Piece| {
         let (over, under) = p.value.parts();
@@ -124,7 +124,8 @@ fn too_large(of: &Formula) -> bool {
     of.overflowed() || of.pieces().iter().any(|p| p.pred.overflowed())
 }
 
-/// A drawn sum of pieces: where a predicate holds, an expression, or the triangular number of it.
+/// A random sum of pieces: a predicate, an expression, and whether the value is its triangular
+/// number.
 struct Sum(Vec<(Drawn, Expr, bool)>);
 
 impl Sum {
@@ -172,7 +173,7 @@ fn formulas() {
         reached.note("cases: fewer pieces", cases.as_ref().is_some_and(|c| c.pieces().len() < f.pieces().len()));
         reached.note("cases: more pieces", cases.as_ref().is_some_and(|c| c.pieces().len() > f.pieces().len()));
         let put = by.poly();
-        // Each with what it is, and whether that is told only where what is known holds.
+        // Each result with its expected value, and whether it is exact only where the facts hold.
         type Says<'s> = Box<dyn Fn(&Point) -> i64 + 's>;
         let (of_a, of_b) = (|at: &Point| a.value(at), |at: &Point| b.value(at));
         let made: [(&'static str, Formula, bool, Says<'_>); 9] = [
@@ -221,10 +222,10 @@ fn formulas() {
     reached.show("formulas");
 }
 
-/// A case as people read it: a polynomial over a number, where all of these hold.
+/// A case as printed: a polynomial, its denominator, and the comparisons that must hold.
 type Told = (Poly, i64, Vec<(Poly, bool)>);
 
-/// The cases of a shown formula, if all that is in it are sums of products and comparisons.
+/// Parses a printed formula, if it contains only sums of products and comparisons.
 fn read(text: &str) -> Option<Vec<Told>> {
     let beyond = ["⌊", "≠", "mod", "min", "max", "[", "any", "!", "||", "x", "r(", "_", "//", "%"];
     if beyond.iter().any(|sign| text.contains(sign)) {
@@ -243,7 +244,7 @@ fn read(text: &str) -> Option<Vec<Told>> {
     text.split(", ").map(case).collect()
 }
 
-/// What the cases say of sizes, by their names.
+/// Evaluates the cases at sizes, by name.
 fn told(cases: &[Told], at: &Point) -> i64 {
     let size = |a: &Atom| match a {
         Atom::Local(_, name) => Some(at.var(if name == "n" { N } else { M })),

@@ -1,4 +1,4 @@
-//! Sums of polynomials, each where a predicate over the sizes holds.
+//! **Piecewise polynomials**: sums of polynomials, each guarded by a predicate over the sizes.
 
 use super::{Ratio, cases};
 use crate::predicate::{Atom, Context, Poly, Pred};
@@ -6,13 +6,13 @@ use crate::predicate::{Atom, Context, Poly, Pred};
 /// `[p] · q`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Piece {
-    /// Where it counts, over sizes.
+    /// The domain, over sizes.
     pub pred: Pred,
-    /// What it is there: an integer.
+    /// The value there, which is an integer.
     pub value: Ratio,
 }
 
-/// A sum of pieces. What no piece says is 0.
+/// A sum of pieces. It is 0 outside all of them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Formula {
     pieces: Vec<Piece>,
@@ -25,7 +25,7 @@ impl From<Poly> for Formula {
 }
 
 impl Formula {
-    /// The sum of these. Those under one predicate are one.
+    /// Returns the sum of these pieces. Pieces with equal predicates are merged.
     #[must_use]
     pub fn of(pieces: impl IntoIterator<Item = Piece>) -> Self {
         let mut all: Vec<Piece> = Vec::new();
@@ -39,13 +39,13 @@ impl Formula {
         Self { pieces: all }
     }
 
-    /// The pieces.
+    /// Returns the pieces.
     #[must_use]
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// The polynomial that it is, if it is one everywhere.
+    /// Returns the polynomial, if it is the same everywhere.
     #[must_use]
     pub fn as_ratio(&self) -> Option<Ratio> {
         match self.pieces.as_slice() {
@@ -55,59 +55,60 @@ impl Formula {
         }
     }
 
-    /// Did arithmetic on it overflow?
+    /// Whether arithmetic on it overflowed.
     #[must_use]
     pub fn overflowed(&self) -> bool {
         self.pieces.iter().any(|p| p.value.overflowed())
     }
 
-    /// Sum.
+    /// Returns the sum.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
         Self::of(self.pieces.iter().chain(&other.pieces).cloned())
     }
 
-    /// Product with a polynomial.
+    /// Returns the product with a polynomial.
     #[must_use]
     pub fn times(&self, by: &Ratio) -> Self {
         Self::of(self.pieces.iter().map(|p| Piece { pred: p.pred.clone(), value: p.value.mul(by) }))
     }
 
-    /// Product.
+    /// Returns the product.
     #[must_use]
     pub fn product(&self, other: &Self) -> Self {
         let both = |p: &Piece, q: &Piece| Piece { pred: p.pred.and(&q.pred), value: p.value.mul(&q.value) };
         Self::of(self.pieces.iter().flat_map(|p| other.pieces.iter().map(move |q| both(p, q))))
     }
 
-    /// The formula where a predicate holds, and 0 elsewhere.
+    /// Returns the formula where the predicate holds, and 0 elsewhere.
     #[must_use]
     pub fn guarded(&self, pred: &Pred) -> Self {
         Self::of(self.pieces.iter().map(|p| Piece { pred: pred.and(&p.pred), value: p.value.clone() }))
     }
 
-    /// With other polynomials in place of atoms.
+    /// Substitutes polynomials for atoms; `None` keeps an atom.
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Poly>) -> Self {
         let put = |p: &Piece| Piece { pred: p.pred.substitute(f), value: p.value.substitute(f) };
         Self::of(self.pieces.iter().map(put))
     }
 
-    /// The same formula with simpler predicates, for sizes that fulfil what is known.
+    /// Simplifies the predicates, for sizes that satisfy the facts.
     #[must_use]
     pub fn simplify(&self, known: &Context) -> Self {
         let simple = |p: &Piece| Piece { pred: known.simplify(&p.pred), value: p.value.clone() };
         Self::of(self.pieces.iter().map(simple))
     }
 
-    /// The same formula as few cases that exclude one another, for sizes that fulfil what is known; itself where there
-    /// would be too many.
+    /// Rewrites the formula to few mutually exclusive cases, for sizes that satisfy the facts. If
+    /// there would be too many cases, only the predicates are simplified.
     #[must_use]
     pub fn cases(&self, known: &Context) -> Self {
         cases::cases(self, known).unwrap_or_else(|| self.simplify(known))
     }
 
-    /// Its value at sizes; `None` where one has none, on overflow, and where a predicate is about data.
+    /// Evaluates the formula at sizes. Returns `None` if a size has no value, on overflow, and if a
+    /// predicate depends on data.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i128> {
         let mut sum = 0_i128;
         for piece in &self.pieces {
@@ -119,7 +120,7 @@ impl Formula {
     }
 }
 
-/// Does a predicate about sizes hold?
+/// Whether a predicate over sizes holds at these values.
 fn holds(p: &Pred, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<bool> {
     let mut value = |p: &Poly| Ratio::from(p.clone()).eval(f);
     Some(match p {

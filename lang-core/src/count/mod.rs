@@ -1,12 +1,14 @@
-//! Counting: how many tuples of integers fulfil a predicate, and what a polynomial adds up to over them, as formulas in
-//! the sizes. A formula is a sum of polynomials, each where a predicate over the sizes holds; it is exact for all sizes,
-//! 0 included.
+//! **Counting of lattice points**: the number of integer tuples that satisfy a predicate, and the
+//! sum of a polynomial over them, as formulas in the sizes. A formula is a sum of polynomials, each
+//! guarded by a predicate over the sizes. It is exact for all sizes, including 0. `cost` and
+//! `certify` use it.
 //!
-//! A predicate is taken apart into conjunctions of which no two hold at once ([`disjoint`]), and of each the indices are
-//! summed away one by one ([`sum`]): between its greatest lower and its least upper bound a polynomial in an index adds up
-//! to a polynomial in both (Faulhaber). What is divided by a constant is split by remainders. The way is that of Pugh,
-//! "Counting solutions to Presburger formulas", 1994; what is affine with constant coefficients in the indices is counted,
-//! anything else is told ([`Uncounted`]).
+//! The method is that of Pugh, "Counting solutions to Presburger formulas", 1994. A predicate is
+//! split into disjoint conjunctions ([`disjoint`]). In each, the indices are summed out one by one
+//! ([`sum`]). Between the greatest lower and the least upper bound of an index, a polynomial in it
+//! sums to a polynomial in both bounds (Faulhaber). Division by a constant is split by remainders.
+//! Only predicates that are affine in the indices with constant coefficients are counted; for
+//! others the reason is reported ([`Uncounted`]).
 
 mod cases;
 mod disjoint;

@@ -1,21 +1,21 @@
-//! What people call the integers of a formula that have no name in the program: a field of a record, `p.steps`, and the
-//! number that tells by which constructor a value is made, which is told in words, `s is Circle`.
+//! **Display names** of integers in a formula that have no name in the program. A field of a record
+//! prints as `p.steps`. The number of a constructor prints in words, `s is Circle`.
 
 use crate::base::Name;
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// The names of some integers; those of all others are their own.
+/// The display names of some integers; all others keep their own.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Names(Vec<Named>);
 
-/// What an integer is called.
+/// The display name of an integer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
     /// The integer.
     pub local: LocalId,
-    /// What it is called; of the number of a constructor the value that is made by it.
+    /// The name. For the number of a constructor, the name of the value that it belongs to.
     pub text: Name,
-    /// The constructors, if it is the number of one.
+    /// The constructors, if the integer is the number of one.
     pub constructors: Vec<Name>,
 }
 
@@ -26,13 +26,13 @@ impl FromIterator<Named> for Names {
 }
 
 impl Names {
-    /// Each has its own.
+    /// No display names.
     #[must_use]
     pub const fn own() -> Self {
         Self(Vec::new())
     }
 
-    /// All that have one.
+    /// Iterates over the named integers.
     pub fn iter(&self) -> impl Iterator<Item = &Named> {
         self.0.iter()
     }
@@ -42,19 +42,19 @@ impl Names {
         self.0.iter().find(|n| n.local == *l)
     }
 
-    /// The number of a constructor?
+    /// Whether the integer is the number of a constructor.
     #[must_use]
     pub fn tells_constructor(&self, a: &Atom) -> bool {
         self.get(a).is_some_and(|n| !n.constructors.is_empty())
     }
 
-    /// What an integer is called, if not by its own name.
+    /// Returns the display name of an integer, if it has one.
     #[must_use]
     pub fn of(&self, a: &Atom) -> Option<&Name> {
         self.get(a).map(|n| &n.text)
     }
 
-    /// An integer that has a value: `n = 3`, `s = Circle`.
+    /// Prints an integer with its value: `n = 3`, `s = Circle`.
     #[must_use]
     pub fn value(&self, a: &Atom, value: i64) -> String {
         let constructor = self.get(a).and_then(|n| Some((n, n.constructors.get(usize::try_from(value).ok()?)?)));
@@ -65,7 +65,8 @@ impl Names {
         }
     }
 
-    /// A predicate in words if it is about one number of a constructor alone: `s is Circle`, `s is Box or Line`.
+    /// Prints a predicate in words, if it depends only on the number of one constructor:
+    /// `s is Circle`, `s is Box or Line`.
     pub(super) fn in_words(&self, p: &Pred) -> Option<String> {
         let all = self.made_by(p)?;
         let (of, holds) = &all;
@@ -83,7 +84,8 @@ impl Names {
         })
     }
 
-    /// The number of a constructor that the predicate is about alone, and with which ones it holds.
+    /// Returns the number of a constructor on which alone the predicate depends, and the
+    /// constructors for which it holds.
     fn made_by(&self, p: &Pred) -> Option<(&Named, Vec<usize>)> {
         let of = self.subject(p)?;
         let holds = |k: usize| {
@@ -100,7 +102,7 @@ impl Names {
         Some((of, all))
     }
 
-    /// The number of a constructor, if the predicate mentions nothing else.
+    /// Returns the number of a constructor, if the predicate mentions nothing else.
     pub(super) fn subject(&self, p: &Pred) -> Option<&Named> {
         let (mut found, mut other) = (None, false);
         let mut opaque = false;

@@ -1,15 +1,16 @@
-//! Quotients and remainders by sizes, which no constant number of remainders takes apart: where what holds beside them
-//! tells that they are something simpler.
+//! **Quotients and remainders by sizes**, which a constant number of remainders cannot split. They
+//! are replaced if the other comparisons show that they equal something simpler.
 
 use super::disjoint::Conjunction;
 use crate::predicate::{Atom, Context, Poly, Pred};
 
-/// Is that at least 1?
+/// Whether `q` is at least 1.
 fn is_positive(q: &Poly, inside: &Context) -> bool {
     inside.implies(&Pred::nonneg(&q.plus(-1)))
 }
 
-/// A quotient or a remainder by a size that is simpler where something holds: of `a·n + b` by `n`, with a positive `n`.
+/// Finds a quotient or remainder by a size that simplifies under the facts, as that of `a·n + b` by
+/// a positive `n` does. Returns it with its simpler value.
 pub(super) fn simpler<'p>(of: impl Iterator<Item = &'p Poly>, inside: &Context) -> Option<(Atom, Poly)> {
     let mut all: Vec<Atom> = Vec::new();
     of.for_each(|p| p.for_each_atom(&mut |a| all.push(a.clone())));
@@ -32,8 +33,8 @@ pub(super) fn simpler<'p>(of: impl Iterator<Item = &'p Poly>, inside: &Context) 
     })
 }
 
-/// Without a quotient that an equation tells: where `u == x // n`, with a positive `n`, that is `n·u <= x < n·u + n`, and
-/// `x % n` is `x - n·u`.
+/// Eliminates a quotient that an equation determines. If `u == x // n` with a positive `n`, then
+/// `n·u <= x < n·u + n`, and `x % n` is `x - n·u`.
 pub(super) fn told(of: &Conjunction, known: &Context) -> Option<Conjunction> {
     let inside = of.assumed(known);
     of.equations.iter().find_map(|equation| {

@@ -1,8 +1,9 @@
-//! Polynomials with rational coefficients: sums of integer polynomials over ranges have them, with integer values.
+//! **Polynomials with rational coefficients.** Sums of integer polynomials over ranges have such
+//! coefficients, but their values are integers.
 
 use crate::predicate::{Atom, Poly};
 
-/// A polynomial over a positive integer.
+/// An integer polynomial divided by a positive integer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ratio {
     over: Poly,
@@ -16,13 +17,13 @@ impl From<Poly> for Ratio {
 }
 
 impl Ratio {
-    /// The polynomial over a positive integer.
+    /// Returns the polynomial divided by an integer, which must be positive.
     #[must_use]
     pub fn over(p: Poly, under: i128) -> Self {
         Self::of(p, under.max(1))
     }
 
-    /// The polynomial divided by a positive integer.
+    /// Returns the polynomial divided by a positive integer, in lowest terms.
     fn of(over: Poly, under: i128) -> Self {
         let common = over.terms().iter().fold(under, |d, (_, c)| gcd(d, *c));
         if common <= 1 || over.overflowed() {
@@ -34,31 +35,31 @@ impl Ratio {
         }
     }
 
-    /// A constant.
+    /// Returns a constant.
     #[must_use]
     pub fn constant(c: i128) -> Self {
         Poly::constant(c).into()
     }
 
-    /// The numerator and the denominator, which is positive.
+    /// Returns the numerator, and the denominator, which is positive.
     #[must_use]
     pub fn parts(&self) -> (&Poly, i128) {
         (&self.over, self.under)
     }
 
-    /// Is it 0?
+    /// Whether it is 0.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.over.is_zero()
     }
 
-    /// Did arithmetic on it overflow?
+    /// Whether arithmetic on it overflowed.
     #[must_use]
     pub fn overflowed(&self) -> bool {
         self.over.overflowed()
     }
 
-    /// Sum.
+    /// Returns the sum.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
         if self.under == 1 && other.under == 1 {
@@ -73,13 +74,13 @@ impl Ratio {
         }
     }
 
-    /// Difference.
+    /// Returns the difference.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
         self.add(&Self { over: other.over.neg(), under: other.under })
     }
 
-    /// Product.
+    /// Returns the product.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
         match self.under.checked_mul(other.under) {
@@ -92,13 +93,14 @@ impl Ratio {
         Poly::atom(Atom::Overflow).into()
     }
 
-    /// With other polynomials in place of atoms.
+    /// Substitutes polynomials for atoms; `None` keeps an atom.
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Poly>) -> Self {
         Self::of(self.over.substitute(f), self.under)
     }
 
-    /// Its value where the atoms have values; `None` where one has none, on overflow, and if it is no integer.
+    /// Evaluates it at these values of atoms. Returns `None` if an atom has no value, on overflow,
+    /// and if the result is not an integer.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i128> {
         let mut sum: i128 = 0;
         for (monomial, c) in self.over.terms() {
@@ -114,8 +116,8 @@ impl Ratio {
         (sum % self.under == 0).then(|| sum / self.under)
     }
 
-    /// What it adds up to for this index from `first` to `last`, both included; 0 where `last` is `first - 1`. `None`
-    /// where the index stands inside another atom.
+    /// Sums it over the values of the index from `first` to `last`, both included. The sum is 0 if
+    /// `last` is `first - 1`. Returns `None` if the index occurs inside another atom.
     #[must_use]
     pub fn sum_over(&self, index: &Atom, first: &Poly, last: &Poly) -> Option<Self> {
         let powers = powers_of(&self.over, index)?;
@@ -129,7 +131,7 @@ impl Ratio {
     }
 }
 
-/// The value of an atom. As in the forms, what is divided by 0 is 0.
+/// Returns the value of an atom. As in the forms, division by 0 yields 0.
 fn value(atom: &Atom, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
     if let Atom::Div(_, q) | Atom::Mod(_, q) = atom
         && q.eval(f)? == 0
@@ -139,7 +141,7 @@ fn value(atom: &Atom, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
     Poly::atom(atom.clone()).eval(f)
 }
 
-/// The coefficients of the powers of an atom, from 0 on.
+/// Returns the coefficients of the powers of an atom, from power 0.
 fn powers_of(p: &Poly, atom: &Atom) -> Option<Vec<Poly>> {
     let mut powers = vec![Poly::default()];
     for (monomial, c) in p.terms() {
@@ -162,13 +164,14 @@ fn powers_of(p: &Poly, atom: &Atom) -> Option<Vec<Poly>> {
     Some(powers)
 }
 
-/// A polynomial in one unknown: numerators of the powers from 0 on, and the denominator.
+/// A polynomial in one unknown: the numerators of its powers from 0, and the common denominator.
 struct Univariate {
     over: Vec<i128>,
     under: i128,
 }
 
-/// `1ᵏ + 2ᵏ + … + xᵏ` as a polynomial in `x`, from `(x + 1)ᵏ⁺¹ - 1 = Σⱼ (k + 1 over j) · Sⱼ(x)`.
+/// Returns `1ᵏ + 2ᵏ + … + xᵏ` as a polynomial in `x`, by the recurrence
+/// `(x + 1)ᵏ⁺¹ - 1 = Σⱼ (k + 1 over j) · Sⱼ(x)`.
 fn power_sum(k: u32) -> Option<Univariate> {
     let mut known: Vec<Univariate> = Vec::new();
     for k in 0..=k {
@@ -203,7 +206,7 @@ fn choose(n: usize, k: usize) -> Option<i128> {
     (0..k).try_fold(1_i128, |c, j| Some(c.checked_mul(i128::try_from(n - j).ok()?)? / (i128::try_from(j).ok()? + 1)))
 }
 
-/// The greatest common divisor, not negative.
+/// Returns the greatest common divisor, which is not negative.
 fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {

@@ -1,5 +1,5 @@
-//! Sums of polynomials over the tuples of indices for which a predicate holds: index by index, the range of one after
-//! the other between its bounds.
+//! **Symbolic summation** of polynomials over the index tuples that satisfy a predicate. Indices
+//! are summed out one by one, each between its bounds.
 
 use super::disjoint::{Conjunction, Cut, MOST_STEPS, bound, coefficient, disjoint, made_of, remainders, uneven};
 use super::quotient::simpler;
@@ -7,25 +7,25 @@ use super::{Formula, Piece, Ratio};
 use crate::base::pause;
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 
-/// Why something is not counted.
+/// The reasons why there is no formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Uncounted {
-    /// Data tell it.
+    /// The predicate depends on data.
     Data,
-    /// Indices are multiplied with each other or with sizes.
+    /// Indices are multiplied by each other or by sizes.
     Nonlinear,
-    /// It has too many cases, or too large numbers.
+    /// There are too many cases, or numbers become too large.
     TooMany,
 }
 
-/// More systems of comparisons than this are not looked at.
+/// The maximal number of systems of comparisons.
 const MOST: usize = 192;
 
-/// How many tuples of these indices fulfil the predicate. An extent may mention indices before it; one below 0 is as good
-/// as 0. `known`: what holds of the sizes.
+/// Counts the tuples of these indices that satisfy the predicate. An extent may mention earlier
+/// indices; an extent below 0 counts as 0. `known` are the facts about the sizes.
 ///
 /// # Errors
-/// Where that cannot be told as a formula.
+/// The reason why there is no formula.
 pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
     let (groups, alone) = apart(indices, pred);
     if let ([(indices, pred)], true) = (groups.as_slice(), alone.is_true()) {
@@ -42,7 +42,7 @@ pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula,
 
 fn count_group(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
     match indices {
-        // All values of one index.
+        // A single unconstrained index takes all its values.
         [i] if pred.is_true() && !reads(&i.extent) && known.implies(&Pred::nonneg(&i.extent)) => {
             finished(Formula::from(i.extent.clone()).cases(known))
         }
@@ -56,8 +56,8 @@ fn reads(p: &Poly) -> bool {
     found
 }
 
-/// Groups of indices that have nothing to do with each other, each with what the predicate says of them; and what it says
-/// of none. There are as many tuples as the product of those of the groups.
+/// Splits the indices into independent groups, each with its conjuncts, and returns the conjuncts
+/// without indices too. The number of tuples is the product over the groups.
 fn apart(indices: &[Index], pred: &Pred) -> (Vec<(Vec<Index>, Pred)>, Pred) {
     let mut group: Vec<usize> = (0..indices.len()).collect();
     let mut join = |of: &dyn Fn(&Atom) -> bool, also: Option<usize>| {
@@ -88,10 +88,10 @@ fn finished(sum: Formula) -> Result<Formula, Uncounted> {
     if sum.overflowed() { Err(Uncounted::TooMany) } else { Ok(sum) }
 }
 
-/// What a polynomial adds up to over the tuples of these indices that fulfil the predicate.
+/// Sums a polynomial over the tuples of these indices that satisfy the predicate.
 ///
 /// # Errors
-/// Where that cannot be told as a formula.
+/// The reason why there is no formula.
 pub fn sum(indices: &[Index], pred: &Pred, value: &Ratio, known: &Context) -> Result<Formula, Uncounted> {
     let inside = indices.iter().map(|i| Pred::inside(&i.value(), &i.extent));
     let all = Pred::all(inside.chain([pred.clone()]));
@@ -103,7 +103,7 @@ pub fn sum(indices: &[Index], pred: &Pred, value: &Ratio, known: &Context) -> Re
     finished(Formula::of(sums.pieces).cases(known))
 }
 
-/// What is left to be summed: over these variables, where the comparisons hold.
+/// A remaining sum: of `value`, over these variables, where the comparisons hold.
 #[derive(Clone)]
 struct System {
     vars: Vec<Atom>,
@@ -115,7 +115,7 @@ struct Sums<'k> {
     known: &'k Context,
     pieces: Vec<Piece>,
     left: usize,
-    /// What is known is asked until it took so many steps.
+    /// The limit on the prover's steps.
     until: u64,
 }
 
@@ -133,7 +133,7 @@ impl System {
         self.of.bounds.iter().chain(&self.of.equations).chain([self.value.parts().0])
     }
 
-    /// An atom made of variables.
+    /// Returns a compound atom that mentions variables.
     fn made(&self) -> Option<Atom> {
         self.of.made_of(&self.vars).or_else(|| made_of(self.value.parts().0, &self.vars))
     }
@@ -153,7 +153,7 @@ impl Sums<'_> {
         if let Some(atom) = system.made() {
             return self.apart(&system, &atom);
         }
-        // An equation tells a variable.
+        // An equation determines a variable.
         let vars = system.vars.clone();
         for (k, p) in system.of.equations.iter().enumerate().filter(|(_, p)| system.has(p)) {
             let mut least: Option<(i128, &Atom, Poly)> = None;
@@ -186,7 +186,8 @@ impl Sums<'_> {
         }
     }
 
-    /// Leaves out bounds that are not linear and follow from the others: `p·i + j < n·p` where `i < n` and `j < p`.
+    /// Drops nonlinear bounds that follow from the others, such as `p·i + j < n·p` if `i < n` and
+    /// `j < p`.
     fn without_needless(&self, system: &mut System) {
         let uneven = |p: &Poly| system.vars.iter().any(|v| coefficient(p, v).is_err());
         let (of, mut kept): (Vec<Poly>, Vec<Poly>) = system.of.bounds.iter().cloned().partition(uneven);
@@ -199,7 +200,7 @@ impl Sums<'_> {
         system.of.bounds = kept;
     }
 
-    /// All variables are summed away.
+    /// Emits a piece, after all variables are summed out.
     fn done(&mut self, system: &System) -> Result<(), Uncounted> {
         let bounds = system.of.bounds.iter().map(Pred::nonneg);
         let pred = Pred::all(bounds.chain(system.of.equations.iter().map(Pred::zero)));
@@ -210,7 +211,8 @@ impl Sums<'_> {
         Ok(())
     }
 
-    /// The variable that is summed away next: with few bounds, and those without a divisor first.
+    /// Chooses the next variable to sum out: one without divisors in its bounds if possible, and
+    /// with few pairs of bounds.
     fn choose(&self, system: &System) -> Result<Option<Atom>, Uncounted> {
         let mut best: Option<((bool, usize), &Atom)> = None;
         let mut why = None;
@@ -242,8 +244,8 @@ impl Sums<'_> {
         }
     }
 
-    /// Sums over a variable from the greatest of its lower bounds to the least of its upper ones, in turn for each of
-    /// them that may be it.
+    /// Sums over a variable from its greatest lower bound to its least upper bound. Each pair of
+    /// bounds that may be these is a case.
     fn between(&mut self, mut system: System, var: &Atom) -> Result<(), Uncounted> {
         let (mut lower, mut upper, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for p in &system.of.bounds {
@@ -263,7 +265,7 @@ impl Sums<'_> {
         system.of.bounds = others;
         let mut known = self.known.clone();
         system.of.bounds.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
-        // The greatest is the least of what is turned about.
+        // The maximum is the negated minimum of the negated bounds.
         let lower = extreme(&known, &lower.iter().map(Poly::neg).collect::<Vec<_>>());
         let upper = extreme(&known, &upper);
         if lower.is_empty() || upper.is_empty() {
@@ -274,7 +276,7 @@ impl Sums<'_> {
                 let first = first.neg();
                 let mut next = system.clone();
                 next.of.bounds.extend(above.iter().chain(below).cloned());
-                // Where the range is just empty the sum is 0: it may count there too.
+                // If the range is just empty, the sum is 0, so the case may include it.
                 next.of.bounds.push(last.sub(&first).plus(1));
                 next.value = system.value.sum_over(var, &first, last).ok_or(Uncounted::Nonlinear)?;
                 let mut inside = self.known.clone();
@@ -287,7 +289,7 @@ impl Sums<'_> {
         Ok(())
     }
 
-    /// A variable is in turn `c·x + r` for all remainders.
+    /// Splits a variable by its remainders: it is `c·x + r`, for each `r` in turn.
     fn by_remainders(&mut self, system: &System, var: &Atom, c: i128) -> Result<(), Uncounted> {
         for by in remainders(var, c)? {
             let mut next = system.clone();
@@ -297,8 +299,8 @@ impl Sums<'_> {
         Ok(())
     }
 
-    /// Goes on without an atom that is not taken apart, as `i // n` is: where it is `j + k // n`, where an equation tells
-    /// a variable by it, and where it stands in bounds alone that follow from what is left.
+    /// Eliminates an atom that cannot be split, such as `i // n`. It may simplify to `j + k // n`,
+    /// an equation may determine a variable from it, or its bounds may follow from the others.
     fn without(&mut self, system: &System, made: &Atom, why: Uncounted) -> Result<(), Uncounted> {
         let mut next = system.clone();
         if let Some((atom, by)) = simpler(system.polys(), &system.of.assumed(self.known)) {
@@ -328,7 +330,7 @@ impl Sums<'_> {
         self.add(next)
     }
 
-    /// Takes an atom apart that is made of variables.
+    /// Splits by a compound atom that mentions variables.
     fn apart(&mut self, system: &System, made: &Atom) -> Result<(), Uncounted> {
         match Cut::of(made, &system.vars) {
             Err(why) => self.without(system, made, why),
@@ -343,12 +345,13 @@ impl Sums<'_> {
     }
 }
 
-/// Of polynomials those that may be the least, each with what is not negative where it is the first of the least.
+/// Returns the polynomials that may be the minimum. Each comes with the polynomials that are
+/// nonnegative exactly where it is the first minimum.
 fn extreme(known: &Context, of: &[Poly]) -> Vec<(Poly, Vec<Poly>)> {
     let mut few: Vec<&Poly> = Vec::new();
     for (k, p) in of.iter().enumerate() {
         let others = few.iter().copied().chain(of.iter().skip(k + 1));
-        // Of two that are the same everywhere the last stays.
+        // If two polynomials are equal everywhere, the last one stays.
         let needless = others.into_iter().any(|other| known.implies(&Pred::nonneg(&p.sub(other))));
         if !needless {
             few.push(p);

@@ -1,4 +1,4 @@
-//! Counts and sums against enumeration, over drawn predicates; and formulas as they come out.
+//! Tests of counts and sums: against enumeration over random predicates, and snapshots of formulas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ fn holds(p: &Pred, values: &mut Values) -> bool {
     }
 }
 
-/// The sum by looking at every tuple.
+/// Returns the sum by enumeration of all tuples.
 fn enumerated(indices: &[Index], pred: &Pred, value: &Poly, values: &mut Values) -> i128 {
     let Some((first, rest)) = indices.split_first() else {
         return if holds(pred, values) { number(value, values).into() } else { 0 };
@@ -53,7 +53,7 @@ fn enumerated(indices: &[Index], pred: &Pred, value: &Poly, values: &mut Values)
     sum
 }
 
-/// A generator whose numbers are the same in every run.
+/// A deterministic random number generator.
 struct Draw(u64);
 
 impl Draw {
@@ -73,7 +73,7 @@ impl Draw {
 
 struct Case {
     draw: Draw,
-    /// What was drawn.
+    /// The constructs in the random predicate.
     seen: BTreeSet<&'static str>,
 }
 
@@ -294,7 +294,8 @@ fn formulas() {
     .assert_eq(&out);
 }
 
-/// Quotients and remainders by sizes, against all tuples; of the tuples after the bar one is to be there.
+/// Quotients and remainders by sizes, against enumeration. The tuples of the second list are bound
+/// by existentials.
 #[test]
 fn quotients_by_sizes() {
     type Case<'c> = (&'c [(&'c str, &'c str)], &'c [(&'c str, &'c str)], &'c str);
@@ -349,7 +350,7 @@ fn ratios() {
     assert_eq!(cubes.eval(&mut |_| Some(0)), Some(0));
 }
 
-/// A size at a border fits no case that is divided by it.
+/// A size at a boundary must not move to a case that divides by it.
 #[test]
 fn divided_by_a_size_that_is_0() {
     let piece = |pred: &str, value: &str| {
@@ -364,7 +365,7 @@ fn divided_by_a_size_that_is_0() {
     }
 }
 
-/// An equation that no index is told by is not lost.
+/// An equation that determines no index must not be lost.
 #[test]
 fn equations_that_are_not_linear() {
     assert_eq!(of(&[("i", "3")], "i * n == n"), Err(Uncounted::Nonlinear));

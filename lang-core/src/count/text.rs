@@ -1,5 +1,5 @@
-//! Formulas as text: as an Iverson expression, exact for all sizes, `2*n*m - n*[0 < m]`; and as people write it,
-//! `2·n·m − n`, for sizes of at least 1.
+//! **Printing of formulas**: as an Iverson expression, exact for all sizes, `2*n*m - n*[0 < m]`;
+//! and in mathematical notation, `2·n·m − n`, for sizes of at least 1.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::base::Name;
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, Context, Poly, Pred};
 
-/// What a notation says.
+/// The operators and spellings of a notation.
 struct Notation<'n> {
     names: &'n Names,
     times: &'static str,
     plus: &'static str,
     minus: &'static str,
-    /// Before a sum or a term that is negative.
+    /// The sign before a negative sum or term.
     negative: &'static str,
     power: fn(u32) -> String,
     atom: fn(&Names, &Atom) -> String,
@@ -49,10 +49,10 @@ const PEOPLE: Notation<'_> = Notation {
     pred: condition,
 };
 
-/// Every integer by its own name.
+/// No renamed integers.
 static OWN: Names = Names::own();
 
-/// An atom as people write it.
+/// Prints an atom in mathematical notation.
 fn in_words(names: &Names, a: &Atom) -> String {
     let people = Notation { names, ..PEOPLE };
     let of = |p: &Poly| people.poly(p);
@@ -65,7 +65,8 @@ fn in_words(names: &Names, a: &Atom) -> String {
     }
 }
 
-/// A predicate as people write it. What is said of by which constructor one value is made is said at once.
+/// Prints a predicate in mathematical notation. Conjuncts about the constructor of one value are
+/// combined.
 fn condition(names: &Names, p: &Pred) -> String {
     if let Some(words) = names.in_words(p) {
         return words;
@@ -120,7 +121,7 @@ impl Notation<'_> {
         parts.join(self.times)
     }
 
-    /// Terms with their signs, those of the highest degree first.
+    /// Returns the terms with their signs, highest degree first.
     fn terms(&self, p: &Poly) -> Vec<(bool, String)> {
         let degree = |m: &Monomial| m.as_slice().iter().map(|(_, k)| *k).sum::<u32>();
         let mut terms: Vec<_> = p.terms().iter().collect();
@@ -146,12 +147,12 @@ impl Notation<'_> {
         self.sum(&self.terms(p))
     }
 
-    /// In brackets if it is a sum.
+    /// Prints a polynomial, in parentheses if it is a sum.
     fn inside(&self, p: &Poly) -> String {
         if p.terms().len() > 1 { format!("({})", self.poly(p)) } else { self.poly(p) }
     }
 
-    /// A sum of pieces, each with a bracket that says where it holds.
+    /// Prints a sum of pieces, each with an Iverson bracket for its predicate.
     fn pieces(&self, of: &[Piece]) -> String {
         let terms: Vec<(bool, String)> = of.iter().flat_map(|piece| self.piece(piece)).collect();
         self.sum(&terms)
@@ -176,7 +177,7 @@ impl Notation<'_> {
         }
     }
 
-    /// The terms of a quotient: one, unless nothing is divided.
+    /// Returns the terms of a quotient: a single one, unless the denominator is 1.
     fn ratio(&self, r: &Ratio) -> Vec<(bool, String)> {
         match r.parts() {
             (p, 1) => self.terms(p),
@@ -194,7 +195,7 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// An Iverson expression over the sizes.
+/// Prints an Iverson expression over the sizes.
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&SOURCE.pieces(self.pieces()))
@@ -202,7 +203,8 @@ impl fmt::Display for Formula {
 }
 
 impl Formula {
-    /// As people write it, where this is known of the sizes: `2·n·m − n`; cases one after the other, `n where n <= m`.
+    /// Prints the formula in mathematical notation, for sizes with these facts: `2·n·m − n`.
+    /// Several cases follow one another, `n where n <= m`.
     #[must_use]
     pub fn shown(&self, known: &Context, names: &Names) -> String {
         let people = Notation { names, ..PEOPLE };

@@ -1,5 +1,5 @@
-//! Operations on scalars, along rows: arithmetic and comparisons in place, functions of the table by what computes
-//! them for the interpreter too.
+//! **Element-wise operations** along rows. Arithmetic and comparisons are inline; scalar functions
+//! are those of the interpreter's table.
 
 use std::cmp::Ordering;
 
@@ -26,7 +26,7 @@ struct Application<'r, 'a> {
 }
 
 impl Run<'_> {
-    /// `[p] · f(X₀[a₀], …)`
+    /// Computes `[p] · f(X₀[a₀], …)`.
     pub(super) fn map(
         &self,
         to: Scalar,

@@ -1,5 +1,5 @@
-//! Values of the interpreter as tensors, part by part, and back. Arrays of numbers, and of tuples and records of numbers,
-//! are neither copied in nor out.
+//! **Marshalling** between values of the interpreter and tensors, part by part. Arrays of numbers,
+//! and of tuples and records of numbers, are copied in neither direction.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -19,8 +19,9 @@ use crate::predicate::Poly;
 use crate::syntax::ops::Scalar;
 use crate::types::ty::Type;
 
-/// The part of a value at a path through its tuples, arrays of tuples taken as tuples of arrays. What belongs to a
-/// constructor that a value is not made with is zero. `None` if it does not have these extents.
+/// Returns the part of a value at a path through its tuples; arrays of tuples count as tuples of
+/// arrays. For a sum type, the parts of other constructors are zero. `None` if the part does not
+/// have these extents.
 #[must_use]
 pub fn part(value: &Value, leaf: &Leaf, dims: &[usize]) -> Option<Tensor> {
     if let Some(tensor) = whole(value, &leaf.path).and_then(|value| Tensor::of_value(&value)) {
@@ -109,11 +110,12 @@ fn fill<T: Copy>(
     }
 }
 
-/// The value of a type that these parts make up. Fields stand in the order of `written`, the type as the program has
-/// it. `extent` is the value of a size. The memory of tuples, and of boxed arrays of them, is charged.
+/// Assembles a value of a type from its parts. `written` is the type in the program; it determines
+/// the order of fields. `extent` evaluates a size. The memory of tuples, and of boxed arrays of
+/// them, is charged.
 ///
 /// # Errors
-/// There is no room, the run was interrupted, or the parts are not those of the type.
+/// The memory limit was exceeded, the run was interrupted, or the parts do not belong to the type.
 pub fn value(
     ty: &CoreType,
     written: Option<&Type>,

@@ -1,4 +1,5 @@
-//! Calls: the callee's function is run for every tuple of the first indices, with views of the arguments.
+//! **Calls.** Runs the callee's function for every tuple of the batch indices, with views of the
+//! arguments.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::ir::ssa::{Rhs, Stmt};
 use crate::syntax::ops::Scalar;
 
 impl Run<'_> {
-    /// A part of what a definition gives; the calls are made once for all parts.
+    /// Returns one part of a call's result. The calls run once for all parts.
     pub(super) fn call(&mut self, k: u32, stmt: &Stmt, shape: Shape) -> Result<Tensor, Stopped> {
         let Rhs::Call { callee, sizes, pred, args, batch, part } = &stmt.rhs else {
             return Err(Stopped::Broken("a call"));

@@ -1,5 +1,8 @@
-//! Kernels in parts, some of which run in chunks: how many there are, what each has for itself, and how these are joined. All
-//! of it hangs on sizes alone, so that values are the same bits by any number of threads.
+//! **Chunked kernels.** Chooses the chunks of a kernel's parts and the private copies of each
+//! chunk, and joins the copies.
+//!
+//! The chunks and the order of joins depend on sizes alone, so that results are bit-identical for
+//! any number of threads. Exception: if memory for the copies is short, the part runs as one chunk.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +35,7 @@ const FEW_COPIED: usize = 1 << 17;
 /// Chunks begin at multiples of this, from the first: whole steps of vectors.
 const STEP: i64 = 8;
 
-/// A part, with its code once that is wanted.
+/// A part of a kernel, and its code once it is needed.
 pub(super) struct InPart {
     part: Part,
     work: Vec<(u64, Vec<Extent>)>,
@@ -58,7 +61,7 @@ pub(super) struct Planned<'p> {
 }
 
 impl Run<'_> {
-    /// The parts by which a kernel runs, if one of them has several chunks.
+    /// Returns the parts of a kernel, with code and chunks, if one of them has several chunks.
     pub(super) fn in_parts<'p>(&self, ready: &'p Ready, integers: &[i64]) -> Result<Option<Vec<Planned<'p>>>, Stopped> {
         let ssa = &self.program.ssa;
         let Some(all) = self.cut(ready, integers)? else { return Ok(None) };
@@ -73,7 +76,7 @@ impl Run<'_> {
         Ok(Some(planned))
     }
 
-    /// The parts, each with the number of its chunks.
+    /// Returns the parts of a kernel, each with its number of chunks, if one of them has several.
     pub(super) fn chunks_of<'p>(
         &self,
         ready: &'p Ready,
@@ -326,8 +329,8 @@ impl Copied {
     }
 }
 
-/// How many of the chunks run at once, where each has so many elements for itself: all, or where that is much as many as
-/// there are threads.
+/// Returns the number of chunks that run at once, if each has `copied` private elements: all chunks
+/// or, if that needs much memory, one for each thread.
 pub(super) fn at_once(copied: usize, chunks: usize, threads: usize) -> usize {
     if copied.saturating_mul(chunks) <= FEW_COPIED { chunks } else { threads.clamp(1, chunks.max(1)) }
 }

@@ -1,6 +1,6 @@
-//! Existentials. `any j < m: i == k[j]`, asked for one `i` after another, would be as many tests as there are pairs. Once
-//! as many tests were made as there are `i`, those for which it holds are marked in a table, in one pass over what the
-//! existential binds, and it is read there from then on.
+//! **Existentials.** Evaluation of `any j < m: i == k[j]` for one `i` after another would test
+//! every pair. After as many tests as there are `i`, one pass over the bound variables marks the
+//! `i` for which it holds in a table. Later evaluations read the table.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::interp::memory::{Charge, Memory};
 /// Of what is bound it is asked whether the run is to end once in so many steps.
 const OFTEN: i64 = 1024;
 
-/// Is there a tuple of what is bound for which it holds?
+/// An existential.
 pub(super) struct Exists<'a> {
     /// The slots with their extents, outermost first.
     bound: Vec<(usize, Num)>,
@@ -43,7 +43,8 @@ struct Told<'a> {
 }
 
 impl<'a> Exists<'a> {
-    /// Of a slot below its extent, for a statement whose indices have these extents.
+    /// Creates an existential over a slot with this extent, for a statement whose indices have
+    /// these extents.
     pub(super) fn new(slot: usize, extent: Num, body: Test<'a>, extents: &[i64], around: &'a Around<'a>) -> Self {
         let mut bound = vec![(slot, extent)];
         let body = match body {

@@ -1,4 +1,6 @@
-//! Function values of a run as what is known of them, and the sizes and data that they hold ([`crate::ir::applied`]).
+//! **Reflection of function values.** Reads function values of a run as static knowledge
+//! ([`crate::ir::applied`]) and the sizes and data that they hold. The interpreter uses it to
+//! compile the application of an operator or an expression.
 
 use std::sync::Arc;
 
@@ -14,48 +16,49 @@ use crate::types::ty::Type;
 /// of each result of the last.
 const MAX_FUNCTIONS: usize = 64;
 
-/// What was read.
+/// The result of reading.
 pub struct Read {
-    /// What is known before the data.
+    /// The static part, independent of the data.
     pub applied: Applied,
     /// The sizes, in the order of [`crate::ir::applied`].
     pub sizes: Vec<i64>,
-    /// The integers and other data, likewise.
+    /// The integers and other data, in the same order.
     pub data: Vec<Value>,
 }
 
 impl Read {
-    /// Is nothing read but these arguments?
+    /// Returns whether these arguments are all that was read.
     pub(crate) fn is_of(&self, arguments: &[Value]) -> bool {
         self.sizes.is_empty() && self.applied.globals.is_empty() && self.data.len() == arguments.len()
     }
 }
 
-/// Why a value is left to the interpreter.
+/// The reason why the interpreter must evaluate a value.
 #[derive(Clone, Debug)]
 pub enum Refused {
-    /// A derivative is being taken around it, by dual numbers.
+    /// A derivative is in progress around it, by dual numbers.
     Varies,
-    /// It has no form.
+    /// It has no compiled form.
     Outside(Reason),
 }
 
 type Result<T> = std::result::Result<T, Refused>;
 
-/// What is asked of a body while function values are read, and of the run.
+/// The queries of the reader about bodies and the run.
 pub trait Texts {
-    /// The locals that an expression reads and does not bind ([`free`]).
+    /// Returns the locals that an expression reads and does not bind ([`free`]).
     fn free(&self, body: &Arc<Body>, of: TId) -> Arc<[LocalId]>;
-    /// The top-level `let`s with functions that an expression mentions, with their types ([`mentioned`]).
+    /// Returns the top-level `let`s with functions that an expression mentions, with their types
+    /// ([`mentioned`]).
     fn mentioned(&self, body: &Arc<Body>, of: TId) -> Arc<[(GlobalName, Type)]>;
-    /// The value of a top-level `let`.
+    /// Returns the value of a top-level `let`.
     fn global(&self, name: &GlobalName) -> Option<Value>;
 }
 
-/// Reads what an operator is applied to, or what an expression reads.
+/// Reads the operands of an operator, or the variables of an expression.
 ///
 /// # Errors
-/// Why the interpreter has to evaluate it.
+/// The reason why the interpreter must evaluate it.
 pub fn read(asked: &Asked<'_>, texts: &dyn Texts) -> Result<Read> {
     let mut reader = Reader::new(texts);
     let site = match asked {
@@ -95,7 +98,8 @@ pub fn read(asked: &Asked<'_>, texts: &dyn Texts) -> Result<Read> {
     Ok(Read { applied: Applied { site, globals }, sizes, data })
 }
 
-/// The top-level `let`s with functions that an expression of a body mentions, with their types.
+/// Returns the top-level `let`s with functions that an expression of a body mentions, with their
+/// types.
 #[must_use]
 pub fn mentioned(body: &Body, root: TId) -> Vec<(GlobalName, Type)> {
     let mut found: Vec<(GlobalName, Type)> = Vec::new();
@@ -126,7 +130,8 @@ fn has_function(ty: &Type) -> bool {
     false
 }
 
-/// The locals that an expression of a body reads and does not bind, those in its types too.
+/// Returns the locals that an expression of a body reads and does not bind, including those in its
+/// types.
 #[must_use]
 pub fn free(body: &Body, root: TId) -> Vec<LocalId> {
     let (mut read, mut bound) = (Vec::new(), Vec::new());

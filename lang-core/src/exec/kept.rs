@@ -1,4 +1,5 @@
-//! What a loop keeps of its iterations: one array of all where all are alike, else one for each.
+//! **Tape of a loop.** Keeps a value of each iteration: in one array if all have the same extents,
+//! else one tensor for each.
 
 use super::statement::at_scalar;
 use super::tensor::{Number, Room, Tensor};
@@ -9,19 +10,19 @@ use crate::syntax::ops::Scalar;
 
 const BROKEN: Stopped = Stopped::Broken("what a loop keeps");
 
-/// What is kept, an entry for each iteration.
+/// The values kept, one for each iteration.
 pub(super) enum Kept {
-    /// None yet; how many there will be, if that is known.
+    /// None yet; the expected number, if it is known.
     Open(Option<usize>),
-    /// All of these extents, side by side.
+    /// Values of equal extents in one array.
     Alike(Alike),
-    /// Those of an iteration each.
+    /// One tensor for each iteration.
     Each(Vec<Tensor>),
-    /// As it was read.
+    /// The whole array, after it was read.
     Whole(Tensor),
 }
 
-/// Arrays of the same extents, side by side.
+/// Arrays of equal extents, contiguous in one buffer.
 pub(super) struct Alike {
     dims: Vec<usize>,
     kind: Scalar,
@@ -57,7 +58,7 @@ impl Alike {
 }
 
 impl Kept {
-    /// What an iteration gives.
+    /// Appends the value of an iteration.
     pub(super) fn push(&mut self, run: &Run<'_>, tensor: Tensor) -> Result<(), Stopped> {
         let mut expected = 0;
         if let (Self::Open(count), Some(kind)) = (&*self, tensor.kind()) {
@@ -96,7 +97,8 @@ impl Kept {
         }
     }
 
-    /// All of them as an array of these extents, if that is what they are side by side; `again`: they are asked for again.
+    /// Returns all values as an array of these extents, if they form one. If `again`, they will be
+    /// read once more and stay.
     pub(super) fn whole(&mut self, dims: &[usize], again: bool) -> Option<Tensor> {
         if let Self::Alike(alike) = self {
             let (first, rest) = dims.split_first()?;
@@ -114,7 +116,7 @@ impl Kept {
         (whole.dims == dims).then_some(whole)
     }
 
-    /// Puts them behind these first indices, one after the other.
+    /// Copies the values behind these first indices, one after the other.
     pub(super) fn paste<T: Number>(&self, room: &mut Room<T>, at: &[usize]) -> Result<(), Stopped> {
         let mut place = at.to_vec();
         let mut put = |t: usize, dims: &[usize], items: &[T]| {

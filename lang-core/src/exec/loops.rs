@@ -1,5 +1,5 @@
-//! Loops: the body is a function that runs again and again. What is carried moves from one iteration to the next, so
-//! that an array that nothing else holds is changed in place.
+//! **Loops.** Runs the function of a loop's body once for each iteration. Loop-carried tensors move
+//! from one iteration to the next, so an array without other owners is updated in place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::syntax::ops::Scalar;
 
 const BROKEN: Stopped = Stopped::Broken("a loop");
 
-/// The loops of a statement, when they have run.
+/// The results of a loop that has run.
 pub(super) struct Ran {
     of: Arc<Loop>,
     all: Vec<OneLoop>,
@@ -45,7 +45,7 @@ struct Given {
 }
 
 impl Run<'_> {
-    /// A part of a loop, which runs once for all of them.
+    /// Returns one part of a loop's results. The loop runs once for all parts.
     pub(super) fn looped(&mut self, k: u32, stmt: &Stmt, shape: Shape) -> Result<Tensor, Stopped> {
         let Rhs::Loop(of, part) = &stmt.rhs else { return Err(BROKEN) };
         let same = |other: &Arc<Loop>| Arc::ptr_eq(other, of) || other == of;
@@ -268,7 +268,8 @@ fn gathered<T: Number>(run: &Run<'_>, shape: Shape, part: Part, all: &[OneLoop])
 }
 
 impl<T: Number> Room<T> {
-    /// Puts elements of these extents behind these first indices, where there may be room for more.
+    /// Copies elements of these extents behind these first indices; the axes of the target may be
+    /// longer.
     pub(super) fn paste(&mut self, at: &[usize], dims: &[usize], items: &[T]) -> Result<(), Stopped> {
         let apart = strides(&self.dims);
         let apart: Vec<usize> = apart.iter().map(|s| usize::try_from(*s).unwrap_or(0)).collect();

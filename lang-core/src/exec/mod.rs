@@ -1,11 +1,17 @@
-//! Tensor SSA, run: statement by statement on flat buffers. Of each statement index expressions and predicates are
-//! brought to numbers once ([`number`]), loops over what the predicates leave are made of them ([`nest`]), and the
-//! innermost loop is one over elements side by side ([`rows`]). Values are those of `ir/eval_ssa/`, bit for bit:
-//! the terms of a sum are added in the same order. What counts is that evaluator's matter; this one is fast.
+//! **Execution engine for Tensor SSA** on flat buffers.
 //!
-//! A check is asked where the first statement needs it, a call runs the callee's function, a tensor goes when nothing
-//! reads it any more. Whatever a program does, a run gives tensors or says why not: it can be interrupted, keeps to
-//! the limits of memory, and fails where a check does.
+//! It runs the steps of a function: kernels that a backend compiled ([`native`]), and single
+//! statements. For a statement, index expressions and predicates are evaluated for the sizes once
+//! ([`number`]). Loops over the tuples that satisfy the predicates are built from them ([`nest`]).
+//! The innermost loop processes contiguous elements ([`rows`]).
+//!
+//! Without a backend, values are bit-identical to those of the evaluator `ir/eval_ssa/`, because
+//! the terms of a sum are added in the same order. That evaluator counts operations; this engine is
+//! fast.
+//!
+//! A check runs before the first statement that needs it, a call runs the callee's function, and a
+//! tensor is freed after its last use. Every run returns tensors or the reason for their absence:
+//! it can be interrupted, respects the limits of memory, and fails if a check fails.
 
 mod apply;
 pub mod border;
@@ -49,30 +55,30 @@ use program::{Function, Program, Step};
 pub(crate) use scalars::{Known as KnownScalars, Scalars};
 pub use tensor::Tensor;
 
-/// What a run needs beside its arguments.
+/// The environment of a run, beside its arguments.
 pub trait World {
-    /// A callee in Tensor SSA.
+    /// Returns a callee in Tensor SSA.
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
-    /// An integer that is bound by a top-level `let`.
+    /// Returns an integer that a top-level `let` binds.
     fn integer(&self, name: &GlobalName) -> Option<i64>;
-    /// A part of the value of a top-level `let`, of these extents.
+    /// Returns a part of the value of a top-level `let`, with these extents.
     fn part(&self, name: &GlobalName, leaf: &Leaf, dims: &[usize]) -> Option<Tensor>;
 }
 
-/// Why there is no value.
+/// The reason why a run has no value.
 #[derive(Debug)]
 pub enum Stopped {
-    /// A check does not hold.
+    /// A check failed.
     Failed(Arc<Failing>),
-    /// Someone asked for the run to end.
+    /// An interrupt was requested.
     Interrupted,
-    /// There is no room.
+    /// The memory limit was exceeded.
     TooLarge(TooLarge),
     /// A top-level `let` has no value yet.
     Unset,
-    /// An integer is beyond what the function is understood for ([`Ssa::bounded`]).
+    /// An integer exceeds the bound that the function assumes ([`Ssa::bounded`]).
     Beyond,
-    /// What no pass makes.
+    /// An internal error: a form that no pass produces.
     Broken(&'static str),
 }
 
@@ -82,21 +88,21 @@ const DEEPEST: usize = 64;
 /// Integers that stand in indices are below this in absolute value.
 const BOUND: u64 = 1 << 47;
 
-/// Functions that were made ready to run.
+/// The cache of functions that are ready to run.
 #[derive(Default)]
 pub struct Programs {
-    /// Makes code of their kernels; without it every statement is run here.
+    /// The backend that compiles kernels; without it the engine runs every statement.
     backend: Option<Arc<dyn Backend>>,
     functions: RefCell<HashMap<Arc<Callee>, Rc<Function>>>,
-    /// Bodies of loops, by where they are; each holds its own.
+    /// Loop bodies, by their address; each entry owns its body.
     regions: RefCell<HashMap<usize, Arc<Program>>>,
-    /// What the host measures time by, and how long it took to make things.
+    /// The host's clock. The next field is the total preparation time.
     clock: Option<fn() -> Duration>,
     making: Cell<Duration>,
 }
 
 impl Programs {
-    /// Those whose kernels a backend makes code of.
+    /// Creates a cache whose kernels a backend compiles.
     #[must_use]
     pub fn with(backend: Arc<dyn Backend>) -> Self {
         Self { backend: Some(backend), ..Self::default() }
@@ -106,19 +112,20 @@ impl Programs {
         self.timed(|| Arc::new(Program::new(ssa, self.backend.as_deref(), &|callee| world.ssa(callee))))
     }
 
-    /// The same, which measure by this clock how long it takes to make them.
+    /// Sets the clock that measures the preparation time.
     #[must_use]
     pub fn by_clock(self, clock: fn() -> Duration) -> Self {
         Self { clock: Some(clock), ..self }
     }
 
-    /// How long it took to make functions and their code, if there is a clock.
+    /// Returns the time spent on the preparation and compilation of functions, if there is a clock;
+    /// else zero.
     #[must_use]
     pub fn making(&self) -> Duration {
         self.making.get()
     }
 
-    /// Makes something, and adds how long that took.
+    /// Calls `make` and adds its time to the preparation time.
     pub(crate) fn timed<T>(&self, make: impl FnOnce() -> T) -> T {
         let now = || self.clock.map(|clock| clock()).unwrap_or_default();
         let begun = now();
@@ -141,7 +148,7 @@ impl Programs {
         function.case(size, &|ssa| self.ready(ssa, world))
     }
 
-    /// A function that was run, as one of so many numbers, if it is one.
+    /// Returns a function that has run as a function of this many scalars, if it is one.
     pub(crate) fn scalars(&self, callee: &Arc<Callee>, arguments: usize) -> Option<Scalars> {
         self.functions.borrow().get(callee)?.only()?.scalars(arguments)
     }
@@ -153,7 +160,7 @@ impl Programs {
     }
 }
 
-/// Runs functions.
+/// The entry point that runs functions.
 pub struct Machine<'a> {
     world: &'a dyn World,
     programs: &'a Programs,
@@ -177,16 +184,16 @@ struct Run<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// One that is a part of this run.
+    /// Creates a machine within the surroundings of an interpreter's run.
     #[must_use]
     pub fn new(world: &'a dyn World, programs: &'a Programs, around: &'a Around<'a>) -> Self {
         Self { world, programs, around, depth: Cell::new(0) }
     }
 
-    /// Calls a function with the parts of its arguments, those of top-level `let`s left out.
+    /// Calls a function with the parts of its arguments, without those of top-level `let`s.
     ///
     /// # Errors
-    /// What fails in it.
+    /// The reason why the run has no value.
     pub fn call(&self, ssa: &Arc<Ssa>, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
         let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
         self.run(&self.at(&function, sizes), sizes, parts)
@@ -196,7 +203,8 @@ impl<'a> Machine<'a> {
         self.programs.get(callee, || self.world.ssa(callee))
     }
 
-    /// Has a function loops or calls, where these integers are known, that are no part of its kernels?
+    /// Returns whether a function contains loops or calls outside its kernels, for the case that
+    /// these integers select.
     pub(crate) fn has_steps(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Result<bool, Stopped> {
         let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
         let program = self.programs.at(&function, self.world, &|l| known.get(&l).copied());
@@ -326,16 +334,16 @@ impl Run<'_> {
         self.locals.get(&x).copied()
     }
 
-    /// Has someone asked for the run to end?
+    /// Returns an error if an interrupt was requested.
     pub(super) fn poll(&self) -> Result<(), Stopped> {
         if self.machine.around.interrupt.load(Ordering::Relaxed) { Err(Stopped::Interrupted) } else { Ok(()) }
     }
 }
 
-/// Runs a function by itself, within limits of its own.
+/// Runs a function by itself, within its own limits.
 ///
 /// # Errors
-/// What fails in it.
+/// The reason why the run has no value.
 pub fn run(
     world: &dyn World,
     programs: &Programs,

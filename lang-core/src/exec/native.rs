@@ -1,4 +1,5 @@
-//! Kernels that a backend made code of: what it is given for a run, and how a kernel stands among the steps of a function.
+//! **Compiled kernels.** The interface of a backend and its code, and the execution of a kernel as
+//! a step of a function.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -13,31 +14,33 @@ use crate::predicate::{Atom, Poly};
 use crate::schedule::{ENDLESS, Kernel, Place, Role, chunks, is_trivial};
 use crate::syntax::ops::Scalar;
 
-/// The most numbers that code is run on by [`Code::run_numbers`].
+/// The maximal number of words and integers of [`Code::run_numbers`].
 pub const MOST_NUMBERS: usize = 24;
 
 /// The size of a piece of stack, where less is left than code wants.
 const STACK_PIECE: usize = 8 << 20;
 
-/// Calls code with the stack that it wants.
+/// Calls code with the stack that it requires.
 pub(super) fn with_stack<T>(code: &dyn Code, call: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(code.stack(), STACK_PIECE, call)
 }
 
-/// Makes code of kernels.
+/// A compiler of kernels.
 pub trait Backend {
-    /// The code of a kernel of a function; `None` where it has none for it.
+    /// Compiles a kernel of a function; `None` if the backend cannot.
     fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>>;
 }
 
 /// The code of a kernel.
 pub trait Code: Send + Sync {
-    /// Runs it. The slots are those of the places that are no registers, in their order, each with the extents of the
-    /// axes that it has; the integers are those of the kernel. Of a loop around all others, in its order, it is told now and
-    /// then how many iterations there were, and of how many.
+    /// Runs the kernel.
+    ///
+    /// The slots are those of the places with memory, in order, each with the extents of its axes.
+    /// The integers are those of the kernel. If an outermost loop runs in order, `told` receives
+    /// now and then the number of iterations done and the total.
     ///
     /// # Errors
-    /// Someone asked for the run to end.
+    /// An interrupt was requested.
     fn run(
         &self,
         slots: &mut [Slot<'_>],
@@ -46,26 +49,30 @@ pub trait Code: Send + Sync {
         told: &dyn Fn(i64, i64),
     ) -> Result<(), Interrupted>;
 
-    /// Runs it on numbers: no place has an axis. The words are those of the places that are no registers, in their order; a
-    /// number is the first bytes of its word. With the integers there are [`MOST_NUMBERS`] at most.
+    /// Runs a kernel whose places have no axes.
+    ///
+    /// The words are those of the places with memory, in order; a number is in the first bytes of
+    /// its word. Words and integers together are at most [`MOST_NUMBERS`].
     ///
     /// # Errors
-    /// Someone asked for the run to end.
+    /// An interrupt was requested.
     fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
 
-    /// So many bytes of stack are to be left when it is called.
+    /// Returns the number of bytes of stack that must be free at a call.
     fn stack(&self) -> usize;
 
-    /// By how many threads chunks run at once, at most.
+    /// Returns the maximal number of threads that run chunks at once.
     fn threads(&self) -> usize;
 
-    /// Runs it once for each chunk, by several threads: the last two integers are where the chunk begins and ends, `integers`
-    /// those before. A slot has as many copies of its place as `copies` says, side by side. Of what is
-    /// there once, chunks write no element that another chunk reads or writes. It is told now and then how many chunks are
-    /// done.
+    /// Runs the kernel once for each chunk, by several threads.
+    ///
+    /// `integers` are those of the kernel without the last two, which are the begin and the end of
+    /// the chunk. A slot contains as many contiguous copies of its place as `copies` requires. In a
+    /// place with one copy, no chunk may write an element that another reads or writes. `told`
+    /// receives now and then the number of chunks done.
     ///
     /// # Errors
-    /// Someone asked for the run to end.
+    /// An interrupt was requested.
     fn run_chunks(
         &self,
         slots: &mut [Slot<'_>],
@@ -77,30 +84,31 @@ pub trait Code: Send + Sync {
     ) -> Result<(), Interrupted>;
 }
 
-/// How often a place is there while chunks run.
+/// The number of copies of a place while chunks run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copies {
-    /// Once, for all.
+    /// One copy for all.
     One,
-    /// Once for each chunk.
+    /// One copy for each chunk.
     Chunks,
-    /// Once for each thread.
+    /// One copy for each thread.
     Threads,
 }
 
-/// Someone asked for the run to end.
+/// The error of a run after an interrupt request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interrupted;
 
 /// The memory of a place.
 pub struct Slot<'s> {
-    /// The extents of the axes that it has.
+    /// The extents of its axes with memory.
     pub dims: &'s [usize],
     /// The elements, the last axis fastest.
     pub items: Elements<'s>,
 }
 
-/// The elements of a place: what was there before, or room that is zero at first unless all of it is written.
+/// The elements of a place: an input, or memory to write. Memory to write is zero initially unless
+/// the kernel writes all of it.
 #[allow(missing_docs, reason = "kinds of elements")]
 pub enum Elements<'s> {
     F64(&'s [f64]),
@@ -113,24 +121,24 @@ pub enum Elements<'s> {
     RoomBool(&'s mut [bool]),
 }
 
-/// A kernel, with its code if there is any.
+/// A kernel and its code, if any.
 pub(super) struct Ready {
     pub(super) kernel: Arc<Kernel>,
     pub(super) needs: Vec<u32>,
     pub(super) code: Option<Arc<dyn Code>>,
-    /// What nothing reads after it.
+    /// The variables whose last use is in the kernel.
     pub(super) dead: Vec<Var>,
-    /// The extents of each place with memory that is made.
+    /// The extents of each place that the run allocates.
     extents: Vec<Vec<Extent>>,
-    /// How much it does, if there is a loop around all others.
+    /// An estimate of its work, if it contains an outermost loop.
     pub(super) work: Vec<(u64, Vec<Extent>)>,
     pub(super) parts: OnceLock<Option<Vec<InPart>>>,
 }
 
-/// An extent, as it is found fastest.
+/// An extent, in the form that is fastest to evaluate.
 pub(super) enum Extent {
     Constant(usize),
-    /// That integer of the kernel.
+    /// The kernel's integer with this position.
     Integer(usize),
     Other(Poly),
 }
@@ -159,7 +167,7 @@ impl Ready {
         Self { kernel, needs, code, dead: Vec::new(), extents, work, parts: OnceLock::new() }
     }
 
-    /// The places with memory that is made for a run, with their extents.
+    /// Returns the places that the run allocates, with their extents.
     pub(super) fn rooms(&self) -> impl Iterator<Item = (&Place, &[Extent])> {
         made(&self.kernel).zip(self.extents.iter().map(Vec::as_slice))
     }
@@ -170,7 +178,7 @@ fn made(kernel: &Kernel) -> impl Iterator<Item = &Place> {
     kernel.places.iter().filter(|p| !p.is_register() && p.role != Role::Given)
 }
 
-/// Room of any kind.
+/// Memory of any element type.
 pub(super) enum Held {
     F64(Room<f64>),
     F32(Room<f32>),
@@ -198,7 +206,7 @@ impl Held {
         }
     }
 
-    /// So many elements, the first ones.
+    /// Returns a slot of the first `count` elements.
     pub(super) fn first(&mut self, count: usize) -> Slot<'_> {
         let items = match self {
             Self::F64(room) => Elements::RoomF64(room.items.get_mut(..count).unwrap_or_default()),
@@ -220,7 +228,7 @@ impl Held {
 }
 
 impl Run<'_> {
-    /// Runs a kernel: by its code, or statement by statement.
+    /// Runs a kernel by its code or, without code, statement by statement.
     pub(super) fn kernel(&mut self, ready: &Ready) -> Result<(), Stopped> {
         let kernel = &ready.kernel;
         let Some(code) = &ready.code else { return self.by_statements(kernel) };
@@ -248,7 +256,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Runs the code of a kernel, or of a part of one that shares rooms with others.
+    /// Runs the code of a kernel, or of a part that shares memory with other parts.
     pub(super) fn by_code(
         &self,
         kernel: &Kernel,
@@ -263,7 +271,7 @@ impl Run<'_> {
             .map_err(|Interrupted| Stopped::Interrupted)
     }
 
-    /// Says how many iterations of an outermost loop are done, of how many.
+    /// Reports the number of iterations done of an outermost loop, and the total.
     pub(super) fn tell(&self, done: i64, all: i64) {
         if self.machine.depth.get() == 1 {
             // Of a loop that data end nobody knows how long it is.
@@ -271,7 +279,7 @@ impl Run<'_> {
         }
     }
 
-    /// The memory of the places that are no registers; rooms are in the order of their variables.
+    /// Returns the slots of the places with memory. `rooms` must be sorted by variable.
     pub(super) fn slots<'s>(&'s self, kernel: &Kernel, rooms: &'s mut [(Var, Held)]) -> Result<Vec<Slot<'s>>, Stopped> {
         let mut slots: Vec<Slot<'_>> = Vec::with_capacity(kernel.places.len());
         let mut rooms = rooms.iter_mut().peekable();
@@ -287,7 +295,7 @@ impl Run<'_> {
         Ok(slots)
     }
 
-    /// The value of an integer of a kernel.
+    /// Evaluates an integer of a kernel.
     pub(super) fn integer(&self, atom: &Atom) -> Result<i64, Stopped> {
         if let Atom::Local(l, _) = atom
             && let Some(known) = self.local(*l)

@@ -1,9 +1,13 @@
-//! Loops over the index tuples that a predicate leaves, row by row: comparisons that are linear narrow the loops, an
-//! index that an equation tells takes one value, one between bounds that data tell those between them, and the rest of
-//! the predicate is asked as early as its indices are known. The tuples are those of `ir/nest.rs`. Loops over the indices of the result may change places, those over
-//! bound ones do not among themselves: the terms of an element come in their order.
+//! **Predicated loop nests.** Loops over the index tuples that satisfy a predicate, row by row.
 //!
-//! The innermost loop is handed over as a row: where it begins in every operand, and by how much each goes on.
+//! Linear comparisons become loop bounds. An index that an equation determines takes one value, and
+//! an index with data-dependent bounds runs between them. The rest of the predicate is tested as
+//! soon as its indices are known. The tuples are those of `ir/nest.rs`.
+//!
+//! Loops over indices of the result may be reordered. Loops over bound indices keep their order
+//! among themselves, because the terms of an element must be added in order.
+//!
+//! The visitor receives the innermost loop as a row: its start and its stride in every operand.
 
 use super::number::{Names, Num, Test};
 use super::{Run, Stopped};
@@ -32,21 +36,21 @@ const STEP: u64 = 1;
 const STRIDED: u64 = 2;
 const CHAIN: u64 = 3;
 
-/// How the innermost loops go on.
+/// A row: the steps of the innermost loop.
 pub(super) struct Row<'r> {
-    /// Whose it is.
+    /// The run.
     pub(super) run: &'r Run<'r>,
-    /// The indices; those of the innermost loop are at its first step.
+    /// The indices; the innermost one has its value at the first step.
     pub(super) at: &'r mut [i64],
-    /// The index of the innermost loop, if it has one that is its own.
+    /// The index of the innermost loop, if the loop has its own.
     pub(super) index: Option<usize>,
-    /// How many steps it has.
+    /// The number of steps.
     pub(super) count: usize,
-    /// Where each place is at the first step.
+    /// The offset of each place at the first step.
     pub(super) offsets: &'r [i64],
-    /// How far apart the steps are in each.
+    /// The stride of each place.
     pub(super) steps: &'r [i64],
-    /// Where each place is at each step, if the steps are not even.
+    /// The offsets of each place at all steps, if the strides are not constant.
     pub(super) lists: &'r [Vec<i64>],
 }
 
@@ -96,24 +100,25 @@ pub(super) struct Nest<'a> {
     row: bool,
     listed: bool,
     empty: bool,
-    /// Is every tuple there?
+    /// Whether the predicate is true, so that every tuple is visited.
     pub(super) whole: bool,
 }
 
-/// What loops are made of.
+/// The index space of a loop nest.
 pub(super) struct Space<'p> {
     /// The extents of all indices, free ones first.
     pub(super) extents: Vec<i64>,
-    /// How many are free.
+    /// The number of free indices.
     pub(super) free: usize,
-    /// Which tuples there are.
+    /// The predicate on tuples.
     pub(super) pred: &'p Pred,
-    /// Are indices asked for one by one, and not places alone?
+    /// Whether the visitor needs the values of single indices, and not only offsets.
     pub(super) by_index: bool,
 }
 
 impl<'a> Nest<'a> {
-    /// Loops that lead through these places. The first place is that of the result.
+    /// Builds the loops over an index space, with the offsets of these places. The first place must
+    /// be that of the result.
     pub(super) fn new(run: &Run<'a>, space: &Space<'_>, places: &[Num]) -> Result<Self, Stopped> {
         let n = space.extents.len();
         let mut names = Names::new(run, &space.extents);
@@ -212,7 +217,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Visits every row.
+    /// Calls `f` on every row.
     pub(super) fn visit(&self, run: &Run<'_>, f: Visitor<'_>) -> Result<(), Stopped> {
         if self.empty {
             return Ok(());

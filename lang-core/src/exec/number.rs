@@ -1,6 +1,8 @@
-//! Index expressions and predicates with the sizes of a run put in. What is linear in the indices is a constant and
-//! coefficients, which loops turn into strides and bounds; the rest is computed at each tuple of indices. Values are
-//! those of `ir/indices.rs`: index expressions wrap, what is compared is exact.
+//! **Affine index expressions.** Index expressions and predicates with the sizes of a run
+//! substituted. The linear part is a constant and coefficients, from which loops derive strides and
+//! bounds. The rest is evaluated at each tuple.
+//!
+//! Values are those of `ir/indices.rs`: index expressions wrap, comparisons are exact.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,16 +17,16 @@ use crate::ir::ssa::{Access, Var, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
 
-/// Why an index expression has no value.
+/// The reason why an index expression has no value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Missing {
-    /// It reads an element that there is not.
+    /// It reads an element out of bounds.
     Outside,
     /// A top-level `let` has no value yet.
     Unset,
-    /// Someone asked for the run to end.
+    /// An interrupt was requested.
     Interrupted,
-    /// What no pass makes.
+    /// An internal error: a form that no pass produces.
     Broken(&'static str),
 }
 
@@ -63,7 +65,7 @@ impl Factor {
     }
 }
 
-/// `constant + Σ cₖ·iₖ + …`
+/// An index expression: `constant + Σ cₖ·iₖ + …`.
 #[derive(Clone)]
 pub(super) struct Num {
     constant: Factor,
@@ -86,7 +88,7 @@ enum Known {
     Both(Pair, Arc<(Num, Num)>),
 }
 
-/// An element of an array.
+/// An element of an array, at index expressions.
 pub(super) struct Element {
     tensor: Tensor,
     at: Vec<Num>,
@@ -119,27 +121,27 @@ impl Num {
         Self { constant: Factor::new(c), linear: Vec::new(), rest: Vec::new() }
     }
 
-    /// Its value, if no index tells it.
+    /// Returns its value, if it mentions no index.
     pub(super) fn fixed(&self) -> Option<i64> {
         (self.linear.is_empty() && self.rest.is_empty()).then_some(self.constant.wrapped)
     }
 
-    /// Is it linear in the indices?
+    /// Returns whether it is linear in the indices.
     pub(super) fn is_affine(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The constant and the coefficients, as index expressions have them.
+    /// Returns the constant and the coefficients, wrapped as index expressions are.
     pub(super) fn affine(&self) -> (i64, impl Iterator<Item = (usize, i64)>) {
         (self.constant.wrapped, self.linear.iter().map(|(k, c)| (*k, c.wrapped)))
     }
 
-    /// The same exactly.
+    /// Returns the exact constant and coefficients.
     pub(super) fn exactly_affine(&self) -> (i128, impl Iterator<Item = (usize, i128)>) {
         (self.constant.exact, self.linear.iter().map(|(k, c)| (*k, c.exact)))
     }
 
-    /// What of it is not linear.
+    /// Returns the part that is not linear.
     pub(super) fn rest(&self) -> Self {
         Self { constant: Factor::new(0), linear: Vec::new(), rest: self.rest.clone() }
     }
@@ -151,7 +153,7 @@ impl Num {
         self.rest.iter().flat_map(|t| &t.atoms).for_each(|(atom, _)| atom.mark(found));
     }
 
-    /// Its value; what wraps, wraps.
+    /// Evaluates it with wrapping arithmetic.
     pub(super) fn value(&self, at: &[i64]) -> Result<i64, Missing> {
         let mut sum = self.constant.wrapped;
         for (k, c) in &self.linear {
@@ -167,7 +169,7 @@ impl Num {
         Ok(sum)
     }
 
-    /// Its value as comparisons have it.
+    /// Evaluates it exactly, as comparisons require.
     pub(super) fn exact(&self, at: &[i64]) -> Result<i128, Missing> {
         let mut sum = self.constant.exact;
         for (k, c) in &self.linear {
@@ -198,8 +200,8 @@ impl Num {
         Some((least, most))
     }
 
-    /// Its values for steps of one index, from where it stands. `None` where they are to be found one by one: what
-    /// overflows, and what may read outside an array.
+    /// Evaluates it at `count` values of one index, from the current one on. `None` if the caller
+    /// must evaluate one by one, because it may overflow or read out of bounds.
     pub(super) fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
         let (mut base, mut step) = (i64::try_from(self.constant.exact).ok()?, 0);
         for (k, c) in &self.linear {
@@ -336,7 +338,8 @@ impl Known {
 /// A predicate.
 #[derive(Clone)]
 pub(super) enum Test<'a> {
-    /// Those that read data come last: they are asked only where the rest holds.
+    /// A conjunction. Conjuncts that read data come last, so they are tested only if the others
+    /// hold.
     All(Arc<[Self]>),
     Any(Arc<[Self]>),
     Ge(Num),
@@ -344,13 +347,13 @@ pub(super) enum Test<'a> {
     Ne(Num),
     Is(Arc<Element>, bool),
     Member(Arc<Element>, bool),
-    /// Is there what an existential asks for? (or is there none)
+    /// An existential, or its negation if `false`.
     Exists(Rc<Exists<'a>>, bool),
 }
 
 impl Test<'_> {
-    /// Does it hold? What reads outside is neither true nor false (`ir/indices.rs`). The slots of existentials stand behind
-    /// the indices.
+    /// Evaluates the predicate. A read out of bounds makes a comparison neither true nor false
+    /// (`ir/indices.rs`). The slots of existentials follow the indices.
     pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
         Ok(match self {
             Self::All(items) => {
@@ -395,7 +398,7 @@ impl Test<'_> {
         })
     }
 
-    /// Does it hold, and does it read nothing outside an array?
+    /// Returns whether the predicate holds and reads nothing out of bounds.
     pub(super) fn asked(&self, at: &mut [i64]) -> Result<bool, Stopped> {
         match self.holds(at) {
             Err(Missing::Outside) => Ok(false),
@@ -403,7 +406,8 @@ impl Test<'_> {
         }
     }
 
-    /// Where it holds, for steps of one index; `None` where each is to be asked by itself.
+    /// Evaluates the predicate at `count` values of one index. `None` if the caller must evaluate
+    /// one by one.
     pub(super) fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<bool>> {
         let compared = |n: &Num, holds: &dyn Fn(i64) -> bool| {
             Some(n.along(at, index, count)?.into_iter().map(holds).collect::<Vec<bool>>())
@@ -429,7 +433,7 @@ impl Test<'_> {
         }
     }
 
-    /// The comparison of a conjunct that is linear; is it an equation?
+    /// Returns the expression of a linear comparison, and whether it is an equation.
     pub(super) fn comparison(&self) -> Option<(&Num, bool)> {
         match self {
             Self::Ge(n) if n.is_affine() => Some((n, false)),
@@ -438,7 +442,8 @@ impl Test<'_> {
         }
     }
 
-    /// A comparison as `c·k + rest >= 0` for this index, which the rest does not mention: data tell the rest.
+    /// Returns a comparison with a data-dependent part as `c·k + rest >= 0`. The rest must not
+    /// mention the index `k`.
     pub(super) fn bound(&self, k: usize) -> Option<(i128, Num)> {
         let Self::Ge(n) = self else { return None };
         let (_, c) = n.linear.iter().find(|(j, _)| *j == k).filter(|_| !n.is_affine())?;
@@ -449,7 +454,7 @@ impl Test<'_> {
         found.get(k).is_none_or(|found| !found).then_some((c.exact, rest))
     }
 
-    /// What an equation says that this index is.
+    /// Returns the value of the index that an equation determines.
     pub(super) fn tells(&self, k: usize) -> Option<Num> {
         let Self::Eq(n) = self else { return None };
         let (_, c) = n.linear.iter().find(|(j, _)| *j == k).filter(|(_, c)| c.exact.abs() == 1)?;
@@ -471,23 +476,24 @@ impl Test<'_> {
     }
 }
 
-/// What index expressions are over, for one statement: the run, and the slots of what existentials bind.
+/// The translator of index expressions for one statement: it holds the run, and the slots of
+/// existentials.
 pub(super) struct Names<'r, 'a> {
     run: &'r Run<'a>,
     /// The extents of the indices.
     extents: &'r [i64],
     bound: Vec<(LocalId, usize)>,
-    /// How many slots there are: indices, then existentials inside one another.
+    /// The number of slots: indices, then nested existentials.
     pub(super) slots: usize,
 }
 
 impl<'r, 'a> Names<'r, 'a> {
-    /// Of a statement whose indices have these extents.
+    /// Creates a translator for a statement whose indices have these extents.
     pub(super) fn new(run: &'r Run<'a>, extents: &'r [i64]) -> Self {
         Self { run, extents, bound: Vec::new(), slots: extents.len() }
     }
 
-    /// An index expression.
+    /// Translates an index expression.
     pub(super) fn num(&self, p: &Poly) -> Result<Num, Missing> {
         let mut num = Num::constant(0);
         for (monomial, c) in p.terms() {
@@ -559,7 +565,7 @@ impl<'r, 'a> Names<'r, 'a> {
         Ok(Arc::new(Element::new(self.array(x)?, self.nums(at)?, self.extents)))
     }
 
-    /// A predicate.
+    /// Translates a predicate.
     pub(super) fn test(&mut self, p: &Pred) -> Result<Test<'a>, Missing> {
         guarded(|| {
             Ok(match p {
@@ -589,7 +595,8 @@ impl<'r, 'a> Names<'r, 'a> {
         })
     }
 
-    /// The tensor of an access, and the place in it: the offset of the element, or of the first behind these indices.
+    /// Returns the tensor of an access, and the offset of the element or, with fewer indices than
+    /// axes, of the first element of the slice.
     pub(super) fn access(&self, access: &Access) -> Result<(Tensor, Num), Missing> {
         let tensor = self.run.tensor(access.var).cloned().ok_or(Missing::Broken("a statement"))?;
         let mut offset = Num::constant(0);
@@ -620,7 +627,7 @@ impl Num {
         self.rest.extend(scaled);
     }
 
-    /// `Σ strideₖ·iₖ`: where an element with these indices stands.
+    /// Returns `Σ strideₖ·iₖ`: the offset of an element in row-major order.
     pub(super) fn of_strides(strides: &[i64]) -> Self {
         let linear = strides.iter().enumerate().map(|(k, c)| (k, Factor::new(i128::from(*c)))).collect();
         Self { linear, ..Self::constant(0) }

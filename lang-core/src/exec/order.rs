@@ -1,4 +1,5 @@
-//! Orders along the last index. Reals and integers are sorted with their positions, truth values told apart in one pass.
+//! **Sorting** along the last axis. Reals and integers are sorted together with their positions;
+//! truth values are partitioned in one pass each.
 
 use std::cmp::Ordering;
 
@@ -12,7 +13,7 @@ use crate::syntax::ops::Scalar;
 /// So many elements are sorted between two looks at whether the run is to end.
 const RUN: usize = 1 << 20;
 
-/// The bytes that an order needs beside its keys and what it makes, of rows of so many elements.
+/// Returns the bytes that sorting rows of `count` elements needs, beside its keys and its result.
 pub(super) fn beside(count: u64) -> u64 {
     let pairs = count.saturating_mul(u64::try_from(size_of::<(f64, i64)>()).unwrap_or(u64::MAX));
     // What is merged is there twice.
@@ -124,7 +125,7 @@ impl Key for bool {
 }
 
 impl Run<'_> {
-    /// The positions, of keys of this kind.
+    /// Computes the sorted positions, for keys of this type.
     pub(super) fn order(&self, shape: Shape, of: Scalar, o: &Order) -> Result<Tensor, Stopped> {
         match of {
             Scalar::F64 => self.order_of::<f64>(shape, o),

@@ -1,6 +1,7 @@
-//! The memory plan of a run: which bytes its tensors hold at once, step by step, told by sizes alone. What a kernel makes,
-//! what it needs within and what chunks have for themselves is there while it runs; a tensor goes when nothing reads it
-//! any more. So what a run needs at most is known before it begins.
+//! **Memory plan.** Computes from sizes alone how many bytes the tensors of a run occupy at each
+//! step. The results, temporaries and private copies of a kernel exist while it runs, and a tensor
+//! is freed after its last use. So the peak is known before the run begins, except for arrays with
+//! data-dependent extents.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -21,14 +22,14 @@ use crate::predicate::{LocalId, Poly};
 use crate::schedule::{Place, Role, chunks::Own};
 use crate::syntax::ops::Scalar;
 
-/// What a run holds.
+/// The memory of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
-    /// The bytes of all its tensors at once, at most, those that it is given included.
+    /// The peak number of bytes of all tensors, inputs included.
     pub peak: u64,
-    /// Elements of the largest array.
+    /// The number of elements of the largest array.
     pub largest: u64,
-    /// Is that all? What has an extent that only data tell is left out.
+    /// Whether the plan is complete. Arrays with data-dependent extents are not counted.
     pub is_whole: bool,
 }
 
@@ -59,10 +60,10 @@ struct Dry<'a> {
 }
 
 impl Machine<'_> {
-    /// What a call of a function holds where these sizes and integers are known, and who calls it keeps what it passes.
+    /// Plans a call of a function for known sizes and integers, if the caller keeps the arguments.
     ///
     /// # Errors
-    /// It cannot be made ready.
+    /// The function cannot be prepared.
     pub fn plan(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Result<Plan, Stopped> {
         let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
         let program = self.programs.at(&function, self.world, &|l| known.get(&l).copied());
@@ -81,7 +82,7 @@ impl Machine<'_> {
 }
 
 impl Run<'_> {
-    /// Whether there is room for what this run will hold beside what it is given.
+    /// Returns an error if the memory limit is too low for this run, beside its inputs.
     pub(super) fn fits(&self) -> Result<(), Stopped> {
         let mut key: Vec<(LocalId, i64)> = self.locals.iter().map(|(l, n)| (*l, *n)).collect();
         key.sort_unstable();

@@ -1,4 +1,5 @@
-//! A function made ready to run: when each statement is read for the last time, and which calls are one call.
+//! **Executables.** A function prepared to run: its steps with compiled kernels, the last use of
+//! each tensor, and the statements that are parts of one call.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -12,7 +13,7 @@ use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index_nu
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::schedule::{self, Callees, Loops, Prepared, Schedule, by_sizes};
 
-/// A function with what runs it: of what sizes decide there are cases, each made ready when it is first asked for.
+/// A function, with an executable for each case by size. Each is prepared at its first use.
 pub(super) struct Function {
     ssa: Arc<Ssa>,
     /// The predicates over its sizes that tell its cases apart.
@@ -28,13 +29,13 @@ impl Function {
         Self { choices: by_sizes::choices(&ssa), ssa, cases: RefCell::default() }
     }
 
-    /// A size of the function, of these in their order.
+    /// Returns a size of the function from the list of all its sizes.
     pub(super) fn size(&self, size: LocalId, sizes: &[i64]) -> Option<i64> {
         let at = self.ssa.sizes.iter().position(|l| *l == size)?;
         sizes.get(at).copied()
     }
 
-    /// What runs it at these sizes.
+    /// Returns the executable for these sizes. `ready` prepares it if needed.
     pub(super) fn case(
         &self,
         size: &dyn Fn(LocalId) -> Option<i64>,
@@ -56,42 +57,42 @@ impl Function {
         made
     }
 
-    /// What runs it, if it is the same at all sizes and was asked for.
+    /// Returns the executable, if it exists and is the same for all sizes.
     pub(super) fn only(&self) -> Option<Arc<Program>> {
         let cases = self.cases.borrow();
         cases.first().filter(|_| self.choices.is_empty()).map(|(_, program)| Arc::clone(program))
     }
 }
 
-/// A function, ready to run.
+/// An executable.
 pub(super) struct Program {
     pub(super) ssa: Arc<Ssa>,
-    /// What it was made of, by whose place it may be known.
+    /// The original function, kept alive because its address may be a cache key.
     _of: Arc<Ssa>,
-    /// What is done, in this order.
+    /// The steps, in order.
     pub(super) steps: Vec<Step>,
-    /// For each statement those that nothing reads after it.
+    /// For each statement, the variables whose last use it is.
     pub(super) dead: Vec<Vec<Var>>,
-    /// For a call the first statement of the same call.
+    /// For each part of a call, the first statement of the same call.
     pub(super) group: HashMap<u32, u32>,
-    /// The last statement of a call, by the first.
+    /// The last statement of a call, by its first.
     pub(super) last: HashMap<u32, u32>,
-    /// For each check the indices that nothing in it mentions.
+    /// For each check, the indices that it does not mention.
     pub(super) idle: Vec<Vec<usize>>,
-    /// What it was last planned to hold beside its inputs, and by which integers.
+    /// The last memory plan beside the inputs, and the integers that it depends on.
     pub(super) plan: Mutex<Option<Known>>,
 }
 
 /// The values of integers, and what a run holds with these.
 type Known = (Vec<(LocalId, i64)>, Plan);
 
-/// A step of a function.
+/// A step of an executable.
 pub(super) enum Step {
-    /// A statement, which is run here.
+    /// A statement that the engine runs.
     Statement(Var),
-    /// Loops, with their code.
+    /// A kernel.
     Kernel(Ready),
-    /// What is asked of what is there, and what nothing reads after that.
+    /// Checks of existing values, and the variables whose last use they are.
     Checks(Vec<u32>, Vec<Var>),
 }
 
@@ -99,7 +100,8 @@ pub(super) enum Step {
 type Call<'s> = (&'s Arc<Callee>, &'s [Poly], &'s Pred, &'s [Access], &'s [Poly]);
 
 impl Program {
-    /// With a backend, what it has code for is run by that.
+    /// Prepares a function. With a backend, kernels are compiled. If one cannot be, the function is
+    /// scheduled again with fewer forms of loops.
     pub(super) fn new(ssa: Arc<Ssa>, backend: Option<&dyn Backend>, callees: Callees<'_>) -> Self {
         let of = Arc::clone(&ssa);
         let (ssa, mut steps) = match backend {

@@ -1,4 +1,4 @@
-//! Reductions other than sums: terms are joined in their order, as the evaluator joins them.
+//! **Reductions** other than sums. Terms are combined in order, as the evaluator combines them.
 
 use super::nest::{Nest, Space};
 use super::number::Names;
@@ -10,7 +10,7 @@ use crate::ir::reduce::Reduce;
 use crate::ir::value::Value;
 use crate::syntax::ops::Scalar;
 
-/// What terms are so far, and the place of the one that was chosen.
+/// The accumulator of a reduction, and the index of the chosen term.
 pub(super) type Found = Option<(Value, i64)>;
 
 impl Run<'_> {

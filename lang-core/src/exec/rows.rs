@@ -1,5 +1,5 @@
-//! What is done along one row: the inner loops, over elements that lie side by side or are the same for all steps.
-//! What lies further apart is brought together first, in pieces that stay in the cache.
+//! **Row operations**: the inner loops, over elements that are contiguous or the same for all
+//! steps. Elements with other strides are gathered first, in pieces that fit the cache.
 
 use super::Stopped;
 use super::nest::Row;
@@ -16,22 +16,22 @@ const OUTSIDE: Stopped = Stopped::Broken("an element outside");
 /// The elements of an operand along a piece of a row.
 #[derive(Clone, Copy)]
 pub(super) enum Lane<'a, T> {
-    /// The same at each step.
+    /// The same element at each step.
     Fixed(T),
-    /// One for each step.
+    /// One element for each step.
     Dense(&'a [T]),
 }
 
-/// Where a piece of a row is in one operand.
+/// The location of a piece of a row in one operand.
 #[derive(Clone, Copy)]
 pub(super) enum Piece<'r> {
-    /// As far apart as that, from there on.
+    /// From `offset` on, with a constant stride.
     Even { offset: i64, step: i64, count: usize },
-    /// At these places.
+    /// At these offsets.
     Listed(&'r [i64]),
 }
 
-/// Elements brought together.
+/// A buffer of gathered elements.
 pub(super) struct Gathered<T>(Vec<T>);
 
 impl<T: Number> Gathered<T> {
@@ -39,7 +39,7 @@ impl<T: Number> Gathered<T> {
         Self(Vec::new())
     }
 
-    /// The elements at these places.
+    /// Returns the elements of a piece, gathered if they are not contiguous.
     pub(super) fn lane<'a>(&'a mut self, items: &'a [T], piece: Piece<'_>) -> Result<Lane<'a, T>, Stopped> {
         let (offset, step, count) = match piece {
             Piece::Even { offset, step, count } => (offset, step, count),
@@ -74,7 +74,7 @@ impl<T: Number> Gathered<T> {
 }
 
 impl Row<'_> {
-    /// Calls with the first step and the number of steps of each piece.
+    /// Calls `f` with the first step and the number of steps of each piece.
     pub(super) fn pieces(&self, f: &mut dyn FnMut(usize, usize) -> Result<(), Stopped>) -> Result<(), Stopped> {
         let mut first = 0;
         while first < self.count {
@@ -88,7 +88,7 @@ impl Row<'_> {
         Ok(())
     }
 
-    /// A piece in the place of this number.
+    /// Returns the piece of the place with this number.
     pub(super) fn piece(&self, nth: usize, first: usize, count: usize) -> Piece<'_> {
         if let Some(list) = self.lists.get(nth) {
             return Piece::Listed(list.get(first..first.saturating_add(count)).unwrap_or_default());
@@ -159,7 +159,7 @@ fn each<T: Copy, X>(
 }
 
 impl Piece<'_> {
-    /// The places.
+    /// Returns the offsets.
     pub(super) fn places(self) -> Vec<i64> {
         match self {
             Self::Even { offset, step, count } => {
@@ -188,7 +188,7 @@ pub(super) fn set<T: Copy>(out: &mut [T], at: Piece<'_>, to: T) -> Result<(), St
     each(out, at, std::iter::repeat_n((), at.count()), |_, ()| to)
 }
 
-/// Adds a term at each step, negated if so.
+/// Adds a term at each step, negated if `neg`.
 pub(super) fn add<T: Number>(out: &mut [T], at: Piece<'_>, terms: Lane<'_, T>, neg: bool) -> Result<(), Stopped> {
     match (terms, neg) {
         (Lane::Fixed(x), _) => {
@@ -215,7 +215,7 @@ pub(super) fn add_products<T: Number>(
     }
 }
 
-/// Puts `f(a)` at each step; `None` where there is no value.
+/// Stores `f(a)` at each step; `None` if a value does not exist.
 pub(super) fn put_unary<A: Number, T: Number>(
     out: &mut [T],
     at: Piece<'_>,
@@ -228,7 +228,7 @@ pub(super) fn put_unary<A: Number, T: Number>(
     }
 }
 
-/// Puts `f(a, b)` at each step; `None` where there is no value.
+/// Stores `f(a, b)` at each step; `None` if a value does not exist.
 pub(super) fn put_binary<A: Number, B: Number, T: Number>(
     out: &mut [T],
     at: Piece<'_>,

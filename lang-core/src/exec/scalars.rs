@@ -1,6 +1,7 @@
-//! Functions of numbers alone. Where all that a function reads and gives is numbers, and one kernel makes it, a call of the
-//! function is a call of its code: nothing is looked up, asked or made. What an operator was applied to is known again by
-//! where the operator stands, and what the function is ([`Known`]).
+//! **Fast path for scalar functions.** Applies if all inputs and results of a function are scalars
+//! and one kernel computes it. A call is then a direct call of its code, without lookups, checks or
+//! allocations. For an operator, the result is cached by the operator's place and its operand
+//! ([`Known`]).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use crate::schedule::{Place, Role};
 use crate::syntax::ops::Scalar;
 use crate::types::tree::{Body, TId};
 
-/// A function of numbers.
+/// A function of scalars.
 pub(crate) struct Scalars {
     code: Arc<dyn Code>,
     /// The kinds of its arguments.
@@ -37,7 +38,7 @@ pub(crate) struct Scalars {
 }
 
 impl Program {
-    /// The program as a function of so many numbers, if it is one.
+    /// Returns the program as a function of this many scalars, if it is one.
     pub(super) fn scalars(&self, arguments: usize) -> Option<Scalars> {
         let ssa = &self.ssa;
         if !(ssa.sizes.is_empty() && ssa.needs.is_empty()) {
@@ -102,7 +103,7 @@ impl Program {
 }
 
 impl Scalars {
-    /// Its value; `None` if these are no arguments of it.
+    /// Calls the function; `None` if the arguments do not have its types.
     pub(crate) fn call(&self, arguments: &[Value], interrupt: &AtomicBool) -> Option<Result<Value, Interrupted>> {
         let fits = |(value, kind): (&Value, &Scalar)| number_kind(value) == Some(*kind);
         if arguments.len() != self.params.len() || !arguments.iter().zip(&self.params).all(fits) {
@@ -174,7 +175,8 @@ fn number(kind: Scalar, word: u64) -> Value {
 /// Operators hold operators no deeper than this, one in another, for what they make to be known.
 const DEEPEST: usize = 8;
 
-/// The functions of numbers that operators made, each by the body and the node where the operator stands.
+/// A cache of the scalar functions that operators produced, by the body and the node of the
+/// operator.
 #[derive(Default)]
 pub(crate) struct Known(RefCell<BTreeMap<(usize, TId), Made>>);
 
@@ -187,7 +189,7 @@ struct Made {
 }
 
 impl Known {
-    /// The function that this operator makes of what it is applied to.
+    /// Returns the function that this operator produces from its operand, if it is cached.
     pub(crate) fn get(&self, derived: &Derived) -> Option<Arc<Scalars>> {
         let known = self.0.borrow();
         let found = known.get(&key(derived))?;
@@ -199,7 +201,7 @@ impl Known {
         }
     }
 
-    /// From now on it is known.
+    /// Caches the function of an operator.
     pub(crate) fn set(&self, derived: &Derived, made: Scalars) {
         let Some(function) = derived.function() else { return };
         let body = Arc::clone(derived.place().code().body());

@@ -1,4 +1,5 @@
-//! Statements of one number: no loops are made of them, and no rows. In the bodies of loops most are such.
+//! **Scalar statements.** Evaluates a statement with one element directly, without a loop nest and
+//! rows. Most statements in the bodies of loops are scalar.
 
 use super::number::Names;
 use super::statement::NO_ELEMENTS;
@@ -8,12 +9,12 @@ use crate::ir::ssa::{Access, Addend};
 use crate::predicate::Pred;
 
 impl Run<'_> {
-    /// A number.
+    /// Creates a tensor of one number.
     pub(super) fn one<T: Number>(&self, x: T) -> Result<Tensor, Stopped> {
         Ok(Room::filled(self, Vec::new(), x)?.done())
     }
 
-    /// Does a predicate without indices hold, and read nothing outside?
+    /// Returns whether a predicate without indices holds and reads nothing out of bounds.
     pub(super) fn is_so(&self, pred: &Pred) -> Result<bool, Stopped> {
         if pred.is_true() {
             return Ok(true);
@@ -23,7 +24,7 @@ impl Run<'_> {
         test.asked(&mut vec![0; names.slots])
     }
 
-    /// The element that is read where there are no indices.
+    /// Returns the element of an access without indices.
     pub(super) fn number<T: Number>(&self, of: &Access) -> Result<T, Stopped> {
         if of.at.is_empty() {
             let items = self.tensor(of.var).and_then(Tensor::items::<T>);
@@ -34,7 +35,7 @@ impl Run<'_> {
         tensor.items::<T>().and_then(|items| items.get(place)).copied().ok_or(NO_ELEMENTS)
     }
 
-    /// `[p] · ± X₀ · X₁`
+    /// Computes `[p] · ± X₀ · X₁`.
     pub(super) fn product<T: Number>(&self, pred: &Pred, neg: bool, factors: &[Access]) -> Result<Tensor, Stopped> {
         if !self.is_so(pred)? {
             return self.one(T::ZERO);
@@ -47,7 +48,7 @@ impl Run<'_> {
         self.one(if neg { product.negated() } else { product })
     }
 
-    /// `Σₖ [pₖ] · ± Xₖ`
+    /// Computes `Σₖ [pₖ] · ± Xₖ`.
     pub(super) fn sum<T: Number>(&self, items: &[Addend]) -> Result<Tensor, Stopped> {
         let mut sum: Option<T> = None;
         for item in items {

@@ -1,4 +1,4 @@
-//! One statement: its loops, and what is done along their rows.
+//! **Statements.** Evaluates one statement: builds its loop nest and applies row operations.
 
 use super::nest::{Nest, Space};
 use super::number::{Missing, Names, Num, Test};
@@ -48,12 +48,12 @@ macro_rules! at_scalar {
 pub(super) use at_scalar;
 
 impl Shape {
-    /// Zero everywhere.
+    /// Creates a tensor of zeros.
     pub(super) fn zeros(self, run: &Run<'_>, scalar: Scalar) -> Result<Tensor, Stopped> {
         at_scalar!(scalar, T => Ok(Room::filled(run, self.dims, T::ZERO)?.done()))
     }
 
-    /// Where the element of the result stands.
+    /// Returns the offset of the result's element.
     pub(super) fn place(&self) -> Num {
         Num::of_strides(&strides(&self.dims))
     }
@@ -69,7 +69,8 @@ struct Terms<'s> {
 }
 
 impl Run<'_> {
-    /// Extents; those below 0 are as good as 0, and so is one that is read outside an array: what has it is left out.
+    /// Evaluates extents. Negative extents count as 0, and so does an extent that reads out of
+    /// bounds, because no element of that array is read.
     pub(super) fn extents(&self, dims: &[Poly]) -> Result<Vec<i64>, Stopped> {
         let names = Names::new(self, &[]);
         let extent = |n: &Poly| {
@@ -95,7 +96,7 @@ impl Run<'_> {
         Ok(Shape { dims, extents })
     }
 
-    /// A check, once: for all indices.
+    /// Runs a check for all its indices, at most once in a run.
     pub(super) fn check(&mut self, c: u32) -> Result<(), Stopped> {
         let program = self.program;
         let (Some(done), Some(check)) = (self.checked.get_mut(c as usize), program.ssa.checks.get(c as usize)) else {
@@ -194,7 +195,7 @@ impl Run<'_> {
         }
     }
 
-    /// What is read, where a predicate holds.
+    /// Evaluates an access where a predicate holds; the other elements are zero.
     pub(super) fn read_through<T: Number>(&self, shape: Shape, pred: &Pred, of: &Access) -> Result<Tensor, Stopped> {
         self.contract::<T>(shape, Terms { bound: &[], pred, neg: false, factors: std::slice::from_ref(of) })
     }

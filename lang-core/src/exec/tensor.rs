@@ -1,4 +1,4 @@
-//! Tensors of scalars in flat buffers, the last index fastest; or the members of a relation.
+//! **Tensors** of scalars in flat row-major buffers, or relations.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::ir::core::Constant;
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::Scalar;
 
-/// A tensor. Its buffer is shared: of the elements of an array that the interpreter has, of a part of another
-/// tensor, there is no copy.
+/// A tensor. Its buffer is shared with the interpreter's array or with another tensor whose part it
+/// is, so that neither is copied.
 #[derive(Clone)]
 pub struct Tensor {
-    /// Extents.
+    /// The extents.
     pub dims: Vec<usize>,
     start: usize,
     cells: Cells,
@@ -29,7 +29,7 @@ enum Cells {
 }
 
 impl Tensor {
-    /// A tensor of these elements; `None` if there are not as many as the extents say.
+    /// Creates a tensor of these elements; `None` if their number differs from that of the extents.
     #[must_use]
     pub fn new(dims: Vec<usize>, elements: impl Into<Store>) -> Option<Self> {
         let store = elements.into();
@@ -38,12 +38,12 @@ impl Tensor {
         (count == buffer.store.len()).then_some(Self { dims, start: 0, cells: Cells::Numbers(buffer) })
     }
 
-    /// A tensor of these elements, which are as many as the extents say.
+    /// Creates a tensor of these elements. Their number must be that of the extents.
     pub(super) fn of_store(dims: Vec<usize>, store: Store, charge: Charge) -> Self {
         Self { dims, start: 0, cells: Cells::Numbers(Arc::new(Buffer { store, charge })) }
     }
 
-    /// A number or truth value.
+    /// Creates a tensor of a number or truth value; `None` for other values.
     #[must_use]
     pub fn scalar(value: &Value) -> Option<Self> {
         match value {
@@ -55,7 +55,8 @@ impl Tensor {
         }
     }
 
-    /// The elements of an array of the interpreter, or its number; nothing else.
+    /// Returns an array, number or relation of the interpreter as a tensor; `None` for other
+    /// values.
     #[must_use]
     pub fn of_value(value: &Value) -> Option<Self> {
         match value {
@@ -68,13 +69,13 @@ impl Tensor {
         }
     }
 
-    /// A relation.
+    /// Creates a tensor that is a relation.
     pub(super) fn members(relation: Arc<Relation>) -> Self {
         let dims = relation.dims().iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
         Self { dims, start: 0, cells: Cells::Members(relation) }
     }
 
-    /// The array, the number or the relation as a value of the interpreter.
+    /// Returns the tensor as a value of the interpreter.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
         match &self.cells {
@@ -84,13 +85,13 @@ impl Tensor {
         }
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     #[must_use]
     pub fn count(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// The element at a position in row-major order.
+    /// Returns the element at a position in row-major order.
     #[must_use]
     pub fn element(&self, at: usize) -> Option<Value> {
         let Cells::Numbers(buffer) = &self.cells else { return None };
@@ -104,13 +105,13 @@ impl Tensor {
         })
     }
 
-    /// The elements, if they are of this kind.
+    /// Returns the elements, if they have this type.
     pub(super) fn items<T: Elem>(&self) -> Option<&[T]> {
         let Cells::Numbers(buffer) = &self.cells else { return None };
         T::slice(&buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
     }
 
-    /// What it holds; of a relation nothing.
+    /// Returns the element type; `None` for a relation.
     pub(super) fn kind(&self) -> Option<Scalar> {
         let Cells::Numbers(buffer) = &self.cells else { return None };
         match &buffer.store {
@@ -126,27 +127,28 @@ impl Tensor {
         if let Cells::Members(relation) = &self.cells { Some(relation) } else { None }
     }
 
-    /// The elements behind the first indices, which lead to flat position `at`.
+    /// Returns the slice behind the first `indexed` indices; `at` is the position of its first
+    /// element.
     pub(super) fn part(&self, indexed: usize, at: usize) -> Option<Self> {
         let dims = self.dims.get(indexed..)?.to_vec();
         let part = Self { dims, start: self.start.checked_add(at)?, cells: self.cells.clone() };
         (at.checked_add(part.count())? <= self.count()).then_some(part)
     }
 
-    /// The elements from a position on, with other extents.
+    /// Returns the elements from a position on, with other extents.
     pub(super) fn view(&self, dims: &[usize], at: usize) -> Option<Self> {
         let start = self.start.checked_add(at)?;
         let view = Self { dims: dims.to_vec(), start, cells: self.cells.clone() };
         (at.checked_add(view.count())? <= self.count()).then_some(view)
     }
 
-    /// How far apart the elements along each axis are.
+    /// Returns the stride of each axis, in elements.
     pub(super) fn strides(&self) -> Vec<i64> {
         strides(&self.dims)
     }
 }
 
-/// How far apart the elements along each axis are.
+/// Returns the stride of each axis, in elements.
 pub(super) fn strides(dims: &[usize]) -> Vec<i64> {
     let mut strides = Vec::with_capacity(dims.len());
     let mut stride = 1_i64;
@@ -161,14 +163,15 @@ pub(super) fn strides(dims: &[usize]) -> Vec<i64> {
 /// So many elements are written without asking whether the run is to end.
 const PIECE: usize = 1 << 20;
 
-/// Elements in the making, charged to the run.
+/// A tensor under construction, charged to the run.
 pub(super) struct Room<T: Number> {
     pub(super) dims: Vec<usize>,
     pub(super) items: Vec<T>,
     charge: Charge,
 }
 
-/// What was never done, as that of a run that was stopped, is kept or given back as an array is.
+/// A buffer that was never completed, as after an interrupt, returns to the pool as that of an
+/// array does.
 impl<T: Number> Drop for Room<T> {
     fn drop(&mut self) {
         pool::give(T::wrap(std::mem::take(&mut self.items)));
@@ -176,7 +179,7 @@ impl<T: Number> Drop for Room<T> {
 }
 
 impl<T: Number> Room<T> {
-    /// The same element everywhere.
+    /// Allocates elements with one value.
     pub(super) fn filled(run: &Run<'_>, dims: Vec<usize>, with: T) -> Result<Self, Stopped> {
         let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
         if let Some(mut room) = Self::used(run, &dims, count)? {
@@ -196,7 +199,8 @@ impl<T: Number> Room<T> {
         Ok(room)
     }
 
-    /// Elements that are all to be written before one is read: what they are is of no meaning.
+    /// Allocates elements of unspecified values. The caller must write all of them before it reads
+    /// one.
     pub(super) fn unwritten(run: &Run<'_>, dims: Vec<usize>) -> Result<Self, Stopped> {
         let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
         match Self::used(run, &dims, count)? {
@@ -213,7 +217,7 @@ impl<T: Number> Room<T> {
         Ok(Some(Self { dims: dims.to_vec(), items, charge }))
     }
 
-    /// The elements of a tensor, without a copy if nothing else holds them.
+    /// Takes the elements of a tensor, without a copy if nothing else owns them.
     pub(super) fn of(tensor: Tensor, run: &Run<'_>) -> Result<Self, Stopped> {
         const BROKEN: Stopped = Stopped::Broken("the elements of an operand");
         let Tensor { dims, start, cells } = tensor;
@@ -247,19 +251,20 @@ impl<T: Number> Room<T> {
     }
 }
 
-/// What tensors hold.
+/// The element type of a tensor.
 pub(super) trait Number: Elem + PartialEq {
-    /// Where there is no term.
+    /// The value of an element without terms.
     const ZERO: Self;
-    /// What leaves everything as it is that is added to it, the sign of a zero too.
+    /// The neutral element of addition, which preserves the sign of a zero too.
     const NEUTRAL: Self;
-    /// Does adding to [`Number::NEUTRAL`] tell an element without terms from one of zeros?
+    /// Whether [`Number::NEUTRAL`] differs from [`Number::ZERO`], so that elements without terms
+    /// must be tracked.
     const SIGNED: bool;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn negated(self) -> Self;
     fn constant(c: Constant) -> Option<Self>;
-    /// What a scalar function of two gives.
+    /// Returns a scalar function of two arguments.
     fn by(f: ScalarFn) -> Option<fn(Self, Self) -> Self>;
 }
 
@@ -311,7 +316,7 @@ impl Number for i64 {
     }
 }
 
-/// Sums are "or".
+/// Addition is "or".
 impl Number for bool {
     const ZERO: Self = false;
     const NEUTRAL: Self = false;

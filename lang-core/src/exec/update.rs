@@ -1,4 +1,4 @@
-//! Updates: in place where what is updated is read nowhere else.
+//! **Updates**, in place if the updated tensor has no later use.
 
 use super::nest::{Nest, Space};
 use super::number::{Names, Num};
@@ -9,7 +9,7 @@ use crate::ir::ssa::{Access, Rhs, Stmt, Var, index};
 use crate::predicate::{Poly, Pred};
 
 impl Run<'_> {
-    /// A tensor that no statement after this one reads leaves the run.
+    /// Returns a tensor, and removes it from the run if this statement is its last use.
     pub(super) fn taken(&mut self, k: u32, var: Var) -> Result<Tensor, Stopped> {
         let dead = self.program.dead.get(k as usize).is_some_and(|dead| dead.contains(&var));
         let slot = self.values.get_mut(var.0 as usize).ok_or(Stopped::Broken("a statement"))?;

@@ -1,6 +1,6 @@
-//! Dense arrays: one buffer of one element kind in row-major order, extents, and where the
-//! array begins in the buffer. Leading indices and leading slices are views of the same buffer.
-//! Tuples and records of scalars have a buffer for each scalar ([`super::columns`]).
+//! **Dense arrays.** An array is a buffer of one element kind in row-major order, its extents, and
+//! its start in the buffer. Leading indices and leading slices are views of the same buffer. Tuples
+//! and records of scalars have one buffer per scalar ([`super::columns`]).
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::memory::{Charge, Memory, TooLarge};
 use super::pool;
 use super::value::{Items, Value, same_f32, same_f64};
 
-/// Elements of one kind. Scalars, and tuples and records of scalars, are stored flat. All others are boxed: constructors,
-/// functions, relations, dual numbers, tuples with arrays.
+/// The elements of one buffer. Scalars, and tuples and records of scalars, are stored flat. All
+/// others are boxed: constructors, functions, relations, dual numbers, tuples with arrays.
 pub enum Store {
-    /// Reals.
+    /// Double-precision reals.
     F64(Vec<f64>),
-    /// Short reals.
+    /// Single-precision reals.
     F32(Vec<f32>),
     /// Integers.
     I64(Vec<i64>),
@@ -22,7 +22,7 @@ pub enum Store {
     Bool(Vec<bool>),
     /// Tuples or records of scalars.
     Columns(Columns),
-    /// Anything but arrays.
+    /// Any values except arrays.
     Boxed(Items),
 }
 
@@ -32,20 +32,20 @@ impl Default for Store {
     }
 }
 
-/// A store with the bytes it is charged for.
+/// A store with the charge for its bytes.
 pub(crate) struct Buffer {
     pub(crate) store: Store,
     pub(crate) charge: Charge,
 }
 
 impl Buffer {
-    /// The store, taken out, with its charge.
+    /// Moves out the store and its charge.
     pub(crate) fn into_parts(mut self) -> (Store, Charge) {
         (std::mem::take(&mut self.store), std::mem::take(&mut self.charge))
     }
 }
 
-/// What it leaves is used again.
+/// Hands the store to the pool for reuse.
 impl Drop for Buffer {
     fn drop(&mut self) {
         pool::give(std::mem::take(&mut self.store));
@@ -57,13 +57,13 @@ impl Drop for Buffer {
 pub struct Array {
     buffer: Arc<Buffer>,
     dims: Arc<[usize]>,
-    /// So many of `dims` are indexed away.
+    /// The number of leading `dims` that are indexed away.
     skip: u32,
-    /// Where the array begins in the buffer.
+    /// The start of the array in the buffer.
     start: usize,
 }
 
-/// A kind of element that is kept unboxed.
+/// An element kind that is stored unboxed.
 pub(crate) trait Elem: Copy {
     fn wrap(elements: Vec<Self>) -> Store;
     fn unwrap(store: Store) -> Option<Vec<Self>>;
@@ -112,7 +112,7 @@ impl From<Vec<Value>> for Store {
 }
 
 impl Store {
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -125,13 +125,13 @@ impl Store {
         }
     }
 
-    /// Is there none?
+    /// Whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The elements as values, to stand beside dual numbers.
+    /// Converts the elements to values, because a dual number joins them. Charges them to a memory.
     pub(super) fn into_boxed(self, memory: &Memory) -> Result<(Vec<Value>, Charge), TooLarge> {
         let (mut values, charge) = memory.vec(self.len())?;
         for i in 0..self.len() {
@@ -140,7 +140,7 @@ impl Store {
         Ok((values, charge))
     }
 
-    /// An element, whose memory is charged.
+    /// Returns an element and charges its memory.
     fn get_in(&self, at: usize, memory: &Memory) -> Result<Option<Value>, TooLarge> {
         match self {
             Self::Columns(columns) => columns.element(at, Some(memory)),
@@ -161,7 +161,7 @@ impl Store {
 }
 
 impl Array {
-    /// `None` if there is no axis or the store has not as many elements as the extents say.
+    /// Returns `None` if `dims` is empty or the number of elements does not match the extents.
     pub(crate) fn new(dims: &[usize], store: Store, charge: Charge) -> Option<Self> {
         let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
         if dims.is_empty() || count != store.len() {
@@ -170,67 +170,68 @@ impl Array {
         Some(Self { buffer: Arc::new(Buffer { store, charge }), dims: dims.into(), skip: 0, start: 0 })
     }
 
-    /// Its extents, outermost first.
+    /// Returns the extents, outermost first.
     #[must_use]
     pub fn dims(&self) -> &[usize] {
         self.dims.get(self.skip as usize..).unwrap_or_default()
     }
 
-    /// How many elements it has.
+    /// Returns the number of elements.
     #[must_use]
     pub fn count(&self) -> usize {
         self.dims().iter().product()
     }
 
-    /// Are its elements scalars, none of which varies?
+    /// Whether its elements are unboxed scalars, so that none of them is a dual number.
     #[must_use]
     pub fn is_of_scalars(&self) -> bool {
         !matches!(self.buffer.store, Store::Boxed(_) | Store::Columns(_))
     }
 
-    /// Are its elements boxed?
+    /// Whether its elements are boxed.
     pub(super) fn is_boxed(&self) -> bool {
         matches!(self.buffer.store, Store::Boxed(_))
     }
 
-    /// The element at a position in row-major order. The memory of a tuple is not charged.
+    /// Returns the element at a position in row-major order. Does not charge the memory of a tuple.
     #[must_use]
     pub fn element(&self, at: usize) -> Option<Value> {
         self.buffer.store.get(self.start.checked_add(at)?)
     }
 
-    /// Its elements in row-major order, if they are `f64`.
+    /// Returns the elements in row-major order, if they are `f64`.
     #[must_use]
     pub fn f64s(&self) -> Option<&[f64]> {
         self.slice()
     }
 
-    /// Its elements in row-major order, if they are `f32`.
+    /// Returns the elements in row-major order, if they are `f32`.
     #[must_use]
     pub fn f32s(&self) -> Option<&[f32]> {
         self.slice()
     }
 
-    /// Its elements in row-major order, if they are `i64`.
+    /// Returns the elements in row-major order, if they are `i64`.
     #[must_use]
     pub fn i64s(&self) -> Option<&[i64]> {
         self.slice()
     }
 
-    /// Its elements in row-major order, if they are `bool`.
+    /// Returns the elements in row-major order, if they are `bool`.
     #[must_use]
     pub fn bools(&self) -> Option<&[bool]> {
         self.slice()
     }
 
-    /// An array of at least one axis in a buffer where its elements begin at `start`.
+    /// Returns an array of at least one axis whose elements begin at `start` of a buffer. Returns
+    /// `None` if they do not fit.
     pub(crate) fn of_buffer(dims: &[usize], buffer: Arc<Buffer>, start: usize) -> Option<Self> {
         let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
         let end = start.checked_add(count)?;
         (!dims.is_empty() && end <= buffer.store.len()).then(|| Self { buffer, dims: dims.into(), skip: 0, start })
     }
 
-    /// The buffer, and where the array begins in it.
+    /// Returns the buffer and the start of the array in it.
     pub(crate) fn buffer(&self) -> (&Arc<Buffer>, usize) {
         (&self.buffer, self.start)
     }
@@ -239,7 +240,7 @@ impl Array {
         T::slice(&self.buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
     }
 
-    /// Its elements in row-major order, if they are boxed.
+    /// Returns the elements in row-major order, if they are boxed.
     #[must_use]
     pub fn elements(&self) -> Option<&[Value]> {
         self.boxed()
@@ -254,8 +255,8 @@ impl Array {
         &self.buffer.store
     }
 
-    /// The part after `indexed` leading indices that lead to flat position `at`: an element, or
-    /// a view.
+    /// Returns the part after `indexed` leading indices, which lead to flat position `at`: an
+    /// element or a view.
     pub(super) fn part(&self, indexed: usize, at: usize, memory: &Memory) -> Result<Option<Value>, TooLarge> {
         if indexed >= self.dims().len() {
             return self.start.checked_add(at).map_or(Ok(None), |at| self.buffer.store.get_in(at, memory));
@@ -268,8 +269,8 @@ impl Array {
         Ok(view())
     }
 
-    /// A view of another array, with the extents and the start that this array has in its own buffer. Both buffers have as
-    /// many elements.
+    /// Returns a view of another array, with the extents and start that this array has in its own
+    /// buffer. Both buffers must have the same number of elements.
     pub(super) fn through(&self, other: &Self) -> Self {
         Self {
             buffer: other.buffer.clone(),
@@ -279,8 +280,8 @@ impl Array {
         }
     }
 
-    /// One array for each scalar of its elements, if they are stored flat. A buffer that this array shares with no other
-    /// is moved, so its new owner may change it in place.
+    /// Returns one array for each scalar of its elements, or none if the elements are not stored
+    /// flat. Moves an unshared buffer, so its new owner may update it in place.
     pub(super) fn into_columns(self) -> Vec<Self> {
         let Self { buffer, dims, skip, start } = self;
         let parts = match Arc::try_unwrap(buffer) {
@@ -302,8 +303,8 @@ impl Array {
         parts.into_iter().map(part).collect()
     }
 
-    /// A view of other extents that begins at flat position `at`. The caller sees to it that
-    /// the elements are there.
+    /// Returns a view with other extents that begins at flat position `at`. The caller must ensure
+    /// that the elements exist.
     pub(super) fn view(&self, at: usize, dims: &[usize]) -> Self {
         Self { buffer: self.buffer.clone(), dims: dims.into(), skip: 0, start: self.start.saturating_add(at) }
     }
@@ -312,7 +313,7 @@ impl Array {
         Arc::ptr_eq(&self.buffer, &other.buffer)
     }
 
-    /// The store and where the array begins in it, if no other array uses the buffer.
+    /// Returns the store and the start of the array, if no other array uses the buffer.
     pub(super) fn store_mut(&mut self) -> Option<(&mut Store, usize)> {
         let start = self.start;
         Arc::get_mut(&mut self.buffer).map(|b| (&mut b.store, start))
@@ -322,7 +323,7 @@ impl Array {
         Arc::into_inner(self.buffer)
     }
 
-    /// A copy in a buffer of its own.
+    /// Copies the array into a buffer of its own.
     pub(super) fn compact(&self, memory: &Memory) -> Result<Self, TooLarge> {
         fn copy<T: Clone>(from: &[T], memory: &Memory) -> Result<(Vec<T>, Charge), TooLarge> {
             let (mut to, charge) = memory.vec(from.len())?;
@@ -351,7 +352,7 @@ impl Array {
         Ok(Self { buffer: Arc::new(Buffer { store, charge }), dims: self.dims().into(), skip: 0, start: 0 })
     }
 
-    /// The same elements, boxed, in a buffer of their own: dual numbers can be put among them.
+    /// Copies the elements, boxed, into a buffer of their own that can also hold dual numbers.
     pub(super) fn boxed_copy(&self, memory: &Memory) -> Result<Self, TooLarge> {
         let (mut values, charge) = memory.vec(self.count())?;
         for i in self.start..self.start.saturating_add(self.count()) {
@@ -361,7 +362,8 @@ impl Array {
         Ok(Self { buffer: Arc::new(buffer), dims: self.dims().into(), skip: 0, start: 0 })
     }
 
-    /// The same numbers, bit for bit.
+    /// Whether the scalars are the same, bit for bit, except that every NaN equals every NaN. False
+    /// for flat tuples and boxed elements.
     pub(super) fn same_numbers(&self, other: &Self) -> bool {
         fn all<T: Elem>(a: &Array, b: &Array, same: impl Fn(T, T) -> bool) -> bool {
             match (a.slice::<T>(), b.slice::<T>()) {

@@ -1,19 +1,20 @@
-//! Binders: ⊞ (4.7), Σ (4.8), ∃ (4.21) and their kin.
+//! **Binders**: ⊞ (4.7), Σ (4.8), ∃ (4.21) and their relatives.
 //!
-//! Index tuples are visited in lexicographic order, the last variable fastest. A range is
-//! evaluated once on entry of its loop, so an inner one may depend on outer variables; one
-//! whose end lies before its beginning is empty, except that `for` does not make arrays of
-//! negative extent (E0509).
+//! Index tuples are visited in lexicographic order, the last variable fastest. A range is evaluated
+//! on entry of its loop, so an inner one may depend on outer variables. A range whose end lies
+//! before its beginning is empty. But `for`, and a fold that builds an array, reject a negative
+//! extent (E0509).
 //!
-//! - `sum` and `prod` begin with the first term, not with 0 or 1, so that a sum of `-0.0` is
-//!   `-0.0` and n terms take n − 1 additions; nothing at all is the zero, or one, of the type.
-//!   A term that is a bracket with a false predicate is not added, nor is what a `sum` that
-//!   stands directly in this one has no terms for (4.30, its note **).
-//! - `max` and `min` are NaN if a term is; over nothing −∞ and +∞.
-//! - `argmax` and `argmin` give the value of the index variables (a tuple for several) at the
-//!   first of the greatest; a NaN counts as greater and less than every number.
-//! - `any` and `all` stop at the first that decides.
-//! - `rel` is the set of the index tuples where its body holds.
+//! - `sum` and `prod` start with the first term, not with 0 or 1. So a sum of `-0.0` is `-0.0`, and
+//!   n terms take n − 1 additions. The result over no terms is the zero, or one, of the type. A
+//!   bracket with a false predicate is not added, nor is a `sum` directly inside this one that has
+//!   no terms (4.30, its note **).
+//! - `max` and `min` are NaN if a term is; over no terms they are −∞ and +∞, and fail for `i64`
+//!   (E0504).
+//! - `argmax` and `argmin` return the index variables (a tuple for several) at the first of the
+//!   greatest or least values. A NaN wins over every number in both.
+//! - `any` and `all` stop at the first term that decides.
+//! - `rel` is the set of the index tuples at which its body holds.
 
 use std::sync::Arc;
 
@@ -33,14 +34,15 @@ use crate::syntax::ops::{BinOp, BinderKind};
 use crate::types::tree::{Expr, IndexRange, IndexVar, Node, TId};
 use crate::types::ty::Type;
 
-/// Go on, or is enough known?
+/// Whether the iteration continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     On,
     Stop,
 }
 
-/// A range as evaluated: `first`, `first + by`, …
+/// An evaluated range: `count` indices `first`, `first + by`, … A negative `count` is an empty
+/// range.
 #[derive(Clone, Copy)]
 struct Range {
     first: i64,
@@ -48,10 +50,10 @@ struct Range {
     count: i64,
 }
 
-/// What is done for each index tuple.
+/// The body of a loop nest, called for each index tuple.
 pub(super) type Body<'b, 'i> = &'b mut dyn FnMut(&mut Interp<'i>, &mut Frame, &mut Extents) -> Eval<Step>;
 
-/// The extents met so far, outermost first, where an array is built.
+/// The extents observed so far, outermost first, if the loop nest builds an array.
 #[derive(Default)]
 pub(super) struct Extents {
     seen: Vec<usize>,
@@ -63,13 +65,14 @@ impl Extents {
         Self { seen: Vec::new(), building: true }
     }
 
-    /// The extents of the levels that were entered.
+    /// Returns the extents of the levels that were entered.
     pub(super) fn seen(&self) -> &[usize] {
         &self.seen
     }
 }
 
-/// Does evaluating a range give the same every time, whatever these indices are, and never fail?
+/// Returns whether a range consists of literals, sizes and outer locals, joined by `+ - *`. Such a
+/// range depends on none of these index variables, and evaluating it again has no other outcome.
 fn is_plain(c: &Code, vars: &[IndexVar], range: &IndexRange) -> bool {
     let outside = |l: LocalId| vars.iter().all(|v| v.local != l);
     let closed = |p: &Poly| {
@@ -116,7 +119,8 @@ impl<'i> Interp<'i> {
                     return Err(at.fail(ErrorCode::E0511, format!("the stride is {step}; it must be at least 1")));
                 }
                 let width = i128::from(b) - i128::from(a);
-                // The quotient rounded up; for negative widths any value up to 0 says "empty".
+                // The quotient rounded up. For negative widths every value up to 0 represents an
+                // empty range.
                 let count = if width > 0 { (width - 1) / i128::from(step) + 1 } else { width };
                 let count = i64::try_from(count).unwrap_or(if count > 0 { i64::MAX } else { i64::MIN });
                 Ok(Range { first: a, by: step, count })
@@ -124,7 +128,7 @@ impl<'i> Interp<'i> {
         }
     }
 
-    /// Visits every index tuple.
+    /// Calls `body` for every index tuple.
     pub(super) fn visit(
         &mut self,
         c: &Arc<Code>,
@@ -161,12 +165,14 @@ impl<'i> Interp<'i> {
         }
         if extents.building {
             self.see_extent(at, extents, depth, range.count)?;
-            // Nothing is left to see in an array without elements, unless a range may fail.
+            // An array without elements reveals no further extents. The iteration stops unless a
+            // range may fail.
             if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_plain(c, vars, &v.range)) {
                 return Ok(Step::Stop);
             }
         }
-        // Nothing is visited where a later index has no value, unless a range may fail.
+        // No index tuple exists if a later range is empty. A range that may fail prevents this
+        // shortcut.
         if depth == 0 && !extents.building && range.count > 1 {
             for later in vars.iter().skip(1) {
                 if !is_plain(c, vars, &later.range) {
@@ -206,7 +212,7 @@ impl<'i> Interp<'i> {
         Ok(Step::On)
     }
 
-    /// Notes the extent of a level of a `for`; it must be the same every time.
+    /// Records the extent of a level of a `for`, which must be the same at every entry.
     fn see_extent(&mut self, at: At<'_>, extents: &mut Extents, depth: usize, count: i64) -> Eval<()> {
         let Ok(n) = usize::try_from(count) else {
             return Err(at.fail(ErrorCode::E0509, format!("the extent is {count}, which is negative")));
@@ -221,7 +227,7 @@ impl<'i> Interp<'i> {
         }
     }
 
-    /// Any binder expression.
+    /// Evaluates a binder expression.
     #[inline(never)]
     pub(super) fn binder(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
@@ -244,7 +250,7 @@ impl<'i> Interp<'i> {
         }
     }
 
-    /// `for` (4.7): writes every element where it belongs.
+    /// Evaluates `for` (4.7): appends every element to one buffer in row-major order.
     #[inline(never)]
     fn generate(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, vars: &[IndexVar], body: TId) -> Eval {
         let at = c.at(node.span);
@@ -262,12 +268,12 @@ impl<'i> Interp<'i> {
         self.finish(at, f, builder, &extents.seen, &node.ty)
     }
 
-    /// Does the filter let this index tuple through?
+    /// Returns whether the filter accepts this index tuple.
     fn passes(&mut self, c: &Arc<Code>, f: &mut Frame, filter: Option<TId>) -> Eval<bool> {
         filter.map_or(Ok(true), |p| self.condition(c, f, p))
     }
 
-    /// The sum (4.8) of the terms there are, `None` if there is none.
+    /// Evaluates a sum (4.8), or returns `None` if it has no terms.
     fn sum_terms(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<Option<Value>> {
         let node = &c.body.nodes[id];
         let at = c.at(node.span);
@@ -293,8 +299,8 @@ impl<'i> Interp<'i> {
         Ok(sum)
     }
 
-    /// Adds a term to partial sums. Terms are added in their order; those of `f32` in pairs, where part `k` is the sum of
-    /// `2^k` terms, because the error of a sum in order grows with the number of terms.
+    /// Adds a term to partial sums. Terms are added in order, except `f32`: their partial sum `k`
+    /// holds `2^k` terms, because the error of a sequential sum grows with the number of terms.
     fn add_term(&mut self, at: At<'_>, parts: &mut Vec<Option<Value>>, term: Value) -> Eval<()> {
         let in_pairs = match primal(&term) {
             Value::F32(_) => true,
@@ -317,7 +323,7 @@ impl<'i> Interp<'i> {
         Ok(())
     }
 
-    /// `prod`, `max`, `min`
+    /// Evaluates `prod`, `max` or `min`.
     #[inline(never)]
     fn reduce(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, how: Join, empty: Fill) -> Eval {
         let at = c.at(node.span);
@@ -345,7 +351,7 @@ impl<'i> Interp<'i> {
         })
     }
 
-    /// `argmax`, `argmin`
+    /// Evaluates `argmax` or `argmin`. Fails with E0504 over no terms.
     #[inline(never)]
     fn arg_best(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, greatest: bool) -> Eval {
         let at = c.at(node.span);
@@ -380,7 +386,7 @@ impl<'i> Interp<'i> {
         }
     }
 
-    /// `any` (4.21), `all`
+    /// Evaluates `any` (4.21) or `all`.
     #[inline(never)]
     fn quantify(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, any: bool) -> Eval {
         let at = c.at(node.span);
@@ -392,7 +398,7 @@ impl<'i> Interp<'i> {
         Ok(Value::Bool((stopped == Step::Stop) == any))
     }
 
-    /// `rel i, j: p`
+    /// Evaluates `rel i, j: p`.
     #[inline(never)]
     fn comprehend(
         &mut self,
@@ -432,7 +438,7 @@ impl<'i> Interp<'i> {
         Ok(())
     }
 
-    /// The extents of a relation type.
+    /// Evaluates the extents of a relation type.
     pub(super) fn relation_dims(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<Vec<i64>> {
         let Type::Rel(dims) = ty else { return Err(at.internal("no relation type")) };
         dims.iter()
@@ -444,7 +450,8 @@ impl<'i> Interp<'i> {
     }
 }
 
-/// Is `a` better than the best so far? NaN is better than every number and not than NaN.
+/// Returns whether `a` is better than the best so far. NaN is better than every number, but not
+/// than NaN.
 fn beats(a: &Value, best: &Value, greatest: bool) -> Option<bool> {
     fn real(a: f64, best: f64, greatest: bool) -> bool {
         if best.is_nan() {

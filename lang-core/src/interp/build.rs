@@ -1,4 +1,5 @@
-//! Arrays built element by element, straight into a buffer of their kind.
+//! **Array builder.** Collects the elements of an array one by one, directly in a buffer of their
+//! kind. Binders, folds and array literals use it.
 
 use std::sync::Arc;
 
@@ -7,25 +8,25 @@ use super::columns::{Form, Growing};
 use super::memory::{Charge, Memory, TooLarge};
 use super::value::Value;
 
-/// An array in the making: so many equal parts, each an element or an array.
+/// An array under construction: equal parts, each an element or an array.
 pub(super) struct Builder {
     store: Option<Store>,
     charge: Charge,
-    /// Tuples or records of scalars; then there is no store.
+    /// The elements, if they are tuples or records of scalars; then `store` is empty.
     columns: Option<Growing>,
     /// The shape of each part.
     part: Vec<usize>,
     parts: usize,
-    /// How many parts there will be, 0 if that is not known.
+    /// The number of parts to expect, or 0 if it is unknown.
     expected: usize,
 }
 
-/// Why a part cannot be added.
+/// The reason why a part cannot be added.
 pub(super) enum BuildError {
     TooLarge(TooLarge),
-    /// Its shape is not that of the first: shape of the part, of the first.
+    /// The shape of the part, then the different shape of the first.
     Ragged(Vec<usize>, Vec<usize>),
-    /// Its kind is not that of the first.
+    /// The kind of the part differs from that of the first.
     Mixed,
 }
 
@@ -44,7 +45,7 @@ impl Builder {
         self.expected = parts;
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts so far.
     pub(super) fn parts(&self) -> usize {
         self.parts
     }
@@ -94,7 +95,7 @@ impl Builder {
         }
     }
 
-    /// Is there no element yet?
+    /// Whether it has no elements so far.
     fn is_empty(&self) -> bool {
         self.store.is_none() && self.columns.as_ref().is_none_or(|columns| columns.len() == 0)
     }
@@ -123,7 +124,7 @@ impl Builder {
         self.extend(memory, elements)
     }
 
-    /// The capacity that `vec` needs for a part of `more` elements.
+    /// Returns the capacity that `vec` needs for a part of `more` elements.
     fn capacity<T>(&self, memory: &Memory, vec: &Vec<T>, more: usize) -> usize {
         let needed = vec.len().saturating_add(more);
         if needed <= vec.capacity() {
@@ -141,7 +142,7 @@ impl Builder {
         }
         let mut vec = match self.store.take() {
             None => Vec::new(),
-            // Among dual numbers, reals that do not vary.
+            // Constant reals among dual numbers.
             Some(store @ Store::Boxed(_)) => {
                 self.store = Some(store);
                 return self.boxed(memory, elements.len(), elements.iter().map(|x| x.value()));
@@ -156,7 +157,7 @@ impl Builder {
     }
 
     fn boxed(&mut self, memory: &Memory, more: usize, elements: impl Iterator<Item = Value>) -> Result<(), BuildError> {
-        // The element has another shape than those before, because it holds a dual number.
+        // The element has a different form than those before, because it holds a dual number.
         if let Some(columns) = self.columns.take() {
             self.store = columns.finish();
         }
@@ -177,8 +178,8 @@ impl Builder {
         Ok(())
     }
 
-    /// The array of these outer extents; `None` if there is no part, so that its kind and inner
-    /// shape are not known, or if the parts are not as many as the extents say.
+    /// Returns the array with these outer extents. Returns `None` without parts, because kind and
+    /// inner shape are then unknown, or if the extents do not match the number of parts.
     pub(super) fn finish(self, outer: &[usize]) -> Option<Array> {
         let dims: Vec<usize> = outer.iter().chain(&self.part).copied().collect();
         let store = match self.columns {

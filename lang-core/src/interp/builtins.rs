@@ -1,7 +1,7 @@
-//! Library functions that are not written in Iverson.
+//! **Builtin functions** of the library, which are not written in Iverson.
 //!
-//! Sorting is stable: equal numbers keep their order, the two zeros are equal, and NaN stands
-//! after every number.
+//! Sorting is stable: equal numbers keep their order, the two zeros are equal, and NaN comes after
+//! every number.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use super::{Interp, Value};
 use crate::resolve::builtin::Builtin;
 use crate::types::ty::Scalar;
 
-/// So many elements are sorted at once.
+/// The number of elements that are processed between two checks for an interrupt.
 const RUN: usize = 1 << 20;
 
 impl Interp<'_> {
@@ -78,7 +78,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Sorts, stably. Long arrays in runs that are merged then, so that an interrupt need not wait for all of it.
+    /// Sorts stably. Long arrays are sorted in runs and then merged, so that an interrupt takes
+    /// effect soon.
     fn sort_pairs<T: Copy>(
         &self,
         at: At<'_>,
@@ -116,7 +117,7 @@ impl Interp<'_> {
         Ok(())
     }
 
-    /// Dual numbers are sorted as the reals they are; of equals the first comes first.
+    /// Sorts dual numbers by their primals, stably.
     fn sort_duals(&mut self, at: At<'_>, x: &Array, elements: &[Value], values: bool) -> Eval {
         let mut primals = Builder::new(elements.len());
         for x in elements {
@@ -167,7 +168,7 @@ impl Interp<'_> {
     }
 }
 
-/// Ascending, NaN last.
+/// Compares ascending, NaN last.
 fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }

@@ -1,4 +1,6 @@
-//! The interpreter itself, calls, and function values.
+//! **The interpreter state**, calls, and application of function values. The host creates an
+//! [`Interp`] for one run and calls a definition, a function value, or the body of a top-level
+//! item.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,15 +25,15 @@ use crate::types::info::TypeInfoBody;
 use crate::types::tree::{Body, Callee, Expr, Instance, TId, call_parts};
 use crate::types::ty::Type;
 
-/// One run of a program.
+/// The state of one run of a program.
 pub struct Interp<'a> {
     pub(super) program: &'a dyn Program,
     pub(super) host: &'a mut dyn Host,
     pub(super) memory: Memory,
     pub(super) counting: bool,
-    /// Has a false bracket made the value zero? Told of the factor that was evaluated last.
+    /// Whether a false bracket made the factor that was evaluated last zero.
     pub(super) masked: bool,
-    /// Stop where a NaN comes up: see [`super::trap`].
+    /// Whether to stop at the first NaN: see [`super::trap`].
     pub(super) trap: bool,
     pub(super) counts: Counts,
     limits: Limits,
@@ -40,24 +42,25 @@ pub struct Interp<'a> {
     tags: HashMap<GlobalName, Vec<Arc<Tag>>>,
     calls: usize,
     nesting: usize,
-    /// How many perturbations there have been.
+    /// The number of perturbations created so far.
     pub(super) perturbations: u64,
-    /// How many functions are running on dual numbers, inside one another.
+    /// The number of nested runs of functions on dual numbers.
     pub(super) deriving: usize,
-    /// Not 0 while what runs has run before, so that `dbg` has shown it.
+    /// The number of nested repetitions. If it is positive, `dbg` prints nothing, because the first
+    /// execution has printed the values.
     pub(super) quiet: usize,
     pub(super) rules: HashMap<GlobalName, Option<Rule>>,
-    /// The reverse operators that run their functions, the innermost last.
+    /// The reverse operators in progress, the innermost last.
     pub(super) reversals: Vec<Reversal>,
-    /// Who is asked before something is evaluated here.
+    /// The evaluator of compiled code that may take a part of the run, if any.
     pub(super) elsewhere: Option<&'a dyn Elsewhere>,
     pub(super) regions: Regions,
-    /// The counted work that is under way.
+    /// The progress of the counted work.
     pub(super) works: Works<'a>,
 }
 
 impl<'a> Interp<'a> {
-    /// A run that stops soon after `interrupt` is set.
+    /// Creates a run. It stops soon after `interrupt` is set.
     pub fn new(program: &'a dyn Program, host: &'a mut dyn Host, limits: Limits, interrupt: &'a AtomicBool) -> Self {
         Self {
             program,
@@ -84,19 +87,19 @@ impl<'a> Interp<'a> {
         }
     }
 
-    /// Counts from here on, from zero.
+    /// Starts counting operations, from zero.
     pub fn count(&mut self) {
         self.counting = true;
         self.counts = Counts::default();
     }
 
-    /// What was counted since [`Interp::count`].
+    /// Returns the counts since [`Interp::count`].
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Bytes that the values of this run hold now.
+    /// Returns the bytes that the values of this run hold now.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.memory.live()
@@ -105,7 +108,7 @@ impl<'a> Interp<'a> {
     /// Calls a definition.
     ///
     /// # Errors
-    /// What fails in it, and E0512 if it has errors.
+    /// The failure of the call; E0512 if the definition has errors.
     pub fn call(&mut self, def: &GlobalName, instance: RtInstance, args: Vec<Value>) -> Result<Value, Box<Failure>> {
         let code = self.outside(def);
         self.call_def(code.at(Span::default()), def, instance, args)
@@ -114,7 +117,7 @@ impl<'a> Interp<'a> {
     /// Applies a function value.
     ///
     /// # Errors
-    /// What fails in it.
+    /// The failure of the call.
     pub fn apply_value(
         &mut self,
         item: &GlobalName,
@@ -125,11 +128,11 @@ impl<'a> Interp<'a> {
         self.apply(code.at(Span::default()), function, args)
     }
 
-    /// Runs the body of a top-level `do` or `let`. Variables that the `let`s at its top bind are
-    /// in the frame.
+    /// Evaluates the body of a top-level `do` or `let`. The returned frame holds the variables that
+    /// the outermost `let`s of the body bind.
     ///
     /// # Errors
-    /// What fails in it, and E0512 if it has errors.
+    /// The failure of the evaluation; E0512 if the body has errors.
     pub fn eval_body(&mut self, item: &GlobalName, body: &Arc<Body>) -> Result<(Value, Frame), Box<Failure>> {
         let code = Code::new(item, body.clone(), true);
         let at = code.at(Span::default());
@@ -139,7 +142,8 @@ impl<'a> Interp<'a> {
         Ok((value, frame))
     }
 
-    /// Binds the variables of a pattern that a top-level `let` matches against its value.
+    /// Matches a value against the pattern of a top-level `let` and stores the variables in the
+    /// frame.
     ///
     /// # Errors
     /// An internal error if the value does not have the pattern's shape.
@@ -155,7 +159,7 @@ impl<'a> Interp<'a> {
         self.bind(code.at(Span::default()), frame, pat, value, Some(ty))
     }
 
-    /// An empty item, to blame failures at the edge on.
+    /// Returns an empty item, to which failures at the interface are attributed.
     fn outside(&self, item: &GlobalName) -> Arc<Code> {
         let body = Body {
             nodes: crate::base::Arena::default(),
@@ -167,7 +171,7 @@ impl<'a> Interp<'a> {
         Code::new(item, Arc::new(body), false)
     }
 
-    /// Has someone asked the run to end?
+    /// Fails with E0507 if the host has interrupted the run.
     pub(super) fn poll(&self, at: At<'_>) -> Eval<()> {
         if self.interrupt.load(Ordering::Relaxed) { Err(at.fail(ErrorCode::E0507, "interrupted")) } else { Ok(()) }
     }
@@ -197,7 +201,7 @@ impl<'a> Interp<'a> {
         Ok(Frame::new(locals, types, charge))
     }
 
-    /// Values charged to the run.
+    /// Wraps values and charges them to the run.
     pub(super) fn items(&self, at: At<'_>, values: Vec<Value>) -> Eval<Items> {
         let bytes = size_of::<Cell>().saturating_add(values.capacity().saturating_mul(size_of::<Value>()));
         let charge = self.memory.charge(bytes).map_err(|e| at.too_large(&e))?;
@@ -231,7 +235,7 @@ impl<'a> Interp<'a> {
         })
     }
 
-    /// Type and size arguments of an instantiation, in the frame of the caller.
+    /// Evaluates the type and size arguments of an instantiation in the frame of the caller.
     pub(super) fn instance(&self, at: At<'_>, f: &Frame, instance: &Instance) -> Eval<RtInstance> {
         let types = if instance.types.is_empty() {
             Arc::default()
@@ -242,7 +246,7 @@ impl<'a> Interp<'a> {
         Ok(RtInstance { types, sizes })
     }
 
-    /// A call.
+    /// Evaluates a call: its parts in evaluation order, then the callee.
     #[inline(never)]
     pub(super) fn eval_call(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let Expr::Call { callee, args } = &c.body.nodes[id].kind else {
@@ -254,7 +258,7 @@ impl<'a> Interp<'a> {
         for (position, part) in call_parts(&c.body.nodes, callee, args) {
             let value = self.eval(c, f, part)?;
             match position {
-                // Those that come late find all before them in place.
+                // A function argument is evaluated late, when all arguments before it are in place.
                 Some(k) => values.insert(k.min(values.len()), value),
                 None => function = Some(value),
             }
@@ -274,7 +278,8 @@ impl<'a> Interp<'a> {
         }
     }
 
-    /// The constructor as a value: without arguments the value itself.
+    /// Returns a constructor as a value: the value itself if it takes no arguments, else a
+    /// function.
     #[inline(never)]
     pub(super) fn ctor_value(&mut self, at: At<'_>, ty: &GlobalName, index: u32) -> Eval {
         let tag = self.tag(at, ty, index)?;
@@ -342,7 +347,8 @@ impl<'a> Interp<'a> {
         })
     }
 
-    /// The shapes of arguments are those their types say: what the checker promises.
+    /// Checks that array arguments have the shapes of their types, which the checker promises.
+    /// Debug builds only.
     fn check_params(&self, at: At<'_>, code: &Code, frame: &Frame) -> Eval<()> {
         for param in &code.body.params {
             let (Some(local), Some(Value::Array(a))) = (code.body.locals.get(param.0 as usize), frame.get(*param))
@@ -358,7 +364,7 @@ impl<'a> Interp<'a> {
         Ok(())
     }
 
-    /// One more expression inside others.
+    /// Counts one more nested expression. Fails with E0506 beyond the limit.
     #[inline]
     pub(super) fn enter(&mut self, at: At<'_>) -> Eval<()> {
         if self.nesting >= self.limits.max_nesting {
@@ -374,7 +380,7 @@ impl<'a> Interp<'a> {
         self.nesting -= 1;
     }
 
-    /// A call as such: it can be too deep, be interrupted, and be named in the trace.
+    /// Runs the body of a call that can be too deep, be interrupted, and appear in the trace.
     fn inside(&mut self, at: At<'_>, body: impl FnOnce(&mut Self) -> Eval) -> Eval {
         self.deeper(at, |this| {
             body(this).map_err(|mut failure| {
@@ -384,7 +390,7 @@ impl<'a> Interp<'a> {
         })
     }
 
-    /// One more call inside others.
+    /// Runs a body as one more nested call. Fails with E0506 beyond the limit.
     fn deeper(&mut self, at: At<'_>, body: impl FnOnce(&mut Self) -> Eval) -> Eval {
         self.poll(at)?;
         if self.calls >= self.limits.max_calls {
@@ -430,7 +436,7 @@ impl<'a> Interp<'a> {
         }
     }
 
-    /// A lambda with the values of what it captures.
+    /// Builds a closure: a lambda with the values of its captures.
     #[inline(never)]
     pub(super) fn closure(&self, c: &Arc<Code>, f: &Frame, id: TId) -> Eval {
         let at = c.at(c.body.nodes[id].span);
@@ -442,7 +448,7 @@ impl<'a> Interp<'a> {
     }
 }
 
-/// The item that is needed here has errors, which are reported there.
+/// Returns the failure for an item with errors, which the checker reports at that item.
 #[cold]
 fn has_errors(at: At<'_>, name: &GlobalName) -> Box<Failure> {
     at.fail(ErrorCode::E0512, format!("`{name}` has errors and cannot run"))

@@ -1,4 +1,5 @@
-//! An item ready to run, and the frame of one run of it.
+//! **Executable items** and their frames, and the interfaces to the rest of the program
+//! ([`Program`]) and to the outside ([`Host`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,18 +19,18 @@ use crate::types::info::TypeInfo;
 use crate::types::tree::{Body, Expr, TId};
 use crate::types::ty::{Signature, Type};
 
-/// A body, the item it belongs to, and where its locals are read for the last time.
+/// A body with its item and the last uses of its locals.
 pub struct Code {
     pub(super) item: GlobalName,
     pub(super) body: Arc<Body>,
     pub(super) plan: Plan,
-    /// Field names of each record expression, shared by all records it makes.
+    /// The field names of each record expression, shared by all records that it builds.
     records: HashMap<TId, Arc<[Name]>>,
 }
 
 impl Code {
-    /// The code of an item. With `keep`, the variables that a top-level item binds stay in its
-    /// frame.
+    /// Prepares the code of an item. With `keep`, the variables that a top-level item binds stay in
+    /// its frame.
     pub(super) fn new(item: &GlobalName, body: Arc<Body>, keep: bool) -> Arc<Self> {
         let plan = Plan::new(&body, keep);
         let mut records = HashMap::new();
@@ -41,13 +42,13 @@ impl Code {
         Arc::new(Self { item: item.clone(), body, plan, records })
     }
 
-    /// The item.
+    /// Returns the item.
     #[must_use]
     pub fn item(&self) -> &GlobalName {
         &self.item
     }
 
-    /// Its body.
+    /// Returns the body.
     #[must_use]
     pub fn body(&self) -> &Arc<Body> {
         &self.body
@@ -62,7 +63,7 @@ impl Code {
     }
 }
 
-/// The environment σ of ATL's Figs. 4 and 5: the values of the locals of one run of a body.
+/// The environment σ of ATL's Figs. 4 and 5: the values of the locals in one run of a body.
 pub struct Frame {
     pub(super) slots: Vec<Option<Value>>,
     pub(super) types: Arc<[RtType]>,
@@ -77,13 +78,13 @@ impl Frame {
         Self { slots, types, charge }
     }
 
-    /// The value of a local, if it has one.
+    /// Returns the value of a local, if it has one.
     #[must_use]
     pub fn get(&self, local: LocalId) -> Option<&Value> {
         self.slots.get(local.0 as usize)?.as_ref()
     }
 
-    /// Type arguments of the definition that runs.
+    /// Returns the type arguments of the definition.
     #[must_use]
     pub fn types(&self) -> &[RtType] {
         &self.types
@@ -100,37 +101,39 @@ impl Frame {
     }
 }
 
-/// What the interpreter knows of other items.
+/// The other items of the program, as the interpreter sees them.
 pub trait Program {
-    /// The body of a definition; `None` where it has errors.
+    /// Returns the body of a definition, or `None` if it has errors.
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>>;
-    /// What a type is.
+    /// Returns the declaration of a type.
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>>;
-    /// The type of a definition.
+    /// Returns the type of a definition.
     fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>>;
-    /// The value of a variable of a top-level `let`, if it has been computed.
+    /// Returns the value of a variable of a top-level `let`, if it has been computed.
     fn global(&self, name: &GlobalName) -> Option<Value>;
 }
 
-/// What a program does to the world.
+/// The effects of a program on the outside.
 pub trait Host {
-    /// Writes a line of output, given without its newline.
+    /// Writes a line of output. `text` has no final newline.
     fn print(&mut self, text: &str);
-    /// Shows what `dbg` was applied to: where, and the text of the value.
+    /// Shows an operand of `dbg`: its place, and its value as text.
     fn debug(&mut self, item: &GlobalName, span: Span, text: &str);
-    /// How `print` and `dbg` lay values out.
+    /// Returns the layout of values in `print` and `dbg`.
     fn layout(&self) -> Layout {
         Layout::default()
     }
-    /// How far the work under way is, outermost first, after the flag of [`Interp::watch`](super::Interp::watch)
-    /// was set; nothing when work that was told of has ended.
+    /// Reports the progress of the current work, outermost first, after the flag of
+    /// [`Interp::watch`](super::Interp::watch) was set. The list is empty when reported work has
+    /// ended.
     fn progress(&mut self, work: &[Progress]) {
         let _ = work;
     }
-    /// Seconds since some moment.
+    /// Returns the seconds since an arbitrary fixed moment.
     fn seconds(&mut self) -> f64;
-    /// The value in a data file, for the `load` at this place. It must have this type: sizes there are
-    /// numbers, and those that the file is to tell are locals. A host without files refuses.
+    /// Reads the value in a data file, for the `load` at this place. The value must have this type.
+    /// Known sizes in it are constants, and sizes that the file determines are locals. A host
+    /// without files refuses.
     fn load(
         &mut self,
         item: &GlobalName,
@@ -147,26 +150,26 @@ pub trait Host {
         let _ = (item, span, value, file);
         Err(Refusal::new(ErrorCode::E0510, "there are no files to save to here"))
     }
-    /// Draws, for the `plot` at this place.
+    /// Draws a figure, for the `plot` at this place.
     fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
         let _ = (item, span, figure);
         Err(Refusal::new(ErrorCode::E0510, "there is nothing to draw on here"))
     }
 }
 
-/// Why a host does not do what it is asked.
+/// The reason why a host refuses a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
     /// Its stable code.
     pub code: ErrorCode,
-    /// What is wrong, one sentence without a full stop.
+    /// The problem, one sentence without a full stop.
     pub message: String,
-    /// What to do.
+    /// The advice, if any.
     pub help: Option<String>,
 }
 
 impl Refusal {
-    /// Without help.
+    /// Creates a refusal without advice.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), help: None }
     }

@@ -1,5 +1,6 @@
-//! Elements that are tuples or records of scalars, stored flat: one buffer for each scalar of an element, so that an
-//! array of `(f64, i64)` takes 16 bytes for each. Other elements, and those with dual numbers, are boxed ([`super::array`]).
+//! **Structure of arrays.** Stores elements that are tuples or records of scalars flat: one buffer
+//! for each scalar of an element. An array of `(f64, i64)` takes 16 bytes per element. Other
+//! elements, and those with dual numbers, are boxed ([`super::array`]).
 
 use std::sync::Arc;
 
@@ -17,12 +18,12 @@ pub(crate) enum Form {
     Scalar(Scalar),
     /// A tuple.
     Tuple(Vec<Self>),
-    /// A record, its fields in the order of the value.
+    /// A record, with its fields in the order of the value.
     Record(Arc<[Name]>, Vec<Self>),
 }
 
 impl Form {
-    /// The shape of a tuple or record of scalars; `None` of anything else.
+    /// Returns the form of a tuple or record of scalars, or `None` for any other value.
     pub(super) fn of(value: &Value) -> Option<Self> {
         matches!(value, Value::Tuple(_) | Value::Record(_)).then(|| Self::of_part(value))?
     }
@@ -40,7 +41,8 @@ impl Form {
         })
     }
 
-    /// Calls with each scalar of a value, in their order; false, perhaps after some calls, if the value is of another shape.
+    /// Calls `see` with each scalar of a value, in order. Returns false, possibly after some calls,
+    /// if the value has another form.
     pub(super) fn each<'v>(&self, value: &'v Value, see: &mut dyn FnMut(&'v Value)) -> bool {
         let mut all = |forms: &[Self], values: &'v [Value]| {
             forms.len() == values.len() && forms.iter().zip(values).all(|(f, v)| guarded(|| f.each(v, see)))
@@ -61,7 +63,7 @@ impl Form {
         }
     }
 
-    /// Calls with the kind of each scalar, in their order.
+    /// Calls `see` with the kind of each scalar, in order.
     fn scalars(&self, see: &mut dyn FnMut(Scalar)) {
         match self {
             Self::Scalar(s) => see(*s),
@@ -69,7 +71,7 @@ impl Form {
         }
     }
 
-    /// A value of this shape; of no charge without a memory.
+    /// Builds a value of this form from its scalars. Charges it if `memory` is present.
     fn value(
         &self,
         scalars: &mut dyn Iterator<Item = Option<Value>>,
@@ -91,7 +93,8 @@ impl Form {
         }))
     }
 
-    /// The number of the scalar at a path. Fields are counted in the order of their names.
+    /// Returns the number of the scalar at a path. A path counts fields in the order of their
+    /// names.
     fn place(&self, path: &[u32]) -> Option<usize> {
         let Some((k, rest)) = path.split_first() else { return matches!(self, Self::Scalar(_)).then_some(0) };
         let (at, forms) = match self {
@@ -110,7 +113,7 @@ impl Form {
     }
 }
 
-/// Elements, one array of one axis for each of their scalars.
+/// Elements stored as one array of one axis for each of their scalars.
 pub struct Columns {
     form: Arc<Form>,
     parts: Vec<Array>,
@@ -118,7 +121,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// `None` if the parts are not as many, or not as long, as they have to be.
+    /// Returns `None` if the number or length of the parts does not fit the form.
     fn new(form: Arc<Form>, parts: Vec<Array>, len: usize) -> Option<Self> {
         let mut scalars = 0;
         form.scalars(&mut |_| scalars += 1);
@@ -145,7 +148,7 @@ impl Columns {
         self.parts
     }
 
-    /// An element; of no charge without a memory.
+    /// Returns an element. Charges it if `memory` is present.
     pub(super) fn element(&self, at: usize, memory: Option<&Memory>) -> Result<Option<Value>, TooLarge> {
         if at >= self.len {
             return Ok(None);
@@ -153,13 +156,14 @@ impl Columns {
         self.form.value(&mut self.parts.iter().map(|part| part.element(at)), memory)
     }
 
-    /// Which part is at a path through an element, fields in the order of their names.
+    /// Returns the number of the part at a path through an element. A path counts fields in the
+    /// order of their names.
     pub(super) fn place(&self, path: &[u32]) -> Option<usize> {
         self.form.place(path)
     }
 }
 
-/// Columns in the making.
+/// Columns under construction.
 pub(super) struct Growing {
     form: Arc<Form>,
     parts: Vec<(Store, Charge)>,
@@ -167,7 +171,7 @@ pub(super) struct Growing {
 }
 
 impl Growing {
-    /// None yet.
+    /// Creates empty columns of a form.
     pub(super) fn new(form: Arc<Form>) -> Self {
         let mut parts = Vec::new();
         form.scalars(&mut |s| {
@@ -186,7 +190,8 @@ impl Growing {
         self.len
     }
 
-    /// Adds an element, if it is of this shape. `expected`: so many there will be, if that is known.
+    /// Appends an element. Returns false if it has another form. `expected` is the final number of
+    /// elements, or 0 if unknown.
     pub(super) fn push(&mut self, memory: &Memory, value: &Value, expected: usize) -> Result<bool, TooLarge> {
         let mut scalars = Vec::with_capacity(self.parts.len());
         if !self.form.each(value, &mut |scalar| scalars.push(scalar)) {
@@ -206,7 +211,7 @@ impl Growing {
         Ok(true)
     }
 
-    /// Adds the elements of an array, if they are of this shape.
+    /// Appends the elements of an array. Returns false if they have another form.
     pub(super) fn append(&mut self, memory: &Memory, array: &Array, expected: usize) -> Result<bool, TooLarge> {
         if array.form() != Some(&self.form) {
             return Ok(false);
@@ -229,7 +234,7 @@ impl Growing {
         Ok(true)
     }
 
-    /// The store of what there is.
+    /// Returns the finished store.
     pub(super) fn finish(self) -> Option<Store> {
         let len = self.len;
         let parts = self.parts.into_iter().map(|(store, charge)| Array::new(&[len], store, charge));
@@ -237,7 +242,7 @@ impl Growing {
     }
 }
 
-/// Adds elements to a part, with its charge.
+/// Appends elements to a part and adjusts its charge.
 fn extend<T: Copy>(to: &mut Vec<T>, more: &[T], room: (&Memory, &mut Charge, usize)) -> Result<(), TooLarge> {
     let (memory, charge, expected) = room;
     let needed = to.len().saturating_add(more.len());
@@ -253,7 +258,7 @@ fn extend<T: Copy>(to: &mut Vec<T>, more: &[T], room: (&Memory, &mut Charge, usi
 }
 
 impl Store {
-    /// These elements: flat if they are tuples or records of scalars of one shape, else boxed.
+    /// Stores elements flat if they are tuples or records of scalars of one form, else boxed.
     #[must_use]
     pub fn packed(elements: Vec<Value>) -> Self {
         let flat = || {
@@ -272,7 +277,8 @@ impl Store {
 }
 
 impl Array {
-    /// An array of elements of a shape, from an array of the same extents for each of their scalars.
+    /// Builds an array from its columns, one array of the same extents for each scalar of an
+    /// element.
     pub(crate) fn of_columns(dims: &[usize], form: Arc<Form>, parts: Vec<Self>) -> Option<Self> {
         let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
         Self::new(dims, Store::Columns(Columns::new(form, parts, count)?), Charge::default())
@@ -282,22 +288,23 @@ impl Array {
         if let Store::Columns(columns) = self.store() { Some(columns) } else { None }
     }
 
-    /// The shape of its elements, if they are stored flat.
+    /// Returns the form of the elements, if they are stored flat.
     pub(super) fn form(&self) -> Option<&Arc<Form>> {
         self.columns().map(Columns::form)
     }
 
-    /// The array of one scalar of each element.
+    /// Returns the array of scalar `k` of each element.
     pub(super) fn column(&self, k: usize) -> Option<Self> {
         self.columns()?.parts().get(k).map(|part| self.through(part))
     }
 
-    /// The arrays of all scalars of its elements.
+    /// Returns the arrays of all scalars of the elements.
     pub(super) fn all_columns(&self) -> Vec<Self> {
         self.columns().map(Columns::parts).unwrap_or_default().iter().map(|part| self.through(part)).collect()
     }
 
-    /// The array of the scalar at a path through each element, fields in the order of their names.
+    /// Returns the array of the scalar at a path through each element. A path counts fields in the
+    /// order of their names.
     pub(crate) fn column_at(&self, path: &[u32]) -> Option<Self> {
         self.column(self.columns()?.place(path)?)
     }

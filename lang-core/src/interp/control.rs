@@ -1,9 +1,8 @@
-//! Control beyond the paper: choices, folds and loops.
+//! **Control flow** beyond the paper: choices, folds and loops.
 //!
-//! In a fold's body and in its `yield` the carry's pattern names the state before the step. The
-//! carry is moved into its pattern, so a body that updates it works in place; where every state
-//! is kept (`scan`), or an output is made each step, arrays of numbers are copied into the
-//! result and the carry stays unshared.
+//! In a fold's body and in its `yield`, the carry's pattern names the state before the step. The
+//! carry is moved into its pattern, so a body that updates it works in place. A `scan` and a
+//! `yield` copy arrays of scalars into the result, so the carry stays unshared.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::types::tree::{Expr, Pat, TId};
 use crate::types::ty::Type;
 
 impl Interp<'_> {
-    /// `if`: conditions in order, one branch.
+    /// Evaluates `if`: conditions in order, then one branch.
     #[inline(never)]
     pub(super) fn choose(&mut self, c: &Arc<Code>, f: &mut Frame, arms: &[(TId, TId)], last: TId) -> Eval {
         for (condition, e) in arms {
@@ -30,7 +29,8 @@ impl Interp<'_> {
         self.branch(c, f, last)
     }
 
-    /// One of several branches: what only the others read is let go of first.
+    /// Evaluates one of several branches. First drops the locals whose last use is in another
+    /// branch.
     fn branch(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId) -> Eval {
         let plan: &Plan = &c.plan;
         for l in plan.dead(e) {
@@ -39,7 +39,7 @@ impl Interp<'_> {
         self.passed_on(c, f, e)
     }
 
-    /// `match`: the first arm whose pattern fits.
+    /// Evaluates `match`: the first arm whose pattern matches.
     #[inline(never)]
     pub(super) fn eval_match(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, e: TId, arms: &[(Pat, TId)]) -> Eval {
         let at = c.at(c.body.nodes[id].span);
@@ -54,7 +54,7 @@ impl Interp<'_> {
         Err(at.internal("no arm matches"))
     }
 
-    /// `fold`, and `scan` over indices.
+    /// Evaluates `fold`, and `scan` over indices.
     #[inline(never)]
     pub(super) fn fold(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
@@ -67,7 +67,7 @@ impl Interp<'_> {
         if *scan && let Some(state) = &carry {
             self.push(at, &mut states, state.clone())?;
         }
-        // Steps that make an array have extents as those of `for`.
+        // A loop nest that builds an array observes its extents, as `for` does.
         let mut extents = if *scan || yields.is_some() { Extents::building() } else { Extents::default() };
         self.visit(c, f, at, vars, &mut extents, &mut |this, f, _| {
             let before = carry.take().ok_or_else(|| at.internal("a fold lost its carry"))?;
@@ -102,7 +102,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `checkpoint k: …`: the value of the loop. Its spacing is looked at before it runs.
+    /// Evaluates `checkpoint k: …`: checks the spacing, then evaluates the loop.
     pub(super) fn checkpoint(&mut self, c: &Arc<Code>, f: &mut Frame, every: Option<TId>, of: TId) -> Eval {
         if let Some(every) = every {
             let at = c.at(c.body.nodes[every].span);
@@ -118,8 +118,9 @@ impl Interp<'_> {
         self.eval(c, f, of)
     }
 
-    /// `loop`, and `scan … while`. The condition sees the carry, which is the result if it is
-    /// false; so it is bound once to be looked at and once more to be used up.
+    /// Evaluates `loop`, and `scan … while`. The condition reads the carry, which is the result if
+    /// the condition is false. So the carry is bound twice: shared for the condition, then moved
+    /// for the body.
     #[inline(never)]
     pub(super) fn eval_loop(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         self.begin_work();

@@ -1,20 +1,21 @@
-//! `round_to`: the nearest multiple of a power of ten.
+//! **Decimal rounding** for `round_to`: the nearest multiple of a power of ten.
 //!
-//! With up to 22 digits before or after the point the power is exact, and so is the value: the double
-//! nearest to the multiple that is nearest to `x`, of two the even one. It is counted in multiples
-//! first, as NumPy does; where that count has only been rounded to a half, what the rounding left tells
-//! the side. Beyond 2^53 of them `x` is as near as doubles come.
+//! With at most 22 digits before or after the point, the power of ten is exact and the result is
+//! correctly rounded. It is the double nearest to the multiple that is nearest to `x`; a tie goes
+//! to the even multiple. As in NumPy, `x` is first converted to a count of multiples. If the
+//! conversion itself rounded the count to a half, its rounding error decides the side. Beyond 2^53
+//! multiples, `x` itself is the nearest double.
 
 use super::scalar::{convert, f64s};
 
-/// Beyond this every double is even, and halves have long gone.
+/// The bound beyond which every double is an even integer.
 const WHOLE: f64 = 9_007_199_254_740_992.0;
 
-/// More digits than this no double has, before the point or behind it.
+/// The largest number of digits of a double, before or after the point.
 const MOST: f64 = 308.0;
 
-/// `x` to so many digits after the point; before it, where `digits` is negative. NaN where that is no
-/// integer.
+/// Rounds `x` to `digits` digits after the point, or before it if `digits` is negative. Returns NaN
+/// if `digits` is not an integer.
 pub(super) fn round_to(x: f64, digits: f64) -> f64 {
     if digits.is_nan() || digits.is_infinite() || libm::rint(digits) != digits {
         return f64::NAN;
@@ -41,7 +42,7 @@ pub(super) fn round_to(x: f64, digits: f64) -> f64 {
     libm::copysign(if behind { nearest / power } else { nearest * power }, x)
 }
 
-/// The same in single precision.
+/// Rounds in single precision, as [`round_to`].
 pub(super) fn round_to_single(x: f32, digits: f32) -> f32 {
     convert::f64_to_f32(round_to(f64::from(x), f64::from(digits)))
 }

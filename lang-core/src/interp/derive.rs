@@ -1,6 +1,6 @@
-//! The derivative operators, by their definitions: a function is run on dual numbers, once for
-//! a tangent, and once for each coordinate of the argument where all partial derivatives are
-//! wanted. Nothing is shared with the derivatives that are generated, which this judges.
+//! **Forward-mode derivative operators**, by their definitions. A function runs on dual numbers:
+//! once for a tangent, or once per coordinate of the argument for all partial derivatives. Nothing
+//! here is shared with the generated derivatives, because this is their oracle.
 //!
 //! | operator | is |
 //! |---|---|
@@ -35,58 +35,58 @@ use crate::types::ty::{Scalar, Type};
 /// A derivative operator applied to a function, ready to be called.
 pub struct Derived {
     pub(super) operator: Derivative,
-    /// The positions of the arguments by which it is differentiated.
+    /// The positions of the arguments to differentiate by.
     pub(super) wrt: Arc<[usize]>,
-    /// How many arguments the function takes.
+    /// The number of arguments of the function.
     pub(super) arity: usize,
-    /// The function, alone: kept so that a chain of operators is dropped without recursion.
+    /// The function, as the only item. `Items` drops a chain of operators without recursion.
     pub(super) function: Items,
-    /// Where the operator stands.
+    /// The source of the operator.
     pub(super) place: Arc<Place>,
 }
 
-/// Where an operator stands, and what its type is made of there.
+/// The source of an operator, and the values in its type there.
 pub struct Place {
     pub(super) code: Arc<Code>,
     pub(super) node: TId,
-    /// The sizes in the type that are known.
+    /// The known sizes in the type.
     pub(super) sizes: Vec<(LocalId, i64)>,
     pub(super) types: Arc<[RtType]>,
 }
 
 impl Derived {
-    /// The same operator on another function.
+    /// Returns the same operator on another function.
     pub(super) fn of(&self, function: Items) -> Self {
         let (wrt, place) = (self.wrt.clone(), self.place.clone());
         Self { operator: self.operator, wrt, arity: self.arity, function, place }
     }
 
-    /// The operator.
+    /// Returns the operator.
     #[must_use]
     pub fn operator(&self) -> Derivative {
         self.operator
     }
 
-    /// The positions of the arguments by which it is differentiated.
+    /// Returns the positions of the arguments to differentiate by.
     #[must_use]
     pub fn wrt(&self) -> &Arc<[usize]> {
         &self.wrt
     }
 
-    /// The function.
+    /// Returns the function.
     #[must_use]
     pub fn function(&self) -> Option<&Value> {
         self.function.values().first()
     }
 
-    /// Where the operator stands.
+    /// Returns the source of the operator.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
     }
 }
 
-/// What is differentiated: arguments to result.
+/// The function to differentiate: from arguments to result.
 pub(super) type Function<'f, 'i> = &'f mut dyn FnMut(&mut Interp<'i>, Vec<Value>) -> Eval;
 
 /// A point: all arguments, and the positions of those that vary.
@@ -97,13 +97,13 @@ pub(super) struct Point<'p> {
 }
 
 impl Point<'_> {
-    /// The arguments that vary: bare if it is one, else a tuple.
+    /// Returns the varying arguments: a bare value if there is one, else a tuple.
     pub(super) fn varying(self, interp: &Interp<'_>, at: At<'_>) -> Eval {
         let mut chosen: Vec<Value> = self.wrt.iter().filter_map(|k| self.args.get(*k)).cloned().collect();
         if chosen.len() == 1 { Ok(chosen.swap_remove(0)) } else { interp.make_tuple(at, chosen) }
     }
 
-    /// All arguments, those that vary being `varying`.
+    /// Returns all arguments, with the varying ones replaced by `varying`.
     fn with(self, varying: Value, at: At<'_>) -> Eval<Vec<Value>> {
         let mut args = self.args.to_vec();
         let new = match (self.wrt, varying) {
@@ -118,8 +118,8 @@ impl Point<'_> {
     }
 }
 
-/// What is done with the result of the run along one coordinate: its number, the result, the
-/// perturbation.
+/// A callback for the run along one coordinate. Its arguments are the coordinate's number, the
+/// result and the perturbation.
 type EachColumn<'f, 'i> = &'f mut dyn FnMut(&mut Interp<'i>, usize, &Value, Perturbation) -> Eval<()>;
 
 impl Place {
@@ -139,25 +139,25 @@ impl Place {
         Self { code: code.clone(), node, sizes, types: f.types.clone() }
     }
 
-    /// The code that it is in.
+    /// Returns the code that contains it.
     #[must_use]
     pub fn code(&self) -> &Code {
         &self.code
     }
 
-    /// Its node there.
+    /// Returns its node in that code.
     #[must_use]
     pub fn node(&self) -> TId {
         self.node
     }
 
-    /// The sizes in the operator's type that are known.
+    /// Returns the known sizes in the operator's type.
     #[must_use]
     pub fn sizes(&self) -> &[(LocalId, i64)] {
         &self.sizes
     }
 
-    /// Type arguments of the definition it stands in.
+    /// Returns the type arguments of the definition that contains it.
     #[must_use]
     pub fn types(&self) -> &[RtType] {
         &self.types
@@ -165,7 +165,7 @@ impl Place {
 }
 
 impl<'i> Interp<'i> {
-    /// `grad(f)` and its like: a function.
+    /// Evaluates `grad(f)` and the other operators to a function value.
     #[inline(never)]
     pub(super) fn derived(
         &mut self,
@@ -192,7 +192,7 @@ impl<'i> Interp<'i> {
         Ok(Value::Fun(Arc::new(Fun::Derived(Box::new(Derived { operator, wrt, arity, function, place })))))
     }
 
-    /// Calls such a function.
+    /// Calls a derived function: by an offloaded evaluation if possible, else by definition.
     #[inline(never)]
     pub(super) fn call_derived(&mut self, at: At<'_>, d: &Derived, mut args: Vec<Value>) -> Eval {
         use Derivative::{Grad, Hessian, Hvp, Jacobian, Jvp, Jvp2, ValueAndGrad, Vjp, Vjp2};
@@ -200,7 +200,7 @@ impl<'i> Interp<'i> {
             return Ok(value);
         }
         let pair = matches!(d.operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
-        // `jvp(f)((a, b), …)`: the point comes as one argument, and what goes with it follows.
+        // `jvp(f)((a, b), …)`: the point is one argument, and the tangent or cotangent follows.
         let beside = if pair { args.pop() } else { None };
         if pair && d.arity != 1 {
             args = match args.pop() {
@@ -246,7 +246,8 @@ impl<'i> Interp<'i> {
         })
     }
 
-    /// `deriv(e, x)`: the Jacobian of `e` by the local `x`, everything else as it is here.
+    /// Evaluates `deriv(e, x)`: the Jacobian of `e` by the local `x`. All other locals are
+    /// constants.
     #[inline(never)]
     pub(super) fn deriv(&mut self, c: &Arc<Code>, f: &Frame, node: TId, by: LocalId, args: &[TId]) -> Eval {
         let at = c.at(c.body.nodes[node].span);
@@ -264,7 +265,8 @@ impl<'i> Interp<'i> {
         self.jacobian(at, function, Point { args: &[x], wrt: &[0] })
     }
 
-    /// Runs `f` where the reals of the varying arguments have these tangents; `None` is constant.
+    /// Runs `f` with these tangents on the reals of the varying arguments. `None` makes a real
+    /// constant.
     pub(super) fn run_dual(
         &mut self,
         at: At<'_>,
@@ -287,9 +289,10 @@ impl<'i> Interp<'i> {
         result
     }
 
-    /// Runs `f` along every coordinate of the varying arguments, and hands over each result.
-    /// Gives the value of `f`, which is computed by itself only if there are no coordinates; nothing if a reverse
-    /// operator meets a rule that is not linear ([`super::reverse`]).
+    /// Runs `f` along every coordinate of the varying arguments, and passes each result to
+    /// `column`. Returns the value of `f`, which needs a separate run only if there are no
+    /// coordinates. Returns `None` if a reverse operator meets a rule that is not linear
+    /// ([`super::reverse`]).
     fn each_column(
         &mut self,
         at: At<'_>,
@@ -309,7 +312,8 @@ impl<'i> Interp<'i> {
         }
     }
 
-    /// The same along the first `n` coordinates; `None` if there are no coordinates, or if a rule is not linear.
+    /// Runs `f` along the first `n` coordinates. Returns `None` if there are none, or if a rule is
+    /// not linear.
     fn columns(
         &mut self,
         at: At<'_>,
@@ -323,7 +327,7 @@ impl<'i> Interp<'i> {
         for i in 0..n {
             self.look(&mut pace, i64::try_from(i).unwrap_or(i64::MAX));
             let e = self.perturb();
-            // `dbg` shows what the first run passes; the others would show the same again.
+            // The first run prints the values of `dbg`; the others would repeat them.
             let quiet = usize::from(i > 0);
             self.quiet += quiet;
             let (reverse, depth) = (matches!(operator, Derivative::Grad | Derivative::Vjp), self.reversals.len());
@@ -346,14 +350,15 @@ impl<'i> Interp<'i> {
         Ok(value)
     }
 
-    /// The tangent of a value: its shape, with `()` for what has none.
+    /// Returns the tangent of a value: its shape, with `()` for parts without reals.
     pub(super) fn tangent_part(&mut self, at: At<'_>, value: &Value, e: Perturbation) -> Eval {
         self.map_reals(at, value, Rest::Unit(Some(e)), &mut |_, x| {
             Ok(split(x, e).1.cloned().unwrap_or_else(|| number_like(x, false)))
         })
     }
 
-    /// These reals in the shape of a tangent of `like`, each of the kind of the real it belongs to.
+    /// Builds a tangent of `like` from its reals. Each gets the kind of the real that it belongs
+    /// to.
     pub(super) fn shaped(&mut self, at: At<'_>, like: &Value, reals: Reals) -> Eval {
         let mut reals = reals.values.into_iter();
         self.map_reals(at, like, Rest::Unit(None), &mut |this, x| {
@@ -362,7 +367,7 @@ impl<'i> Interp<'i> {
         })
     }
 
-    /// Value and tangent along `v`.
+    /// Returns the value, and the tangent along `v`.
     fn along(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, v: &Value) -> Eval<(Value, Value)> {
         let e = self.perturb();
         let varying = point.varying(self, at)?;
@@ -371,7 +376,7 @@ impl<'i> Interp<'i> {
         Ok((self.primal_part(at, &result, e)?, self.tangent_part(at, &result, e)?))
     }
 
-    /// Value and gradient.
+    /// Returns the value and the gradient.
     fn gradient(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval<(Value, Value)> {
         let mut partials = Reals::default();
         let value = self.each_column(at, Derivative::Grad, f, point, &mut |this, _, y, e| {
@@ -383,7 +388,8 @@ impl<'i> Interp<'i> {
         Ok((value, self.shaped(at, &like, partials)?))
     }
 
-    /// Value and cotangents of the varying arguments for the cotangent `w` of the result.
+    /// Returns the value, and the cotangents of the varying arguments for the cotangent `w` of the
+    /// result.
     fn pulled_back(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>, w: &Value) -> Eval<(Value, Value)> {
         let mut cotangents = Reals::default();
         let value = self.each_column(at, Derivative::Vjp, f, point, &mut |this, _, y, e| {
@@ -398,12 +404,12 @@ impl<'i> Interp<'i> {
         Ok((value, self.shaped(at, &like, cotangents)?))
     }
 
-    /// `Σ weights · tangents`
+    /// Returns `Σ weights · tangents`.
     pub(super) fn inner(&mut self, at: At<'_>, weights: &[Value], tangents: &[Option<Value>]) -> Eval {
         let mut sum = None;
         for (w, t) in weights.iter().zip(tangents) {
             let Some(t) = t else { continue };
-            // Terms of both kinds of reals may come together.
+            // The terms may mix both kinds of reals.
             let (w, t) = (self.convert(at, Scalar::F64, w)?, self.convert(at, Scalar::F64, t)?);
             let term = self.arith(at, BinOp::Mul, &w, &t)?;
             sum = Some(match sum {
@@ -414,7 +420,7 @@ impl<'i> Interp<'i> {
         Ok(sum.unwrap_or(Value::F64(0.0)))
     }
 
-    /// The blocks of partial derivatives, axes of the result first.
+    /// Returns the blocks of partial derivatives. The axes of the result come first.
     fn jacobian(&mut self, at: At<'_>, f: Function<'_, 'i>, point: Point<'_>) -> Eval {
         let mut columns: Vec<Reals> = Vec::new();
         let value = self.each_column(at, Derivative::Jacobian, f, point, &mut |this, _, y, e| {
@@ -430,7 +436,8 @@ impl<'i> Interp<'i> {
         self.block(at, &columns, (&value, &mut 0), &by)
     }
 
-    /// The block of the part `of` of the result, whose coordinates begin at the given one.
+    /// Returns the blocks for one part of the result. The first of its coordinates has the number
+    /// in `of`.
     fn block(&mut self, at: At<'_>, columns: &[Reals], of: (&Value, &mut usize), by: &Value) -> Eval {
         let (value, first) = of;
         match value {
@@ -453,7 +460,7 @@ impl<'i> Interp<'i> {
         }
     }
 
-    /// The blocks of one array or number of the result by the parts of the argument.
+    /// Returns the blocks of one array or scalar of the result, for each part of the argument.
     fn row_of_blocks(
         &mut self,
         at: At<'_>,
@@ -482,7 +489,7 @@ impl<'i> Interp<'i> {
         }
     }
 
-    /// One block: extents of the result, then of the argument.
+    /// Returns one block, with the extents of the result and then those of the argument.
     fn dense(&self, at: At<'_>, columns: &[Reals], of: (&Value, usize, usize), input: &Value) -> Eval {
         let (value, first, rows) = of;
         let (Some(outer), Some(inner)) = (extents(value), extents(input)) else { return Ok(Value::unit()) };
@@ -505,7 +512,7 @@ impl<'i> Interp<'i> {
     }
 }
 
-/// The extents of a real or an array of reals; `None` of anything else.
+/// Returns the extents of a real or an array of reals, or `None` for other values.
 fn extents(v: &Value) -> Option<Vec<usize>> {
     match v {
         Value::F64(_) | Value::F32(_) | Value::Dual(_) => Some(Vec::new()),

@@ -1,14 +1,13 @@
-//! Dual numbers: what a real is while a derivative is being taken. `primal + tangent·ε`, where
-//! `ε² = 0`; every derivative that is being taken has its own `ε`, a [`Perturbation`].
+//! **Dual numbers**, the reals of forward-mode differentiation: `primal + tangent·ε`, where
+//! `ε² = 0`. Every derivative in progress has its own `ε`, a [`Perturbation`].
 //!
-//! Derivatives nest, so both parts of a dual number may be dual numbers, of perturbations that
-//! began before. An operation works on the latest perturbation among its operands, and an
-//! operand without it is a constant to it: that keeps derivatives of different variables apart
-//! ("perturbation confusion": Siskind and Pearlmutter, "Nesting forward-mode AD in a functional
-//! framework", 2008).
+//! Derivatives nest, so both parts of a dual number may be dual numbers, of earlier perturbations.
+//! An operation works on the latest perturbation among its operands, and treats an operand without
+//! it as a constant. This keeps derivatives by different variables apart ("perturbation confusion":
+//! Siskind and Pearlmutter, "Nesting forward-mode AD in a functional framework", 2008).
 //!
-//! Sums, products and quotients have their rules here, everything else the partial derivatives
-//! of [`partials`], which are Iverson and so can be differentiated again.
+//! Sums, products and quotients have their rules here. All other operations use the partial
+//! derivatives of [`partials`], which are written in Iverson and so can be differentiated again.
 
 use super::failure::{At, Eval};
 use super::lift::kind;
@@ -22,11 +21,12 @@ use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::BinOp;
 use crate::types::ty::Scalar;
 
-/// One derivative that is being taken; a later one is greater.
+/// The identity of a derivative in progress; a later one is greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Perturbation(u64);
 
-/// A real with its derivative in one direction. Both parts are reals, of earlier perturbations.
+/// A real with its derivative in one direction. Both parts are reals, possibly with earlier
+/// perturbations.
 pub struct Dual {
     pub(super) perturbation: Perturbation,
     pub(super) primal: Value,
@@ -35,7 +35,7 @@ pub struct Dual {
     charge: Charge,
 }
 
-/// Parts are as deep as derivatives nest; see [`super::value::Items`].
+/// The parts nest as deep as derivatives do; see [`super::value::Items`].
 impl Drop for Dual {
     fn drop(&mut self) {
         if self.primal.nests() || self.tangent.nests() {
@@ -45,18 +45,19 @@ impl Drop for Dual {
 }
 
 impl Dual {
-    /// Both parts, taken out of a dual number that is dropped.
+    /// Moves both parts out of a dual number that is about to be dropped.
     pub(super) fn take_parts(&mut self) -> [Value; 2] {
         [&mut self.primal, &mut self.tangent].map(|part| std::mem::replace(part, Value::Bool(false)))
     }
 }
 
-/// The latest perturbation that a real has.
+/// Returns the latest perturbation of a real.
 pub(super) fn perturbation(x: &Value) -> Option<Perturbation> {
     if let Value::Dual(d) = x { Some(d.perturbation) } else { None }
 }
 
-/// Primal and tangent of a real with respect to a perturbation; no tangent if it is constant.
+/// Returns the primal and tangent of a real with respect to a perturbation. A constant has no
+/// tangent.
 pub(super) fn split(x: &Value, e: Perturbation) -> (&Value, Option<&Value>) {
     match x {
         Value::Dual(d) if d.perturbation == e => (&d.primal, Some(&d.tangent)),
@@ -64,7 +65,7 @@ pub(super) fn split(x: &Value, e: Perturbation) -> (&Value, Option<&Value>) {
     }
 }
 
-/// The real itself, without any perturbation.
+/// Returns the real without any perturbation.
 pub(super) fn primal(mut x: &Value) -> &Value {
     while let Value::Dual(d) = x {
         x = &d.primal;
@@ -72,7 +73,7 @@ pub(super) fn primal(mut x: &Value) -> &Value {
     x
 }
 
-/// Is this a dual number, or an array that may hold some?
+/// Whether the value is a dual number, or an array that may hold some.
 pub(super) fn may_vary(x: &Value) -> bool {
     match x {
         Value::Dual(_) => true,
@@ -81,31 +82,31 @@ pub(super) fn may_vary(x: &Value) -> bool {
     }
 }
 
-/// One, or zero, as a real like `x`.
+/// Returns one, or zero, in the kind of `x`.
 pub(super) fn number_like(x: &Value, one: bool) -> Value {
     let n = u8::from(one);
     if kind(x) == Some(Scalar::F32) { Value::F32(f32::from(n)) } else { Value::F64(f64::from(n)) }
 }
 
-/// An integer as a real like `x`.
+/// Converts an integer to the kind of `x`.
 fn integer_like(x: &Value, k: i64) -> Value {
     if kind(x) == Some(Scalar::F32) { Value::F32(convert::i64_to_f32(k)) } else { Value::F64(convert::i64_to_f64(k)) }
 }
 
 impl Interp<'_> {
-    /// A perturbation later than all others.
+    /// Creates a perturbation later than all others.
     pub(super) fn perturb(&mut self) -> Perturbation {
         self.perturbations += 1;
         Perturbation(self.perturbations)
     }
 
-    /// `primal + tangent·ε`
+    /// Builds `primal + tangent·ε`.
     pub(super) fn dual(&self, at: At<'_>, perturbation: Perturbation, primal: Value, tangent: Value) -> Eval {
         let charge = self.memory.charge(size_of::<Dual>()).map_err(|e| at.too_large(&e))?;
         Ok(Value::Dual(std::sync::Arc::new(Dual { perturbation, primal, tangent, charge })))
     }
 
-    /// A real that varies only if there is a tangent.
+    /// Builds a dual number if a tangent exists; otherwise returns the primal.
     fn varying(&self, at: At<'_>, e: Perturbation, primal: Value, tangent: Option<Value>) -> Eval {
         match tangent {
             Some(tangent) => self.dual(at, e, primal, tangent),
@@ -113,7 +114,7 @@ impl Interp<'_> {
         }
     }
 
-    /// The sum of two tangents of which either may be absent.
+    /// Adds two tangents, either of which may be absent.
     fn add_tangents(&mut self, at: At<'_>, a: Option<Value>, b: Option<Value>) -> Eval<Option<Value>> {
         match (a, b) {
             (Some(a), Some(b)) => self.arith(at, BinOp::Add, &a, &b).map(Some),
@@ -121,12 +122,12 @@ impl Interp<'_> {
         }
     }
 
-    /// `factor * tangent`, if there is a tangent.
+    /// Returns `factor * tangent`, if a tangent exists.
     fn scaled(&mut self, at: At<'_>, factor: &Value, tangent: Option<&Value>) -> Eval<Option<Value>> {
         tangent.map(|t| self.arith(at, BinOp::Mul, factor, t)).transpose()
     }
 
-    /// A linear function of a dual number: the same of both parts.
+    /// Applies a linear function to both parts of a dual number.
     pub(super) fn linear(&mut self, at: At<'_>, x: &Dual, op: &mut dyn FnMut(&mut Self, &Value) -> Eval) -> Eval {
         guarded(|| {
             let (primal, tangent) = (op(self, &x.primal)?, op(self, &x.tangent)?);
@@ -134,11 +135,12 @@ impl Interp<'_> {
         })
     }
 
-    /// `+ - * /` of two reals, one of them dual at least.
+    /// Evaluates `+ - * /` on two reals of which at least one is dual.
     pub(super) fn dual_arith(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         let Some(e) = perturbation(x).max(perturbation(y)) else { return self.arith(at, op, x, y) };
         let ((a, da), (b, db)) = (split(x, e), split(y, e));
-        // Nested dual numbers make one operation many, which must be interruptible.
+        // Nested dual numbers turn one operation into many, so the host must be able to interrupt
+        // it.
         self.poll(at)?;
         guarded(|| {
             let value = self.arith(at, op, a, b)?;
@@ -158,14 +160,14 @@ impl Interp<'_> {
                     let sum = self.add_tangents(at, da.cloned(), minus)?;
                     sum.map(|t| self.arith(at, BinOp::Div, &t, b)).transpose()?
                 }
-                // Those that only integers have.
+                // The operators of integers only.
                 _ => None,
             };
             self.varying(at, e, value, tangent)
         })
     }
 
-    /// `x ^ y`, `y` a real or an integer.
+    /// Evaluates `x ^ y`, where `y` is a real or an integer.
     pub(super) fn dual_power(&mut self, at: At<'_>, x: &Value, y: &Value) -> Eval {
         let Some(e) = perturbation(x).max(perturbation(y)) else { return self.power(at, x, y) };
         let ((a, da), (b, db)) = (split(x, e), split(y, e));
@@ -179,7 +181,7 @@ impl Interp<'_> {
         })
     }
 
-    /// A scalar function of dual numbers.
+    /// Evaluates a scalar function of dual numbers.
     pub(super) fn dual_scalar(&mut self, at: At<'_>, f: ScalarFn, args: &[&Value]) -> Eval {
         let primals = |args: &[&Value]| args.iter().map(|x| (*x).clone()).collect::<Vec<_>>();
         let Some(e) = args.iter().filter_map(|x| perturbation(x)).max() else {
@@ -193,8 +195,8 @@ impl Interp<'_> {
         })
     }
 
-    /// The tangent that the table of partial derivatives gives: their sum, each times its
-    /// argument's tangent.
+    /// Returns the tangent of an operation by the chain rule: the sum of each partial derivative
+    /// times its argument's tangent.
     fn by_partials(
         &mut self,
         at: At<'_>,
@@ -209,7 +211,7 @@ impl Interp<'_> {
             let instance = RtInstance { types: [RtType::Scalar(real)].into(), sizes: Vec::new() };
             let args = args.iter().map(|x| (*x).clone()).collect();
             let partial = self.call_def(at, &partials::name(operation, k), instance, args)?;
-            // An argument that a selection does not take has no tangent.
+            // An argument that a selection such as `max` does not choose contributes no tangent.
             let is_taken = match (operation, primal(&partial)) {
                 (Operation::Scalar(f), Value::F64(partial)) if f.is_selection() => *partial != 0.0,
                 (Operation::Scalar(f), Value::F32(partial)) if f.is_selection() => *partial != 0.0,

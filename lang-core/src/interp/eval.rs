@@ -1,6 +1,10 @@
-//! Expressions: ATL's Figs. 4 and 5, equation by equation, and what Iverson has beyond them.
+//! **Evaluation of expressions.** Implements ATL's Figs. 4 and 5 equation by equation, and the
+//! constructs of Iverson beyond them. The input is the typed tree of the checker; the frame is the
+//! environment σ.
 //!
-//! Operands are evaluated left to right. The frame is the environment σ.
+//! Operands are evaluated left to right, with two exceptions. The base of an index or update that
+//! is a local, or a component of one, comes after the subscripts. A function that a call's argument
+//! creates comes after the other arguments.
 
 use std::sync::Arc;
 
@@ -18,7 +22,7 @@ use crate::types::tree::{Demand, Expr, Instance, Node, Open, Pat, SizeCheck, TId
 use crate::types::ty::{Scalar, Type};
 
 impl Interp<'_> {
-    /// `⟦e | σ⟧`
+    /// Evaluates an expression: `⟦e | σ⟧`.
     pub(super) fn eval(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
         let node = &c.body.nodes[id];
         match &node.kind {
@@ -42,31 +46,31 @@ impl Interp<'_> {
         }
     }
 
-    /// The values of several expressions, left to right.
+    /// Evaluates several expressions, left to right.
     pub(super) fn all(&mut self, c: &Arc<Code>, f: &mut Frame, ids: &[TId]) -> Eval<Vec<Value>> {
         ids.iter().map(|e| self.eval(c, f, *e)).collect()
     }
 
-    /// Its value, a truth value.
+    /// Evaluates an expression of type `bool`.
     pub(super) fn eval_bool(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<bool> {
         let value = self.eval(c, f, id)?;
         value.as_bool().ok_or_else(|| c.at(c.body.nodes[id].span).internal("a condition is no bool"))
     }
 
-    /// Its value, a truth value that something depends on: a test.
+    /// Evaluates a condition and counts it as a test.
     pub(super) fn condition(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<bool> {
         self.test();
         self.eval_bool(c, f, id)
     }
 
-    /// Its value, an integer.
+    /// Evaluates an expression of type `i64`.
     pub(super) fn eval_i64(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<i64> {
         let value = self.eval(c, f, id)?;
         value.as_i64().ok_or_else(|| c.at(c.body.nodes[id].span).internal("an index is no i64"))
     }
 
-    /// Whatever has parts. Each kind has a function of its own, so that the stack of a deep
-    /// recursion holds what one kind needs and not what all need.
+    /// Evaluates an expression with parts. Each kind has a separate function, so a stack frame of a
+    /// deep recursion holds the locals of one kind instead of all.
     fn compound(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, node: &Node) -> Eval {
         let at = c.at(node.span);
         if matches!(node.kind, Expr::Binder { .. } | Expr::Fold { .. } | Expr::Loop { .. })
@@ -75,10 +79,10 @@ impl Interp<'_> {
             return Ok(value);
         }
         match &node.kind {
-            // (4.3), (4.16): an operand that is a false bracket adds nothing, which (4.24)
-            // counts so and which keeps the sign of a zero.
+            // (4.3), (4.16): an operand that is a false bracket adds nothing. (4.24) counts it so,
+            // and the sign of a zero survives.
             Expr::Arith(op @ (BinOp::Add | BinOp::Sub), a, b) => self.sum_of_two(c, f, node, *op, *a, *b),
-            // (4.4), and a quotient
+            // (4.4), and quotients.
             Expr::Arith(op @ (BinOp::Mul | BinOp::Div), a, b) => self.product(c, f, node, *op, *a, *b),
             // (4.17)
             Expr::Arith(op, a, b) => self.binary(c, f, *a, *b, |this, x, y| this.arith(at, *op, x, y)),
@@ -120,7 +124,7 @@ impl Interp<'_> {
             }
             // (4.18)
             Expr::Compare(first, rest) => self.comparison(c, f, at, *first, rest),
-            // (4.19): is there one false, or true, among them?
+            // (4.19): a conjunction looks for a false part, a disjunction for a true one.
             Expr::And(parts) => self.has(c, f, parts, false).map(|found| Value::Bool(!found)),
             Expr::Or(parts) => self.has(c, f, parts, true).map(Value::Bool),
             // (4.20)
@@ -195,7 +199,8 @@ impl Interp<'_> {
         op(self, values)
     }
 
-    /// Is one of these, left to right, `wanted`? Those after it are not evaluated.
+    /// Returns whether one of these, left to right, has the value `wanted`. The parts after it are
+    /// not evaluated.
     #[inline(never)]
     fn has(&mut self, c: &Arc<Code>, f: &mut Frame, parts: &[TId], wanted: bool) -> Eval<bool> {
         for p in parts {
@@ -232,15 +237,16 @@ impl Interp<'_> {
     #[inline(never)]
     fn opened(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, opens: &[Open], e: TId) -> Eval {
         let (at, ty) = (c.at(node.span), &node.ty);
-        // In a loop an earlier round has told them.
+        // In a loop, an earlier iteration has set them.
         opens.iter().for_each(|open| drop(f.take(open.local)));
         let value = self.eval(c, f, e)?;
-        // Paths lead through the type that is wanted, in which records may have another order.
+        // Paths lead through the type of this node, which may order the fields of a record
+        // differently.
         opens.iter().try_for_each(|open| store_extent(at, f, open, &value, ty))?;
         Ok(value)
     }
 
-    /// The zero of a type as it is here (`0_T` of ATL's Fig. 4).
+    /// Returns the zero of a type, with its extents in this frame (`0_T` of ATL's Fig. 4).
     #[inline(never)]
     pub(super) fn zero(&mut self, at: At<'_>, f: &Frame, ty: &Type) -> Eval {
         match ty {
@@ -252,8 +258,8 @@ impl Interp<'_> {
         }
     }
 
-    /// The value of an operand of a sum; `None` for a bracket, or brackets, with a false
-    /// predicate.
+    /// Evaluates an operand of a sum. Returns `None` for a bracket, or nested brackets, with a
+    /// false predicate.
     pub(super) fn summand(&mut self, c: &Arc<Code>, f: &mut Frame, mut id: TId) -> Eval<Option<Value>> {
         while let Expr::Guard(p, e) = &c.body.nodes[id].kind {
             if !self.condition(c, f, *p)? {
@@ -264,8 +270,8 @@ impl Interp<'_> {
         self.eval(c, f, id).map(Some)
     }
 
-    /// `a * b` and `a / b`. A bracket masks the whole product that it is a factor of: where its predicate is false,
-    /// the product is zero, whatever the other factors are.
+    /// Evaluates `a * b` or `a / b`. A bracket masks the whole product that it is a factor of. If
+    /// its predicate is false, the product is zero for all values of the other factors.
     #[inline(never)]
     fn product(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, op: BinOp, a: TId, b: TId) -> Eval {
         let at = c.at(node.span);
@@ -278,14 +284,16 @@ impl Interp<'_> {
         value
     }
 
-    /// The value of a part, which is that of the whole expression.
+    /// Evaluates a part whose value is that of the whole expression, and passes on its `masked`
+    /// flag.
     pub(super) fn passed_on(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId) -> Eval {
         let value = self.eval(c, f, e)?;
         self.masked = self.was_masked(c, e);
         Ok(value)
     }
 
-    /// Have false brackets made the expression zero that was evaluated last? Each kind that is named here sets the flag.
+    /// Returns whether false brackets made the expression zero that was evaluated last. Each kind
+    /// listed here sets the flag.
     pub(super) fn was_masked(&self, c: &Code, id: TId) -> bool {
         self.masked
             && matches!(
@@ -299,7 +307,7 @@ impl Interp<'_> {
             )
     }
 
-    /// `a + b` and `a - b`, the sum with the negation of `b`.
+    /// Evaluates `a + b` or `a - b`. The latter is the sum of `a` and the negation of `b`.
     #[inline(never)]
     fn sum_of_two(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, op: BinOp, a: TId, b: TId) -> Eval {
         let at = c.at(node.span);
@@ -310,7 +318,7 @@ impl Interp<'_> {
         let whole = |x: &Value| matches!(x, Value::Array(_)) || !matches!(node.ty, Type::Array(..));
         match (x, y) {
             (Some(x), Some(y)) => self.arith(at, op, &x, &y),
-            // A scalar beside an array stands for all its elements, so the zero is needed.
+            // A scalar beside an array is broadcast to all elements, so the zero is needed.
             (Some(x), None) if whole(&x) => Ok(x),
             (None, Some(y)) if whole(&y) => {
                 if op == BinOp::Sub {
@@ -324,7 +332,7 @@ impl Interp<'_> {
         }
     }
 
-    /// A sum of a scalar and a false array, which is no work.
+    /// Adds a scalar and an array that is a false bracket. This counts no work.
     #[cold]
     #[inline(never)]
     fn spread(&mut self, at: At<'_>, f: &Frame, node: &Node, op: BinOp, x: Option<Value>, y: Option<Value>) -> Eval {
@@ -351,7 +359,8 @@ impl Interp<'_> {
         }
     }
 
-    /// A component. Of a local it is read where it is, and taken out if it is read no more.
+    /// Evaluates a component. Reads a component of a local in place, and moves it out at its last
+    /// use.
     #[inline(never)]
     fn project(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, e: TId, k: u32) -> Eval {
         let at = c.at(c.body.nodes[id].span);
@@ -365,7 +374,7 @@ impl Interp<'_> {
             if c.plan.takes(id)
                 && let Some(part) = component_mut(slot, &of.ty, k)
             {
-                // What stays behind is never read.
+                // The placeholder is never read.
                 return Ok(std::mem::replace(part, Value::Bool(false)));
             }
             return component(slot, &of.ty, k).cloned().ok_or_else(none);
@@ -409,8 +418,8 @@ impl Interp<'_> {
         self.finish(at, f, builder, &[parts.len()], &node.ty)
     }
 
-    /// The array that was built, of these outer extents; where it has no elements, of the shape
-    /// and kind that its type says.
+    /// Returns the built array with these outer extents. If it has no elements, the type determines
+    /// its inner shape and kind.
     pub(super) fn finish(
         &mut self,
         at: At<'_>,
@@ -426,7 +435,7 @@ impl Interp<'_> {
         self.filled(at, &empty_outside(&ty, outer), Fill::Zero)
     }
 
-    /// The value of a top-level `let`.
+    /// Returns the value of a top-level `let`. Fails with E0512 if it has not run.
     #[inline(never)]
     pub(super) fn global(&self, at: At<'_>, name: &GlobalName) -> Eval {
         self.program
@@ -446,7 +455,7 @@ impl Interp<'_> {
             return Ok(());
         }
         let side = |size: &Poly, value: i64| match size.to_string() {
-            // What has no name in the text is told by its value.
+            // A size without a name in the text is shown as its value.
             shown if size.as_constant().is_some() || shown.contains('#') => format!("{value}"),
             shown => format!("{shown} = {value}"),
         };
@@ -463,13 +472,13 @@ impl Interp<'_> {
     }
 }
 
-/// The value of a local, taken out of its slot if that is its last use.
+/// Returns the value of a local, moved out of its slot if `take` says that this is the last use.
 fn local(at: At<'_>, f: &mut Frame, l: LocalId, take: bool) -> Eval {
     let value = if take { f.take(l) } else { f.get(l).cloned() };
     value.ok_or_else(|| at.internal("a local has no value"))
 }
 
-/// A literal in its type.
+/// Returns a literal in its type.
 fn literal(at: At<'_>, f: &Frame, ty: &Type, x: f64) -> Eval {
     match Interp::scalar_type(f, ty) {
         Some(Scalar::F64) => Ok(Value::F64(x)),
@@ -479,8 +488,8 @@ fn literal(at: At<'_>, f: &Frame, ty: &Type, x: f64) -> Eval {
     }
 }
 
-/// The type of an array without elements: the extents seen count, the type's stand for those
-/// further in.
+/// Returns the type of an array without elements: observed outer extents replace those of the type,
+/// which keeps the inner ones.
 fn empty_outside(ty: &RtType, outer: &[usize]) -> RtType {
     match (ty, outer) {
         (RtType::Array(_, e), [n, rest @ ..]) => RtType::Array(*n, Arc::new(empty_outside(e, rest))),
@@ -489,7 +498,8 @@ fn empty_outside(ty: &RtType, outer: &[usize]) -> RtType {
     }
 }
 
-/// Where component `k` of a static type stands in a value: records are matched by name.
+/// Returns the position in a value of component `k` of a static type. Fields of records are matched
+/// by name.
 pub(super) fn position(value: &Value, ty: &Type, k: u32) -> Option<usize> {
     let k = k as usize;
     match (value, ty) {
@@ -498,7 +508,7 @@ pub(super) fn position(value: &Value, ty: &Type, k: u32) -> Option<usize> {
     }
 }
 
-/// Component `k` of a tuple or record of this type.
+/// Returns component `k` of a tuple or record of this type.
 pub(super) fn component<'v>(value: &'v Value, ty: &Type, k: u32) -> Option<&'v Value> {
     let k = position(value, ty, k)?;
     match value {
@@ -508,7 +518,7 @@ pub(super) fn component<'v>(value: &'v Value, ty: &Type, k: u32) -> Option<&'v V
     }
 }
 
-/// The same to change, if nobody else holds the tuple or record.
+/// Returns component `k` for mutation, or `None` if the tuple or record is shared.
 pub(super) fn component_mut<'v>(value: &'v mut Value, ty: &Type, k: u32) -> Option<&'v mut Value> {
     let k = position(value, ty, k)?;
     match value {
@@ -518,7 +528,7 @@ pub(super) fn component_mut<'v>(value: &'v mut Value, ty: &Type, k: u32) -> Opti
     }
 }
 
-/// The type of component `k`.
+/// Returns the type of component `k`.
 pub(super) fn component_type(ty: &Type, k: u32) -> Option<&Type> {
     match ty {
         Type::Tuple(parts) => parts.get(k as usize),
@@ -527,7 +537,7 @@ pub(super) fn component_type(ty: &Type, k: u32) -> Option<&Type> {
     }
 }
 
-/// Stores an extent that became known.
+/// Stores an existential extent that the value reveals.
 fn store_extent(at: At<'_>, f: &mut Frame, open: &Open, value: &Value, ty: &Type) -> Eval<()> {
     let none = || at.internal("no extent to open");
     let (mut value, mut ty) = (value, Some(ty));

@@ -1,30 +1,31 @@
-//! What went wrong while a program ran.
+//! **Run-time failures.** The error type of the interpreter: a diagnostic with the call trace that
+//! led to it. The host renders it like a compile-time diagnostic.
 
 use super::code::Code as ItemCode;
 use super::memory::TooLarge;
 use crate::base::{Code, Diagnostic, GlobalName, Span};
 
-/// How many callers a failure remembers; the rest are counted.
+/// The largest number of callers in a trace; the rest are only counted.
 const MAX_TRACE: usize = 20;
 
-/// A failure: as a diagnostic, in the item it happened in, with the calls that led there.
+/// A run-time failure: a diagnostic, relative to its item, with a call trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// Its stable code.
     pub code: Code,
-    /// What is wrong, one sentence without a full stop.
+    /// The problem, one sentence without a full stop.
     pub message: String,
-    /// Where, relative to `item`.
+    /// Its place, relative to `item`.
     pub span: Span,
-    /// The item it happened in.
+    /// The item that contains the place.
     pub item: GlobalName,
-    /// The remark at that place; may be empty.
+    /// The label at that place; may be empty.
     pub label: String,
-    /// What to do.
+    /// The advice, if any.
     pub help: Option<String>,
-    /// The callers, innermost first: the item and the place of the call in it.
+    /// The callers, innermost first: the item and the span of the call in it.
     pub trace: Vec<(GlobalName, Span)>,
-    /// How many more callers there are.
+    /// The number of callers beyond `trace`.
     pub more_callers: usize,
 }
 
@@ -43,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// The failure as a diagnostic of its item.
+    /// Returns the failure as a diagnostic of its item.
     #[must_use]
     pub fn diagnostic(&self) -> Diagnostic {
         let d = Diagnostic::new(self.code, self.span, self.message.clone()).label(self.label.clone());
@@ -62,10 +63,10 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The result of an evaluation. Failures are boxed: they are rare and large.
+/// The result of an evaluation. Failures are boxed because they are rare and large.
 pub(super) type Eval<T = super::Value> = Result<T, Box<Failure>>;
 
-/// A place in an item, to blame failures on.
+/// A place in an item, to which a failure is attributed.
 #[derive(Clone, Copy)]
 pub(super) struct At<'c> {
     pub(super) code: &'c ItemCode,
@@ -92,8 +93,8 @@ impl At<'_> {
         }
     }
 
-    /// A tree that the checker would not make. No program reaches it; it is a failure rather
-    /// than a panic so that a defect in the checker cannot take an editor down.
+    /// Returns the failure for a tree that the checker would not produce. No program reaches it. It
+    /// is a failure rather than a panic so that a defect in the checker cannot crash an editor.
     pub(super) fn internal(self, what: &str) -> Box<Failure> {
         let mut failure = self.fail(Code::E0510, format!("internal error: {what}"));
         failure.help = Some("this is a defect of Iverson, please report it".to_owned());

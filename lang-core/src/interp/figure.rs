@@ -1,5 +1,5 @@
-//! What a `plot` draws, as plain data: layers and options, made from values. How it looks is the
-//! business of the host.
+//! **Plot data.** The layers and options of a `plot`, built from values. [`super::special`] builds
+//! a figure and hands it to the host, which decides how it looks.
 
 use std::sync::Arc;
 
@@ -12,75 +12,76 @@ use crate::types::tree;
 
 /// A plot.
 pub struct Figure {
-    /// What is drawn, the first below. Never empty.
+    /// The layers, the bottom one first. Never empty.
     pub layers: Vec<Layer>,
-    /// Given options, each at most once: texts, and `i64`s for `bins`, `width` and `height`.
+    /// The options that are present, each at most once. Values are texts, and `i64`s for `bins`,
+    /// `width` and `height`.
     options: Vec<(PlotOption, Value)>,
 }
 
-/// Data drawn in one way.
+/// A layer: data with one way to draw them.
 pub struct Layer {
-    /// How.
+    /// The kind of mark.
     pub kind: PlotKind,
-    /// What it is called in the legend, where the program says so.
+    /// The label in the legend, if the program contains one.
     pub label: Name,
-    /// The data: one value, or the places and then one or more rows of heights.
+    /// The data: one value, or the positions and then one or more rows of heights.
     pub data: Vec<Data>,
 }
 
-/// A value that is drawn.
+/// A value to draw.
 pub struct Data {
-    /// What it is called in the program; empty if it is no name.
+    /// The name of the value in the program; empty if it is not a name.
     pub name: Name,
     /// The value.
     pub content: Content,
 }
 
-/// What is drawn.
+/// The content of a drawn value.
 #[derive(Clone)]
 pub enum Content {
-    /// Numbers in one to three axes.
+    /// Numbers along one to three axes.
     Numbers(Numbers),
     /// A relation of two axes.
     Relation(Arc<Relation>),
 }
 
-/// An array of numbers or truth values, read as reals. Shares the array's memory.
+/// An array of numbers or truth values, read as reals. It shares the memory of the array.
 #[derive(Clone)]
 pub struct Numbers(Array);
 
 impl Numbers {
-    /// Its extents.
+    /// Returns the extents.
     #[must_use]
     pub fn dims(&self) -> &[usize] {
         self.0.dims()
     }
 
-    /// How many there are.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.count()
     }
 
-    /// Is there none?
+    /// Whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Are they integers or truth values?
+    /// Whether the elements are integers or truth values.
     #[must_use]
     pub fn are_whole(&self) -> bool {
         self.0.i64s().is_some() || self.are_truths()
     }
 
-    /// Are they truth values?
+    /// Whether the elements are truth values.
     #[must_use]
     pub fn are_truths(&self) -> bool {
         self.0.bools().is_some()
     }
 
-    /// The one at a position in row-major order; what is not there is no number.
+    /// Returns the element at a position in row-major order, or NaN beyond the end.
     #[must_use]
     pub fn get(&self, at: usize) -> f64 {
         if let Some(v) = self.0.f64s() {
@@ -95,7 +96,7 @@ impl Numbers {
         }
     }
 
-    /// All of them in row-major order.
+    /// Iterates over all elements in row-major order.
     pub fn iter(&self) -> impl Iterator<Item = f64> + '_ {
         (0..self.len()).map(|at| self.get(at))
     }
@@ -108,7 +109,8 @@ impl From<Array> for Numbers {
 }
 
 impl Figure {
-    /// A figure; `None` where the values are not those that were promised.
+    /// Builds a figure from the values of a `plot` form, or returns `None` if their types are not
+    /// those that the checker promised.
     #[must_use]
     pub fn new(form: &tree::Plot, values: Vec<Value>) -> Option<Self> {
         let mut values = values.into_iter();
@@ -129,7 +131,7 @@ impl Figure {
         Some(Self { layers, options })
     }
 
-    /// A text among the options.
+    /// Returns the text of an option, if it is present.
     #[must_use]
     pub fn text(&self, option: PlotOption) -> Option<&str> {
         self.options.iter().find(|(o, _)| *o == option).and_then(|(_, value)| match value {
@@ -138,7 +140,7 @@ impl Figure {
         })
     }
 
-    /// An integer among the options.
+    /// Returns the integer of an option, if it is present.
     #[must_use]
     pub fn number(&self, option: PlotOption) -> Option<i64> {
         self.options.iter().find(|(o, _)| *o == option).and_then(|(_, value)| value.as_i64())

@@ -1,27 +1,29 @@
-//! The logarithm of the gamma function and its derivatives, computed in `f64`.
+//! **Log-gamma and polygamma functions**, computed in `f64`.
 //!
-//! - `lgamma` is libm's but near its zeros below -2, where that loses all digits: there the
-//!   reflection formula is taken relative to the zero, which stands in two parts.
-//! - `digamma`: in [1, 2] a polynomial times the distance from the only positive zero, which
-//!   stands in two parts; by recurrence from there up to 10, and down to 0; beyond 10 the
-//!   asymptotic series; below 0 by reflection.
-//! - `polygamma(n, x)` is `(-1)^(n+1) n! ζ(n+1, x)`; the Hurwitz zeta function is a sum of its
-//!   first terms, up to `x + k >= n + 20`, and the rest by Euler and Maclaurin; below 0 the sum over
-//!   all integers is split in two. All in pairs of reals: an error of `x + k` counts `n + 1` times,
-//!   and terms cancel below 0. So its values are exact to 0.6 units in the last place.
+//! - `lgamma` is libm's, except near its zeros below -2, where libm loses all digits. There the
+//!   reflection formula is evaluated relative to the zero, which is stored as an unevaluated sum of
+//!   two doubles.
+//! - `digamma`: in [1, 2] a polynomial times the distance from the only positive zero, which is
+//!   stored as a sum of two doubles. The recurrence extends it up to 10, and down to 0. Beyond 10
+//!   the asymptotic series is used, and below 0 the reflection formula.
+//! - `polygamma(n, x)` is `(-1)^(n+1) n! ζ(n+1, x)`. The Hurwitz zeta function is the sum of its
+//!   first terms, up to `x + k >= n + 20`, and an Euler-Maclaurin remainder. Below 0 the sum over
+//!   all integers is split in two. All of it is in double-double arithmetic, because a relative
+//!   error of `x + k` is amplified `n + 1` times, and terms cancel below 0. So its values are exact
+//!   to 0.6 units in the last place.
 //! - Poles, as in SciPy: `digamma` is `-inf` at `0.0`, `inf` at `-0.0` and NaN at negative
-//!   integers. Of odd order, `polygamma` is `inf` at all of them; of even order it has `digamma`'s
-//!   values, unlike SciPy, which has `-inf` at all: those poles have a sign on each side. At `-inf`
-//!   all are NaN. So is every value of an order that is no integer from 0 to 170, the greatest whose
-//!   factorial is finite.
+//!   integers. For odd orders, `polygamma` is `inf` at all of them. For even orders it has the
+//!   values of `digamma`. SciPy has `-inf` at all of these, but such poles have a different sign on
+//!   each side. At `-inf` all functions are NaN. An order that is not an integer from 0 to 170 also
+//!   gives NaN; 170 is the greatest with a finite factorial.
 
 use super::scalar::convert;
 
-/// The positive zero of `digamma`, and what `f64` leaves of it.
+/// The positive zero of `digamma`, and its rounding error in `f64`.
 const ZERO: (f64, f64) = (1.461_632_144_968_362_3, 9.549_995_429_965_697e-17);
 
-/// `digamma(1.5 + t) / (1.5 + t - ZERO)` in powers of t, for |t| <= 1/2, from interpolation at
-/// Chebyshev's points.
+/// The coefficients of `digamma(1.5 + t) / (1.5 + t - ZERO)` in powers of t, for |t| <= 1/2,
+/// interpolated at Chebyshev points.
 const QUOTIENT: [f64; 22] = [
     0.951_055_876_031_833,
     -0.423_627_421_281_460_5,
@@ -47,10 +49,10 @@ const QUOTIENT: [f64; 22] = [
     -0.000_173_122_618_027_273_94,
 ];
 
-/// The greatest order: its factorial is finite, the next one is not.
+/// The greatest order whose factorial is finite.
 const MAX_ORDER: f64 = 170.0;
 
-/// Bernoulli's numbers `B(2j)`, from j = 1 on.
+/// The Bernoulli numbers `B(2j)`, from j = 1 on.
 const BERNOULLI: [f64; 10] = [
     1.0 / 6.0,
     -1.0 / 30.0,
@@ -64,8 +66,8 @@ const BERNOULLI: [f64; 10] = [
     -174_611.0 / 330.0,
 ];
 
-/// The zeros of `lgamma` that are not 1 and 2, and what `f64` leaves of them; with `cot(π zero)`.
-/// There are others closer to the integers below -17, and no `f64` near them.
+/// The zeros of `lgamma` other than 1 and 2: the zero, its rounding error in `f64`, and
+/// `cot(π zero)`. Further zeros lie closer to the integers below -17, and no `f64` is near them.
 const NEGATIVE_ZEROS: [(f64, f64, f64); 31] = [
     (-2.457_024_738_220_800_6, -3.707_561_081_551_326_6e-17, -0.135_837_113_482_652_84),
     (-2.747_682_646_727_412_7, 9.055_340_329_338_315e-17, 0.985_544_622_333_597_3),
@@ -100,7 +102,7 @@ const NEGATIVE_ZEROS: [(f64, f64, f64); 31] = [
     (-17.000_000_000_000_004, 7.412_564_244_550_028e-16, -113_218_824_754_243.9),
 ];
 
-/// The logarithm of the absolute value of the gamma function.
+/// Returns the logarithm of the absolute value of the gamma function.
 pub(super) fn lgamma(x: f64) -> f64 {
     let beside = |zero: &&(f64, f64, f64)| libm::floor(zero.0) == libm::floor(x) && (x - zero.0).abs() < 0.2;
     let nearer = |a: &&(f64, f64, f64), b: &&(f64, f64, f64)| (x - a.0).abs().total_cmp(&(x - b.0).abs());
@@ -110,12 +112,12 @@ pub(super) fn lgamma(x: f64) -> f64 {
     }
 }
 
-/// `lgamma` near one of its zeros.
+/// Evaluates `lgamma` near one of its zeros.
 fn near_zero(x: f64, (zero, rest, cotangent): (f64, f64, f64)) -> f64 {
     use std::f64::consts::PI;
     let d = (x - zero) - rest;
     let half = libm::sin(PI * d / 2.0);
-    // sin(πx) / sin(π zero), less 1.
+    // sin(πx) / sin(π zero) - 1.
     let more = cotangent * libm::sin(PI * d) - 2.0 * half * half;
     let sines = match more.abs() < 0.5 {
         true => libm::log1p(more),
@@ -132,7 +134,7 @@ fn near_zero(x: f64, (zero, rest, cotangent): (f64, f64, f64)) -> f64 {
     difference - sines
 }
 
-/// The derivative of `lgamma`.
+/// Returns the derivative of `lgamma`.
 pub(super) fn digamma(x: f64) -> f64 {
     if x == 0.0 {
         return -1.0 / x;
@@ -148,7 +150,7 @@ pub(super) fn digamma(x: f64) -> f64 {
     }
 }
 
-/// `digamma`, from 1 on.
+/// Evaluates `digamma` for x >= 1.
 fn positive(mut x: f64) -> f64 {
     if x >= 10.0 {
         let mut power = 1.0;
@@ -169,14 +171,14 @@ fn positive(mut x: f64) -> f64 {
     ((x - ZERO.0) - ZERO.1) * quotient + steps
 }
 
-/// `π cot(πx)`
+/// Returns `π cot(πx)`.
 fn cotangent(x: f64) -> f64 {
     use std::f64::consts::PI;
     let r = x - libm::rint(x);
     if r.abs() <= 0.25 { PI / libm::tan(PI * r) } else { libm::copysign(PI, r) * libm::tan(PI * (0.5 - r.abs())) }
 }
 
-/// The derivative of `digamma` of an order.
+/// Returns the derivative of `digamma` of this order.
 pub(super) fn polygamma(order: f64, x: f64) -> f64 {
     if order == 0.0 {
         return digamma(x);
@@ -189,18 +191,18 @@ pub(super) fn polygamma(order: f64, x: f64) -> f64 {
     if x > 0.0 {
         return sign * zeta(order, x.into()).high;
     }
-    // Exact.
+    // This subtraction is exact.
     let r = x - libm::rint(x);
     if r == 0.0 {
         return if odd { f64::INFINITY } else { digamma(x) };
     }
-    // The terms of all integers, less those that stand before x.
+    // The terms of all integers, minus those before x.
     let [below, above, before] = [-r, r, -x].map(|t| zeta(order, Pair::sum(1.0, t)));
     let below = if odd { below.minus(before) } else { before.minus(below) };
     sign * term(order, r.into()).plus(above).plus(below).high
 }
 
-/// `n! ζ(n + 1, x)`, x positive.
+/// Returns `n! ζ(n + 1, x)` for positive x.
 fn zeta(n: f64, x: Pair) -> Pair {
     let mut sum = Pair::from(0.0);
     if x.high == f64::INFINITY {
@@ -210,7 +212,7 @@ fn zeta(n: f64, x: Pair) -> Pair {
     while w.high < n + 20.0 {
         let next = term(n, w);
         sum = sum.plus(next);
-        // What is left is less than `1 + w / n` times the last term.
+        // The remainder is less than `1 + w / n` times the last term.
         if n >= 20.0 && next.high <= sum.high * 1e-22 {
             return sum;
         }
@@ -223,12 +225,12 @@ fn zeta(n: f64, x: Pair) -> Pair {
         let m = f64::from(2 * j);
         factor *= (n + m) / w.high * ((n + m + 1.0) / w.high) / ((m + 1.0) * (m + 2.0));
     }
-    // The integral of the terms from w on, `(n - 1)! / w^n`, and what corrects it.
+    // The integral of the terms from w on, `(n - 1)! / w^n`, and its correction.
     let correction = Pair::from(series).times(n.into()).over(w);
     sum.plus(term(n - 1.0, w).times(correction.plus(1.0.into())))
 }
 
-/// `n! / w^(n + 1)`: no product on the way overflows where neither this nor `n!` does.
+/// Returns `n! / w^(n + 1)`. No intermediate product overflows unless the result or `n!` does.
 fn term(n: f64, w: Pair) -> Pair {
     let inverse = Pair::from(1.0).over(w);
     let (mut product, mut i) = (inverse, 1.0);
@@ -239,22 +241,23 @@ fn term(n: f64, w: Pair) -> Pair {
     product
 }
 
-/// `lgamma`, rounded to `f32`.
+/// Returns `lgamma`, rounded to `f32`.
 pub(super) fn lgamma_single(x: f32) -> f32 {
     convert::f64_to_f32(lgamma(f64::from(x)))
 }
 
-/// `digamma`, rounded to `f32`.
+/// Returns `digamma`, rounded to `f32`.
 pub(super) fn digamma_single(x: f32) -> f32 {
     convert::f64_to_f32(digamma(f64::from(x)))
 }
 
-/// `polygamma`, rounded to `f32`.
+/// Returns `polygamma`, rounded to `f32`.
 pub(super) fn polygamma_single(order: f32, x: f32) -> f32 {
     convert::f64_to_f32(polygamma(f64::from(order), f64::from(x)))
 }
 
-/// The sum of two reals that do not overlap: about 32 digits. Infinite ones have no second part.
+/// A double-double: the unevaluated sum of two doubles that do not overlap, with about 32 digits.
+/// An infinite one has no second part.
 #[derive(Clone, Copy)]
 struct Pair {
     high: f64,
@@ -268,7 +271,7 @@ impl From<f64> for Pair {
 }
 
 impl Pair {
-    /// The exact sum.
+    /// Returns the exact sum of two doubles.
     fn sum(a: f64, b: f64) -> Self {
         let high = a + b;
         if !high.is_finite() {
@@ -310,11 +313,11 @@ impl Pair {
 mod tests {
     use super::polygamma;
 
-    /// Values of mpmath 1.4.1 with 700 digits, rounded: orders and places where terms cancel, or
-    /// where an error in the argument counts most.
+    /// Compares with values of mpmath 1.4.1 at 700 digits, rounded. The points are those at which
+    /// terms cancel, or an error in the argument is amplified most.
     #[test]
     fn high_orders_keep_their_digits() {
-        // Far out, where terms vanish, their sum need not.
+        // Far out, single terms underflow, but their sum need not.
         assert_eq!(polygamma(1.0, 1e300), 1e-300);
         for (n, x, expected) in VALUES {
             let found = polygamma(n, x);

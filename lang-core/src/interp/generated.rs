@@ -1,9 +1,13 @@
-//! What is evaluated elsewhere: derivatives, and expressions that are worth it. Whoever was named by
-//! [`Interp::take_derivatives`] or [`Interp::take_regions`] is asked first; what they do not take is evaluated here, by its
-//! definition. They never decide how a run fails: what fails there is run again here, and told as everything else is.
+//! **Offloading interface.** Hands derivatives, and expressions that may be long, to an evaluator
+//! of compiled code.
 //!
-//! A run that counts, or that stops where a NaN comes up, is evaluated here: both are about the operations of this
-//! interpreter.
+//! The host registers the evaluator with [`Interp::take_derivatives`] or [`Interp::take_regions`].
+//! The interpreter asks it first, and evaluates by definition everything that it declines. The
+//! evaluator never decides how a run fails: the interpreter evaluates a failing part again and
+//! reports the failure. Only interrupts and memory limits end a run there.
+//!
+//! A run that counts, or that stops at the first NaN, offloads nothing, because both concern the
+//! operations of this interpreter.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,64 +24,64 @@ use crate::predicate::LocalId;
 use crate::resolve::forms::Derivative;
 use crate::types::tree::TId;
 
-/// Whoever evaluates parts of a run.
+/// An evaluator of parts of a run outside the interpreter.
 pub trait Elsewhere {
-    /// The value of what is asked for.
+    /// Evaluates a request, or declines it.
     fn take(&self, asked: &Asked<'_>, run: &Around<'_>) -> Taken;
 }
 
-/// The run that something is asked for in.
+/// The context of a request: the run that it is part of.
 pub struct Around<'r> {
-    /// Its memory.
+    /// The memory of the run, to charge.
     pub memory: &'r Memory,
-    /// Is set when the run has to end.
+    /// A flag that is set to end the run.
     pub interrupt: &'r AtomicBool,
-    /// Is told how far the work is.
+    /// A callback for the progress of the work.
     pub done: &'r dyn Fn(Done),
 }
 
-/// How far work is that is done elsewhere.
+/// The progress of offloaded work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Done {
-    /// So many statements are done, of so many.
+    /// The statements that are done, and their total number.
     Statements(usize, usize),
-    /// So many steps of a loop among them are, of so many if that is known.
+    /// The steps of the current loop that are done, and their total number if it is known.
     Steps(i64, Option<i64>),
 }
 
-/// What is asked for.
+/// A request: the part of a run to evaluate.
 pub enum Asked<'v> {
-    /// An operator that was applied to a function, at arguments.
+    /// A derivative operator applied to a function, at these arguments.
     Operator(&'v Derived, &'v [Value]),
-    /// `deriv(of, by)`
+    /// The form `deriv(of, by)`.
     Variable {
-        /// Where it stands.
+        /// The code that contains it.
         code: &'v Arc<Code>,
-        /// What is known there.
+        /// The values of the locals.
         frame: &'v Frame,
-        /// The whole.
+        /// The node of the `deriv` form.
         node: TId,
-        /// The variable.
+        /// The variable to differentiate by.
         by: LocalId,
-        /// What is differentiated.
+        /// The expression to differentiate.
         of: TId,
     },
-    /// The value of an expression.
+    /// An expression.
     Here {
-        /// Where it stands.
+        /// The code that contains it.
         code: &'v Arc<Code>,
-        /// What is known there.
+        /// The values of the locals.
         frame: &'v Frame,
-        /// The expression.
+        /// The node of the expression.
         node: TId,
-        /// Is there a loop with a condition in it, whose steps are short? Where such a loop has steps of its own elsewhere, it is to
-        /// be evaluated here.
+        /// Whether the expression contains a `loop` with short steps. The evaluator must decline it
+        /// if it would run such a loop step by step.
         short_steps: bool,
     },
 }
 
 impl Asked<'_> {
-    /// The operator, if a derivative is asked for; `deriv` is a Jacobian.
+    /// Returns the operator of a derivative, or `None` for an expression. `deriv` is a Jacobian.
     #[must_use]
     pub fn operator(&self) -> Option<Derivative> {
         match self {
@@ -88,33 +92,35 @@ impl Asked<'_> {
     }
 }
 
-/// What came of it.
+/// The answer to a request.
 pub enum Taken {
     /// The value.
     Value(Value),
-    /// It is to be evaluated here.
+    /// The interpreter must evaluate this request.
     Not,
-    /// So is whatever is like it: it has no other form.
+    /// The interpreter must evaluate this request and every one like it, because they have no
+    /// compiled form.
     Never,
-    /// Someone asked for the run to end.
+    /// The run was interrupted.
     Interrupted,
-    /// It would hold more at once than a run may.
+    /// The evaluation would need more memory at once than a run may hold.
     TooLarge(TooLarge),
 }
 
 impl<'a> Interp<'a> {
-    /// From here on, these are asked first for every derivative.
+    /// Registers an evaluator that the interpreter asks first for every derivative.
     pub fn take_derivatives(&mut self, elsewhere: &'a dyn Elsewhere) {
         self.elsewhere = Some(elsewhere);
     }
 
-    /// From here on, these are asked first for every derivative, and for every loop and call that may be long.
+    /// Registers an evaluator that the interpreter asks first for every derivative, and for every
+    /// loop and call that may be long.
     pub fn take_regions(&mut self, elsewhere: &'a dyn Elsewhere) {
         self.elsewhere = Some(elsewhere);
         self.regions.wanted = true;
     }
 
-    /// The derivative, if it is taken elsewhere.
+    /// Returns the value of a request, or `None` if the interpreter must evaluate it.
     #[inline(never)]
     pub(super) fn taken(&mut self, at: At<'_>, asked: &Asked<'_>) -> Eval<Option<Value>> {
         Ok(match self.ask(at, asked)? {

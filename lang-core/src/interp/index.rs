@@ -1,8 +1,8 @@
-//! Indexing, slices and updates (ATL 4.11).
+//! **Indexing, slices and updates** (ATL 4.11).
 //!
-//! Whole leading indices and a leading slice give views; anything else gathers a copy. The base
-//! of an index or update that is a local, or a component of one, is read after the subscripts
-//! and values, so that its slot can be emptied and the update happen in place.
+//! Leading indices and leading slices return views; any other selection gathers a copy. If the base
+//! of an index or update is a local, or a component of one, it is read after the subscripts and
+//! values. Its slot can then be emptied, and the update happens in place.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::types::phrase::Phrases;
 use crate::types::tree::{Expr, Place, Subscript, TId, Update, is_path};
 use crate::types::ty::Type;
 
-/// A subscript as evaluated.
+/// An evaluated subscript.
 #[derive(Clone, Copy)]
 enum Sub {
     At(i64),
@@ -28,10 +28,10 @@ enum Sub {
     Whole,
 }
 
-/// So many subscripts need no allocation.
+/// The number of subscripts that need no allocation.
 const FEW: usize = 4;
 
-/// Evaluated subscripts.
+/// A list of evaluated subscripts.
 struct Subs {
     few: [Sub; FEW],
     many: Vec<Sub>,
@@ -61,10 +61,10 @@ impl Subs {
     }
 }
 
-/// Elements of an array: those at `start + Σ kᵢ·strideᵢ`.
+/// A selection of elements of an array: those at `start + Σ kᵢ·strideᵢ`.
 struct Selection {
     start: usize,
-    /// The axes that are left: extent and stride.
+    /// The extent and stride of each remaining axis.
     axes: Vec<(usize, usize)>,
 }
 
@@ -77,7 +77,7 @@ impl Selection {
         self.axes.iter().map(|a| a.0).product()
     }
 
-    /// Do the elements lie one after another?
+    /// Whether the elements are contiguous.
     fn contiguous(&self) -> bool {
         let mut packed = 1;
         for (n, stride) in self.axes.iter().rev() {
@@ -115,7 +115,7 @@ impl Selection {
     }
 }
 
-/// An update with its operands evaluated. No value is a false bracket that is added.
+/// An update with evaluated operands. The value is `None` if the update adds a false bracket.
 enum Pending<'c> {
     Index(&'c [Subscript], Subs, Option<Value>),
     Proj(u32, Option<Value>),
@@ -138,7 +138,7 @@ impl Interp<'_> {
         Ok(subs)
     }
 
-    /// `e[a]` (4.11), partial and sliced too.
+    /// Evaluates `e[a]` (4.11), also partial and with slices.
     #[inline(never)]
     pub(super) fn eval_index(
         &mut self,
@@ -151,7 +151,7 @@ impl Interp<'_> {
         if let Expr::Local(l) = &c.body.nodes[base].kind
             && !c.plan.takes(base)
         {
-            // Read where it is, without touching its count.
+            // The array is read in place, without a change of its reference count.
             let subs = self.subscripts(c, f, subscripts)?;
             let Some(Value::Array(array)) = f.get(*l) else { return Err(at.internal("what is indexed is no array")) };
             return self.select(c, at, array, subscripts, &subs);
@@ -213,7 +213,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `x with [i] = e`: all subscripts and values first, left to right, then all updates.
+    /// Evaluates `x with [i] = e`: first all subscripts and values, left to right, then all
+    /// updates.
     #[inline(never)]
     pub(super) fn with(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, base: TId, updates: &[Update]) -> Eval {
         let path = is_path(&c.body.nodes, base);
@@ -252,8 +253,8 @@ impl Interp<'_> {
         Ok(value)
     }
 
-    /// Makes the base unshared. Values that view it are copied first: `a with [i] = a[i - 1]`
-    /// copies a row, not all of `a`.
+    /// Makes the base unshared. Copies values that are views of it first: `a with [i] = a[i - 1]`
+    /// copies a row instead of the whole `a`.
     fn detach(&mut self, at: At<'_>, base: &mut Value, pending: &mut [Pending<'_>]) -> Eval<()> {
         let Value::Array(array) = base else { return Ok(()) };
         if array.store_mut().is_some() {
@@ -302,8 +303,8 @@ impl Interp<'_> {
         Ok(Value::Array(array))
     }
 
-    /// Puts scalars into an array of them that begins so far into this one, which shares its buffer with none. False if
-    /// they are of another kind.
+    /// Writes scalars into a selection of `array`, whose positions are relative to its element
+    /// `from`. The buffer of `array` must be unshared. Returns false if the kinds differ.
     fn put_scalars(&mut self, array: &mut Array, from: usize, selection: &Selection, new: &Value, add: bool) -> bool {
         let done = put::<f64>(array, from, selection, new, add.then_some(|a, b| a + b))
             || put::<f32>(array, from, selection, new, add.then_some(|a, b| a + b))
@@ -315,8 +316,8 @@ impl Interp<'_> {
         done
     }
 
-    /// Puts tuples or records into an array of such, scalar by scalar. False if they are of another shape, or the array is no
-    /// such.
+    /// Writes tuples or records into an array that stores such elements flat, scalar by scalar.
+    /// Returns false if the shapes differ or the array is boxed.
     fn put_columns(
         &mut self,
         at: At<'_>,
@@ -377,7 +378,7 @@ impl Interp<'_> {
         Ok(())
     }
 
-    /// `r with name = e`
+    /// Evaluates `r with name = e`.
     fn replace(&mut self, at: At<'_>, value: Value, ty: &Type, k: u32, new: Option<Value>, add: bool) -> Eval {
         let place = position(&value, ty, k);
         let (names, mut parts) = match value {
@@ -401,7 +402,8 @@ impl Interp<'_> {
     }
 }
 
-/// Writes a value, or one for every element, into a selection of an unshared array.
+/// Writes one value, or one for every element, into a selection of an unshared array. Returns false
+/// if the kinds differ.
 fn put<T: Elem>(
     array: &mut Array,
     from: usize,
@@ -436,7 +438,7 @@ fn put<T: Elem>(
     true
 }
 
-/// The number of the part that as many leading indices as there are subscripts lead to.
+/// Returns the row-major number of the subarray that the leading indices select.
 fn place(c: &Code, at: At<'_>, dims: &[usize], subscripts: &[Subscript], subs: &Subs) -> Eval<usize> {
     let mut start = 0usize;
     for (axis, sub) in subs.get().iter().enumerate() {
@@ -448,14 +450,14 @@ fn place(c: &Code, at: At<'_>, dims: &[usize], subscripts: &[Subscript], subs: &
     Ok(start)
 }
 
-/// What subscripts select; axes without one are whole.
+/// Resolves subscripts to a selection. Axes without a subscript are whole.
 fn selection(c: &Code, at: At<'_>, dims: &[usize], subscripts: &[Subscript], subs: &Subs) -> Eval<Selection> {
     let subs = subs.get();
     if subs.len() > dims.len() {
         return Err(at.internal("more indices than axes"));
     }
     let mut result = Selection { start: 0, axes: Vec::with_capacity(dims.len()) };
-    // The first failure is reported of the first axis, and strides grow from the last one.
+    // Failures are reported for the first axis, but strides accumulate from the last one.
     let mut parts = Vec::with_capacity(dims.len());
     for (axis, n) in dims.iter().enumerate() {
         let part = match subs.get(axis) {
@@ -488,7 +490,7 @@ fn selection(c: &Code, at: At<'_>, dims: &[usize], subscripts: &[Subscript], sub
     Ok(result)
 }
 
-/// The place of a subscript in the text.
+/// Returns the span of a subscript.
 fn subscript_span<'c>(c: &'c Code, at: At<'c>, subscript: Option<&Subscript>) -> At<'c> {
     match subscript {
         Some(Subscript::At { index, .. }) => c.at(c.body.nodes[*index].span),
@@ -524,10 +526,10 @@ fn out_of_bounds(
     with_help(failure, &help)
 }
 
-/// What to do about an index that leaves its axis, where the program's own words are too long.
+/// The advice for an index out of bounds, if the program's expressions are too long to quote.
 const GUARD: &str = "guard it, as in `[0 <= k < n] * x[k]`, or let the index run less far";
 
-/// What to do about this index, in the program's own words.
+/// Returns advice for an index out of bounds, in terms of the program's expressions.
 fn inside(c: &Code, index: TId, axis: usize, n: usize) -> String {
     let nodes = &c.body.nodes;
     if matches!(nodes[index].kind, Expr::Int(_)) {

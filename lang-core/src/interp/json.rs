@@ -1,11 +1,11 @@
-//! Values as JSON: numbers (`"NaN"`, `"Infinity"`, `"-Infinity"` as strings), nested arrays for
-//! tensors and tuples, objects for records, `{"Leaf": […]}` for constructors, `null` for `()`,
-//! lists of index tuples for relations.
+//! **JSON output** of values. Numbers are numbers (`"NaN"`, `"Infinity"`, `"-Infinity"` are
+//! strings). Tensors and tuples are nested arrays, records are objects, constructors are
+//! `{"Leaf": […]}`, `()` is `null`, and relations are lists of index tuples.
 
 use super::print::{Notation, write};
 use super::value::Value;
 
-/// The value; `None` if its text takes more than `limit` bytes.
+/// Returns a value as JSON, or `None` if its text takes more than `limit` bytes.
 #[must_use]
 pub fn to_json(value: &Value, limit: usize) -> Option<String> {
     write(value, Notation::Json, limit)

@@ -1,8 +1,9 @@
-//! The reals inside a value, in one order: a value as a vector of a linear space, and back.
+//! **Flattening.** Reads the reals inside a value in a fixed order, as the coordinates of a vector,
+//! and builds values from such vectors. The derivative operators and rules use it.
 //!
-//! That order is row-major in arrays, by position in tuples and records and constructors. What
-//! is not real (integers, truth values, text, relations, functions) has no coordinates. Values
-//! of recursive types are as deep as programs make them, so nothing here recurses.
+//! The order is row-major in arrays, and by position in tuples, records and constructors. Integers,
+//! truth values, text, relations and functions have no coordinates. Programs determine how deep
+//! values of recursive types are, so the walks over them use worklists.
 
 use std::sync::Arc;
 
@@ -15,17 +16,17 @@ use super::value::Fun;
 use super::{Interp, Value};
 use crate::base::Code as ErrorCode;
 
-/// What becomes of what is not real when the reals of a value are replaced.
+/// The treatment of the parts that are not real when the reals of a value are replaced.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// It stays as it is.
+    /// They stay unchanged.
     Stays,
-    /// It stays, but what functions have captured is walked through too.
+    /// They stay, but the walk also enters the captures of functions.
     Closures,
-    /// The same, and every real is walked through, those of arrays without dual numbers too.
+    /// As `Closures`, and the walk visits every real, also in arrays without dual numbers.
     Captured,
-    /// It becomes `()`, as in the types of tangents. Inside constructors, whose type has no room for
-    /// that, it stays, but functions there keep nothing of this perturbation.
+    /// They become `()`, as in the types of tangents. Inside constructors, whose type has no room
+    /// for that, they stay; functions there lose this perturbation.
     Unit(Option<Perturbation>),
 }
 
@@ -36,15 +37,15 @@ pub(super) struct Reals {
     charge: Charge,
 }
 
-/// What is left to do of a walk that builds.
+/// A pending step of a walk that builds a value.
 enum Step<'v> {
-    /// Go into this value; is it inside a constructor?
+    /// Enter this value; the flag is true inside a constructor.
     Visit(&'v Value, bool),
-    /// Put the parts of this value together.
+    /// Build this value from its finished parts; the flag is true inside a constructor.
     Build(&'v Value, bool),
 }
 
-/// What a function value has captured.
+/// Returns the captures of a function value.
 fn captured(f: &Fun) -> &[Value] {
     match f {
         Fun::Lambda { captured, .. } => captured.values(),
@@ -54,7 +55,7 @@ fn captured(f: &Fun) -> &[Value] {
     }
 }
 
-/// The values that this one consists of, functions left out.
+/// Returns the components of a value, except the captures of functions.
 fn parts(value: &Value) -> &[Value] {
     match value {
         Value::Array(a) => a.boxed().unwrap_or_default(),
@@ -66,7 +67,7 @@ fn parts(value: &Value) -> &[Value] {
 }
 
 impl Interp<'_> {
-    /// Room for one real more.
+    /// Appends a real, with memory charged to the run.
     pub(super) fn push_real(&self, at: At<'_>, to: &mut Reals, x: Value) -> Eval<()> {
         if to.values.len() == to.values.capacity() {
             let capacity = self.memory.capacity(to.values.len(), 1);
@@ -80,7 +81,7 @@ impl Interp<'_> {
         array.slice::<T>().unwrap_or_default().iter().try_for_each(|x| self.push_real(at, to, x.value()))
     }
 
-    /// The reals of a value.
+    /// Returns the reals of a value.
     pub(super) fn reals(&self, at: At<'_>, value: &Value) -> Eval<Reals> {
         let mut reals = Reals::default();
         let mut open = vec![value];
@@ -104,8 +105,8 @@ impl Interp<'_> {
         Ok(reals)
     }
 
-    /// The reals of `other` in the order of those of `like`, whose shape it has: a tangent or a
-    /// cotangent of it. Fails where constructors or extents within them differ.
+    /// Returns the reals of `other`, a tangent or cotangent of `like`, in the order of those of
+    /// `like`. Fails with E0501 if constructors or extents differ.
     pub(super) fn reals_like(&self, at: At<'_>, like: &Value, other: &Value) -> Eval<Reals> {
         let mut reals = Reals::default();
         let mut open = vec![(like, other)];
@@ -126,7 +127,7 @@ impl Interp<'_> {
                 }
                 (Value::Array(a), Value::Array(b)) => match (a.boxed(), b.boxed()) {
                     (Some(a), Some(b)) => open.extend(a.iter().zip(b).rev()),
-                    // Reals in one buffer and dual numbers in the other.
+                    // One buffer holds reals, the other dual numbers.
                     _ if matches!(a.store(), Store::F64(_) | Store::F32(_) | Store::Boxed(_)) => {
                         for i in 0..b.count() {
                             let x = b.element(i).ok_or_else(|| at.internal("an element is missing"))?;
@@ -157,7 +158,7 @@ impl Interp<'_> {
         Ok(reals)
     }
 
-    /// The value with other reals, made by `new` from each in order.
+    /// Rebuilds a value with other reals, which `new` computes from each in order.
     pub(super) fn map_reals(
         &mut self,
         at: At<'_>,
@@ -168,7 +169,7 @@ impl Interp<'_> {
         self.map_reals_within(at, value, rest, false, new)
     }
 
-    /// The same of a part; is it inside a constructor?
+    /// As [`Self::map_reals`] for a part. `inside` is true inside a constructor.
     fn map_reals_within(
         &mut self,
         at: At<'_>,
@@ -209,7 +210,8 @@ impl Interp<'_> {
         done.pop().ok_or_else(|| at.internal("nothing was built"))
     }
 
-    /// An array of numbers, dual ones too, of truth values, or of tuples or records of such, with other reals.
+    /// Rebuilds an array with other reals. Its elements are scalars, dual numbers, or tuples or
+    /// records of scalars.
     fn map_elements(
         &mut self,
         at: At<'_>,
@@ -220,7 +222,7 @@ impl Interp<'_> {
     ) -> Eval {
         let whole = Value::Array(a.clone());
         match a.store() {
-            // Nothing in it is dual.
+            // Unboxed arrays hold no dual numbers.
             Store::F64(_) | Store::F32(_) | Store::Columns(_) if rest == Rest::Closures => Ok(whole),
             Store::F64(_) | Store::F32(_) | Store::Columns(_) | Store::Boxed(_) if a.count() == 0 => Ok(whole),
             Store::Columns(_) => {
@@ -248,14 +250,14 @@ impl Interp<'_> {
         }
     }
 
-    /// A value like `v` of these parts.
+    /// Builds a value of the same kind as `v` from new parts.
     fn rebuild(&self, at: At<'_>, v: &Value, parts: Vec<Value>, inside: bool, rest: Rest) -> Eval {
         match v {
             Value::Tuple(_) => self.make_tuple(at, parts),
             Value::Record(r) => self.make_record(at, r.names.clone(), parts),
             Value::Data(c) => self.make_data(at, c.tag.clone(), parts),
             Value::Array(a) if a.count() == 0 => Ok(v.clone()),
-            // Elements that have no tangent: neither has the array.
+            // If the elements have no tangent, the array has none either.
             Value::Array(_) if matches!(rest, Rest::Unit(_)) && !inside && parts.first().is_some_and(is_unit) => {
                 Ok(Value::unit())
             }
@@ -279,12 +281,12 @@ impl Interp<'_> {
         }
     }
 
-    /// The value as it is without any perturbation: what `stop` gives, and what is shown.
+    /// Removes all perturbations from a value, for `stop`.
     pub(super) fn constant(&mut self, at: At<'_>, value: &Value) -> Eval {
         self.map_reals(at, value, Rest::Closures, &mut |_, x| Ok(primal(x).clone()))
     }
 
-    /// The value as it is without this perturbation.
+    /// Removes this perturbation from a value.
     pub(super) fn primal_part(&mut self, at: At<'_>, value: &Value, e: Perturbation) -> Eval {
         self.map_reals(at, value, Rest::Closures, &mut |_, x| Ok(split(x, e).0.clone()))
     }
@@ -298,13 +300,13 @@ fn is_real(v: &Value) -> bool {
     matches!(v, Value::F64(_) | Value::F32(_) | Value::Dual(_))
 }
 
-/// What becomes of something without reals.
+/// Returns the replacement of a part without reals.
 fn discrete(v: &Value, rest: Rest, inside: bool) -> Value {
     if matches!(rest, Rest::Unit(_)) && !inside { Value::unit() } else { v.clone() }
 }
 
-/// The latest perturbation among the reals of these values, and among those that functions in
-/// them have captured.
+/// Returns the latest perturbation among the reals of these values, including the captures of
+/// functions in them.
 pub(super) fn latest(values: &[Value]) -> Option<Perturbation> {
     let mut latest = None;
     let mut open: Vec<&Value> = values.iter().collect();
@@ -318,7 +320,7 @@ pub(super) fn latest(values: &[Value]) -> Option<Perturbation> {
     latest
 }
 
-/// Is there a function in the value?
+/// Returns whether the value contains a function.
 pub(super) fn holds_function(value: &Value) -> bool {
     let mut open = vec![value];
     while let Some(v) = open.pop() {

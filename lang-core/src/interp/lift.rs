@@ -1,6 +1,9 @@
-//! Scalar operations on values: on numbers, lifted over arrays of equal shapes with a scalar
-//! standing for every element, and, for what `sum` and `+=` do, over tuples and records too.
-//! Numbers and arrays of one kind go at once; dual numbers, and arrays that hold some, one by one.
+//! **Broadcasting.** Applies scalar operations to values: to scalars, and elementwise to arrays of
+//! equal shapes, with a scalar broadcast to every element. The joins of `sum` and `+=` also accept
+//! tuples and records.
+//!
+//! Arrays of one unboxed kind take a loop over their buffers. Dual numbers, and arrays that may
+//! hold some, go element by element.
 
 use super::array::{Array, Elem, Store};
 use super::build::Builder;
@@ -15,7 +18,7 @@ use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::BinOp;
 use crate::types::ty::Scalar;
 
-/// How a reduction joins two terms.
+/// The operation by which a reduction joins two terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Join {
     Add,
@@ -24,7 +27,7 @@ pub(super) enum Join {
     Max,
 }
 
-/// An operand: one number for every element, or elements.
+/// An operand: one scalar for every element, or one scalar per element.
 enum Operand<'v, T> {
     One(T),
     Many(&'v Array, &'v [T]),
@@ -37,7 +40,8 @@ fn operand<T: Elem>(v: &Value) -> Option<Operand<'_, T>> {
     }
 }
 
-/// What a value or the elements of an array are.
+/// Returns the scalar kind of a value, or of the elements of an array. Returns `None` for other
+/// values.
 pub(super) fn kind(v: &Value) -> Option<Scalar> {
     match v {
         Value::F64(_) => Some(Scalar::F64),
@@ -61,7 +65,8 @@ pub(super) fn kind(v: &Value) -> Option<Scalar> {
     }
 }
 
-/// How many real operations an elementwise operation on these is: the elements, if real.
+/// Returns the work of an elementwise operation: the number of elements if they are real, else
+/// zero.
 fn units(x: &Value, y: &Value) -> usize {
     let real = |v: &Value| matches!(kind(v), Some(Scalar::F64 | Scalar::F32));
     if !real(x) && !real(y) {
@@ -73,7 +78,7 @@ fn units(x: &Value, y: &Value) -> usize {
     }
 }
 
-/// What kinds a lifted operation takes and gives; the first that fits is used.
+/// Returns the value of the first attempt whose operand kinds fit, or an internal error.
 macro_rules! first_of {
     ($at:expr, $($attempt:expr),+ $(,)?) => {{
         $(if let Some(value) = $attempt? { return Ok(value); })+
@@ -82,7 +87,7 @@ macro_rules! first_of {
 }
 
 impl Interp<'_> {
-    /// `op` on every element; `None` if the operand is not of this kind.
+    /// Applies `op` to every element. Returns `None` if the operand is not of kind `A`.
     fn each<A: Elem, R: Elem>(&self, at: At<'_>, x: &Value, op: impl Fn(A) -> R) -> Eval<Option<Value>> {
         match operand::<A>(x) {
             None => Ok(None),
@@ -95,8 +100,8 @@ impl Interp<'_> {
         }
     }
 
-    /// `op` on every pair of elements; `None` if the operands are not of these kinds. Where `op`
-    /// has no value, the failure `none`.
+    /// Applies `op` to every pair of elements. Returns `None` if the operands are not of kinds `A`
+    /// and `B`. Fails with `none` if `op` returns `None`.
     fn zip<A: Elem, B: Elem, R: Elem>(
         &self,
         at: At<'_>,
@@ -135,7 +140,7 @@ impl Interp<'_> {
         self.array(at, Array::new(shape.dims(), R::wrap(out), charge)).map(Some)
     }
 
-    /// `op` on every element, or on the one number there is, whatever kind it is.
+    /// Applies `op` to every element, or to a single scalar, of any kind.
     fn each_of(&mut self, at: At<'_>, x: &Value, to: Scalar, op: &mut dyn FnMut(&mut Self, &Value) -> Eval) -> Eval {
         let Value::Array(array) = x else { return op(self, x) };
         self.build_like(at, array, to, &mut |this, i| {
@@ -144,7 +149,7 @@ impl Interp<'_> {
         })
     }
 
-    /// `op` on every pair of elements, or on the two numbers there are, whatever kinds they are.
+    /// Applies `op` to every pair of elements, or to two scalars, of any kinds.
     fn each_of_two(
         &mut self,
         at: At<'_>,
@@ -166,7 +171,8 @@ impl Interp<'_> {
         self.build_like(at, shape, to, &mut |this, i| op(this, &element(x, i)?, &element(y, i)?))
     }
 
-    /// An array of the extents of another, of these elements; of kind `to` if there are none.
+    /// Builds an array with the extents of `shape` from its elements. The kind is `to` if it has
+    /// none.
     fn build_like(
         &mut self,
         at: At<'_>,
@@ -185,10 +191,10 @@ impl Interp<'_> {
         self.array(at, builder.finish(shape.dims()))
     }
 
-    /// `+ - * / // %` (ATL 4.3, 4.4, and their like).
+    /// Evaluates `+ - * / // %` (ATL 4.3, 4.4, and similar).
     #[inline]
     pub(super) fn arith(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
-        // The commonest cases first.
+        // The most frequent cases come first.
         match (x, y) {
             (Value::F64(a), Value::F64(b)) => {
                 if let Some(r) = f64s::arith(op, *a, *b) {
@@ -227,7 +233,7 @@ impl Interp<'_> {
         )
     }
 
-    /// `-x`
+    /// Evaluates `-x`.
     #[inline(never)]
     pub(super) fn negate(&mut self, at: At<'_>, x: &Value) -> Eval {
         if may_vary(x) {
@@ -239,13 +245,13 @@ impl Interp<'_> {
         first_of!(at, self.each(at, x, |a: f64| -a), self.each(at, x, |a: f32| -a), self.each(at, x, i64::wrapping_neg),)
     }
 
-    /// `!p`
+    /// Evaluates `!p`.
     #[inline(never)]
     pub(super) fn not(&self, at: At<'_>, x: &Value) -> Eval {
         first_of!(at, self.each(at, x, |a: bool| !a))
     }
 
-    /// `== != < <= > >=` (ATL 4.18)
+    /// Evaluates `== != < <= > >=` (ATL 4.18).
     #[inline]
     pub(super) fn compare(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
         if let (Value::I64(a), Value::I64(b)) = (x, y)
@@ -272,7 +278,7 @@ impl Interp<'_> {
         )
     }
 
-    /// `x ^ k`
+    /// Evaluates `x ^ k`.
     #[inline(never)]
     pub(super) fn power(&mut self, at: At<'_>, x: &Value, k: &Value) -> Eval {
         if self.trap {
@@ -299,7 +305,7 @@ impl Interp<'_> {
         )
     }
 
-    /// A scalar function (ATL 4.5)
+    /// Evaluates a scalar function (ATL 4.5).
     #[inline(never)]
     pub(super) fn scalar(&mut self, at: At<'_>, f: ScalarFn, args: &[Value]) -> Eval {
         if self.trap {
@@ -341,7 +347,7 @@ impl Interp<'_> {
         first_of!(at, on!(f64s, x, y), on!(i64s, x, y), on!(f32s, x, y))
     }
 
-    /// `f64(x)`, `f32(x)`, `i64(x)`
+    /// Evaluates `f64(x)`, `f32(x)` or `i64(x)`.
     #[inline(never)]
     pub(super) fn convert(&mut self, at: At<'_>, to: Scalar, x: &Value) -> Eval {
         if kind(x) == Some(to) {
@@ -349,7 +355,7 @@ impl Interp<'_> {
         }
         if may_vary(x) {
             return self.each_of(at, x, to, &mut |this, x| match x {
-                // An integer does not vary.
+                // An integer has no tangent.
                 Value::Dual(d) if matches!(to, Scalar::F64 | Scalar::F32) => {
                     this.linear(at, d, &mut |this, x| this.convert(at, to, x))
                 }
@@ -379,8 +385,8 @@ impl Interp<'_> {
         }
     }
 
-    /// One step of a reduction or `+=`: of numbers, and elementwise of everything that has
-    /// them. The first operand is changed in place if nobody else holds it.
+    /// Performs one step of a reduction or `+=`: on scalars, and elementwise on arrays, tuples and
+    /// records. Updates the first operand in place if it has no other owner.
     pub(super) fn join(&mut self, at: At<'_>, how: Join, x: Value, y: &Value) -> Eval {
         if let (Value::F64(a), Value::F64(b)) = (&x, y) {
             self.work(1);
@@ -388,7 +394,7 @@ impl Interp<'_> {
             return if r.is_nan() { self.nan_of(at, Shown::join(how), *a, *b) } else { Ok(Value::F64(r)) };
         }
         if self.trap {
-            // Whoever is watched keeps the operand, so it is not changed in place.
+            // The NaN trap keeps the operand, so the update copies.
             let before = x.clone();
             return self.watched(at, Shown::join(how), &[&before, y], |this| this.join_lifted(at, how, x, y));
         }
@@ -424,13 +430,13 @@ impl Interp<'_> {
         }
     }
 
-    /// The same of dual numbers.
+    /// Joins two values that may hold dual numbers.
     fn join_duals(&mut self, at: At<'_>, how: Join, x: &Value, y: &Value) -> Eval {
         match how {
             Join::Add => self.arith(at, BinOp::Add, x, y),
             Join::Mul => self.arith(at, BinOp::Mul, x, y),
             Join::Min | Join::Max => {
-                // The tangent of the other operand takes no part, because it may be infinite.
+                // The tangent of the other operand must not take part, because it may be infinite.
                 if let Some(first) = chosen(how == Join::Max, primal(x), primal(y)) {
                     self.work(1);
                     return Ok(if first { x } else { y }.clone());
@@ -476,7 +482,7 @@ impl Interp<'_> {
         Ok(Value::Array(a))
     }
 
-    /// Arrays of tuples or records, scalar by scalar where those of both are stored flat.
+    /// Joins arrays of tuples or records, scalar by scalar if both are stored flat with one form.
     fn join_columns(&mut self, at: At<'_>, how: Join, a: Array, b: &Array) -> Eval {
         let Some(form) = a.form().filter(|form| b.form() == Some(form)).cloned() else {
             let boxed = |array: &Array| match array.form() {
@@ -506,7 +512,7 @@ impl Interp<'_> {
     }
 }
 
-/// The kind of the reals that an operation on these gives.
+/// Returns the kind of real that an operation on these operands produces.
 fn real_kind(x: &Value, y: &Value) -> Scalar {
     kind(x).filter(|k| *k != Scalar::I64).or_else(|| kind(y)).unwrap_or(Scalar::F64)
 }
@@ -523,7 +529,8 @@ fn holds<T: PartialOrd>(op: BinOp, a: &T, b: &T) -> Option<bool> {
     })
 }
 
-/// Is the first of two reals the greatest (or the least)? `None` for zeros of different signs, which are equal.
+/// Returns whether the first of two reals is the greatest (or the least). Returns `None` for zeros
+/// of different signs, which are equal.
 fn chosen(greatest: bool, x: &Value, y: &Value) -> Option<bool> {
     let (x, y) = match (x, y) {
         (Value::F64(x), Value::F64(y)) => (*x, *y),

@@ -1,24 +1,25 @@
-//! How much memory values hold, and the limit on it. Everything a value keeps on the heap
-//! carries a [`Charge`], which gives its bytes back when it is dropped; so a program that
-//! builds too much fails with E0508 and never exhausts the machine.
+//! **Memory accounting.** Tracks the bytes that the values of a run hold, and enforces a limit.
+//! Every heap allocation of a value carries a [`Charge`], which returns its bytes on drop. So a
+//! program that builds too much fails with E0508 and never exhausts the machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Extents are below 2^47 on every backend, so that products of two fit in what proofs use.
+/// The bound of extents, 2^47 on every backend, because products of two extents must fit the
+/// arithmetic of the proofs.
 pub const MAX_EXTENT: i64 = 1 << 47;
 
-/// What a run may use.
+/// The resource limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Calls inside one another.
+    /// Nested calls.
     pub max_calls: usize,
-    /// Expressions being evaluated inside one another, those of all running calls together:
-    /// what bounds the stack, at less than a kilobyte each.
+    /// Nested expressions under evaluation, over all active calls. This bounds the stack, at less
+    /// than a kilobyte each.
     pub max_nesting: usize,
     /// Elements of one array.
     pub max_elements: usize,
-    /// Bytes of all values alive and of the frames of running calls.
+    /// Bytes of all live values and of the frames of active calls.
     pub max_bytes: usize,
 }
 
@@ -28,54 +29,55 @@ impl Default for Limits {
     }
 }
 
-/// The bytes in use and their limit.
+/// The bytes in use and their limits.
 pub struct Memory {
     live: Arc<AtomicUsize>,
     limits: Limits,
 }
 
-/// Why there is no room.
+/// The reason why an allocation is refused.
 #[derive(Debug)]
 pub enum TooLarge {
-    /// One array of more elements than allowed.
+    /// The number of elements of one array, which exceeds the limit.
     Elements(u128),
-    /// All values together.
+    /// The limit in bytes on all values together.
     Bytes(usize),
-    /// So many bytes would be in use at once, more than this limit.
+    /// The number of bytes that would be in use at once, and the smaller limit.
     Planned(u64, usize),
 }
 
 impl Memory {
-    /// None in use.
+    /// Creates a memory with no bytes in use.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { live: Arc::new(AtomicUsize::new(0)), limits }
     }
 
-    /// Bytes held by values now.
+    /// Returns the bytes that values hold now.
     pub(super) fn live(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 
-    /// Whether there is room for so many bytes more, which a run will need at once.
+    /// Fails if `bytes` more, all needed at once, would exceed the limit. Charges nothing.
     pub(crate) fn fits(&self, bytes: u64) -> Result<(), TooLarge> {
         let all = bytes.saturating_add(u64::try_from(self.live()).unwrap_or(u64::MAX));
         let limit = self.limits.max_bytes;
         if u64::try_from(limit).is_ok_and(|limit| all > limit) { Err(TooLarge::Planned(all, limit)) } else { Ok(()) }
     }
 
-    /// Room for `bytes`.
+    /// Charges `bytes`, or fails if that exceeds the limit.
     pub(crate) fn charge(&self, bytes: usize) -> Result<Charge, TooLarge> {
         let before = self.live.fetch_add(bytes, Ordering::Relaxed);
         let charge = Charge { live: Some(self.live.clone()), bytes };
-        // On failure the charge is dropped here, which takes the bytes off again.
+        // On failure, dropping the charge subtracts the bytes again.
         if before.saturating_add(bytes) > self.limits.max_bytes {
             return Err(TooLarge::Bytes(self.limits.max_bytes));
         }
         Ok(charge)
     }
 
-    /// The number of elements of an array of these extents, if it is allowed.
+    /// Returns the number of elements of an array of these extents, or fails if it exceeds the
+    /// limit.
     pub(crate) fn count(&self, dims: impl IntoIterator<Item = usize>) -> Result<usize, TooLarge> {
         let mut product: u128 = 1;
         for n in dims {
@@ -87,7 +89,7 @@ impl Memory {
         }
     }
 
-    /// Makes room in `vec` for `capacity` elements in all, charged to `charge`.
+    /// Grows the capacity of `vec` to `capacity` elements in all, and replaces its charge.
     pub(crate) fn grow<T>(&self, vec: &mut Vec<T>, charge: &mut Charge, capacity: usize) -> Result<(), TooLarge> {
         if capacity <= vec.capacity() {
             return Ok(());
@@ -102,12 +104,13 @@ impl Memory {
         Ok(())
     }
 
-    /// The capacity for `more` elements beside `len`: twice as many where there is room for that.
+    /// Returns the new capacity for `more` elements after `len`: at least twice `len`, if the limit
+    /// on elements allows it.
     pub(crate) fn capacity(&self, len: usize, more: usize) -> usize {
         len.saturating_add(more).max(len.saturating_mul(2).max(8).min(self.limits.max_elements))
     }
 
-    /// An empty vector with room for `n`.
+    /// Returns an empty vector with capacity `n` and its charge.
     pub(crate) fn vec<T>(&self, n: usize) -> Result<(Vec<T>, Charge), TooLarge> {
         let mut vec = Vec::new();
         let mut charge = Charge::default();
@@ -116,8 +119,8 @@ impl Memory {
     }
 }
 
-/// Bytes in use; dropping it gives them back. The default is a charge of nothing, for values
-/// made outside a run.
+/// A number of charged bytes, subtracted again on drop. The default charges nothing, for values
+/// created outside a run.
 #[derive(Default)]
 pub struct Charge {
     live: Option<Arc<AtomicUsize>>,

@@ -1,9 +1,10 @@
-//! The reference interpreter: a direct reading of ATL's Figs. 4 and 5 over the typed tree, and
-//! of Fig. 6 where it counts. Every other way to run a program is compared with it.
+//! **Reference interpreter.** A tree-walking interpreter over the typed tree. It implements ATL's
+//! Figs. 4 and 5 directly, and Fig. 6 if it counts operations. Tests compare every other way to run
+//! a program with it.
 //!
-//! Read [`eval`] beside the paper; [`binders`] has ⊞, Σ and ∃, [`control`] what the paper does
-//! not have. Whatever a program does, the interpreter returns a value or a [`Failure`]: it
-//! does not panic, overflow the stack, exhaust memory or run on when it is told to stop.
+//! Read [`eval`] beside the paper. [`binders`] has ⊞, Σ and ∃; [`control`] has the constructs
+//! beyond the paper. For every program the interpreter returns a value or a [`Failure`]. It does
+//! not panic, overflow the stack, exhaust memory, or continue after an interrupt.
 
 pub mod array;
 mod binders;
@@ -62,15 +63,16 @@ pub use rt_type::RtType;
 pub use value::{Cell, Fun, Items, Record, RtInstance, Tag, Value};
 pub use within::{Deep, within};
 
-/// Less stack than this left, and a new piece is taken: more than one step of any recursion here
-/// needs.
+/// The remaining stack, in bytes, below which a recursion allocates a new segment. One step of any
+/// recursion here needs less.
 const RED_ZONE: usize = 128 << 10;
 
-/// The size of such a piece.
+/// The size of a new stack segment, in bytes.
 const STACK_PIECE: usize = 4 << 20;
 
-/// Runs a step of a recursion that user programs can make deep: trees have no more than 256
-/// levels as written, but operator chains are flat there and deep here, and calls nest.
+/// Runs one step of a recursion on a stack that grows on demand. User programs control the depth:
+/// source trees have at most 256 levels, but a flat chain of operators becomes a deep tree, and
+/// calls nest.
 pub(crate) fn guarded<T>(step: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(RED_ZONE, STACK_PIECE, step)
 }

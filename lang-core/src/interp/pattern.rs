@@ -1,5 +1,6 @@
-//! Patterns: does a value match, and binding its parts by moving them, so that a component of a
-//! carry that nobody else holds stays unshared.
+//! **Pattern matching.** Tests patterns and binds their variables for `let`, `match`, lambdas and
+//! carries. Binding moves the parts out of the value, so an unshared component of a carry stays
+//! unshared.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::types::tree::Pat;
 use crate::types::ty::{FunType, Type, TypeArg};
 
 impl Interp<'_> {
-    /// Does the value match? Types are needed for field names alone; `None` reads fields by
-    /// position.
+    /// Returns whether the value matches. The type serves only to look up record fields by name;
+    /// `None` reads fields by position.
     pub(super) fn matches(&self, pat: &Pat, value: &Value, ty: Option<&Type>) -> bool {
         match pat {
             Pat::Wild | Pat::Bind(_) => true,
@@ -43,7 +44,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Binds the variables of a pattern that matches.
+    /// Binds the variables of a pattern that matches. Fails with an internal error if it does not.
     #[inline(never)]
     pub(super) fn bind(&self, at: At<'_>, f: &mut Frame, pat: &Pat, value: Value, ty: Option<&Type>) -> Eval<()> {
         match pat {
@@ -97,8 +98,8 @@ impl Interp<'_> {
         Ok(())
     }
 
-    /// The types of the arguments of a constructor; none if no pattern of an argument looks
-    /// into a record, the only ones that need them.
+    /// Returns the types of the arguments of a constructor. Returns none if no argument pattern
+    /// looks into a record, because only records need them.
     fn arg_types(&self, pats: &[Pat], index: u32, ty: Option<&Type>) -> Vec<Type> {
         if !pats.iter().any(has_record) {
             return Vec::new();
@@ -124,7 +125,8 @@ fn has_record(pat: &Pat) -> bool {
     }
 }
 
-/// The type with type arguments put for parameters. Sizes stay: nobody asks for them here.
+/// Substitutes type arguments for type parameters. Sizes stay unchanged, because pattern matching
+/// does not read them.
 fn substitute(ty: &Type, args: &[TypeArg]) -> Type {
     super::guarded(|| match ty {
         Type::Param(k, _) => match args.get(*k as usize) {

@@ -1,23 +1,24 @@
-//! Where locals are read for the last time, found once for each body.
+//! **Last-use analysis** of locals, computed once for each body. The interpreter moves a value out
+//! of its slot at its last use, so that updates happen in place.
 //!
-//! An update is in place only if nobody else holds the array. The frame holds one reference
-//! for as long as the slot is filled, so a read after which the local is never read again
-//! *takes* the value out of the slot. A carry `acc` in `fold acc = x for i: acc with [i] = e`
-//! is moved into its slot at every step and taken by the update: each step is O(1).
+//! An update is in place only if the array has no other owner. The frame holds one reference while
+//! the slot is filled. So the last read of a local *takes* the value out of its slot. A carry `acc`
+//! in `fold acc = x for i: acc with [i] = e` is moved into its slot at every step, and the update
+//! takes it: each step is O(1).
 //!
-//! The analysis is a walk against the order of evaluation with the set of locals that are
-//! still to be read, and for tuples and records of their components: in
-//! `{x: s.x with [i] = e, n: s.n + 1}` the first read of `s` takes only `x`, as `n` is still
-//! needed, and in `s with x = (s.x with [i] = e)` it may take `x` because the outer update
-//! replaces it. At the end of a loop's body everything is still to be read that its next step
-//! reads and that is bound outside.
+//! The analysis walks against the evaluation order with the set of live locals, and of live
+//! components of tuples and records. In `{x: s.x with [i] = e, n: s.n + 1}` the first read of `s`
+//! takes only `x`, because `n` is still live. In `s with x = (s.x with [i] = e)` it may take `x`,
+//! because the outer update replaces it. At the end of a loop body, every outer local that the next
+//! step reads is live.
 //!
-//! The order of evaluation that this relies on is that of [`Expr::for_each_child`]: operands left
-//! to right, and the base of an update after its subscripts and values where the base is a local
-//! or a component of one (reading those cannot fail, so nobody can tell).
+//! The evaluation order is that of [`Expr::for_each_child`]. Operands come left to right; functions
+//! that a call creates come after its other parts. The base of an update comes after its subscripts
+//! and values if it is a local or a component of one. Reading such a base cannot fail, so the
+//! difference is not observable.
 //!
-//! To read too little is safe (an update copies); to take too early would be wrong. Locals of
-//! scalar type are never taken: sizes in types may refer to them.
+//! Taking too rarely is safe, because an update then copies. Taking too early would be wrong.
+//! Locals of scalar type are never taken, because sizes in types may refer to them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,20 +27,22 @@ use crate::predicate::LocalId;
 use crate::types::tree::{Body, Expr, IndexRange, Pat, Place, Special, TId};
 use crate::types::ty::Type;
 
-/// What to take where.
+/// The result of the analysis.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// For each node: does it take what it reads out of the frame? For a `Local` the whole
-    /// value, for a `Proj` of a `Local` the component.
+    /// For each node, whether it takes its operand out of the frame: the whole value for a `Local`,
+    /// the component for a `Proj` of a `Local`.
     takes: Vec<bool>,
-    /// Locals that a branch does not read but another one does: dropped on entering it.
+    /// For each branch, the locals to drop on entry: their last use is in another branch.
     dead: HashMap<TId, Vec<LocalId>>,
-    /// Is this local never read? Then binding it would only keep its value shared.
+    /// For each local, whether it is never read. Binding such a local would only keep its value
+    /// shared.
     unread: Vec<bool>,
 }
 
 impl Plan {
-    /// With `keep`, variables bound by the `let`s that the body begins with stay in the frame.
+    /// Analyses a body. With `keep`, variables of the `let`s that the body begins with stay in the
+    /// frame.
     pub(super) fn new(body: &Body, keep: bool) -> Self {
         let Some(root) = body.root else { return Self::default() };
         let unread = body.locals.iter().map(|l| !matches!(l.ty, Type::Scalar(_))).collect();
@@ -60,31 +63,31 @@ impl Plan {
         walk.plan
     }
 
-    /// Does this node take what it reads?
+    /// Returns whether this node takes its operand.
     pub(super) fn takes(&self, node: TId) -> bool {
         self.takes.get(node.index()).copied().unwrap_or(false)
     }
 
-    /// Is this local never read?
+    /// Returns whether this local is never read.
     pub(super) fn unread(&self, local: LocalId) -> bool {
         self.unread.get(local.0 as usize).copied().unwrap_or(false)
     }
 
-    /// What to drop on entering a branch.
+    /// Returns the locals to drop on entering a branch.
     pub(super) fn dead(&self, branch: TId) -> &[LocalId] {
         self.dead.get(&branch).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The parts of a node in the order of their evaluation, for nodes whose parts are evaluated
-/// one after another at most once.
+/// Returns the parts of a node in evaluation order, for a node that evaluates each part at most
+/// once, in sequence.
 fn straight(body: &Body, node: TId) -> Vec<TId> {
     let mut parts = Vec::new();
     body.nodes[node].kind.for_each_child(&body.nodes, &mut |n| parts.push(n));
     parts
 }
 
-/// The parts of an index range.
+/// Returns the parts of an index range.
 fn range_parts(range: &IndexRange) -> Vec<TId> {
     match range {
         IndexRange::Extent(_) => Vec::new(),
@@ -93,14 +96,14 @@ fn range_parts(range: &IndexRange) -> Vec<TId> {
     }
 }
 
-/// The first walk, in order: which loop each local is bound in, and for each loop what it reads
-/// of what is bound outside it.
+/// The first walk, in evaluation order. Finds the loop that binds each local, and for each loop the
+/// outer locals that it reads.
 struct Scopes<'b> {
     body: &'b Body,
-    /// How many loops were around the binding, within its lambda.
+    /// The number of loops around the binding, within its lambda.
     bound: HashMap<LocalId, usize>,
     loops: HashMap<TId, BTreeSet<LocalId>>,
-    /// The loops around this place, within its lambda.
+    /// The loops around the current node, within its lambda.
     within: Vec<TId>,
     unread: Vec<bool>,
 }
@@ -217,7 +220,7 @@ impl Scopes<'_> {
     }
 }
 
-/// Scalars are never taken.
+/// Returns whether a local may be taken. Scalars never are.
 fn eligible(body: &Body, local: LocalId) -> bool {
     body.locals.get(local.0 as usize).is_some_and(|l| !matches!(l.ty, Type::Scalar(_)))
 }
@@ -235,7 +238,7 @@ fn each_binding(pat: &Pat, f: &mut impl FnMut(LocalId)) {
     }
 }
 
-/// Which components of a local are still to be read.
+/// The live components of a local.
 #[derive(Clone, PartialEq, Eq)]
 enum Fields {
     Only(BTreeSet<u32>),
@@ -263,24 +266,24 @@ impl Fields {
     }
 }
 
-/// The second walk, against the order of evaluation.
+/// The second walk, against the evaluation order.
 struct Walk<'b> {
     body: &'b Body,
     loops: HashMap<TId, BTreeSet<LocalId>>,
-    /// Nodes walked before. A node that is part of two others takes nothing.
+    /// The nodes walked before. A node with two parents takes nothing.
     seen: Vec<bool>,
     plan: Plan,
-    /// What is still to be read after this place.
+    /// The locals that are live after the current node.
     live: HashMap<LocalId, Fields>,
-    /// What `live` was before each change, so that a branch can be walked and undone.
+    /// The earlier entries of `live`, so that the walk of a branch can be undone.
     journal: Vec<(LocalId, Option<Fields>)>,
 }
 
-/// How `live` differs at the beginning of a branch from what it is after it: only by more.
+/// The difference of `live` between the beginning and the end of a branch. It only grows.
 type Changes = HashMap<LocalId, Fields>;
 
 impl Walk<'_> {
-    /// Variables of the `let`s at the top are read once more at the end.
+    /// Marks the variables of the outermost `let`s as live at the end.
     fn keep(&mut self, mut node: TId) {
         while let Expr::Let(binds, e) = &self.body.nodes[node].kind {
             for (pat, _) in binds {
@@ -311,7 +314,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Walks a branch, tells what it reads and forgets it.
+    /// Walks a branch, returns its reads, and restores `live`.
     fn branch(&mut self, walk: impl FnOnce(&mut Self)) -> Changes {
         let mark = self.journal.len();
         walk(self);
@@ -322,7 +325,7 @@ impl Walk<'_> {
                 Some(b) => self.live.insert(l, b),
                 None => self.live.remove(&l),
             };
-            // The last value comes first, as the journal is read backwards.
+            // The journal is read backwards, so the last value comes first.
             if let Some(now) = now {
                 changes.entry(l).or_insert(now);
             }
@@ -336,7 +339,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Of the branches of a choice, those that read a local no more let go of it first.
+    /// Records the locals that each branch of a choice must drop on entry: another branch reads
+    /// them last.
     fn dead(&mut self, branches: &[(TId, Changes)]) {
         let read: BTreeSet<LocalId> = branches.iter().flat_map(|(_, c)| c.keys().copied()).collect();
         let last: Vec<LocalId> = read.into_iter().filter(|l| !self.live.contains_key(l)).collect();
@@ -369,7 +373,7 @@ impl Walk<'_> {
                 }
                 _ => self.expr(*inner),
             },
-            // The variable is read before the expression, which it does not have to mention.
+            // The variable is read before the expression, which need not mention it.
             Expr::Special(Special::Deriv(l), args) => {
                 self.parts(args);
                 if eligible(body, *l) {
@@ -377,7 +381,7 @@ impl Walk<'_> {
                 }
             }
             Expr::With(base, updates) => {
-                // Components that are replaced are not read by taking the base.
+                // Taking the base does not read the components that are replaced.
                 if let Expr::Local(l) = &body.nodes[*base].kind
                     && eligible(body, *l)
                 {
@@ -457,7 +461,7 @@ impl Walk<'_> {
         }
     }
 
-    /// At the end of a step everything is live that the loop reads of what is bound outside.
+    /// Marks as live the outer locals that the loop reads, at the end of a step.
     fn next_step(&mut self, node: TId) {
         for l in self.loops.get(&node).cloned().unwrap_or_default() {
             self.read(l, &Fields::all());

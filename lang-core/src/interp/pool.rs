@@ -1,6 +1,6 @@
-//! Memory of large arrays, used again: what one leaves is taken by the next of its kind and length, which has then no pages
-//! to ask the system for. Each thread has its own; what is kept and not used is bounded, and is no value that a run is
-//! charged for.
+//! **Buffer pool.** Recycles the buffers of large dead arrays. A new array of the same kind and
+//! length takes such a buffer, and saves the page faults of a fresh allocation. Each thread has its
+//! own pool. The unused bytes in it are bounded, and no run is charged for them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,21 +8,21 @@ use std::thread::{self, JoinHandle};
 
 use super::array::{Elem, Store};
 
-/// Smaller ones the allocator has at hand.
+/// The smallest buffer in the pool, in bytes, because the allocator itself recycles smaller ones.
 const LEAST_BYTES: usize = 64 << 10;
 
-/// So many bytes are kept; of more the oldest go.
+/// The bound on the bytes in the pool; the oldest buffers are freed beyond it.
 const MOST_BYTES: usize = 512 << 20;
 
-/// So many are looked through.
+/// The bound on the number of buffers in the pool, because `take` searches all of them.
 const MOST: usize = 64;
 
 #[derive(Default)]
 struct Pool {
-    /// The latest last.
+    /// The free buffers, the most recent last.
     free: VecDeque<Store>,
     bytes: usize,
-    /// What is being given back to the system.
+    /// The threads that return very large buffers to the system.
     going: Vec<JoinHandle<()>>,
 }
 
@@ -30,11 +30,12 @@ thread_local! {
     static POOL: RefCell<Pool> = RefCell::default();
 }
 
-/// Keeps a store whose array is gone, if it is a large one of numbers.
+/// Recycles the store of a dead array if it is large and unboxed; otherwise drops it.
 pub(crate) fn give(store: Store) {
     let bytes = bytes(&store);
     if bytes > MOST_BYTES {
-        // To give pages back takes the system a second for some gigabytes, which nobody has to wait for but who wants as many.
+        // Returning some gigabytes of pages takes the system a second. A separate thread does it,
+        // and only an allocation of similar size waits for it.
         let going = thread::Builder::new().spawn(move || drop(store));
         let _ = POOL.try_with(|pool| {
             if let Ok(mut pool) = pool.try_borrow_mut() {
@@ -47,7 +48,7 @@ pub(crate) fn give(store: Store) {
     if bytes < LEAST_BYTES {
         return;
     }
-    // A thread that ends keeps nothing.
+    // A thread that ends has no pool any more.
     let _ = POOL.try_with(|pool| {
         let mut gone = Vec::new();
         if let Ok(mut pool) = pool.try_borrow_mut() {
@@ -62,13 +63,13 @@ pub(crate) fn give(store: Store) {
     });
 }
 
-/// Gives back to the system what this thread keeps.
+/// Frees all buffers in the pool of this thread.
 pub fn empty() {
     let kept = POOL.try_with(|pool| pool.try_borrow_mut().map(|mut pool| std::mem::take(&mut *pool)));
     drop(kept);
 }
 
-/// Elements of an array that is gone, of this number. What they are is of no meaning.
+/// Takes a buffer of exactly `count` elements from the pool. Their values are arbitrary.
 pub(crate) fn take<T: Elem>(count: usize) -> Option<Vec<T>> {
     if count.saturating_mul(size_of::<T>()) < LEAST_BYTES {
         return None;
@@ -76,7 +77,7 @@ pub(crate) fn take<T: Elem>(count: usize) -> Option<Vec<T>> {
     let found = POOL.try_with(|pool| {
         let mut pool = pool.try_borrow_mut().ok()?;
         if count.saturating_mul(size_of::<T>()) > MOST_BYTES {
-            // Both at once may be more than the machine has.
+            // Both buffers at once may exceed the memory of the machine.
             pool.going.drain(..).for_each(|going| drop(going.join()));
         }
         let at = pool.free.iter().rposition(|store| T::slice(store).is_some_and(|items| items.len() == count))?;
@@ -94,7 +95,7 @@ fn bytes(store: &Store) -> usize {
         Store::F32(v) => of(v.capacity(), 4),
         Store::I64(v) => of(v.capacity(), 8),
         Store::Bool(v) => v.capacity(),
-        // The parts of columns come one by one.
+        // The columns are arrays of their own, which enter the pool one by one.
         Store::Columns(_) | Store::Boxed(_) => 0,
     }
 }

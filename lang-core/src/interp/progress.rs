@@ -1,57 +1,58 @@
-//! How far long work is, for a host that wants to tell.
+//! **Progress reports** of long work, for a host that displays them.
 //!
-//! Counted work is the steps of a binder, a fold or a loop, and the passes of a derivative. The
-//! outermost is told of, and what is counted directly inside it; deeper work is not followed. There
-//! is no clock here: the host sets a flag when it wants to know, and the next step answers.
+//! Counted work is the steps of a binder, a fold or a loop, and the passes of a derivative
+//! operator. The report covers the outermost work and the work directly inside it; deeper work is
+//! not followed. This module has no clock: the host sets a flag to request a report, and the next
+//! step delivers it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Done, Host, Interp};
 use crate::resolve::forms::Derivative;
 
-/// What is counted.
+/// The kind of counted work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Work {
-    /// The steps of a binder, a `fold` or a `scan`; of several indices those of the first.
+    /// The steps of a binder, a `fold` or a `scan`. For several indices, the steps of the first.
     Steps,
-    /// The steps of a `loop`, of which nobody knows how many there will be.
+    /// The steps of a `loop`, whose total is unknown.
     Loop,
     /// The passes of a derivative operator, one for each real of the argument.
     Passes(Derivative),
-    /// The statements of what is evaluated elsewhere: of a generated derivative, or of an expression.
+    /// The statements of an offloaded derivative, or of an offloaded expression (`None`).
     Statements(Option<Derivative>),
 }
 
-/// How far some work is.
+/// The progress of one piece of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// What is counted.
+    /// The kind of work.
     pub work: Work,
-    /// So many are done.
+    /// The number of finished units.
     pub done: u64,
-    /// There are so many, if that is known.
+    /// The total number of units, if it is known.
     pub total: Option<u64>,
 }
 
-/// So many levels of work are followed.
+/// The number of nested levels of work that are followed.
 const LEVELS: usize = 2;
 
-/// The flag of a host that never asks.
+/// The flag of a host that requests no reports.
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// The work that is under way. Loops have little time for this: a [`Pace`] lets most steps of
-/// one that has no other in it go by.
+/// The open levels of counted work. Loops can afford little time for this, so a [`Pace`] makes a
+/// loop without counted work inside skip most steps.
 pub(super) struct Works<'a> {
-    /// The host wants to know.
+    /// The host's request for a report.
     asked: &'a AtomicBool,
     levels: [Level; LEVELS],
-    /// So many levels are open, those included that are not followed.
+    /// The number of open levels, including those that are not followed.
     open: usize,
-    /// So many levels were ever begun.
+    /// The number of levels ever begun.
     begun: u64,
-    /// The pace of the inner loop before: its like follows in the next step.
+    /// The pace of the previous inner loop, because the next step usually runs a similar one.
     learnt: i64,
-    /// The host was told of the outermost one that is open.
+    /// Whether the host received a report about the open outermost work.
     told: bool,
 }
 
@@ -59,26 +60,27 @@ pub(super) struct Works<'a> {
 struct Level {
     work: Work,
     done: i64,
-    /// Less than nothing where nobody knows.
+    /// Negative if unknown.
     total: i64,
 }
 
-/// How often a loop looks whether the host wants to know.
+/// The interval at which a loop checks for a request.
 pub(super) struct Pace {
-    /// After so many steps. With counted work in them steps are slow, and each looks.
+    /// The number of steps between checks. It is 1 if the steps contain counted work, because they
+    /// are then slow.
     pub(super) steps: i64,
     level: usize,
     begun: u64,
 }
 
 impl Default for Pace {
-    /// Of what is not followed.
+    /// The pace of work that is not followed.
     fn default() -> Self {
         Self { steps: i64::MAX, level: LEVELS, begun: 0 }
     }
 }
 
-/// The pace of steps without counted work in them.
+/// The interval for steps without counted work inside.
 const QUICK: i64 = 64;
 
 impl Default for Works<'_> {
@@ -96,7 +98,8 @@ impl Level {
 }
 
 impl Works<'_> {
-    /// So much is done elsewhere, of this derivative or of an expression: tells the host if it wants to know.
+    /// Records the progress of offloaded work, a derivative or an expression. Reports to the host
+    /// on request.
     pub(super) fn elsewhere(&mut self, pace: &Pace, host: &mut dyn Host, of: Option<Derivative>, done: Done) {
         let signed = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
         let (level, now) = match (done, of) {
@@ -105,7 +108,8 @@ impl Works<'_> {
             }
             (Done::Steps(done, total), _) => {
                 let work = if total.is_some() { Work::Steps } else { Work::Loop };
-                // Of a derivative the statements are told, and the steps within one of them.
+                // A derivative reports its statements at one level, and the steps within a
+                // statement at the next.
                 let level = pace.level.saturating_add(usize::from(of.is_some()));
                 (level, Level { work, done, total: total.unwrap_or(-1) })
             }
@@ -115,7 +119,7 @@ impl Works<'_> {
         self.answer(level, host);
     }
 
-    /// Tells the host of this level and those around it, if it wants to know.
+    /// Reports this level and those around it to the host, if it requested a report.
     fn answer(&mut self, level: usize, host: &mut dyn Host) {
         if self.asked.load(Ordering::Relaxed) {
             self.asked.store(false, Ordering::Relaxed);
@@ -128,19 +132,19 @@ impl Works<'_> {
 }
 
 impl<'a> Interp<'a> {
-    /// Tells the host how far the work is, at the next step after this flag is set.
+    /// Registers the request flag of the host. The next step after it is set reports the progress.
     pub fn watch(&mut self, asked: &'a AtomicBool) {
         self.works.asked = asked;
     }
 
-    /// Begins counted work. Whatever comes of it, [`Interp::end_work`] follows.
+    /// Begins counted work. [`Interp::end_work`] must follow, also after a failure.
     #[inline(always)]
     pub(super) fn begin_work(&mut self) {
         self.works.open = self.works.open.wrapping_add(1);
         self.works.begun = self.works.begun.wrapping_add(1);
     }
 
-    /// What was begun last is this work, and there is so much of it; -1 where nobody knows.
+    /// Declares the kind and total of the work begun last. A total of -1 is unknown.
     #[inline(always)]
     pub(super) fn follow(&mut self, work: Work, total: i64) -> Pace {
         let (level, begun) = (self.works.open.wrapping_sub(1), self.works.begun);
@@ -152,7 +156,7 @@ impl<'a> Interp<'a> {
         Pace { steps: self.works.learnt, level, begun }
     }
 
-    /// So many steps are done: tells the host if it wants to know.
+    /// Records that `done` steps are finished, adapts the pace, and reports to the host on request.
     #[inline(never)]
     pub(super) fn look(&mut self, pace: &mut Pace, done: i64) {
         let Some(followed) = self.works.levels.get_mut(pace.level) else { return };
@@ -165,7 +169,7 @@ impl<'a> Interp<'a> {
         self.works.answer(pace.level, self.host);
     }
 
-    /// Ends the work that was begun last.
+    /// Ends the work begun last.
     #[inline(always)]
     pub(super) fn end_work(&mut self) {
         self.works.open = self.works.open.wrapping_sub(1);

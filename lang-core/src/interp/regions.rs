@@ -1,6 +1,9 @@
-//! Which expressions are asked for elsewhere before they are evaluated here: calls and loops that may be long. What is
-//! short is evaluated here at once, and so is a loop with a condition whose steps are, if it is not one of machine code: else each
-//! step of such a loop costs as much elsewhere as some hundred operations on numbers.
+//! **Offload policy.** Chooses the calls and loops to offload to compiled code
+//! ([`super::generated`]): those that may be long.
+//!
+//! The interpreter evaluates a short expression itself. It also evaluates a `loop` with short
+//! steps, unless machine code runs the whole loop. Otherwise each step costs as much in the engine
+//! as about a hundred operations on scalars.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,44 +16,45 @@ use crate::predicate::Poly;
 use crate::types::tree::{Body, Callee, Expr, IndexRange, TId};
 use crate::types::ty::Type;
 
-/// What is known of expressions that may be evaluated elsewhere.
+/// Memoised facts about expressions that may be offloaded.
 #[derive(Default)]
 pub(super) struct Regions {
-    /// Are they asked for?
+    /// Whether the interpreter offloads expressions at all.
     pub(super) wanted: bool,
     known: HashMap<(usize, TId), Region>,
-    /// What is in definitions; of one that is being looked at nothing yet.
+    /// The contents of definitions. A definition under analysis has the default entry, which ends
+    /// recursion.
     definitions: HashMap<GlobalName, Inside>,
 }
 
-/// An expression that may be evaluated elsewhere.
+/// The facts about one expression that may be offloaded.
 struct Region {
-    /// Keeps the body where it is, as the key says.
+    /// The body, which must stay alive because its address is part of the key.
     _body: Arc<Body>,
-    /// The text alone tells that it may be long.
+    /// Whether its text alone shows that it may be long.
     long: bool,
-    /// The extents, where its work is no more than its elements.
+    /// The extents, if the work is proportional to the number of elements.
     flat: Option<Vec<Poly>>,
-    /// It is not asked for, or has no other form.
+    /// Whether to evaluate it here always, because it has no compiled form.
     refused: bool,
-    /// There is a loop with a condition in it, whose steps are short.
+    /// Whether it contains a `loop` with short steps.
     short_steps: bool,
 }
 
-/// What is in an expression and all that it calls.
+/// The kinds of work in an expression and in all that it calls.
 #[derive(Clone, Copy, Default)]
 struct Inside {
-    /// Work on whole arrays.
+    /// Whether it works on whole arrays.
     arrays: bool,
-    /// A loop with a condition, without that.
+    /// Whether it contains a `loop` whose steps do not work on whole arrays.
     short_steps: bool,
 }
 
-/// What has fewer elements and steps than these is evaluated here at once.
+/// The number of elements or steps below which the interpreter evaluates an expression itself.
 const FEW: usize = 32;
 
 impl Interp<'_> {
-    /// The value of an expression, if it is evaluated elsewhere.
+    /// Offloads an expression. Returns its value, or `None` if the interpreter must evaluate it.
     #[inline]
     pub(super) fn region(&mut self, code: &Arc<Code>, frame: &Frame, node: TId) -> Eval<Option<Value>> {
         if !self.regions.wanted || self.deriving > 0 || self.counting || self.trap {
@@ -66,7 +70,7 @@ impl Interp<'_> {
         let region = known.entry(key).or_insert_with(|| {
             let body = Arc::clone(code.body());
             let mut look = Look { program: self.program, known: definitions };
-            // A relation is a value of the interpreter's alone.
+            // No other evaluator represents relations.
             let refused = matches!(body.nodes[node].ty, Type::Rel(_));
             let short_steps = look.inside(&body, node).short_steps;
             let flat = look.flat(&body, node);
@@ -80,7 +84,7 @@ impl Interp<'_> {
         if let Some(extents) = region.flat.clone() {
             let mut elements = 1_usize;
             for extent in &extents {
-                // What fails is told where it is evaluated.
+                // Evaluation reports the failure.
                 let Ok(extent) = self.size(at, frame, extent) else { return Ok(None) };
                 elements = elements.saturating_mul(usize::try_from(extent).unwrap_or(0));
             }
@@ -98,7 +102,7 @@ impl Interp<'_> {
     }
 }
 
-/// Looks into expressions.
+/// An analysis of the work in expressions, memoised for definitions.
 struct Look<'l> {
     program: &'l dyn Program,
     known: &'l mut HashMap<GlobalName, Inside>,
@@ -117,7 +121,7 @@ impl Look<'_> {
         inside
     }
 
-    /// The extents of a binder without other work on arrays in it.
+    /// Returns the extents of a binder whose filter and body do no work on whole arrays.
     fn flat(&mut self, body: &Body, node: TId) -> Option<Vec<Poly>> {
         let Expr::Binder { vars, filter, body: inner, .. } = &body.nodes[node].kind else { return None };
         let arrays = filter.iter().chain([inner]).any(|part| self.inside(body, *part).arrays);
@@ -131,7 +135,7 @@ impl Look<'_> {
         while let Some(id) = open.pop() {
             let node = &body.nodes[id];
             match &node.kind {
-                // A derivative is taken elsewhere in any case.
+                // Derivatives are offloaded in any case.
                 Expr::Binder { .. } | Expr::Special(..) => all.arrays = true,
                 Expr::Call { callee: Callee::Def(name, _), .. } => {
                     let called = self.definition(name);
@@ -160,7 +164,7 @@ impl Look<'_> {
         all
     }
 
-    /// What is in one step of a loop, in these parts.
+    /// Returns the work in one step of a loop, which evaluates these parts.
     fn steps(&mut self, body: &Body, parts: &[Option<TId>]) -> Inside {
         let parts = parts.iter().flatten().map(|part| guarded(|| self.inside(body, *part)));
         parts.fold(Inside::default(), |all, part| Inside {
@@ -170,7 +174,7 @@ impl Look<'_> {
     }
 }
 
-/// The parts of a loop that each step evaluates.
+/// Returns the parts of a loop that each step evaluates.
 fn step_parts(of: &Expr) -> [Option<TId>; 2] {
     match of {
         Expr::Fold { body, yields, .. } => [Some(*body), *yields],
@@ -179,7 +183,8 @@ fn step_parts(of: &Expr) -> [Option<TId>; 2] {
     }
 }
 
-/// Has an expression an integer in its text that is no small one, or the value of a top-level `let`?
+/// Returns whether an expression contains an integer literal of at least [`FEW`], or the value of a
+/// top-level `let`.
 fn is_long(body: &Body, root: TId) -> bool {
     let mut open = vec![root];
     while let Some(id) = open.pop() {
@@ -192,13 +197,14 @@ fn is_long(body: &Body, root: TId) -> bool {
     false
 }
 
-/// Is it an array of some elements, a number that may be one of steps, or a whole with such a part?
+/// Returns whether a value is, or contains, an array of at least [`FEW`] elements or an integer of
+/// at least [`FEW`], which may be a trip count.
 fn is_many(value: &Value) -> bool {
     let many = |part: &Value| match part {
         Value::I64(n) => usize::try_from(*n).is_ok_and(|n| n >= FEW),
         Value::Array(array) => array.count() >= FEW,
         _ => false,
     };
-    // A value of a recursive type is of no use elsewhere.
+    // The compiled evaluator cannot use a value of a recursive type.
     within(value, |part| many(part).then_some(())).is_ok_and(|found| found.is_some())
 }

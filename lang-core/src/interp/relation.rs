@@ -1,11 +1,11 @@
-//! Relations: sets of index tuples, kept sorted.
+//! **Relations**: sets of index tuples, stored sorted, with membership by binary search.
 
 use super::memory::Charge;
 
 /// A set of index tuples within extents.
 pub struct Relation {
     dims: Vec<i64>,
-    /// Members one after another, sorted, none twice.
+    /// The members in sequence, sorted and without duplicates.
     rows: Vec<i64>,
     count: usize,
     #[expect(dead_code, reason = "held for its drop")]
@@ -13,8 +13,8 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// The set of the rows of `flat`, each as long as there are extents. Rows may repeat and
-    /// stand in any order.
+    /// Builds the set of the rows of `flat`; each has one entry per extent. Rows may be in any
+    /// order and repeat.
     pub(super) fn new(dims: Vec<i64>, flat: Vec<i64>, charge: Charge) -> Self {
         if dims.is_empty() {
             let count = usize::from(!flat.is_empty());
@@ -33,30 +33,31 @@ impl Relation {
         Self { dims, rows, count, charge }
     }
 
-    /// Its extents.
+    /// Returns the extents.
     #[must_use]
     pub fn dims(&self) -> &[i64] {
         &self.dims
     }
 
-    /// How many members it has.
+    /// Returns the number of members.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Has it no member?
+    /// Whether it has no members.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Its members in order.
+    /// Returns the members in lexicographic order.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[i64]> {
         self.rows.chunks_exact(self.dims.len().max(1))
     }
 
-    /// Is this index tuple a member? None outside the extents is.
+    /// Returns whether an index tuple is a member, in logarithmic time. Tuples outside the extents
+    /// are not.
     #[must_use]
     pub fn contains(&self, tuple: &[i64]) -> bool {
         let (mut low, mut high) = (0, self.count);

@@ -1,12 +1,15 @@
-//! **Reverse evaluation** of calls whose adjoint rule is not linear in the cotangent, such as a clipped gradient.
+//! **Reverse evaluation** of calls whose adjoint rule is not linear in the cotangent, such as a
+//! clipped gradient.
 //!
-//! A tangent is no substitute for such a rule: the rule must receive the cotangent that arrives at the call. The result
-//! of the call is therefore an independent variable ([`Cut`]). Runs on dual numbers, one for each real of that result,
-//! give its cotangent: the derivative of all that follows the call. The rule turns it into cotangents of the
-//! arguments, and the calls before it come next, in reverse order.
+//! A tangent is no substitute for such a rule: the rule must receive the cotangent that arrives at
+//! the call. The result of the call is therefore an independent variable ([`Cut`]). Runs on dual
+//! numbers, one for each real of that result, compute its cotangent: the derivative of the
+//! computation after the call. The rule turns it into cotangents of the arguments. The calls before
+//! it follow, in reverse order.
 //!
-//! A rule counts as linear if it is additive and homogeneous at drawn cotangents of several magnitudes.
-//! Forward operators reject any other rule ([`Code::E0516`](ErrorCode::E0516)), because it has no transpose.
+//! A rule counts as linear if it is additive and homogeneous at drawn cotangents of several
+//! magnitudes. Forward operators reject any other rule ([`Code::E0516`](ErrorCode::E0516)), because
+//! it has no transpose.
 
 use super::derive::{Function, Point};
 use super::dual::{Perturbation, number_like, primal, split};
@@ -21,7 +24,7 @@ use crate::base::{Code as ErrorCode, GlobalName};
 use crate::syntax::ops::BinOp;
 use crate::types::ty::Scalar;
 
-/// How often a rule is probed in one run, if the definition has a `derivative` rule too.
+/// The number of probes per run of a rule whose definition has a `derivative` rule too.
 const PROBES: usize = 8;
 
 /// A call whose result is an independent variable.
@@ -37,7 +40,8 @@ pub(super) struct Cut {
 /// A reverse operator that runs its function.
 pub(super) struct Reversal {
     e: Perturbation,
-    /// Not 0 inside a call of a definition with a rule: calls in its body have no numbers.
+    /// The depth of nested calls of definitions with rules. Calls inside such a call have no
+    /// numbers.
     hidden: usize,
     /// The number of the next call.
     calls: usize,
@@ -47,22 +51,23 @@ pub(super) struct Reversal {
 enum Mode {
     /// Looks for a rule that is not linear.
     Watch { found: bool, probed: usize },
-    /// Lists the calls with such a rule.
+    /// Records the calls with such a rule.
     Record(Vec<Cut>),
-    /// Has a seed in the result of the first call of these, if it is `Some`, and keeps the tangents of their arguments.
+    /// Seeds one real of the result of one of these calls, if `seed` is `Some`, and keeps the
+    /// tangents of the calls' arguments.
     Seeded { cuts: Vec<usize>, seed: Option<(usize, usize)>, tangents: Vec<Vec<Option<Value>>> },
 }
 
 /// The real that varies in a run.
 #[derive(Clone, Copy)]
 enum Seed {
-    /// Of the arguments.
+    /// A real of the arguments.
     Argument(usize),
-    /// Of the result of a call.
+    /// A real of the result of a call: the number of the cut, then that of the real.
     Result(usize, usize),
 }
 
-/// The calls whose results are independent, and the cotangents of their arguments that are known.
+/// The calls whose results are independent variables, and the known cotangents of their arguments.
 struct Tape {
     cuts: Vec<Cut>,
     calls: usize,
@@ -70,17 +75,17 @@ struct Tape {
 }
 
 impl Interp<'_> {
-    /// Begins to look for rules that are not linear.
+    /// Starts to watch for rules that are not linear.
     pub(super) fn watch_rules(&mut self, e: Perturbation) {
         self.reversals.push(Reversal { e, hidden: 0, calls: 0, mode: Mode::Watch { found: false, probed: 0 } });
     }
 
-    /// Has there been one since?
+    /// Stops watching. Returns whether a rule was not linear.
     pub(super) fn met_nonlinear(&mut self) -> bool {
         matches!(self.reversals.pop(), Some(Reversal { mode: Mode::Watch { found: true, .. }, .. }))
     }
 
-    /// The adjoint rule that a definition carries.
+    /// Returns the adjoint rule of a definition.
     fn adjoint_rule(&mut self, def: &GlobalName) -> Option<GlobalName> {
         match self.rule(def)? {
             Rule::Adjoint(rule) => Some(rule),
@@ -88,7 +93,8 @@ impl Interp<'_> {
         }
     }
 
-    /// Under a reverse operator: is the adjoint rule not linear at this call? The operator then takes a reverse evaluation.
+    /// Returns whether the adjoint rule is not linear at this call under a reverse operator, which
+    /// must then use a reverse evaluation.
     pub(super) fn needs_reversal(
         &mut self,
         at: At<'_>,
@@ -115,7 +121,7 @@ impl Interp<'_> {
         Ok(true)
     }
 
-    /// The failure of a forward operator at a rule that is not linear.
+    /// Returns the failure of a forward operator at a rule that is not linear.
     pub(super) fn no_tangent(at: At<'_>, def: &GlobalName) -> Box<super::Failure> {
         let name = &def.name;
         let message = format!("`{name}` has no tangent, because its `adjoint` rule is not linear in the cotangent");
@@ -127,7 +133,8 @@ impl Interp<'_> {
         failure
     }
 
-    /// The cotangents of the arguments that an adjoint rule gives for these of the result.
+    /// Applies an adjoint rule: returns the cotangents of the arguments for this cotangent of the
+    /// result.
     fn by_adjoint(
         &mut self,
         at: At<'_>,
@@ -144,7 +151,7 @@ impl Interp<'_> {
         Ok(self.reals_like(at, &point, &given)?.values)
     }
 
-    /// The results of a rule at a cotangent of these reals.
+    /// Applies a rule to a cotangent with these reals.
     fn probe(
         &mut self,
         at: At<'_>,
@@ -161,7 +168,8 @@ impl Interp<'_> {
         Ok(given.iter().map(|x| real(primal(x))).collect())
     }
 
-    /// Is the rule additive and homogeneous at drawn cotangents? A rule that fails at one of them is not.
+    /// Returns whether the rule is additive and homogeneous at drawn cotangents. A rule that fails
+    /// at one of them counts as not linear.
     pub(super) fn is_linear(
         &mut self,
         at: At<'_>,
@@ -194,7 +202,7 @@ impl Interp<'_> {
         for of in args.iter().chain([value]) {
             single |= self.reals(at, of)?.values.iter().any(|x| kind(x) == Some(Scalar::F32));
         }
-        // Powers of two scale without rounding, and reach past any bound that a rule may have.
+        // Powers of two scale without rounding, and exceed any bound that a rule may impose.
         let (scale, exact, about, least) =
             if single { (f64::powi(2.0, 40), 1e-4, 5e-2, 1e-30) } else { (f64::powi(2.0, 200), 1e-9, 1e-3, 1e-290) };
         let u = |k: usize| drawn(k, 0);
@@ -217,7 +225,7 @@ impl Interp<'_> {
         Ok(!of_u.iter().zip(&of_v).zip(&of_both).any(|((x, y), both)| (x + y - both).abs() > bound))
     }
 
-    /// A call during a reverse evaluation; nothing if it is like any other.
+    /// Handles a call during a reverse evaluation. Returns `None` for an ordinary call.
     #[inline(never)]
     pub(super) fn at_cut(
         &mut self,
@@ -278,7 +286,7 @@ impl Interp<'_> {
         Ok(Some(value))
     }
 
-    /// Runs something whose calls have no numbers in this reversal.
+    /// Runs a computation whose calls have no numbers in this reversal.
     fn hidden<T>(&mut self, reversal: usize, run: &mut dyn FnMut(&mut Self) -> Eval<T>) -> Eval<T> {
         if let Some(r) = self.reversals.get_mut(reversal) {
             r.hidden += 1;
@@ -292,7 +300,8 @@ impl Interp<'_> {
 }
 
 impl<'i> Interp<'i> {
-    /// Value and cotangents of the varying arguments by reverse evaluation, for the cotangent `weights` of the result or for 1.
+    /// Returns the value, and the cotangents of the varying arguments by reverse evaluation. The
+    /// cotangent of the result is `weights`, or 1.
     #[inline(never)]
     pub(super) fn reversed(
         &mut self,
@@ -301,7 +310,7 @@ impl<'i> Interp<'i> {
         point: Point<'_>,
         weights: Option<&Value>,
     ) -> Eval<(Value, Value)> {
-        // Calls have the same numbers in every run only if all of them run here.
+        // Calls have the same numbers in every run only if none is offloaded.
         let (elsewhere, depth) = (self.elsewhere.take(), self.reversals.len());
         self.quiet += 1;
         let result = self.sweep(at, f, point, weights);
@@ -351,7 +360,8 @@ impl<'i> Interp<'i> {
         Ok((value, self.shaped(at, &varying, cotangents)?))
     }
 
-    /// The cotangent of one real: through what follows it directly, and through the rules of the calls after it.
+    /// Returns the cotangent of one real: directly through the code after it, and through the rules
+    /// of the later calls.
     fn arriving(
         &mut self,
         at: At<'_>,
@@ -397,7 +407,7 @@ impl<'i> Interp<'i> {
     }
 }
 
-/// The number as `f64`.
+/// Returns the real as `f64`.
 fn real(x: &Value) -> f64 {
     match x {
         Value::F64(x) => *x,
@@ -406,7 +416,7 @@ fn real(x: &Value) -> f64 {
     }
 }
 
-/// The k-th real of a drawn cotangent, between 0.5 and 1.5 in absolute value.
+/// Returns the k-th real of a pseudo-random cotangent, between 0.5 and 1.5 in absolute value.
 fn drawn(k: usize, stream: u32) -> f64 {
     let seed = u32::try_from(k).unwrap_or(u32::MAX).wrapping_mul(2).wrapping_add(stream).wrapping_add(1);
     let mut bits = seed.wrapping_mul(0x9E37_79B1);

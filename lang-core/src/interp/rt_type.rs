@@ -1,5 +1,6 @@
-//! Types of a run: closed, with sizes that are numbers. They are needed where there is no value
-//! to look at: the zero of a bracket, an empty array or sum, a literal in polymorphic code.
+//! **Run-time types.** Closed types whose sizes are numbers. The interpreter needs them if no value
+//! exists to inspect: for the zero of a bracket, an empty array or sum, or a literal in polymorphic
+//! code.
 
 use std::sync::Arc;
 
@@ -13,11 +14,11 @@ use crate::base::{Code, Name};
 use crate::predicate::{Atom, Poly};
 use crate::types::ty::{Scalar, Type};
 
-/// Types share their parts, so a small one may unfold into more components than can be
-/// visited: after this many a type is too large.
+/// The bound on visited components of a type. Types share their parts, so a small type may unfold
+/// into too many.
 const MAX_TYPE_PARTS: usize = 100_000;
 
-/// A type without unknowns.
+/// A closed type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RtType {
     /// A number or truth value.
@@ -28,23 +29,23 @@ pub enum RtType {
     Tuple(Arc<[Self]>),
     /// A record.
     Record(Arc<[(Name, Self)]>),
-    /// What has no zero: functions, relations, sum types, text.
+    /// A type without a zero: function, relation, sum type, text.
     Other,
 }
 
-/// The number that [`Interp::filled`] puts everywhere.
+/// The scalar with which [`Interp::filled`] fills a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fill {
     Zero,
     One,
-    /// Least of all reals: `max` over nothing.
+    /// The least of all reals: `max` over no terms.
     Lowest,
-    /// Greatest of all reals: `min` over nothing.
+    /// The greatest of all reals: `min` over no terms.
     Highest,
 }
 
 impl RtType {
-    /// Its extents, outermost first, and what is inside.
+    /// Returns the extents, outermost first, and the element type.
     pub(super) fn peel(&self) -> (Vec<usize>, &Self) {
         let mut dims = Vec::new();
         let mut t = self;
@@ -55,7 +56,7 @@ impl RtType {
         (dims, t)
     }
 
-    /// No elements of this kind.
+    /// Returns an empty store for elements of this type.
     pub(super) fn empty_store(&self) -> Store {
         match self {
             Self::Scalar(Scalar::F64) => Store::F64(Vec::new()),
@@ -67,7 +68,8 @@ impl RtType {
     }
 }
 
-/// Extents of a checked array type that is one.
+/// Converts a size to an extent. Fails with E0509 if it is negative, and with E0508 if it is not
+/// below [`MAX_EXTENT`].
 pub(super) fn extent(at: At<'_>, n: i64) -> Eval<usize> {
     if n >= MAX_EXTENT {
         return Err(at.fail(Code::E0508, format!("the extent {n} is too large")));
@@ -76,9 +78,9 @@ pub(super) fn extent(at: At<'_>, n: i64) -> Eval<usize> {
 }
 
 impl Interp<'_> {
-    /// The value of a size (ATL 4.13 to 4.17).
+    /// Evaluates a size (ATL 4.13 to 4.17).
     pub(super) fn size(&self, at: At<'_>, f: &Frame, size: &Poly) -> Eval<i64> {
-        // The two commonest cases first.
+        // The two most frequent cases come first.
         if let Some(c) = size.as_constant().and_then(|c| i64::try_from(c).ok()) {
             return Ok(c);
         }
@@ -98,7 +100,7 @@ impl Interp<'_> {
         }
     }
 
-    /// Why a size has no value.
+    /// Returns the reason why a size has no value.
     #[cold]
     fn no_size(&self, at: At<'_>, f: &Frame, size: &Poly) -> Box<super::Failure> {
         let mut found = None;
@@ -123,12 +125,12 @@ impl Interp<'_> {
         found.unwrap_or_else(|| at.fail(Code::E0508, format!("the size `{size}` is too large")))
     }
 
-    /// A type with the values that its sizes have here; those that have none yet stay as they are.
+    /// Substitutes the values of sizes in a type. Sizes without a value stay.
     pub(super) fn partly_closed(&self, f: &Frame, ty: &Type) -> Type {
         ty.map_sizes(&|p, _| p.substitute(&|a| self.atom(f, a).map(|n| Poly::constant(i128::from(n)))))
     }
 
-    /// A type with the values its sizes and parameters have here.
+    /// Closes a type with the values of its sizes and type parameters in this frame.
     pub(super) fn rt_type(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<RtType> {
         self.closed(at, f, ty, &mut 0)
     }
@@ -157,7 +159,7 @@ impl Interp<'_> {
         })
     }
 
-    /// The scalar type of a literal.
+    /// Returns the scalar type of a literal.
     pub(super) fn scalar_type(f: &Frame, ty: &Type) -> Option<Scalar> {
         match ty {
             Type::Scalar(s) => Some(*s),
@@ -169,8 +171,8 @@ impl Interp<'_> {
         }
     }
 
-    /// A value of a type with one number everywhere; with [`Fill::Zero`] the zero shapes `0_T`
-    /// of ATL's Fig. 4.
+    /// Returns a value of a type with one scalar everywhere. With [`Fill::Zero`] these are the zero
+    /// shapes `0_T` of ATL's Fig. 4.
     pub(super) fn filled(&mut self, at: At<'_>, ty: &RtType, fill: Fill) -> Eval {
         super::guarded(|| match ty {
             RtType::Scalar(s) => fill_scalar(*s, fill).ok_or_else(|| match s {

@@ -1,15 +1,17 @@
-//! Derivatives that a definition carries itself: `derivative f(x; dx) = …` gives the tangent of
-//! the result, `adjoint f(x; dy) = …` the cotangents of the arguments. Where both stand they say
-//! the same; here the first is used. An adjoint rule that is not linear in the cotangent has no transpose: reverse
-//! operators then take a reverse evaluation ([`super::reverse`]), forward ones fail.
+//! **User-written derivative rules.** `derivative f(x; dx) = …` returns the tangent of the result,
+//! `adjoint f(x; dy) = …` the cotangents of the arguments. If both exist they must agree, and the
+//! interpreter uses the first. An adjoint rule that is not linear in the cotangent has no
+//! transpose. Reverse operators then use a reverse evaluation ([`super::reverse`]), and forward
+//! operators fail.
 //!
-//! A rule applies if an argument varies, or what a function among the arguments captured. Such a function `g: A -> B`
-//! has the tangent `dg: A -> tangent of B`, the change of `g(x)` at a fixed `x` by its captured values. In the transposed
-//! rule its cotangent is a function that takes such a tangent and gives the change of the result.
+//! A rule applies if an argument varies, or a capture of a function among the arguments. Such a
+//! function `g: A -> B` has the tangent `dg: A -> tangent of B`: the change of `g(x)` at a fixed
+//! `x` as its captures change. In the transposed rule its cotangent is a function that maps such a
+//! tangent to the change of the result.
 //!
-//! A rule does not apply if the result holds a function, because a rule has no tangent for that. Nor does it at an
-//! instance for values that are no reals, because their tangents are not of the rule's types. Higher derivatives
-//! differentiate the rule, whose arguments vary in turn.
+//! A rule does not apply if the result contains a function, because a rule has no tangent for that.
+//! It does not apply to type arguments other than real scalars, because their tangents do not have
+//! the types of the rule. Higher derivatives differentiate the rule, whose arguments vary in turn.
 
 use std::sync::Arc;
 
@@ -24,7 +26,7 @@ use crate::base::GlobalName;
 use crate::syntax::ops::BinOp;
 use crate::types::ty::Scalar;
 
-/// The rule that a definition carries.
+/// The name of the rule of a definition.
 #[derive(Clone)]
 pub(super) enum Rule {
     Derivative(GlobalName),
@@ -32,15 +34,15 @@ pub(super) enum Rule {
 }
 
 impl Interp<'_> {
-    /// From here on, the derivative of this definition is that of its body, whatever rule stands
-    /// beside it: to test the rule.
+    /// From now on, differentiates the body of this definition and ignores its rules. This serves
+    /// to test the rule, and turns off offloading.
     pub fn ignore_rule(&mut self, def: &GlobalName) {
         self.elsewhere = None;
         self.rules.insert(def.clone(), None);
     }
 
-    /// From here on, the derivative of this definition is by its adjoint rule alone, also where it
-    /// has a derivative rule: to test the rule. Without an adjoint rule it is that of its body.
+    /// From now on, differentiates this definition by its adjoint rule alone, or by its body if it
+    /// has none. This serves to test the rule, and turns off offloading.
     pub fn prefer_adjoint(&mut self, def: &GlobalName) {
         self.elsewhere = None;
         let rule = self.written(def, "adjoint").map(Rule::Adjoint);
@@ -57,13 +59,13 @@ impl Interp<'_> {
         rule
     }
 
-    /// The rule of this kind that stands beside the definition.
+    /// Returns the name of the rule of this kind, if the definition has one.
     pub(super) fn written(&self, def: &GlobalName, kind: &str) -> Option<GlobalName> {
         let name = GlobalName::new(&def.module, &format!("{kind} {}", def.name));
         self.program.body(&name).map(|_| name)
     }
 
-    /// The rule and the perturbation to use it for, if this call needs one.
+    /// Returns the rule that this call needs, and the perturbation to use it for.
     pub(super) fn applicable(
         &mut self,
         code: &Code,
@@ -71,7 +73,7 @@ impl Interp<'_> {
         args: &[Value],
     ) -> Option<(Rule, Perturbation)> {
         let rule = self.rule(&code.item)?;
-        // In a rule the tangent of an `a` is an `a`, which is so of reals alone.
+        // A rule types the tangent of an `a` as an `a`, which holds for reals alone.
         let real = |t: &RtType| matches!(t, RtType::Scalar(Scalar::F64 | Scalar::F32));
         if !instance.types.iter().all(real) {
             return None;
@@ -79,8 +81,8 @@ impl Interp<'_> {
         latest(args).map(|e| (rule, e))
     }
 
-    /// The value of a call of `def`, with the tangent that its rule gives; nothing if the value
-    /// holds functions.
+    /// Calls `def` and attaches the tangent of its rule to the value. Returns `None` if the value
+    /// contains functions.
     #[inline(never)]
     pub(super) fn by_rule(
         &mut self,
@@ -123,7 +125,7 @@ impl Interp<'_> {
         Ok(Some(value))
     }
 
-    /// The tangent of an argument, in which functions have tangents too.
+    /// Returns the tangent of an argument. Functions in it have tangents too.
     fn tangent_of_argument(&mut self, at: At<'_>, arg: &Value, e: Perturbation) -> Eval {
         let parts = |this: &mut Self, parts: &[Value]| -> Eval<Vec<Value>> {
             parts.iter().map(|part| guarded(|| this.tangent_of_argument(at, part, e))).collect()
@@ -142,8 +144,9 @@ impl Interp<'_> {
         }
     }
 
-    /// The tangent of a function: the function as it is without the perturbation, and the tangent of each captured
-    /// real, `()` for a constant. So the perturbation itself ends here, and no other derivative can meet it.
+    /// Returns the tangent of a function: the function without the perturbation, and the tangent of
+    /// each captured real, or `()` for a constant. The perturbation itself does not escape, so no
+    /// other derivative can meet it.
     fn tangent_of_function(&mut self, at: At<'_>, function: &Value, e: Perturbation) -> Eval {
         let mut tangents = Vec::new();
         self.map_reals(at, function, Rest::Captured, &mut |_, x| {
@@ -154,7 +157,8 @@ impl Interp<'_> {
         Ok(Value::Fun(Arc::new(Fun::Tangent(self.items(at, parts)?))))
     }
 
-    /// The tangent of a function at these arguments, which do not vary by the perturbation that it begins.
+    /// Applies the tangent of a function to arguments. They are constant with respect to the new
+    /// perturbation.
     #[inline(never)]
     pub(super) fn call_tangent(&mut self, at: At<'_>, parts: &[Value], args: Vec<Value>) -> Eval {
         let [function, Value::Tuple(tangents)] = parts else {
@@ -173,7 +177,8 @@ impl Interp<'_> {
         self.tangent_part(at, &result?, e)
     }
 
-    /// The change of a result by what functions among the arguments captured, by their cotangents.
+    /// Returns the changes of a result due to the captures of functions among the arguments.
+    /// Applies the cotangent of each function to its tangent.
     fn by_functions(&mut self, at: At<'_>, args: &Value, cotangents: &Value, e: Perturbation) -> Eval<Vec<Value>> {
         let mut changes = Vec::new();
         let mut open = vec![(args, cotangents)];
@@ -195,7 +200,7 @@ impl Interp<'_> {
         Ok(changes)
     }
 
-    /// The tangents of the reals of a result, by its adjoint rule: that of the j-th is the inner
+    /// Returns the tangents of the reals of a result by an adjoint rule. The j-th is the inner
     /// product of the cotangents for the j-th unit vector with the tangents of the arguments.
     fn transposed(
         &mut self,

@@ -1,28 +1,28 @@
-//! The values of arithmetic and scalar functions, on every machine the same: the `libm` crate
-//! for what is not exact in IEEE arithmetic, single precision in its single-precision functions;
-//! `lgamma` and its derivatives in [`super::gamma`].
+//! **Scalar arithmetic and functions**, with identical results on every machine. Operations that
+//! IEEE arithmetic does not define exactly use the `libm` crate. Single precision uses its
+//! single-precision functions. `lgamma` and its derivatives are in [`super::gamma`].
 //!
-//! - `i64`: `+ - *`, negation and `abs` wrap; `//` rounds down and `%` has the sign of the
-//!   divisor; dividing by zero has no value (E0505); `MIN // -1` wraps to `MIN`, `MIN % -1` is 0.
+//! - `i64`: `+ - *`, negation and `abs` wrap; `//` rounds down and `%` has the sign of the divisor;
+//!   division by zero has no value (E0505); `MIN // -1` wraps to `MIN`, `MIN % -1` is 0.
 //! - Reals: `a // b` is `floor(a / b)`; `a % b` is the exact remainder moved into the divisor's
-//!   sign, a zero remainder having that sign too.
-//! - `x ^ k`, `k` an integer: by repeated squaring, from the lowest bit of |k| up; with `p` the
-//!   product of the squares of the set bits so far, taken as the first of them and not as 1,
-//!   `p = p * x^(2^j)`; for negative `k`, `1 / x^|k|`. `x^0` is 1, for NaN too. A negative
-//!   power of an integer has no value (E0513).
-//! - `min` and `max` are NaN where an operand is, the first NaN of two; of equals they are the
-//!   first, so `max(-0.0, 0.0)` is `-0.0`.
-//! - `round_to` is exact, and in [`super::decimal`].
+//!   sign; a zero remainder has that sign too.
+//! - `x ^ k` for integer `k`: by repeated squaring, from the lowest bit of |k| up. The product of
+//!   the squares of the set bits begins with the first of them, not with 1: `p = p * x^(2^j)`. A
+//!   negative `k` gives `1 / x^|k|`. `x^0` is 1, for NaN too. A negative power of an integer has no
+//!   value (E0513).
+//! - `min` and `max` are NaN if an operand is, the first NaN of two. They return the first of two
+//!   equal operands, so `max(-0.0, 0.0)` is `-0.0`.
+//! - `round_to` is exact, and is in [`super::decimal`].
 //! - `sign` and `relu` of either zero are `0.0`; of NaN, NaN. `round` takes halves to even.
-//! - `sigmoid(x)` is `1 / (1 + exp(-x))` for `x >= 0`, else `exp(x) / (1 + exp(x))`;
-//!   `softplus(x)` is `relu(x) + log1p(exp(-abs(x)))`.
-//! - `i64(x)` truncates and stops at the least and greatest `i64`; of NaN it is 0.
+//! - `sigmoid(x)` is `1 / (1 + exp(-x))` for `x >= 0`, else `exp(x) / (1 + exp(x))`; `softplus(x)`
+//!   is `relu(x) + log1p(exp(-abs(x)))`.
+//! - `i64(x)` truncates and saturates at the least and greatest `i64`; for NaN it is 0.
 //! - Negation flips the sign bit: `-x` is not `0 - x`.
 
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::BinOp;
 
-/// `f64` functions by their plain names.
+/// The `f64` functions under uniform names.
 mod double {
     pub(super) use super::super::decimal::round_to;
     pub(super) use super::super::gamma::{digamma, lgamma, polygamma};
@@ -32,7 +32,7 @@ mod double {
     };
 }
 
-/// `f32` functions by the same names.
+/// The `f32` functions under the same names.
 mod single {
     pub(super) use super::super::decimal::round_to_single as round_to;
     pub(super) use super::super::gamma::{
@@ -80,12 +80,12 @@ macro_rules! reals {
             })
         }
 
-        /// `x ^ k`, by repeated squaring.
+        /// Returns `x ^ k`, by repeated squaring.
         #[must_use]
         pub fn powi(x: $t, k: i64) -> $t {
             let product = raised(x, k.unsigned_abs());
             match k < 0 {
-                // Where the power overflows its reciprocal need not vanish.
+                // The power may overflow although its reciprocal does not vanish.
                 true if product.is_infinite() && x.is_finite() => raised(1.0 / x, k.unsigned_abs()),
                 true => 1.0 / product,
                 false => product,
@@ -107,19 +107,19 @@ macro_rules! reals {
             product.unwrap_or(1.0)
         }
 
-        /// `x ^ y`, a real power.
+        /// Returns `x ^ y`, a real power.
         #[must_use]
         pub fn powr(x: $t, y: $t) -> $t {
             $m::pow(x, y)
         }
 
-        /// The lesser, the first of equals; NaN if either is.
+        /// Returns the lesser, or the first of equals. Returns NaN if either is NaN.
         #[must_use]
         pub fn min(a: $t, b: $t) -> $t {
             if a.is_nan() || a <= b { a } else { b }
         }
 
-        /// The greater, the first of equals; NaN if either is.
+        /// Returns the greater, or the first of equals. Returns NaN if either is NaN.
         #[must_use]
         pub fn max(a: $t, b: $t) -> $t {
             if a.is_nan() || a >= b { a } else { b }
@@ -135,7 +135,7 @@ macro_rules! reals {
         }
 
         fn acosh(x: $t) -> $t {
-            // libm has values for some x below -1.
+            // libm returns values for some x below -1.
             if x < 1.0 { <$t>::NAN } else { $m::acosh(x) }
         }
 
@@ -162,9 +162,9 @@ macro_rules! reals {
         /// A scalar function.
         #[derive(Clone, Copy)]
         pub enum Function {
-            /// Of one argument.
+            /// A function of one argument.
             Unary(fn($t) -> $t),
-            /// Of two.
+            /// A function of two arguments.
             Binary(fn($t, $t) -> $t),
         }
 
@@ -222,23 +222,24 @@ macro_rules! reals {
     };
 }
 
-/// On `f64`.
+/// Arithmetic and functions on `f64`.
 pub mod f64s {
     use super::{BinOp, ScalarFn, double};
     reals!(f64, double);
 }
 
-/// On `f32`.
+/// Arithmetic and functions on `f32`.
 pub mod f32s {
     use super::{BinOp, ScalarFn, single};
     reals!(f32, single);
 }
 
-/// On `i64`.
+/// Arithmetic and functions on `i64`.
 pub mod i64s {
     use super::{BinOp, ScalarFn};
 
-    /// Arithmetic; `None` where the divisor is zero, and for `/`, which integers have not.
+    /// Evaluates an arithmetic operator. Returns `None` if the divisor is zero, and for `/`, which
+    /// integers lack.
     #[must_use]
     pub fn arith(op: BinOp, a: i64, b: i64) -> Option<i64> {
         match op {
@@ -257,7 +258,7 @@ pub mod i64s {
         }
     }
 
-    /// `x ^ k`, wrapping; `None` for negative `k`.
+    /// Returns `x ^ k`, wrapping, or `None` for negative `k`.
     #[must_use]
     pub fn powi(x: i64, k: i64) -> Option<i64> {
         let mut bits = u64::try_from(k).ok()?;
@@ -275,18 +276,18 @@ pub mod i64s {
     /// A scalar function.
     #[derive(Clone, Copy)]
     pub enum Function {
-        /// Of one argument.
+        /// A function of one argument.
         Unary(fn(i64) -> i64),
-        /// Of two.
+        /// A function of two arguments.
         Binary(fn(i64, i64) -> i64),
     }
 
-    /// A shift count: modulo 64.
+    /// Reduces a shift count modulo 64.
     fn count(k: i64) -> u32 {
         u32::try_from(k.rem_euclid(64)).unwrap_or(0)
     }
 
-    /// The function on `i64`; `None` if it has no integers in its domain.
+    /// Returns the function on `i64`, or `None` if its domain has no integers.
     #[must_use]
     pub fn function(f: ScalarFn) -> Option<Function> {
         use Function::{Binary, Unary};
@@ -342,7 +343,7 @@ pub mod i64s {
 /// Conversions between scalar types.
 #[expect(clippy::cast_possible_truncation, reason = "conversions of the language round and saturate, as `as` does")]
 pub mod convert {
-    /// Nearest `f32`.
+    /// Rounds to the nearest `f32`.
     #[must_use]
     pub fn f64_to_f32(x: f64) -> f32 {
         x as f32
@@ -360,13 +361,13 @@ pub mod convert {
         x as i64
     }
 
-    /// Nearest `f64`, ties to even.
+    /// Rounds to the nearest `f64`, ties to even.
     #[must_use]
     pub fn i64_to_f64(x: i64) -> f64 {
         x as f64
     }
 
-    /// Nearest `f32`, ties to even.
+    /// Rounds to the nearest `f32`, ties to even.
     #[must_use]
     pub fn i64_to_f32(x: i64) -> f32 {
         x as f32

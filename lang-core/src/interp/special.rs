@@ -1,4 +1,5 @@
-//! Forms with typing of their own.
+//! **Special forms**: forms with typing rules of their own, such as `assert`, `print`, `load` and
+//! `plot`. Effects go through the [`Host`](super::Host).
 
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ impl Interp<'_> {
                 }
                 Ok(value)
             }
-            // Both, in order; to compute them at once is for other paths.
+            // Evaluates both, in order. Parallel evaluation is left to other backends.
             Special::Par => {
                 let values = self.all(c, f, args)?;
                 self.make_tuple(at, values)
@@ -94,7 +95,7 @@ impl Interp<'_> {
         }
     }
 
-    /// `relation(idx, n, m)`: the rows of `idx`, checked against the extents.
+    /// Evaluates `relation(idx, n, m)`: checks the rows of `idx` against the extents.
     fn relation(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, args: &[TId]) -> Eval {
         let at = c.at(node.span);
         let values = self.all(c, f, args)?;

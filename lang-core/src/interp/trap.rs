@@ -1,9 +1,10 @@
-//! The NaN trap: a run that has it stops where a NaN comes up, at the first operation that gives one
-//! while none of its operands is one. With dual numbers the same holds of tangents, so the trap also
-//! tells where a derivative is lost. A `nan` that was written or read is no operation's.
+//! **NaN trap.** Stops a run with E0515 at the first operation that produces NaN from operands that
+//! are not NaN. The same holds for the tangents of dual numbers, so the trap also locates a lost
+//! derivative. A `nan` that is a literal or an input does not trigger it.
 //!
-//! What an operation does inside itself, the tables of partial derivatives included, is not watched;
-//! what it gives is. A run without the trap pays for a comparison where a real is NaN already.
+//! Operations inside an operation are not watched, such as those in the tables of partial
+//! derivatives; its result is. A run without the trap pays only a NaN comparison per `f64`
+//! operation, and a test of the flag per lifted operation.
 
 use super::failure::{At, Eval};
 use super::lift::Join;
@@ -12,7 +13,7 @@ use crate::base::Code;
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::BinOp;
 
-/// An operation, as its operands are told.
+/// The notation of an operation in a message.
 #[derive(Clone, Copy)]
 pub(super) enum Shown {
     Infix(&'static str),
@@ -50,7 +51,7 @@ impl Shown {
     }
 }
 
-/// A real, with its tangent if it has one.
+/// Prints a real, with its tangent if it has one.
 fn told(x: &Value) -> String {
     match x {
         Value::Dual(d) => guarded(|| format!("{} with tangent {}", told(&d.primal), told(&d.tangent))),
@@ -58,22 +59,22 @@ fn told(x: &Value) -> String {
     }
 }
 
-/// A NaN that came up.
+/// A NaN that an operation produced.
 struct Found {
-    /// In which element of which array.
+    /// The subscripts of the element, if the result is an array.
     element: Option<Vec<usize>>,
-    /// Is it the tangent that is NaN, not the value?
+    /// Whether the tangent is NaN instead of the value.
     tangent: bool,
     operands: Vec<Value>,
 }
 
 impl Interp<'_> {
-    /// From here on the run stops where a NaN comes up.
+    /// From now on, stops the run at the first operation that produces NaN.
     pub fn trap_nan(&mut self) {
         self.trap = true;
     }
 
-    /// An operation, watched from outside.
+    /// Runs an operation with the trap off, and then checks its result.
     #[cold]
     #[inline(never)]
     pub(super) fn watched(
@@ -93,8 +94,8 @@ impl Interp<'_> {
         }
     }
 
-    /// What is added to elements of an array, in place, and so looked at before it is done. What varies is
-    /// added one by one and watched there.
+    /// Checks an in-place addition to elements of an array in advance. Dual numbers are added one
+    /// by one, and checked there.
     #[cold]
     #[inline(never)]
     pub(super) fn watch_sums(&mut self, at: At<'_>, array: &Array, places: &[usize], new: &Value) -> Eval<()> {
@@ -116,7 +117,8 @@ impl Interp<'_> {
         Ok(())
     }
 
-    /// The result of an operation on two reals, which is NaN.
+    /// Returns the NaN result of an operation on two reals, or fails if the trap is on and no
+    /// operand is NaN.
     #[cold]
     #[inline(never)]
     pub(super) fn nan_of(&self, at: At<'_>, shown: Shown, x: f64, y: f64) -> Eval {
@@ -139,7 +141,7 @@ fn trapped(at: At<'_>, shown: Shown, found: &Found) -> Box<super::Failure> {
     failure
 }
 
-/// Is a real, or any tangent it has, NaN?
+/// Returns whether a real, or a tangent in it, is NaN.
 fn is_nan(x: &Value) -> bool {
     match x {
         Value::F64(x) => x.is_nan(),
@@ -149,7 +151,7 @@ fn is_nan(x: &Value) -> bool {
     }
 }
 
-/// The first NaN of a value where no operand has one.
+/// Returns the first NaN of a value at a place where no operand has one.
 fn fresh(value: &Value, operands: &[&Value]) -> Option<Found> {
     match value {
         Value::F64(_) | Value::F32(_) | Value::Dual(_) => {
@@ -190,7 +192,7 @@ fn fresh(value: &Value, operands: &[&Value]) -> Option<Found> {
     }
 }
 
-/// The subscripts of an element by its number in row-major order.
+/// Converts a row-major element number to subscripts.
 fn position(mut i: usize, dims: &[usize]) -> Vec<usize> {
     let mut index: Vec<usize> = dims
         .iter()

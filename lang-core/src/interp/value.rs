@@ -1,9 +1,9 @@
-//! Values. Everything on the heap is shared and immutable until its owner is alone, so a clone
-//! costs one reference count and an update of an unshared value happens in place.
+//! **Run-time values.** Everything on the heap is reference-counted and immutable while it is
+//! shared. A clone costs one reference count, and an update of an unshared value happens in place.
 //!
-//! Values of recursive types are as deep as programs make them, so nothing here recurses over
-//! them: [`Items`], which every nesting of values goes through, is dropped with a list of what
-//! is pending, and comparison and printing keep lists of their own.
+//! Programs determine how deep values of recursive types are, so no function here recurses over
+//! them. All nesting except that of dual numbers goes through [`Items`]; the drop of both uses a
+//! worklist. Comparison and printing use worklists of their own.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use crate::resolve::builtin::Builtin;
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::types::tree::TId;
 
-/// What an expression evaluates to (the values `v` of ATL's Fig. 4, and more).
+/// The value of an expression (the values `v` of ATL's Fig. 4, and more).
 #[derive(Clone)]
 pub enum Value {
-    /// A real.
+    /// A double-precision real.
     F64(f64),
-    /// A short real.
+    /// A single-precision real.
     F32(f32),
     /// An integer.
     I64(i64),
     /// A truth value.
     Bool(bool),
-    /// Text.
+    /// A text.
     Str(Name),
     /// An array of one or more axes.
     Array(Array),
@@ -38,17 +38,17 @@ pub enum Value {
     Tuple(Arc<Items>),
     /// A record.
     Record(Arc<Record>),
-    /// A constructor with its arguments.
+    /// A constructor applied to its arguments.
     Data(Arc<Cell>),
     /// A function.
     Fun(Arc<Fun>),
     /// A relation.
     Rel(Arc<Relation>),
-    /// A real that varies: only while a derivative is being taken.
+    /// A dual number. It exists only while a derivative is computed.
     Dual(Arc<Dual>),
 }
 
-/// Values that something consists of.
+/// The component values of a compound value.
 #[derive(Default)]
 pub struct Items {
     pub(super) values: Vec<Value>,
@@ -56,7 +56,7 @@ pub struct Items {
     pub(super) charge: Charge,
 }
 
-/// A record: field names in the order it was made with, and their values.
+/// A record: its field names in the order of construction, and their values.
 pub struct Record {
     pub(crate) names: Arc<[Name]>,
     pub(crate) items: Items,
@@ -68,39 +68,39 @@ pub struct Cell {
     pub(crate) items: Items,
 }
 
-/// Which constructor.
+/// The identity of a constructor.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Tag {
-    /// The type it belongs to.
+    /// The type that it belongs to.
     pub ty: GlobalName,
-    /// Its position there.
+    /// Its position in that type.
     pub index: u32,
     /// Its name.
     pub name: Name,
-    /// How many arguments it takes.
+    /// The number of its arguments.
     pub arity: usize,
 }
 
-/// What a call passes for the type-level parameters of its callee.
+/// The type-level arguments of a call.
 #[derive(Clone, Default)]
 pub struct RtInstance {
-    /// One per type parameter.
+    /// The type arguments, one per type parameter.
     pub types: Arc<[RtType]>,
-    /// One per implicit size.
+    /// The size arguments, one per implicit size.
     pub sizes: Vec<i64>,
 }
 
 /// A function value.
 pub enum Fun {
-    /// A lambda with the values of the locals it captured.
+    /// A closure: a lambda with the values of the locals that it captures.
     Lambda {
-        /// The code it is part of.
+        /// The code that contains it.
         code: Arc<Code>,
-        /// The lambda's node there.
+        /// The node of the lambda in that code.
         node: TId,
-        /// Values of its captures, in order.
+        /// The values of its captures, in order.
         captured: Items,
-        /// Type arguments of the definition it stands in.
+        /// The type arguments of the definition that contains it.
         types: Arc<[RtType]>,
     },
     /// A definition.
@@ -113,62 +113,63 @@ pub enum Fun {
     Ctor(Arc<Tag>),
     /// A derivative operator applied to a function.
     Derived(Box<Derived>),
-    /// The tangent of a function: its change at a fixed argument by what it captured.
+    /// The tangent of a function: the change of its result at a fixed argument as its captures
+    /// change.
     Tangent(Items),
 }
 
 impl Value {
-    /// `()`
+    /// Returns `()`.
     #[must_use]
     pub fn unit() -> Self {
         Self::Tuple(Arc::default())
     }
 
-    /// A tuple.
+    /// Builds a tuple.
     #[must_use]
     pub fn tuple(values: Vec<Self>) -> Self {
         Self::Tuple(Arc::new(Items::new(values)))
     }
 
-    /// A record, fields in this order.
+    /// Builds a record with its fields in this order.
     #[must_use]
     pub fn record(fields: Vec<(Name, Self)>) -> Self {
         let (names, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
         Self::Record(Arc::new(Record { names: names.into(), items: Items::new(values) }))
     }
 
-    /// A constructor applied to arguments.
+    /// Builds a constructor applied to arguments.
     #[must_use]
     pub fn data(tag: Arc<Tag>, args: Vec<Self>) -> Self {
         Self::Data(Arc::new(Cell { tag, items: Items::new(args) }))
     }
 
-    /// An array of these extents with these elements in row-major order; `None` if the numbers
-    /// disagree.
+    /// Builds an array of these extents with these elements in row-major order. Returns `None` if
+    /// the counts disagree.
     #[must_use]
     pub fn array(dims: &[usize], elements: impl Into<Store>) -> Option<Self> {
         Array::new(dims, elements.into(), Charge::default()).map(Self::Array)
     }
 
-    /// The integer, if it is one.
+    /// Returns the integer, or `None` for another kind of value.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         if let Self::I64(i) = self { Some(*i) } else { None }
     }
 
-    /// The truth value, if it is one.
+    /// Returns the truth value, or `None` for another kind of value.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         if let Self::Bool(b) = self { Some(*b) } else { None }
     }
 
-    /// The array, if it is one.
+    /// Returns the array, or `None` for another kind of value.
     #[must_use]
     pub fn as_array(&self) -> Option<&Array> {
         if let Self::Array(a) = self { Some(a) } else { None }
     }
 
-    /// Is dropping it more than a count and a buffer of numbers?
+    /// Whether dropping the value does more than decrement a count or free a buffer of scalars.
     pub(super) fn nests(&self) -> bool {
         match self {
             Self::Tuple(_) | Self::Record(_) | Self::Data(_) | Self::Fun(_) | Self::Dual(_) => true,
@@ -177,15 +178,15 @@ impl Value {
         }
     }
 
-    /// Drops values without recursion: what is owned here alone is taken apart with a list, so
-    /// that a list of a million cells needs no deeper stack than one of two.
+    /// Drops values without recursion. A worklist takes apart every value that has no other owner,
+    /// so a list of a million cells needs no deeper stack than a list of two.
     pub(super) fn drop_flat(mut pending: Vec<Self>) {
         while let Some(value) = pending.pop() {
             value.unlink(&mut pending);
         }
     }
 
-    /// Moves what only this value owns into `pending`.
+    /// Moves the components that only this value owns into `pending`.
     fn unlink(self, pending: &mut Vec<Self>) {
         match self {
             Self::Tuple(t) => {
@@ -225,25 +226,25 @@ impl Value {
 }
 
 impl Items {
-    /// These values.
+    /// Wraps values without charging a memory.
     #[must_use]
     pub fn new(values: Vec<Value>) -> Self {
         Self { values, charge: Charge::default() }
     }
 
-    /// These values, charged to a memory.
+    /// Wraps values and charges their bytes to a memory.
     pub(crate) fn charged(values: Vec<Value>, memory: &Memory) -> Result<Self, TooLarge> {
         let bytes = values.capacity().saturating_mul(size_of::<Value>()).saturating_add(size_of::<Self>());
         Ok(Self { values, charge: memory.charge(bytes)? })
     }
 
-    /// The values.
+    /// Returns the values.
     #[must_use]
     pub fn values(&self) -> &[Value] {
         &self.values
     }
 
-    /// The values, taken out.
+    /// Moves the values out.
     #[must_use]
     pub fn into_values(mut self) -> Vec<Value> {
         std::mem::take(&mut self.values)
@@ -259,19 +260,20 @@ impl Drop for Items {
 }
 
 impl Record {
-    /// Field names, in the order of the values.
+    /// Returns the field names, in the order of the values.
     #[must_use]
     pub fn names(&self) -> &[Name] {
         &self.names
     }
 
-    /// The values.
+    /// Returns the values.
     #[must_use]
     pub fn values(&self) -> &[Value] {
         self.items.values()
     }
 
-    /// The position of a field, which is `hint` where the record was made in that order.
+    /// Returns the position of a field. `hint` is its position if the record was constructed in the
+    /// order of its type.
     #[must_use]
     pub fn position(&self, name: &str, hint: usize) -> Option<usize> {
         if self.names.get(hint).is_some_and(|n| n == name) {
@@ -282,21 +284,21 @@ impl Record {
 }
 
 impl Cell {
-    /// Its constructor.
+    /// Returns the constructor.
     #[must_use]
     pub fn tag(&self) -> &Tag {
         &self.tag
     }
 
-    /// Its arguments.
+    /// Returns the arguments.
     #[must_use]
     pub fn args(&self) -> &[Value] {
         self.items.values()
     }
 }
 
-/// The same value, bit for bit: `-0.0` differs from `0.0` and every NaN equals every NaN.
-/// Functions are the same only if they are one object. Does not recurse.
+/// Compares bit for bit: `-0.0` differs from `0.0`, and every NaN equals every NaN. Functions are
+/// equal only if they are one object. Does not recurse.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         let mut pending = vec![(self.clone(), other.clone())];
@@ -354,24 +356,24 @@ impl PartialEq for Value {
     }
 }
 
-/// Equal bits, or both NaN.
+/// Whether two reals have equal bits or are both NaN.
 pub(super) fn same_f64(x: f64, y: f64) -> bool {
     x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan())
 }
 
-/// Equal bits, or both NaN.
+/// Whether two reals have equal bits or are both NaN.
 pub(super) fn same_f32(x: f32, y: f32) -> bool {
     x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan())
 }
 
-/// As a user reads it.
+/// Prints the value in the surface syntax.
 impl std::fmt::Debug for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&super::print::short(self))
     }
 }
 
-/// The components of a tuple: moved out if nobody else holds it.
+/// Returns the components of a tuple, moved out if it has no other owner.
 pub(super) fn take_items(tuple: Arc<Items>) -> Vec<Value> {
     match Arc::try_unwrap(tuple) {
         Ok(items) => items.into_values(),
@@ -379,7 +381,7 @@ pub(super) fn take_items(tuple: Arc<Items>) -> Vec<Value> {
     }
 }
 
-/// The values of a record: moved out if nobody else holds it.
+/// Returns the values of a record, moved out if it has no other owner.
 pub(super) fn take_fields(record: Arc<Record>) -> Vec<Value> {
     match Arc::try_unwrap(record) {
         Ok(record) => record.items.into_values(),
@@ -387,7 +389,7 @@ pub(super) fn take_fields(record: Arc<Record>) -> Vec<Value> {
     }
 }
 
-/// The arguments of a constructor: moved out if nobody else holds it.
+/// Returns the arguments of a constructor, moved out if it has no other owner.
 pub(super) fn take_args(cell: Arc<Cell>) -> Vec<Value> {
     match Arc::try_unwrap(cell) {
         Ok(cell) => cell.items.into_values(),

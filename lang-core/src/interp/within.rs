@@ -1,22 +1,23 @@
-//! What is in a value: each shared part is looked at once, and values that nest deep are left alone.
+//! **Value traversal.** Searches the parts of a value. Visits a shared constructor once per nesting
+//! depth, and rejects deeply nested values.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::value::Value;
 
-/// Constructors one in another, above which a value is taken for one of a recursive type.
+/// The depth of nested constructors beyond which a value counts as one of a recursive type.
 const NESTED: usize = 8;
 
-/// The value has more than [`NESTED`] constructors one in another.
+/// The error for a value with more than [`NESTED`] nested constructors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deep;
 
-/// The first answer that `ask` gives of a part of a value: the whole first, then what it holds. The parts of functions
-/// are not asked.
+/// Returns the first answer of `ask` for a part of a value. The value itself comes first, then its
+/// parts. Captures of functions are not visited.
 ///
 /// # Errors
-/// If the value is a deep one, unless a part before answers.
+/// [`Deep`] if the value is too deep, unless an earlier part answers.
 pub fn within<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Result<Option<T>, Deep> {
     let mut open = vec![(value, 0)];
     let mut seen = HashSet::new();
@@ -32,7 +33,7 @@ pub fn within<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Res
                 if nested == NESTED {
                     return Err(Deep);
                 }
-                // Trees share what they are made of.
+                // Trees may share subtrees.
                 if nested > 0 && !seen.insert((nested, Arc::as_ptr(cell))) {
                     continue;
                 }

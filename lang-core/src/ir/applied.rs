@@ -1,10 +1,12 @@
-//! A derivative operator that the run has applied, or an expression that it has reached: what is known of it before the
-//! data. What is differentiated is a function value: a definition at types, or a lambda, of whose captured values some
-//! are functions again. Data are not in it, nor sizes: so one form serves all that differ in these alone.
+//! **Run-time derivative operators**, and expressions that a run has reached: the facts about them
+//! that are known before the data. The differentiated value is a function: a definition with type
+//! arguments, or a lambda, whose captures may be functions again. Neither data nor sizes are part
+//! of the key, so one form serves all runs that differ only in these.
 //!
-//! Whoever reads it off values ([`crate::exec::given`]) and whoever makes a function of it (`norm/elaborate/applied`)
-//! walk it in one order, in which sizes and data are passed: top-level `let`s; of a [`Scope`] its types, then its
-//! locals; of an operator its scope, then the function; then the arguments.
+//! [`crate::exec::given`] extracts an [`Applied`] from values, and `norm/elaborate/applied` builds
+//! a function from it. Both must walk it in the same order, because sizes and data are passed in
+//! that order: top-level `let`s first. A [`Scope`] lists its types, then its locals. An operator
+//! lists its scope, then the function. Then come the arguments.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -17,8 +19,8 @@ use crate::resolve::scalar_fn::ScalarFn;
 use crate::types::tree::{Body, TId};
 use crate::types::ty::Type;
 
-/// The body of an item. It is the same only if it is one object: it may be that of an expression that stands in no
-/// module, or an older one than its item has now.
+/// The body of an item, compared by object identity. The body may belong to an expression outside
+/// any module, or be older than the current body of its item.
 #[derive(Clone)]
 pub struct Text {
     /// The item.
@@ -47,28 +49,28 @@ impl std::fmt::Debug for Text {
     }
 }
 
-/// Type arguments. Extents in them are [`crate::predicate::Atom::Bound`], numbered from
+/// Type arguments. Their extents are [`crate::predicate::Atom::Bound`], numbered from
 /// [`super::core::Callee::FIRST_EXTRA`] on.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Types {
     /// The types.
     pub types: Vec<Type>,
-    /// How many extents there are in them.
+    /// The number of extents in the types.
     pub extents: u32,
 }
 
-/// Where a function value was made, and which locals it knows there.
+/// The environment of a function value: the body that creates it, and the locals in scope there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Scope {
     /// The body.
     pub text: Text,
     /// Type arguments of the definition.
     pub types: Types,
-    /// Sizes, then integers, then other data, then what holds functions.
+    /// The locals: sizes, then integers, then other data, then values that hold functions.
     pub locals: Vec<(LocalId, Given)>,
 }
 
-/// What is known of a value.
+/// The static knowledge about a value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Given {
     /// A size.
@@ -90,9 +92,9 @@ pub enum Given {
 pub enum Known {
     /// A lambda.
     Lambda {
-        /// Where it was made.
+        /// The environment in which the lambda is created.
         scope: Scope,
-        /// Which it is.
+        /// The node of the lambda.
         node: TId,
     },
     /// A definition.
@@ -101,10 +103,10 @@ pub enum Known {
         name: GlobalName,
         /// Its type arguments.
         types: Types,
-        /// How many sizes it is passed.
+        /// The number of sizes that a call passes.
         sizes: u32,
     },
-    /// A function of the library that is not written in Iverson.
+    /// A library function that is not written in Iverson.
     Builtin(Builtin),
     /// A scalar function.
     Scalar(ScalarFn),
@@ -114,49 +116,49 @@ pub enum Known {
     Operator(Operator),
 }
 
-/// A derivative operator and the function it is applied to.
+/// A derivative operator and its function operand.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Operator {
-    /// Where it stands.
+    /// The environment of the operator.
     pub scope: Scope,
-    /// Which node it is.
+    /// The node of the operator.
     pub node: TId,
-    /// Which operator.
+    /// The operator.
     pub operator: Derivative,
-    /// The positions of the arguments by which it differentiates.
+    /// The positions of the arguments with respect to which it differentiates.
     pub wrt: Arc<[usize]>,
     /// The function.
     pub of: Arc<Known>,
 }
 
-/// A derivative that the run asks for, or a value.
+/// A derivative or a value that a run requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Applied {
-    /// What is asked for.
+    /// The requested derivative or expression.
     pub site: Site,
-    /// Top-level `let`s that hold functions, as far as lambdas in it mention them, with their types.
+    /// Top-level `let`s that hold functions and that the lambdas mention, with their types.
     pub globals: Vec<(GlobalName, Type, Given)>,
 }
 
-/// Where a derivative stands, and what it is of; or an expression.
+/// The operator or expression to compile, with its environment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Site {
-    /// An operator, at arguments.
+    /// An operator with its arguments.
     Operator(Operator, Vec<Given>),
     /// `deriv(of, by)`
     Variable {
-        /// Where it stands.
+        /// The environment of the expression.
         scope: Scope,
-        /// The whole.
+        /// The node of the `deriv` expression.
         node: TId,
-        /// The variable.
+        /// The variable of differentiation.
         by: LocalId,
-        /// What is differentiated.
+        /// The differentiated expression.
         of: TId,
     },
-    /// An expression: its value.
+    /// An expression whose value is requested.
     Here {
-        /// Where it stands.
+        /// The environment of the expression.
         scope: Scope,
         /// The expression.
         node: TId,
@@ -164,8 +166,8 @@ pub enum Site {
 }
 
 impl Applied {
-    /// The item that is told of: that of the function which is differentiated, if that is one's own, else that in
-    /// which the derivative stands.
+    /// Returns the item to name in messages: the item of the differentiated function if the program
+    /// defines it, else the item that contains the derivative.
     #[must_use]
     pub fn item(&self) -> &GlobalName {
         match &self.site {

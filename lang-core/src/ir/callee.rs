@@ -1,5 +1,6 @@
-//! **Callees.** A call names the function that it calls: a definition at types, a function made inside one, the rule of
-//! such a function, or a derivative of any of them. Callees are the keys under which forms are made once.
+//! **Callees.** A callee identifies the function that a call invokes. It is a definition with type
+//! arguments, a function made inside one, the rule of such a function, or a derivative of any of
+//! them. Callees are the keys under which forms are memoised.
 
 use std::sync::Arc;
 
@@ -7,22 +8,26 @@ use super::applied::Applied;
 use crate::base::GlobalName;
 use crate::types::ty::Type;
 
-/// What a call calls: a definition at types, a function made inside one, or a derivative of either.
+/// The target of a call: a definition with type arguments, a function made inside one, or a
+/// derivative of either.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Callee {
-    /// The definition, or the one that the function is made in.
+    /// The definition, or the definition that contains the local function.
     pub def: GlobalName,
-    /// What its type parameters are. Extents in them are [`crate::predicate::Atom::Bound`], numbered from
+    /// The type arguments. Their extents are [`crate::predicate::Atom::Bound`], numbered from
     /// [`Callee::FIRST_EXTRA`] on; a call passes them after the sizes of the definition.
     pub types: Arc<[Type]>,
-    /// The rules that lead from the definition to the function, outermost first. A rule of a definition that takes
-    /// functions is a function of its own for each place that applies the definition.
+    /// The rules that lead from the definition to the function, outermost first. A rule of a
+    /// definition that takes functions is a separate function for each place that applies the
+    /// definition.
     pub rules: Arc<[LocalRule]>,
-    /// Which of the functions that the definition makes to differentiate them ([`super::core::Function::locals`]).
+    /// The number of the local function ([`super::core::Function::locals`]), or `None` for the
+    /// definition itself.
     pub local: Option<u32>,
-    /// The derivatives taken of it, innermost first.
+    /// The derivatives taken of the function, innermost first.
     pub derived: Arc<[Derivation]>,
-    /// The derivative operator that the run has applied, if it is made of that and not of a definition.
+    /// The derivative operator that a run applied, if the function comes from one and not from a
+    /// definition.
     pub applied: Option<Arc<Applied>>,
 }
 
@@ -31,7 +36,7 @@ pub struct Callee {
 pub struct LocalRule {
     /// The number of the local function.
     pub local: u32,
-    /// Which rule of its definition.
+    /// The kind of the rule.
     pub kind: Rule,
 }
 
@@ -45,7 +50,8 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// The kind of rule that an item of this name is, and whose: `derivative f`.
+    /// Parses the name of a rule item, `derivative f`: returns the kind of the rule and the name of
+    /// its function.
     #[must_use]
     pub fn named(item: &str) -> Option<(Self, &str)> {
         [Self::Derivative, Self::Adjoint].into_iter().find_map(|kind| {
@@ -54,7 +60,7 @@ impl Rule {
         })
     }
 
-    /// The keyword of such a rule.
+    /// Returns the keyword of such a rule.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -64,15 +70,15 @@ impl Rule {
     }
 }
 
-/// A derivative of a function in Tensor SSA, by some of the parts of its arguments.
+/// A derivative of a function in Tensor SSA, with respect to some of the parts of its arguments.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Derivation {
-    /// Takes the arguments and a tangent for each of these inputs; gives the parts of the result, and the
-    /// tangent of each real one (ATL Fig. 13).
+    /// The forward derivative (ATL Fig. 13). Takes the arguments and a tangent for each of these
+    /// inputs. Returns the parts of the result, and the tangent of each real one.
     Forward(Arc<[u32]>),
-    /// Takes the arguments and a cotangent for each of these parts of the result; gives the parts of the
-    /// result, and the cotangent of each of these inputs (Figs. 14-16). What has no cotangent is not one with
-    /// zeros: nothing is computed for it.
+    /// The adjoint (ATL Figs. 14-16). Takes the arguments and a cotangent for each part of the
+    /// result in `of`. Returns the parts of the result, and the cotangent of each input in `wrt`. A
+    /// part that is not in `of` has no cotangent, not a zero one: nothing is computed for it.
     Adjoint {
         /// The parts of the result.
         of: Arc<[u32]>,
@@ -85,40 +91,41 @@ impl Callee {
     /// The number of the first extent of a type argument.
     pub const FIRST_EXTRA: u32 = 1 << 16;
 
-    /// A definition at types.
+    /// Returns the callee of a definition with type arguments.
     #[must_use]
     pub fn new(def: GlobalName, types: Vec<Type>) -> Self {
         Self { def, types: types.into(), rules: Arc::from([]), local: None, derived: Arc::from([]), applied: None }
     }
 
-    /// What the run has applied.
+    /// Returns the callee of an operator or expression that a run reached.
     #[must_use]
     pub fn applied(applied: Applied) -> Self {
         let def = applied.item().clone();
         Self { applied: Some(Arc::new(applied)), ..Self::new(def, Vec::new()) }
     }
 
-    /// The function that it is made in, itself if it is no local function.
+    /// Returns the enclosing function; the callee itself, without derivatives, if it is not a local
+    /// function.
     #[must_use]
     pub fn definition(&self) -> Self {
         Self { local: None, derived: Arc::from([]), ..self.clone() }
     }
 
-    /// The rule of a local function.
+    /// Returns the rule of a local function.
     #[must_use]
     pub fn local_rule(&self, local: u32, kind: Rule) -> Self {
         let rules = self.rules.iter().copied().chain([LocalRule { local, kind }]).collect();
         Self { rules, ..self.definition() }
     }
 
-    /// A derivative of it.
+    /// Returns a derivative of the function.
     #[must_use]
     pub fn derive(&self, derivation: Derivation) -> Self {
         let derived = self.derived.iter().cloned().chain([derivation]).collect();
         Self { derived, ..self.clone() }
     }
 
-    /// What it is a derivative of.
+    /// Returns the function of which this is a derivative, or `None` if it is not one.
     #[must_use]
     pub fn primal(&self) -> Option<Self> {
         let (_, before) = self.derived.split_last()?;

@@ -1,4 +1,5 @@
-//! Callees as text: `conv`, `linalg.solve`, `f#0`, its rule `f#derivative 0`, `conv_adj{0; 0, 1}`; with types and sizes `mean[f64; n]`.
+//! **Printing of callees**: `conv`, `linalg.solve`, `f#0`, its rule `f#derivative 0`,
+//! `conv_adj{0; 0, 1}`; with types and sizes `mean[f64; n]`.
 
 use std::fmt;
 
@@ -8,10 +9,10 @@ use crate::base::GlobalName;
 use crate::predicate::Poly;
 use crate::types::ty::{Type, TypeArg};
 
-/// What the module without a name is called in texts.
+/// The printed name of the module without a name.
 pub(super) const PRELUDE: &str = "prelude";
 
-/// Without its module and types.
+/// Prints the callee without its module and types.
 impl fmt::Display for Callee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         named(f, self)
@@ -32,13 +33,14 @@ fn numbers(items: &[u32]) -> String {
     items.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A definition's name; one that is no word stands in backquotes.
+/// Prints the name of a definition, in backquotes if it is not a single word.
 fn def_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     let rule = name.strip_prefix("derivative ").or_else(|| name.strip_prefix("adjoint "));
     if is_name(rule.unwrap_or(name)) { f.write_str(name) } else { write!(f, "`{name}`") }
 }
 
-/// A top-level name as a function of a module has it: with its module where that is another.
+/// A top-level name as printed in a function of the module in the second field. It is qualified if
+/// it belongs to another module.
 pub(super) struct Qualified<'a>(pub(super) &'a GlobalName, pub(super) &'a str);
 
 impl Qualified<'_> {
@@ -59,7 +61,7 @@ impl fmt::Display for Qualified<'_> {
     }
 }
 
-/// A callee at types and sizes, in a function of this module.
+/// A callee with types and sizes, as printed in a function of the module `own`.
 pub(super) struct Called<'a> {
     pub(super) callee: &'a Callee,
     pub(super) own: &'a str,
@@ -80,7 +82,7 @@ impl fmt::Display for Called<'_> {
     }
 }
 
-/// A type argument, in a function of this module.
+/// A type argument, as printed in a function of this module.
 struct Typed<'a>(&'a Type, &'a str);
 
 impl fmt::Display for Typed<'_> {

@@ -1,6 +1,7 @@
-//! Forms as their texts have them: variables numbered in the order in which they are bound, each with a name
-//! that nothing around it has, without places. Forms that print alike are alike here, whatever their passes
-//! numbered. How a loop stands there is told in [`super::canonical_region`].
+//! **Canonical forms** of core and Tensor SSA, as the printers write them. Variables are numbered
+//! in binding order, each has a name that is unique in its scope, and source locations are removed.
+//! Forms that print alike are equal here, however their passes numbered the variables. The printers
+//! call this module; [`super::canonical_region`] treats loops.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,27 +18,28 @@ use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::lexer::{is_name_continue, is_name_start};
 use crate::syntax::ops::Scalar;
 
-/// Words that are never a name in the texts.
+/// Words that the texts never use as names.
 const WORDS: &[&str] = &["for", "let", "in", "check", "true", "false", "nan", "inf", "_"];
 
-/// A form, and what its text says beside it.
+/// A canonical form, with the declarations that its text prints beside it.
 #[derive(Clone, Debug)]
 pub struct Canonical<T> {
-    /// The form. Names of top-level `let`s in it are those of the text.
+    /// The form. Top-level `let`s have their printed names in it.
     pub form: T,
-    /// The top-level `let`s that it reads: what the text calls each, which it is, and its type.
+    /// The top-level `let`s that the form reads: printed name, global name, and type.
     pub globals: Vec<(Name, GlobalName, CoreType)>,
-    /// The integers that are parts of index expressions as they are, not as data that are read.
+    /// Integer variables that the text prints as plain index expressions. All other integers are
+    /// read as data.
     pub indices: BTreeSet<LocalId>,
 }
 
-/// A word that can be read as a name.
+/// Whether the text is a word that the reader accepts as a name.
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     text.starts_with(is_name_start) && text.chars().all(is_name_continue)
 }
 
-/// A function as its text has it.
+/// Returns the canonical form of a core function.
 #[must_use]
 pub fn core(function: &Function) -> Canonical<Function> {
     let used = Used::of(function);
@@ -45,7 +47,7 @@ pub fn core(function: &Function) -> Canonical<Function> {
     let mut naming = Naming::new(false);
     naming.old_indices = used.local.clone();
     naming.old_indices.extend(&function.sizes);
-    // Integer parameters are index expressions unless they are only ever read.
+    // An integer parameter is an index expression unless all its uses read it as data.
     let plain = |l: &LocalId| !used.read.contains(l);
     naming.old_indices.extend(function.params.iter().filter(|(l, ty)| is_i64(ty) && plain(l)).map(|p| p.0));
     let sizes = function.sizes.iter().map(|l| naming.enter(*l, &function.vars.name(*l)).0).collect();
@@ -53,7 +55,7 @@ pub fn core(function: &Function) -> Canonical<Function> {
         function.params.iter().map(|(l, _)| naming.enter(*l, &function.vars.name(*l)).0).collect();
     naming.globals(used.globals);
     let params = locals.iter().zip(&function.params).map(|(l, (_, ty))| (*l, naming.ty(ty))).collect();
-    // Captured data is listed too; only integers are bounded.
+    // `bounded` also lists captured data, but only integers are printed as bounded.
     let integers = function.params.iter().filter(|(l, ty)| is_i64(ty) && function.bounded.contains(l));
     let bounded = integers.map(|(l, _)| naming.local(*l)).collect();
     let mut core = Core { naming, own: &function.callee.def, names: &function.vars };
@@ -76,7 +78,7 @@ pub fn core(function: &Function) -> Canonical<Function> {
     }
 }
 
-/// Tensor SSA as its text has it.
+/// Returns the canonical form of a function in Tensor SSA.
 #[must_use]
 pub fn ssa(ssa: &Ssa) -> Canonical<Ssa> {
     let mut naming = Naming::new(true);
@@ -113,12 +115,12 @@ pub fn ssa(ssa: &Ssa) -> Canonical<Ssa> {
     Canonical { form: done, globals: naming.declared, indices: naming.indices }
 }
 
-/// A failure without its place, which texts do not have.
+/// Returns the failure without its location, because texts have no locations.
 fn nowhere(what: &Failing, own: &GlobalName) -> Arc<Failing> {
     Arc::new(Failing { item: own.clone(), node: None, ..what.clone() })
 }
 
-/// A constant as its type has it.
+/// Rounds a constant to its scalar type.
 #[expect(clippy::cast_possible_truncation, reason = "the nearest `f32`, as the evaluators take it")]
 fn rounded(c: Constant, of: Option<Scalar>) -> Constant {
     match (c, of) {
@@ -147,12 +149,12 @@ fn global_atoms(p: &Poly, globals: &mut BTreeMap<GlobalName, CoreType>) {
     });
 }
 
-/// How a function uses variables.
+/// The uses of variables in a function.
 #[derive(Default)]
 struct Used {
-    /// In index expressions as they are.
+    /// Variables that index expressions use directly.
     local: HashSet<LocalId>,
-    /// As data.
+    /// Variables read as data.
     read: HashSet<LocalId>,
     /// Top-level `let`s.
     globals: BTreeMap<GlobalName, CoreType>,
@@ -219,25 +221,27 @@ impl Used {
     }
 }
 
-/// What a variable had before, to be put back where its scope ends.
+/// The previous binding of a variable, which [`Naming::leave`] restores at the end of the scope,
+/// and the name that becomes free.
 type Before = (LocalId, Option<(LocalId, Name)>, Name);
 
 pub(super) struct Naming {
     pub(super) vars: Vars,
-    /// By the numbers before.
+    /// The new id and name of each variable, by old id.
     env: HashMap<LocalId, (LocalId, Name)>,
     taken: HashSet<Name>,
     aliases: HashMap<GlobalName, Name>,
     declared: Vec<(Name, GlobalName, CoreType)>,
     old_indices: HashSet<LocalId>,
     indices: BTreeSet<LocalId>,
-    /// In Tensor SSA the names of statements and of their indices are taken.
+    /// Whether the form is Tensor SSA, where the names of statements and of their indices are
+    /// reserved.
     ssa: bool,
-    /// How many loops are around.
+    /// The number of enclosing loops.
     depth: u32,
-    /// Where the statements of a region stand now.
+    /// The new position of each statement of a region, by old position.
     places: Option<Vec<u32>>,
-    /// Are indices those of a loop, not of a statement?
+    /// Whether indices belong to a loop, not to a statement.
     of_loop: bool,
     /// The loops of the function.
     pub(super) loops: Vec<canonical_region::Named>,
@@ -261,7 +265,7 @@ impl Naming {
         }
     }
 
-    /// For a region of this function, which sees top-level `let`s alone.
+    /// Starts the naming of a region of this function. A region sees only top-level `let`s.
     pub(super) fn inside(&self, places: Vec<u32>) -> Self {
         Self {
             taken: self.aliases.values().cloned().collect(),
@@ -276,7 +280,8 @@ impl Naming {
         self.env.contains_key(&local)
     }
 
-    /// The name itself where it can be read as that of this variable alone, else one with a prime and a number.
+    /// Picks a printed name: the name itself if it is a word, not reserved and not taken. Otherwise
+    /// it is the name with a prime and a number.
     fn pick(&self, name: &Name, may_be_index: bool) -> Name {
         let mut plain: String = name.chars().map(|c| if is_name_continue(c) { c } else { '_' }).collect();
         if !plain.starts_with(is_name_start) {
@@ -293,7 +298,8 @@ impl Naming {
         names.into_iter().find(|n| !self.taken.contains(n)).unwrap_or_default()
     }
 
-    /// A variable from here on.
+    /// Brings a variable into scope. Returns its new id and the state to restore at the end of the
+    /// scope.
     pub(super) fn enter(&mut self, local: LocalId, name: &Name) -> (LocalId, Before) {
         let name = self.pick(name, false);
         let new = self.vars.fresh(name.clone());
@@ -346,7 +352,7 @@ impl Naming {
         }
     }
 
-    /// The index of a statement, or of a loop, by its number.
+    /// Returns the name of the `k`-th index of a statement, or of a loop.
     fn index(&self, k: usize) -> Name {
         format!("{}{k}", if self.of_loop { 'j' } else { 'i' }).into()
     }
@@ -361,7 +367,7 @@ impl Naming {
                 Atom::Global(name) => Atom::Global(self.alias(name)),
                 Atom::Read(x, name, at) => {
                     let (x, mut name) = (self.local(*x), self.name(*x, name));
-                    // What is an index expression as it is, read as data.
+                    // An index variable that is read as data prints as `x[]`.
                     if at.is_empty() && self.indices.contains(&x) {
                         name = format!("{name}[]").into();
                     }
@@ -372,7 +378,8 @@ impl Naming {
         })
     }
 
-    /// An extent of a result, unless what the body binds tells it.
+    /// Renames an extent of a result. Returns `Overflow` if the extent depends on a variable that
+    /// only the body binds.
     fn outside(&self, p: &Poly) -> Poly {
         let mut known = true;
         p.for_each_atom(&mut |a| {
@@ -424,7 +431,7 @@ impl Naming {
         }
     }
 
-    /// A predicate over so many indices of a statement.
+    /// Renames a predicate over the first `count` indices of a statement.
     fn pred_in(&mut self, count: usize, p: &Pred) -> Pred {
         let own: Vec<Name> = (0..count).map(|k| self.index(k)).collect();
         self.taken.extend(own.iter().cloned());
@@ -460,7 +467,7 @@ impl Naming {
         Stmt { dims: self.polys(&stmt.dims), rhs, ..stmt.clone() }
     }
 
-    /// A loop but for its body.
+    /// Renames a loop, except its body.
     pub(super) fn around(&mut self, of: &Loop) -> Loop {
         self.of_loop = true;
         let naming = std::cell::RefCell::new(&mut *self);
@@ -481,7 +488,8 @@ impl Naming {
     }
 }
 
-/// What statements are called in a function, in the loops in it, in the loops in those, and so on: `X0`, `Y0`, `Z0`, `XX0`.
+/// Returns the prefix of statement names at a loop depth: `X` in a function, `Y` in its loops, `Z`
+/// in the loops of those, then `XX`, and so on.
 #[must_use]
 pub fn statements(depth: u32) -> String {
     let letter = match depth % 3 {
@@ -492,12 +500,12 @@ pub fn statements(depth: u32) -> String {
     letter.repeat(depth as usize / 3 + 1)
 }
 
-/// Is it what statements are called somewhere?
+/// Whether the word is the prefix of statement names at some depth.
 fn is_statements(word: &str) -> bool {
     word.starts_with(['X', 'Y', 'Z']) && word.chars().all(|c| word.starts_with(c))
 }
 
-/// The name of a statement where so many loops are around.
+/// Returns the name of a statement at a loop depth.
 #[must_use]
 pub fn statement(depth: u32, v: Var) -> Name {
     format!("{}{}", statements(depth), v.0).into()

@@ -1,6 +1,8 @@
-//! Loops as their texts have them. A region has no head: its first statements are what it is given and what it carries,
-//! one for each input, and what it gives is told by those who read it. So outputs are what is carried on or read, once
-//! each and in the order of the statements, and of sizes there are those that stand in the body.
+//! **Canonical form of loops** in Tensor SSA. A printed region has no head. Its first statements
+//! are its inputs, one for each, and its outputs follow from the statements that read them. So a
+//! canonical region has as outputs only the values that are carried or read, once each and in
+//! statement order. Its sizes are only those that occur in the body. [`super::canonical`] calls
+//! this module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +16,12 @@ use crate::interp::guarded;
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ops::Scalar;
 
-/// A loop as its text has it.
+/// A loop and its canonical form.
 pub(super) struct Named {
-    /// As it was.
+    /// The loop before renaming.
     old: Arc<Loop>,
     new: Arc<Loop>,
-    /// Its inputs and outputs, by their numbers before.
+    /// The new numbers of its inputs and outputs, by old number.
     inputs: BTreeMap<u32, u32>,
     outputs: BTreeMap<u32, u32>,
 }
@@ -36,12 +38,12 @@ impl Named {
     }
 }
 
-/// The same loop?
+/// Whether both are the same loop.
 pub(super) fn same(a: &Arc<Loop>, b: &Arc<Loop>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 
-/// The loops of a function, each once, and which parts of it are read.
+/// Returns the distinct loops of a function, each with the parts of it that statements read.
 fn loops(ssa: &Ssa) -> Vec<(&Arc<Loop>, BTreeSet<Part>)> {
     let mut found: Vec<(&Arc<Loop>, BTreeSet<Part>)> = Vec::new();
     for stmt in &ssa.stmts {
@@ -55,7 +57,8 @@ fn loops(ssa: &Ssa) -> Vec<(&Arc<Loop>, BTreeSet<Part>)> {
     found
 }
 
-/// Every polynomial of a function but those of its head, with those of its regions, where sizes of each are its own.
+/// Visits every polynomial of a function, except those of its head, and those of its regions. Sizes
+/// of a region are its own variables.
 pub(super) fn for_each_poly(ssa: &Ssa, f: &mut dyn FnMut(&Poly)) {
     own_polys(ssa, f);
     for (of, _) in loops(ssa) {
@@ -64,7 +67,8 @@ pub(super) fn for_each_poly(ssa: &Ssa, f: &mut dyn FnMut(&Poly)) {
     }
 }
 
-/// The same without regions and what is passed to them as their sizes.
+/// Visits the polynomials of a function without those of its regions and without the size arguments
+/// of its loops.
 fn own_polys(ssa: &Ssa, f: &mut dyn FnMut(&Poly)) {
     for stmt in &ssa.stmts {
         stmt.dims.iter().for_each(&mut *f);
@@ -83,7 +87,7 @@ fn own_polys(ssa: &Ssa, f: &mut dyn FnMut(&Poly)) {
     ssa.inputs.iter().for_each(|i| i.leaf.dims.iter().for_each(&mut *f));
 }
 
-/// The sizes and integers that index expressions are made of.
+/// Returns the sizes and integers that index expressions use.
 fn used(ssa: &Ssa) -> BTreeSet<LocalId> {
     let mut used = BTreeSet::new();
     let mut poly = |p: &Poly| {
@@ -101,13 +105,15 @@ fn used(ssa: &Ssa) -> BTreeSet<LocalId> {
     used
 }
 
-/// A statement of a region: one that it has, or that of an input that none was.
+/// A statement of a canonical region: an existing one, or a new one for an input without a
+/// statement.
 enum Slot {
     Old(usize),
     Input(u32),
 }
 
-/// What is given first, then what is carried, then the others; as they are where extents of inputs are read.
+/// Returns the new order of the statements: inputs read from outside, carried inputs, then the
+/// others. If the extent of an input reads data, the old order stays.
 fn order(of: &Loop) -> Vec<Slot> {
     let body = &of.body;
     let number = |k: &usize| match body.stmts.get(*k).map(|s| &s.rhs) {
@@ -137,13 +143,13 @@ fn order(of: &Loop) -> Vec<Slot> {
 }
 
 impl Naming {
-    /// Names the loops of a function.
+    /// Computes the canonical form of each loop of a function.
     pub(super) fn name_loops(&mut self, ssa: &Ssa, callee: &Arc<Callee>) {
         let named = loops(ssa).into_iter().map(|(of, parts)| guarded(|| self.looped(of, &parts, callee)));
         self.loops = named.collect();
     }
 
-    /// A part of a loop.
+    /// Renames a part of a loop.
     pub(super) fn part(&self, of: &Arc<Loop>, part: Part) -> Rhs {
         match self.loops.iter().find(|n| same(&n.old, of)) {
             Some(named) => Rhs::Loop(named.new.clone(), named.part(part)),
@@ -239,17 +245,17 @@ impl Naming {
         self.enter(local, &body.vars.name(local)).0
     }
 
-    /// Only of integers that are sizes names matter.
+    /// Allocates the variable of an input. Only integers that are used as sizes need a name.
     fn input(&mut self, local: LocalId, body: &Ssa, named: bool) -> LocalId {
         if named && !self.knows(local) { self.size(local, body) } else { self.vars.fresh("") }
     }
 }
 
-/// What is being put together.
+/// The parts of the canonical region under construction.
 struct Region {
     inputs: Vec<Input>,
     args: Vec<Arg>,
-    /// Of the inputs by their numbers before.
+    /// The new numbers of the inputs, by old number.
     numbers: BTreeMap<u32, u32>,
     stmts: Vec<Stmt>,
 }

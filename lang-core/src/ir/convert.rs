@@ -1,5 +1,6 @@
-//! Values as Tensor SSA takes and gives them: tensors of scalars, a part of a type each. Between those, values of
-//! core, and values of the interpreter.
+//! **Conversion** between structured values and the tensors of scalars that Tensor SSA takes and
+//! returns, one tensor for each part of a type. The structured values are those of the core
+//! evaluator and of the interpreter.
 
 use super::core::CoreType;
 use super::eval_ssa::Tensor;
@@ -7,7 +8,8 @@ use super::value::Value;
 use crate::interp::Value as Computed;
 
 impl Tensor {
-    /// A part of a value: a path through its tuples, arrays of tuples taken as tuples of arrays.
+    /// Returns the part of a value at a path through its tuples. An array of tuples counts as a
+    /// tuple of arrays.
     #[must_use]
     pub fn part(value: &Value, path: &[u32], dims: Vec<usize>) -> Self {
         fn fill(value: &Value, path: &[u32], items: &mut Vec<Value>) {
@@ -28,7 +30,7 @@ impl Tensor {
         Self { dims, items }
     }
 
-    /// The array, or the number, as a value.
+    /// Returns the tensor as an array value, or as a scalar if it has rank 0.
     #[must_use]
     pub fn value(&self) -> Value {
         fn nested(items: &mut std::slice::Iter<'_, Value>, dims: &[usize]) -> Value {
@@ -41,8 +43,8 @@ impl Tensor {
     }
 }
 
-/// The parts of a value of a type, in the order of [`CoreType::leaves`]; `None` of what is no data: a function,
-/// text, a value of another type.
+/// Returns the parts of a value, in the order of [`CoreType::leaves`]. Returns `None` if the value
+/// is not data (a function, text) or does not have the type.
 #[must_use]
 pub fn tensors(value: &Computed, ty: &CoreType) -> Option<Vec<Tensor>> {
     let mut parts = vec![Tensor { dims: Vec::new(), items: Vec::new() }; ty.leaves().len()];
@@ -50,7 +52,7 @@ pub fn tensors(value: &Computed, ty: &CoreType) -> Option<Vec<Tensor>> {
     Some(parts)
 }
 
-/// `depth`: how many axes are around it.
+/// Appends the scalars of `value` to its parts. `depth` is the number of enclosing axes.
 fn fill(value: &Computed, ty: &CoreType, parts: &mut [Tensor], depth: usize) -> Option<()> {
     match (value, ty) {
         (Computed::Array(array), CoreType::Tensor(..)) => {
@@ -58,7 +60,8 @@ fn fill(value: &Computed, ty: &CoreType, parts: &mut [Tensor], depth: usize) -> 
             for (axis, n) in array.dims().iter().enumerate() {
                 let CoreType::Tensor(_, inner) = element else { return None };
                 element = inner;
-                // All elements have the same extents: the first tells them.
+                // All elements have the same extents, because arrays are not ragged. The first
+                // element determines them.
                 let new = parts.iter_mut().filter(|part| part.dims.len() == depth + axis);
                 new.for_each(|part| part.dims.push(*n));
             }
@@ -102,7 +105,7 @@ fn components<'v>(
     Some(())
 }
 
-/// The value that these parts make up.
+/// Assembles the value whose parts these are.
 #[must_use]
 pub fn value_of(ty: &CoreType, parts: &[Tensor]) -> Value {
     made(ty, parts, &mut Vec::new())

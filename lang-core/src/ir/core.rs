@@ -1,12 +1,16 @@
-//! The core calculus, ATL's Fig. 3: scalars, pairs (here tuples), generation, summation, access, the Iverson
-//! bracket and `let`, over symbolic sizes. Beyond the paper: `i64`, `bool` and `f32` scalars, checks, which fail
-//! where the program does, and calls of definitions.
+//! The **core calculus**, ATL's Fig. 3: scalars, pairs (here tuples), generation, summation,
+//! access, the Iverson bracket and `let`, over symbolic sizes. Beyond the paper it has `i64`,
+//! `bool` and `f32` scalars, checks (which fail where the program fails) and calls of definitions.
 //!
-//! - `+`, `*` and functions are of scalars. A sum has any number of terms, added left to right; a term that is a
-//!   bracket which does not hold is no term (4.24). Of `bool` the sum is "or".
-//! - Generation and summation run from 0. An extent below 0 is as good as 0.
-//! - Indices are polynomials over index variables, sizes, integers, and elements of integer arrays that only
-//!   the run knows ([`Atom::Read`](crate::predicate::Atom::Read)), whose arrays are variables.
+//! `norm/elaborate` produces core from the typed tree; the later passes of `norm` normalise it and
+//! lower it to Tensor SSA.
+//!
+//! - `+`, `*` and functions take scalars. A sum has any number of terms, added left to right; a
+//!   bracket whose predicate is false contributes no term (4.24). On `bool`, the sum is "or".
+//! - Generation and summation start at 0. An extent below 0 counts as 0.
+//! - Indices are polynomials over index variables, sizes, integers, and elements of integer arrays
+//!   that are known only at run time ([`Atom::Read`](crate::predicate::Atom::Read)). Those arrays
+//!   are variables.
 //! - No variable is bound twice.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,11 +29,11 @@ use crate::types::tree::TId;
 /// A constant.
 #[derive(Clone, Copy, Debug)]
 pub enum Constant {
-    /// `f64`, or `f32` held exactly.
+    /// An `f64`, or an `f32` held exactly.
     Real(f64),
-    /// `i64`
+    /// An `i64`.
     Int(i64),
-    /// `bool`
+    /// A `bool`.
     Bool(bool),
 }
 
@@ -55,27 +59,28 @@ impl std::hash::Hash for Constant {
     }
 }
 
-/// A scalar function as the calculus sees it: a black box (4.5).
+/// A scalar function. The calculus treats it as a black box (4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Operation {
-    /// A function of the table.
+    /// A function of the scalar table.
     Scalar(ScalarFn),
-    /// `/ // %` and comparisons, which give `bool`.
+    /// `/ // %`, and comparisons, which return `bool`.
     Binary(BinOp),
     /// `x ^ y`
     Pow,
-    /// `x ^ k` of an integer `k`.
+    /// `x ^ k` with an integer `k`.
     PowInt,
     /// `!p`
     Not,
     /// `f64(e)`, `f32(e)`, `i64(e)`
     Convert(Scalar),
-    /// `stop(e)`: the same, with no derivative.
+    /// `stop(e)`: the identity, with derivative zero.
     Stop,
 }
 
 impl Operation {
-    /// Work of one evaluation on reals (DESIGN 3).
+    /// Returns the work of one evaluation at this scalar type (DESIGN 3). Only operations on reals
+    /// cost anything.
     #[must_use]
     pub fn work(self, of: Scalar) -> u64 {
         let real = matches!(of, Scalar::F64 | Scalar::F32);
@@ -88,28 +93,28 @@ impl Operation {
     }
 }
 
-/// What fails where its predicate does not hold.
+/// The failure of a check: reported if the predicate of the check is false.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Failing {
-    /// The code of the failure.
+    /// The diagnostic code.
     pub code: Code,
-    /// What is wrong, for a reader: an access, two sizes, an assertion.
+    /// The reason in words: an access, two sizes, an assertion.
     pub what: Name,
-    /// Where, in which item.
+    /// The item whose source contains the check.
     pub item: GlobalName,
-    /// The place in the item: a node of its typed tree, which an edit that only moves text leaves what it is. What is
-    /// read back from a text has none.
+    /// The node of the item's typed tree. Its id does not change under an edit that only moves
+    /// text. A form read back from text has `None`.
     pub node: Option<TId>,
 }
 
-/// An expression with its type and where it comes from.
+/// An expression with its type and source location.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The expression.
     pub kind: Kind,
     /// Its type.
     pub ty: CoreType,
-    /// The place in the item of the function it belongs to.
+    /// The location in the item of the enclosing function.
     pub span: Span,
 }
 
@@ -123,12 +128,12 @@ impl PartialEq for Expr {
     }
 }
 
-/// Expressions.
+/// The kinds of expressions.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Kind {
     /// A parameter or `let` variable (4.1).
     Var(LocalId),
-    /// A top-level `let`.
+    /// A reference to a top-level `let`.
     Global(GlobalName),
     /// A constant (4.2).
     Constant(Constant),
@@ -150,54 +155,57 @@ pub enum Kind {
     Gen(Index, E),
     /// `Σ i < n: e` (4.8)
     Sum(Index, E),
-    /// `max i < n if p: e` and its kin.
+    /// `max i < n if p: e` and the other reductions.
     Reduce(Box<Reduction>),
-    /// `argsort i < n: e`, of scalars: the values of the index in ascending order of the expression ([`super::order`]).
+    /// `argsort i < n: e` over scalars: the values of the index, sorted so that the expression
+    /// ascends ([`super::order`]).
     Order(Index, E),
-    /// `e[a]` (4.11); the index is in bounds wherever this is evaluated.
+    /// `e[a]` (4.11). The index must be in bounds wherever this is evaluated.
     Access(E, Poly),
     /// `[p] · e` (4.12)
     Guard(Pred, E),
-    /// `let x = e₀ in e₁` (4.9), for several, in order.
+    /// `let x = e₀ in e₁` (4.9), for several bindings in order.
     Let(Vec<(LocalId, E)>, E),
     /// A call: sizes, then arguments.
     Call(Arc<Callee>, Vec<Poly>, Vec<E>),
-    /// A loop, with what its body captures and then the first carry.
+    /// A loop. The operands are the captured values of the body, then the initial carry.
     Loop(Arc<Repeat>, Vec<E>),
-    /// The array with some of its elements replaced or added to.
+    /// An array with some of its elements replaced or added to: the array, then the new values.
     Update(Arc<Update>, E, E),
-    /// The value of the expression where the predicate holds, else a failure.
+    /// The value of the expression if the predicate holds, else a failure.
     Check(Pred, Arc<Failing>, E),
 }
 
-/// A loop. Its value is a tuple: the last carry, what every iteration gives beside the next one as an array with an
-/// element for each, and how many there were.
+/// A loop. Its value is a tuple of three: the final carry, an array with the output of each
+/// iteration, and the trip count.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Repeat {
-    /// The body: a function made in this one ([`Function::locals`]) of what it captures and the carry, which gives the
-    /// next carry and one thing more.
+    /// The body: a local function ([`Function::locals`]) of the captured values and the carry. It
+    /// returns the next carry and the output of the iteration.
     pub body: Arc<Callee>,
-    /// Sizes of the body, over the number of the iteration too.
+    /// The sizes of the body. They may mention the iteration number.
     pub sizes: Vec<Poly>,
-    /// The number of the iteration, from 0. Its extent is that of the arrays.
+    /// The iteration number, from 0. Its extent is the extent of the output arrays.
     pub counter: Index,
-    /// How often.
+    /// The trip count or the loop condition.
     pub trips: Trips,
-    /// Of how many states a derivative in reverse keeps one, if not what it needs of each.
+    /// The spacing of checkpoints: a reverse derivative keeps one state per this many iterations.
+    /// If `None`, it keeps the data that it needs from each iteration.
     pub checkpoint: Option<Spacing>,
 }
 
-/// How far apart the states are that are kept of a loop.
+/// The distance, in iterations, between the kept states of a loop.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Spacing {
-    /// So far; below 1 is as good as 1.
+    /// A fixed distance. Values below 1 count as 1.
     Every(Poly),
-    /// The square root of how often the loop runs, rounded up; 32 if that is not told before.
+    /// The square root of the trip count, rounded up; 32 if the trip count is unknown before the
+    /// loop starts.
     Root,
 }
 
 impl Spacing {
-    /// With its polynomial replaced.
+    /// Applies `poly` to the polynomial, if the spacing has one.
     #[must_use]
     pub fn map(&self, poly: impl FnOnce(&Poly) -> Poly) -> Self {
         match self {
@@ -206,13 +214,14 @@ impl Spacing {
         }
     }
 
-    /// How far, if that is told.
+    /// Returns the distance that the program wrote, or `None` for [`Spacing::Root`].
     #[must_use]
     pub fn told(&self) -> Option<&Poly> {
         if let Self::Every(k) = self { Some(k) } else { None }
     }
 
-    /// How far in a run: of the value that is told, or of how often the loop runs if that is told before.
+    /// Returns the spacing of one run, at least 1. `told` is the value of the written distance;
+    /// `trips` is the trip count, if it is known before the loop starts.
     #[must_use]
     pub fn value(told: Option<i64>, trips: Option<i64>) -> i64 {
         let far = match (told, trips) {
@@ -224,77 +233,81 @@ impl Spacing {
     }
 }
 
-/// How far apart states are kept of a loop of which is not told before how often it runs.
+/// The spacing of checkpoints in a loop whose trip count is unknown before it starts.
 pub const OPEN_SPACING: i64 = 32;
 
-/// The square root, rounded up.
+/// Returns the square root, rounded up.
 fn root(n: i64) -> i64 {
     let n = n.max(0).unsigned_abs();
     let floor = n.isqrt();
     i64::try_from(floor + u64::from(floor * floor < n)).unwrap_or(i64::MAX)
 }
 
-/// How often a loop runs.
+/// The trip count of a loop, or its condition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Trips {
-    /// So often; below 0 is as good as 0.
+    /// A fixed count. Values below 0 count as 0.
     Count(Poly),
-    /// While the first part of the carry, a truth value, holds.
+    /// Runs while the first component of the carry, a `bool`, is true.
     While,
 }
 
 impl Trips {
-    /// How often, if that is told before.
+    /// Returns the trip count, or `None` for a `while` loop.
     #[must_use]
     pub fn count(&self) -> Option<&Poly> {
         if let Self::Count(n) = self { Some(n) } else { None }
     }
 }
 
-/// Which elements of an array are replaced. No element is twice.
+/// The elements that an update of an array replaces. No element may be written twice.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Update {
-    /// The indices of what is put there.
+    /// The index variables of the new values.
     pub over: Vec<Index>,
-    /// Where: the first indices of the array, over these. Below them all is replaced.
+    /// The first indices of the array, as polynomials over the index variables. The update replaces
+    /// the whole subarray at these indices.
     pub at: Vec<Poly>,
-    /// Are any?
+    /// Whether the update happens at all.
     pub pred: Pred,
-    /// Is it added?
+    /// Whether the new values are added to the old ones.
     pub add: bool,
 }
 
-/// The variables of a function: their names, by number, and which of these the program does not have.
+/// The variables of a function: their names, by id, and which of the variables the compiler
+/// introduced.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Vars {
     names: Vec<Name>,
     made: BTreeSet<LocalId>,
-    /// What patterns of the program call parts of variables.
+    /// Names that patterns of the program bind to components of variables.
     parts: BTreeMap<(LocalId, Vec<u32>), Name>,
 }
 
 impl Vars {
-    /// A new variable.
+    /// Allocates a variable.
     pub fn fresh(&mut self, name: impl Into<Name>) -> LocalId {
         let id = LocalId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
         self.names.push(name.into());
         id
     }
 
-    /// A new variable for what has no name in the program.
+    /// Allocates a variable that has no name in the program.
     pub fn made(&mut self, name: &str) -> LocalId {
         let id = self.fresh(name);
         self.made.insert(id);
         id
     }
 
-    /// The name that the program has for a variable.
+    /// Returns the program's name for a variable, or `None` if the compiler introduced the
+    /// variable.
     #[must_use]
     pub fn given(&self, local: LocalId) -> Option<Name> {
         if self.made.contains(&local) { None } else { self.names.get(local.0 as usize).cloned() }
     }
 
-    /// The program has this name for a variable that had none.
+    /// Assigns a name from the program to a variable that the compiler introduced. Does nothing for
+    /// other variables.
     pub fn give(&mut self, local: LocalId, name: &str) {
         if self.made.remove(&local)
             && let Some(slot) = self.names.get_mut(local.0 as usize)
@@ -303,42 +316,42 @@ impl Vars {
         }
     }
 
-    /// The program has this name for a part of a variable; the first one stays.
+    /// Assigns a name from the program to a component of a variable. The first assignment wins.
     pub fn give_part(&mut self, local: LocalId, path: Vec<u32>, name: &str) {
         self.parts.entry((local, path)).or_insert_with(|| name.into());
     }
 
-    /// The name that the program has for a part of a variable.
+    /// Returns the program's name for a component of a variable.
     #[must_use]
     pub fn part(&self, local: LocalId, path: &[u32]) -> Option<Name> {
         self.parts.get(&(local, path.to_vec())).cloned()
     }
 
-    /// A new index variable.
+    /// Allocates an index variable.
     pub fn index(&mut self, name: impl Into<Name>, extent: Poly) -> Index {
         let name = name.into();
         Index { local: self.fresh(name.clone()), name, extent }
     }
 
-    /// The name of a variable.
+    /// Returns the name of a variable, empty for an unknown id.
     #[must_use]
     pub fn name(&self, local: LocalId) -> Name {
         self.names.get(local.0 as usize).cloned().unwrap_or_default()
     }
 
-    /// The variable in a polynomial.
+    /// Returns the variable as an atom of a polynomial.
     #[must_use]
     pub fn atom(&self, local: LocalId) -> Atom {
         Atom::Local(local, self.name(local))
     }
 
-    /// How many there are.
+    /// Returns the number of variables.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Are there none?
+    /// Returns whether there are no variables.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
@@ -348,7 +361,7 @@ impl Vars {
 /// A function in core.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
-    /// The definition, and at which types.
+    /// The definition and its type arguments.
     pub callee: Arc<Callee>,
     /// All variables.
     pub vars: Vars,
@@ -356,60 +369,61 @@ pub struct Function {
     pub sizes: Vec<LocalId>,
     /// The parameters.
     pub params: Vec<(LocalId, CoreType)>,
-    /// Integer parameters that indices are made of: what is understood of these holds for values below
-    /// 2^47, and so a run with others is not this function's.
+    /// Integer parameters that occur in index expressions. Proofs about them hold only for values
+    /// below 2^47, so a run with a larger value must not use this function.
     pub bounded: BTreeSet<LocalId>,
-    /// Its body.
+    /// The body.
     pub body: E,
-    /// Functions that are made in it to be differentiated, each after those that it calls: lambdas and what
-    /// is inlined, with what they capture as their first parameters.
+    /// Functions made inside this one so that they can be differentiated: lambdas and inlined
+    /// definitions. Each follows those that it calls. Captured values are their first parameters.
     pub locals: Vec<Arc<Self>>,
-    /// The definition with a rule that this is, if it takes functions: they are in place in this local function.
+    /// For a local function: the definition with a derivative rule whose body it holds, if that
+    /// definition takes functions. They are substituted in this body.
     pub rule_of: Option<GlobalName>,
 }
 
-/// Why a program has no core form, and where.
+/// The reason and the location why a program has no core form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outside {
-    /// What is there: a noun phrase.
+    /// The construct without a core form.
     pub what: Reason,
     /// The item.
     pub item: GlobalName,
-    /// The place in it.
+    /// The location in the item.
     pub span: Span,
 }
 
-/// What has no core form.
+/// The constructs without a core form.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reason {
-    /// It has errors.
+    /// An error in the program.
     Errors,
-    /// A definition that calls itself, directly or not.
+    /// A definition that calls itself, directly or indirectly.
     Recursion,
     /// A recursive type.
     RecursiveType,
-    /// A function that the run chooses, or that a data structure holds.
+    /// A function chosen at run time, or held by a data structure.
     FunctionValue,
-    /// A range, or a shape, that data tell.
+    /// A range or shape that depends on data.
     DataRange,
     /// `rel`, `relation`, `|R|`
     Relation,
-    /// An update of an array at a place that data tell.
+    /// An update of an array at a position that depends on data.
     Update,
-    /// `dbg`, or what acts on the world.
+    /// `dbg`, or an effect.
     Effect,
-    /// A derivative of what has no generated one.
+    /// A derivative of something that has no generated derivative.
     Derivative,
-    /// More parts than are taken in.
+    /// A form, or a polynomial in it, that exceeds the limits on size.
     TooLarge,
-    /// An index or a quotient of an integer that may leave 64 bits while what it is made of is small.
+    /// An index or integer quotient that may leave 64 bits although its operands are small.
     Wraps,
-    /// More to be kept for the derivative than the limit of memory allows.
+    /// A derivative that would keep more than the memory limit allows.
     Memory,
 }
 
 impl Reason {
-    /// As a noun phrase.
+    /// Returns the reason as a noun phrase.
     #[must_use]
     pub fn phrase(&self) -> &'static str {
         match self {
@@ -430,25 +444,25 @@ impl Reason {
 }
 
 impl Expr {
-    /// A shared expression.
+    /// Allocates a shared expression.
     #[must_use]
     pub fn new(kind: Kind, ty: CoreType, span: Span) -> E {
         Arc::new(Self { kind, ty, span })
     }
 
-    /// The same at the same place with another form and type.
+    /// Returns an expression of another kind and type at the same location.
     #[must_use]
     pub fn with(&self, kind: Kind, ty: CoreType) -> E {
         Self::new(kind, ty, self.span)
     }
 
-    /// The same at another place.
+    /// Returns the expression at another location.
     #[must_use]
     pub fn at(e: &E, span: Span) -> E {
         if e.span == span { Arc::clone(e) } else { Self::new(e.kind.clone(), e.ty.clone(), span) }
     }
 
-    /// A component.
+    /// Returns component `k` of a tuple.
     #[must_use]
     pub fn proj(e: &E, k: u32) -> E {
         let ty = match &e.ty {
@@ -466,7 +480,7 @@ impl Expr {
         Self::new(Kind::Order(index, e), ty, span)
     }
 
-    /// An element.
+    /// Returns an element of an array.
     #[must_use]
     pub fn access(e: &E, at: Poly) -> E {
         let ty = match &e.ty {
@@ -484,7 +498,7 @@ impl Expr {
         Self::new(Kind::Gen(index, e), ty, span)
     }
 
-    /// `[p] · e`; without the bracket where it always holds.
+    /// `[p] · e`, or `e` itself if `p` is trivially true.
     #[must_use]
     pub fn guard(p: Pred, e: E) -> E {
         if p.is_true() {
@@ -494,7 +508,7 @@ impl Expr {
         Self::new(Kind::Guard(p, e), ty, span)
     }
 
-    /// `let x = e₀ in e₁` for several, in order; without bindings the body.
+    /// `let x = e₀ in e₁` for several bindings in order. Returns the body if there are no bindings.
     #[must_use]
     pub fn lets(bindings: Vec<(LocalId, E)>, body: E) -> E {
         if bindings.is_empty() {
@@ -504,7 +518,8 @@ impl Expr {
         Self::new(Kind::Let(bindings, body), ty, span)
     }
 
-    /// Is it a variable, a component or element of one, or a constant? Reading it twice costs nothing.
+    /// Whether evaluating the expression twice costs nothing: it is a variable, a constant, an
+    /// index expression, or a component or element of one.
     #[must_use]
     pub fn is_free(&self) -> bool {
         let mut e = self;
@@ -517,7 +532,7 @@ impl Expr {
         }
     }
 
-    /// The expressions directly inside.
+    /// Visits the direct subexpressions.
     pub fn for_each_child(&self, f: &mut dyn FnMut(&E)) {
         match &self.kind {
             Kind::Var(_) | Kind::Global(_) | Kind::Constant(_) | Kind::Index(_) => {}
@@ -540,7 +555,7 @@ impl Expr {
         }
     }
 
-    /// The expression with those directly inside, the polynomials and the predicates replaced.
+    /// Rebuilds the expression with its direct subexpressions, polynomials and predicates mapped.
     #[must_use]
     pub fn map(&self, e: &mut dyn FnMut(&E) -> E, poly: &dyn Fn(&Poly) -> Poly, pred: &dyn Fn(&Pred) -> Pred) -> E {
         let index = |i: &Index| Index { extent: poly(&i.extent), ..i.clone() };

@@ -1,5 +1,5 @@
-//! The types of core: scalars, arrays with their extents, tuples, relations, and the parts that a value of such a type
-//! is made of.
+//! **Core types**: scalars, arrays with their extents, tuples and relations. [`CoreType::leaves`]
+//! splits a type into the tensors of scalars that its values consist of.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::syntax::ops::Scalar;
 pub enum CoreType {
     /// A number or truth value.
     Scalar(Scalar),
-    /// Components in order, and what they are.
+    /// The components in order, and their labels.
     Tuple(Arc<[Self]>, Labels),
     /// `[n]T`
     Tensor(Poly, Arc<Self>),
@@ -20,42 +20,42 @@ pub enum CoreType {
     Rel(Arc<[Poly]>),
 }
 
-/// What the components of a tuple are.
+/// The meaning of the components of a tuple.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Labels {
-    /// Those of a tuple.
+    /// Positions of a plain tuple.
     #[default]
     Places,
     /// The fields of a record, sorted by these names.
     Fields(Arc<[Name]>),
-    /// A value of a sum type: the number of the constructor, and the arguments of each as a tuple, those of the
-    /// others being zeros.
+    /// A value of a sum type: the number of the constructor, then the arguments of each constructor
+    /// as a tuple. The arguments of the other constructors are zeros.
     Sum(Arc<SumType>),
 }
 
-/// What is kept of a sum type.
+/// The names of a sum type and of its constructors.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub struct SumType {
-    /// The type.
+    /// The name of the type.
     pub name: GlobalName,
-    /// Its constructors.
+    /// The names of its constructors.
     pub constructors: Vec<Name>,
 }
 
 impl Labels {
-    /// The names of fields.
+    /// Returns the field names of a record.
     #[must_use]
     pub fn fields(&self) -> Option<&Arc<[Name]>> {
         if let Self::Fields(names) = self { Some(names) } else { None }
     }
 
-    /// The name of a field.
+    /// Returns the name of field `k` of a record.
     #[must_use]
     pub fn field(&self, k: u32) -> Option<&Name> {
         self.fields().and_then(|names| names.get(k as usize))
     }
 
-    /// The sum type.
+    /// Returns the sum type.
     #[must_use]
     pub fn sum(&self) -> Option<&Arc<SumType>> {
         if let Self::Sum(sum) = self { Some(sum) } else { None }
@@ -63,7 +63,7 @@ impl Labels {
 }
 
 impl CoreType {
-    /// A tuple.
+    /// Returns the type of a plain tuple.
     #[must_use]
     pub fn tuple(items: impl Into<Arc<[Self]>>) -> Self {
         Self::Tuple(items.into(), Labels::Places)
@@ -75,7 +75,7 @@ impl CoreType {
         Self::tuple([])
     }
 
-    /// Its extents, outermost first, and what is inside.
+    /// Splits an array type into its extents, outermost first, and its element type.
     #[must_use]
     pub fn peel(&self) -> (Vec<&Poly>, &Self) {
         let mut dims = Vec::new();
@@ -93,7 +93,7 @@ impl CoreType {
         dims.rev().fold(self, |t, n| Self::Tensor(n, Arc::new(t)))
     }
 
-    /// The type with every extent replaced.
+    /// Applies a function to every extent of the type.
     #[must_use]
     pub fn map_sizes(&self, f: &dyn Fn(&Poly) -> Poly) -> Self {
         match self {
@@ -104,14 +104,15 @@ impl CoreType {
         }
     }
 
-    /// The scalar, if it is one.
+    /// Returns the scalar type, if it is one.
     #[must_use]
     pub fn scalar(&self) -> Option<Scalar> {
         if let Self::Scalar(s) = self { Some(*s) } else { None }
     }
 
-    /// The parts that are tensors of scalars, or relations: the path of each through tuples, its extents, and
-    /// its scalar (none for a relation). Arrays of tuples are taken as tuples of arrays (ATL 5.2).
+    /// Returns the parts of the type that are tensors of scalars, or relations. Each has its path
+    /// through tuples, its extents, and its scalar (`None` for a relation). An array of tuples
+    /// counts as a tuple of arrays (ATL 5.2).
     #[must_use]
     pub fn leaves(&self) -> Vec<Leaf> {
         let mut leaves = Vec::new();
@@ -137,19 +138,19 @@ impl CoreType {
     }
 }
 
-/// A part of a type; see [`CoreType::leaves`].
+/// A tensor part of a type; see [`CoreType::leaves`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leaf {
-    /// Positions through tuples.
+    /// The positions on the path through tuples.
     pub path: Vec<u32>,
-    /// Extents.
+    /// The extents, outermost first.
     pub dims: Vec<Poly>,
-    /// What it holds; a relation holds none.
+    /// The scalar type of the elements, `None` for a relation.
     pub scalar: Option<Scalar>,
 }
 
 impl Leaf {
-    /// Its type.
+    /// Returns the type of the part.
     #[must_use]
     pub fn ty(&self) -> CoreType {
         match self.scalar {

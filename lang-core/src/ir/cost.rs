@@ -1,10 +1,11 @@
-//! `$`, the cost of Tensor SSA (ATL Figs. 6 and 17), at given sizes and without values: the tuples that the
-//! predicates leave are counted. What only the run knows counts as holding, and an index that data tell as one
-//! value, so that the cost is then an upper bound.
+//! The **cost** `$` of Tensor SSA (ATL Figs. 6 and 17), at concrete sizes and without data: counts
+//! the index tuples that satisfy the predicates. A predicate on data counts as true, and an index
+//! that data determine counts as one value. The cost is then an upper bound.
 //!
-//! A sum of `k` terms costs `k − 1` and its products, a scalar function what [`Operation::work`] says, a call what
-//! it calls costs, and a view nothing. An order costs the comparisons that it takes at most. An update visits what it puts; copies of the rest, where what is updated is
-//! read elsewhere too, are not counted.
+//! A sum of `k` terms costs `k − 1` additions and its products. A scalar function costs
+//! [`Operation::work`], a call costs as much as its callee, and a view costs nothing. A sort costs
+//! its maximal number of comparisons. An update visits the elements that it writes. Copies of the
+//! rest, needed if the array is also read elsewhere, are not counted.
 //!
 //! [`Operation::work`]: super::core::Operation::work
 
@@ -20,46 +21,48 @@ use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::Scalar;
 
-/// What a function costs.
+/// The cost of a function.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cost {
     /// Real operations.
     pub work: u64,
-    /// Index tuples visited.
+    /// Visited index tuples.
     pub iterations: u64,
-    /// Elements of the inputs and outputs that are real.
+    /// Real elements of the inputs and outputs.
     pub io: u64,
-    /// Bytes of what loops give of every iteration, and of states, for other loops to read: what is kept for a reverse. Of
-    /// bodies that of the one with most, which is let go of when it ends.
+    /// Bytes that loops keep for other loops to read: outputs of every iteration, and checkpointed
+    /// states. A reverse derivative keeps them. Only the body that keeps most counts, because the
+    /// memory of a body is freed when it ends.
     pub kept: u64,
-    /// May it be less, as data decide?
+    /// Whether the cost is only an upper bound, because it depends on data.
     pub bound: bool,
 }
 
-/// Why there is no cost.
+/// The reasons why a cost is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unknown {
-    /// An extent that data tell.
+    /// An extent that depends on data.
     Extent,
-    /// More tuples than are counted.
+    /// More tuples than the limit.
     TooMany,
     /// A callee without Tensor SSA.
     Callee,
 }
 
-/// The function that a callee is.
+/// Looks up the function of a callee.
 pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
-/// The cost of a function at these values of its sizes and integer parameters.
+/// Computes the cost of a function at these values of its sizes and integer parameters. `limit` is
+/// the maximal number of tuples to count.
 ///
 /// # Errors
-/// [`Unknown`]; `limit` is how many tuples are counted at most.
+/// [`Unknown`], if the cost depends on data or exceeds the limit.
 pub fn cost(ssa: &Ssa, locals: &HashMap<LocalId, i64>, functions: Functions<'_>, limit: u64) -> Result<Cost, Unknown> {
     let mut counting = Counting { functions, left: limit, known: HashMap::new(), bodies: Vec::new() };
     counting.function(ssa, locals)
 }
 
-/// Extents at these values of sizes; one may come out negative.
+/// Evaluates extents at these values of sizes. An extent may come out negative.
 ///
 /// # Errors
 /// [`Unknown`]
@@ -72,17 +75,17 @@ struct Counting<'a> {
     functions: Functions<'a>,
     left: u64,
     known: HashMap<At, Cost>,
-    /// Of bodies of loops, the last ones.
+    /// The cost of recently counted loop bodies, by body and sizes.
     bodies: Vec<(Arc<Ssa>, Valued, Cost)>,
 }
 
-/// The values of sizes, sorted.
+/// The values of sizes, sorted by variable.
 type Valued = Vec<(LocalId, i64)>;
 
-/// A callee at sizes.
+/// A callee at concrete sizes.
 type At = (Arc<Callee>, Valued);
 
-/// The values of sizes; no other data.
+/// An environment with the values of sizes, and no other data.
 struct Sizes<'a> {
     locals: &'a HashMap<LocalId, i64>,
     left: &'a mut u64,
@@ -103,7 +106,7 @@ impl Counting<'_> {
             }
         }
         let mut most = 0;
-        // The parts of one call are made by one.
+        // Statements that read parts of one call share that call.
         let mut calls: Vec<&Rhs> = Vec::new();
         for stmt in &ssa.stmts {
             if let call @ (Rhs::Call { .. } | Rhs::Loop(..)) = &stmt.rhs {
@@ -244,7 +247,7 @@ impl Counting<'_> {
         Ok(())
     }
 
-    /// The iterations of the loops of a batch.
+    /// Adds the cost of the iterations of a loop, for each tuple of its batch.
     fn repeated(&mut self, of: &Loop, locals: &HashMap<LocalId, i64>, total: &mut Cost) -> Result<(), Unknown> {
         let Some(count) = of.count() else { return Err(Unknown::Extent) };
         let mut world = Sizes { locals, left: &mut self.left };
@@ -285,7 +288,8 @@ impl Counting<'_> {
     }
 }
 
-/// The integers among the statements that sizes tell, as locals of their arrays.
+/// Evaluates the scalar integer statements that sizes determine. The result is keyed by the local
+/// of each statement's array.
 fn scalars(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> HashMap<LocalId, i64> {
     let mut reals: HashMap<Var, f64> = HashMap::new();
     let mut known: HashMap<LocalId, i64> = HashMap::new();
@@ -319,7 +323,7 @@ fn scalars(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> HashMap<LocalId, i64> {
     known
 }
 
-/// What loops are given.
+/// Returns the statements that loops read as arguments.
 pub(crate) fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
     let mut read = BTreeSet::new();
     for stmt in &ssa.stmts {
@@ -330,7 +334,7 @@ pub(crate) fn read_by_loops(ssa: &Ssa) -> BTreeSet<Var> {
     read
 }
 
-/// How many bytes an element takes.
+/// Returns the size of an element in bytes.
 pub(crate) fn bytes(scalar: Option<Scalar>) -> u64 {
     match scalar {
         Some(Scalar::F64 | Scalar::I64) => 8,
@@ -339,10 +343,10 @@ pub(crate) fn bytes(scalar: Option<Scalar>) -> u64 {
     }
 }
 
-/// Costs of bodies at sizes that are remembered.
+/// The maximal number of memoised costs of loop bodies.
 const MOST_BODIES: usize = 32;
 
-/// Are both parts of one call?
+/// Whether both read parts of the same call or loop.
 pub(crate) fn same_call(a: &Rhs, b: &Rhs) -> bool {
     match (a, b) {
         (Rhs::Loop(a, _), Rhs::Loop(b, _)) => Arc::ptr_eq(a, b) || a == b,
@@ -354,7 +358,7 @@ pub(crate) fn same_call(a: &Rhs, b: &Rhs) -> bool {
     }
 }
 
-/// The value of an integer that sizes and indices tell.
+/// Returns the value of an integer argument, if sizes and indices determine it.
 fn integer(ssa: &Ssa, arg: &Access, at: &[i64], world: &mut Sizes<'_>) -> Option<i64> {
     let places: Vec<Poly> = at.iter().map(|i| Poly::constant((*i).into())).collect();
     let own: Vec<Poly> = arg.at.iter().map(|p| at_indices(p, &places)).collect();
@@ -375,7 +379,8 @@ fn integer(ssa: &Ssa, arg: &Access, at: &[i64], world: &mut Sizes<'_>) -> Option
     }
 }
 
-/// Does what tells an index depend on another, directly or through what tells those?
+/// Whether the solution `by` of an index depends on the index `on`, directly or through the
+/// solutions of other indices.
 fn depends(by: &Poly, on: usize, known: &[Option<Poly>]) -> bool {
     let mut found = false;
     by.for_each_atom(&mut |a| {
@@ -386,7 +391,7 @@ fn depends(by: &Poly, on: usize, known: &[Option<Poly>]) -> bool {
     found
 }
 
-/// Which elements of a tensor have a term.
+/// The elements of a tensor that have at least one term.
 struct Elements {
     extents: Vec<i64>,
     marked: Vec<bool>,
@@ -415,8 +420,8 @@ impl Sizes<'_> {
         dims.iter().map(|n| Ok(self.value(n, &[])?.max(0))).collect()
     }
 
-    /// Visits the tuples for which the predicate may hold, given by their free indices: how many there are, and
-    /// whether there may be fewer.
+    /// Visits the tuples for which the predicate may hold, passing their free indices. Returns
+    /// their number, and whether it is only an upper bound.
     fn tuples(
         &mut self,
         mut extents: Vec<i64>,
@@ -427,7 +432,7 @@ impl Sizes<'_> {
         let (opaque, mut plain): (Vec<&Pred>, Vec<&Pred>) = pred.conjuncts().iter().partition(|p| p.is_opaque());
         let mut known: Vec<Option<Poly>> = vec![None; extents.len()];
         for p in &opaque {
-            // `[i == x[j]]` is one value of `i` for each `j`, unless `i` tells `j`.
+            // `[i == x[j]]` leaves one value of `i` for each `j`, unless `i` itself determines `j`.
             let told = (0..extents.len()).rev().find_map(|k| {
                 let by = p.solution(&index(k, &Poly::default()).atom())?;
                 (extents.get(k) != Some(&1) && !depends(&by, k, &known)).then_some((k, by))
@@ -517,7 +522,7 @@ impl Sizes<'_> {
                 }
                 found == *wanted
             }
-            // Data are not asked.
+            // Data are unknown here; a predicate on them counts as true.
             Pred::Is(..) | Pred::Member(..) => true,
         })
     }

@@ -1,8 +1,10 @@
-//! Core, evaluated as the paper defines it (ATL Figs. 4 and 5), and counted (Fig. 6): slow, and to be held
-//! against the interpreter on one side and Tensor SSA on the other.
+//! The **reference evaluator** of core, as the paper defines it (ATL Figs. 4 and 5), with its
+//! operation counts (Fig. 6). It is slow. Tests compare it with the interpreter on one side and
+//! with Tensor SSA on the other.
 //!
-//! **Work** as in the interpreter. **Tests**: evaluations of predicates that the run decides. **Iterations**:
-//! index tuples of generations and summations.
+//! - Work is counted as in the interpreter.
+//! - Tests are evaluations of predicates that depend on data.
+//! - Iterations are index tuples of generations and summations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,26 +20,26 @@ use crate::interp::{Counts, guarded};
 use crate::predicate::{Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// What the evaluation of a function needs beside its arguments.
+/// The environment of an evaluation, beside its arguments.
 pub trait Functions {
-    /// The core form of a callee.
+    /// Returns the core form of a callee.
     fn function(&self, callee: &Callee) -> Option<Arc<Function>>;
-    /// The value of a top-level `let`.
+    /// Returns the value of a top-level `let`.
     fn global(&self, name: &GlobalName) -> Option<Value>;
-    /// Where the derivatives of callees are found.
+    /// Returns the environment for derivatives of callees, which exist only in Tensor SSA.
     fn derivatives(&self) -> Option<&dyn super::eval_ssa::Functions> {
         None
     }
 }
 
-/// Why there is no value.
+/// The reasons why an evaluation has no value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stopped {
     /// A check failed.
     Failed(Arc<Failing>),
-    /// The form is not what it should be: a defect of a pass.
+    /// The form is ill-formed, which is a defect of a pass.
     Broken(&'static str),
-    /// More was to be done than was allowed.
+    /// The step limit was reached.
     Fuel,
 }
 
@@ -46,19 +48,19 @@ type Eval<T = Value> = Result<T, Stopped>;
 /// An evaluation.
 pub struct Evaluator<'a> {
     functions: &'a dyn Functions,
-    /// What was counted.
+    /// The operation counts so far.
     pub counts: Counts,
     fuel: u64,
 }
 
 struct Frame {
     values: Vec<Option<Value>>,
-    /// Of existentials, whose variables have large numbers.
+    /// The variables of existentials. Their ids are too large for `values`.
     bound: HashMap<LocalId, i64>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// One that takes so many steps.
+    /// Creates an evaluator with a limit on its steps.
     #[must_use]
     pub fn new(functions: &'a dyn Functions, fuel: u64) -> Self {
         Self { functions, counts: Counts::default(), fuel }
@@ -67,7 +69,7 @@ impl<'a> Evaluator<'a> {
     /// Calls a function.
     ///
     /// # Errors
-    /// What fails in it.
+    /// The first failure in it, see [`Stopped`].
     pub fn call(&mut self, function: &Function, sizes: &[i64], args: Vec<Value>) -> Eval {
         let mut frame = Frame { values: vec![None; function.vars.len()], bound: HashMap::new() };
         for (local, n) in function.sizes.iter().zip(sizes) {
@@ -107,8 +109,9 @@ impl<'a> Evaluator<'a> {
         if broken { Err(Stopped::Broken("an extent")) } else { Ok(zero) }
     }
 
-    /// The value, unless the expression is a bracket that does not hold: as a term of a sum it is not added (4.24,
-    /// 4.30). A summation whose terms are those of the one around it (`joint`) is none where it has none itself.
+    /// Evaluates an expression as a term of a sum. Returns `None` for a bracket whose predicate is
+    /// false: a sum does not add it (4.24, 4.30). If `joint`, the expression is the body of an
+    /// enclosing summation, and a nested summation without terms is `None` too.
     fn term(&mut self, f: &mut Frame, e: &Expr, joint: bool) -> Eval<Option<Value>> {
         self.step()?;
         let broken = Stopped::Broken;
@@ -173,7 +176,7 @@ impl<'a> Evaluator<'a> {
             Kind::Reduce(r) => self.reduction(f, r)?,
             Kind::Order(index, body) => self.order(f, index, body)?,
             Kind::Access(a, at) => {
-                // Of a variable, or of a part of one, only the element is copied.
+                // Copies only the element if the base is a variable or a component of one.
                 let mut path = vec![self.poly(f, at)?];
                 let mut base = a;
                 while let Kind::Access(inner, at) = &base.kind {
@@ -223,7 +226,8 @@ impl<'a> Evaluator<'a> {
         }))
     }
 
-    /// The last carry, what the iterations give, and how many there were; in forms without tuples part by part.
+    /// Evaluates a loop to its final carry, its outputs and its trip count. In forms without
+    /// tuples, carry and outputs are split into parts.
     fn repeat(&mut self, f: &mut Frame, repeat: &Repeat, args: &[E], ty: &CoreType) -> Eval {
         let broken = Stopped::Broken("a loop");
         let body = self.functions.function(&repeat.body).ok_or(broken.clone())?;
@@ -299,7 +303,7 @@ impl<'a> Evaluator<'a> {
         Ok(base)
     }
 
-    /// The sum of two values of a type, element by element.
+    /// Returns the sum of two values of the same type, element by element.
     fn plus_all(&mut self, a: &Value, b: &Value) -> Eval {
         match (a, b) {
             (Value::Array(x), Value::Array(y)) => {
@@ -314,7 +318,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A product, a greatest or least term, or where that is.
+    /// Evaluates a product, a maximum or minimum, or the position of one.
     fn reduction(&mut self, f: &mut Frame, r: &Reduction) -> Eval {
         let extents = r.indices.iter().map(|i| self.poly(f, &i.extent)).collect::<Eval<Vec<i64>>>()?;
         let scalar = r.body.ty.scalar().unwrap_or(Scalar::F64);
@@ -347,7 +351,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The values of an index in the order of what an expression is there.
+    /// Evaluates an `argsort`: the values of the index, sorted by the expression.
     fn order(&mut self, f: &mut Frame, index: &Index, body: &E) -> Eval {
         let mut keys = Vec::new();
         for i in 0..self.poly(f, &index.extent)? {
@@ -360,7 +364,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Array(order.into_iter().map(position).collect::<Eval<_>>()?))
     }
 
-    /// A derivative has no core form: it is evaluated in Tensor SSA.
+    /// Evaluates a derivative in Tensor SSA, because it has no core form.
     fn derived(&mut self, f: &mut Frame, callee: &Callee, sizes: &[i64], args: &[E], values: &[Value]) -> Eval {
         let broken = Stopped::Broken;
         let functions = self.functions.derivatives().ok_or(broken("a derivative"))?;
@@ -380,7 +384,7 @@ impl<'a> Evaluator<'a> {
         Ok(Value::Tuple(results?.iter().map(|t| t.value()).collect()))
     }
 
-    /// A sum as a term.
+    /// Returns the value of a sum. An empty sum is zero, or no term if it is joint.
     fn present(&mut self, f: &mut Frame, e: &Expr, sum: Option<Value>, joint: bool) -> Eval<Option<Value>> {
         Ok(match sum {
             None if !joint => Some(self.zero(f, e)?),
@@ -393,7 +397,7 @@ impl<'a> Evaluator<'a> {
         a.plus(b).ok_or(Stopped::Broken("a sum"))
     }
 
-    /// Sets an index. A tuple is counted where its last index is set.
+    /// Sets an index. A tuple of nested indices is counted once, when its innermost index is set.
     fn visit(&mut self, f: &mut Frame, index: &Index, i: i64, body: &E) -> Eval<()> {
         self.step()?;
         if !matches!(body.kind, Kind::Gen(..) | Kind::Sum(..)) {
@@ -408,13 +412,13 @@ impl<'a> Evaluator<'a> {
         indices::holds(&mut At { evaluator: self, frame: f }, p)
     }
 
-    /// The value of an index expression.
+    /// Returns the value of an index expression.
     fn poly(&mut self, f: &mut Frame, p: &Poly) -> Eval<i64> {
         indices::poly(&At { evaluator: self, frame: f }, p)
     }
 }
 
-/// The next index tuple, the last index fastest; is there one?
+/// Advances to the next index tuple, with the last index fastest. Returns whether one exists.
 fn next(at: &mut [i64], extents: &[i64]) -> bool {
     for (i, n) in at.iter_mut().zip(extents).rev() {
         *i += 1;
@@ -426,7 +430,7 @@ fn next(at: &mut [i64], extents: &[i64]) -> bool {
     false
 }
 
-/// An evaluation in a frame.
+/// An evaluator in a frame.
 struct At<'r, 'a> {
     evaluator: &'r mut Evaluator<'a>,
     frame: &'r mut Frame,
@@ -477,7 +481,7 @@ impl Numbers for At<'_, '_> {
 }
 
 impl Frame {
-    /// An integer, or the variable of an existential.
+    /// Returns the value of an integer, or of the variable of an existential.
     fn int(&self, local: LocalId) -> Option<i64> {
         self.bound.get(&local).copied().or_else(|| self.get(local)?.int())
     }
@@ -486,7 +490,7 @@ impl Frame {
         self.values.get(local.0 as usize)?.as_ref()
     }
 
-    /// A variable, or a component of one.
+    /// Returns the value of a variable, or of a component of one, without a copy.
     fn part(&self, e: &Expr) -> Option<&Value> {
         match &e.kind {
             Kind::Var(x) => self.get(*x),

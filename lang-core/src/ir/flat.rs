@@ -1,6 +1,6 @@
-//! Core without tuples: what ATL's pair elimination (Fig. 8) and gen-pushout (Fig. 9) lead to. Inputs and
-//! outputs are tensors of scalars, each a part of a parameter or of the result; between them bindings of
-//! such tensors, in order.
+//! **Core without tuples**: the output of ATL's pair elimination (Fig. 8) and gen-pushout (Fig. 9),
+//! from which `norm/to_ssa` builds Tensor SSA. Inputs and outputs are tensors of scalars, each a
+//! part of a parameter or of the result. Between them are bindings of such tensors, in order.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,21 +9,22 @@ use super::core::{Callee, CoreType, E, Leaf, Vars};
 use crate::base::GlobalName;
 use crate::predicate::LocalId;
 
-/// Where an input comes from.
+/// The source of an input.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Source {
     /// A parameter, by position.
     Param(u32),
-    /// A top-level `let`.
+    /// A top-level `let`, by name.
     Global(GlobalName),
-    /// The tangent of an input, by its position.
+    /// The tangent of an input, by the position of the input.
     Tangent(u32),
-    /// The cotangent of an output, by its position.
+    /// The cotangent of an output, by the position of the output.
     Cotangent(u32),
 }
 
 impl Source {
-    /// Does a caller pass it? It does not pass what everyone can see.
+    /// Whether a caller passes the input. Top-level `let`s are not passed, because every function
+    /// can read them.
     #[must_use]
     pub fn is_passed(&self) -> bool {
         !matches!(self, Self::Global(_))
@@ -35,16 +36,16 @@ impl Source {
 pub struct Input {
     /// Its variable.
     pub local: LocalId,
-    /// Whose part it is.
+    /// The value of which it is a part.
     pub source: Source,
-    /// Which part.
+    /// The part.
     pub leaf: Leaf,
 }
 
 /// A function without tuples.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Flat {
-    /// The definition, and at which types.
+    /// The definition and its type arguments.
     pub callee: Arc<Callee>,
     /// All variables.
     pub vars: Vars,
@@ -56,9 +57,9 @@ pub struct Flat {
     pub params: Vec<(LocalId, CoreType)>,
     /// Inputs.
     pub inputs: Vec<Input>,
-    /// Bindings in order. One of type `()` is there for its check.
+    /// Bindings in order. A binding of type `()` exists only for its check.
     pub bindings: Vec<(LocalId, E)>,
-    /// Each part of the result.
+    /// The parts of the result, each with its expression.
     pub outputs: Vec<(Leaf, E)>,
     /// The type of the result.
     pub result: CoreType,

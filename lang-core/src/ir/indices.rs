@@ -1,4 +1,6 @@
-//! Index expressions and predicates at numbers (ATL Fig. 5), for the evaluators: each says what its variables are.
+//! **Evaluation of index expressions** and predicates at concrete numbers (ATL Fig. 5). The
+//! evaluators of core and of Tensor SSA share it; each implements [`Numbers`] for its own
+//! variables.
 
 use super::eval::Stopped;
 use crate::base::GlobalName;
@@ -8,28 +10,28 @@ use crate::syntax::ops::BinOp;
 
 type Eval<T> = Result<T, Stopped>;
 
-/// What is broken where an index or predicate reads an element that there is not.
+/// The defect reported if an index or a predicate reads an element out of bounds.
 pub(super) const OUTSIDE: &str = "an element outside";
 
-/// What the variables of index expressions and predicates are.
+/// The values of the variables in index expressions and predicates.
 pub(super) trait Numbers {
-    /// An index, a size, an integer.
+    /// Returns an index, a size or an integer.
     fn local(&self, x: LocalId) -> Eval<i64>;
-    /// An integer bound by a top-level `let`.
+    /// Returns an integer bound by a top-level `let`.
     fn global(&self, name: &GlobalName) -> Eval<i64>;
-    /// An element of an array of integers.
+    /// Returns an element of an array of integers.
     fn read(&self, x: LocalId, at: &[i64]) -> Eval<i64>;
-    /// An element of an array of truth values.
+    /// Returns an element of an array of truth values.
     fn truth(&self, x: LocalId, at: &[i64]) -> Eval<bool>;
-    /// Is it a member of the relation?
+    /// Whether the tuple is a member of the relation.
     fn member(&self, x: LocalId, at: &[i64]) -> Eval<bool>;
-    /// The variable of an existential has this value from now on; none after it.
+    /// Binds the variable of an existential to a value, or unbinds it.
     fn bind(&mut self, x: LocalId, value: Option<i64>);
-    /// One step more.
+    /// Counts one step against the limit.
     fn step(&mut self) -> Eval<()>;
 }
 
-/// The value of an index expression; what wraps, wraps.
+/// Returns the value of an index expression, in wrapping `i64` arithmetic.
 pub(super) fn poly(of: &impl Numbers, p: &Poly) -> Eval<i64> {
     let mut sum = 0_i64;
     for (m, c) in p.terms() {
@@ -54,7 +56,7 @@ fn atom(of: &impl Numbers, a: &Atom) -> Eval<i64> {
         Atom::Read(x, _, at) => of.read(*x, &polys(of, at)?)?,
         Atom::Div(p, q) | Atom::Mod(p, q) => {
             let op = if matches!(a, Atom::Div(..)) { BinOp::FloorDiv } else { BinOp::Mod };
-            // In an empty range a divisor may be 0; the element is not asked for.
+            // In an empty range a divisor may be 0. The element is then never read.
             i64s::arith(op, poly(of, p)?, poly(of, q)?).unwrap_or(0)
         }
         Atom::Min(p, q) => poly(of, p)?.min(poly(of, q)?),
@@ -63,7 +65,7 @@ fn atom(of: &impl Numbers, a: &Atom) -> Eval<i64> {
     })
 }
 
-/// A polynomial that is compared: exactly.
+/// Returns the exact value of a polynomial in a comparison.
 pub(super) fn compared(of: &impl Numbers, p: &Poly) -> Eval<i128> {
     let mut sum = 0_i128;
     for (m, c) in p.terms() {
@@ -76,13 +78,14 @@ pub(super) fn compared(of: &impl Numbers, p: &Poly) -> Eval<i128> {
     Ok(sum)
 }
 
-/// Does the predicate hold? What reads outside is neither true nor false, and so is what it decides: a disjunction of
-/// which another part holds is true, an existential that has a tuple is.
+/// Evaluates a predicate. A predicate that reads out of bounds is undefined, which is an error with
+/// [`OUTSIDE`]. Undefined parts do not matter if others decide: a false part of a conjunction, a
+/// true part of a disjunction, or a witness of an existential.
 pub(super) fn holds(of: &mut impl Numbers, p: &Pred) -> Eval<bool> {
     of.step()?;
     Ok(match p {
         Pred::And(items) => {
-            // What reads data is asked only where the rest holds.
+            // A part that reads data is evaluated only if all other parts hold.
             let mut outside = false;
             for late in [false, true] {
                 for p in items.iter().filter(|p| p.is_opaque() == late) {

@@ -1,5 +1,8 @@
-//! The compiler's forms between the typed tree and loops: the core calculus (ATL Fig. 3) and Tensor SSA
-//! (Fig. 10), their texts and their evaluators. `norm` leads from one to the next.
+//! The **intermediate representations** between the typed tree and loop nests: the core calculus
+//! (ATL Fig. 3) and Tensor SSA (Fig. 10), with their printers, readers and evaluators.
+//!
+//! `norm` elaborates the typed tree to core and lowers core to Tensor SSA. `ad` differentiates
+//! Tensor SSA, and `schedule` turns it into loop nests.
 
 pub mod applied;
 mod builder;

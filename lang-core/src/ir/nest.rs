@@ -1,6 +1,10 @@
-//! Loops over the index tuples that a predicate leaves: each loop runs only where the comparisons that it
-//! decides hold, an index that an equation tells takes one value, and one between bounds that data tell, as in
-//! `ptr[i] <= k < ptr[i + 1]`, those between them.
+//! **Loop nests of the evaluators**, over the index tuples that a predicate allows. Each loop runs
+//! only over the range left by the comparisons that involve its index. An index that an equation
+//! determines takes one value. An index between bounds that depend on data, as in
+//! `ptr[i] <= k < ptr[i + 1]`, runs only between them.
+//!
+//! [`super::eval_ssa`] and [`super::cost`] use the nests; compiled loop nests are made in
+//! `schedule`.
 
 use crate::predicate::{Poly, Pred};
 
@@ -8,22 +12,23 @@ use super::ssa::{index, index_number};
 use crate::predicate::Atom;
 use crate::predicate::poly::floor_div;
 
-/// Nothing that is compared is larger than this, as far as indices can tell.
+/// A bound on the absolute value of every comparison operand that indices can reach.
 const LARGE: i128 = 1 << 100;
 
-/// What of the run the loops ask.
+/// The run-time values that the loops need.
 pub(super) trait World {
-    /// Why there is no value.
+    /// The reason why a value does not exist.
     type Stop;
-    /// The value of a polynomial at these indices, wrapping; `None` likewise.
+    /// Returns the wrapping value of a polynomial at these indices; `None` as for [`World::holds`].
     fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i64>, Self::Stop>;
-    /// The same as comparisons have it: exactly. It is a test of data.
+    /// Returns the exact value of a polynomial in a comparison, which counts as a test of data.
     fn compared(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i128>, Self::Stop>;
-    /// Does the predicate hold at these indices? `None`: it reads outside an array, so something else does not hold.
+    /// Evaluates the predicate at these indices. `None` if it reads out of bounds; another conjunct
+    /// is then false.
     fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<Option<bool>, Self::Stop>;
 }
 
-/// What is done for each tuple.
+/// The action for each tuple.
 type Visitor<'f, W> = &'f mut dyn FnMut(&mut W, &[i64]) -> Result<(), <W as World>::Stop>;
 
 /// `constant + Σ cₖ·iₖ`, over the indices.
@@ -31,48 +36,50 @@ type Visitor<'f, W> = &'f mut dyn FnMut(&mut W, &[i64]) -> Result<(), <W as Worl
 struct Affine {
     constant: i128,
     coefficients: Vec<i128>,
-    /// `= 0`, else `>= 0`.
+    /// Whether the comparison is `= 0`; otherwise it is `>= 0`.
     zero: bool,
 }
 
-/// `c·k + rest >= 0` for the index of a loop: data tell the rest, which all further out know.
+/// `c·k + rest >= 0` for the index `k` of a loop. `rest` reads data and mentions only indices of
+/// outer loops.
 #[derive(Clone, Debug)]
 struct Bound {
     c: i128,
     rest: Poly,
-    /// As it stands.
+    /// The original comparison.
     pred: Pred,
 }
 
-/// A free index that what stands later in the order of indices tells.
+/// A free index whose loop must be inside the loops of indices that determine it.
 #[derive(Clone)]
 enum Late {
-    /// An equation: its only value.
+    /// The only value, from an equation.
     Told(Poly),
-    /// What its bounds are made of.
+    /// The terms of its bounds.
     Between(Vec<Poly>),
 }
 
-/// The loops of a statement.
+/// The loop nest of a statement.
 #[derive(Debug)]
 pub(super) struct Nest {
     extents: Vec<i64>,
-    /// The indices in the order of their loops.
+    /// The indices in the order of their loops, outermost first.
     order: Vec<usize>,
-    /// Comparisons that narrow, by the place in the order at which all their indices are known.
+    /// Affine comparisons that narrow ranges, by the loop at which all their indices are known.
     narrowing: Vec<Vec<Affine>>,
-    /// Bounds that data tell, likewise.
+    /// Data-dependent bounds, likewise.
     bounds: Vec<Vec<Bound>>,
-    /// An equation that tells the index of that loop.
+    /// The only value of each loop's index, if an equation determines it.
     told: Vec<Option<Poly>>,
-    /// Predicates tested there.
+    /// Predicates tested inside each loop.
     tested: Vec<Vec<Pred>>,
-    /// Tested once, before all loops.
+    /// Predicates tested once, before all loops.
     before: Vec<Pred>,
 }
 
 impl Nest {
-    /// The loops over so many free and bound indices. Free ones that bound ones, or data, tell come last.
+    /// Builds the nest over `extents`, of which the first `free` belong to free indices. Free
+    /// indices that bound indices or data determine become the innermost loops.
     pub(super) fn new<W: World>(extents: Vec<i64>, free: usize, pred: &Pred, world: &mut W) -> Result<Self, W::Stop> {
         let n = extents.len();
         let mentioned = |p: &Poly| {
@@ -86,7 +93,8 @@ impl Nest {
             });
             found
         };
-        // Which free index an equation with bound ones, or with data, tells; then those between bounds.
+        // First the free indices that an equation with bound indices or data determines, then those
+        // whose bounds mention bound indices.
         let mut late: Vec<Option<Late>> = vec![None; n];
         for k in 0..free {
             let solution = pred.solution(&index(k, &Poly::default()).atom());
@@ -102,7 +110,7 @@ impl Nest {
             }
         }
         let mut order: Vec<usize> = (0..n).filter(|k| late.get(*k).is_some_and(Option::is_none)).collect();
-        // One that others tell comes after them.
+        // An index comes after the indices that determine it.
         while let Some(k) =
             (0..free).find(|k| !order.contains(k) && by_of(*k, &late, &mentioned).all(|j| order.contains(&j)))
         {
@@ -148,8 +156,9 @@ impl Nest {
         Ok(nest)
     }
 
-    /// Visits every tuple, given in the order of the indices. A predicate that reads data is asked as early as its
-    /// indices are known; where it reads outside, again at the tuple, for which all else holds.
+    /// Visits every tuple; the action receives it in the order of the indices. A predicate on data
+    /// is tested as soon as its indices are known. If it reads out of bounds there, it is tested
+    /// again at the complete tuple, where all other predicates hold.
     pub(super) fn visit<W: World>(&self, world: &mut W, f: Visitor<'_, W>) -> Result<(), W::Stop> {
         if self.extents.iter().any(|n| *n <= 0) {
             return Ok(());
@@ -169,7 +178,7 @@ impl Nest {
     ) -> Result<(), W::Stop> {
         let Some(k) = self.order.get(depth).copied() else {
             for p in open.iter() {
-                // Outside once more: then it is no predicate of this tuple.
+                // It reads out of bounds even here, so it does not hold for this tuple.
                 if world.holds(p, at)? != Some(true) {
                     return Ok(());
                 }
@@ -213,7 +222,8 @@ impl Nest {
     }
 }
 
-/// Do all of these hold? What reads data comes last; what reads outside stays open.
+/// Returns whether all predicates hold that do not read out of bounds; those that do are appended
+/// to `open`. Predicates on data are tested last.
 fn ask<W: World>(all: &[Pred], world: &mut W, at: &[i64], open: &mut Vec<Pred>) -> Result<bool, W::Stop> {
     for late in [false, true] {
         for p in all.iter().filter(|p| p.is_opaque() == late) {
@@ -233,20 +243,20 @@ fn has_data(p: &Poly) -> bool {
     data
 }
 
-/// The comparison as a bound of this index that data tell.
+/// Returns the comparison as a data-dependent bound of index `k`.
 fn bound_of(p: &Pred, k: usize) -> Option<Bound> {
     let Pred::Ge(poly) = p else { return None };
     let (c, rest) = poly.linear_in(&index(k, &Poly::default()).atom())?;
     has_data(&rest).then(|| Bound { c, rest, pred: p.clone() })
 }
 
-/// Notes that a free index comes late, if what tells it is known before.
+/// Records that a free index comes late, if the indices that determine it can come before it.
 fn late_index(k: usize, told: Option<Late>, mentioned: &dyn Fn(&Poly) -> Vec<bool>, late: &mut [Option<Late>]) {
     if told.is_none() {
         return;
     }
     late.get_mut(k).into_iter().for_each(|slot| slot.clone_from(&told));
-    // Not by what it tells itself.
+    // The index must not determine itself through others.
     let mut open: Vec<usize> = by_of(k, late, mentioned).collect();
     let mut seen = vec![false; late.len()];
     while let Some(j) = open.pop() {
@@ -261,7 +271,7 @@ fn late_index(k: usize, told: Option<Late>, mentioned: &dyn Fn(&Poly) -> Vec<boo
     }
 }
 
-/// The indices by which one is told.
+/// Returns the indices that determine index `k`.
 fn by_of(
     k: usize,
     late: &[Option<Late>],
@@ -277,7 +287,7 @@ fn by_of(
     (0..n).filter(move |j| by.iter().any(|found| found.get(*j) == Some(&true)))
 }
 
-/// A comparison that is linear in the indices, sizes put in.
+/// Returns the comparison as an affine one over the indices, with the values of sizes substituted.
 fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>, W::Stop> {
     let (poly, zero) = match p {
         Pred::Ge(p) => (p, false),
@@ -303,8 +313,8 @@ fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>,
 }
 
 impl Affine {
-    /// Takes from the range of index `k` what the comparison forbids; all indices but it are known, or have
-    /// the coefficient 0.
+    /// Removes from the range of index `k` the values that the comparison forbids. All other
+    /// indices must be known or have coefficient 0.
     fn narrow(&self, k: usize, at: &[i64], low: &mut i128, high: &mut i128) {
         let mut rest = self.constant;
         for (j, (c, i)) in self.coefficients.iter().zip(at).enumerate() {
@@ -316,7 +326,7 @@ impl Affine {
     }
 }
 
-/// Takes from a range where `c·i + rest` is not at least zero, or not zero.
+/// Removes from a range the values of `i` for which `c·i + rest` is negative, or nonzero if `zero`.
 fn narrow(c: i128, zero: bool, rest: i128, low: &mut i128, high: &mut i128) {
     let nothing = (i128::from(i64::MAX), i128::from(i64::MIN));
     match (c, zero) {

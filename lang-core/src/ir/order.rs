@@ -1,12 +1,13 @@
-//! Orders: the positions along an axis in ascending order of what stands there, in core, in Tensor SSA and in solved form.
-//! They are a permutation of the axis. Sorting and filtering are reading at such positions.
+//! **Sorting permutations** (`argsort`): the positions along an axis in ascending order of their
+//! keys, in core, in Tensor SSA and in solved form. Sorting and filtering gather at these
+//! positions.
 //!
-//! An order is stable: positions of equals keep their order. As in the interpreter the two zeros are equal and a NaN
-//! stands after every number. Of truth values those that hold come first: so the first positions are those where a
-//! condition holds, as many as hold.
+//! The sort is stable: equal keys keep their order. As in the interpreter, the two zeros are equal
+//! and a NaN sorts after every number. `true` sorts before `false`. So the first positions, as many
+//! as the condition holds at, are those where it holds.
 //!
-//! The work is the comparisons of reals. The evaluators merge, which takes [`most`] comparisons at most; truth values take
-//! none.
+//! The work is the number of comparisons of reals. The evaluators use merge sort, which takes at
+//! most [`most`] comparisons. Comparisons of truth values cost nothing.
 
 use std::cmp::Ordering;
 
@@ -19,20 +20,20 @@ use crate::syntax::ops::Scalar;
 /// `[p] · argsort i: X[a]` in Tensor SSA, where `i` is the last index of the statement.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Order {
-    /// Where it is computed, of the indices before the last: elsewhere it is zero.
+    /// The domain, over the indices before the last. The result is zero elsewhere.
     pub pred: Pred,
-    /// What is put in order, at every value of the last index.
+    /// The keys, at every value of the last index.
     pub of: Access,
 }
 
 impl Order {
-    /// The same with its polynomials, its predicate and what it reads replaced.
+    /// Maps the predicate and the access.
     #[must_use]
     pub fn map(&self, pred: &dyn Fn(&Pred) -> Pred, access: &mut dyn FnMut(&Access) -> Access) -> Self {
         Self { pred: pred(&self.pred), of: access(&self.of) }
     }
 
-    /// The same over other indices.
+    /// Substitutes the indices.
     #[must_use]
     pub fn put(&self, poly: &dyn Fn(&Poly) -> Poly) -> Self {
         let at = self.of.at.iter().map(poly).collect();
@@ -40,7 +41,7 @@ impl Order {
     }
 }
 
-/// Which of two comes first, if one does.
+/// Compares two keys. Returns `None` if they have different types or are not scalars.
 #[must_use]
 pub fn compared(a: &Value, b: &Value) -> Option<Ordering> {
     let real = |a: f64, b: f64| a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
@@ -53,7 +54,8 @@ pub fn compared(a: &Value, b: &Value) -> Option<Ordering> {
     })
 }
 
-/// The positions in order, and how many reals were compared. `None` where the values do not go together.
+/// Returns the positions in sorted order, and the number of comparisons of reals. Returns `None` if
+/// the keys have different types.
 #[must_use]
 pub fn positions(keys: &[Value]) -> Option<(Vec<usize>, u64)> {
     let mut compared = 0;
@@ -82,12 +84,12 @@ fn merge(keys: &[Value], left: &[usize], right: &[usize], out: &mut Vec<usize>, 
     Some(())
 }
 
-/// The most comparisons that putting so many in order by merging takes.
+/// Returns the maximal number of comparisons in a merge sort of `n` keys.
 #[must_use]
 pub fn most(n: u64) -> u64 {
     let (mut total, mut width) = (0_u64, 1_u64);
     while width < n {
-        // Two runs are merged by one comparison less than they have elements.
+        // Merging two runs takes at most one comparison fewer than they have elements.
         let two = width.saturating_mul(2);
         let rest = n % two;
         let last = if rest > width { rest - 1 } else { 0 };
@@ -98,7 +100,8 @@ pub fn most(n: u64) -> u64 {
 }
 
 impl Builder {
-    /// What is known inside the ranges of indices, and of the positions in an order that a predicate reads.
+    /// Returns the facts about indices in their ranges, and about the sorted positions that a
+    /// predicate reads.
     pub(super) fn context_of(&self, dims: &[Poly], pred: &Pred) -> Context {
         let mut context = self.context(dims);
         let mut known = Vec::new();
@@ -107,7 +110,8 @@ impl Builder {
         context
     }
 
-    /// A position is one of the axis, where it is read inside.
+    /// Returns the fact that an element of a sorting permutation is a position of its axis, if it
+    /// is read in bounds.
     fn position(&self, context: &Context, atom: &Atom) -> Option<Pred> {
         let Atom::Read(x, _, at) = atom else { return None };
         let stmt = self.get(Var::of_local(*x)?)?;
@@ -116,8 +120,8 @@ impl Builder {
         inside.then(|| Some(Pred::inside(&Poly::atom(atom.clone()), stmt.dims.last()?)))?
     }
 
-    /// An order in solved form: where equations pin an index it is computed without that index, and what does not depend on
-    /// an index once.
+    /// Builds a sorting permutation in solved form. An index that equations pin is eliminated, and
+    /// a permutation that does not depend on an index is computed once.
     pub fn order(&mut self, dims: &[Poly], order: Order, mut needs: Vec<u32>) -> Var {
         let Some(last) = dims.len().checked_sub(1) else { return self.zero(dims, Scalar::I64) };
         let mut o = order;
@@ -132,7 +136,8 @@ impl Builder {
             }
             _ => needs.extend(self.get(o.of.var).map(|s| s.needs.clone()).unwrap_or_default()),
         }
-        // Equals stay where they are.
+        // If the keys do not depend on the last index, they are all equal, and the permutation is
+        // the identity.
         if !o.of.at.iter().any(|p| p.mentions(&index(last, &Poly::default()).atom())) {
             let own = index(last, &Poly::default()).value();
             let var = self.push(dims.to_vec(), Some(Scalar::I64), Rhs::Index(own), Vec::new());
@@ -172,7 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Ascending, equals in their order, and no more comparisons than said.
+        /// The result ascends, is stable, and takes at most `most` comparisons.
         #[test]
         fn stable_and_bounded(keys in prop::collection::vec(prop_oneof![
             4 => (-3_i32..4).prop_map(f64::from), 1 => Just(f64::NAN), 1 => Just(-0.0), 1 => Just(f64::INFINITY)
@@ -190,7 +195,7 @@ mod tests {
 
     #[test]
     fn most_is_reached() {
-        // Merges of two runs whose elements alternate compare all but the last.
+        // Merging two runs whose elements alternate compares all elements but the last.
         let keys: Vec<Value> = [0, 4, 2, 6, 1, 5, 3, 7].into_iter().map(|x| Value::F64(f64::from(x))).collect();
         assert_eq!(positions(&keys).map(|p| p.1), Some(most(8)));
         assert_eq!([0, 1, 2, 3, 5, 8].map(most), [0, 0, 1, 3, 9, 17]);

@@ -1,9 +1,10 @@
-//! Where the statements of Tensor SSA come from: a table beside a function, which takes no part in what a statement
-//! is, so that equal statements are one wherever they come from, and an edit that only moves text changes no function.
+//! **Provenance** of the statements of Tensor SSA: a side table of a function. It takes no part in
+//! equality, so equal statements are shared wherever they come from, and an edit that only moves
+//! text changes no function.
 //!
-//! In a definition a statement stands for expressions of the text; in a derivative it was made by a rule for a
-//! statement of the function that was differentiated, whose own table leads on. What was put in place of a call stands
-//! for the call, and tells which statement of the called definition it is.
+//! In a definition, a statement originates from expressions of the text. In a derivative, a rule
+//! generates it for a statement of the primal function, whose own table leads on. A statement that
+//! was inlined originates from the call, and the table records its statement in the callee.
 
 use std::sync::Arc;
 
@@ -11,19 +12,19 @@ use super::core::Callee;
 use super::ssa::Var;
 use crate::base::Span;
 
-/// More origins of one statement are not kept: a constant may stand in a hundred places.
+/// The maximal number of origins kept for one statement. A constant may occur in a hundred places.
 const MOST: usize = 16;
 
-/// The explicit names that stand beside the rules of the passes in [`Ancestor::Statement`].
+/// Names other than rules of passes that may occur in [`Ancestor::Statement`].
 pub const NAMES: &[&str] = &[VALUE, ZERO, CALL, RULE, LOOP, UPDATE];
 
-/// The statement itself, whose value the derivative reads or gives.
+/// The primal value of the statement, which the derivative reads or returns.
 pub const VALUE: &str = "value";
 
 /// The derivative is zero.
 pub const ZERO: &str = "zero";
 
-/// The adjoint of what is called there is called.
+/// A call of the adjoint of the callee.
 pub const CALL: &str = "call";
 
 /// The derivative of a loop.
@@ -32,33 +33,33 @@ pub const LOOP: &str = "loop";
 /// The derivative of an update.
 pub const UPDATE: &str = "update";
 
-/// A rule that the program has beside the definition.
+/// A derivative rule that the program defines.
 pub const RULE: &str = "rule";
 
-/// What a statement was made for.
+/// The reason for which a statement was generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ancestor {
-    /// An input of a definition: [`super::ssa::Ssa::inputs`] tells which.
+    /// An input of a definition, see [`super::ssa::Ssa::inputs`].
     Input,
-    /// An expression of the definition, by its place in the item's text.
+    /// An expression of the definition, by its location in the item's text.
     Text(Span),
-    /// A statement of the function that was differentiated, and the rule that was applied to it: the number by which
-    /// it is counted, or one of [`NAMES`].
+    /// A statement of the primal function, and the rule applied to it: the rule's name, under which
+    /// its uses are counted, or one of [`NAMES`].
     Statement(Var, &'static str),
 }
 
-/// A statement of a definition that was put in place of a call.
+/// The statement of a callee from which inlining made a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Inlined {
-    /// The definition, among [`Origins::callees`].
+    /// The callee, as an index into [`Origins::callees`].
     callee: u32,
     var: Var,
 }
 
-/// Where a statement comes from.
+/// The origin of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
-    /// What it was made for: of what is put in place of a call, the call.
+    /// The reason for the statement. For an inlined statement, the call.
     pub ancestor: Ancestor,
     inlined: Option<Inlined>,
 }
@@ -69,30 +70,31 @@ impl Default for Origin {
     }
 }
 
-/// The origins of all statements of a function. A statement that several expressions or rules made has several, the
-/// one that made it first.
+/// The origins of all statements of a function. A statement that several expressions or rules
+/// generate has several origins, the first one first.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Origins {
-    /// Sorted by statement.
+    /// Entries sorted by statement.
     list: Vec<(Var, Origin)>,
     callees: Vec<Arc<Callee>>,
 }
 
 impl Origins {
-    /// Those of a statement.
+    /// Returns the origins of a statement.
     pub fn of(&self, var: Var) -> impl Iterator<Item = &Origin> {
         let first = self.list.partition_point(|(v, _)| *v < var);
         let rest = self.list.get(first..).unwrap_or_default();
         rest.iter().take_while(move |(v, _)| *v == var).map(|(_, origin)| origin)
     }
 
-    /// The statements that stand for the expression of exactly this place, what is put there for a call included.
+    /// Returns the statements that originate from the expression at exactly this location,
+    /// including those inlined for a call.
     pub fn at(&self, place: Span) -> impl Iterator<Item = Var> {
         self.with(move |ancestor| ancestor == Ancestor::Text(place))
     }
 
-    /// The statements of a derivative that were made for a statement of the function that was differentiated: its
-    /// tangent or cotangent, and what these take; not its value.
+    /// Returns the statements of a derivative that were generated for a statement of the primal
+    /// function: its tangent or cotangent and their operands, but not its value.
     pub fn derived_from(&self, of: Var) -> impl Iterator<Item = Var> {
         self.with(move |ancestor| matches!(ancestor, Ancestor::Statement(v, rule) if v == of && rule != VALUE))
     }
@@ -103,7 +105,7 @@ impl Origins {
         all.filter(move |var| last.replace(*var) != Some(*var))
     }
 
-    /// Which statement of which called definition it is that was put in place of the call.
+    /// Returns the callee and the statement of it from which inlining made a statement.
     #[must_use]
     pub fn inlined(&self, origin: &Origin) -> Option<(&Arc<Callee>, Var)> {
         let Inlined { callee, var } = origin.inlined?;
@@ -111,50 +113,53 @@ impl Origins {
     }
 }
 
-/// What became of a statement when those that nothing reads were removed.
+/// The result of dead-code elimination for a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It is this one now.
+    /// Kept, under this new number.
     Kept(Var),
-    /// It was a view, and what it showed is this one now.
+    /// A removed view; this is the new number of the statement that it showed.
     View(Var),
-    /// It is not there.
+    /// Removed.
     Gone,
 }
 
-/// The origins of statements that are being made: what makes them says beforehand what for.
+/// The origins of the statements under construction. A pass announces the reason before it builds
+/// statements.
 #[derive(Default, Debug)]
 pub struct Trace {
     now: Origin,
-    /// In the order in which statements were made, or were found to be there already; is it what was asked for, or made
-    /// on the way there?
+    /// Entries in the order in which statements were built or found. The flag is true for a
+    /// requested result and false for an intermediate statement.
     list: Vec<(Var, Origin, bool)>,
     callees: Vec<Arc<Callee>>,
 }
 
 impl Trace {
-    /// What is made from here on is made for this. Gives what was before, for [`Trace::back`].
+    /// Attributes the following statements to `ancestor`. Returns the previous origin, for
+    /// [`Trace::back`].
     pub fn enter(&mut self, ancestor: Ancestor) -> Origin {
         std::mem::replace(&mut self.now, Origin { ancestor, inlined: None })
     }
 
-    /// The same for an expression; one without a place is a part of the one around it.
+    /// Attributes the following statements to an expression. An expression without a location
+    /// counts as part of the enclosing one.
     pub fn enter_text(&mut self, place: Span) -> Origin {
         if place.start < place.end { self.enter(Ancestor::Text(place)) } else { self.now }
     }
 
-    /// What is made for now.
+    /// Returns the current origin.
     #[must_use]
     pub fn now(&self) -> Origin {
         self.now
     }
 
-    /// What is made from here on is made for what it was before.
+    /// Restores a previous origin.
     pub fn back(&mut self, before: Origin) {
         self.now = before;
     }
 
-    /// A definition that is put in place of a call: its number, for [`Trace::inline`].
+    /// Registers the callee of an inlined call. Returns its number, for [`Trace::inline`].
     pub fn callee(&mut self, callee: &Arc<Callee>) -> u32 {
         let known = self.callees.iter().position(|c| c == callee);
         let at = known.unwrap_or_else(|| {
@@ -164,23 +169,24 @@ impl Trace {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// What is made from here on is this statement of a definition, in place of the call that it was before.
+    /// Attributes the following statements to this statement of an inlined callee, at the current
+    /// call.
     pub fn inline(&mut self, callee: u32, var: Var) {
         self.now.inlined = Some(Inlined { callee, var });
     }
 
-    /// A statement was made on the way to what is asked for.
+    /// Records an intermediate statement.
     pub fn made(&mut self, var: Var) {
         self.list.push((var, self.now, false));
     }
 
-    /// The statement is what was asked for.
+    /// Records a requested result.
     pub fn gives(&mut self, var: Var) {
         self.list.push((var, self.now, true));
     }
 
-    /// The table, for the statements that there are still. What was asked for and is only a view, which nobody reads as
-    /// everybody reads through it, is the statement that it shows.
+    /// Returns the table for the statements that remain. If a requested result was only a view,
+    /// which its readers read through, its origin moves to the statement that it shows.
     #[must_use]
     pub fn finish(self, fates: &[Fate]) -> Origins {
         let now = |(var, origin, asked): (Var, Origin, bool)| match fates.get(var.0 as usize)? {
@@ -197,7 +203,7 @@ impl Trace {
                 first = list.len();
             }
             let same = list.get(first..).unwrap_or_default();
-            // What was put in place of a call says more than the call.
+            // An origin with an inlined statement is more precise than its call alone.
             let known = |(_, other): &(Var, Origin)| {
                 other.ancestor == entry.1.ancestor && (other.inlined == entry.1.inlined || entry.1.inlined.is_none())
             };

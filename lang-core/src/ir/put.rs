@@ -1,27 +1,28 @@
-//! A function put in a place of another: what its indices, sizes, parameters and statements are there.
+//! **Substitution for inlining**: maps the indices, sizes, parameters and statements of a function
+//! to those of the place in another function where it is inserted.
 
 use std::collections::HashMap;
 
 use super::ssa::{Access, Var, index, index_number};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// What things of a function are in its place.
+/// The mapping from a function to its place.
 pub(crate) struct Put {
-    /// Sizes and integer parameters.
+    /// Values of sizes and integer parameters.
     pub(crate) locals: HashMap<LocalId, Poly>,
-    /// Statements: what has their elements, at these first indices.
+    /// For each statement, the tensor that holds its elements and its first indices there.
     pub(crate) vars: Vec<Access>,
-    /// How many indices the place has; those of the function come behind.
+    /// The number of indices of the place. The function's own indices follow them.
     pub(crate) outer: usize,
 }
 
 impl Put {
-    /// The indices of the place.
+    /// Returns the indices of the place.
     pub(crate) fn around(&self) -> Vec<Poly> {
         (0..self.outer).map(|k| index(k, &Poly::default()).value()).collect()
     }
 
-    /// An element, at indices that are put already.
+    /// Maps an access whose indices are already mapped.
     pub(crate) fn access_at(&self, var: Var, at: Vec<Poly>) -> Access {
         match self.vars.get(var.0 as usize) {
             Some(Access { var, at: first }) => Access { var: *var, at: first.iter().cloned().chain(at).collect() },

@@ -1,11 +1,13 @@
-//! Reductions other than sums: products, the greatest and the least of some values, and where those are; in core,
-//! in Tensor SSA and in solved form. A value that a filter leaves out is no term: it is not a zero among them.
+//! **Reductions** other than sums: products, maxima and minima, and their positions, in core, in
+//! Tensor SSA and in solved form. A value that the filter excludes contributes no term; it does not
+//! count as zero.
 //!
-//! Terms come in the order of the bound indices, the last fastest, and are joined from the left. As in the
-//! interpreter the greatest is the first of equals, and a NaN is greater and less than every number.
+//! Terms are folded from the left, in the order of the bound indices with the last one fastest. As
+//! in the interpreter, the first of equal maxima wins, and a NaN is both greater and less than
+//! every number.
 //!
-//! `argmax` and `argmin` give the value of an index expression, the *place*, at the term that they choose; over nothing
-//! −1, which is the number of no index.
+//! `argmax` and `argmin` return the value of an index expression, the *place*, at the chosen term.
+//! Over no terms they return −1, which is no index.
 
 use super::builder::{Builder, pinned, without_index};
 use super::core::{Constant, E, Operation};
@@ -15,26 +17,26 @@ use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinderKind, Scalar};
 
-/// How terms are joined.
+/// The operator that combines terms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Reducer {
     /// The product.
     Prod,
-    /// The greatest.
+    /// The maximum.
     Max,
-    /// The least.
+    /// The minimum.
     Min,
-    /// Where the first of the greatest is.
+    /// The place of the first maximum.
     Argmax,
-    /// Where the first of the least is.
+    /// The place of the first minimum.
     Argmin,
 }
 
 impl Reducer {
-    /// All of them.
+    /// All reducers.
     pub const ALL: [Self; 5] = [Self::Prod, Self::Max, Self::Min, Self::Argmax, Self::Argmin];
 
-    /// The one that a binder is.
+    /// Returns the reducer of a binder.
     #[must_use]
     pub fn of(kind: BinderKind) -> Option<Self> {
         Some(match kind {
@@ -47,7 +49,7 @@ impl Reducer {
         })
     }
 
-    /// The binder that it is.
+    /// Returns the keyword of the binder.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -59,13 +61,13 @@ impl Reducer {
         }
     }
 
-    /// Does it give a place, not a value?
+    /// Whether the result is a place, not a value.
     #[must_use]
     pub fn gives_place(self) -> bool {
         matches!(self, Self::Argmax | Self::Argmin)
     }
 
-    /// What tells where the chosen term is, if one is chosen.
+    /// Returns the reducer that yields the place of the chosen term, or `None` for a product.
     #[must_use]
     pub fn chooser(self) -> Option<Self> {
         match self {
@@ -75,7 +77,7 @@ impl Reducer {
         }
     }
 
-    /// What it gives over nothing, where that is no failure.
+    /// Returns the result over no terms, for the cases that are not failures.
     #[must_use]
     pub fn nothing(self, of: Scalar) -> Constant {
         let real = matches!(of, Scalar::F64 | Scalar::F32);
@@ -89,8 +91,8 @@ impl Reducer {
         }
     }
 
-    /// What any term takes the place of, or is joined to without a change: where there may be none this is not what comes of
-    /// it, which is [`Self::nothing`].
+    /// Returns a start value that the first term replaces or leaves unchanged. It is not the result
+    /// over no terms, which is [`Self::nothing`].
     #[must_use]
     pub fn neutral(self, of: Scalar) -> Constant {
         match self {
@@ -100,14 +102,14 @@ impl Reducer {
         }
     }
 
-    /// Does it fail over nothing?
+    /// Whether an empty reduction is a failure.
     #[must_use]
     pub fn needs_terms(self, of: Scalar) -> bool {
         self.gives_place() || self != Self::Prod && of == Scalar::I64
     }
 
-    /// The term chosen so far, or what terms are so far, with one more: the value and its place. `None` where the
-    /// values do not go together.
+    /// Combines the accumulated value and its place with one more term. Returns `None` if the types
+    /// of the values differ.
     #[must_use]
     pub fn joined(self, before: (Value, i64), term: Value, place: i64) -> Option<(Value, i64)> {
         let (old, at) = before;
@@ -122,7 +124,7 @@ impl Reducer {
     }
 }
 
-/// Is it better than the best so far?
+/// Whether the term replaces the best one so far.
 fn beats(term: &Value, best: &Value, greatest: bool) -> Option<bool> {
     let real = |a: f64, best: f64| !best.is_nan() && (a.is_nan() || if greatest { a > best } else { a < best });
     Some(match (term, best) {
@@ -139,23 +141,23 @@ fn beats(term: &Value, best: &Value, greatest: bool) -> Option<bool> {
     })
 }
 
-/// `max i < n, j < m if p: e` in core; of scalars.
+/// `max i < n, j < m if p: e` in core. The terms are scalars.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reduction {
-    /// How terms are joined.
+    /// The operator that combines terms.
     pub reducer: Reducer,
-    /// The indices, the last fastest.
+    /// The bound indices, the last one fastest.
     pub indices: Vec<Index>,
-    /// Which terms there are.
+    /// The filter of the terms.
     pub terms: Pred,
-    /// What `argmax` and `argmin` give of the chosen term.
+    /// The result of `argmax` and `argmin`, at the chosen term.
     pub place: Poly,
     /// The terms.
     pub body: E,
 }
 
 impl Reduction {
-    /// The same with its body, its polynomials and its predicate replaced.
+    /// Maps the body, the polynomials and the predicate.
     #[must_use]
     pub fn map(
         &self,
@@ -174,20 +176,21 @@ impl Reduction {
     }
 }
 
-/// The number of an index tuple in the order of the terms.
+/// Returns the position of an index tuple in the order of the terms.
 #[must_use]
 pub fn number(indices: &[Index]) -> Poly {
     indices.iter().fold(Poly::default(), |number, i| number.mul(&i.extent).add(&i.value()))
 }
 
-/// The indices, of these extents, of the term of this number.
+/// Returns the index tuple of the term at this position, over these extents.
 #[must_use]
 pub fn numbered<'n>(extents: impl DoubleEndedIterator<Item = &'n Poly>, number: &Poly) -> Vec<Poly> {
     let mut at = Vec::new();
     let mut rest = number.clone();
     let mut extents = extents.rev().peekable();
     while let Some(n) = extents.next() {
-        // Of the first all that is left; by 0 is divided only where there is no term.
+        // The first index is the whole remaining quotient. A division by 0 occurs only if there are
+        // no terms.
         let last = extents.peek().is_some().then(|| Some((rest.rem(n)?, rest.div(n)?))).flatten();
         let (own, before) = last.unwrap_or_else(|| (rest.clone(), Poly::default()));
         at.push(own);
@@ -200,22 +203,23 @@ pub fn numbered<'n>(extents: impl DoubleEndedIterator<Item = &'n Poly>, number: 
 /// `[p] · max s if q: X[a]` in Tensor SSA.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Reduce {
-    /// How terms are joined.
+    /// The operator that combines terms.
     pub reducer: Reducer,
     /// The extents of the bound indices.
     pub bound: Vec<Poly>,
-    /// Where it is computed, of the statement's own indices: elsewhere it is zero.
+    /// The domain, over the statement's own indices. The result is zero elsewhere.
     pub pred: Pred,
-    /// Which terms there are, of the bound indices too. Without any it is what the reduction gives over nothing.
+    /// The filter of the terms, over the bound indices too. Without terms the result is
+    /// [`Reducer::nothing`].
     pub terms: Pred,
-    /// What `argmax` and `argmin` give of the chosen term.
+    /// The result of `argmax` and `argmin`, at the chosen term.
     pub place: Poly,
     /// The terms.
     pub of: Access,
 }
 
 impl Reduce {
-    /// The same with its polynomials, predicates and what it reads replaced.
+    /// Maps the polynomials, the predicates and the access.
     #[must_use]
     pub fn map(
         &self,
@@ -233,33 +237,34 @@ impl Reduce {
         }
     }
 
-    /// The same over other indices.
+    /// Substitutes the indices.
     #[must_use]
     pub fn put(&self, poly: &dyn Fn(&Poly) -> Poly) -> Self {
         let access = |a: &Access| Access { var: a.var, at: a.at.iter().map(poly).collect() };
         self.map(poly, &|p| p.map(poly), &mut &access)
     }
 
-    /// Which terms are visited.
+    /// Returns the predicate of the visited terms.
     #[must_use]
     pub fn visited(&self) -> Pred {
         self.pred.and(&self.terms)
     }
 
-    /// The number of a term, of a statement with so many indices of its own.
+    /// Returns the position of a term, in a statement with `free` indices of its own.
     #[must_use]
     pub fn number(&self, free: usize) -> Poly {
         let bound: Vec<Index> = self.bound.iter().enumerate().map(|(k, n)| index(free + k, n)).collect();
         number(&bound)
     }
 
-    /// Is the place of a term its number?
+    /// Whether the place of a term is its position.
     #[must_use]
     pub fn is_number(&self, free: usize) -> bool {
         self.place == self.number(free)
     }
 
-    /// A bound index that an equation tells by those before it, so that the order of the terms stays.
+    /// Finds a bound index that an equation determines from the indices before it, so that
+    /// eliminating it keeps the order of the terms.
     fn told(&self, free: usize) -> Option<(usize, Poly)> {
         (0..self.bound.len()).rev().find_map(|k| {
             let value = self.terms.solution(&index(free + k, &Poly::default()).atom())?;
@@ -271,7 +276,7 @@ impl Reduce {
         })
     }
 
-    /// Does it depend on the index?
+    /// Whether the reduction depends on the index.
     fn mentions(&self, atom: &Atom) -> bool {
         let varies = |p: &Poly| p.mentions(atom);
         self.pred.mentions(atom)
@@ -281,8 +286,9 @@ impl Reduce {
 }
 
 impl Builder {
-    /// A reduction in solved form: bound indices that an equation tells are put in their place, what equations pin is
-    /// computed without the pinned index, and what does not depend on an index once.
+    /// Builds a reduction in solved form. Bound indices that equations determine are eliminated, as
+    /// are indices of the result that equations pin. A reduction that does not depend on an index
+    /// is computed once.
     pub fn reduce(&mut self, dims: &[Poly], scalar: Scalar, reduce: Reduce, mut needs: Vec<u32>) -> Var {
         let free = dims.len();
         let mut r = reduce;
@@ -332,7 +338,7 @@ impl Builder {
         self.push(dims.to_vec(), Some(scalar), Rhs::Reduce(r), needs)
     }
 
-    /// Which terms there are, where it is computed.
+    /// Simplifies the filter under the domain of the reduction.
     fn left_terms(&self, dims: &[Poly], r: &Reduce) -> Pred {
         let all: Vec<Poly> = dims.iter().chain(&r.bound).cloned().collect();
         let mut context = self.context(&all);
@@ -340,7 +346,8 @@ impl Builder {
         context.simplify(&self.asked(&r.terms))
     }
 
-    /// A reduction of no term, or of one that indices and sizes tell; `None` for any other.
+    /// Builds a reduction over no term, or over at most one term whose presence depends only on
+    /// indices and sizes. Returns `None` for any other.
     fn reduced(&mut self, dims: &[Poly], scalar: Scalar, r: &Reduce, needs: &[u32]) -> Option<Var> {
         let none = r.terms.is_false();
         if !none && (!r.bound.is_empty() || r.terms.is_opaque()) {

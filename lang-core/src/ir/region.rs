@@ -1,10 +1,11 @@
-//! Loops in Tensor SSA. The body is a region: a function in Tensor SSA of its own, which sees only what it is given. Some
-//! of its inputs are carried from one iteration to the next; the others are given, each anew for every iteration if
-//! that is how it is read. So what is sliced by the number of the iteration is read by slices, and a derivative of
-//! the loop is made of the derivative of its body and of nothing that was run.
+//! **Loops in Tensor SSA.** The body is a region: a separate function in Tensor SSA that sees only
+//! its inputs. Carried inputs pass from one iteration to the next. The other inputs are read from
+//! the enclosing function, anew in each iteration if the access mentions the iteration number. So
+//! an array that is sliced by that number is read by slices. The derivative of a loop follows from
+//! the derivative of its body alone, without a trace of a run.
 //!
-//! A loop stands where its parts are read, for every tuple of the first indices of the statement, its batch. The number of
-//! the iteration is the index after those.
+//! A loop belongs to the statements that read its parts. It runs for every tuple of their first
+//! indices, its batch. The next index is the iteration number.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -17,48 +18,49 @@ use crate::predicate::{Poly, Pred};
 /// A loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loop {
-    /// The extents of the indices for which there is a loop.
+    /// The extents of the batch indices.
     pub batch: Vec<Poly>,
-    /// For which of them.
+    /// The batch tuples for which the loop runs.
     pub pred: Pred,
-    /// How often it runs.
+    /// The trip count or the loop condition.
     pub trips: Trips,
-    /// Of how many states, over the batch, an adjoint keeps one.
+    /// The spacing of the states that an adjoint keeps, over the batch.
     pub checkpoint: Option<Spacing>,
-    /// The sizes of the body, over the batch and the number of the iteration.
+    /// The sizes of the body, over the batch and the iteration number.
     pub sizes: Vec<Poly>,
-    /// What each input of the body is.
+    /// The arguments, one for each input of the body.
     pub args: Vec<Arg>,
     /// The body.
     pub body: Arc<Ssa>,
 }
 
-/// How often a loop runs.
+/// The trip count of a loop, or its condition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Trips {
-    /// So often, over the batch; below 0 is as good as 0.
+    /// A fixed count, over the batch. Values below 0 count as 0.
     Count(Poly),
-    /// While this input, a carried truth value, holds.
+    /// Runs while this carried input, a truth value, is true.
     While(u32),
 }
 
-/// What an input of a body is.
+/// An argument for an input of a body.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Arg {
-    /// What is read at these first indices, over the batch and the number of the iteration. It is zero where they are
-    /// outside: nothing asks for it there.
+    /// A value read at these first indices, over the batch and the iteration number. Out of bounds
+    /// it is zero, because the body does not use it there.
     Given(Access),
-    /// What is read at first, over the batch, and this output of the iteration before from then on.
+    /// A carried value: `init`, over the batch, in the first iteration, then output `next` of the
+    /// previous iteration.
     Carried {
-        /// At first.
+        /// The initial value.
         init: Access,
-        /// Then.
+        /// The output that carries it on.
         next: u32,
     },
 }
 
 impl Arg {
-    /// What is read.
+    /// Returns the access of the argument.
     #[must_use]
     pub fn access(&self) -> &Access {
         match self {
@@ -66,7 +68,7 @@ impl Arg {
         }
     }
 
-    /// The same argument with another access.
+    /// Returns the argument with another access.
     #[must_use]
     pub fn with(&self, of: Access) -> Self {
         match self {
@@ -76,17 +78,17 @@ impl Arg {
     }
 }
 
-/// What is read of a loop.
+/// A part of the result of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Part {
-    /// What this input would be in one more iteration.
+    /// The final value of this input, which one more iteration would read.
     Last(u32),
-    /// This output of every iteration: the index after the batch is its number.
+    /// This output of every iteration. The index after the batch is the iteration number.
     Every(u32),
-    /// What this input is in every iteration whose number the spacing of checkpoints divides: the index after the batch
-    /// is the quotient.
+    /// The value of this input in every iteration whose number is a multiple of the checkpoint
+    /// spacing. The index after the batch is the quotient.
     State(u32),
-    /// How often it ran, as `i64`.
+    /// The trip count of the run, as `i64`.
     Trips,
 }
 
@@ -97,7 +99,7 @@ impl Hash for Loop {
 }
 
 impl Loop {
-    /// Its accesses replaced, and its polynomials and predicates.
+    /// Maps the accesses, polynomials and predicates, except those of the body.
     #[must_use]
     pub fn map(
         &self,
@@ -119,7 +121,7 @@ impl Loop {
         }
     }
 
-    /// Its polynomials, but for those of its accesses and the extents of the batch.
+    /// Visits the polynomials, except those of accesses and the extents of the batch.
     pub fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
         self.sizes.iter().for_each(&mut *f);
         if let Trips::Count(n) = &self.trips {
@@ -128,19 +130,19 @@ impl Loop {
         self.checkpoint.iter().filter_map(Spacing::told).for_each(f);
     }
 
-    /// How often it runs, if that is told before.
+    /// Returns the trip count, or `None` for a `while` loop.
     #[must_use]
     pub fn count(&self) -> Option<&Poly> {
         if let Trips::Count(n) = &self.trips { Some(n) } else { None }
     }
 
-    /// The number of the iteration.
+    /// Returns the iteration number, as an index.
     #[must_use]
     pub fn number(&self) -> Poly {
         index(self.batch.len(), &Poly::default()).value()
     }
 
-    /// The inputs that are carried, and the output that each is next.
+    /// Returns the carried inputs, each with the output that carries it on.
     pub fn carried(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..).zip(&self.args).filter_map(|(k, a)| match a {
             Arg::Carried { next, .. } => Some((k, *next)),
@@ -148,7 +150,7 @@ impl Loop {
         })
     }
 
-    /// What it reads, of its arguments those of these inputs.
+    /// Visits the statements that the loop reads; of its arguments, only those for these inputs.
     pub fn for_each_operand(&self, inputs: &BTreeSet<u32>, f: &mut dyn FnMut(Var)) {
         for (_, arg) in (0..).zip(&self.args).filter(|(k, _)| inputs.contains(k)) {
             f(arg.access().var);

@@ -1,13 +1,14 @@
-//! Tensor SSA, ATL Fig. 10: every right-hand side is one operation on whole tensors, over index variables with
-//! canonical names. A statement defines an element for each tuple of its indices.
+//! **Tensor SSA**, ATL Fig. 10: every right-hand side is one operation on whole tensors, over index
+//! variables with canonical names. A statement defines one element for each tuple of its indices.
+//! `norm/to_ssa` builds it, `ad` differentiates it, and `schedule` lowers it to loop nests.
 //!
-//! The forms are the paper's in solved form: where it has an index and an equation that tells it,
-//! `Σ j: [i == j] · X[j]`, here the index is gone, `X[i]`. So a contraction without bound indices and with one
-//! factor is a *view*: it computes nothing, and whoever reads it reads through it ([`Builder::contract`]). No
-//! tensor of zeros is kept: what is pinned by equations between its indices has fewer of them
-//! ([`Builder::contract`] again, compact).
+//! The forms are the paper's in *solved form*. If an equation determines an index, as in
+//! `Σ j: [i == j] · X[j]`, the index is eliminated: `X[i]`. So a contraction without bound indices
+//! and with one factor is a *view*: it computes nothing, and its readers read through it
+//! ([`Builder::contract`]). Padding with zeros is not stored: a tensor whose indices are pinned by
+//! equations is computed with fewer indices, and a view reads it (again by [`Builder::contract`]).
 //!
-//! Sums have any number of terms: the paper's binary ones, of which every partial sum would be a tensor.
+//! Sums are n-ary. The paper's are binary, which would make every partial sum a tensor.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,10 +24,12 @@ use crate::base::Name;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The array of statement `k` is read in polynomials and predicates as the local of this number and `k`.
+/// The first local that names an array: polynomials and predicates read the array of statement `k`
+/// as local `FIRST_VAR + k`.
 const FIRST_VAR: u32 = 1 << 24;
 
-/// The `k`-th index of a statement is the local of this number and `k`: first those of the result, then bound ones.
+/// The first local that names an index: the `k`-th index of a statement is local `FIRST_INDEX + k`.
+/// Indices of the result come first, then bound ones.
 pub(crate) const FIRST_INDEX: u32 = 1 << 28;
 
 /// A statement by its position.
@@ -34,42 +37,43 @@ pub(crate) const FIRST_INDEX: u32 = 1 << 28;
 pub struct Var(pub u32);
 
 impl Var {
-    /// The array, in polynomials and predicates.
+    /// Returns the local that names its array in polynomials and predicates.
     #[must_use]
     pub fn local(self) -> LocalId {
         LocalId(FIRST_VAR + self.0)
     }
 
-    /// What it is called there.
+    /// Returns its name there.
     #[must_use]
     pub fn name(self) -> Name {
         format!("X{}", self.0).into()
     }
 
-    /// The statement whose array that is.
+    /// Returns the statement whose array the local names.
     #[must_use]
     pub fn of_local(local: LocalId) -> Option<Self> {
         (FIRST_VAR..FIRST_INDEX).contains(&local.0).then(|| Self(local.0 - FIRST_VAR))
     }
 }
 
-/// The `k`-th index of a statement.
+/// Returns the `k`-th index of a statement.
 #[must_use]
 pub fn index(k: usize, extent: &Poly) -> Index {
     let k = u32::try_from(k).unwrap_or(u32::MAX - FIRST_INDEX);
     Index { local: LocalId(FIRST_INDEX + k), name: format!("i{k}").into(), extent: extent.clone() }
 }
 
-/// Which index of a statement the local is.
+/// Returns the number of the index that the local names.
 #[must_use]
 pub fn index_number(local: LocalId) -> Option<usize> {
     local.0.checked_sub(FIRST_INDEX).map(|k| k as usize)
 }
 
-/// In a path of statements, what is added to the number of a check.
+/// The offset that marks the number of a check in a path of statements.
 pub const CHECK: u32 = 1 << 31;
 
-/// `X[a, b]`: all axes of what is a scalar operation's operand, the first ones of a call's argument.
+/// `X[a, b]`: all indices for an operand of a scalar operation, the first ones for an argument of a
+/// call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Access {
     /// The tensor.
@@ -81,18 +85,19 @@ pub struct Access {
 /// `[p] · ± X[a]`
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Addend {
-    /// Is it subtracted?
+    /// Whether the term is subtracted.
     pub neg: bool,
-    /// Where it is a term.
+    /// The domain of the term.
     pub pred: Pred,
-    /// What is added.
+    /// The operand.
     pub of: Access,
 }
 
-/// Of more predicates nobody asks whether two of them hold at once.
+/// The maximal number of predicates for which [`exclusive`] compares every pair.
 const MOST_EXCLUSIVE: usize = 8;
 
-/// Does at most one of these hold anywhere, whatever the data? So the terms of a choice: `[p] · a + [!p] · b`.
+/// Whether at most one of the predicates holds at any index, for all data, as for the terms of a
+/// choice: `[p] · a + [!p] · b`. Returns false for more than 8 predicates.
 #[must_use]
 pub fn exclusive(all: &[&Pred]) -> bool {
     let apart = |p: &Pred, q: &Pred| {
@@ -106,7 +111,7 @@ pub fn exclusive(all: &[&Pred]) -> bool {
 /// A right-hand side. Each element is the zero of its type where the predicate does not hold.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Rhs {
-    /// A part of a parameter or of a top-level `let`.
+    /// A part of a parameter or of a top-level `let`, by position in [`Ssa::inputs`].
     Input(u32),
     /// A constant, without indices.
     Constant(Constant),
@@ -120,59 +125,60 @@ pub enum Rhs {
     Contract {
         /// The extents of the bound indices.
         bound: Vec<Poly>,
-        /// Which terms there are.
+        /// The filter of the terms.
         pred: Pred,
-        /// Is the sum negated?
+        /// Whether the sum is negated.
         neg: bool,
         /// The factors.
         factors: Vec<Access>,
     },
-    /// `[p] · max s if q: X[a]` and its kin.
+    /// `[p] · max s if q: X[a]` and the other reductions.
     Reduce(Reduce),
     /// `[p] · argsort i: X[a]` along the last index.
     Order(Order),
     /// `[p] · f(X₀[a₀], …)`
     Map {
-        /// What is applied.
+        /// The operation.
         operation: Operation,
-        /// Where.
+        /// The domain.
         pred: Pred,
-        /// To what.
+        /// The operands.
         args: Vec<Access>,
     },
-    /// A part of what a definition gives, called for every tuple of the first indices.
+    /// A part of the result of a call, one call for every tuple of the first indices.
     Call {
-        /// The definition.
+        /// The callee.
         callee: Arc<Callee>,
-        /// The sizes that are passed.
+        /// The sizes that the call passes.
         sizes: Vec<Poly>,
-        /// Where it is called.
+        /// The tuples for which the call happens.
         pred: Pred,
-        /// Parts of the arguments.
+        /// The arguments, each a part of a parameter.
         args: Vec<Access>,
-        /// How many indices the calls have.
+        /// The number of indices over which the calls run.
         batch: u32,
-        /// Which part of the result.
+        /// The part of the result.
         part: u32,
     },
-    /// A part of a loop.
+    /// A part of the result of a loop.
     Loop(Arc<Loop>, Part),
-    /// A tensor with some of its elements replaced or added to, for every tuple of the first indices. Only they and
-    /// the bound indices stand in it. No element is twice.
+    /// A tensor with some of its elements replaced or added to, for every tuple of the first
+    /// indices. Only these indices and the bound ones may occur in it. No element may be written
+    /// twice.
     Update {
-        /// The tensor, at its first indices.
+        /// The old tensor, at its first indices.
         base: Access,
-        /// How many indices the statement has around it.
+        /// The number of first indices of the statement that range over separate updates.
         batch: u32,
-        /// The extents of the bound indices, which come after all of the statement.
+        /// The extents of the bound indices, which follow all indices of the statement.
         bound: Vec<Poly>,
-        /// Where.
+        /// The filter of the writes.
         pred: Pred,
-        /// The element, over the axes of the tensor that are left.
+        /// The written element, over the remaining axes of the tensor.
         at: Vec<Poly>,
-        /// What is put there.
+        /// The new value.
         value: Access,
-        /// Is it added?
+        /// Whether the value is added to the old one.
         add: bool,
     },
 }
@@ -180,53 +186,56 @@ pub enum Rhs {
 /// `X[i…] = …`
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stmt {
-    /// Extents.
+    /// The extents, outermost first.
     pub dims: Vec<Poly>,
-    /// What it holds; a relation holds none.
+    /// The scalar type of the elements, `None` for a relation.
     pub scalar: Option<Scalar>,
-    /// What it is.
+    /// The right-hand side.
     pub rhs: Rhs,
-    /// Checks without which its elements have no meaning.
+    /// Checks, by number, without which its elements have no meaning.
     pub needs: Vec<u32>,
-    /// A name of the program for it.
+    /// The program's name for it.
     pub name: Option<Name>,
 }
 
-/// What has to hold: for all indices for which `guard` holds, `cond` does.
+/// A run-time check: `cond` must hold for all indices for which `guard` holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {
     /// Extents of the indices.
     pub dims: Vec<Poly>,
-    /// Where it is asked.
+    /// The domain of the check.
     pub guard: Pred,
-    /// What has to hold.
+    /// The condition.
     pub cond: Pred,
-    /// What fails otherwise.
+    /// The failure to report otherwise.
     pub what: Arc<Failing>,
 }
 
 /// A function in Tensor SSA.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ssa {
-    /// The definition.
+    /// The definition and its type arguments.
     pub callee: Arc<Callee>,
-    /// Names of sizes and integer parameters.
+    /// The names of sizes and integer parameters.
     pub vars: Vars,
     /// The sizes that a call passes.
     pub sizes: Vec<LocalId>,
-    /// Integer parameters that indices are made of.
+    /// Integer parameters that occur in index expressions.
     pub bounded: BTreeSet<LocalId>,
     /// The types of the parameters.
     pub params: Vec<(LocalId, CoreType)>,
-    /// Inputs.
+    /// The tensor parts of the parameters and of top-level `let`s.
     pub inputs: Vec<Input>,
-    /// Statements, each after those it reads.
+    /// Statements. In a finished function each follows those it reads. While a derivative is built,
+    /// [`Builder::replace_loop`] can break that order; dead-code elimination (`norm/dead`) restores
+    /// it where it can.
     pub stmts: Vec<Stmt>,
-    /// Checks.
+    /// The checks, referred to by position.
     pub checks: Vec<Check>,
-    /// Checks of the whole: assertions.
+    /// Checks of the whole function: assertions.
     pub needs: Vec<u32>,
-    /// Is it to be called, however small it is? Its derivative is not that of its statements.
+    /// Whether the function must stay a call, however small it is, because its derivative is a rule
+    /// and not that of its statements.
     pub opaque: bool,
     /// The parts of the result.
     pub outputs: Vec<(Leaf, Var)>,
@@ -235,7 +244,7 @@ pub struct Ssa {
 }
 
 impl Ssa {
-    /// The statement that is an input, by its position among the inputs.
+    /// Returns the statement of the input at this position.
     #[must_use]
     pub fn input(&self, k: u32) -> Option<Var> {
         let at = self.stmts.iter().position(|s| s.rhs == Rhs::Input(k))?;
@@ -244,7 +253,7 @@ impl Ssa {
 }
 
 impl Ssa {
-    /// What it calls, also in bodies of loops; one may come several times.
+    /// Visits the callees, including those in loop bodies. A callee may occur several times.
     pub fn for_each_callee(&self, f: &mut dyn FnMut(&Arc<Callee>)) {
         for stmt in &self.stmts {
             match &stmt.rhs {
@@ -255,7 +264,7 @@ impl Ssa {
         }
     }
 
-    /// The same as a region, which is given what it reads of top-level `let`s too.
+    /// Returns the function as a region: top-level `let`s that it reads become inputs too.
     #[must_use]
     pub fn closed(mut self) -> Self {
         for (k, input) in (0..).zip(&mut self.inputs) {
@@ -268,7 +277,7 @@ impl Ssa {
 }
 
 impl Rhs {
-    /// What it reads directly; not what its predicates and indices do.
+    /// Visits the accesses of the right-hand side, but not the reads in its predicates and indices.
     pub fn for_each_access(&self, f: &mut dyn FnMut(&Access)) {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
@@ -283,7 +292,7 @@ impl Rhs {
         }
     }
 
-    /// Its predicates.
+    /// Visits its predicates.
     pub fn for_each_pred(&self, f: &mut dyn FnMut(&Pred)) {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
@@ -296,14 +305,15 @@ impl Rhs {
         }
     }
 
-    /// Every statement that it reads, also in predicates and indices, but not in its extents; one may come several times.
+    /// Visits every statement that it reads, including reads in predicates and indices, but not
+    /// those in its extents. A statement may occur several times.
     pub fn for_each_operand(&self, f: &mut dyn FnMut(Var)) {
         self.for_each_access(&mut |a| f(a.var));
         self.for_each_pred(&mut |p| for_each_read(p, f));
         self.for_each_poly(&mut |p| reads(p, f));
     }
 
-    /// Its polynomials, but for those in its predicates.
+    /// Visits its polynomials, except those in its predicates.
     pub fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
         self.for_each_access(&mut |a| a.at.iter().for_each(&mut *f));
         match self {
@@ -317,7 +327,7 @@ impl Rhs {
         }
     }
 
-    /// With its accesses, polynomials and predicates replaced.
+    /// Maps its accesses, polynomials and predicates.
     #[must_use]
     pub fn map(
         &self,
@@ -365,7 +375,7 @@ impl Rhs {
     }
 }
 
-/// Statements that a predicate and polynomials read as data.
+/// Visits the statements that a predicate and its polynomials read as data.
 pub fn for_each_read(pred: &Pred, f: &mut dyn FnMut(Var)) {
     let mut found = Vec::new();
     let mut opaque = Vec::new();
@@ -373,7 +383,7 @@ pub fn for_each_read(pred: &Pred, f: &mut dyn FnMut(Var)) {
     found.into_iter().chain(opaque).for_each(f);
 }
 
-/// Statements that a polynomial reads as data.
+/// Visits the statements that a polynomial reads as data.
 pub fn reads(p: &Poly, f: &mut dyn FnMut(Var)) {
     p.for_each_atom(&mut |a| {
         if let Atom::Read(x, ..) = a

@@ -1,7 +1,7 @@
-//! Tensor SSA as text: a line for each statement, with its indices on the left, and what has to hold for it.
-//! What is printed is read again by [`super::read`].
+//! **Printing of Tensor SSA**: one line for each statement, with its indices on the left and the
+//! checks that it needs. [`super::read`] reads the text again.
 //!
-//! A loop stands before the first statement that reads a part of it:
+//! A loop is printed before the first statement that reads a part of it:
 //!
 //! ```text
 //! L0 = for j0 < m: loop j1 < n with n, k = n - j1 - 1 {
@@ -13,11 +13,15 @@
 //! X3[i0 < m, i1 < n]: f64 = L0.every Y2
 //! ```
 //!
-//! Its indices are `j0`, `j1`, …, the last the number of the iteration, and `with` tells the sizes that stand in its body,
-//! of which `n` is `n` outside too. The body's statements are `Y0`, `Y1`, …, those of a loop in it `Z0`, `Z1`, …, then `XX0`.
-//! The first are read outside: anew for every iteration, or before the first, after which they are what a statement was in
-//! the iteration before. `last` is what is carried at the end, `every` a statement in all iterations, `trips` how many there
-//! were. With `while Y0` in place of `< n` it runs while what is carried there holds.
+//! Its indices are `j0`, `j1`, …; the last is the iteration number. `with` lists the sizes that
+//! occur in the body; `n` has the same value as outside. The statements of the body are `Y0`, `Y1`,
+//! …, those of a nested loop `Z0`, `Z1`, …, then `XX0`.
+//!
+//! The first statements read the enclosing function: anew in every iteration, or once before the
+//! first. After that, a carried statement is the value that the named statement had in the previous
+//! iteration. `last` is the final value of a carried statement, `every` a statement in all
+//! iterations, and `trips` the trip count. With `while Y0` instead of `< n`, the loop runs while
+//! the carried statement `Y0` is true.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -44,11 +48,11 @@ impl fmt::Display for Ssa {
     }
 }
 
-/// The text with something to be said of statements, in the comments at the ends of their lines.
+/// The text of a function with notes on its statements, in comments at the ends of their lines.
 pub struct Noted<'a> {
     /// The function.
     pub ssa: &'a Ssa,
-    /// What is to be said of a statement.
+    /// Returns the note on a statement, if it has one.
     pub note: &'a dyn Fn(Var) -> Option<String>,
 }
 
@@ -83,12 +87,13 @@ impl fmt::Display for Noted<'_> {
     }
 }
 
-/// Where in the result the parts are; in a derivative that tells nothing.
+/// Returns the paths of the parts in the result. A derivative has no such structure, so its paths
+/// are empty.
 pub(super) fn output_paths(result: &CoreType, derived: bool) -> Vec<Vec<u32>> {
     result.leaves().into_iter().map(|leaf| if derived { Vec::new() } else { leaf.path }).collect()
 }
 
-/// Integer parameters that extents read as data.
+/// Returns the integer parameters that extents read as data.
 fn read_as_data(ssa: &Ssa) -> BTreeSet<LocalId> {
     let mut data = BTreeSet::new();
     for ty in ssa.params.iter().map(|p| &p.1).chain([&ssa.result]) {
@@ -117,7 +122,8 @@ fn needs(f: &mut fmt::Formatter<'_>, needs: &[u32]) -> fmt::Result {
     write!(f, "  needs {}", needs.join(", "))
 }
 
-/// `x`, a whole parameter; `p_x = p.0`; `x_tan = tan 0`; `y_adj = adj 0`; `eps = let linalg.eps`
+/// Prints an input: `x`, a whole parameter; `p_x = p.0`; `x_tan = tan 0`; `y_adj = adj 0`;
+/// `eps = let linalg.eps`
 fn input(ssa: &Ssa, input: &Input) -> String {
     let name = ssa.vars.name(input.local);
     let dotted = |path: &[u32]| path.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
@@ -147,7 +153,8 @@ fn input(ssa: &Ssa, input: &Input) -> String {
     format!("{mark}{name} = {source}")
 }
 
-/// A tangent is the same part of its argument as what it is the tangent of; a cotangent has no place.
+/// Returns the default path of an input. A tangent has the path of its primal input; a cotangent
+/// has none.
 pub(super) fn seed_path<'i>(source: &Source, inputs: &'i [Input]) -> &'i [u32] {
     match source {
         Source::Tangent(k) => inputs.get(*k as usize).map_or(&[], |i| i.leaf.path.as_slice()),
@@ -167,11 +174,11 @@ fn indices(dims: &[Poly], from: usize) -> String {
 /// The checks and statements of a function, or of a region.
 struct Block<'a> {
     ssa: &'a Ssa,
-    /// The loop whose region it is.
+    /// The loop to which the region belongs.
     of: Option<&'a Loop>,
-    /// How many loops are around.
+    /// The number of enclosing loops.
     depth: u32,
-    /// How many loops have been printed.
+    /// The number of loops printed so far.
     loops: &'a Cell<u32>,
     note: &'a dyn Fn(Var) -> Option<String>,
 }
@@ -238,7 +245,7 @@ impl Block<'_> {
         write!(f, "{:1$}", "", 2 * (self.depth as usize + more))
     }
 
-    /// A loop with its body.
+    /// Prints a loop with its body.
     fn head(&self, f: &mut fmt::Formatter<'_>, of: &Loop, number: u32) -> fmt::Result {
         let body = &of.body;
         self.line(f, 1)?;
@@ -255,13 +262,13 @@ impl Block<'_> {
     }
 }
 
-/// A loop as a function says it, in which so many loops are around.
+/// The text of a loop.
 pub(crate) struct LoopText<'a> {
     /// The loop.
     pub(crate) of: &'a Loop,
-    /// Which one of all it is.
+    /// Its number among all loops.
     pub(crate) number: u32,
-    /// How many loops are around.
+    /// The number of enclosing loops.
     pub(crate) depth: u32,
 }
 
@@ -297,7 +304,7 @@ impl LoopText<'_> {
         text
     }
 
-    /// What an input of the body is: `given X0[j0]`, `carried X1 then Y2`.
+    /// Prints an input of the body: `given X0[j0]`, `carried X1 then Y2`.
     pub(crate) fn argument(&self, k: u32) -> String {
         let body = &self.of.body;
         let (Some(arg), Some(input)) = (self.of.args.get(k as usize), body.inputs.get(k as usize)) else {
@@ -315,7 +322,7 @@ impl LoopText<'_> {
         }
     }
 
-    /// A part of the loop: `L0.last Y1`.
+    /// Prints a part of the loop: `L0.last Y1`.
     pub(crate) fn part(&self, part: Part) -> String {
         let (body, number) = (&self.of.body, self.number);
         match part {
@@ -330,12 +337,12 @@ impl LoopText<'_> {
     }
 }
 
-/// An input of a region, by the name of its statement.
+/// Returns the name of the statement of an input of a region.
 fn name_of(body: &Ssa, k: u32, depth: u32) -> Name {
     body.input(k).map(|v| statement(depth, v)).unwrap_or_default()
 }
 
-/// An access where so many loops are around.
+/// An access, inside `depth` loops.
 struct Read<'a> {
     of: &'a Access,
     depth: u32,
@@ -352,13 +359,13 @@ impl fmt::Display for Read<'_> {
     }
 }
 
-/// The right-hand side of a statement of this function, as it stands in a line where so many loops are around.
+/// Returns the text of the right-hand side of a statement of this function, inside `depth` loops.
 #[must_use]
 pub fn rhs_text(ssa: &Ssa, rhs: &Rhs, of: Scalar, depth: u32) -> String {
     Shown { rhs, free: 0, of, ssa, depth }.to_string()
 }
 
-/// A right-hand side with so many free indices.
+/// A right-hand side, in a statement with `free` indices.
 struct Shown<'a> {
     rhs: &'a Rhs,
     free: usize,

@@ -1,16 +1,18 @@
-//! Core as text, near to Iverson: `for` and `sum` with one index each, brackets with their predicates, `let`s
-//! line by line; `max i < n, j < m if p: e` and its kin have all indices at once, and `argmax i < n if p at i: e` says what
-//! it gives of the chosen term. `check(p, E0500 "…") e` fails where `p` does not hold. What is printed is read again by
-//! [`super::read`]: the type of what no part of it tells stands after it, `f[n](x): [n]f64`; of a call that
-//! gives an `f64` it is left out.
+//! **Printing of core**, close to Iverson. `for` and `sum` have one index each, brackets contain
+//! their predicates, and `let`s are printed line by line. `max i < n, j < m if p: e` and the other
+//! reductions have all indices at once; `argmax i < n if p at i: e` also has the place that it
+//! returns. `check(p, E0500 "…") e` fails if `p` is false. [`super::read`] reads the text again. A
+//! type that does not follow from the parts of an expression is printed after it,
+//! `f[n](x): [n]f64`; a call that returns `f64` omits it.
 //!
-//! `loop k < n from s: f#0[n, k](a)` is the carry after `n` calls of `f#0` with `a` and the carry, which is `s` at first; what
-//! every call gives beside the next carry, as an array; and how many calls there were. `loop k from s while .0: …` calls
-//! while the first part of the carry holds. `update(x, [i + 1] = v[i] for i < n if p)` is `x` with those elements replaced if
-//! `p` holds, with `+=` added to.
+//! `loop k < n from s: f#0[n, k](a)` makes `n` calls of `f#0` with `a` and the carry, which starts
+//! as `s`. Its three components are the final carry, the array of the other results of all calls,
+//! and the number of calls. `loop k from s while .0: …` runs while the first component of the carry
+//! is true. `update(x, [i + 1] = v[i] for i < n if p)` is `x` with those elements replaced if `p`
+//! holds; `+=` adds instead.
 //!
-//! Arithmetic of indices alone is an index expression. The same as operations on data, step by step, stands
-//! with its type, `(i + j: i64)`.
+//! Arithmetic on indices alone is an index expression. The same arithmetic as separate operations
+//! on data is printed with its type, `(i + j: i64)`.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
@@ -28,27 +30,27 @@ use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::resolve::scalar_fn::ScalarFn;
 use crate::syntax::ops::{BinOp, Scalar};
 
-/// How tightly an expression binds, for parentheses.
+/// Operator precedence, which determines parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
-    /// As a whole.
+    /// A whole expression.
     Open,
     /// A term of a sum.
     Term,
     /// A factor.
     Factor,
-    /// What is indexed or projected.
+    /// An indexed or projected expression.
     Base,
 }
 
-/// A line is broken after about so many characters.
+/// The number of characters after which a line is broken.
 const WIDTH: usize = 96;
 
 struct Writer<'f> {
     vars: &'f Vars,
     /// The module of the function.
     own: &'f str,
-    /// Integers that are index expressions as they are.
+    /// Integer variables that print as plain index expressions.
     indices: &'f BTreeSet<LocalId>,
     out: String,
     indent: usize,
@@ -87,7 +89,7 @@ pub(super) fn declared((alias, name, ty): &(Name, GlobalName, CoreType), own: &s
     if qualified == alias.as_str() { format!("let {alias}: {ty}") } else { format!("let {alias} = {qualified}: {ty}") }
 }
 
-/// Each binding on a line, then each part of the result.
+/// Prints each binding on a line, then each part of the result.
 impl fmt::Display for Flat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inputs = self.inputs.iter().map(|input| {
@@ -122,7 +124,7 @@ impl fmt::Display for CoreType {
     }
 }
 
-/// A type in a function of this module.
+/// A type, in a function of this module.
 pub(super) struct Typed<'a>(pub(super) &'a CoreType, pub(super) &'a str);
 
 impl fmt::Display for Typed<'_> {
@@ -161,7 +163,7 @@ impl fmt::Display for Typed<'_> {
     }
 }
 
-/// The shortest digits that give the number again, at its scalar type.
+/// Returns the shortest digits that parse as the same number of this scalar type.
 pub(super) fn digits(c: Constant, of: Scalar) -> String {
     match c {
         Constant::Real(x) if x.is_nan() => "nan".to_owned(),
@@ -178,7 +180,7 @@ fn is_i64(ty: &CoreType) -> bool {
     *ty == CoreType::Scalar(Scalar::I64)
 }
 
-/// Does it read as an index expression, or as part of one?
+/// Whether the expression reads back as an index expression, or as part of one.
 fn is_index(e: &Expr) -> bool {
     match &e.kind {
         Kind::Index(_) => true,
@@ -194,7 +196,7 @@ fn is_index(e: &Expr) -> bool {
     }
 }
 
-/// Does an operation on integers, as it is written, read as an index expression?
+/// Whether the text of an operation on integers would read back as an index expression.
 fn is_misread(e: &Expr) -> bool {
     let arithmetic = matches!(
         &e.kind,
@@ -214,7 +216,7 @@ fn is_misread(e: &Expr) -> bool {
 }
 
 impl Operation {
-    /// What it is called.
+    /// Returns the printed name of the operation.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -228,7 +230,7 @@ impl Operation {
     }
 }
 
-/// The type that is printed with an expression, where its parts do not tell it.
+/// Returns the type to print with an expression, if it does not follow from the parts.
 fn ascribed(e: &Expr) -> Option<&CoreType> {
     let told = match &e.kind {
         Kind::Call(..) | Kind::Loop(..) => e.ty != CoreType::Scalar(Scalar::F64),
@@ -260,7 +262,7 @@ fn binds(e: &Expr) -> Level {
     }
 }
 
-/// A number that a sign before it would become part of.
+/// Whether the expression is a number, which would absorb a sign before it.
 fn is_number(e: &Expr) -> bool {
     match &e.kind {
         Kind::Constant(Constant::Real(_)) => true,
@@ -269,13 +271,14 @@ fn is_number(e: &Expr) -> bool {
     }
 }
 
-/// ` if p at i * m + j`: which terms there are, and what is given of the chosen one.
+/// Prints ` if p at i * m + j`: the filter of the terms, and the place that the reduction returns.
 pub(super) fn filter(terms: &Pred, reducer: Reducer, place: &Poly) -> String {
     let terms = if terms.is_true() { String::new() } else { format!(" if {terms}") };
     if reducer.gives_place() { format!("{terms} at {place}") } else { terms }
 }
 
-/// How many of the arguments of a loop of this type are what it carries: one, or where there are no tuples its parts.
+/// Returns the number of operands of a loop of this type that are its carry: one, or the number of
+/// its parts in forms without tuples.
 fn carried(args: &[E], ty: &CoreType) -> usize {
     let whole = matches!(args.last().map(|e| &e.ty), Some(CoreType::Tuple(..)));
     let parts = |ty: &CoreType| ty.leaves().iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
@@ -291,7 +294,7 @@ impl Writer<'_> {
         }
     }
 
-    /// On lines of its own.
+    /// Prints an expression on lines of its own.
     fn block(&mut self, e: &E) {
         if let Kind::Let(bindings, body) = &e.kind {
             for (x, value) in bindings {
@@ -313,7 +316,7 @@ impl Writer<'_> {
         self.bound(value);
     }
 
-    /// What a variable is bound to: the type of a call stands with the variable.
+    /// Prints the value of a variable. The type of a call is printed with the variable.
     fn bound(&mut self, value: &E) {
         let told = ascribed(value);
         if let (Kind::Call(..) | Kind::Loop(..), Some(ty)) = (&value.kind, told) {
@@ -335,7 +338,7 @@ impl Writer<'_> {
         self.value(value);
     }
 
-    /// After `=` or `in`: in the line if it is short.
+    /// Prints an expression after `=` or `in`, on the same line if it is short.
     fn value(&mut self, e: &E) {
         let mut w = Writer { out: String::new(), indent: self.indent + 1, ..*self };
         w.expr(e, Level::Open);
@@ -471,7 +474,7 @@ impl Writer<'_> {
                     _ => "argsort",
                 };
                 let _ = write!(self.out, "{word} {} < {}: ", i.name, i.extent);
-                // It reaches to the end.
+                // The body of a binder extends as far as possible.
                 self.expr(body, Level::Open);
             }
             Kind::Reduce(r) => {

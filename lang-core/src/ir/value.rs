@@ -1,4 +1,5 @@
-//! Values of the evaluators: plain and slow, to be compared. Arrays hold their elements one by one.
+//! **Values of the evaluators**, plain and slow, for comparison with the results of other
+//! evaluators. Arrays hold their elements one by one.
 
 use std::cmp::Ordering;
 
@@ -10,24 +11,24 @@ use crate::syntax::ops::{BinOp, Scalar};
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// `f64`
+    /// An `f64`.
     F64(f64),
-    /// `f32`
+    /// An `f32`.
     F32(f32),
-    /// `i64`
+    /// An `i64`.
     I64(i64),
-    /// `bool`
+    /// A `bool`.
     Bool(bool),
-    /// A tuple, or a record in the order of its type.
+    /// A tuple, or a record with its fields in the order of its type.
     Tuple(Vec<Self>),
     /// An array.
     Array(Vec<Self>),
-    /// A relation: its members.
+    /// A relation, as the list of its members.
     Rel(Vec<Vec<i64>>),
 }
 
 impl Value {
-    /// A constant at a scalar type.
+    /// Returns a constant at a scalar type.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a constant of `f32` is held exactly")]
     pub fn constant(c: Constant, of: Scalar) -> Self {
@@ -39,7 +40,7 @@ impl Value {
         }
     }
 
-    /// The zero of a scalar type.
+    /// Returns the zero of a scalar type.
     #[must_use]
     pub fn zero_of(of: Scalar) -> Self {
         match of {
@@ -50,7 +51,7 @@ impl Value {
         }
     }
 
-    /// The zero of a type, whose extents are told.
+    /// Returns the zero of a type. `extent` evaluates extents.
     #[must_use]
     pub fn zero(ty: &CoreType, extent: &mut dyn FnMut(&crate::predicate::Poly) -> usize) -> Self {
         match ty {
@@ -65,7 +66,7 @@ impl Value {
         }
     }
 
-    /// Which scalar it is.
+    /// Returns its scalar type, or `None` if it is not a scalar.
     #[must_use]
     pub fn scalar(&self) -> Option<Scalar> {
         match self {
@@ -77,37 +78,37 @@ impl Value {
         }
     }
 
-    /// The integer that it is.
+    /// Returns the integer, if it is one.
     #[must_use]
     pub fn int(&self) -> Option<i64> {
         if let Self::I64(i) = self { Some(*i) } else { None }
     }
 
-    /// The truth value that it is.
+    /// Returns the truth value, if it is one.
     #[must_use]
     pub fn truth(&self) -> Option<bool> {
         if let Self::Bool(b) = self { Some(*b) } else { None }
     }
 
-    /// Is it a real?
+    /// Whether it is a real.
     #[must_use]
     pub fn is_real(&self) -> bool {
         matches!(self, Self::F64(_) | Self::F32(_))
     }
 
-    /// Its elements, if it is an array.
+    /// Returns its elements, if it is an array.
     #[must_use]
     pub fn elements(&self) -> Option<&[Self]> {
         if let Self::Array(items) = self { Some(items) } else { None }
     }
 
-    /// The element at some indices.
+    /// Returns the element at these indices, or `None` if they are out of bounds.
     #[must_use]
     pub fn at(&self, indices: &[i64]) -> Option<&Self> {
         indices.iter().try_fold(self, |v, i| v.elements()?.get(usize::try_from(*i).ok()?))
     }
 
-    /// The element at these indices, to be replaced.
+    /// Returns a mutable reference to the element at these indices.
     #[must_use]
     pub fn at_mut(&mut self, indices: &[i64]) -> Option<&mut Self> {
         indices.iter().try_fold(self, |value, i| match value {
@@ -116,7 +117,7 @@ impl Value {
         })
     }
 
-    /// A part of a tuple, at this path.
+    /// Returns the component of a tuple at this path.
     #[must_use]
     pub fn at_path(&self, path: &[usize]) -> Option<&Self> {
         path.iter().try_fold(self, |value, k| match value {
@@ -125,7 +126,7 @@ impl Value {
         })
     }
 
-    /// Sum of scalars; of truth values "or".
+    /// Returns the sum of two scalars of the same type; on `bool`, "or".
     #[must_use]
     pub fn plus(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
@@ -137,7 +138,7 @@ impl Value {
         })
     }
 
-    /// Product of scalars.
+    /// Returns the product of two numbers of the same type.
     #[must_use]
     pub fn times(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
@@ -148,7 +149,7 @@ impl Value {
         })
     }
 
-    /// Negation of a number.
+    /// Returns the negation of a number.
     #[must_use]
     pub fn negated(&self) -> Option<Self> {
         Some(match self {
@@ -160,7 +161,8 @@ impl Value {
     }
 }
 
-/// An operation on scalars; `None` where it has no value, or its arguments are none of it.
+/// Applies an operation to scalars. Returns `None` if it has no value there, or if it does not take
+/// such arguments.
 #[must_use]
 pub fn apply(operation: Operation, args: &[Value]) -> Option<Value> {
     match (operation, args) {

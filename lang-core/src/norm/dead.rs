@@ -1,5 +1,9 @@
-//! Statements and checks that nothing reads go, and the others are renumbered. "A transformed program may omit
-//! a failure whose value is unused."
+//! **Dead-code elimination** on Tensor SSA. Removes the statements and checks that no output needs,
+//! prunes loops, and renumbers the rest. The conversion to Tensor SSA and the derivatives end with
+//! it; the session and the printer call it too.
+//!
+//! A check disappears with its last user: "A transformed program may omit a failure whose value is
+//! unused."
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,13 +15,13 @@ use crate::ir::region::{Loop, Part};
 use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, reads};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Which statements and checks the outputs need; inputs, too, if they are kept. Of a loop what is read of its parts is
-/// needed.
+/// Returns which statements and which checks the outputs need; with `inputs`, also all inputs. A
+/// loop is live only for the parts that are read.
 pub(crate) fn live(ssa: &Ssa, inputs: bool) -> (Vec<bool>, Vec<bool>) {
     live_for(ssa, &ssa.outputs, inputs, &mut Reads::default())
 }
 
-/// The same for some of the outputs.
+/// Returns the same for some of the outputs.
 pub(crate) fn live_for(ssa: &Ssa, outputs: &[(Leaf, Var)], inputs: bool, known: &mut Reads) -> (Vec<bool>, Vec<bool>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut asked = vec![false; ssa.checks.len()];
@@ -63,8 +67,9 @@ pub(crate) fn live_for(ssa: &Ssa, outputs: &[(Leaf, Var)], inputs: bool, known: 
     (live, asked)
 }
 
-/// The parts that are left of each loop; what it never changes is read where it was before. Gives what such statements ask
-/// instead, by their places.
+/// Prunes each loop to the parts that are read. A part that the loop never changes is read from its
+/// initial value instead. Returns the checks that such a statement must then make itself, by its
+/// position.
 fn prune_loops(ssa: &mut Ssa) -> Vec<(usize, Vec<Check>)> {
     let mut found: Vec<(Arc<Loop>, BTreeSet<Part>)> = Vec::new();
     for stmt in &ssa.stmts {
@@ -79,7 +84,7 @@ fn prune_loops(ssa: &mut Ssa) -> Vec<(usize, Vec<Check>)> {
     for (of, mut parts) in found {
         let unchanged = Unchanged::of(&of);
         let changes = |part: &Part| unchanged.before(&of, *part, 0).is_none();
-        // Where the loop is gone, what it asks is asked all the same.
+        // If the whole loop disappears, its checks remain.
         let outside = if parts.iter().any(changes) { Some(Vec::new()) } else { unchanged.asked_outside(ssa, &of) };
         let (mut new, mut moved) = (of.clone(), BTreeMap::new());
         if outside.is_some() {
@@ -114,7 +119,8 @@ fn same(a: &Arc<Loop>, b: &Arc<Loop>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 
-/// Removes what is not needed for the outputs. Inputs stay. Tells what became of each statement.
+/// Removes the statements that the outputs do not need. Inputs remain. Returns the fate of each
+/// statement.
 pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
     let (live, asked) = live(ssa, true);
     let order = order(ssa, &live);
@@ -163,8 +169,9 @@ pub(crate) fn remove(ssa: &mut Ssa) -> Vec<Fate> {
     fates
 }
 
-/// The statements that are kept, each after those that it reads, and an update after those that read what it changes, as
-/// far as there is such an order. Otherwise as they stood.
+/// Returns an order of the live statements. Each follows its operands, and an update follows the
+/// other readers of its old array where the dependences allow that. If the function has no updates
+/// and is sorted already, its order remains.
 fn order(ssa: &Ssa, live: &[bool]) -> Vec<usize> {
     let operands = |k: usize| {
         let mut found: Vec<usize> = Vec::new();
@@ -187,7 +194,8 @@ fn order(ssa: &Ssa, live: &[bool]) -> Vec<usize> {
     if !updates && sorted {
         return (0..ssa.stmts.len()).filter(|k| live.get(*k) == Some(&true)).collect();
     }
-    // Who reads the tensor that an update changes comes before it, unless it depends on the update.
+    // A reader of the array that an update changes precedes the update, unless it depends on the
+    // update.
     let mut after = before.clone();
     for (k, stmt) in ssa.stmts.iter().enumerate() {
         let Rhs::Update { base, .. } = &stmt.rhs else { continue };
@@ -226,7 +234,7 @@ fn order(ssa: &Ssa, live: &[bool]) -> Vec<usize> {
     order
 }
 
-/// Does one statement come after another by this relation?
+/// Returns whether `to` is reachable from `from` by this relation.
 fn reaches(after: &[Vec<usize>], from: usize, to: usize) -> bool {
     let (mut open, mut seen) = (vec![from], vec![false; after.len()]);
     while let Some(k) = open.pop() {
@@ -260,7 +268,7 @@ fn fates(stmts: &[Stmt], live: &[bool], renumber: &Renumber<'_>) -> Vec<Fate> {
     fates
 }
 
-/// New numbers of statements and checks.
+/// The new numbers of statements and checks.
 pub(crate) struct Renumber<'a> {
     pub(crate) vars: &'a [u32],
     pub(crate) checks: &'a [u32],

@@ -1,24 +1,25 @@
-//! Which rules were applied, and how often: a rule that no test reaches is a rule that nothing judges.
+//! **Rule coverage.** Counts how often each rule of the passes was applied, because tests must
+//! reach every rule: no test checks a rule that none reaches.
 
 use std::collections::BTreeMap;
 
-/// Counts by rule.
+/// The counts, by rule.
 #[derive(Clone, Default, Debug)]
 pub struct Hits(BTreeMap<&'static str, u64>);
 
 impl Hits {
-    /// One more.
+    /// Counts one application of a rule.
     pub fn count(&mut self, rule: &'static str) {
         *self.0.entry(rule).or_default() += 1;
     }
 
-    /// How often a rule was applied.
+    /// Returns how often a rule was applied.
     #[must_use]
     pub fn of(&self, rule: &str) -> u64 {
         self.0.get(rule).copied().unwrap_or_default()
     }
 
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Self) {
         for (rule, n) in &other.0 {
             *self.0.entry(rule).or_default() += n;

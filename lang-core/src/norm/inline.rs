@@ -1,7 +1,9 @@
-//! Calls in Tensor SSA. A definition is called for every tuple of the indices around the call that its
-//! arguments depend on, and for no other index: what it gives is read by all others. A small one is put in
-//! place of the call, its statements with these indices before their own (DESIGN 2.6); so the text of a
-//! function stays linear in what it calls, and what is sparse through a small definition stays sparse.
+//! **Inlining and batching of calls** in Tensor SSA. A call is batched over those surrounding
+//! indices that its arguments, sizes or predicate depend on, and over no others: the other indices
+//! share its result.
+//!
+//! A small definition is inlined, with the batch indices before its own (DESIGN 2.6). So the size
+//! of a function stays linear in its calls, and sparsity survives through small definitions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,42 +16,42 @@ use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Seen, Ssa, Var, 
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
-/// A definition with more statements than this, inputs aside, is called.
+/// The largest number of statements, inputs aside, of a definition that is inlined.
 const SMALL: usize = 24;
 
-/// The same where a reader wants what is behind a call.
+/// The same limit in a form that shows a reader the callee's statements.
 const READABLE: usize = 240;
 
 /// A call in a place.
 pub(crate) struct Call<'a> {
     /// The definition.
     pub(crate) callee: &'a Arc<Callee>,
-    /// The sizes that are passed, over the indices of the place.
+    /// The sizes of the call, over the indices of the place.
     pub(crate) sizes: Vec<Poly>,
-    /// Parts of the arguments, each a tensor with the indices of the place before its own.
+    /// The parts of the arguments, each a tensor with the indices of the place before its own.
     pub(crate) args: Vec<Var>,
     /// The extents of the place.
     pub(crate) dims: Vec<Poly>,
-    /// Where in the place.
+    /// The predicate under which the call happens.
     pub(crate) pred: Pred,
-    /// Checks of the place.
+    /// The checks of the place.
     pub(crate) needs: Vec<u32>,
 }
 
-/// May it be put in place of its calls, and is it small enough?
+/// Whether the definition may be inlined, and has at most `most` statements.
 fn is_small(ssa: &Ssa, most: usize) -> bool {
     !ssa.opaque && ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= most
 }
 
-/// The parts of what a call gives, with the indices of the place before their own. `globals` makes the
-/// caller's input for one of a top-level `let`.
+/// Adds a call, inlined or not. Returns the parts of its result, with the indices of the place
+/// before their own. `globals` makes the caller's input for an input that is a top-level `let`.
 pub(crate) fn call(
     builder: &mut Builder,
     call: &Call<'_>,
     ssa: &Ssa,
     globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
 ) -> Vec<Var> {
-    // The arguments through the views that put the indices of the place around them.
+    // Looks through views that only add indices of the place to an argument.
     let seen = call.args.iter().map(|arg| {
         let at: Vec<Poly> = builder.dims(*arg).iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
         let whole = Access { var: *arg, at };
@@ -72,7 +74,7 @@ pub(crate) fn call(
             }
         });
     };
-    // Integers that are index expressions stay that: sizes may be made of them.
+    // Integers that are index expressions stay index expressions, because sizes may depend on them.
     let integers: Vec<Option<Poly>> = call.args.iter().map(|arg| index_value(builder, *arg, call)).collect();
     for (seen, integer) in seen.iter().zip(&integers) {
         integer.iter().chain(seen.at.iter().filter(|_| integer.is_none())).for_each(&mut mark);
@@ -91,7 +93,7 @@ pub(crate) fn call(
         })
     };
     let batch: Vec<Poly> = kept.iter().filter_map(|k| call.dims.get(*k)).map(renumber).collect();
-    // Nothing is evaluated for a range that is empty.
+    // An empty range evaluates nothing.
     let gone = (0..outer).filter(|k| !kept.contains(k)).filter_map(|k| call.dims.get(k));
     let some = gone.map(|n| Pred::less(&Poly::default(), &renumber(n)));
     let pred = Pred::all(some.chain([call.pred.map(&renumber)]));
@@ -111,7 +113,7 @@ pub(crate) fn call(
             builder.contract(&dims, Vec::new(), &pred, false, &[of], Vec::new())
         })
         .collect();
-    // What has other extents for each call has them there.
+    // A definition is not inlined if its extents would differ between the calls of the batch.
     let alike = || batch.is_empty() || !have_own(ssa, &locals(builder, ssa, &sizes, &args, &batch, &pred));
     let most = if builder.in_place { READABLE } else { SMALL };
     let parts = if is_small(ssa, most) && alike() {
@@ -119,7 +121,7 @@ pub(crate) fn call(
     } else {
         called(builder, call.callee, ssa, &sizes, &args, &batch, &pred, &call.needs)
     };
-    // With all indices of the place again.
+    // Adds the other indices of the place again.
     parts
         .into_iter()
         .map(|part| {
@@ -142,7 +144,8 @@ pub(crate) fn call(
         .collect()
 }
 
-/// Are there extents that data tell, or indices of the place? These are the sizes and integers that are passed.
+/// Returns whether extents of the definition depend on data or on indices of the place. `locals`
+/// are the sizes and integers of the call.
 fn have_own(ssa: &Ssa, locals: &HashMap<LocalId, Poly>) -> bool {
     let is_own = |a: &Atom| match a {
         Atom::Read(..) => true,
@@ -168,7 +171,7 @@ fn have_own(ssa: &Ssa, locals: &HashMap<LocalId, Poly>) -> bool {
     found
 }
 
-/// A statement for each part of the result.
+/// Adds a call statement for each part of the result.
 #[expect(clippy::too_many_arguments, reason = "the parts of a call")]
 fn called(
     builder: &mut Builder,
@@ -191,7 +194,7 @@ fn called(
     parts.collect()
 }
 
-/// A part of what a call gives.
+/// A part of the result of a call.
 struct Part {
     callee: Arc<Callee>,
     sizes: Vec<Poly>,
@@ -201,7 +204,7 @@ struct Part {
 }
 
 impl Part {
-    /// The statement, without indices of the place that nothing in it depends on.
+    /// Adds the statement, without indices of the place that nothing in it depends on.
     fn push(self, builder: &mut Builder, dims: Vec<Poly>, scalar: Option<Scalar>, pred: &Pred, needs: &[u32]) -> Var {
         let (outer, pred) = (dims.get(..self.batch).unwrap_or_default(), &builder.asked(pred));
         let args: Vec<Access> = self.args.iter().map(|a| builder.whole_below(a, outer, pred)).collect();
@@ -231,7 +234,7 @@ impl Part {
     }
 }
 
-/// The statements of a definition with the indices of a place before their own.
+/// Adds the statements of a definition, with the indices of a place before their own.
 #[expect(clippy::too_many_arguments, reason = "the parts of a call")]
 fn inlined(
     builder: &mut Builder,
@@ -244,7 +247,7 @@ fn inlined(
     globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
 ) -> Vec<Var> {
     let mut put = Put { locals: locals(builder, ssa, sizes, args, batch, pred), vars: Vec::new(), outer: batch.len() };
-    // With the indices of the place, or the same for all.
+    // A value either varies with the indices of the place, or is shared by all of them.
     let batched = put.around();
     let batched = |var: Var| Access { var, at: batched.clone() };
     let shared = |var: Var| Access { var, at: Vec::new() };
@@ -297,7 +300,8 @@ fn inlined(
             Rhs::Map { operation, pred: own, args } => {
                 let places: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
                 let mut pred = pred.and(&put.pred(own));
-                // Where a tangent is zero for want of terms so is what is made of it (`ad::partial`).
+                // Where a tangent is a structural zero, so is every value that is linear in it
+                // (`ad::partial`).
                 if let ([a, ..], [place, ..]) = (args.as_slice(), places.as_slice())
                     && matches!(operation, Operation::Binary(BinOp::Div) | Operation::Convert(_))
                     && linear.get(a.var.0 as usize) == Some(&true)
@@ -353,7 +357,7 @@ fn inlined(
     outputs.collect()
 }
 
-/// Which statements are linear in tangents or cotangents, so that they are zero where these are.
+/// Returns which statements are linear in tangents or cotangents, and so are zero where these are.
 fn linear(ssa: &Ssa) -> Vec<bool> {
     let mut linear: Vec<bool> = Vec::new();
     for stmt in &ssa.stmts {
@@ -382,7 +386,7 @@ fn linear(ssa: &Ssa) -> Vec<bool> {
     linear
 }
 
-/// A check of a definition in the place of its call.
+/// Adds a check of the definition at its call.
 fn check(
     builder: &mut Builder,
     ssa: &Ssa,
@@ -409,7 +413,7 @@ fn check(
     new
 }
 
-/// The sizes and integer parameters of a definition at its call.
+/// Returns the sizes and integer parameters of a definition at its call.
 fn locals(
     builder: &Builder,
     ssa: &Ssa,
@@ -433,7 +437,7 @@ fn locals(
     locals
 }
 
-/// The index expression that an integer argument is, if it is one.
+/// Returns the index expression that an integer argument equals, if it is one.
 fn index_value(builder: &Builder, arg: Var, call: &Call<'_>) -> Option<Poly> {
     let stmt = builder.get(arg).filter(|s| s.scalar == Some(Scalar::I64) && s.dims.len() == call.dims.len())?;
     let at: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
@@ -446,7 +450,8 @@ fn index_value(builder: &Builder, arg: Var, call: &Call<'_>) -> Option<Poly> {
     }
 }
 
-/// The value of an integer as a polynomial, over indices of these extents, where the predicate holds.
+/// Returns an integer as a polynomial over indices of these extents, valid where the predicate
+/// holds.
 pub(crate) fn integer(builder: &Builder, dims: &[Poly], pred: &Pred, of: &Access) -> Poly {
     let seen = match builder.see(of) {
         Some(seen) if !seen.neg && seen.needs.is_empty() && builder.implies(dims, pred, &seen.pred) => seen.of,

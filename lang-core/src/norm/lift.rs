@@ -1,9 +1,10 @@
-//! Let-lifting, ATL Fig. 7: every `let` moves to the outermost level. A binding inside a generation or a
-//! summation becomes an array with an element for each index; one inside a bracket is computed where the
-//! bracket holds. Calls, loops and updates are bound too, so that what gives several values is evaluated once.
+//! **Let-lifting** (ATL Fig. 7): moves every `let` to the outermost level. It runs after
+//! elaboration and before pair elimination. A binding inside a generation or a sum becomes an array
+//! with an element for each index. A binding inside a bracket is computed where the bracket holds.
+//! Calls, loops and updates are bound too, so that one with several results is evaluated once.
 //!
-//! (5.7) and (5.10) are misprinted: what is lifted out of a sum becomes a generation, and the inner binding
-//! of a binding comes first.
+//! Two rules are misprinted in the paper. In (5.7) a binding lifted out of a sum becomes a
+//! generation. In (5.10) the inner binding comes first.
 
 use super::hits::Hits;
 use super::substitute;
@@ -12,18 +13,18 @@ use crate::ir::core::{E, Expr, Function, Kind, Vars};
 use crate::ir::reduce::Reduction;
 use crate::predicate::{Index, LocalId, Poly};
 
-/// The rules, as they are counted.
+/// The names under which rules are counted.
 pub const RULES: &[&str] = &["5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "5.8", "5.9", "5.10", REDUCTION, ORDER];
 
-/// Out of a reduction that is no sum, which the paper has not.
+/// The rule for a binding in a reduction other than a sum, which the paper lacks.
 const REDUCTION: &str = "lifted out of a reduction";
 
-/// Out of an order.
+/// The rule for a binding in an order.
 const ORDER: &str = "lifted out of an order";
 
 type Bindings = Vec<(LocalId, E)>;
 
-/// The function with its `let`s in one list, before a body without any.
+/// Returns the function with all its `let`s in one list, before a body without any.
 #[must_use]
 pub fn lift(function: &Function, hits: &mut Hits) -> Function {
     let mut pass = Lift { vars: function.vars.clone(), hits };
@@ -32,8 +33,9 @@ pub fn lift(function: &Function, hits: &mut Hits) -> Function {
     Function { body, vars: pass.vars, ..function.clone() }
 }
 
-/// Is it in the form that [`lift`] gives? `Le ::= e | let x = e in Le`, no other `let`, and no call but as
-/// what a binding binds, inside generations, brackets and checks.
+/// Returns whether the expression has the form that [`lift`] produces:
+/// `Le ::= e | let x = e in Le`. No other `let` may occur. A call may occur only as the value of a
+/// binding, inside generations, brackets and checks.
 #[must_use]
 pub fn is_lifted(e: &E) -> bool {
     fn plain(e: &E) -> bool {
@@ -55,7 +57,7 @@ pub fn is_lifted(e: &E) -> bool {
     }
 }
 
-/// Is it bound, wherever it stands?
+/// Whether the expression must be bound wherever it occurs.
 fn is_called(e: &E) -> bool {
     matches!(e.kind, Kind::Call(..) | Kind::Loop(..) | Kind::Update(..))
 }
@@ -80,7 +82,7 @@ impl Lift<'_> {
                     self.count("5.10", &inner);
                     all.extend(inner);
                     match all.last_mut() {
-                        // What a call gives has the name that it is bound to.
+                        // The result of a call keeps the name to which the program binds it.
                         Some((y, _)) if called && matches!(value.kind, Kind::Var(v) if v == *y) => *y = *x,
                         _ => all.push((*x, value)),
                     }
@@ -153,12 +155,13 @@ impl Lift<'_> {
         }
     }
 
-    /// What was bound inside the range of an index, outside it: an array of what is computed for each.
+    /// Moves bindings out of the range of an index. Each becomes an array with an element for each
+    /// index.
     fn out_of(&mut self, index: &Index, inner: Bindings, body: &E) -> (Bindings, E) {
         let mut lifted = Vec::new();
         let mut all = Bindings::new();
         for (x, value) in inner {
-            // A binder is bound once, so each copy of it has its own index.
+            // A binder is bound only once, so each copy has an index of its own.
             let own = self.vars.index(index.name.clone(), index.extent.clone());
             let value = substitute::read_at(&value, &lifted, &index.value());
             let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| own.value()));

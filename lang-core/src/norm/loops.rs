@@ -1,4 +1,6 @@
-//! Loops of Tensor SSA: what of a body is needed, and slices in place of what is read slice by slice.
+//! **Loop pruning and slicing** on Tensor SSA. Finds the inputs and outputs of a body that the live
+//! parts of a loop need. Replaces whole inputs by slices where the body reads one slice per
+//! iteration. Used by dead-code elimination, by the conversion to Tensor SSA and by `ad::loops`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,24 +14,24 @@ use crate::ir::ssa::{Access, Builder, Check, Rhs, Ssa, Stmt, Var, at_indices, fo
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ops::Scalar;
 
-/// What parts of a loop need of its body.
+/// The inputs and outputs of a body that some parts of a loop need.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Needed {
-    /// By their numbers.
+    /// The numbers of the inputs.
     pub(crate) inputs: BTreeSet<u32>,
-    /// By their numbers.
+    /// The numbers of the outputs.
     pub(crate) outputs: BTreeSet<u32>,
 }
 
-/// Which inputs each output of a body reads; last what is read whatever is needed. Each body is looked through once,
-/// however deep it stands in others.
+/// The inputs that each output of a body reads; the last entry holds the inputs that are always
+/// needed. Each body is analysed once, at any nesting depth.
 #[derive(Default)]
 pub(crate) struct Reads {
-    /// By where the body is, which is held.
+    /// The results by the address of the body, which the entry keeps alive.
     bodies: HashMap<usize, (Arc<Ssa>, Each)>,
 }
 
-/// The inputs for each output.
+/// The inputs, for each output.
 type Each = Arc<[BTreeSet<u32>]>;
 
 impl Reads {
@@ -47,7 +49,7 @@ impl Reads {
     }
 }
 
-/// Which inputs and outputs of the body these parts need.
+/// Returns the inputs and outputs of the body that these parts need.
 #[must_use]
 pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>, known: &mut Reads) -> Needed {
     let reads = known.of(&of.body);
@@ -80,7 +82,7 @@ pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>, known: &mut Reads) -> Ne
     }
 }
 
-/// The loop with what these parts need alone, and what has become of each part.
+/// Returns the loop reduced to the needs of these parts, and the new number of each part.
 #[must_use]
 pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part, Part>) {
     let needed = needed(of, parts, &mut Reads::default());
@@ -110,16 +112,16 @@ pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part,
     (Loop { trips, args, body: Arc::new(body), ..of.clone() }, parts)
 }
 
-/// What a loop carries and never changes: a copy for each iteration would be as much work again.
+/// The carried inputs that a loop never changes. A copy in each iteration would repeat work.
 pub(crate) struct Unchanged {
-    /// By their numbers.
+    /// The numbers of these inputs.
     inputs: BTreeSet<u32>,
-    /// What is asked of the loop, and of those copies.
+    /// The checks of the loop, and those of the copies.
     asked: BTreeSet<u32>,
 }
 
 impl Unchanged {
-    /// That of a loop, but for what decides whether it goes on.
+    /// Finds the unchanged inputs of a loop, except the one that decides whether it continues.
     pub(crate) fn of(of: &Loop) -> Self {
         let mut found = Self { inputs: BTreeSet::new(), asked: of.body.needs.iter().copied().collect() };
         for (input, next) in of.carried() {
@@ -133,7 +135,8 @@ impl Unchanged {
         found
     }
 
-    /// What a part was before the loop, if it is that still, for a statement with so many indices.
+    /// Returns the initial value of a part that the loop does not change, as an access in a
+    /// statement with `indices` indices.
     pub(crate) fn before(&self, of: &Loop, part: Part, indices: usize) -> Option<Access> {
         let (k, own) = match part {
             Part::Last(k) => (k, of.batch.len()),
@@ -147,7 +150,7 @@ impl Unchanged {
         Some(Access { var: init.var, at: init.at.iter().cloned().chain(own).collect() })
     }
 
-    /// The loop with that given.
+    /// Returns the loop in which these inputs are no longer carried.
     pub(crate) fn given(&self, of: &Loop) -> Loop {
         if self.inputs.is_empty() {
             return of.clone();
@@ -161,7 +164,8 @@ impl Unchanged {
         Loop { args: args.collect(), body: Arc::new(body), ..of.clone() }
     }
 
-    /// What is asked, for all iterations at once; `None` where that is about what they compute.
+    /// Returns the checks for all iterations at once. `None` if a check depends on values that the
+    /// iterations compute.
     pub(crate) fn asked_outside(&self, ssa: &Ssa, of: &Loop) -> Option<Vec<Check>> {
         let (Trips::Count(count), body, given) = (&of.trips, &of.body, given(of)) else { return None };
         let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
@@ -194,7 +198,7 @@ impl Unchanged {
                 });
             };
             [&check.guard, &check.cond].into_iter().for_each(|p| p.visit(&mut |p| local(p, true), &mut |_| {}));
-            // Everywhere they are asked of as many.
+            // The extents of a check must be the same in all iterations.
             check.dims.iter().for_each(|n| local(n, false));
             let dims: Vec<Poly> = around.iter().cloned().chain(check.dims.iter().map(|n| put.poly(n))).collect();
             dims.iter().for_each(|n| n.for_each_atom(&mut |a| known &= !is_index(a)));
@@ -212,7 +216,7 @@ fn is_index(a: &Atom) -> bool {
     matches!(a, Atom::Local(l, _) if index_number(*l).is_some())
 }
 
-/// What a copy asks, if the output is the input as it is.
+/// Returns the checks of a copy, if the output is the unchanged input.
 fn copied(body: &Ssa, input: u32, output: u32) -> Option<Vec<u32>> {
     let var = body.outputs.get(output as usize)?.1;
     let stmt = body.stmts.get(var.0 as usize)?;
@@ -229,19 +233,19 @@ fn copied(body: &Ssa, input: u32, output: u32) -> Option<Vec<u32>> {
     Some(stmt.needs.iter().chain(&from.needs).copied().collect())
 }
 
-/// The inputs that some outputs read, and what is asserted.
+/// Returns the inputs that some outputs and the assertions read.
 fn inputs_of(body: &Ssa, outputs: &[(Leaf, Var)], known: &mut Reads) -> BTreeSet<u32> {
     let (live, _) = dead::live_for(body, outputs, false, known);
     let inputs = body.stmts.iter().zip(live).filter(|(_, live)| *live).map(|(stmt, _)| &stmt.rhs);
     let mut inputs: BTreeSet<u32> =
         inputs.filter_map(|rhs| if let Rhs::Input(k) = rhs { Some(*k) } else { None }).collect();
-    // An integer among the inputs may be a size.
+    // An integer input may be a size.
     let locals: HashMap<LocalId, u32> = (0..).zip(&body.inputs).map(|(k, i)| (i.local, k)).collect();
     for_each_local(body, &mut |l| inputs.extend(locals.get(&l)));
     inputs
 }
 
-/// Sizes and integer inputs that polynomials are made of.
+/// Visits the sizes and integer inputs that occur in polynomials.
 pub(crate) fn for_each_local(ssa: &Ssa, f: &mut dyn FnMut(LocalId)) {
     let mut poly = |p: &Poly| {
         p.for_each_atom(&mut |a| {
@@ -261,7 +265,7 @@ pub(crate) fn for_each_local(ssa: &Ssa, f: &mut dyn FnMut(LocalId)) {
     }
 }
 
-/// Drops the statements of all other inputs, which nothing reads.
+/// Drops all other inputs and their statements, which nothing reads.
 fn keep_inputs(body: &mut Ssa, inputs: &BTreeSet<u32>) {
     let kept: Vec<u32> = inputs.iter().copied().collect();
     let place = |k: u32| kept.iter().position(|j| *j == k).and_then(|k| u32::try_from(k).ok());
@@ -280,13 +284,13 @@ fn keep_inputs(body: &mut Ssa, inputs: &BTreeSet<u32>) {
     });
 }
 
-/// What a body reads of what it is given at places that the number of the iteration tells is given by itself, slice by
-/// slice: then it is a slice that has a cotangent, not all of it.
+/// Replaces an input that the body reads at indices determined by the iteration number: each such
+/// slice becomes an input of its own. Then only the slice has a cotangent, not the whole tensor.
 #[must_use]
 pub(crate) fn sliced(builder: &Builder, of: &Loop) -> Loop {
     let body = &of.body;
     let given = given(of);
-    // A polynomial of the body as one of the place of the loop.
+    // Rewrites a polynomial of the body for the place of the loop.
     let sizes = outside(builder, of);
     let outside = |p: &Poly| -> Option<Poly> { lifted(p, &sizes, &given) };
     let mut slices: Vec<(Var, Vec<Poly>)> = Vec::new();
@@ -356,7 +360,8 @@ pub(crate) fn sliced(builder: &Builder, of: &Loop) -> Loop {
     Loop { args, body: Arc::new(new), ..of.clone() }
 }
 
-/// The statements of a body that are given, with the number of the input and what it is.
+/// Returns the statements of a body that read an input which is not carried, with the number of the
+/// input and its access.
 pub(crate) fn given(of: &Loop) -> HashMap<Var, (u32, &Access)> {
     (0..)
         .zip(&of.body.stmts)
@@ -370,7 +375,7 @@ pub(crate) fn given(of: &Loop) -> HashMap<Var, (u32, &Access)> {
         .collect()
 }
 
-/// The sizes of a body, and the integers that it is given, over the batch and the number of the iteration.
+/// Returns the sizes and integer inputs of a body, over the batch and the iteration number.
 pub(crate) fn outside(builder: &Builder, of: &Loop) -> HashMap<LocalId, Poly> {
     let mut sizes: HashMap<LocalId, Poly> = of.body.sizes.iter().copied().zip(of.sizes.iter().cloned()).collect();
     for (input, arg) in of.body.inputs.iter().zip(&of.args) {
@@ -381,7 +386,8 @@ pub(crate) fn outside(builder: &Builder, of: &Loop) -> HashMap<LocalId, Poly> {
     sizes
 }
 
-/// A polynomial over sizes of the body and integers that it is given, outside it.
+/// Rewrites a polynomial of a body for the outside. `None` if it depends on values that the body
+/// computes.
 pub(crate) fn lifted(p: &Poly, sizes: &HashMap<LocalId, Poly>, given: &HashMap<Var, (u32, &Access)>) -> Option<Poly> {
     let mut known = true;
     p.for_each_atom(&mut |a| {

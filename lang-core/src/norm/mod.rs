@@ -1,6 +1,10 @@
-//! From the typed tree to normal forms: elaboration to core (ATL Fig. 3), and the paper's four
-//! normalisations (Figs. 7-12). Each pass is one function from one form to the next, total, with the paper's
-//! rule numbers beside its cases, and a checker of the form that it reaches.
+//! **Normalisation**: from the typed tree to Tensor SSA. The stages are elaboration to core (ATL
+//! Fig. 3), let-lifting, pair elimination, gen-pushout, and the conversion to Tensor SSA (ATL Figs.
+//! 7-12).
+//!
+//! Each pass is one total function from one form to the next, with the paper's rule numbers beside
+//! its cases. `pipeline` runs the passes, and checks each of the paper's forms in debug builds
+//! (`is_lifted`, `is_flat`, `is_pushed`). `ad` and `cost` read the resulting Tensor SSA.
 
 pub(crate) mod dead;
 pub mod elaborate;
@@ -17,5 +21,5 @@ pub use crate::ir::core::Rule;
 pub use elaborate::{Bodies, elaborate};
 pub use hits::Hits;
 
-/// What is wrong where a tangent or cotangent is not made as the value that it belongs to.
+/// The message for a tangent or cotangent whose constructors differ from those of its value.
 pub(crate) const OTHER_CONSTRUCTOR: &str = "a tangent made with another constructor than its value";

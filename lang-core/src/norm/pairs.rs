@@ -1,8 +1,9 @@
-//! Pair elimination, ATL Fig. 8: arrays of tuples become tuples of arrays, and every binding of a tuple one
-//! binding for each part. What is left of tuples are the parameters and the result, taken apart at the edge,
-//! and the parts of what a call gives.
+//! **Pair elimination** (ATL Fig. 8): turns arrays of tuples into tuples of arrays, and each
+//! binding of a tuple into one binding for each part. It runs after let-lifting and before
+//! gen-pushout. Tuples remain only in the types of the parameters and the result, which are
+//! flattened, and as the results of calls, which are read part by part.
 //!
-//! (5.12) is misprinted: `πₖ (⊞ i: e) = ⊞ i: πₖ e`, of the same `e`.
+//! (5.12) is misprinted in the paper: `πₖ (⊞ i: e) = ⊞ i: πₖ e`, of the same `e`.
 
 use std::collections::HashMap;
 
@@ -14,12 +15,12 @@ use crate::ir::core::{CoreType, E, Expr, Function, Kind, Leaf, Vars};
 use crate::ir::flat::{Flat, Input, Source};
 use crate::predicate::{LocalId, Poly};
 
-/// The rules, as they are counted. (5.18) stands for the three lines of one rule; (5.13), (5.15) and (5.17) are what
-/// taking a part of a generation, an element or a bracket of a tuple does, with (5.12), (5.14) and (5.16): no
-/// tuple of arrays is indexed here, as a part is taken of what is indexed before it is.
+/// The names under which rules are counted. (5.18) covers the three lines of one rule. (5.13),
+/// (5.15) and (5.17) are covered by (5.12), (5.14) and (5.16): the pass takes a part of a tuple
+/// before it indexes, so it never indexes a tuple of arrays.
 pub const RULES: &[&str] = &["5.11", "5.12", "5.14", "5.16", "5.18"];
 
-/// The function without tuples. It is lifted.
+/// Returns the function without tuples. The function must be lifted.
 #[must_use]
 pub fn eliminate(function: &Function, hits: &mut Hits) -> Flat {
     let mut pass = Pairs { vars: function.vars.clone(), parts: HashMap::new(), inputs: Vec::new(), hits };
@@ -67,7 +68,8 @@ pub fn eliminate(function: &Function, hits: &mut Hits) -> Flat {
     }
 }
 
-/// Is every expression of it free of tuples, but for checks without value and the parts of calls?
+/// Returns whether every expression is free of tuples, except checks without a value and the
+/// results of calls.
 #[must_use]
 pub fn is_flat(flat: &Flat) -> bool {
     fn plain(e: &E) -> bool {
@@ -85,14 +87,15 @@ pub fn is_flat(flat: &Flat) -> bool {
 
 struct Pairs<'a> {
     vars: Vars,
-    /// The variable of each part of a variable.
+    /// The variable for each part of a variable.
     parts: HashMap<(LocalId, Vec<u32>), (LocalId, CoreType)>,
     inputs: Vec<Input>,
     hits: &'a mut Hits,
 }
 
 impl Pairs<'_> {
-    /// The parts of a variable, each with a variable; one that is no tuple keeps its own.
+    /// Returns the parts of a variable, each with a variable. A variable that is not a tuple keeps
+    /// its own.
     fn split(&mut self, x: LocalId, ty: &CoreType) -> Vec<(Leaf, LocalId)> {
         let mut split = Vec::new();
         for leaf in ty.leaves() {
@@ -110,7 +113,8 @@ impl Pairs<'_> {
         split
     }
 
-    /// What a part of a variable is called, and whether the program calls it so: what a pattern does, or as a part of that.
+    /// Returns the name of a part of a variable, and whether the program chose it, in a pattern or
+    /// as the name of an enclosing value.
     fn called(&self, x: LocalId, ty: &CoreType, path: &[u32]) -> (Name, bool) {
         let mut of = ty;
         for (k, place) in path.iter().enumerate() {
@@ -125,7 +129,7 @@ impl Pairs<'_> {
         (part_name(&self.vars.name(x), ty, path), self.vars.given(x).is_some())
     }
 
-    /// A part of an expression, itself without tuples.
+    /// Returns a part of an expression, itself without tuples.
     fn part(&mut self, e: &E, path: &[u32]) -> E {
         guarded(|| self.part_of(e, path))
     }
@@ -191,7 +195,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// All parts of arguments.
+    /// Returns all parts of the arguments.
     fn flat(&mut self, args: &[E]) -> Vec<E> {
         let mut parts = Vec::new();
         for arg in args {
@@ -202,7 +206,7 @@ impl Pairs<'_> {
         parts
     }
 
-    /// A part of a top-level `let`: an input.
+    /// Returns a part of a top-level `let`, which is an input.
     fn global(&mut self, e: &E, name: &GlobalName, path: &[u32]) -> E {
         let source = Source::Global(name.clone());
         let known = self.inputs.iter().find(|i| i.source == source && i.leaf.path == path);
@@ -217,7 +221,7 @@ impl Pairs<'_> {
     }
 }
 
-/// A part of what a call or a loop gives.
+/// Returns a part of the result of a call or loop.
 fn result_part(call: &E, path: &[u32]) -> E {
     let leaves = call.ty.leaves();
     let k = leaves.iter().position(|leaf| leaf.path == path);
@@ -226,7 +230,7 @@ fn result_part(call: &E, path: &[u32]) -> E {
     call.with(Kind::Proj(call.clone(), k), ty)
 }
 
-/// `p_x`, `p_0`
+/// Returns the name of a part, such as `p_x` or `p_0`.
 fn part_name(name: &Name, ty: &CoreType, path: &[u32]) -> Name {
     let mut text = name.to_string();
     let mut ty = ty;

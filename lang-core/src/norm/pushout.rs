@@ -1,6 +1,8 @@
-//! Gen-pushout, ATL Fig. 9: generations come outermost, so that what is below them is scalar. An element of a
-//! generation is its body at that index (5.21): the access is in bounds where it is evaluated, as its check
-//! stands outside it.
+//! **Gen-pushout** (ATL Fig. 9): moves generations outermost, so that everything below them is
+//! scalar. It runs after pair elimination and before the conversion to Tensor SSA.
+//!
+//! An element of a generation is the body at that index (5.21). The access is in bounds wherever it
+//! is evaluated, because its check is outside it.
 
 use super::hits::Hits;
 use super::substitute;
@@ -9,10 +11,10 @@ use crate::ir::core::{E, Expr, Kind};
 use crate::ir::flat::Flat;
 use crate::predicate::{Poly, Pred};
 
-/// The rules, as they are counted.
+/// The names under which rules are counted.
 pub const RULES: &[&str] = &["5.21", "5.22", "5.23", "5.24"];
 
-/// The function with its generations outermost.
+/// Returns the function with its generations outermost.
 #[must_use]
 pub fn push_out(flat: &Flat, hits: &mut Hits) -> Flat {
     let mut pass = Pushout { hits };
@@ -21,8 +23,8 @@ pub fn push_out(flat: &Flat, hits: &mut Hits) -> Flat {
     Flat { bindings, outputs, ..flat.clone() }
 }
 
-/// Are generations, with the checks around them, outermost in every expression, and are only variables and
-/// the results of calls indexed?
+/// Returns whether generations, with the checks around them, are outermost in every expression, and
+/// only variables and results of calls are indexed.
 #[must_use]
 pub fn is_pushed(flat: &Flat) -> bool {
     fn scalar(e: &E) -> bool {
@@ -62,7 +64,7 @@ impl Pushout<'_> {
             Kind::Access(base, at) => {
                 let base = self.push(base);
                 let element = self.element(&base, at);
-                // Of what is generated it is the body, which has its own place.
+                // An element of a generation is its body, which has its own span.
                 if matches!(element.kind, Kind::Access(..)) { Expr::at(&element, e.span) } else { element }
             }
             Kind::Guard(p, body) => {
@@ -73,7 +75,7 @@ impl Pushout<'_> {
         })
     }
 
-    /// `e[a]` of what is pushed.
+    /// Returns `e[a]` for a pushed `e`.
     fn element(&mut self, e: &E, at: &Poly) -> E {
         match &e.kind {
             Kind::Gen(index, body) => {
@@ -94,7 +96,7 @@ impl Pushout<'_> {
         }
     }
 
-    /// `[p] · e` of what is pushed.
+    /// Returns `[p] · e` for a pushed `e`.
     fn bracket(&mut self, p: &Pred, e: &E) -> E {
         match &e.kind {
             Kind::Gen(index, body) => {

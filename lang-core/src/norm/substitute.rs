@@ -1,16 +1,16 @@
-//! Substitution in core: of indices, and of a variable by an element of it, which is what becomes of a
-//! variable that is bound once for each index (ATL 5.6: `x ↦ x[i]`).
+//! **Substitution** in core. It replaces indices, and replaces a variable by an element of it after
+//! the variable has become an array over an index (ATL 5.6: `x ↦ x[i]`).
 
 use crate::ir::core::{E, Expr, Kind};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// The expression with its polynomials replaced, those in predicates and types too.
+/// Returns the expression with its polynomials replaced, including those in predicates and types.
 #[must_use]
 pub fn expr(e: &E, put: &dyn Fn(&Poly) -> Poly) -> E {
     crate::interp::guarded(|| e.map(&mut |e| expr(e, put), put, &|p| p.map(put)))
 }
 
-/// `x[i…]` in place of each of some variables.
+/// Replaces each of these variables `x` by `x[at]`.
 #[must_use]
 pub fn read_at(e: &E, vars: &[LocalId], at: &Poly) -> E {
     if vars.is_empty() {
@@ -27,7 +27,7 @@ pub fn read_at(e: &E, vars: &[LocalId], at: &Poly) -> E {
     })
 }
 
-/// The same in a polynomial.
+/// Does the same in a polynomial.
 #[must_use]
 pub fn poly_read_at(p: &Poly, vars: &[LocalId], at: &Poly) -> Poly {
     p.substitute(&|a| match a {
@@ -39,7 +39,7 @@ pub fn poly_read_at(p: &Poly, vars: &[LocalId], at: &Poly) -> Poly {
     })
 }
 
-/// The same in a predicate.
+/// Does the same in a predicate.
 #[must_use]
 pub fn pred_read_at(p: &Pred, vars: &[LocalId], at: &Poly) -> Pred {
     p.map(&|p| poly_read_at(p, vars, at)).replace_opaque(&|x| {

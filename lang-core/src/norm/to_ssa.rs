@@ -1,9 +1,10 @@
-//! Flattened core to Tensor SSA, ATL Figs. 11 and 12. What is generated around an expression and the brackets
-//! it stands in are carried down as a context `⊞ i: [p] · _` and reach every operation as its own indices and
-//! predicate. The builder of [`crate::ir::ssa`] brings each statement to solved form.
+//! **Conversion to Tensor SSA** (ATL Figs. 11 and 12), from flat core. It is the last pass of
+//! normalisation. Enclosing generations and brackets are carried down as a context `⊞ i: [p] · _`,
+//! and reach every operation as its own indices and predicate. The builder of [`crate::ir::ssa`]
+//! brings each statement to solved form.
 //!
-//! (5.29) drops the predicate in print; it is kept. Nested sums are one contraction, as Fig. 6 counts them,
-//! and the product in a sum is its factors (5.32 and 5.34 at once).
+//! (5.29) drops the predicate in print; this pass keeps it. Nested sums are one contraction, as
+//! Fig. 6 counts them, and a product in a sum becomes its factors (5.32 and 5.34 at once).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,20 +23,21 @@ use crate::ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The rules, as they are counted.
+/// The names under which rules are counted.
 pub const RULES: &[&str] =
     &["5.25", "5.26", "5.27", "5.28", "5.29", "5.30", "5.31", "5.32", "5.33", "5.34", REDUCTION, ORDER];
 
-/// A reduction that is no sum, which the paper has not.
+/// The rule for a reduction other than a sum, which the paper lacks.
 const REDUCTION: &str = "reduction";
 
-/// Positions in order.
+/// The rule for positions in sorted order.
 const ORDER: &str = "order";
 
-/// A definition in Tensor SSA, for its calls.
+/// A resolver from a callee to its definition in Tensor SSA.
 pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
-/// The function in Tensor SSA, and where its statements come from. It is pushed out.
+/// Returns the function in Tensor SSA, and the origins of its statements. The function must be
+/// pushed out.
 #[must_use]
 pub fn to_ssa(flat: &Flat, callees: Callees<'_>, in_place: bool, hits: &mut Hits) -> (Ssa, Origins) {
     let own = |l: &LocalId| Poly::atom(flat.vars.atom(*l));
@@ -50,7 +52,7 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, in_place: bool, hits: &mut Hits
     pass.builder.in_place = in_place;
     pass.builder.trace.enter(Ancestor::Input);
     for (k, input) in (0..).zip(&flat.inputs) {
-        // An extent may be an integer that is an input before.
+        // An extent may be an integer input that precedes this one.
         let dims: Vec<Poly> = input.leaf.dims.iter().map(|n| pass.poly(&Place::default(), n)).collect();
         if let Some(own) = pass.inputs.get_mut(k as usize) {
             own.leaf.dims.clone_from(&dims);
@@ -96,14 +98,14 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, in_place: bool, hits: &mut Hits
     (ssa, trace.finish(&fates))
 }
 
-/// What stands around an expression.
+/// The context of an expression.
 #[derive(Clone, Default)]
 struct Place {
-    /// Generations, outermost first.
+    /// The enclosing generations, outermost first.
     indices: Vec<Index>,
-    /// Brackets, over statements and canonical indices.
+    /// The enclosing brackets, over statements and canonical indices.
     pred: Pred,
-    /// Checks.
+    /// The enclosing checks.
     needs: Vec<u32>,
 }
 
@@ -123,7 +125,7 @@ impl Convert<'_> {
         }
     }
 
-    /// `⊞ place: e`
+    /// Converts `⊞ place: e`.
     fn convert(&mut self, place: &Place, e: &E) -> Var {
         let before = self.builder.trace.enter_text(e.span);
         let var = guarded(|| self.convert_node(place, e));
@@ -165,7 +167,7 @@ impl Convert<'_> {
                 let var = self.builder.index(&dims, &p);
                 let mut reads = false;
                 ssa::reads(&p, &mut |_| reads = true);
-                // What is made of indices alone cannot fail.
+                // An expression of indices alone cannot fail.
                 let needs = if reads { place.needs.clone() } else { Vec::new() };
                 let of = Access { var, at: self.own(place) };
                 self.builder.contract(&dims, Vec::new(), &place.pred, false, &[of], needs)
@@ -176,7 +178,7 @@ impl Convert<'_> {
                 let (mut terms, mut needs) = (Vec::new(), place.needs.clone());
                 for item in items {
                     let (mut inner, mut neg, mut item) = (place.clone(), false, item);
-                    // The sign, the bracket and the check of a term are the sum's.
+                    // The sum takes over the sign, the bracket and the check of a term.
                     loop {
                         match &item.kind {
                             Kind::Neg(e) => {
@@ -231,7 +233,8 @@ impl Convert<'_> {
                 let order = Order { pred: place.pred.clone(), of };
                 self.builder.order(&self.dims(&inner), order, place.needs.clone())
             }
-            // Neither is left by the passes before.
+            // Earlier passes leave no tuples, `let`s, globals or bare calls, so the last case does
+            // not occur.
             Kind::Update(update, base, value) => self.update(place, update, base, value, scalar),
             Kind::Tuple(_) | Kind::Let(..) | Kind::Global(_) | Kind::Call(..) | Kind::Loop(..) => {
                 self.builder.zero(&dims, scalar)
@@ -239,7 +242,7 @@ impl Convert<'_> {
         }
     }
 
-    /// `Σ i: [p] · Σ j: [q] · a · b` as one contraction.
+    /// Converts `Σ i: [p] · Σ j: [q] · a · b` to one contraction.
     fn summation(&mut self, place: &Place, e: &E) -> Var {
         self.hits.count("5.34");
         let (mut inner, mut bound, mut neg, mut body) = (place.clone(), Vec::new(), false, e);
@@ -280,7 +283,7 @@ impl Convert<'_> {
         self.builder.contract(&dims, bound, &inner.pred, neg, &factors, inner.needs.clone())
     }
 
-    /// `max i if p: e`: the terms as a tensor, then the reduction of its elements.
+    /// Converts `max i if p: e`: the terms become a tensor, and the reduction reads its elements.
     fn reduction(&mut self, place: &Place, r: &Reduction, scalar: Scalar) -> Var {
         self.hits.count(REDUCTION);
         let bound = r.indices.iter().map(|i| self.poly(place, &i.extent)).collect();
@@ -295,7 +298,7 @@ impl Convert<'_> {
         self.builder.reduce(&self.dims(place), scalar, reduce, place.needs.clone())
     }
 
-    /// `x[a…]`, the whole axes that are left included; a part of what a call gives.
+    /// Converts `x[a…]`, including the remaining whole axes, or a part of the result of a call.
     fn element(&mut self, place: &Place, e: &Expr) -> Var {
         self.hits.count("5.30");
         let mut at = Vec::new();
@@ -329,7 +332,7 @@ impl Convert<'_> {
         self.view(&place, Access { var, at }, false)
     }
 
-    /// A part of what a call gives, with the indices of the place before its own.
+    /// Converts a part of the result of a call, with the indices of the place before its own.
     fn call(&mut self, place: &Place, call: &Expr, part: u32) -> Option<Var> {
         if let Kind::Loop(repeat, args) = &call.kind {
             return self.repeat(place, call, repeat, args, part);
@@ -347,14 +350,14 @@ impl Convert<'_> {
         parts.get(part as usize).copied()
     }
 
-    /// A part of what a loop gives, with the indices of the place before its own.
+    /// Converts a part of the result of a loop, with the indices of the place before its own.
     fn repeat(&mut self, place: &Place, call: &Expr, repeat: &Repeat, args: &[E], part: u32) -> Option<Var> {
         let body = (self.callees)(&repeat.body)?;
         let leaves = call.ty.leaves();
         let carried = leaves.iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
         let given = args.len().checked_sub(carried)?;
         let (batch, own) = (self.dims(place), self.own(place));
-        // What has to hold here has to hold for the loop.
+        // The checks of this place apply to the loop, not to its arguments.
         let around = Place { needs: Vec::new(), ..place.clone() };
         let mut passed = Vec::new();
         for e in args {
@@ -403,12 +406,13 @@ impl Convert<'_> {
         Some(self.builder.looped(&dims, leaf.scalar?, &of, part, place.needs.clone()))
     }
 
-    /// An array with some elements replaced or added to, for every tuple of indices of the place.
+    /// Converts an update of an array, for every tuple of indices of the place.
     fn update(&mut self, place: &Place, update: &Update, base: &E, value: &E, scalar: Scalar) -> Var {
         let (base, value) = (self.convert(place, base), self.convert(place, value));
         let dims = self.builder.dims(base);
         let (outer, own) = (place.indices.len(), self.own(place));
-        // The indices of what is put there come after those of the array, and then those of what is below.
+        // The indices of the written value follow those of the array. Then follow those of the axes
+        // below.
         let below: Vec<Poly> = dims.iter().skip(outer + update.at.len()).cloned().collect();
         let bound: Vec<Poly> = update.over.iter().map(|i| self.poly(place, &i.extent)).chain(below).collect();
         let free = dims.len();
@@ -444,7 +448,7 @@ impl Convert<'_> {
         self.builder.check(Check { dims, guard: place.pred.clone(), cond, what: what.clone() })
     }
 
-    /// An assertion: its checks belong to the function.
+    /// Converts an assertion. Its checks belong to the function.
     fn asserted(&mut self, place: &Place, e: &E, checks: &mut Vec<u32>) {
         guarded(|| match &e.kind {
             Kind::Gen(index, body) => {
@@ -468,12 +472,12 @@ impl Convert<'_> {
 
     // ---- indices ----
 
-    /// The extents of the generations around.
+    /// Returns the extents of the enclosing generations.
     fn dims(&self, place: &Place) -> Vec<Poly> {
         place.indices.iter().map(|i| self.poly(place, &i.extent)).collect()
     }
 
-    /// The canonical indices of a place.
+    /// Returns the canonical indices of a place.
     fn own(&self, place: &Place) -> Vec<Poly> {
         (0..place.indices.len()).map(|k| ssa::index(k, &Poly::default()).value()).collect()
     }
@@ -503,11 +507,11 @@ impl Convert<'_> {
             let of = self.through(Access { var: *var, at: x.at.to_vec() });
             Some(Pred::Is(of.var.local(), of.var.name(), of.at.into(), true))
         });
-        // As the predicates of statements, so that these can be shown to hold.
+        // This is the form that predicates of statements have, so that the builder can prove them.
         self.builder.asked(&p)
     }
 
-    /// What is read as data, through views that hide nothing.
+    /// Looks through views that hide nothing, for an access that is read as data.
     fn through(&self, of: Access) -> Access {
         match self.builder.see(&of) {
             Some(seen) if seen.pred.is_true() && !seen.neg && seen.needs.is_empty() => seen.of,
@@ -516,7 +520,7 @@ impl Convert<'_> {
     }
 }
 
-/// The input for a part of a top-level `let`, new if there is none yet.
+/// Returns the input for a part of a top-level `let`, and adds it if it is new.
 pub(crate) fn input_of(builder: &mut Builder, vars: &mut Vars, inputs: &mut Vec<Input>, global: &Input) -> Var {
     let same = |i: &Input| i.source == global.source && i.leaf.path == global.leaf.path;
     let at = inputs.iter().position(same).unwrap_or_else(|| {

@@ -1,17 +1,18 @@
-//! What is known where a predicate stands, and predicates simplified by it: what follows is left out,
-//! what is refuted is false. Comparisons are asked of [`Facts`]; opaque atoms follow from themselves.
+//! **Simplification of predicates** under the facts in scope. A conjunct that follows is dropped. A
+//! conjunct that the facts refute makes the conjunction false. [`Facts`] decides comparisons; an
+//! opaque atom follows only from itself.
 
 use super::pred::{Index, Pred};
 use super::{Facts, Poly};
 
-/// More conjuncts than this are not compared with each other.
+/// The maximal number of conjuncts that are compared with each other.
 const MOST: usize = 64;
 
-/// What is known.
+/// The facts in scope.
 #[derive(Clone, Default, Debug)]
 pub struct Context {
     facts: Facts,
-    /// Assumed, and no comparison.
+    /// Assumptions that are not comparisons of [`Facts`].
     opaque: Vec<Pred>,
 }
 
@@ -20,7 +21,7 @@ pub struct Context {
 pub struct Mark(usize, usize);
 
 impl Context {
-    /// Nothing but that these are sizes, and so not negative.
+    /// Creates a context that knows only that these sizes are not negative.
     #[must_use]
     pub fn new<'a>(sizes: impl IntoIterator<Item = &'a Poly>) -> Self {
         let mut context = Self::default();
@@ -30,35 +31,37 @@ impl Context {
         context
     }
 
-    /// The steps that questions took so far, of this context and of all that it was cloned from or to ([`Facts::spent`]).
+    /// Returns the prover steps spent so far, by this context and all its clones and originals
+    /// ([`Facts::spent`]).
     #[must_use]
     pub fn spent(&self) -> u64 {
         self.facts.spent()
     }
 
-    /// The current scope.
+    /// Returns the current scope.
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.facts.mark(), self.opaque.len())
     }
 
-    /// Forgets what was assumed since.
+    /// Drops the assumptions made since the mark.
     pub fn release(&mut self, mark: Mark) {
         self.facts.release(mark.0);
         self.opaque.truncate(mark.1);
     }
 
-    /// From here on the index is in its range.
+    /// Assumes that the index is in its range.
     pub fn enter(&mut self, index: &Index) {
         self.facts.assume_nonneg(index.value());
         self.facts.assume_nonneg(index.extent.plus(-1).sub(&index.value()));
     }
 
-    /// From here on the predicate holds. Of a disjunction only itself is kept.
+    /// Assumes the predicate. A disjunction is kept as a whole.
     pub fn assume(&mut self, p: &Pred) {
         match p {
             Pred::And(items) => {
-                // What is not 0 is so on one side, where the others tell which.
+                // Inequations come last, because the other facts may decide the sign of a nonzero
+                // polynomial.
                 let (other, nonzero): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| !matches!(p, Pred::Ne(_)));
                 other.into_iter().chain(nonzero).for_each(|p| self.assume(p));
             }
@@ -73,13 +76,14 @@ impl Context {
         }
     }
 
-    /// What was assumed and is no comparison that facts have.
+    /// Returns the assumptions that are not comparisons of [`Facts`].
     #[must_use]
     pub fn opaque(&self) -> &[Pred] {
         &self.opaque
     }
 
-    /// Does it follow? `false` if it does not, or that is not found out.
+    /// Whether the predicate follows. Returns `false` if it does not, or if the prover cannot
+    /// decide.
     #[must_use]
     pub fn implies(&self, p: &Pred) -> bool {
         match p {
@@ -94,12 +98,13 @@ impl Context {
         }
     }
 
-    /// Is it assumed as it stands? What is too large says nothing.
+    /// Whether the predicate itself was assumed. An overflowed one proves nothing.
     fn assumed(&self, p: &Pred) -> bool {
         self.opaque.contains(p) && !p.overflowed()
     }
 
-    /// Can it not hold? `false` if it can, or that is not found out.
+    /// Whether the predicate cannot hold. Returns `false` if it can, or if the prover cannot
+    /// decide.
     #[must_use]
     pub fn refutes(&self, p: &Pred) -> bool {
         match p {
@@ -116,13 +121,13 @@ impl Context {
         }
     }
 
-    /// Can what is assumed not all be?
+    /// Whether the assumptions contradict each other. Returns `false` if the prover cannot decide.
     #[must_use]
     pub fn contradictory(&self) -> bool {
         self.facts.contradictory()
     }
 
-    /// The predicate without what follows from the context or from the rest of it.
+    /// Removes from the predicate the parts that follow from the context or from its other parts.
     #[must_use]
     pub fn simplify(&self, p: &Pred) -> Pred {
         if p.is_true() || p.is_false() {
@@ -144,7 +149,7 @@ impl Context {
     }
 
     fn simplify_all(&self, items: &[Pred]) -> Pred {
-        // Equations first: what they say decides more of the others.
+        // Equations come first, because they decide more of the other conjuncts.
         let rank = |p: &Pred| match p {
             Pred::Eq(_) => 0,
             Pred::Ge(_) => 1,
@@ -166,7 +171,8 @@ impl Context {
             known.assume(&p);
             kept.push(p);
         }
-        // What came later may say what stands before it. (Equations are kept: they are solved.)
+        // A later conjunct may imply an earlier one. Equations are kept, because they are used to
+        // solve for indices.
         if (2..=MOST).contains(&kept.len()) {
             let mut k = 0;
             while k < kept.len() {

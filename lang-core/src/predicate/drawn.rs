@@ -1,14 +1,14 @@
-//! Every operation on polynomials, predicates and what is known, against looking at all points of a small box. Each test
-//! prints how often it reached what.
+//! Random tests of all operations on polynomials, predicates and contexts, against enumeration of a
+//! small box. Each test prints how often it reached each situation.
 
 use super::testing::drawn::*;
 use super::{Context, Poly, Pred, poly};
 
-/// What is drawn is over these.
+/// The variables of random expressions.
 const ALL: [Var; 4] = [I, J, N, M];
 
-/// Fails where a predicate does not say this at each of the points. One that is too large, as what is divided by the
-/// constant 0 is, says nothing.
+/// Fails if the predicate differs from `says` at one of the points. An overflowed predicate, such
+/// as one with a division by the constant 0, is skipped.
 #[track_caller]
 fn judge(made: &Pred, points: &[Point], says: impl Fn(&Point) -> bool, from: &dyn Fn() -> String) {
     let points = if made.overflowed() { &[] } else { points };
@@ -71,7 +71,7 @@ fn polynomials() {
                     "pow" => (0..k).fold(1, |power, _| power * x),
                     "least" => Ord::min(x, y),
                     "greatest" => Ord::max(x, y),
-                    // The greatest that is not above the quotient, and what is left of it.
+                    // The greatest integer not above the quotient, and the remainder.
                     "div" | "rem" if y == 0 => 0,
                     "div" => (-1000..1000).rev().find(|z| if y > 0 { z * y <= x } else { z * y >= x }).unwrap(),
                     "rem" => (0..y.abs()).map(|r| r * y.signum()).find(|r| (x - r) % y == 0).unwrap(),
@@ -122,7 +122,7 @@ fn predicates() {
             assert_eq!(made.conjuncts().iter().all(|c| holds(c, &mut at.clone())), p.holds(at), "{}", from());
         }
 
-        // Of an index, below the extent of which the box has all values.
+        // An index whose range the box contains completely.
         let (var, extent) = (draw.one_of(&[I, J]), draw.one_of(&[N, M]));
         let own = index(var, value(extent));
         let found = |at: &Point| (0..at.var(extent)).any(|v| p.holds(&at.with(var, v)));
@@ -155,7 +155,7 @@ fn predicates() {
     reached.show("predicates");
 }
 
-/// What data tell of a predicate.
+/// Checks the operations that concern data.
 fn data(p: &Drawn, made: &Pred, points: &[Point], reached: &mut Reached, from: &dyn Fn() -> String) {
     let worlds: Vec<Point> = points.iter().flat_map(|at| (0..3).map(|world| at.in_world(world))).collect();
     let known = made.known();
@@ -181,7 +181,8 @@ fn data(p: &Drawn, made: &Pred, points: &[Point], reached: &mut Reached, from: &
     judge(&told, points, |at| p.holds(&at.in_world(EVEN)), &|| format!("told, {}", from()));
 }
 
-/// Contexts of drawn predicates, with the indices in their ranges or not: what they say of others.
+/// Contexts of random predicates, with or without the ranges of indices: checks their answers about
+/// other predicates.
 #[test]
 fn contexts() {
     let mut reached = Reached::default();
@@ -199,7 +200,7 @@ fn contexts() {
             context.enter(&index(I, value(N)));
         }
         if boxed {
-            // Nothing is outside the box.
+            // Assume that all points are in the box.
             context.assume(&Pred::all([N, M].map(|n| Pred::at_most(&value(n), &Poly::constant(2)))));
             context.assume(&Pred::all([I, J].map(|i| Pred::inside(&value(i).plus(1), &Poly::constant(4)))));
         }
@@ -217,7 +218,7 @@ fn contexts() {
         reached.note("holds nowhere in the box: told", boxed && contradictory);
         ask(&context, &made, &inside, &|at| p.holds(at), boxed, &mut reached, &from);
 
-        // Bounds that are reached.
+        // Tight bounds.
         let form = Expr::draw(&mut draw, &ALL);
         if let Some(least) = inside.iter().map(|at| form.value(at)).min() {
             let above = |by: i64| Pred::nonneg(&form.poly().plus(i128::from(-least - by)));
@@ -228,7 +229,7 @@ fn contexts() {
             reached.note("a least value in the box: proved", boxed && so);
         }
 
-        // What was assumed is forgotten.
+        // The assumption is released.
         context.release(outside.1);
         reached.note("release", true);
         ask(&context, &made, &around, &|at| p.holds(at), boxed, &mut Reached::default(), &from);
@@ -237,7 +238,8 @@ fn contexts() {
     reached.show("contexts");
 }
 
-/// What a context says of a predicate is so at all points where what is known holds.
+/// Checks that the answers of a context about a predicate are true at all points where its facts
+/// hold.
 fn ask(
     context: &Context,
     made: &Pred,
@@ -251,7 +253,8 @@ fn ask(
     let (implied, refuted) = (context.implies(made), context.refutes(made));
     assert!(!implied || always, "implied, {}", from());
     assert!(!refuted || never, "refuted, {}", from());
-    // In a world of their own data tell nothing: what is so in it need not be so in all.
+    // If the predicate depends on data, a fact in one world need not hold in all, so completeness
+    // is not measured.
     let told = boxed && !made.is_opaque();
     reached.note("implies", implied);
     reached.note("so everywhere in the box", told && always);

@@ -1,7 +1,9 @@
-//! Integer polynomials over atoms: the normal form of sizes and of understood index
-//! expressions ("Types and sizes" in the language reference). Equal normal forms are equal
-//! sizes. Past the limits below a polynomial becomes the lone atom [`Atom::Overflow`]; so does
-//! all arithmetic on it, its difference with itself too, and nothing is ever proved about it.
+//! **Integer polynomials** over atoms: the normal form of sizes and of the index expressions that
+//! the compiler analyses ("Types and sizes" in the language reference). Equal normal forms are
+//! equal sizes.
+//!
+//! A polynomial beyond the limits below becomes the single atom [`Atom::Overflow`]. All arithmetic
+//! on it overflows too, even its difference with itself, and the prover proves nothing about it.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,28 +13,29 @@ use crate::base::{GlobalName, Name};
 #[cfg(test)]
 mod tests;
 
-/// The number of a local of a checked body.
+/// The id of a local of a checked body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct LocalId(pub u32);
 
-/// Past this degree a polynomial is not kept. Sizes people write have degree 1 to 4.
+/// The maximal degree. Sizes that people write have degree 1 to 4.
 pub const MAX_DEGREE: u32 = 16;
 
-/// Past this many terms a polynomial is not kept.
+/// The maximal number of terms.
 pub const MAX_TERMS: usize = 256;
 
-/// Past this size a coefficient is not kept: products of a coefficient and a 64-bit size, or
+/// The maximal absolute value of a coefficient. Products of a coefficient and a 64-bit size, and
 /// sums of [`MAX_TERMS`] coefficients, then stay well inside `i128`.
 pub const MAX_COEFFICIENT: i128 = 1 << 100;
 
-/// An atom that holds more atoms than this is not kept. Sharing could otherwise make a
-/// polynomial exponentially larger than the text it comes from, and walks over it unbounded.
+/// The maximal number of atoms inside an atom. Sharing could otherwise make a polynomial
+/// exponentially larger than its source text, and traversals of it unbounded.
 pub const MAX_NESTED: usize = 128;
 
-/// Products of more pairs of terms than this are not tried: nearly all exceed [`MAX_TERMS`].
+/// The maximal number of pairs of terms in a product. Nearly all larger products exceed
+/// [`MAX_TERMS`].
 const MAX_PRODUCTS: usize = 16 * MAX_TERMS;
 
-/// What a polynomial is over.
+/// The indeterminates of polynomials.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Atom {
     /// A size of a signature, by position in its `sizes`.
@@ -41,22 +44,23 @@ pub enum Atom {
     Local(LocalId, Name),
     /// An `i64` bound by a top-level `let`.
     Global(GlobalName),
-    /// A named parameter of a function type: how many function types lie between, position.
+    /// A named parameter of a function type: the number of function types in between, and its
+    /// position.
     Arg(u32, u32),
-    /// An unknown of the checker.
+    /// A unification variable of the checker.
     Meta(u32),
-    /// Quotient rounded down, divisor not zero.
+    /// The quotient, rounded down. The divisor is not the constant 0.
     Div(Arc<Poly>, Arc<Poly>),
-    /// Remainder with the sign of the divisor, divisor not zero.
+    /// The remainder, with the sign of the divisor. The divisor is not the constant 0.
     Mod(Arc<Poly>, Arc<Poly>),
-    /// The lesser of two.
+    /// The minimum of two.
     Min(Arc<Poly>, Arc<Poly>),
-    /// The greater of two.
+    /// The maximum of two.
     Max(Arc<Poly>, Arc<Poly>),
-    /// An element of an array of `i64` that only the run knows: the array and its indices; of an `i64`
-    /// that is no array, none.
+    /// An element of an array of `i64` that is known only at run time: the array and its indices. A
+    /// scalar `i64` has no indices.
     Read(LocalId, Name, Arc<[Poly]>),
-    /// Too large to keep.
+    /// A polynomial beyond the limits.
     Overflow,
 }
 
@@ -65,7 +69,7 @@ pub enum Atom {
 pub struct Monomial(Arc<[(Atom, u32)]>);
 
 impl Monomial {
-    /// Its atoms with their powers.
+    /// Returns its atoms with their powers.
     #[must_use]
     pub fn as_slice(&self) -> &[(Atom, u32)] {
         &self.0
@@ -93,15 +97,15 @@ impl<'a> IntoIterator for &'a Monomial {
     }
 }
 
-/// A polynomial with integer coefficients: terms sorted by monomial, none zero. Types hold many
-/// and are cloned much, so that a clone is a count.
+/// A polynomial with integer coefficients. Terms are sorted by monomial and not zero. Types hold
+/// many polynomials and are cloned often, so a clone only increments a reference count.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug)]
 pub struct Poly {
     terms: Arc<[(Monomial, i128)]>,
 }
 
 impl Poly {
-    /// The constant `c`.
+    /// Returns the constant `c`.
     #[must_use]
     pub fn constant(c: i128) -> Self {
         match c {
@@ -111,7 +115,7 @@ impl Poly {
         }
     }
 
-    /// The atom `a`.
+    /// Returns the atom `a` as a polynomial.
     #[must_use]
     pub fn atom(a: Atom) -> Self {
         if a.is_kept() { Self::of(vec![(vec![(a, 1)].into(), 1)]) } else { Self::overflow() }
@@ -121,7 +125,7 @@ impl Poly {
         Self { terms: terms.into() }
     }
 
-    /// The polynomial of one term.
+    /// Returns the polynomial of one term.
     #[must_use]
     pub fn term(monomial: impl Into<Monomial>, c: i128) -> Self {
         let monomial = monomial.into();
@@ -138,19 +142,19 @@ impl Poly {
         Self::of(vec![(vec![(Atom::Overflow, 1)].into(), 1)])
     }
 
-    /// Its terms, sorted by monomial, coefficients not zero.
+    /// Returns its terms, sorted by monomial. No coefficient is zero.
     #[must_use]
     pub fn terms(&self) -> &[(Monomial, i128)] {
         &self.terms
     }
 
-    /// Is it 0?
+    /// Whether it is 0.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Its value, if it is a constant.
+    /// Returns its value, if it is a constant.
     #[must_use]
     pub fn as_constant(&self) -> Option<i128> {
         match &*self.terms {
@@ -160,7 +164,7 @@ impl Poly {
         }
     }
 
-    /// The atom, if it is just one.
+    /// Returns the atom, if it is a single one.
     #[must_use]
     pub fn as_atom(&self) -> Option<&Atom> {
         match &*self.terms {
@@ -172,7 +176,7 @@ impl Poly {
         }
     }
 
-    /// Did arithmetic on it overflow?
+    /// Whether arithmetic on it overflowed.
     #[must_use]
     pub fn overflowed(&self) -> bool {
         matches!(&*self.terms, [(m, _)] if matches!(m.as_slice(), [(Atom::Overflow, _)]))
@@ -214,31 +218,31 @@ impl Poly {
         if self.terms.len() > MAX_TERMS || !self.terms.iter().all(|t| is_small(t.1)) { Self::overflow() } else { self }
     }
 
-    /// Sum.
+    /// Returns the sum.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
         self.combine(other, 1)
     }
 
-    /// Difference.
+    /// Returns the difference.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
         self.combine(other, -1)
     }
 
-    /// Sum with a constant.
+    /// Returns the sum with a constant.
     #[must_use]
     pub fn plus(&self, c: i128) -> Self {
         self.add(&Self::constant(c))
     }
 
-    /// Negation.
+    /// Returns the negation.
     #[must_use]
     pub fn neg(&self) -> Self {
         self.scale(-1)
     }
 
-    /// Product with a constant.
+    /// Returns the product with a constant.
     #[must_use]
     pub fn scale(&self, by: i128) -> Self {
         if by == 0 {
@@ -254,7 +258,7 @@ impl Poly {
         scaled.map_or_else(Self::overflow, |terms| Self::of(terms).guarded())
     }
 
-    /// Product.
+    /// Returns the product.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
         match (self.as_constant(), other.as_constant()) {
@@ -279,7 +283,7 @@ impl Poly {
             }
         }
         terms.sort_unstable();
-        // Equal neighbours add up: at most 2^12 of them below 2^100 each stay inside `i128`.
+        // Equal neighbours are added: at most 2^12 coefficients below 2^100 stay inside `i128`.
         terms.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             if same {
@@ -291,20 +295,20 @@ impl Poly {
         Self::of(terms).guarded()
     }
 
-    /// Power.
+    /// Returns the power.
     #[must_use]
     pub fn pow(&self, k: u32) -> Self {
         match self.as_constant() {
             Some(0 | 1) if k > 0 => self.clone(),
             Some(-1) => Self::constant(if k.is_multiple_of(2) { 1 } else { -1 }),
-            // No other constant has a 128th power that is small.
+            // No other constant has a 128th power within the limit.
             Some(_) => (0..k.min(128)).fold(Self::constant(1), |p, _| p.mul(self)),
             None if k > MAX_DEGREE => Self::overflow(),
             None => (0..k).fold(Self::constant(1), |p, _| p.mul(self)),
         }
     }
 
-    /// Quotient rounded down. `None` for a divisor that is the constant 0.
+    /// Returns the quotient, rounded down, or `None` if the divisor is the constant 0.
     #[must_use]
     pub fn div(&self, by: &Self) -> Option<Self> {
         match (self.as_constant(), by.as_constant()) {
@@ -316,14 +320,14 @@ impl Poly {
                 Some(Self { terms: self.terms.iter().map(|(m, c)| (m.clone(), c / b)).collect() })
             }
             (_, Some(b)) => {
-                // (q·b + r) // b = q + r // b for integer q: the divisible terms come out.
+                // (q·b + r) // b = q + r // b for integer q, so the divisible terms move out.
                 let (out, rest): (Vec<_>, Vec<_>) = self.terms.iter().cloned().partition(|(_, c)| c % b == 0);
                 let out = Self { terms: out.into_iter().map(|(m, c)| (m, c / b)).collect() };
                 let rest = Self::of(rest);
                 Some(match rest.as_constant() {
                     Some(r) => out.plus(floor_div(r, b)),
                     None => {
-                        // A constant part of the rest is reduced into 0..|b|.
+                        // The constant part of the rest is reduced into 0..|b|.
                         let c = rest.constant_part();
                         let whole = floor_div(c, b);
                         let rest = rest.plus(-whole * b);
@@ -335,7 +339,8 @@ impl Poly {
         }
     }
 
-    /// Remainder with the sign of the divisor. `None` for a divisor that is the constant 0.
+    /// Returns the remainder, with the sign of the divisor, or `None` if the divisor is the
+    /// constant 0.
     #[must_use]
     pub fn rem(&self, by: &Self) -> Option<Self> {
         match (self.as_constant(), by.as_constant()) {
@@ -355,8 +360,8 @@ impl Poly {
         }
     }
 
-    /// `self = by·quotient + rest`, where `by` is a single term and divides no term of the rest:
-    /// gives `(quotient, rest)`. With any other `by` all is rest.
+    /// Splits `self = by·quotient + rest`, if `by` is a single term; it then divides no term of the
+    /// rest. Returns `(quotient, rest)`. For any other `by`, the quotient is 0.
     #[must_use]
     pub fn split_by(&self, by: &Self) -> (Self, Self) {
         let [(divisor, d)] = &*by.terms else { return (Self::default(), self.clone()) };
@@ -367,12 +372,12 @@ impl Poly {
                 _ => rest.push((m.clone(), *c)),
             }
         }
-        // Without a common factor the order of monomials may be another.
+        // Dividing by the common factor can change the order of the monomials.
         quotient.sort_unstable();
         (Self::of(quotient), Self::of(rest))
     }
 
-    /// The lesser of two.
+    /// Returns the minimum of two.
     #[must_use]
     pub fn least(&self, other: &Self) -> Self {
         match self.sub(other).as_constant() {
@@ -384,7 +389,7 @@ impl Poly {
         }
     }
 
-    /// The greater of two.
+    /// Returns the maximum of two.
     #[must_use]
     pub fn greatest(&self, other: &Self) -> Self {
         match self.sub(other).as_constant() {
@@ -396,14 +401,14 @@ impl Poly {
         }
     }
 
-    /// The coefficient of the empty monomial.
+    /// Returns the coefficient of the empty monomial.
     #[must_use]
     pub fn constant_part(&self) -> i128 {
         self.terms.iter().find(|(m, _)| m.is_empty()).map_or(0, |t| t.1)
     }
 
-    /// `self = c·a + rest` with `a` in neither `c` (a constant) nor `rest` nor inside another
-    /// atom: gives `(c, rest)`.
+    /// Splits `self = c·a + rest` with a constant `c`, and returns `(c, rest)`. Returns `None` if
+    /// `a` does not occur, or if it occurs in another way, such as inside another atom.
     #[must_use]
     pub fn linear_in(&self, a: &Atom) -> Option<(i128, Self)> {
         let mut found = None;
@@ -420,7 +425,8 @@ impl Poly {
         Some((found?, Self::of(rest)))
     }
 
-    /// Every atom in it, those inside others too, outermost first; an atom may come twice.
+    /// Visits every atom, including those inside other atoms, outermost first. An atom may occur
+    /// twice.
     pub fn for_each_atom(&self, f: &mut impl FnMut(&Atom)) {
         for (a, _) in self.terms.iter().flat_map(|(m, _)| m) {
             f(a);
@@ -435,7 +441,7 @@ impl Poly {
         }
     }
 
-    /// Does it hold the atom, inside others too?
+    /// Whether it contains the atom, possibly inside others.
     #[must_use]
     pub fn mentions(&self, atom: &Atom) -> bool {
         let mut found = false;
@@ -443,7 +449,7 @@ impl Poly {
         found
     }
 
-    /// Replaces atoms, inside others too; `None` keeps the atom. Normalises again.
+    /// Replaces atoms, also inside others; `None` keeps the atom. The result is normalised.
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Self>) -> Self {
         let mut sum = Self::default();
@@ -457,8 +463,8 @@ impl Poly {
         sum
     }
 
-    /// Its value where every atom that is not built from others, or read from an array, has one. `None` where an atom
-    /// has none, on overflow of `i64` and on division by zero.
+    /// Evaluates it. `f` returns the values of atoms that are not compound. The result is `None` if
+    /// an atom has no value, on overflow of `i64`, and on division by zero.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
         let mut sum: i128 = 0;
         for (m, c) in self.terms() {
@@ -476,7 +482,7 @@ impl Poly {
 }
 
 impl Atom {
-    /// Is it `a`, or does it hold it?
+    /// Whether it is `a` or contains it.
     #[must_use]
     pub fn mentions(&self, a: &Self) -> bool {
         self == a
@@ -487,13 +493,15 @@ impl Atom {
             }
     }
 
-    /// May a polynomial hold it? Not if something in it overflowed or it holds too much.
+    /// Whether a polynomial may contain it: nothing in it overflowed, and it does not contain too
+    /// many atoms.
     fn is_kept(&self) -> bool {
         let mut left = MAX_NESTED;
         self.fits(&mut left)
     }
 
-    /// Takes the atoms inside off `left`; false when there are more or one is `Overflow`.
+    /// Subtracts the number of atoms inside from `left`. Returns false if there are more, or if one
+    /// is `Overflow`.
     fn fits(&self, left: &mut usize) -> bool {
         let mut inside = |p: &Poly| {
             p.terms().iter().flat_map(|t| &t.0).all(|(a, _)| {
@@ -526,7 +534,7 @@ impl Atom {
         }
     }
 
-    /// Its value where the atoms that are made of no others have these.
+    /// Returns its value, from the values of atoms that are not compound.
     pub(super) fn value(&self, f: &mut dyn FnMut(&Self) -> Option<i64>) -> Option<i64> {
         self.eval(&mut |a: &Self| f(a))
     }
@@ -577,7 +585,7 @@ fn times(a: &Monomial, b: &Monomial) -> Monomial {
     m.into()
 }
 
-/// Takes the powers of one monomial out of another. `None` if they are not all in it.
+/// Divides a monomial by another. Returns `None` if it is not divisible.
 fn without(whole: &[(Atom, u32)], part: &[(Atom, u32)]) -> Option<Monomial> {
     let mut rest = whole.to_vec();
     for (atom, k) in part {
@@ -591,15 +599,15 @@ fn without(whole: &[(Atom, u32)], part: &[(Atom, u32)]) -> Option<Monomial> {
     Some(rest.into())
 }
 
-/// Quotient rounded down. The divisor is not 0.
+/// Returns the quotient, rounded down. The divisor must not be 0.
 #[must_use]
 pub fn floor_div(a: i128, b: i128) -> i128 {
     let q = a / b;
     if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
 }
 
-/// As a user writes it: `n + m - 1`. Terms with a plus sign come first, among them those of
-/// higher degree, and the constant last, so that a leading minus sign is rare.
+/// Prints it as a user writes it: `n + m - 1`. Positive terms come first, those of higher degree
+/// before others, and the constant last, so that a leading minus sign is rare.
 impl std::fmt::Display for Poly {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut terms: Vec<_> = self.terms.iter().collect();
@@ -624,7 +632,7 @@ impl std::fmt::Display for Poly {
             }
             match m.as_slice() {
                 [] => write!(f, "{size}")?,
-                // Alone in its term, and not after a prefix minus, `n // 2` needs no parentheses.
+                // A term that is only `n // 2`, not after a prefix minus, needs no parentheses.
                 [(a, 1)] if size == 1 && (i > 0 || *c > 0) => write!(f, "{a}")?,
                 _ => {
                     if size != 1 {
@@ -647,7 +655,7 @@ impl std::fmt::Display for Poly {
     }
 }
 
-/// As a user writes it; quotients and remainders without parentheses around them.
+/// Prints it as a user writes it, without outer parentheses around quotients and remainders.
 impl std::fmt::Display for Atom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let operand = |p: &Poly| match p.as_atom() {

@@ -1,8 +1,10 @@
-//! Predicates over indices and sizes: ATL's `p` (Fig. 3), as the compiler's forms hold them.
+//! **Predicates** over indices and sizes: ATL's `p` (Fig. 3), as the forms of the compiler contain
+//! them.
 //!
-//! Comparisons are of polynomials with 0, so that equal ones look equal; a conjunction is flat, sorted
-//! and without repetition. What the run alone knows (an element of an array of truth values, a member
-//! of a relation) is an opaque atom with indices. Negation is pushed inwards as a predicate is made.
+//! Comparisons are of polynomials with 0, so equal ones have equal representations. A conjunction
+//! is flat, sorted and without repetition. Data that are known only at run time (an element of an
+//! array of truth values, a member of a relation) are opaque atoms with indices. The constructors
+//! push negation inwards.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,35 +17,38 @@ use crate::base::{Name, pause};
 #[cfg(test)]
 mod tests;
 
-/// The variables of existentials are the locals of this number and above; no form has so many of its own.
+/// The first local of the bound variables of existentials. No form has so many variables of its
+/// own.
 const FIRST_BOUND: u32 = 1 << 23;
 
-/// The variables of existentials that are being worked on are those of these numbers: nothing else is called so, neither a
-/// variable of a program nor a statement or an index of Tensor SSA.
+/// The locals of the bound variables of existentials while their bodies are rewritten. They differ
+/// from variables of programs, and from statements and indices of Tensor SSA. The scheduler's
+/// `BEGIN` and `END` variables of chunks are the last two of the range, so `replace_opaque` must
+/// not see an existential that mentions them.
 const OPEN: Range<u32> = 3 << 22..1 << 24;
 
 /// A predicate.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Pred {
-    /// All of them; of none: true.
+    /// A conjunction; the empty one is true.
     And(Arc<[Pred]>),
-    /// One of them at least; of none: false.
+    /// A disjunction; the empty one is false.
     Or(Arc<[Pred]>),
     /// `p >= 0`
     Ge(Poly),
-    /// `p = 0`, the leading coefficient positive.
+    /// `p = 0`, with a positive leading coefficient.
     Eq(Poly),
-    /// `p != 0`, likewise.
+    /// `p != 0`, with a positive leading coefficient.
     Ne(Poly),
-    /// An element of an array of truth values is this: the array and its indices.
+    /// An element of an array of truth values has this value: the array and its indices.
     Is(LocalId, Name, Arc<[Poly]>, bool),
-    /// The index tuple is in the relation, or is not.
+    /// Whether the index tuple is a member of the relation.
     Member(LocalId, Name, Arc<[Poly]>, bool),
-    /// Some index below an extent satisfies the predicate, or none does.
+    /// Whether some index below an extent satisfies the predicate.
     Any(Index, Arc<Pred>, bool),
 }
 
-/// What only the run knows: an element of an array, or a member of a relation.
+/// An opaque atom, known only at run time: an element of an array, or a member of a relation.
 #[derive(Clone, Copy, Debug)]
 pub struct Opaque<'a> {
     /// The array or relation.
@@ -52,29 +57,29 @@ pub struct Opaque<'a> {
     pub name: &'a Name,
     /// The indices.
     pub at: &'a [Poly],
-    /// Is it an array?
+    /// Whether it is an array.
     pub array: bool,
 }
 
-/// An index variable with its extent: it runs from 0. An extent below 0 is as good as 0.
+/// An index variable with its extent. It starts at 0. An extent below 0 counts as 0.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Index {
     /// The variable.
     pub local: LocalId,
     /// Its name.
     pub name: Name,
-    /// How many values it takes.
+    /// The number of its values.
     pub extent: Poly,
 }
 
 impl Index {
-    /// The variable in a polynomial.
+    /// Returns the variable as an atom.
     #[must_use]
     pub fn atom(&self) -> Atom {
         Atom::Local(self.local, self.name.clone())
     }
 
-    /// Its value as a polynomial.
+    /// Returns its value as a polynomial.
     #[must_use]
     pub fn value(&self) -> Poly {
         Poly::atom(self.atom())
@@ -88,25 +93,25 @@ impl Default for Pred {
 }
 
 impl Pred {
-    /// What always holds.
+    /// Returns the predicate that always holds.
     #[must_use]
     pub fn truth() -> Self {
         Self::And(Arc::from([]))
     }
 
-    /// What never holds.
+    /// Returns the predicate that never holds.
     #[must_use]
     pub fn falsity() -> Self {
         Self::Or(Arc::from([]))
     }
 
-    /// Does it always hold, as it stands?
+    /// Whether it is the trivially true predicate.
     #[must_use]
     pub fn is_true(&self) -> bool {
         matches!(self, Self::And(items) if items.is_empty())
     }
 
-    /// Does it never hold, as it stands?
+    /// Whether it is the trivially false predicate.
     #[must_use]
     pub fn is_false(&self) -> bool {
         matches!(self, Self::Or(items) if items.is_empty())
@@ -116,7 +121,8 @@ impl Pred {
         if holds { Self::truth() } else { Self::falsity() }
     }
 
-    /// `p >= 0`: over integers, so that common factors of the coefficients go.
+    /// `p >= 0`. Common factors of the coefficients are divided out, because the values are
+    /// integers.
     #[must_use]
     pub fn nonneg(p: &Poly) -> Self {
         if let Some(c) = p.as_constant() {
@@ -172,7 +178,7 @@ impl Pred {
         Self::all([Self::nonneg(a), Self::less(a, n)])
     }
 
-    /// Conjunction.
+    /// Returns the conjunction.
     #[must_use]
     pub fn all(items: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
@@ -193,7 +199,7 @@ impl Pred {
         }
     }
 
-    /// Disjunction.
+    /// Returns the disjunction.
     #[must_use]
     pub fn any_of(items: impl IntoIterator<Item = Self>) -> Self {
         let mut flat = Vec::new();
@@ -214,18 +220,20 @@ impl Pred {
         }
     }
 
-    /// Does its negation stand among these, which are sorted? Not of what is too large: that says nothing.
+    /// Whether its negation is among these predicates, which must be sorted. An overflowed
+    /// predicate proves nothing, so it counts as not denied.
     fn is_denied(&self, among: &[Self]) -> bool {
         among.len() > 1 && among.binary_search(&self.negated()).is_ok() && !self.overflowed()
     }
 
-    /// Both.
+    /// Returns the conjunction of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self::all([self.clone(), other.clone()])
     }
 
-    /// Is there an index for which it holds? Where an equation tells the index, it is put in its place.
+    /// Returns the predicate that it holds for some index. If an equation determines the index, its
+    /// value is substituted.
     #[must_use]
     pub fn exists(index: &Index, body: &Self) -> Self {
         pause();
@@ -243,14 +251,14 @@ impl Pred {
         Self::all(without.into_iter().chain([rest]))
     }
 
-    /// The existential as it stands: nothing in it is solved or taken out.
+    /// Returns the existential itself, without solving it or moving conjuncts out.
     #[must_use]
     pub fn some(index: &Index, body: &Self) -> Self {
         if body.is_false() { Self::falsity() } else { Self::bound(index, body) }
     }
 
-    /// An existential whose variable is numbered by how deep existentials nest in it, so that it is no variable
-    /// of any form, and equal ones are equal.
+    /// Returns an existential whose variable is numbered by the nesting depth of existentials in
+    /// its body. So it clashes with no variable of a form, and equal existentials are equal.
     fn bound(index: &Index, body: &Self) -> Self {
         let own = Index { local: LocalId(FIRST_BOUND + body.depth()), ..index.clone() };
         if own == *index {
@@ -260,8 +268,8 @@ impl Pred {
         Self::Any(own, Arc::new(body), true)
     }
 
-    /// An existential with a variable that none in its body can be: what is put into the body may have existentials of
-    /// its own.
+    /// Returns an existential with a variable that cannot occur in its body, because substitution
+    /// into the body may add existentials.
     fn opened(index: &Index, body: &Self) -> (Index, Self) {
         let mut open = OPEN.start;
         let mut above = |a: &Atom| match a {
@@ -282,7 +290,7 @@ impl Pred {
         }
     }
 
-    /// What holds where this does not.
+    /// Returns the negation.
     #[must_use]
     pub fn negated(&self) -> Self {
         match self {
@@ -297,7 +305,7 @@ impl Pred {
         }
     }
 
-    /// The parts of a conjunction; of anything else itself.
+    /// Returns the conjuncts, or the predicate itself if it is not a conjunction.
     #[must_use]
     pub fn conjuncts(&self) -> &[Self] {
         match self {
@@ -306,7 +314,8 @@ impl Pred {
         }
     }
 
-    /// What an equation of the conjunction says that an atom is, in terms that do not mention it.
+    /// Returns the value of an atom that an equation of the conjunction determines. The value does
+    /// not mention the atom.
     #[must_use]
     pub fn solution(&self, atom: &Atom) -> Option<Poly> {
         self.conjuncts().iter().find_map(|p| {
@@ -320,14 +329,14 @@ impl Pred {
         })
     }
 
-    /// Replaces atoms in its polynomials; `None` keeps an atom. Of an array that is asked for its
-    /// elements only the indices change.
+    /// Replaces atoms in its polynomials; `None` keeps an atom. An opaque atom keeps its array or
+    /// relation; only its indices change.
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Poly>) -> Self {
         self.map(&|p| p.substitute(f))
     }
 
-    /// The predicate with every polynomial replaced, and normalised again.
+    /// Maps every polynomial and normalises the result.
     #[must_use]
     pub fn map(&self, f: &dyn Fn(&Poly) -> Poly) -> Self {
         let all = |at: &Arc<[Poly]>| at.iter().map(f).collect::<Arc<[Poly]>>();
@@ -347,7 +356,7 @@ impl Pred {
         }
     }
 
-    /// The predicate with every opaque atom replaced; the result stands for "it holds". `None` keeps it.
+    /// Replaces every opaque atom by the predicate that it holds; `None` keeps the atom.
     #[must_use]
     pub fn replace_opaque(&self, f: &dyn Fn(Opaque<'_>) -> Option<Self>) -> Self {
         let sign = |p: Self, holds: bool| if holds { p } else { p.negated() };
@@ -366,7 +375,8 @@ impl Pred {
         }
     }
 
-    /// Calls `poly` on every polynomial and `opaque` on every array or relation that it asks.
+    /// Visits every polynomial with `poly`, and every array or relation of an opaque atom with
+    /// `opaque`.
     pub fn visit(&self, poly: &mut dyn FnMut(&Poly), opaque: &mut dyn FnMut(LocalId)) {
         match self {
             Self::And(items) | Self::Or(items) => items.iter().for_each(|p| p.visit(poly, opaque)),
@@ -382,7 +392,7 @@ impl Pred {
         }
     }
 
-    /// Does it mention the atom?
+    /// Whether it mentions the atom.
     #[must_use]
     pub fn mentions(&self, atom: &Atom) -> bool {
         let mut found = false;
@@ -390,7 +400,7 @@ impl Pred {
         found
     }
 
-    /// Did arithmetic in it overflow?
+    /// Whether arithmetic in it overflowed.
     #[must_use]
     pub fn overflowed(&self) -> bool {
         let mut found = false;
@@ -398,7 +408,7 @@ impl Pred {
         found
     }
 
-    /// What indices and sizes alone tell of it: it follows from the predicate.
+    /// Returns a predicate over indices and sizes alone that follows from this one.
     #[must_use]
     pub fn known(&self) -> Self {
         match self {
@@ -406,7 +416,7 @@ impl Pred {
             Self::Or(items) => Self::any_of(items.iter().map(Self::known)),
             Self::Any(index, body, true) => {
                 let some = Self::exists(index, &body.known());
-                // The extent may be told by the run.
+                // The extent may depend on data.
                 Self::all(some.conjuncts().iter().filter(|p| !p.is_opaque()).cloned())
             }
             other if other.is_opaque() => Self::truth(),
@@ -414,7 +424,7 @@ impl Pred {
         }
     }
 
-    /// How many predicates it is made of.
+    /// Returns the number of nodes of the predicate.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -424,7 +434,7 @@ impl Pred {
         }
     }
 
-    /// Is its value told by the run alone?
+    /// Whether it depends on data.
     #[must_use]
     pub fn is_opaque(&self) -> bool {
         let (mut reads, mut asks) = (false, false);
@@ -433,9 +443,9 @@ impl Pred {
     }
 }
 
-/// For which values of all else is there an index between these bounds? Fourier and Motzkin's elimination,
-/// which is exact over integers where all lower bounds, or all upper ones, have the coefficient 1;
-/// elsewhere, and where there is more than bounds, `None`.
+/// Eliminates the index from its bounds by Fourier-Motzkin. This is exact over the integers if all
+/// lower bounds, or all upper ones, have coefficient 1. Returns `None` otherwise, or if a conjunct
+/// is not a bound.
 fn shadow(index: &Index, bounds: &[Pred]) -> Option<Pred> {
     let range = [index.value(), index.extent.plus(-1).sub(&index.value())];
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
@@ -450,8 +460,8 @@ fn shadow(index: &Index, bounds: &[Pred]) -> Option<Pred> {
     exact.then(|| Pred::all(meet))
 }
 
-/// `p = 0` with its factor common to all coefficients taken out and the leading one positive; `Err` where
-/// it is known whether it holds.
+/// Normalises `p = 0`: divides by the common factor of the coefficients and makes the leading one
+/// positive. `Err` has the truth value if it is already decided.
 fn equation(p: &Poly) -> Result<Poly, bool> {
     if let Some(c) = p.as_constant() {
         return Err(c == 0);
@@ -468,7 +478,7 @@ fn equation(p: &Poly) -> Result<Poly, bool> {
     Ok(if leads { p } else { p.neg() })
 }
 
-/// The greatest common divisor of the coefficients but for the constant.
+/// Returns the greatest common divisor of the coefficients, except the constant.
 fn common_factor(p: &Poly) -> i128 {
     let gcd = |mut a: u128, mut b: u128| {
         while b != 0 {
@@ -480,12 +490,13 @@ fn common_factor(p: &Poly) -> i128 {
     i128::try_from(terms.fold(0, |g, t| gcd(g, t.1.unsigned_abs()))).unwrap_or(1)
 }
 
-/// The quotient by a divisor of all coefficients.
+/// Divides by a common divisor of all coefficients.
 fn divided(p: &Poly, by: i128) -> Poly {
     if by == 1 { p.clone() } else { p.div(&Poly::constant(by)).unwrap_or_default() }
 }
 
-/// As Iverson spells it. The side that is subtracted stands on the other side of the comparison.
+/// Prints the predicate in Iverson syntax. Subtracted terms move to the other side of the
+/// comparison.
 impl fmt::Display for Pred {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |f: &mut fmt::Formatter<'_>, items: &[Self], sep: &str, inside: fn(&Self) -> bool| {
@@ -546,7 +557,7 @@ impl fmt::Display for Pred {
     }
 }
 
-/// What is added and what is subtracted.
+/// Returns the added terms and the subtracted terms.
 fn sides(p: &Poly) -> (Poly, Poly) {
     let mut sides = (Poly::default(), Poly::default());
     for (m, c) in p.terms() {

@@ -1,11 +1,11 @@
-//! For the tests of this folder: polynomials and facts from text.
+//! Test helpers of this folder: parse polynomials and facts from text.
 
 use super::{Atom, LocalId, Poly};
 
 pub(crate) mod drawn;
 
-/// `i * m + j // 2 - min(n, 3)`. A name is a local, the same wherever it occurs; `?1` is an
-/// unknown of the checker and `huge` an overflow.
+/// Parses a polynomial such as `i * m + j // 2 - min(n, 3)`. A name is a local, the same at each
+/// occurrence; `?1` is an unknown of the checker and `huge` an overflow.
 pub(crate) fn poly(text: &str) -> Poly {
     let mut rest = Rest(text);
     let p = rest.sum();
@@ -13,7 +13,8 @@ pub(crate) fn poly(text: &str) -> Poly {
     p
 }
 
-/// `0 <= i < n, a == b`: each as a polynomial that is at least 0, or is 0 (true).
+/// Parses facts such as `0 <= i < n, a == b`: each as a polynomial that is at least 0, or equals 0
+/// (true).
 pub(crate) fn facts(text: &str) -> Vec<(Poly, bool)> {
     let mut out = Vec::new();
     let mut rest = Rest(text);
@@ -35,7 +36,7 @@ pub(crate) fn facts(text: &str) -> Vec<(Poly, bool)> {
     out
 }
 
-/// The atom of a name.
+/// Returns the atom of a name.
 pub(crate) fn atom(name: &str) -> Atom {
     let id = name.bytes().fold(0, |id: u32, b| id.wrapping_mul(131).wrapping_add(u32::from(b)));
     Atom::Local(LocalId(id), name.into())

@@ -1,5 +1,5 @@
-//! Library functions that are not written in Iverson. Their types are: each signature is a line
-//! of Iverson that the ordinary front end reads. Everything else of the prelude is
+//! **Builtin functions.** Library functions implemented in Rust. Each has its signature as a line
+//! of Iverson, which the ordinary front end parses and checks. The rest of the prelude is
 //! `std/prelude.iv`.
 
 macro_rules! builtins {
@@ -9,16 +9,16 @@ macro_rules! builtins {
         pub enum Builtin { $(#[doc = $doc] $variant),* }
 
         impl Builtin {
-            /// All of them.
+            /// All builtin functions.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Its signature as an Iverson `def` without `= body`.
+            /// Returns its signature as an Iverson `def` without `= body`.
             #[must_use]
             pub fn signature(self) -> &'static str {
                 match self { $(Self::$variant => $signature),* }
             }
 
-            /// What it does.
+            /// Returns its documentation.
             #[must_use]
             pub fn doc(self) -> &'static str {
                 match self { $(Self::$variant => $doc),* }
@@ -39,13 +39,13 @@ builtins! {
 }
 
 impl Builtin {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.signature().strip_prefix("def ").and_then(|s| s.split('(').next()).unwrap_or_default()
     }
 
-    /// The builtin of that name.
+    /// Returns the builtin with this name, if one exists.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|b| b.name() == name)

@@ -1,4 +1,5 @@
-//! Helps for undefined names that exist elsewhere: in the library, in a module under another name, in another language.
+//! **Help for undefined names** that exist elsewhere: in the library, in a module under another
+//! name, or in another language.
 
 use super::foreign;
 use super::forms::DataFormat;
@@ -10,13 +11,14 @@ use crate::base::{Code, Fix, ModuleName, Name, Span};
 use crate::syntax::ast::{Expr, ExprId, Ident};
 
 impl Resolver<'_> {
-    /// `weather.csv` without its quotes.
+    /// Returns the help for `weather.csv` without its quotes.
     pub(super) fn file_name(&self, stem: &Name, end: &Ident) -> Option<String> {
         let format = DataFormat::by_name(&end.name)?;
         Some(format!("the name of a file stands in quotes: `\"{stem}.{}\"`", format.name()))
     }
 
-    /// The first name of a path, and the names between it and the last: of `np.linalg` in `np.linalg.inv`.
+    /// Returns the root of a path and the names between it and the last: the root `np` and `linalg`
+    /// for `np.linalg.inv`.
     pub(super) fn path(&self, base: ExprId) -> Option<(ExprId, Vec<Name>)> {
         let (mut at, mut between) = (base, Vec::new());
         loop {
@@ -31,7 +33,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The value of the library that is meant by a name with these modules of another language before it, the nearest first.
+    /// Returns the library value for a name behind these foreign modules, the nearest module first.
     pub(super) fn by_path(&self, between: &[Name], name: &str) -> Option<(ModuleName, Name)> {
         between.iter().find_map(|module| {
             let module: ModuleName = suggest::module_of(module).unwrap_or(module).into();
@@ -40,7 +42,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// `np.linalg.inv`, a name by the path of another language: told, and how to write it here.
+    /// Reports `np.linalg.inv`, a name with a foreign path, with its library counterpart. Returns
+    /// whether `base` is such a path.
     pub(super) fn foreign_path(&mut self, base: ExprId, name: &Ident) -> bool {
         let Some((root, between)) = self.path(base).filter(|(_, between)| !between.is_empty()) else { return false };
         let Expr::Name(module) = &self.tree.exprs[root].kind else { return false };
@@ -69,14 +72,15 @@ impl Resolver<'_> {
         true
     }
 
-    /// Is nothing known of the name, so that no more can be said than that the module does not exist?
+    /// Returns whether neither the module nor the name is known, so that the help can only state
+    /// that the module does not exist.
     fn is_vague(&self, module: &str, name: &Ident) -> bool {
         let known = self.meaning(&name.name).is_some() || suggest::value_habit(&name.name).is_some();
         !known && suggest::module_of(module).is_none() && self.in_library(&name.name).is_none()
     }
 
-    /// How to write `module.name` where no such module is imported: the module may be one of the library, or of
-    /// another language.
+    /// Returns the help for `module.name` without such an import. The module may be a library
+    /// module or a foreign one.
     pub(super) fn missing_module(&self, module: &Name, name: &Ident) -> Option<String> {
         let imports = self.names.imports(self.module);
         let is_it = |known: &ModuleName| known == module || stem(known) == module.as_str();
@@ -96,7 +100,8 @@ impl Resolver<'_> {
         suggest::module_habit(module, &name.name, |n| self.meaning(n).is_some())
     }
 
-    /// The module of the library that has the name, or what another language keeps in a module of that name.
+    /// Returns the help for a library module with this name, or for the library counterpart of a
+    /// foreign module with this name.
     fn library_module(&self, name: &str) -> Option<String> {
         let library = self.names.library();
         let known = library.iter().find(|m| m.as_str() == name);
@@ -108,12 +113,13 @@ impl Resolver<'_> {
         })
     }
 
-    /// The name under which a module is imported.
+    /// Returns the local name of an imported module.
     fn alias(&self, module: &ModuleName) -> Option<Name> {
         self.names.imports(self.module).into_iter().find(|(_, known)| known == module).map(|(alias, _)| alias)
     }
 
-    /// The value of the library that has the name, or has what another language calls so, and how to reach it.
+    /// Returns the help for a library value with this name, or for the library counterpart of this
+    /// foreign name.
     pub(super) fn in_library(&self, name: &str) -> Option<String> {
         let mut alike = self.names.library_values(name);
         alike.sort_by_key(|(module, _)| self.alias(module).is_none());
@@ -127,7 +133,8 @@ impl Resolver<'_> {
         Some(self.reached(&module, &name))
     }
 
-    /// The name in a module of the library, or its name there.
+    /// Returns the name that a library module has for a value: the same, that of its counterpart,
+    /// or a spelling that differs only in case and underscores.
     fn in_module(&self, module: &ModuleName, name: &str) -> Option<Name> {
         if !self.names.library().contains(module) {
             return None;
@@ -136,23 +143,23 @@ impl Resolver<'_> {
         own.or_else(|| self.called(module, name)).or_else(|| self.spelt_alike(module, name))
     }
 
-    /// The name that a module has for what other languages call so.
+    /// Returns the module's name for a function with this foreign name.
     pub(super) fn called(&self, module: &ModuleName, name: &str) -> Option<Name> {
         let (of, known) = foreign::library_habit(name)?.split_once('.')?;
         (of == module.as_str() && self.has(module, known)).then(|| known.into())
     }
 
-    /// Has a module a value of that name, of its own?
+    /// Returns whether the module itself defines a value of that name.
     fn has(&self, module: &ModuleName, name: &str) -> bool {
         self.names.value(module, name).is_some_and(|v| target(&v).module == *module)
     }
 
-    /// The value of a module of the library whose name differs by case and underscores alone.
+    /// Returns the value of a library module whose name differs only in case and underscores.
     fn spelt_alike(&self, module: &ModuleName, name: &str) -> Option<Name> {
         self.names.library_values(name).into_iter().find(|(of, _)| of == module).map(|(_, known)| known)
     }
 
-    /// How to reach a value of the library.
+    /// Returns the help that qualifies a library value, with an import if needed.
     fn reached(&self, module: &ModuleName, name: &Name) -> String {
         let condition = foreign::condition(&format!("{module}.{name}"));
         match self.alias(module) {
@@ -161,7 +168,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The help for a name that a module does not define.
+    /// Returns the help for a name that a module does not define.
     pub(super) fn lacking(&self, qualifier: &Ident, module: &ModuleName, name: &Name) -> Option<String> {
         if let Some(own) = self.called(module, name) {
             let condition = foreign::condition(&format!("{module}.{own}"));
@@ -219,14 +226,14 @@ impl Resolver<'_> {
         suggest::did_you_mean(name, self.scopes.names().chain(&near).chain(&language))
     }
 
-    /// The module that has the name, as it is written here.
+    /// Returns the help for a name in an imported module, under the local name of that module.
     pub(super) fn imported(&self, name: &Name, there: impl Fn(&ModuleName) -> bool) -> Option<String> {
         let (alias, _) = self.names.imports(self.module).into_iter().find(|(_, module)| there(module))?;
         Some(format!("it stands in a module that is imported: write `{alias}.{name}`"))
     }
 }
 
-/// The name of a module without its folders and its end.
+/// Returns the name of a module without directories and extension.
 fn stem(module: &ModuleName) -> &str {
     let file = module.rsplit('/').next().unwrap_or(module);
     file.strip_suffix(".iv").unwrap_or(file)

@@ -1,9 +1,10 @@
-//! **The library by names of other languages**: NumPy, SciPy, JAX, PyTorch and Julia call things otherwise, or have one
-//! function where the library has several.
+//! **Library functions by foreign names.** Maps names from NumPy, SciPy, JAX, PyTorch and Julia to
+//! library functions. Those libraries use other names, or one function for several of ours. The
+//! help for undefined names reads these tables.
 
 use super::suggest::find;
 
-/// Names of other languages, and the library's names for the same functions.
+/// Foreign names, and the library function of each.
 const IN_LIBRARY: &[(&[&str], &str)] = &[
     // Random numbers.
     (&["runif", "rand_like", "random_sample"], "rand.uniform"),
@@ -118,7 +119,7 @@ const IN_LIBRARY: &[(&[&str], &str)] = &[
     (&["ewm"], "signal.exponential_average"),
 ];
 
-/// On what condition a value of the library stands for what other languages have under the names above.
+/// Conditions under which a library function replaces its foreign counterparts above.
 const CONDITIONS: &[(&[&str], &str)] = &[
     (&["linalg.eigh", "linalg.eigvalsh"], "for a symmetric matrix"),
     (&["linalg.solve_lower"], "for a lower triangle, and `linalg.solve_upper` for an upper one"),
@@ -130,7 +131,7 @@ const CONDITIONS: &[(&[&str], &str)] = &[
     (&["ode.dopri5"], "with `f(t, x)`, the time first"),
 ];
 
-/// Functions of the library that other languages have under one name, for arguments with another number of axes.
+/// Library functions that share one foreign name, for arguments of different ranks.
 const RELATIVES: &[(&str, &[&str])] = &[
     ("linalg.diag", &["linalg.diagonal"]),
     ("linalg.diagonal", &["linalg.diag"]),
@@ -168,22 +169,22 @@ const RELATIVES: &[(&str, &[&str])] = &[
     ("stats.quantile", &["stats.quantiles"]),
 ];
 
-/// That condition, as the end of a sentence.
+/// Returns the condition of a library function, as the end of a sentence; empty if it has none.
 pub(super) fn condition(known: &str) -> String {
     find(CONDITIONS, known).map_or(String::new(), |condition| format!(", {condition}"))
 }
 
-/// The library's function, with its module, for a name of another language.
+/// Returns the qualified library function for a foreign name.
 pub(super) fn library_habit(name: &str) -> Option<&'static str> {
     find(IN_LIBRARY, name)
 }
 
-/// The functions that may be meant by one of the library, with their modules.
+/// Returns the qualified library functions that the user may have intended instead of `known`.
 pub(crate) fn relatives(known: &str) -> &'static [&'static str] {
     RELATIVES.iter().find(|(name, _)| *name == known).map_or(&[], |(_, all)| all)
 }
 
-/// All names of the library in the tables.
+/// Returns all library names in the tables.
 #[cfg(test)]
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let relatives = RELATIVES.iter().flat_map(|(name, all)| all.iter().chain([name]).copied());

@@ -1,4 +1,5 @@
-//! Forms with typing rules of their own, what `plot` is told in words, and the constants.
+//! **Special forms.** The forms with typing rules of their own, the derivative operators, the
+//! options of `plot` and `load`, the data formats, and the constants.
 
 macro_rules! named {
     ($(#[$meta:meta])* $enum:ident { $($variant:ident $name:literal $doc:literal),* $(,)? }) => {
@@ -7,22 +8,22 @@ macro_rules! named {
         pub enum $enum { $(#[doc = $doc] $variant),* }
 
         impl $enum {
-            /// All of them.
+            /// All variants, in order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Its name in the language.
+            /// Returns its name in the language.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// What it does, in a line.
+            /// Returns its one-line documentation.
             #[must_use]
             pub fn doc(self) -> &'static str {
                 match self { $(Self::$variant => $doc),* }
             }
 
-            /// The one of that name.
+            /// Returns the variant with this name, if one exists.
             #[must_use]
             pub fn by_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|x| x.name() == name)
@@ -32,7 +33,7 @@ macro_rules! named {
 }
 
 named! {
-    /// A form: looks like a call, has a typing rule of its own.
+    /// A special form: call syntax, with a typing rule of its own.
     Form {
         Assert "assert" "assert(p, \"text\") is (); fails with the text where p is false.",
         Error "error" "error(\"text\") has any type and fails with the text.",
@@ -66,7 +67,7 @@ named! {
 }
 
 named! {
-    /// A kind of plot: the text that ends a group of data.
+    /// A kind of plot, named by the text at the end of a group of data.
     PlotKind {
         Line "line" "y, or x and y, …: points joined in their order.",
         Points "points" "y, or x and y, …: a mark for each.",
@@ -105,7 +106,7 @@ named! {
 }
 
 named! {
-    /// A format of data files, by the end of its files' names.
+    /// A format of data files, determined by the extension.
     DataFormat {
         Npy "npy" "One array of NumPy.",
         Npz "npz" "Several arrays of NumPy, with names.",
@@ -117,7 +118,7 @@ named! {
 }
 
 impl DataFormat {
-    /// The format that the name of a file tells.
+    /// Returns the format of a file, by its extension.
     #[must_use]
     pub fn of(file: &str) -> Option<Self> {
         let name = file.rsplit(['/', '\\']).next()?;
@@ -127,10 +128,10 @@ impl DataFormat {
 }
 
 impl LoadOption {
-    /// Is a text a value of the option? Else why not.
+    /// Checks whether a text is a valid value of the option.
     ///
     /// # Errors
-    /// A sentence about the text.
+    /// Returns the reason if the text is invalid.
     pub fn check(self, text: &str) -> Result<(), String> {
         let mut all = text.chars();
         match self {
@@ -150,7 +151,7 @@ impl LoadOption {
 }
 
 impl PlotKind {
-    /// The kind that a text names; some have a second name.
+    /// Returns the plot kind that a text names; some have a second name.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         match text {
@@ -160,7 +161,7 @@ impl PlotKind {
         }
     }
 
-    /// What it draws, in the words of a message, and whether these are several.
+    /// Returns the noun for messages, and whether it is plural.
     #[must_use]
     pub fn noun(self) -> (&'static str, bool) {
         match self {
@@ -174,7 +175,7 @@ impl PlotKind {
         }
     }
 
-    /// Does it fill a plot, with no other beside it?
+    /// Whether the kind fills the whole plot and excludes others beside it.
     #[must_use]
     pub fn stands_alone(self) -> bool {
         matches!(self, Self::Heatmap | Self::Image | Self::Spy)
@@ -185,7 +186,7 @@ impl PlotKind {
 pub const SCALES: [&str; 2] = ["linear", "log"];
 
 named! {
-    /// A constant, of whatever real type its context wants.
+    /// A constant of any real type, as its context requires.
     Const {
         Pi "pi" "The circle constant.",
         Inf "inf" "Positive infinity.",

@@ -1,5 +1,5 @@
-//! **Calls of other languages**, and the expressions that stand for them here. The help of an error and its fix are made
-//! of one row, so that they agree.
+//! **Foreign calls.** Functions of other languages, and the expressions that replace them here. One
+//! row produces both the help and the fix of an error, so that they agree.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use crate::base::{Fix, Piece, Span};
 use crate::syntax::ast::{Expr, ExprId, Tree};
 use crate::syntax::lexer::{Token, lex};
 
-/// Names of a function in other languages, and its replacement here.
+/// The foreign names of a function, and its replacement.
 #[derive(Debug)]
 pub(crate) struct Habit {
-    /// The names.
+    /// The foreign names.
     pub(super) names: &'static [&'static str],
-    /// The names of its arguments in the code.
+    /// The parameters, as the code names them.
     params: &'static [&'static str],
-    /// The code, in one way or in several.
+    /// The replacement code, with alternatives.
     codes: &'static [&'static str],
-    /// Of what each of several is.
+    /// The operands of each alternative, if they differ.
     of: &'static [&'static str],
 }
 
@@ -26,7 +26,7 @@ macro_rules! habits {
     };
 }
 
-/// All of them.
+/// The foreign functions.
 pub(super) const HABITS: &[Habit] = habits! {
     ["range", "arange"], ("n") => ["for i < n: i", "iota(n)"];
     ["zeros", "zeros_like"], ("n") => ["for i < n: 0.0", "replicate(n, 0.0)"];
@@ -94,13 +94,13 @@ pub(super) const HABITS: &[Habit] = habits! {
     ["trapz", "trapezoid"], ("y", "x") => ["sum i < len(x) - 1: (x[i + 1] - x[i]) * (y[i] + y[i + 1]) / 2.0"];
     ["roll", "circshift"], ("x", "n") => ["for i < len(x): x[(i - n) % len(x)]"];
     ["take", "gather"], ("x", "at") => ["for i: x[at[i]]"];
-    ["polyval"], ("p", "x") => ["fold y = 0.0 for i < len(p): y * x + p[i]"];
+    ["polyval"], ("p", "x") => ["fold acc = 0.0 for i < len(p): acc * x + p[i]"];
     ["sortperm"], ("x") => ["argsort(x)"];
     ["permutedims"], ("a") => ["transpose(a)"];
     ["logistic", "expit"], ("x") => ["sigmoid(x)"];
 };
 
-/// Methods and fields of arrays in other languages; the parameter is the array.
+/// Foreign methods and fields of arrays; the parameter is the array.
 pub(crate) const METHODS: &[Habit] = habits! {
     ["sum"], ("x") => ["sum i: x[i]"];
     ["max"], ("x") => ["max i: x[i]"];
@@ -109,22 +109,23 @@ pub(crate) const METHODS: &[Habit] = habits! {
     ["shape", "size", "length", "len"], ("x") => ["len(x)"];
 };
 
-/// The row for a name.
+/// Returns the row for a name.
 pub(crate) fn find<'h>(table: &'h [Habit], name: &str) -> Option<&'h Habit> {
     table.iter().find(|habit| habit.names.contains(&name))
 }
 
-/// An argument as it stands in the text.
+/// An argument in the source text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Given {
-    /// Where.
+    /// Its byte range.
     pub(crate) span: Span,
-    /// Is it a variable, or a part of one, that is none of the index variables of the code?
+    /// Whether it is a variable, or a field of one, without the name of an index variable; see
+    /// [`is_plain`].
     pub(crate) plain: bool,
 }
 
 impl Habit {
-    /// "write `sum i: x[i]`"
+    /// Returns the help: `` write `sum i: x[i]` ``.
     pub(super) fn help(&self) -> String {
         if self.of.len() == self.codes.len() {
             let ways = self.codes.iter().zip(self.of).map(|(code, of)| format!("of {of} `{code}`"));
@@ -134,13 +135,14 @@ impl Habit {
         format!("write {}", codes.join(", or "))
     }
 
-    /// The code, if there is one way.
+    /// Returns the code if there is only one alternative.
     pub(super) fn code(&self) -> Option<&'static str> {
         if let [one] = self.codes { Some(one) } else { None }
     }
 
-    /// The code with these arguments in the place of a call, in each way. An index variable would stand for another one in an
-    /// argument that has its name: of a code with one, arguments are plain.
+    /// Returns one fix per alternative, which replaces a call at `span` by the code with these
+    /// arguments. An alternative with a binder applies only to plain arguments, because its index
+    /// variable could capture a variable of another argument.
     pub(crate) fn fixes(&self, span: Span, args: &[Given]) -> Vec<Fix> {
         let binds = |code: &str| code.contains(": ");
         let all = self.codes.iter().filter(|code| args.iter().all(|arg| arg.plain || !binds(code)));
@@ -168,7 +170,7 @@ impl Habit {
             from = token.span.range().end;
         }
         text(&mut pieces, from..code.len());
-        // A call stands as it is; all else holds together by parentheses.
+        // A call needs no parentheses; any other replacement does.
         let is_call = code.ends_with(')')
             && code.split_once('(').is_some_and(|(name, rest)| {
                 !name.is_empty()
@@ -183,12 +185,35 @@ impl Habit {
     }
 }
 
-/// Is it a variable, or a field of one, that has the name of no index variable here?
+/// The bound variables of the replacement code, which would capture an argument of the same name.
+const BOUND: [&str; 4] = ["i", "j", "k", "acc"];
+
+/// Returns whether the expression is a variable, or a field of one, that replacement code cannot
+/// capture.
 pub(crate) fn is_plain(tree: &Tree, id: ExprId) -> bool {
     match &tree.exprs[id].kind {
-        Expr::Name(name) => !matches!(name.as_str(), "i" | "j" | "k" | "acc"),
+        Expr::Name(name) => !BOUND.contains(&name.as_str()),
         Expr::Field(base, _) => is_plain(tree, *base),
         Expr::Paren(inner) => is_plain(tree, *inner),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Binders that the replacement code uses.
+    const BINDERS: [&str; 11] = ["for", "sum", "prod", "any", "all", "max", "min", "argmax", "argmin", "fold", "scan"];
+
+    #[test]
+    fn bound_variables_of_replacements_are_listed() {
+        for code in HABITS.iter().chain(METHODS).flat_map(|habit| habit.codes) {
+            let words: Vec<&str> = code.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+            for (binder, name) in words.iter().zip(words.iter().skip(1)) {
+                let binds = BINDERS.contains(binder) && code.contains(&format!("{binder} {name}"));
+                assert!(!binds || BOUND.contains(name), "`{name}` is not in the list of bound variables: {code}");
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
-//! What names mean: the language's own vocabulary, the names of other items, and the pass that
-//! resolves every name of an item.
+//! **Name resolution.** The language's own vocabulary, the interface to the names of other items,
+//! and the pass that resolves every name of an item.
+//!
+//! It reads the trees of [`crate::syntax`], and the type checker reads its result, [`Resolved`].
 
 pub mod builtin;
 mod elsewhere;

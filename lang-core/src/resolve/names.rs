@@ -1,4 +1,5 @@
-//! The names of other items, as resolution sees them.
+//! **Name environment.** The interface through which resolution sees the names of other items. The
+//! session implements it with queries.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +8,28 @@ use super::suggest;
 use super::walk::target;
 use crate::base::{GlobalName, ModuleName, Name};
 
-/// What a top-level value name is.
+/// The meaning of a top-level value name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ValueRef {
     /// A definition.
     Def(GlobalName),
     /// A variable of a top-level `let`.
     Let(GlobalName),
-    /// A constructor: its type and position.
+    /// A constructor: its type and its position in that type.
     Ctor(GlobalName, u32),
 }
 
-/// The names that the types of a definition's parameters introduce. They are in scope in its rules
-/// too.
+/// The names that a definition's signature introduces. Its rules have them in scope too.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SignatureNames {
-    /// Sizes that are no parameters, in order of occurrence.
+    /// Sizes that are not parameters, in order of occurrence.
     pub sizes: Vec<Name>,
     /// Type parameters, in order of occurrence.
     pub types: Vec<Name>,
 }
 
 impl SignatureNames {
-    /// Those of a definition whose names are resolved.
+    /// Collects the names of a resolved definition.
     #[must_use]
     pub fn of(resolved: &Resolved) -> Self {
         let sizes = resolved.locals.iter().filter(|d| d.kind == LocalKind::ImplicitSize);
@@ -40,47 +40,50 @@ impl SignatureNames {
     }
 }
 
-/// Which names there are. A module's own items hide the prelude's.
+/// The names visible in each module. A module's own items shadow the prelude's.
 pub trait Names {
-    /// What a value name means at the top level of a module, prelude included.
+    /// Returns the meaning of a value name at the top level of a module, including the prelude.
     fn value(&self, module: &ModuleName, name: &str) -> Option<ValueRef>;
-    /// The type of that name, prelude included.
+    /// Returns the type of that name, including the prelude.
     fn type_name(&self, module: &ModuleName, name: &str) -> Option<GlobalName>;
-    /// The module that `module` has imported under this name.
+    /// Returns the module that `module` imports under this name.
     fn import(&self, module: &ModuleName, alias: &str) -> Option<ModuleName>;
-    /// What `module` has imported, in order: the name it has here and the module.
+    /// Returns the imports of `module`, in order: the local name and the module.
     fn imports(&self, module: &ModuleName) -> Vec<(Name, ModuleName)>;
-    /// The modules of the library that can be imported by name.
+    /// Returns the library modules that can be imported by name.
     fn library(&self) -> Vec<ModuleName>;
-    /// The values that modules of the library define whose names differ from this one by case and underscores at most.
+    /// Returns the values of library modules whose names differ from this one only in case and
+    /// underscores.
     fn library_values(&self, name: &str) -> Vec<(ModuleName, Name)> {
         spellings(self).remove(&suggest::letters_alone(name)).unwrap_or_default()
     }
-    /// Is there such a module? Where not, its import says so, and names in it go unreported.
+    /// Returns whether the module exists. If not, its import reports that, and names in it go
+    /// unreported.
     fn has_module(&self, module: &ModuleName) -> bool;
-    /// Which parameters of a type are sizes, in order; empty for an unknown type.
+    /// Returns for each parameter of a type whether it is a size; empty for an unknown type.
     fn size_params(&self, ty: &GlobalName) -> Vec<bool>;
-    /// What the signature of a definition introduces; nothing of what is no definition.
+    /// Returns the names that the signature of a definition introduces; none if `def` is not a
+    /// definition.
     fn signature_names(&self, def: &GlobalName) -> SignatureNames;
-    /// What to say to those who look for an extent `?name` of a top-level `let`.
+    /// Returns the help for a name that an extent `?name` in the type of a top-level `let` has.
     fn unnamed_extent(&self, module: &ModuleName, name: &str) -> Option<String>;
-    /// Does a part of the module that could not be read have this name? It may have declared it.
+    /// Returns whether unreadable text of the module contains the name, which it may declare.
     fn is_unread(&self, module: &ModuleName, name: &str) -> bool;
-    /// All value names, for suggestions.
+    /// Returns all value names, for suggestions.
     fn value_names(&self, module: &ModuleName) -> Vec<Name>;
-    /// All type names, for suggestions.
+    /// Returns all type names, for suggestions.
     fn type_names(&self, module: &ModuleName) -> Vec<Name>;
-    /// The value name among those that are `wanted` that the writer of another one probably meant.
+    /// Returns the value name closest to a misspelt one, among those for which `wanted` holds.
     fn near_value(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         suggest::nearest(name, self.value_names(module).iter().filter(|n| wanted(n)))
     }
-    /// The same of a type name.
+    /// Returns the closest type name, like [`Self::near_value`].
     fn near_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         suggest::nearest(name, self.type_names(module).iter().filter(|n| wanted(n)))
     }
 }
 
-/// The values that modules of the library define, by their names without case and underscores.
+/// Returns the values of library modules, keyed by name without case and underscores.
 pub fn spellings<N: Names + ?Sized>(names: &N) -> BTreeMap<String, Vec<(ModuleName, Name)>> {
     let mut all: BTreeMap<String, Vec<(ModuleName, Name)>> = BTreeMap::new();
     for module in names.library() {

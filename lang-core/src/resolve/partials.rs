@@ -1,6 +1,6 @@
-//! The partial derivatives of scalar operations: a library module, `partials`, made from the table
-//! of scalar functions, with one definition for each argument. They are Iverson, so derivatives of
-//! derivatives come from the same expressions.
+//! **Partial derivatives** of scalar operations, as a library module `partials`. It is generated
+//! from the table of scalar functions, with one definition per argument. The definitions are
+//! Iverson, so higher derivatives differentiate the same expressions.
 
 use std::sync::LazyLock;
 
@@ -8,39 +8,42 @@ use super::scalar_fn::ScalarFn;
 use crate::base::GlobalName;
 use crate::syntax::format::WIDTH;
 
-/// The module. It is not meant to be imported, and help does not name it.
+/// The name of the module. It is internal: programs should not import it, and help does not mention
+/// it.
 pub const MODULE: &str = "partials";
 
-/// The text of the module.
+/// The source text of the module.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| {
     let definitions: Vec<String> = Operation::all().flat_map(Operation::definitions).collect();
     definitions.join("\n")
 });
 
-/// An operation whose derivative a table gives.
+/// An operation with tabulated partial derivatives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// A scalar function.
     Scalar(ScalarFn),
     /// `x ^ y`
     Pow,
-    /// `x ^ k`, which also has the exponent as a real, `n`: no conversion leads to a type
-    /// parameter.
+    /// `x ^ k`. Its partial derivative also takes the exponent as a real `n`, because no conversion
+    /// to a type parameter exists.
     PowInt,
 }
 
-/// `x ^ y` by `x`. `x ^ 0` is constant, also at 0 and at NaN; elsewhere the expression is kept for
-/// its own derivative by `y`.
+/// The derivative of `x ^ y` by `x`. `x ^ 0` is constant, also at 0 and at NaN. Elsewhere the
+/// expression keeps its dependence on `y`, for its own derivative by `y`.
 const POW_X: &str = "if y == 0 && (x == 0 || x != x) then 0 else y * x^(y - 1)";
 
-/// `x ^ y` by `y`. `0 ^ y` is taken as constant from 0 on, and `inf ^ y` below 0.
+/// The derivative of `x ^ y` by `y`. By convention, `0 ^ y` is constant for `y >= 0`, and `inf ^ y`
+/// for `y < 0`.
 const POW_Y: &str = "if x == 0 && y >= 0 || x == inf && y < 0 then 0 else x^y * log(x)";
 
-/// `x ^ k` by `x`. The least exponent has none below it.
+/// The derivative of `x ^ k` by `x`. A negative exponent divides by `x`, because `k - 1` would wrap
+/// at the minimum `i64`.
 const POW_INT_X: &str = "if k == 0 then 0 else if k < 0 then n * (x^k / x) else n * x^(k - 1)";
 
 impl Operation {
-    /// Every operation whose derivative a table gives.
+    /// Returns every operation with tabulated partial derivatives.
     pub fn all() -> impl Iterator<Item = Self> {
         ScalarFn::ALL.iter().map(|f| Self::Scalar(*f)).chain([Self::Pow, Self::PowInt])
     }
@@ -53,8 +56,8 @@ impl Operation {
         }
     }
 
-    /// The operation as it is written, the parameters of its partial derivatives, and those
-    /// derivatives, in order of the arguments.
+    /// Returns the operation in source notation, the parameters of its partial derivatives, and
+    /// those derivatives in order of the arguments.
     fn table(self) -> (String, String, Vec<(&'static str, &'static str)>) {
         match self {
             Self::Scalar(f) => {
@@ -68,7 +71,7 @@ impl Operation {
         }
     }
 
-    /// The definitions of its partial derivatives.
+    /// Returns the definitions of its partial derivatives.
     fn definitions(self) -> Vec<String> {
         let (written, parameters, partials) = self.table();
         let definition = |(k, (name, partial)): (usize, &(&str, &str))| {
@@ -80,7 +83,7 @@ impl Operation {
     }
 }
 
-/// The definition of the k-th partial derivative.
+/// Returns the name of the definition of the partial derivative by argument `k`, counted from 0.
 #[must_use]
 pub fn name(operation: Operation, k: usize) -> GlobalName {
     GlobalName::new(MODULE, &format!("{}_{}", operation.word(), k + 1))

@@ -1,10 +1,10 @@
-//! Name resolution: gives every name of an item its meaning, without knowing any type. It never
-//! fails; a name without a meaning becomes an error that is told once per item.
+//! **The resolver pass.** Finds the meaning of every name of an item, without type information. It
+//! never fails: a name without a meaning becomes an error, reported once per item.
 //!
-//! A value name is looked up among the locals, the module's items, the prelude, the language's
-//! own names, in this order. In the signature of a definition a size that is no parameter is
-//! declared where it first occurs, and so is a lower-case type name that no type has. This file
-//! has the items and types; `walk` has expressions and patterns.
+//! A value name is looked up first among the locals, then among the module's items, the prelude and
+//! the language's own names. In the signature of a definition, the first occurrence of a size that
+//! is not a parameter declares it. So does the first occurrence of a lower-case type name that no
+//! type has. This file resolves items and types; `walk` resolves expressions and patterns.
 //!
 //! Recursion follows the tree, whose depth the parser bounds.
 
@@ -20,10 +20,10 @@ use crate::syntax::ast::{
     Def, Ident, Item, Pat, PatId, Rule, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
 };
 
-/// How many further places of an unknown name are pointed at.
+/// The maximum number of related places in the diagnostic of an unknown name.
 const PLACES: usize = 5;
 
-/// Resolves all names of the item `tree` of `module`.
+/// Resolves all names of the item `tree` of `module`. `names` supplies the names of other items.
 pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved {
     let mut resolver = Resolver {
         tree,
@@ -44,16 +44,16 @@ pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved 
     resolver.finish()
 }
 
-/// Where a type or a size stands.
+/// The context of a type or a size.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// In the signature of a definition: unknown sizes and types are parameters.
+    /// The signature of a definition: unknown sizes and types become its parameters.
     Signature,
-    /// Anywhere else.
+    /// Any other context.
     Body,
 }
 
-/// The place of a type annotation outside signatures.
+/// The position of a type annotation outside signatures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Written {
     /// At a `let`.
@@ -62,7 +62,7 @@ pub(super) enum Written {
     Lambda,
 }
 
-/// A name without a meaning, and where it stands.
+/// An unknown name with its occurrences.
 struct Unknown {
     code: Code,
     message: String,
@@ -82,11 +82,12 @@ pub(super) struct Resolver<'a> {
     unknown: Vec<Unknown>,
     unknown_at: HashMap<(Code, Name), usize>,
     pub(super) mentions: Mentions,
-    /// What a `let` that is written like a function would have defined, of which that is told.
+    /// Names that a malformed construct would have declared, such as a `let` in function notation.
+    /// The diagnostic of that construct suffices, so these names are not reported as undefined.
     pub(super) slipped: Vec<Name>,
-    /// The name that the `let` binds in whose value this is.
+    /// The name bound by the `let` whose value is being resolved.
     pub(super) binding: Option<Name>,
-    /// The place of the type that is being resolved.
+    /// The position of the type annotation being resolved.
     written: Option<Written>,
 }
 
@@ -126,7 +127,7 @@ impl<'a> Resolver<'a> {
         for param in &def.params {
             self.ty(param.ty);
         }
-        // `?k` names a size of the result only.
+        // The scope of a `?k` is the result type only.
         let mark = self.scopes.enter();
         if let Some(result) = def.result {
             self.ty(result);
@@ -140,7 +141,7 @@ impl<'a> Resolver<'a> {
         self.expr(def.body);
     }
 
-    /// The type parameter that `where` speaks of.
+    /// Checks that the variable of a `where` constraint is a type parameter.
     fn constrained(&mut self, var: &Ident) {
         if var.name.is_empty() || self.type_params.contains_key(&var.name) {
             return;
@@ -220,11 +221,11 @@ impl<'a> Resolver<'a> {
         self.expr(rule.body);
     }
 
-    /// Brings the sizes and type parameters of a definition into the scope of its rule.
+    /// Adds the sizes and type parameters of a definition to the scope of its rule.
     fn signature_of(&mut self, def: &GlobalName, span: Span) {
         let names = self.names.signature_names(def);
         for name in names.sizes {
-            // Nothing in the rule declares them, so they have no place of their own.
+            // The rule does not declare them, so they have no declaration span of their own.
             let id = LocalId(u32::try_from(self.out.locals.len()).unwrap_or(u32::MAX));
             self.out.locals.push(Decl { name: name.clone(), span, kind: LocalKind::ImplicitSize });
             self.scopes.bind(name, id);
@@ -252,7 +253,7 @@ impl<'a> Resolver<'a> {
         id
     }
 
-    /// The name that a pattern binds, if it is one.
+    /// Returns the variable of a pattern that is a single variable, perhaps with named extents.
     pub(super) fn bound_name(&self, pat: PatId) -> Option<Name> {
         match &self.tree.pats[pat].kind {
             Pat::Name(name) => Some(name.clone()),
@@ -261,14 +262,14 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A type that is written at something, which tells what may be said of sizes that do not exist.
+    /// Resolves a type annotation. Its position determines the help for unknown sizes.
     pub(super) fn sized_type(&mut self, ty: TypeId, at: Written) {
         let around = self.written.replace(at);
         self.ty(ty);
         self.written = around;
     }
 
-    /// The help for an unknown size.
+    /// Returns the help for an unknown size.
     pub(super) fn size_help(&self, name: &Name) -> Option<String> {
         Some(match self.written? {
             Written::Let => format!(
@@ -281,7 +282,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// A written type.
+    /// Resolves a written type.
     pub(super) fn ty(&mut self, id: TypeId) {
         let tree = self.tree;
         let node = &tree.types[id];
@@ -337,7 +338,8 @@ impl<'a> Resolver<'a> {
         self.out.locals.get(local.0 as usize).map(|d| d.kind)
     }
 
-    /// The size of that name in a signature: a parameter, or declared here.
+    /// Returns the size of that name in a signature: the parameter, or an implicit size declared
+    /// here.
     pub(super) fn signature_size(&mut self, name: &Name, span: Span) -> LocalId {
         if let Some(local) = self.scopes.get(name) {
             return local;
@@ -365,7 +367,8 @@ impl<'a> Resolver<'a> {
             let want_size = sizes.get(position).copied().unwrap_or(false);
             match (arg, type_items::bare_arg(self.tree, arg)) {
                 (_, Some((arg, name))) if want_size => self.bare_size(arg, &Name::from(name)),
-                // The type itself is unknown: that was told, and what its arguments are is open.
+                // The type itself is unknown and reported, so the roles of its arguments are
+                // unknown too.
                 (_, Some((arg, name))) if !known && !self.is_type(name) => {
                     self.out.types.insert(arg, TypeRes::Error);
                 }
@@ -375,7 +378,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A bare name as an argument of a type, where the type has a size.
+    /// Resolves a bare name in a type argument whose parameter is a size.
     fn bare_size(&mut self, id: TypeId, name: &Name) {
         let span = self.tree.types[id].span;
         let res = match self.scopes.get(name) {
@@ -488,7 +491,7 @@ impl<'a> Resolver<'a> {
         self.unknown(Code::E0100, module, message, |_| Some(help));
     }
 
-    /// Notes a name without a meaning: one diagnostic for all its places.
+    /// Records an unknown name: one diagnostic for all its occurrences.
     pub(super) fn unknown(
         &mut self,
         code: Code,
@@ -499,7 +502,7 @@ impl<'a> Resolver<'a> {
         if code == Code::E0100 && self.slipped.contains(&ident.name) {
             return;
         }
-        // Perhaps what could not be read declares it.
+        // Unreadable text of the module may declare it.
         if self.names.is_unread(self.module, &ident.name) {
             return;
         }
@@ -513,7 +516,7 @@ impl<'a> Resolver<'a> {
         self.unknown.push(Unknown { code, message, help, places: vec![ident.span], fixes: Vec::new() });
     }
 
-    /// Adds changes that mend what is unknown at this place.
+    /// Adds fixes to the diagnostic of the unknown name at this span.
     pub(super) fn mend(&mut self, at: Span, fixes: Vec<Fix>) {
         if let Some(unknown) = self.unknown.iter_mut().find(|unknown| unknown.places.contains(&at)) {
             unknown.fixes.extend(fixes);

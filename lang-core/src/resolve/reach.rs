@@ -1,10 +1,11 @@
-//! What the body of a `sum` takes in by reaching as far right as it can: `sum k: x[k] + b` adds `b`
-//! once for every `k`.
+//! **Sum-reach warning** (W0313). The body of a `sum` extends as far right as possible, so
+//! `sum k: x[k] + b` adds `b` once for every `k`.
 //!
-//! It is told of the first outermost term, after the one that the body begins with, that is a name
-//! or an element and mentions no index of its sum, where the body begins with something that does
-//! (an index alone, as in `i + k`, is arithmetic of indices). Numbers and calls, as in the logarithm
-//! of a density, belong to every term often. Parentheses around the body say that it is meant.
+//! The pass checks a body that is a chain. It warns about the first added or subtracted term after
+//! the first that is a name or an element and mentions no index of its sum. It warns only if the
+//! first term mentions an index. A bare name as the first term, as in `i + k`, does not count,
+//! because that is index arithmetic. Numbers and calls do not count either, because they often
+//! belong to every term, as in a log density. Parentheses around the body suppress the warning.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::predicate::LocalId;
 use crate::syntax::ast::{Expr, ExprId, IndexVar, Tree};
 use crate::syntax::ops::BinOp;
 
-/// When each local was last mentioned.
+/// The time of the last mention of each local.
 #[derive(Default)]
 pub(super) struct Mentions {
     last: HashMap<LocalId, u64>,

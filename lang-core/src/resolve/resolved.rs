@@ -1,6 +1,6 @@
-//! What resolution finds out about one item: a meaning for every name in its tree. These are
-//! side tables over the tree of `syntax::ast`; the checker reads both. Nothing here depends on
-//! where the item stands in its file.
+//! **Resolution result.** The meaning of every name in the tree of one item, as side tables over
+//! the tree of `syntax::ast`. The type checker reads both. Nothing here depends on the position of
+//! the item in its file, so an edit elsewhere leaves it valid.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,16 +12,16 @@ use crate::predicate::LocalId;
 use crate::syntax::ast::{ExprId, PatId, TypeId};
 use crate::syntax::ops::Scalar;
 
-/// What a value name means.
+/// The meaning of a value name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Res {
-    /// Something bound in the item.
+    /// A local of the item.
     Local(LocalId),
     /// A definition.
     Def(GlobalName),
     /// A variable of a top-level `let`.
     Let(GlobalName),
-    /// A constructor: its type and position.
+    /// A constructor: its type and its position in that type.
     Ctor(GlobalName, u32),
     /// A scalar function.
     Scalar(ScalarFn),
@@ -35,16 +35,16 @@ pub enum Res {
     Const(Const),
     /// `f64(x)`: a conversion.
     Convert(Scalar),
-    /// Nothing; reported.
+    /// An unknown name; reported.
     Error,
 }
 
-/// What kind of thing a local is.
+/// The kind of a local.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LocalKind {
     /// A parameter of a definition or a rule (its deltas too).
     Param,
-    /// A size that occurs in a signature and is no parameter; or a size parameter of a `type`.
+    /// A size that occurs in a signature and is not a parameter, or a size parameter of a `type`.
     ImplicitSize,
     /// `?k` in a type.
     ResultSize,
@@ -64,68 +64,70 @@ pub enum LocalKind {
     FunParam,
 }
 
-/// Where a local is declared.
+/// The declaration of a local.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Decl {
-    /// Its name; `_` or empty where it cannot be mentioned.
+    /// Its name; `_` or empty if it cannot be mentioned.
     pub name: Name,
     /// The declaring identifier.
     pub span: Span,
-    /// What it is.
+    /// Its kind.
     pub kind: LocalKind,
 }
 
-/// What a name in a type means.
+/// The meaning of a name in a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TypeRes {
-    /// `f64` and the like.
+    /// A scalar type such as `f64`.
     Scalar(Scalar),
-    /// The type parameter of that number in [`Resolved::type_params`].
+    /// The type parameter with this index in [`Resolved::type_params`].
     Param(u32),
     /// A `type` item.
     Global(GlobalName),
-    /// A bare name as an argument of a type that is a size.
+    /// A size, as a bare name in a type argument.
     Size(Res),
-    /// Nothing; reported.
+    /// An unknown name; reported.
     Error,
 }
 
-/// What a name in a pattern means.
+/// The meaning of a name in a pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PatRes {
-    /// It binds.
+    /// A variable that the pattern binds.
     Bind(LocalId),
-    /// A constructor: its type and position.
+    /// A constructor: its type and its position in that type.
     Ctor(GlobalName, u32),
-    /// Not a constructor, but stands like one; reported.
+    /// Not a constructor, although in the position of one; reported.
     Error,
 }
 
 /// The meaning of every name of an item.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Resolved {
-    /// All locals; [`LocalId`] is the position.
+    /// All locals, indexed by [`LocalId`].
     pub locals: Vec<Decl>,
-    /// Every [`crate::syntax::ast::Expr::Name`], and every field access that is `module.name`
-    /// (the name of the module inside it has none). Names in `wrt:` of a derivative operator
-    /// are names of its operand's parameters and have none.
+    /// The meaning of every [`crate::syntax::ast::Expr::Name`], and of every field access that is
+    /// `module.name` (the module's name inside it has no entry). Names in `wrt:` of a derivative
+    /// operator have no entry, because they are parameters of its operand.
     pub exprs: HashMap<ExprId, Res>,
-    /// Every name and constructor in a pattern.
+    /// The meaning of every name and constructor in a pattern.
     pub pats: HashMap<PatId, PatRes>,
-    /// The local of every declaring identifier, by its place. An implicit size stands at its
+    /// The local of every declaring identifier, by its span. An implicit size is declared at its
     /// first occurrence.
     pub decls: HashMap<Span, LocalId>,
-    /// Every name in a type, but not the right side of a `type` that is a lone constructor.
+    /// The meaning of every name in a type, except the right side of a `type` that is a single
+    /// constructor.
     pub types: HashMap<TypeId, TypeRes>,
-    /// The type parameters of a definition in order of occurrence. Of a `type`, all parameters;
-    /// one that is a size has a local of kind [`LocalKind::ImplicitSize`] at its place.
+    /// The type parameters of a definition in order of occurrence. For a `type`, all its
+    /// parameters; one that is a size also has a local of kind [`LocalKind::ImplicitSize`] at its
+    /// span.
     pub type_params: Vec<(Name, Span)>,
-    /// The right side of a `type` without `|` is a constructor, not an alias.
+    /// Whether the right side of a `type` without `|` is a constructor instead of an alias.
     pub single_ctor: bool,
-    /// The definitions, `let`s and types of any module that it mentions.
+    /// The definitions, `let`s and types, of any module, that the item mentions.
     pub uses: BTreeSet<GlobalName>,
-    /// Those that the signature of a definition mentions.
+    /// The subset of `uses` that the signature of a definition mentions.
     pub signature_uses: BTreeSet<GlobalName>,
-    /// What is wrong with the names.
+    /// The diagnostics of resolution.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -1,16 +1,18 @@
-//! The scalar functions: one table of names, domains, arguments, partial derivatives and
-//! accuracies; every other place reads it. Values are in `interp::scalar`. Every match on
-//! [`ScalarFn`] is exhaustive, so adding one is led by the compiler; `docs/add-an-op.md` is the
-//! list.
+//! **Scalar functions.** The single table of names, domains, arguments, partial derivatives and
+//! accuracies; all other code reads it. The implementations are in `interp::scalar`. Every match on
+//! [`ScalarFn`] is exhaustive, so the compiler lists the places that a new function needs;
+//! `docs/add-an-op.md` is the checklist.
 //!
 //! A row is `Variant "name" Domain(f64 ulp, f32 ulp) [argument: "partial", ...] "doc"`. A partial
 //! derivative is an Iverson expression over the arguments, the derivative of the function by that
-//! argument; see [`super::partials`]. The accuracies are bounds on the distance from the exact
-//! value, rounded, in units in the last place, which `tests/tests/scalar.rs` holds the functions
-//! to; below 0 those of `digamma` and `polygamma` are of the largest term. Functions of integers
-//! alone have neither.
+//! argument; see [`super::partials`].
+//!
+//! The accuracies bound the distance from the correctly rounded value, in units in the last place
+//! (ulp); `tests/tests/scalar.rs` checks them. For negative arguments, those of `digamma` and
+//! `polygamma` are relative to the largest term. Functions of integers alone have neither partial
+//! derivatives nor accuracies.
 
-/// What a scalar function works on.
+/// The domain of a scalar function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Domain {
     /// `f64` and `f32`.
@@ -24,23 +26,23 @@ pub enum Domain {
 /// An argument of a scalar function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Argument {
-    /// What it is called in the documentation and in partial derivatives.
+    /// Its name in the documentation and in partial derivatives.
     pub name: &'static str,
-    /// The derivative by it, an expression over all arguments; none for integers.
+    /// The partial derivative by it, an expression over all arguments; `None` for integers.
     pub partial: Option<&'static str>,
 }
 
-/// How far values may be from the exact ones, rounded, in units in the last place.
+/// The maximum distance of values from the correctly rounded ones, in ulp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Accuracy {
-    /// Of `f64`.
+    /// For `f64`.
     pub double: u32,
-    /// Of `f32`.
+    /// For `f32`.
     pub single: u32,
 }
 
-/// A function that works on reals has a partial derivative by each argument, or its row does not
-/// compile.
+/// The arguments of a row. A row of a function on reals compiles only with a partial derivative by
+/// each argument.
 macro_rules! arguments {
     ($variant:ident Int [$($name:ident),*]) => {
         &[$(Argument { name: stringify!($name), partial: None }),*]
@@ -70,39 +72,39 @@ macro_rules! scalar_fns {
         $variant:ident $name:literal $domain:ident $(($double:literal, $single:literal))?
         [$($arguments:tt)*] $doc:literal
     ),* $(,)?) => {
-        /// A scalar function. All lift over arrays; arguments and result have one type.
+        /// A scalar function. It lifts over arrays; its arguments and result have one type.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum ScalarFn { $(#[doc = $doc] $variant),* }
 
         impl ScalarFn {
-            /// All of them.
+            /// All scalar functions.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Its name in the language.
+            /// Returns its name in the language.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),* }
             }
 
-            /// What it works on.
+            /// Returns its domain.
             #[must_use]
             pub fn domain(self) -> Domain {
                 match self { $(Self::$variant => Domain::$domain),* }
             }
 
-            /// Its arguments, with the derivative by each.
+            /// Returns its arguments, with the partial derivative by each.
             #[must_use]
             pub fn arguments(self) -> &'static [Argument] {
                 match self { $(Self::$variant => arguments!($variant $domain [$($arguments)*])),* }
             }
 
-            /// How exact its values are; none where they are integers.
+            /// Returns the accuracy of its values; `None` if they are integers.
             #[must_use]
             pub fn accuracy(self) -> Option<Accuracy> {
                 match self { $(Self::$variant => accuracy!($variant $domain $($double $single)?)),* }
             }
 
-            /// What it is, in a line.
+            /// Returns its one-line documentation.
             #[must_use]
             pub fn doc(self) -> &'static str {
                 match self { $(Self::$variant => $doc),* }
@@ -199,19 +201,20 @@ scalar_fns! {
 }
 
 impl ScalarFn {
-    /// The function of that name.
+    /// Returns the function with this name, if one exists.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|f| f.name() == name)
     }
 
-    /// How many arguments it takes.
+    /// Returns the number of its arguments.
     #[must_use]
     pub fn arity(self) -> usize {
         self.arguments().len()
     }
 
-    /// Is its value a finite number wherever its arguments are, but where that overflows? Then zero times it is zero.
+    /// Returns whether finite arguments always yield a finite value, overflow excepted. Then zero
+    /// times the value is zero.
     #[must_use]
     pub fn is_total(self) -> bool {
         let edges = matches!(self, Self::Sqrt | Self::Asin | Self::Acos | Self::Acosh | Self::RoundTo);
@@ -220,8 +223,9 @@ impl ScalarFn {
         !edges && !poles
     }
 
-    /// Is its value an argument or a constant? Its partial derivatives are 0 or 1: an argument that is not taken has no
-    /// tangent, because 0 times an infinite one would be NaN.
+    /// Returns whether the value is one of the arguments or a constant. The partial derivatives are
+    /// then 0 or 1. An argument that is not selected has no tangent, because 0 times an infinite
+    /// tangent would be NaN.
     #[must_use]
     pub fn is_selection(self) -> bool {
         matches!(self, Self::Relu | Self::Max | Self::Min)

@@ -1,16 +1,16 @@
-//! The locals in scope at a place of an item. A name is looked up in constant time, and leaving
-//! a scope costs what was bound in it, so long chains of `let` stay linear.
+//! **Scopes.** The locals in scope at one position of an item. Lookup takes constant time, and
+//! leaving a scope costs time linear in its bindings, so long chains of `let` stay linear.
 
 use std::collections::HashMap;
 
 use crate::base::Name;
 use crate::predicate::LocalId;
 
-/// Where a scope began; see [`Scopes::leave`].
+/// The start of a scope; see [`Scopes::leave`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark(usize);
 
-/// Names and what they are bound to, innermost last.
+/// The bindings of each name, innermost last.
 #[derive(Default, Debug)]
 pub(super) struct Scopes {
     bound: HashMap<Name, Vec<LocalId>>,
@@ -18,7 +18,7 @@ pub(super) struct Scopes {
 }
 
 impl Scopes {
-    /// The local of that name.
+    /// Returns the innermost local of that name.
     pub(super) fn get(&self, name: &str) -> Option<LocalId> {
         self.bound.get(name)?.last().copied()
     }
@@ -28,7 +28,7 @@ impl Scopes {
         Mark(self.log.len())
     }
 
-    /// Forgets what was bound since `mark`.
+    /// Removes the bindings since `mark`.
     pub(super) fn leave(&mut self, mark: Mark) {
         for name in self.log.drain(mark.0.min(self.log.len())..) {
             if let Some(stack) = self.bound.get_mut(&name) {
@@ -46,13 +46,13 @@ impl Scopes {
         self.log.push(name);
     }
 
-    /// Binds a name in the outermost scope, to stay until the end of the item. Inner bindings
-    /// of the name go on hiding it.
+    /// Binds a name in the outermost scope until the end of the item. Inner bindings of the name
+    /// still shadow it.
     pub(super) fn bind_outermost(&mut self, name: Name, local: LocalId) {
         self.bound.entry(name).or_default().insert(0, local);
     }
 
-    /// All names in scope, in no order.
+    /// Returns all names in scope, in arbitrary order.
     pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         self.bound.keys()
     }

@@ -1,5 +1,5 @@
-//! What to say about a name that does not exist: the nearest name that does, or, for a habit
-//! from another language, how the thing is written here.
+//! **Suggestions** for unknown names: the closest existing name, or the notation here for a habit
+//! from another language.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use super::scalar_fn::ScalarFn;
 use crate::base::Name;
 use crate::syntax::ops::Scalar;
 
-/// The value names of the language itself.
+/// Returns the value names of the language itself.
 pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
     let conversions = [Scalar::F64, Scalar::F32, Scalar::I64];
     ScalarFn::ALL
@@ -25,15 +25,16 @@ pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
         .chain(["true", "false"])
 }
 
-/// The name of the language itself that a writer of another one probably meant.
+/// Returns the closest name of the language itself.
 pub(super) fn near_language(name: &str) -> Option<String> {
     static ALL: LazyLock<Vec<Candidate>> = LazyLock::new(|| language_names().map(Candidate::new).collect());
     nearest_of(name, ALL.iter(), &|_| true)
 }
 
-/// The candidate a writer of `name` probably meant: fewest edits, then most letters in common from
-/// the start, then first in the alphabet. One edit is forgiven in a short name, one in three
-/// letters of a long one. Names of up to three letters of which one is another letter are two names.
+/// Returns the candidate closest to `name`: fewest edits, then the longest common prefix, then the
+/// first in alphabetical order. The limit is one edit for a short name, and one per three letters
+/// of a long one. Two names of the same length, up to three letters, that differ in a single letter
+/// count as distinct names.
 pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
     let mut search = Search::new(name);
     for candidate in candidates {
@@ -43,7 +44,7 @@ pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S
     search.found()
 }
 
-/// A name that may be meant, with what tells it from most others at once.
+/// A candidate name with its precomputed traits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {
     name: Name,
@@ -51,14 +52,15 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// A name.
+    /// Creates a candidate from a name.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), traits: Traits::of(name) }
     }
 }
 
-/// The same as [`nearest`] of candidates that were looked at before; only those that are `wanted` count.
+/// Returns the closest candidate like [`nearest`], from precomputed candidates; only those that are
+/// `wanted` count.
 pub(crate) fn nearest_of<'c>(
     name: &str,
     candidates: impl IntoIterator<Item = &'c Candidate>,
@@ -71,7 +73,7 @@ pub(crate) fn nearest_of<'c>(
     search.found()
 }
 
-/// The length and the letters of a name: they rule out most candidates quickly.
+/// The length and the letter set of a name, a cheap filter that excludes most candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Traits {
     length: usize,
@@ -84,7 +86,7 @@ impl Traits {
     }
 }
 
-/// The search for what a writer of a name meant.
+/// The search for the candidate closest to a name.
 struct Search<'n> {
     name: &'n str,
     own: Traits,
@@ -104,9 +106,10 @@ impl<'n> Search<'n> {
         }
         let same_but_case = of.letters == own.letters && folded(candidate).eq(folded(name));
         if !same_but_case {
-            // An edit takes a letter away, brings one, or both, which tells most names apart quickly.
+            // A cheap lower bound: one edit removes a letter, adds one, or does both.
             let differ = (of.letters ^ own.letters).count_ones() as usize;
-            // A single letter is one edit from every other: no hint in that. But a letter that is typed twice is a slip.
+            // A single letter is one edit away from any other, so it yields no suggestion. A
+            // doubled letter, however, is a typing error.
             let doubled = own.length.abs_diff(of.length) == 1 && differ == 0;
             let short = own.length.min(of.length) < 2 && !doubled;
             let other_letter = own.length == of.length && own.length <= 3 && differ_in_one(name, candidate);
@@ -133,15 +136,15 @@ impl<'n> Search<'n> {
     }
 }
 
-/// Do two names of one length differ in one place?
+/// Returns whether two names of the same length differ in exactly one position.
 fn differ_in_one(a: &str, b: &str) -> bool {
     a.chars().zip(b.chars()).filter(|(a, b)| a != b).count() == 1
 }
 
-/// The set of letters in a name, without case. One edit changes two bits at most. Letters and digits of ASCII have a bit
-/// each, so that few of many names pass for near ones.
+/// Returns the set of letters in a name, ignoring case. One edit changes at most two bits. ASCII
+/// letters and digits have a bit each, so that few of many names pass the filter.
 fn letters(name: &str) -> u64 {
-    // One letter for each character: the lower case of `İ` has two.
+    // One letter per character, because the lower case of `İ` has two.
     name.chars().filter_map(|c| c.to_lowercase().next()).fold(0, |set, c| {
         let bit = match c {
             'a'..='z' => u32::from(c) - u32::from('a'),
@@ -156,17 +159,17 @@ fn folded(name: &str) -> impl Iterator<Item = char> {
     name.chars().flat_map(char::to_lowercase)
 }
 
-/// `did you mean …?` for the nearest candidate.
+/// Returns `did you mean …?` for the closest candidate.
 pub fn did_you_mean<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
     nearest(name, candidates).map(asks)
 }
 
-/// Asks whether a name was meant.
+/// Formats the question for a suggested name.
 pub(super) fn asks(near: String) -> String {
     format!("did you mean `{near}`?")
 }
 
-/// Values by the names of other languages.
+/// Values by their foreign names.
 const VALUES: &[(&[&str], &str)] = &[
     (&["True", "TRUE"], "truth is written `true`"),
     (&["False", "FALSE"], "falsehood is written `false`"),
@@ -336,7 +339,7 @@ const VALUES: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Types by the names of other languages.
+/// Types by their foreign names.
 const TYPES: &[(&[&str], &str)] = &[
     (
         &["float", "double", "Float", "Double", "Float64", "float64", "Real", "number", "Number", "f16", "half"],
@@ -366,7 +369,7 @@ const TYPES: &[(&[&str], &str)] = &[
     (&["unit", "Unit", "void", "Void"], "the type of no value is `()`"),
 ];
 
-/// Modules of other languages whose functions need no prefix here.
+/// Foreign modules whose functions need no prefix here.
 const MODULES: &[&str] = &[
     "np",
     "numpy",
@@ -388,17 +391,17 @@ const MODULES: &[&str] = &[
     "pyplot",
 ];
 
-/// A name without case and underscores.
+/// Returns a name without case and underscores.
 pub(crate) fn letters_alone(name: &str) -> String {
     folded(name).filter(|c| *c != '_').collect()
 }
 
-/// Is it a module of another language?
+/// Returns whether the name is that of a foreign module.
 pub(super) fn is_module(name: &str) -> bool {
     MODULES.contains(&name) || module_of(name).is_some()
 }
 
-/// Modules of other languages, and those of the library that hold such things.
+/// Foreign modules, and their library counterparts.
 const MODULES_OF: &[(&[&str], &str)] = &[
     (&["random", "Random", "rng"], "rand"),
     (&["LinearAlgebra", "la", "splinalg"], "linalg"),
@@ -409,7 +412,7 @@ const MODULES_OF: &[(&[&str], &str)] = &[
     (&["functional", "F", "Flux"], "nn"),
 ];
 
-/// The module of the library that holds what a module of another language does.
+/// Returns the library counterpart of a foreign module.
 pub(super) fn module_of(name: &str) -> Option<&'static str> {
     find(MODULES_OF, name)
 }
@@ -418,19 +421,19 @@ pub(super) fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'st
     table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
 
-/// How to write what another language calls `name`.
+/// Returns the help for a foreign value name.
 pub(crate) fn value_habit(name: &str) -> Option<String> {
     let habit = || habits::find(habits::HABITS, name).map(Habit::help);
     find(VALUES, name).map(str::to_owned).or_else(habit)
 }
 
-/// How to write the type that another language calls `name`.
+/// Returns the help for a foreign type name.
 pub(super) fn type_habit(name: &str) -> Option<&'static str> {
     find(TYPES, name)
 }
 
-/// What is written instead of a name of another language, where that is told by one word or sign: `log` for `ln`, `f64` for
-/// `float`.
+/// Returns the replacement for a foreign name if it is a single word or symbol: `log` for `ln`,
+/// `f64` for `float`.
 #[must_use]
 pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
     let habit = habits::find(habits::HABITS, name).filter(|_| !is_type);
@@ -442,7 +445,8 @@ pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
         let (one, None) = (code.next()?, code.next()) else { return None };
         one
     };
-    // Of a call with one argument it is the function; with more these may come in another order.
+    // A call with one argument reduces to the function. With more arguments the order may differ,
+    // so such a call has no replacement.
     let word = match one.split_once('(') {
         Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) && !rest.contains(',') => word,
         Some(_) => return None,
@@ -453,7 +457,7 @@ pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
     (!word.is_empty() && (is_word || is_sign)).then_some(word)
 }
 
-/// How to write `module.name`, where `module` is one of another language.
+/// Returns the help for `module.name` with a foreign `module`.
 pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
     if !is_module(module) {
         return None;
@@ -469,7 +473,7 @@ pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bo
     })
 }
 
-/// The help for each name of a value in another language.
+/// Returns the help for each foreign value name.
 #[cfg(test)]
 pub(crate) fn helps() -> impl Iterator<Item = (&'static str, String)> {
     let habits = habits::HABITS.iter().map(|habit| (habit.names, habit.help()));
@@ -487,7 +491,7 @@ mod tests {
         assert_eq!([of("ln", false), of("fabs", false), of("PI", false)], [Some("log"), Some("abs"), Some("pi")]);
         assert_eq!([of("and", false), of("not", false), of("float", true)], [Some("&&"), Some("!"), Some("f64")]);
         assert_eq!([of("int", true), of("float", false), of("NaN", false)], [Some("i64"), Some("f64"), Some("nan")]);
-        // What takes more than a word is told, and no more.
+        // A replacement of more than one word yields no fix.
         assert_eq!([of("log10", false), of("cumsum", false), of("logistic", false)], [None, None, Some("sigmoid")]);
         assert_eq!([of("random", false), of("sum", false), of("append", false)], [None, None, None]);
     }

@@ -1,6 +1,6 @@
-//! What must be known of `type` items before names can be resolved: which names are
-//! constructors, and which parameters are sizes. Both follow from the written items and from
-//! which type names exist, never from resolved items, so that types may mention each other in
+//! **Pre-resolution of types.** Determines the facts about `type` items that resolution needs
+//! first: the constructors, and the parameters that are sizes. Both follow from the written items
+//! and the set of type names, never from resolved items. Types may therefore mention each other in
 //! any order.
 
 use std::collections::BTreeSet;
@@ -10,13 +10,13 @@ use crate::base::{GlobalName, ModuleName};
 use crate::syntax::ast::{Expr, Ident, Item, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId};
 use crate::syntax::ops::Scalar;
 
-/// The scalar type of that name.
+/// Returns the scalar type of that name.
 pub(super) fn scalar(name: &str) -> Option<Scalar> {
     Scalar::ALL.into_iter().find(|s| s.name() == name)
 }
 
-/// The name and arguments of the constructor that is the whole right side of `type T = C(…)`;
-/// `None` if the item is not of that form or its right side names a type.
+/// Returns the name and arguments of the constructor that is the whole right side of
+/// `type T = C(…)`. Returns `None` if the item has another form or its right side names a type.
 pub(super) fn single_ctor<'t>(
     tree: &'t Tree,
     def: &TypeDef,
@@ -33,7 +33,7 @@ pub(super) fn single_ctor<'t>(
     (!is_type).then_some((name, args.as_slice()))
 }
 
-/// The constructors a `type` item defines, in order. Of `names` only type names are asked.
+/// Returns the constructors of a `type` item, in order. It queries only the type names of `names`.
 pub fn constructors(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<Ident> {
     let Item::Type(def) = &tree.item else { return Vec::new() };
     match &def.body {
@@ -42,22 +42,23 @@ pub fn constructors(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<
     }
 }
 
-/// Where a parameter of a `type` stands in its right side.
+/// The uses of a parameter of a `type` in its right side.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ParamUses {
-    /// Somewhere it is a size.
+    /// Whether it occurs as a size.
     pub size: bool,
-    /// It is passed on, bare, to these parameters of types.
+    /// The type parameters to which it is passed as a bare argument.
     pub passed: BTreeSet<(GlobalName, usize)>,
 }
 
-/// How each parameter of a `type` item is used. Of `names` only type names and imports are asked.
+/// Returns the uses of each parameter of a `type` item. It queries only the type names and imports
+/// of `names`.
 pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<ParamUses> {
     let Item::Type(def) = &tree.item else { return Vec::new() };
-    // What could not be read of a type are extents, as a rule.
+    // The unreadable parts of a type are usually extents.
     let size = |p: &Ident| tree.unread.contains(&p.name);
     let mut uses: Vec<_> = def.params.iter().map(|p| ParamUses { size: size(p), ..ParamUses::default() }).collect();
-    // All expressions of a `type` item are sizes.
+    // Every expression in a `type` item is a size.
     for (_, node) in tree.exprs.iter() {
         if let Expr::Name(name) = &node.kind {
             for (param, uses) in def.params.iter().zip(&mut uses) {
@@ -88,7 +89,7 @@ pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<Pa
     uses
 }
 
-/// The type argument that is a name and nothing else.
+/// Returns the type argument if it is a bare name.
 pub(super) fn bare_arg<'t>(tree: &'t Tree, arg: &TypeArg) -> Option<(TypeId, &'t str)> {
     let TypeArg::Type(id) = arg else { return None };
     match &tree.types[*id].kind {
@@ -97,8 +98,9 @@ pub(super) fn bare_arg<'t>(tree: &'t Tree, arg: &TypeArg) -> Option<(TypeId, &'t
     }
 }
 
-/// Which parameters of `ty` are sizes: those that stand as a size, there or in the types they
-/// are passed on to. `uses` gives [`param_uses`] of a type.
+/// Returns for each parameter of `ty` whether it is a size. It is if it occurs as a size in `ty`,
+/// or in the types to which it is passed, transitively. `uses` returns the [`param_uses`] of a
+/// type.
 pub fn size_params<U: AsRef<[ParamUses]>>(
     ty: &GlobalName,
     mut uses: impl FnMut(&GlobalName) -> Option<U>,

@@ -1,10 +1,10 @@
-//! Extents `?n` in the type of a top-level `let`: they have no name in what follows. What to write so
-//! that they have one.
+//! **Unnamed extents.** Help for the extents `?n` in the type of a top-level `let`, which have no
+//! name in later items. The help explains how to name them.
 
 use crate::base::Name;
 use crate::syntax::ast::{Item, Pat, SizeExpr, Tree, TypeArg, TypeExpr, TypeId};
 
-/// The extents without a name of a `let` item, each with the help for those who look for it.
+/// Returns the unnamed extents of a `let` item, each with the help for a use of its name.
 pub fn unnamed_extents(tree: &Tree) -> Vec<(Name, String)> {
     let Item::Let(top) = &tree.item else { return Vec::new() };
     let Some(ty) = top.ty else { return Vec::new() };
@@ -23,7 +23,8 @@ struct Search<'t> {
 }
 
 impl Search<'_> {
-    /// `path` is how the value of this type is written, where it can be; `whole`: it is that of the `let`.
+    /// Searches a type. `path` is the expression for the value of this type, if one exists. `whole`
+    /// means that the value is the whole value of the `let`.
     fn of_type(&mut self, ty: TypeId, path: Option<&str>, whole: bool) {
         match &self.tree.types[ty].kind {
             TypeExpr::Error => {}
@@ -56,7 +57,7 @@ impl Search<'_> {
         }
     }
 
-    /// `[n][m]T` is one array.
+    /// Searches an array type; `[n][m]T` is one array.
     fn of_array(&mut self, mut ty: TypeId, path: Option<&str>, whole: bool) {
         let tree = self.tree;
         let mut all = Vec::new();
@@ -70,7 +71,7 @@ impl Search<'_> {
 
     fn of_sizes(&mut self, sizes: &[&SizeExpr], path: Option<&str>, whole: bool) {
         for (axis, size) in sizes.iter().enumerate() {
-            // The extents before it need names too.
+            // The pattern must name the preceding extents too.
             let names: Vec<String> = sizes
                 .iter()
                 .take(axis + 1)

@@ -1,8 +1,8 @@
-//! Resolution of expressions and patterns: what binds a name, and from where on.
+//! **Resolution of expressions and patterns**, including the scope of each binding.
 //!
-//! A `let` binds after its value; an index variable is seen by the later ranges, the filter and
-//! the body of its binder; a carry by the body, the condition and the `yield`, where it is the
-//! state before the step.
+//! A `let` binds after its value. The later ranges, the filter and the body of a binder see its
+//! index variable. The body, the condition and the `yield` see a carry; in a `yield` it is the
+//! state before the step. The pass in `pass` calls this module for each expression of an item.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,8 @@ impl<'a> Resolver<'a> {
             }
             Expr::Let(binds, body) => {
                 let mark = self.scopes.enter();
-                // Without its `in` a chain may have the result in its last value.
+                // The last value of a chain without `in` may contain its result, which then
+                // mentions the bound names.
                 if matches!(tree.exprs[*body].kind, Expr::Error) {
                     binds.iter().for_each(|bind| self.slipped_names(bind.pat));
                 }
@@ -181,7 +182,7 @@ impl<'a> Resolver<'a> {
         let tree: &'a Tree = self.tree;
         let callee_node = &tree.exprs[callee];
         match &callee_node.kind {
-            // A function in a size (`min(n, m)`) is no size itself.
+            // A function in a size (`min(n, m)`) is not itself a size.
             Expr::Name(name) if self.place == Place::Signature => {
                 let res = self.value(name, callee_node.span);
                 self.out.exprs.insert(callee, res);
@@ -189,9 +190,10 @@ impl<'a> Resolver<'a> {
             _ => self.expr(callee),
         }
         let res = self.out.exprs.get(&callee);
-        // A misspelt callee may be an operator.
+        // An unknown callee may be a misspelt derivative operator.
         let derives = matches!(res, Some(Res::Derive(_) | Res::Error));
-        // Where a name has no argument, what looks like one may be an index without the word of its binder.
+        // If the callee takes no named arguments, a label may be an index variable without the word
+        // of its binder.
         let takes_names = matches!(res, Some(Res::Form(Form::Plot | Form::Load)));
         if !derives && !takes_names && args.iter().any(|a| a.name.is_some()) {
             for arg in args {
@@ -202,7 +204,8 @@ impl<'a> Resolver<'a> {
                 }
             }
         }
-        // `grad(f, x)` is refused for its second argument, whether that is a parameter of `f` or a value here.
+        // The checker rejects `grad(f, x)` for its second argument. Resolution therefore skips it,
+        // because it may be a parameter of `f` or a value here.
         let operator = matches!(res, Some(Res::Derive(_)));
         let mut functions = 0;
         for arg in args {
@@ -214,7 +217,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Adds the fix that writes a call of another language out with its arguments.
+    /// Adds the fix that replaces a call of another language's function by an expression over its
+    /// arguments.
     fn mend_call(&mut self, id: ExprId, callee: ExprId, args: &[Arg]) {
         let of = &self.tree.exprs[callee];
         let (name, at) = match &of.kind {
@@ -222,7 +226,7 @@ impl<'a> Resolver<'a> {
             Expr::Field(base, name) => {
                 let Some((root, between)) = self.path(*base) else { return };
                 let Expr::Name(module) = &self.tree.exprs[root].kind else { return };
-                // What the library has is said to be there.
+                // If the library has the function, the help names it instead.
                 let of_module = suggest::module_of(module).is_some() && self.in_library(&name.name).is_some();
                 if !suggest::is_module(module) || of_module || self.by_path(&between, &name.name).is_some() {
                     return;
@@ -241,7 +245,7 @@ impl<'a> Resolver<'a> {
         self.mend(at, fixes);
     }
 
-    /// Is it a name, or names in parentheses?
+    /// Returns whether the expression is a name, or names in parentheses.
     fn only_names(&self, id: ExprId) -> bool {
         match &self.tree.exprs[id].kind {
             Expr::Name(_) => true,
@@ -251,8 +255,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// `e.name`, or `module.name` where a module of that name is imported and no value of this
-    /// item or module hides it.
+    /// Resolves `e.name`. It is `module.name` if a module of that name is imported, and no local or
+    /// item of this module shadows it.
     fn field(&mut self, id: ExprId, base: ExprId, name: &Ident) {
         let base_node = &self.tree.exprs[base];
         let Expr::Name(module) = &base_node.kind else {
@@ -305,7 +309,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The value of that name; told if there is none.
+    /// Resolves a value name, and reports an unknown one.
     pub(super) fn value(&mut self, name: &Name, span: Span) -> Res {
         if name.is_empty() {
             return Res::Error;
@@ -315,7 +319,7 @@ impl<'a> Resolver<'a> {
             return Res::Local(local);
         }
         if let Some(value) = self.names.value(self.module, name) {
-            // A parameter that could not be read may hide it.
+            // An unreadable parameter may shadow it.
             if matches!(value, ValueRef::Let(_)) && self.tree.unread.contains(name) {
                 return Res::Error;
             }
@@ -329,7 +333,7 @@ impl<'a> Resolver<'a> {
         Res::Error
     }
 
-    /// What a name means outside the locals, without telling.
+    /// Returns the meaning of a name apart from the locals, without a report.
     pub(super) fn meaning(&self, name: &str) -> Option<Res> {
         match self.names.value(self.module, name) {
             Some(ValueRef::Def(def)) => Some(Res::Def(def)),
@@ -348,7 +352,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A pattern; what it binds is of this kind.
+    /// Resolves a pattern, whose variables are of this kind.
     pub(super) fn pat(&mut self, id: PatId, kind: LocalKind) {
         let tree: &'a Tree = self.tree;
         let node = &tree.pats[id];
@@ -391,8 +395,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Variables of one arm that share a name. In other patterns every name is a variable, which
-    /// the parser sees.
+    /// Reports the variables of one arm that share a name. The parser checks other patterns, where
+    /// every name is a variable.
     fn bound_twice(&mut self, first: usize) {
         let mut seen: HashMap<&Name, Span> = HashMap::new();
         let mut twice = Vec::new();
@@ -410,7 +414,7 @@ impl<'a> Resolver<'a> {
         self.out.diagnostics.extend(twice);
     }
 
-    /// Notes the names of a pattern as declared where nobody knows from where on.
+    /// Records the names of a pattern as possibly declared, because their scope is unknown.
     fn slipped_names(&mut self, pat: PatId) {
         match &self.tree.pats[pat].kind {
             Pat::Name(name) => self.slipped.push(name.clone()),
@@ -431,8 +435,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// `let f(x) = e`: the pattern is told to have no constructor, and its names are not told to be
-    /// unknown as well.
+    /// For `let f(x) = e`, the missing constructor is reported. This function suppresses reports of
+    /// its names as undefined.
     fn function_slip(&mut self, pat: PatId) {
         let Pat::Ctor { module: None, name, args } = &self.tree.pats[pat].kind else { return };
         let known = matches!(self.names.value(self.module, &name.name), Some(ValueRef::Ctor(..)));
@@ -504,14 +508,14 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The item a top-level value belongs to: a constructor to its type.
+/// Returns the item to which a top-level value belongs; for a constructor, its type.
 pub(super) fn target(value: &ValueRef) -> &crate::base::GlobalName {
     match value {
         ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _) => name,
     }
 }
 
-/// The language's own meaning of a name.
+/// Returns the meaning of a name in the language itself.
 fn language(name: &str) -> Option<Res> {
     ScalarFn::by_name(name)
         .map(Res::Scalar)

@@ -1,5 +1,6 @@
-//! The words of the language by name: keywords, binders, forms, functions, types. Whoever explains
-//! or completes a word asks here; the tables themselves stand where the passes read them.
+//! **Vocabulary.** Documentation of every word of the language by name: keywords, binders, forms,
+//! functions, types. Hover, completion and the checker's advice query it. The tables themselves are
+//! in the modules of the passes that read them.
 
 use super::builtin::Builtin;
 use super::forms::{Const, Derivative, Form};
@@ -7,21 +8,21 @@ use super::scalar_fn::{Domain, ScalarFn};
 use crate::syntax::ops::{BinderKind, Scalar};
 use crate::syntax::token::Word;
 
-/// What a word is.
+/// The description of a word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Described {
-    /// Its kind: `keyword`, `scalar function`.
+    /// Its kind, such as `keyword` or `scalar function`.
     pub kind: &'static str,
-    /// How it is used.
+    /// Its usage.
     pub signature: String,
-    /// What it means, in a line or two.
+    /// Its meaning, in a line or two.
     pub doc: String,
-    /// Of a scalar function its derivatives: by which argument, and an expression.
+    /// For a scalar function, its partial derivatives: the argument and an expression.
     pub partials: Vec<(&'static str, &'static str)>,
 }
 
 impl Described {
-    /// What it means, to be read below how it is used: without that at its begin.
+    /// Returns the meaning for display below the usage, without the usage at its start.
     #[must_use]
     pub fn meaning(&self) -> String {
         let Some(rest) = self.doc.strip_prefix(&self.signature) else { return self.doc.clone() };
@@ -35,13 +36,13 @@ impl Described {
     }
 }
 
-/// Every word once. What is no word of the language has a name in none of these.
+/// Returns every word of the language once. No other name has an entry in the tables.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let once = Word::ALL.iter().map(|w| w.text()).chain(own());
     once.chain(BinderKind::ALL.into_iter().filter(|b| is_only_binder(*b)).map(BinderKind::word))
 }
 
-/// The names that are no keywords and no binders.
+/// Returns the names that are neither keywords nor binders.
 fn own() -> impl Iterator<Item = &'static str> {
     let functions = ScalarFn::ALL.iter().map(|f| f.name()).chain(Builtin::ALL.iter().map(|b| b.name()));
     let forms = Form::ALL.iter().map(|f| f.name()).chain(Derivative::ALL.iter().map(|d| d.name()));
@@ -52,7 +53,8 @@ fn is_only_binder(binder: BinderKind) -> bool {
     Word::from_text(binder.word()).is_none() && own().all(|name| name != binder.word())
 }
 
-/// What a word is; several things for a binder that is a function too; nothing if it is no word.
+/// Returns the descriptions of a word: several for a binder that is also a function, none for a
+/// name that is not a word.
 #[must_use]
 pub fn describe(word: &str) -> Vec<Described> {
     let mut found: Vec<Described> =
@@ -82,12 +84,13 @@ fn described(kind: &'static str, (signature, doc): (&'static str, &'static str))
     Described { kind, signature: signature.to_owned(), doc: doc.to_owned(), partials: Vec::new() }
 }
 
-/// How a form is used: its line begins so, up to the bracket.
+/// Returns the usage of a form: the start of its documentation, up to and including the bracket
+/// with which `end` begins.
 fn used(doc: &'static str, end: &str) -> &'static str {
     doc.find(end).and_then(|at| doc.get(..=at)).unwrap_or(doc)
 }
 
-/// The signature of a scalar function, as that of a definition.
+/// Returns the signature of a scalar function, in the notation of a definition.
 fn signature(f: ScalarFn) -> String {
     let (ty, class) = match f.domain() {
         Domain::Real => ("a", " where a: real"),
@@ -107,7 +110,7 @@ fn scalar_type(scalar: Scalar) -> &'static str {
     }
 }
 
-/// How a binder is used, and what it means.
+/// Returns the usage and meaning of a binder.
 fn binder(binder: BinderKind) -> (&'static str, &'static str) {
     macro_rules! reduction {
         ($word:literal, $meaning:literal) => {
@@ -135,7 +138,7 @@ fn binder(binder: BinderKind) -> (&'static str, &'static str) {
     }
 }
 
-/// How a keyword is used, and what it means.
+/// Returns the usage and meaning of a keyword.
 fn keyword(word: Word) -> (&'static str, &'static str) {
     match word {
         Word::Def => ("def f(x: [n]f64) -> f64 = e", "Defines a function."),

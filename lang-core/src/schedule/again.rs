@@ -1,5 +1,5 @@
-//! What is computed again wherever it is read, and so has no memory: an element that takes little work, of a tensor with
-//! more axes than anything it is made of.
+//! **Rematerialisation.** Recomputes a cheap element at each use instead of storing its tensor, if
+//! the tensor has higher rank than all its operands.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,14 +13,14 @@ use crate::syntax::ops::BinOp;
 /// What takes more work than this for an element is not done again.
 const MOST_WORK: u32 = 6;
 
-/// What kernels compute again.
+/// The statements that a kernel rematerialises.
 pub(super) struct Again {
     items: BTreeMap<Var, Item>,
 }
 
 impl Again {
-    /// Takes such statements out of the items; who reads them then reads what they are made of. What is `kept` is read
-    /// by others too.
+    /// Removes such statements from the items, and replaces their reads by those of their operands.
+    /// Statements in `kept` have other readers and stay.
     pub(super) fn new(ssa: &Ssa, kept: &HashSet<Var>, all: &mut Vec<Item>) -> Self {
         let mut known: HashMap<Var, Cost> = HashMap::new();
         let mut readers: HashMap<Var, Vec<&Item>> = HashMap::new();
@@ -56,7 +56,7 @@ impl Again {
         made
     }
 
-    /// Is it computed again?
+    /// Returns whether the variable is rematerialised.
     pub(super) fn has(&self, var: Var) -> bool {
         self.items.contains_key(&var)
     }
@@ -76,7 +76,8 @@ impl Again {
         item.reads = reads;
     }
 
-    /// Puts them into loops: each right before what reads it, outside of the loops whose indices it has not.
+    /// Inserts the assignments into the loops, each before its use, and outside the loops whose
+    /// indices it does not mention.
     pub(super) fn put(&self, ssa: &Ssa, body: &mut Vec<Node>) {
         self.put_within(ssa, body, None, &mut Wanted::new());
     }
@@ -180,7 +181,8 @@ struct Cost {
     axes: usize,
 }
 
-/// Would it be computed again wherever it is read, if only that counts?
+/// Returns whether the statement is cheap enough and has higher rank than its operands, without
+/// regard to its readers.
 pub(super) fn is_cheap(ssa: &Ssa, var: Var) -> bool {
     let Some(stmt) = ssa.stmts.get(var.0 as usize) else { return false };
     let item = item(ssa, var, stmt);

@@ -1,9 +1,10 @@
-//! What a product reads, or is added to, at indices that data tell, apart from what else it runs over: elements are fetched
-//! once for each of those indices, and terms are summed over the others first.
+//! **Hoisting of gathers and scatters** out of products. A factor that is read at data-dependent
+//! indices is gathered once for those indices, apart from the other indices of the product. Terms
+//! that are added at data-dependent indices are summed over the other indices first.
 //!
-//! `Y[i] = Σ j: A[P[j]] · B[i, j]` becomes `T[j] = A[P[j]]` and `Y[i] = Σ j: T[j] · B[i, j]`, and
-//! `Y[p] = Σ i, j: [p == P[j]] · A[i] · B[j]` becomes `T[j] = Σ i: A[i] · B[j]` and `Y[p] = Σ j: [p == P[j]] · T[j]`.
-//! What is new comes behind all other statements, whose numbers stay.
+//! `Y[i] = Σ j: A[P[j]] · B[i, j]` becomes `T[j] = A[P[j]]` and `Y[i] = Σ j: T[j] · B[i, j]`.
+//! `Y[p] = Σ i, j: [p == P[j]] · A[i] · B[j]` becomes `T[j] = Σ i: A[i] · B[j]` and
+//! `Y[p] = Σ j: [p == P[j]] · T[j]`. New statements are appended, so existing numbers stay valid.
 
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ use super::numbers::{access, indices, indices_of, is_inside, places};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
 use crate::predicate::{Poly, Pred};
 
-/// The function with such products taken apart, if there are any.
+/// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn apart(ssa: &Ssa) -> Option<Ssa> {
     if !ssa.stmts.iter().any(|stmt| Product::of(stmt).is_some_and(|p| p.reads_data())) {
         return None;

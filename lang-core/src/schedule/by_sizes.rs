@@ -1,5 +1,6 @@
-//! What sizes alone decide. Where there is one statement if a predicate over sizes holds and another if it does not, as of
-//! the two modes of a Jacobian, a run needs one of them: each case has steps of its own, without what the others need.
+//! **Multiversioning by sizes.** Some statements apply only if a predicate over sizes holds, and
+//! others only if it does not. The two modes of a Jacobian are an example. A run needs one kind
+//! only. Each case has its own steps, without the statements of the others.
 
 use std::collections::HashSet;
 
@@ -10,7 +11,8 @@ use crate::predicate::{Atom, Context, LocalId, Poly, Pred};
 /// More predicates are not told apart: each may double the cases.
 const MOST: usize = 4;
 
-/// The predicates over the sizes of a function that decide between its statements.
+/// Returns the predicates over the function's sizes that choose between its statements; none if
+/// they exceed the limit.
 #[must_use]
 pub fn choices(ssa: &Ssa) -> Vec<Pred> {
     let mut asked: HashSet<Pred> = HashSet::new();
@@ -51,7 +53,7 @@ fn is_of_sizes(ssa: &Ssa, p: &Pred) -> bool {
     some && !other && !opaque
 }
 
-/// Does a predicate over sizes hold? `None` if one of them is not known.
+/// Evaluates a predicate over sizes. `None` if a size is unknown.
 #[must_use]
 pub fn holds(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) -> Option<bool> {
     let put = p.substitute(&|a: &Atom| match a {
@@ -61,8 +63,8 @@ pub fn holds(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) -> Option<bool> {
     (put.is_true() || put.is_false()).then_some(put.is_true())
 }
 
-/// The function where each of these holds, or does not. Its statements are called the same; what is not needed is a number
-/// that nothing reads.
+/// Specialises a function to the truth of these predicates. Statements keep their numbers; one that
+/// is not needed becomes a zero that nothing reads.
 #[must_use]
 pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
     let mut made = ssa.clone();
@@ -118,10 +120,10 @@ fn chosen_of(rhs: Rhs) -> Rhs {
     }
 }
 
-/// A case that there is: what holds of the sizes, and the function there.
+/// A feasible case: the truth of the predicates, and the function specialised to it.
 pub type Case = (Vec<(Pred, bool)>, Ssa);
 
-/// All cases that there are, the one of large sizes first; of a function without choices none.
+/// Returns all feasible cases, the one for large sizes first; empty for a function without choices.
 #[must_use]
 pub fn cases(ssa: &Ssa) -> Vec<Case> {
     let choices = choices(ssa);

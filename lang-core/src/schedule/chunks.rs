@@ -1,8 +1,10 @@
-//! A kernel in parts, for several threads: a loop around all others whose iterations ask nothing of one another is a part of
-//! its own, which runs in chunks of its range; what is between such loops is a part too. What iterations add to without a
-//! place of their own each chunk has for itself, and the chunks' are joined in their order.
+//! **Parallelisation.** Divides a kernel into parts for several threads. An outermost loop without
+//! dependences between its iterations is a part, which runs in chunks of its range. The nodes
+//! between such loops are parts too. If iterations accumulate into shared elements, each chunk has
+//! its own copy, and the copies are joined in the order of the chunks.
 //!
-//! The parts write the same memory one after the other. A number that one makes and another reads has memory here.
+//! The parts run one after the other on the same memory. A scalar that one part sets and another
+//! reads has memory here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -23,51 +25,52 @@ const END: u32 = (1 << 24) - 1;
 /// A part of a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// It. Of what runs in chunks the last two integers are where a chunk begins and ends.
+    /// The kernel of the part. If it runs in chunks, its last two integers are the begin and the
+    /// end of a chunk.
     pub kernel: Arc<Kernel>,
-    /// If it runs in chunks, how.
+    /// The chunked loop, if it runs in chunks.
     pub chunked: Option<Chunked>,
-    /// How much it does.
+    /// An estimate of its work.
     pub work: Vec<Work>,
 }
 
 /// A loop that runs in chunks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chunked {
-    /// Its range is from 0 to here, if these begin no later and end no sooner.
+    /// The extent; the range is 0 to the extent, restricted by the bounds below.
     pub extent: Poly,
-    /// It begins at none of them below.
+    /// Lower bounds; iteration starts at their maximum.
     pub from: Vec<Poly>,
-    /// It ends before each of them.
+    /// Exclusive upper bounds; iteration ends at their minimum.
     pub to: Vec<Poly>,
-    /// Are there loops in it?
+    /// Whether its body contains loops.
     pub has_loops: bool,
-    /// What is not one for all.
+    /// The variables with several copies.
     pub own: Vec<(Var, Own)>,
 }
 
-/// What is not one for all chunks.
+/// The kind of private copies of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Own {
-    /// Each chunk has its own, to be joined so.
+    /// One copy for each chunk; the copies are joined by this operation.
     Chunk(Join),
-    /// What an iteration makes and reads: each thread has its own.
+    /// One copy for each thread: a temporary of an iteration.
     Thread,
 }
 
 /// What is not one for all, by what it is.
 type Owned = Vec<(Var, Own)>;
 
-/// So many operations for each tuple of indices below these extents.
+/// An amount of work: `weight` operations for each tuple of indices within the extents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Work {
-    /// Operations.
+    /// The number of operations.
     pub weight: u64,
-    /// Extents.
+    /// The extents of the enclosing loops.
     pub extents: Vec<Poly>,
 }
 
-/// The parts of a kernel, if one of them is a loop that can run in chunks.
+/// Divides a kernel into parts; `None` if no loop of it can run in chunks.
 #[must_use]
 pub fn parts(ssa: &Ssa, kernel: &Kernel) -> Option<Vec<Part>> {
     let mut cut: Vec<(Vec<Node>, Option<Owned>)> = Vec::new();
@@ -150,7 +153,7 @@ fn writes(node: &Node, found: &mut HashSet<Var>) {
     }
 }
 
-/// How much is done in loops, if there are any.
+/// Estimates the work of nodes; empty if they contain no loops.
 #[must_use]
 pub fn work_of(body: &[Node]) -> Vec<Work> {
     if !body.iter().any(|node| matches!(node, Node::Loop(_))) {
@@ -202,7 +205,7 @@ struct Use {
     is_cleared: bool,
 }
 
-/// What each chunk or thread has for itself, if the loop can run in chunks.
+/// Returns the private copies that the loop needs to run in chunks; `None` if it cannot.
 pub(super) fn own(ssa: &Ssa, kernel: &Kernel, of: &Loop) -> Option<Owned> {
     if of.in_order {
         return None;

@@ -1,6 +1,7 @@
-//! What an existential asks of truth values that are computed is counted: a sum of ones over what it binds is a loop like others,
-//! in which each truth value is asked where it is made. As an existential it would be asked step by step, once all of them are
-//! there.
+//! **Counting of existentials.** An existential over computed truth values becomes a sum of ones
+//! over its bound variables. The sum is an ordinary loop, which can fuse with the computation of
+//! the truth values. An existential would be evaluated as a step of its own, after all of them
+//! exist.
 //!
 //! ```text
 //! X1[i, j] = X0[i] < X0[j]                    X1[i, j] = X0[i] < X0[j]
@@ -9,9 +10,9 @@
 //!                                             X4[i] = sum j < n: [X1[i, j]] * X3
 //! ```
 //!
-//! Of what is given, and of fewer truth values than there are tuples, existentials stay: they end with the first tuple for which they
-//! hold, and where equations tell their indices they are looked up. What is new comes behind all other statements, whose
-//! numbers stay.
+//! Existentials over inputs stay, as do those over fewer truth values than index tuples. They stop
+//! at the first tuple that satisfies them, and equations on their indices allow lookups. New
+//! statements are appended, so existing numbers stay valid.
 
 use std::collections::HashMap;
 
@@ -22,7 +23,7 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The function with such existentials counted, if there are any.
+/// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn counted(ssa: &Ssa) -> Option<Ssa> {
     let mut made = Made { ssa: ssa.clone(), one: None, known: HashMap::new() };
     for k in 0..ssa.stmts.len() {

@@ -1,5 +1,6 @@
-//! The greatest of an array's elements is that at its place: where the place is looked for too, as the derivative does, one loop
-//! finds both. It is the first of the greatest, as the reduction gives.
+//! **Extremes by arg-reductions.** A function may need both the maximum of an array and its index,
+//! as the derivative of `max` does. Then one loop computes the index, and the maximum is the
+//! element there. Both forms yield the first of equal elements.
 //!
 //! ```text
 //! X1 = max i < n: X0[i]            X1 = [0 < n] X0[X2] + [n <= 0] -inf
@@ -11,7 +12,7 @@ use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, at_indices, index};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The function with greatest and least elements read at their places, if these are known.
+/// Replaces maxima and minima by elements at known indices; `None` if nothing changes.
 pub(super) fn extremes(ssa: &Ssa) -> Option<Ssa> {
     let found = (0..).zip(&ssa.stmts).filter_map(|(k, stmt)| Some((k, stmt, place(ssa, stmt)?)));
     let found: Vec<(usize, &Stmt, (Var, Reduce))> = found.collect();

@@ -1,8 +1,10 @@
-//! Elements that are the same for all values of an index are one: a statement has no axis that nothing in it needs.
+//! **Elimination of invariant axes.** Removes an axis of a statement if its elements do not depend
+//! on the index.
 //!
-//! What a reader asks before it reads need not be asked again: in `Y[i] = Σ j: [j < i] · A[i, j] · X[i, j]` with
-//! `X[i, j] = [j < i] · B[j]`, the elements of `X` are those of `B`, whatever `i` is. A statement that is then another one
-//! is read there, and what nothing reads is gone. Nor is an axis longer than it is read.
+//! A predicate that all readers already imply need not be repeated. In
+//! `Y[i] = Σ j: [j < i] · A[i, j] · X[i, j]` with `X[i, j] = [j < i] · B[j]`, the elements of `X`
+//! are those of `B` for every `i`. Statements that become equal are merged, and dead ones are
+//! removed. Axes are also shortened to the extent that is read.
 
 use std::collections::HashMap;
 
@@ -10,7 +12,7 @@ use super::numbers::{access, alone, context, indices, indices_of, is_inside, pla
 use crate::ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, reads};
 use crate::predicate::{Poly, Pred};
 
-/// The function with such axes gone, if there are any.
+/// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn fewer(ssa: &Ssa) -> Option<Ssa> {
     let mut made = seen_through(ssa);
     for k in 0..ssa.stmts.len() {
@@ -239,7 +241,8 @@ fn merge(ssa: &mut Ssa) {
     }
 }
 
-/// What elements are made of that nobody reads is not computed; these are read in another way.
+/// **Dead-code elimination**: replaces element-wise statements and reductions that nothing reads by
+/// zeros. `read` are additional roots.
 pub(super) fn forget(ssa: &mut Ssa, read: impl IntoIterator<Item = Var>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut open: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).chain(read).collect();

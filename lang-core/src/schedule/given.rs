@@ -1,4 +1,6 @@
-//! What a loop is given is read where it is: an array that only passes on another, as to each of many loops, is not made for that.
+//! **Forwarding of views to loops.** A loop argument may only pass on another array, for example to
+//! each of a batch of loops. It is replaced by that array, so that the view need not be
+//! materialised.
 //!
 //! ```text
 //! X4[i0 < m, i1 < n] = X3[i1]
@@ -13,7 +15,7 @@ use super::numbers::{alone, indices};
 use crate::ir::region::{Arg, Loop};
 use crate::ir::ssa::{Access, Rhs, Ssa, at_indices};
 
-/// The function with loops that are given what others pass on, if there are any.
+/// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn given(ssa: &Ssa) -> Option<Ssa> {
     let mut changed: Vec<(&Arc<Loop>, Arc<Loop>)> = Vec::new();
     let mut made: Option<Ssa> = None;

@@ -1,7 +1,11 @@
-//! Which statements share a loop. One may join a loop where it runs over the same extent and reads of what the loop sets
-//! only what this iteration set; what it does not read is no obstacle, so siblings share loops as producers and consumers
-//! do. The loop that most statements share is outermost, of several the one whose index is least often the fastest of
-//! an array.
+//! **Loop fusion.** Decides which statements share a loop.
+//!
+//! A statement may join a loop over the same extent if it reads only elements of the loop's
+//! statements that the current iteration sets. Statements without dependences may join too, so
+//! siblings fuse as producers and consumers do.
+//!
+//! The loop that the most statements share becomes outermost. If several qualify, the pass chooses
+//! the one whose index is least often the fastest axis of an array.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,13 +18,13 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Var, at_indices, index};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// Makes loops, each with an index of its own.
+/// The builder of loops, each with a new index.
 pub(super) struct Builder {
     loops: u32,
     depth: usize,
     /// What the sizes of the function are called.
     sizes: Vec<Name>,
-    /// Was there a statement for which there was no loop?
+    /// Whether some statement could not be placed in a loop.
     pub(super) stuck: bool,
 }
 
@@ -30,7 +34,7 @@ type Members = HashMap<Var, usize>;
 /// What loops are called, by how deep they are.
 const NAMES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s"];
 
-/// What a loop so deep is called, where sizes are called so.
+/// Returns the name of a loop index at this depth, different from the names of sizes.
 pub(super) fn loop_name(depth: usize, sizes: &[Name]) -> Name {
     let mut free = NAMES.iter().filter(|name| !sizes.iter().any(|n| n.as_str() == **name));
     free.nth(depth).map_or_else(|| format!("i{depth}").into(), |name| (*name).into())
@@ -48,7 +52,8 @@ impl Builder {
         Index { local, name: loop_name(self.depth, &self.sizes), extent: extent.clone() }
     }
 
-    /// The items that share a loop with the first, and the others. What is `held` is set before, and not known yet.
+    /// Partitions the items into those that share a loop with the first, and the others. The
+    /// variables in `held` are set before but are not complete yet.
     pub(super) fn best(&self, rest: &[Item], held: &HashSet<Var>) -> (Vec<Item>, Vec<Item>) {
         let mut members = best_members(rest, held, &held_back(rest));
         // What is put together for a product waits for it.
@@ -64,7 +69,7 @@ impl Builder {
         rest.iter().cloned().partition(|item| members.contains_key(&item.var))
     }
 
-    /// The loops of items, each after those that it reads.
+    /// Builds the loops of the items, each after those that it reads.
     pub(super) fn nodes(&mut self, ssa: &Ssa, items: Vec<Item>) -> Vec<Node> {
         let mut nodes = Vec::new();
         let mut rest = items;

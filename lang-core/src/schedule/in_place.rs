@@ -1,5 +1,6 @@
-//! What a loop carries without a copy for each iteration: where it is set when all that reads the copy is done, or at the
-//! element that is read, the copy's readers read the state itself.
+//! **Copy elision for loop-carried state.** A flattened loop copies its state at the start of each
+//! iteration. The copy is removed, and its readers read the state itself, if this is safe. All
+//! reads must precede the assignment to the state, or be at the assigned element.
 
 use std::collections::HashSet;
 
@@ -8,10 +9,10 @@ use super::visit::{Seen, Visit};
 use crate::ir::ssa::{Access, Ssa, Var};
 use crate::predicate::{Index, Poly, Pred};
 
-/// A state, its copy, and which index of the copy the number of the iteration is.
+/// A state, its copy, and the index of the copy that numbers the iterations.
 pub(super) type Copied = (Var, Var, usize);
 
-/// Takes out copies that nothing needs; those that are `read_later` are needed.
+/// Removes the copies that are not needed; those in `read_later` are.
 pub(super) fn in_place(ssa: &Ssa, body: &mut [Node], states: &[Copied], read_later: &HashSet<Var>) {
     let set: HashSet<Var> = super::sets(body).into_iter().collect();
     let reads = Reads { ssa, set: &set };

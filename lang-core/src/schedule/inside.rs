@@ -1,5 +1,6 @@
-//! A function put into another: its statements stand there with the indices of the place before their own, those of them that
-//! they depend on. What is new comes behind all other statements, and may be read by those before.
+//! **Splicing** of one function into another, at a place with indices of its own. A spliced
+//! statement has those indices of the place on which it depends, before its own. New statements are
+//! appended, and earlier ones may read them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,24 +14,24 @@ use crate::ir::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, at_indices, for
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// A function in the making, into which another is put.
+/// A function under construction, into which another is spliced.
 pub(super) struct Inside {
     pub(super) ssa: Ssa,
-    /// Statements from here on are new.
+    /// The number of the first new statement.
     pub(super) first: usize,
     pub(super) put: Put,
-    /// The extents of the indices of the place.
+    /// The extents of the place's indices.
     pub(super) around: Vec<Poly>,
-    /// Where in the place: elsewhere everything is zero, and nothing is asked.
+    /// The predicate of the place. Elsewhere all elements are zero, and no check applies.
     pub(super) pred: Pred,
-    /// What keeps all indices of the place, with all that is made of it.
+    /// The variables that keep all indices of the place, as do all that depend on them.
     pub(super) depend: HashSet<Var>,
-    /// What checks of the body are here.
+    /// The check of this function for each check of the body, if it exists.
     checks: Vec<Option<u32>>,
 }
 
 impl Inside {
-    /// Nothing of the body is there yet, which is passed these sizes.
+    /// Starts the splicing of a body that receives these sizes. None of its statements exist yet.
     pub(super) fn new(ssa: &Ssa, body: &Ssa, sizes: &[Poly], around: Vec<Poly>) -> Self {
         let locals = body.sizes.iter().copied().zip(sizes.iter().cloned()).collect();
         Self {
@@ -50,7 +51,7 @@ impl Inside {
         Some(var)
     }
 
-    /// An integer that indices are made of.
+    /// Substitutes an `i64` input that indices may mention.
     pub(super) fn integer(&mut self, input: &Input, of: &Access) -> Option<()> {
         if input.leaf.scalar != Some(Scalar::I64) || !input.leaf.dims.is_empty() {
             return Some(());
@@ -64,7 +65,8 @@ impl Inside {
         Some(())
     }
 
-    /// A statement of the body, and whether it depends on what keeps all indices.
+    /// Adds a statement of the body. Returns its access, and whether it depends on the variables in
+    /// `depend`. `None` if it cannot be spliced.
     pub(super) fn statement(&mut self, body: &Ssa, stmt: &Stmt) -> Option<(Access, bool)> {
         let put = &self.put;
         let rhs = stmt.rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p));
@@ -107,7 +109,8 @@ impl Inside {
         Some((Access { var, at: kept.iter().map(|k| index(*k, &Poly::default()).value()).collect() }, depends))
     }
 
-    /// A check of the body, which is asked of the whole place before it.
+    /// Adds a check of the body, for the whole place. `None` if it reads a value that exists only
+    /// inside.
     pub(super) fn check(&mut self, body: &Ssa, c: u32) -> Option<u32> {
         if let Some(known) = self.checks.get(c as usize)? {
             return Some(*known);

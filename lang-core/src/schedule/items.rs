@@ -1,5 +1,7 @@
-//! The statements of a function as what can be scheduled: what each reads, at which indices, and what it asks for before
-//! it runs.
+//! **Dependences.** Describes each statement for fusion: the elements that it reads, at which
+//! indices, and the values that must exist before its loops start.
+//!
+//! [`super::group`] fuses these items into loops.
 
 use std::collections::HashSet;
 
@@ -12,60 +14,64 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, ind
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// A statement that is to be placed.
+/// A statement to be scheduled.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
     pub(super) var: Var,
-    /// May it stand in loops of a kernel?
+    /// Whether it may be in the loops of a kernel.
     pub(super) in_kernel: bool,
-    /// How many of its indices are those of its elements.
+    /// The number of its indices that are axes of its tensor; the others are reduced.
     pub(super) free: usize,
     /// The extents of all its indices.
     pub(super) extents: Vec<Poly>,
-    /// What each index is.
+    /// The current state of each index.
     pub(super) indices: Vec<Place>,
-    /// What it reads, at its indices; constants and index expressions are read through.
+    /// The accesses that it reads, over its indices; constants and index expressions are replaced
+    /// by their own reads.
     pub(super) reads: Vec<Access>,
-    /// What has to be known before the loops it stands in: extents and checks are made of it.
+    /// The variables that must be complete before its loops start, because extents, checks or
+    /// gathers depend on them.
     pub(super) asks: Vec<Var>,
-    /// The checks without which it has no meaning.
+    /// The checks that must precede it.
     pub(super) needs: Vec<u32>,
-    /// Is it a sum or another reduction?
+    /// Whether it is a reduction.
     pub(super) reduces: bool,
-    /// Does it give the place of a term? The terms then come one after the other, with nothing between them.
+    /// Whether it is an arg-reduction. Its terms must then come in order, with nothing between
+    /// them.
     pub(super) chooses: bool,
-    /// Are its elements cleared, as terms are joined to them?
+    /// Whether its accumulators are already initialised.
     pub(super) cleared: bool,
-    /// Is it a product of matrices?
+    /// The matrix product that it is, if any.
     pub(super) product: Option<Product>,
-    /// The loop in which it is with others, all in one, and the index of the iteration.
+    /// The flattened loop that it belongs to, and the index that numbers the iterations.
     pub(super) repeat: Option<(usize, usize)>,
-    /// Is it what this loop carries?
+    /// The loop-carried state that it is, if any.
     pub(super) state: Option<State>,
-    /// Is it that the truth value which the loop asks?
+    /// Whether it is the condition of its loop.
     pub(super) goes_on: bool,
 }
 
-/// What an index of an item is.
+/// The state of an item's index.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Place {
-    /// Nothing yet.
+    /// Not yet assigned.
     Open,
-    /// That of a loop.
+    /// The index of a loop.
     Loop(Index),
-    /// The value that an equation tells.
+    /// A value that an equation determines.
     Told(Poly),
-    /// That of a product of matrices, which has all of its values.
+    /// An index of a matrix product, which covers its full range.
     Product,
 }
 
 impl Item {
-    /// The indices that are to become loops.
+    /// Returns the indices that still need loops.
     pub(super) fn open(&self) -> impl Iterator<Item = usize> {
         self.indices.iter().enumerate().filter(|(_, p)| **p == Place::Open).map(|(k, _)| k)
     }
 
-    /// Those of them that may become loops now.
+    /// Returns the open indices that may become loops now. An arg-reduction's own axes precede the
+    /// index of its terms.
     pub(super) fn ready(&self) -> impl Iterator<Item = usize> {
         let before = if self.chooses && self.open().any(|k| k < self.free) { self.free } else { usize::MAX };
         self.open().filter(move |k| *k < before)
@@ -83,15 +89,15 @@ impl Item {
         self.product = Some(product);
     }
 
-    /// Would the loop over this index be that over the terms of which it chooses one?
+    /// Returns whether the loop over this index is that over the terms of an arg-reduction.
     pub(super) fn chooses_along(&self, k: usize) -> bool {
         self.chooses && k >= self.free
     }
 }
 
-/// What is known of all statements.
+/// Facts about all statements.
 pub(super) struct Items {
-    /// What the checks of the whole read.
+    /// The variables that the checks of the whole function read.
     pub(super) asked_last: Vec<Var>,
 }
 
@@ -100,7 +106,8 @@ impl Items {
         Self { asked_last: ssa.needs.iter().flat_map(|c| asked_by(ssa, *c)).collect() }
     }
 
-    /// The statements but inputs and those that are written where they are read, each behind those it reads.
+    /// Returns the statements to schedule, each after those that it reads. Inputs and inlined
+    /// statements are excluded.
     pub(super) fn all(&self, prepared: &Prepared) -> Vec<Item> {
         let ssa = &*prepared.ssa;
         let kept = self.kept(ssa);
@@ -131,7 +138,8 @@ impl Items {
         all
     }
 
-    /// Statements that somebody reads as tensors, of those that are written where they are read.
+    /// Returns the trivial statements that must exist as tensors, because they are read as a whole,
+    /// by extents or by checks.
     pub(super) fn kept(&self, ssa: &Ssa) -> HashSet<Var> {
         let mut kept: HashSet<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
         kept.extend(&self.asked_last);
@@ -195,7 +203,7 @@ fn ordered(prepared: &Prepared) -> Vec<Var> {
     order
 }
 
-/// What a check reads.
+/// Returns the variables that a check reads.
 pub(super) fn asked_by(ssa: &Ssa, check: u32) -> Vec<Var> {
     let mut all = Vec::new();
     if let Some(check) = ssa.checks.get(check as usize) {
@@ -307,7 +315,7 @@ fn read_by(ssa: &Ssa, p: &Pred, found: &mut Vec<Access>, needs: &mut Vec<u32>) {
     }
 }
 
-/// Can loops of a kernel have it?
+/// Returns whether loops of a kernel can compute the statement.
 pub(super) fn fits(ssa: &Ssa, stmt: &Stmt) -> bool {
     if stmt.scalar.is_none() || stmt.dims.iter().any(has_reads) {
         return false;

@@ -1,6 +1,9 @@
-//! Loop nests, as a backend reads them: what they read and write, and what stands in them. Everything is in the terms of
-//! Tensor SSA: a variable is a statement's tensor, its elements are set one at a time by the statement's right-hand side,
-//! whose indices are those of the loops around it.
+//! **Loop nest IR.** The input of a backend: the storage that a kernel accesses, and its loops.
+//!
+//! Everything is in terms of Tensor SSA. A variable is a statement's tensor. A [`Set`] assigns one
+//! of its elements by the statement's right-hand side, over the indices of the enclosing loops.
+//!
+//! [`super::schedule`] builds kernels; the JIT compiles them, and [`super::text`] prints them.
 
 use crate::ir::core::Constant;
 use crate::ir::reduce::Reducer;
@@ -8,163 +11,171 @@ use crate::ir::ssa::{Access, FIRST_INDEX, Rhs, Var};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The indices of loops are the locals of this number and above: no statement has so many.
+/// The first local that is a loop index. No statement has so many indices.
 pub(super) const FIRST_LOOP: u32 = FIRST_INDEX + (1 << 20);
 
-/// The extent of a loop that ends where a truth value says so, which no loop reaches.
+/// The least extent of a `while` loop, which no loop reaches.
 pub const ENDLESS: i64 = 1 << 62;
 
-/// Is that the extent of such a loop?
+/// Returns whether the extent is that of a `while` loop.
 pub(super) fn is_endless(extent: &Poly) -> bool {
     extent.as_constant().is_some_and(|n| n >= ENDLESS.into())
 }
 
-/// The number of the loop whose index this is.
+/// Returns the number of the loop that the index belongs to.
 #[must_use]
 pub fn loop_number(local: LocalId) -> Option<usize> {
     local.0.checked_sub(FIRST_LOOP).map(|k| k as usize)
 }
 
-/// Loops that are one unit: a backend makes a function of them.
+/// A unit of loop nests that a backend compiles to one function.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Kernel {
-    /// What is read and written.
+    /// The storage that it reads and writes.
     pub places: Vec<Place>,
-    /// Integers that are known before: sizes, parameters, top-level `let`s.
+    /// The integers that are known on entry: sizes, parameters, top-level `let`s.
     pub integers: Vec<Atom>,
-    /// What is done.
+    /// The nodes, in order.
     pub body: Vec<Node>,
-    /// What it sets, each behind what it is made of.
+    /// The variables that it sets, each after those that it depends on.
     pub sets: Vec<Var>,
 }
 
-/// Where the elements of a variable are.
+/// The storage of a variable's elements.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
     /// The variable.
     pub var: Var,
-    /// What it holds.
+    /// The element type.
     pub scalar: Scalar,
-    /// What it is for.
+    /// The role in the kernel.
     pub role: Role,
-    /// Its axes: the extent, or none where an element lives no longer than an iteration of the loop over that axis.
+    /// The extent of each axis; `None` if an element lives no longer than one iteration of the loop
+    /// over that axis.
     pub axes: Vec<Option<Poly>>,
-    /// Is every element set or cleared before it is read? Others are zero at first.
+    /// Whether every element is set or cleared before it is read. Otherwise the memory must be zero
+    /// initially.
     pub is_whole: bool,
 }
 
 impl Place {
-    /// Has it no memory?
+    /// Returns whether the variable needs no memory.
     #[must_use]
     pub fn is_register(&self) -> bool {
         self.role == Role::Within && self.axes.iter().all(Option::is_none)
     }
 }
 
-/// What a place is for.
+/// The role of a variable in a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
-    /// It is read, and was there before.
+    /// An input, which the kernel only reads.
     Given,
-    /// It is written, and read later.
+    /// An output, which later steps read.
     Made,
-    /// It is written and read here.
+    /// A temporary, which only this kernel writes and reads.
     Within,
 }
 
-/// What stands in loops.
+/// A node of a loop nest.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Node {
     /// A loop.
     Loop(Loop),
-    /// An index that is told: what is inside runs for that one value, if it is below the extent.
+    /// An index with a computed value: the body runs once with that value, if it is in bounds.
     Told {
         /// The index.
         index: Index,
         /// Its value.
         value: Poly,
-        /// What is inside.
+        /// The body.
         body: Vec<Node>,
     },
-    /// What is inside runs where the predicate holds.
+    /// A guard: the body runs if the predicate holds.
     If(Pred, Vec<Node>),
-    /// Products of matrices.
+    /// A matrix product.
     Product(Box<Product>),
-    /// The elements of a variable at these indices are this; where there is no index, all along the axis.
+    /// Initialises elements of a variable with a constant. `None` in place of an index means the
+    /// whole axis.
     Clear(Var, Vec<Option<Poly>>, Constant),
-    /// An element of a variable is this, or has one more term.
+    /// Assigns an element of a variable, or accumulates a term into it.
     Set(Set),
 }
 
-/// A loop. It runs over what is in all the ranges, from 0 to the extent among them.
+/// A loop. Its range is the intersection of all bounds and of 0 to the extent.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Loop {
     /// Its index.
     pub index: Index,
-    /// It begins at none of them below.
+    /// Lower bounds; iteration starts at their maximum.
     pub from: Vec<Poly>,
-    /// It ends before each of them.
+    /// Exclusive upper bounds; iteration ends at their minimum.
     pub to: Vec<Poly>,
-    /// Does each iteration need what the one before left?
+    /// Whether each iteration depends on the one before.
     pub in_order: bool,
-    /// It ends before the first iteration in which this truth value, which iterations set, does not hold.
+    /// The condition of a `while` loop, a truth value that the iterations set. The loop ends before
+    /// the first iteration in which it is false.
     pub goes_on: Option<Access>,
-    /// What is inside.
+    /// The body.
     pub body: Vec<Node>,
 }
 
-/// An element of a variable.
+/// An assignment to an element of a variable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Set {
     /// The variable.
     pub var: Var,
     /// Its indices.
     pub at: Vec<Poly>,
-    /// What it is, or what the term is, over the indices around.
+    /// The value, or the term if `join` is some operation, over the enclosing indices.
     pub rhs: Rhs,
-    /// How the term is joined to those before.
+    /// The operation that accumulates the term; `None` for a plain assignment.
     pub join: Option<Join>,
 }
 
-/// A product of matrices: each element `X[…, m, …, n, …]` is `± Σ k: A[…, m, …, k, …] · B[…, k, …, n, …]`, over all of three
-/// indices. Each stands alone where an element is read, and all that is read is there. It may be done as one; the loops
-/// give the same.
+/// A matrix product.
+///
+/// Each element `X[…, m, …, n, …]` is `± Σ k: A[…, m, …, k, …] · B[…, k, …, n, …]`, over the full
+/// ranges of the three indices. Each of the three indices is a whole subscript of an access, and
+/// all elements read exist. A backend may compute the product at once; the loops in `body` are
+/// equivalent.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Product {
     /// The result.
     pub var: Var,
     /// Its indices.
     pub at: Vec<Poly>,
-    /// Is it negated?
+    /// Whether it is negated.
     pub neg: bool,
-    /// The index of the first factor's rows, of the second's columns, and of what is summed.
+    /// The index of the first factor's rows, of the second's columns, and of the sum.
     pub along: [Index; 3],
     /// The factors.
     pub factors: [Access; 2],
-    /// Is a factor zero where the loops have no term? Where the result is not finite, they decide.
+    /// Whether a factor is zero where the loops have no term. If the result is not finite, the
+    /// loops must compute it.
     pub masked: bool,
-    /// The same as loops.
+    /// The equivalent loops.
     pub body: Vec<Node>,
 }
 
-/// How terms are joined.
+/// The operation that combines terms.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Join {
-    /// They are added.
+    /// Addition.
     Sum,
-    /// By a reduction.
+    /// Another reduction.
     Reduce(Reducer),
 }
 
 impl Loop {
-    /// One over all values of an index.
+    /// Creates a loop over all values of an index.
     pub(super) fn over(index: Index, in_order: bool, body: Vec<Node>) -> Self {
         Self { index, from: Vec::new(), to: Vec::new(), in_order, goes_on: None, body }
     }
 }
 
 impl Node {
-    /// Calls with every element that is set in it.
+    /// Calls `f` on every assignment in the node.
     pub fn for_each_set<'n>(&'n self, f: &mut dyn FnMut(&'n Set)) {
         match self {
             Self::Loop(Loop { body, .. }) | Self::Told { body, .. } | Self::If(_, body) => {

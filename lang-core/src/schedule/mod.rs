@@ -1,11 +1,16 @@
-//! Tensor SSA as steps: kernels, which are loop nests that a backend makes code of, and single statements, which the
-//! engine runs.
+//! **Scheduling.** Turns Tensor SSA into steps: kernels, which are loop nests that a backend
+//! compiles, and single statements, which the engine (`exec`) runs.
 //!
-//! Statements that run over the same index become one loop where each reads what the others set at that index alone
-//! ([`group`]); inside, the same again. An element that nothing reads outside its loop has no memory ([`places`]). What
-//! predicates say of an index is its range ([`narrow`]), and where their answers change a loop is cut ([`split`]); one that
-//! runs once is none ([`once`]). What a loop carries is set in place where it can be ([`in_place`]). Loops of an iteration that follow one another go over the same
-//! elements while these are in the cache ([`strips`]). Loops that change arrays are kernels in the end ([`regions`]).
+//! [`prepared`] applies the optimisations of Tensor SSA, and [`schedule`] builds the loop nests.
+//! [`in_order`] and [`scheduled`] drive both.
+//!
+//! Statements over the same index share a loop if each reads only elements that the others set at
+//! that index; this repeats inside the loop ([`group`]). An element that nothing reads outside its
+//! loop has no memory ([`places`]). Conditions on an index become loop bounds ([`narrow`]), and a
+//! loop is split where their truth changes ([`split`]). A single-trip loop is replaced by its body
+//! ([`once`]). Loop-carried arrays are updated in place if possible ([`in_place`]). Successive
+//! loops over the same elements are strip-mined for the cache ([`strips`]). Finally, loops that
+//! change arrays become kernels ([`regions`]).
 
 mod again;
 mod apart;
@@ -56,86 +61,91 @@ use repeat::Repeat;
 pub use text::Shown;
 pub use whole::{Loops, Scheduled, in_order, scheduled};
 
-/// A function as steps, in their order.
+/// The steps of a function, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
-    /// What is done, one after the other.
+    /// The steps.
     pub steps: Vec<Step>,
-    /// Is that everything? Loops that became statements may find no order.
+    /// Whether the steps are complete. Loops that became statements may have no valid order.
     pub is_whole: bool,
-    /// What loops that are kernels carry, and what each begins with.
+    /// The loop-carried variables of loops that are kernels, with their initial values.
     carried: Vec<(Var, Access)>,
 }
 
-/// A step.
+/// A step of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// A statement.
     Statement(Var),
-    /// Loops, after these checks.
+    /// A kernel, which runs after these checks.
     Kernel(Arc<Kernel>, Vec<u32>),
-    /// What is asked of what is there by now.
+    /// Checks of values that earlier steps compute.
     Checks(Vec<u32>),
 }
 
-/// The statements that stand for the bodies of loops, each time with the first part of the loop.
+/// The ranges of statements that replace the bodies of loops, each with the first part of its loop.
 type OfLoops = Vec<(Range<u32>, Var)>;
 
-/// Which loops become statements.
+/// The kinds of loops that become statements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Repeated {
     /// None.
     No,
-    /// Those whose length is known.
+    /// Loops with a known trip count.
     Counted,
-    /// Those that data end, too.
+    /// Also `while` loops.
     Endless,
-    /// Those that ask something of what they compute, too ([`watched`]), but for these.
+    /// Also loops with checks on values that they compute ([`watched`]), except the listed ones.
     Watched(Vec<Arc<region::Loop>>),
 }
 
-/// A function as it is scheduled. New statements may be read by those before.
+/// A function prepared for scheduling. Its new statements may be read by earlier ones.
 pub struct Prepared {
-    /// Its statements.
+    /// The statements.
     pub ssa: Arc<Ssa>,
-    /// For the first of them those of the function that they stand for.
+    /// For each of the first statements, the original statement that it implements.
     made_of: Vec<Var>,
-    /// Those that are done apart from what reads them.
+    /// The statements that [`apart`] adds; they are computed before their readers.
     apart: Range<u32>,
-    /// Those that are products of matrices.
+    /// The statements that are matrix products.
     products: HashMap<Var, products::Product>,
-    /// Loops that became statements.
+    /// The loops that became statements.
     repeats: Vec<Repeat>,
-    /// Statements that stand for the bodies of loops.
+    /// The statements that replace the bodies of loops.
     bodies: OfLoops,
-    /// Loops that have a meaning as kernels alone.
+    /// The loops with deferred checks, which are valid as kernels only.
     watched: Vec<watched::Pair>,
 }
 
 impl Prepared {
-    /// The statement of the function that one stands for; for one of a loop's body the loop.
+    /// Returns the original statement that a statement implements. For a statement from the body of
+    /// a loop, returns the loop.
     #[must_use]
     pub fn made_of(&self, var: Var) -> Option<Var> {
         self.made_of.get(self.body_of(var).unwrap_or(var).0 as usize).copied()
     }
 
-    /// The first part of the loop in whose body a statement was, where the loop is gone.
+    /// Returns the first part of the loop whose body contained the statement, if the loop was
+    /// replaced.
     fn body_of(&self, var: Var) -> Option<Var> {
         self.bodies.iter().find(|(statements, _)| statements.contains(&var.0)).map(|(_, part)| *part)
     }
 
-    /// The loop that a statement is of.
+    /// Returns the flattened loop that contains the statement, and its number.
     fn repeat_of(&self, var: Var) -> Option<(usize, &Repeat)> {
         self.repeats.iter().enumerate().find(|(_, repeat)| repeat.axis.contains_key(&var))
     }
 }
 
-/// The function without questions that need not be asked ([`terms`]) and axes that are not needed ([`fewer`]), with existentials counted
-/// ([`existentials`]), sums
-/// taken where they are least ([`sums`]), the greatest read at its place ([`extremes`]), what data tell done once ([`apart`]), and what products of matrices need
-/// ([`products`]). What is called at many points stands there ([`points`]), the elements of short axes are
-/// numbers ([`short_axes`]), loops are given what is there ([`given`]), and become statements, if that is `repeated`
-/// ([`repeat`], [`watched`]).
+/// Optimises a function for scheduling. `repeated` selects the loops that become statements. The
+/// passes are, in order:
+///
+/// - [`terms`] removes redundant guards, [`fewer`] unneeded axes.
+/// - [`existentials`] counts existentials, and [`extremes`] reads extreme elements at their index.
+/// - [`sums`] factors sums, and [`points`] inlines batched calls.
+/// - [`short_axes`] scalarises short axes, and [`apart`] hoists gathers.
+/// - [`given`] forwards views to loops, and [`products`] prepares matrix products.
+/// - [`watched`] defers checks of loops, and [`repeat`] flattens loops.
 #[must_use]
 pub fn prepared(ssa: Arc<Ssa>, repeated: &Repeated, callees: Callees<'_>) -> Prepared {
     let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
@@ -179,7 +189,7 @@ pub fn prepared(ssa: Arc<Ssa>, repeated: &Repeated, callees: Callees<'_>) -> Pre
     Prepared { ssa, made_of, apart, products, repeats, bodies, watched }
 }
 
-/// The steps of a function.
+/// Builds the steps of a prepared function.
 #[must_use]
 pub fn schedule(prepared: &Prepared) -> Schedule {
     let ssa = &*prepared.ssa;
@@ -351,7 +361,8 @@ fn sets(body: &[Node]) -> Vec<Var> {
     all
 }
 
-/// Is it nothing but a constant or an index expression, so that it is written where it is read?
+/// Returns whether a right-hand side is only a constant or an index expression. It is then inlined
+/// at its uses.
 #[must_use]
 pub fn is_trivial(rhs: &Rhs) -> bool {
     matches!(rhs, Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_))

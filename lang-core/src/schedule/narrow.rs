@@ -1,5 +1,6 @@
-//! Ranges of loops: what all that stands in a loop asks of its index, as a bound, is where the loop runs. An element that is
-//! zero where a predicate does not hold needs nothing done there, if it is zero at first.
+//! **Loop bounds.** A condition on a loop's index that guards its whole body becomes a bound of the
+//! loop. If an element is zero wherever its predicate fails, and its memory is zero initially, its
+//! assignment is guarded by that predicate.
 
 use std::collections::HashSet;
 
@@ -7,7 +8,8 @@ use super::kernel::{Loop, Node, Place, Role};
 use crate::ir::ssa::{Rhs, Var};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// Takes bounds out of predicates. What loops carry, the `states`, is wanted in each iteration.
+/// Moves bounds from predicates to loops. The loop-carried `states` must be set in each iteration,
+/// so they are excluded.
 pub(super) fn narrow(body: &mut [Node], places: &[Place], states: &HashSet<Var>) {
     let is_zero = |var: Var| places.iter().any(|p| p.var == var && p.role == Role::Made);
     let given: HashSet<Var> = places.iter().filter(|p| p.role == Role::Given).map(|p| p.var).collect();

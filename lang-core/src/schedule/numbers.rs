@@ -1,12 +1,12 @@
-//! Indices of statements, as the passes that change statements need them: which ones something mentions, what they become in
-//! another statement, and what is known of them.
+//! **Index utilities** for passes over statements: the indices that an expression mentions, their
+//! renumbering in another statement, and the facts about them.
 
 use std::collections::BTreeSet;
 
 use crate::ir::ssa::{Access, Ssa, at_indices, index, index_number};
 use crate::predicate::{Atom, Context, Poly, Pred};
 
-/// The indices of a statement that polynomials have.
+/// Returns the statement indices that the polynomials mention.
 pub(super) fn indices<'p>(all: impl IntoIterator<Item = &'p Poly>) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     for p in all {
@@ -19,35 +19,36 @@ pub(super) fn indices<'p>(all: impl IntoIterator<Item = &'p Poly>) -> BTreeSet<u
     found
 }
 
-/// Those that a predicate has.
+/// Returns the statement indices that the predicate mentions.
 pub(super) fn indices_of(p: &Pred) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     p.visit(&mut |p| found.extend(indices([p])), &mut |_| {});
     found
 }
 
-/// Which index this is, if it is nothing else.
+/// Returns the index that the polynomial is, if it is nothing else.
 pub(super) fn alone(p: &Poly) -> Option<usize> {
     p.as_atom().and_then(|a| if let Atom::Local(l, _) = a { index_number(*l) } else { None })
 }
 
-/// The number that each index has in a statement with these of them.
+/// Returns the substitution of indices for a statement that keeps only the indices in `which`:
+/// their new values, and 0 for the others.
 pub(super) fn places(which: &[usize], all: usize) -> Vec<Poly> {
     let new = |j| which.iter().position(|k| *k == j).map(|k| index(k, &Poly::default()).value());
     (0..all).map(|j| new(j).unwrap_or_default()).collect()
 }
 
-/// What is read with these for its indices.
+/// Substitutes the indices of an access.
 pub(super) fn access(of: &Access, values: &[Poly]) -> Access {
     Access { var: of.var, at: of.at.iter().map(|p| at_indices(p, values)).collect() }
 }
 
-/// What a predicate is with these for its indices.
+/// Substitutes the indices of a predicate.
 pub(super) fn pred(p: &Pred, values: &[Poly]) -> Pred {
     p.map(&|p| at_indices(p, values))
 }
 
-/// What is known of the indices of a statement.
+/// Returns the facts about the sizes and indices of a statement with these extents.
 pub(super) fn context(ssa: &Ssa, dims: &[Poly]) -> Context {
     let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
     let mut context = Context::new(&sizes);
@@ -55,7 +56,7 @@ pub(super) fn context(ssa: &Ssa, dims: &[Poly]) -> Context {
     context
 }
 
-/// Is what is read there, wherever the predicate holds?
+/// Returns whether the access is in bounds wherever the predicate holds.
 pub(super) fn is_inside(ssa: &Ssa, dims: &[Poly], p: &Pred, of: &Access) -> bool {
     let mut context = context(ssa, dims);
     context.assume(p);

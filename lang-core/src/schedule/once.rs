@@ -1,11 +1,11 @@
-//! A loop that runs once is none: what is in it stands in its place, for the one index. So is the loop around innermost, which a
-//! backend does by vectors.
+//! **Single-trip loops.** Replaces a loop that runs once by its body, with the index substituted.
+//! This includes loops around innermost ones, which a backend vectorises.
 
 use super::kernel::{Loop, Node, Set};
 use crate::ir::ssa::Access;
 use crate::predicate::{Atom, Index, Poly, Pred};
 
-/// Puts what runs once in the place of its loop.
+/// Replaces the single-trip loops of a kernel.
 pub(super) fn once(body: &mut Vec<Node>) {
     for node in std::mem::take(body) {
         match node {

@@ -1,5 +1,5 @@
-//! Where the elements of variables are: what is only read and written within loops over the same indices has no axes for
-//! these.
+//! **Storage assignment.** Determines the role and the axes of each variable in a kernel. A
+//! temporary has no axis for an index if all accesses are in the same loop over that index.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -32,7 +32,8 @@ impl Known {
     }
 }
 
-/// The places of all that is read and written. What is computed `again` has no memory wherever it is set.
+/// Returns the storage of all variables that are read or written. Rematerialised variables
+/// (`again`) have no memory.
 pub(super) fn places(
     ssa: &Ssa,
     body: &[Node],
@@ -80,7 +81,7 @@ pub(super) fn places(
     places
 }
 
-/// Tells of places whether all their elements are written, by the ranges that loops have.
+/// Sets [`Place::is_whole`] of each output and temporary from the ranges of the loops that set it.
 pub(super) fn wholes(body: &[Node], places: &mut [Place]) {
     for place in places.iter_mut().filter(|p| p.role != Role::Given) {
         place.is_whole = is_whole(body, place, &mut Vec::new());
@@ -116,7 +117,7 @@ fn is_whole<'n>(body: &'n [Node], place: &Place, around: &mut Vec<&'n Index>) ->
     })
 }
 
-/// The integers that loops and indices are made of and that are known before.
+/// Returns the integers in bounds and indices that are known on entry of the kernel.
 pub(super) fn integers(ssa: &Ssa, body: &[Node], places: &mut [Place]) -> Vec<Atom> {
     let mut found = BTreeSet::new();
     let mut see = |p: &Poly| see_integers(ssa, p, &mut found);

@@ -1,6 +1,7 @@
-//! Calls at many points, as of a Jacobian of each element of an array: the statements of what is called stand in the place of
-//! the call, so that they share loops and their elements registers. How long a function is to be for that is asked when its form
-//! is made, too (`norm/inline.rs`); there it is about texts, which grow with it.
+//! **Inlining of batched calls**, such as a Jacobian for each element of an array. The callee's
+//! statements replace the call, so that they share loops and their elements need no memory.
+//! `norm/inline.rs` also limits the length of inlined functions when it builds their form; its
+//! limit concerns the size of the text.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::ir::put::Put;
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, reads};
 use crate::predicate::{Poly, Pred};
 
-/// The forms of what is called.
+/// Returns the form of a callee.
 pub type Callees<'c> = &'c dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
 
 /// A function is not made longer than this: which statements share loops takes time that grows faster than they do.
@@ -24,8 +25,8 @@ const LONGEST: usize = 600;
 /// Calls stand in one another no deeper than this.
 const DEEPEST: usize = 16;
 
-/// The function with what it calls at many points in the places of the calls, and for each statement the one that it stands for,
-/// its call if it is called; none if nothing is.
+/// Inlines the batched calls of a function. Returns it, and for each statement the original one
+/// that it implements: for an inlined statement its call. `None` if nothing changes.
 pub(super) fn points(ssa: &Ssa, callees: Callees<'_>) -> Option<(Ssa, Vec<Var>)> {
     let mut pass = Pass { callees, whole: HashMap::new() };
     let mut made: Option<Ssa> = None;
@@ -138,7 +139,8 @@ fn put(ssa: &Ssa, call: &Stmt, around: &[Poly], body: &Ssa) -> Option<Ssa> {
     Some(inside.ssa)
 }
 
-/// The same function with each statement behind those that it reads, and in which order they are.
+/// Sorts the statements of a function so that each follows those that it reads. Returns it, and the
+/// old number of each statement.
 pub(super) fn in_order(ssa: &Ssa) -> Option<(Ssa, Vec<usize>)> {
     let mut order: Vec<usize> = Vec::new();
     let mut seen = vec![false; ssa.stmts.len()];

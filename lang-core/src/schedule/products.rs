@@ -1,9 +1,10 @@
-//! Sums of products that are products of matrices, for each tuple of the other indices: of `Σ k: A[…, m, k] · B[…, k, n]` the
-//! index `m` is that of one factor, `n` that of the other, and `k` that of both.
+//! **Recognition of matrix products.** Finds sums of products that are a matrix product for each
+//! tuple of the other indices. In `Σ k: A[…, m, k] · B[…, k, n]`, the index `m` occurs in one
+//! factor only, `n` in the other only, and `k` in both.
 //!
-//! What such a product reads is there as numbers, some distance apart along each of its indices. A factor that is not, as it
-//! is made by little work of less, has questions, or is read where data tell, is put together first, in a statement of its
-//! own. What is asked of the result alone is asked behind the product.
+//! The factors of a matrix product must be strided arrays in memory. A factor that is cheap to
+//! compute, guarded or gathered is first materialised in a statement of its own. A guard on the
+//! result alone is applied after the product.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,20 +19,22 @@ use crate::predicate::{Poly, Pred};
 /// What has fewer values of an index than this, as far as its extent tells, is no product of matrices.
 const FEWEST: i128 = 4;
 
-/// A statement that is products of matrices.
+/// A statement that is a matrix product.
 #[derive(Clone, Debug)]
 pub(super) struct Product {
-    /// The index of the first factor's rows, of the second's columns, and of what is summed.
+    /// The index of the first factor's rows, of the second's columns, and of the sum.
     pub(super) along: [usize; 3],
-    /// The factors, at the indices of the statement.
+    /// The factors, over the indices of the statement.
     pub(super) factors: [Access; 2],
-    /// Those of them that are put together for it.
+    /// The factors that are materialised for it.
     pub(super) put: Vec<Var>,
-    /// Is a factor zero where the statement asks for nothing? What is not finite in the other then spoils the sum.
+    /// Whether a factor is zero where the statement has no term. A value in the other that is not
+    /// finite then invalidates the sum.
     pub(super) masked: bool,
 }
 
-/// The function with what products of matrices need, and these products.
+/// Returns the matrix products of a function, and the function with their materialised factors, if
+/// it changes.
 pub(super) fn products(ssa: &Ssa) -> (Option<Ssa>, HashMap<Var, Product>) {
     let mut made = Made { ssa: ssa.clone() };
     let mut all = HashMap::new();

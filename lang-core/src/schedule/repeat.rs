@@ -1,11 +1,14 @@
-//! Loops whose bodies are loops and elements alone become statements of the function around them, with the number of the
-//! iteration for one more index: so they share loops, and their elements registers, with what is around.
+//! **Loop flattening.** A loop whose body consists of element-wise statements and reductions
+//! becomes statements of the enclosing function, with the iteration number as an additional index.
+//! So its statements can fuse with their surroundings, and their elements need no memory.
 //!
-//! What is carried is a *state*, which has no such index: it is set before the loop, and again at the end of each iteration.
-//! Where an iteration begins a copy of it is what the body reads. So of `C` carried from `I` on, with `N` for its next value,
-//! there is a statement for the state, `S[i] = I[i]` and then `S[i] = N[t, i]`, and one for the copy, `C[t, i] = S[i]`.
-//! These and what depends on them are in one loop over `t`, in this order: copies, the body, states ([`Repeat`]). What is only
-//! added to is a sum ([`scatters`]).
+//! A loop-carried value becomes a *state* without that index. It is set before the loop and again
+//! at the end of each iteration. The body reads a copy that is made at the start of each iteration.
+//! If `C` is carried from `I` with next value `N`, the state is `S[i] = I[i]`, then
+//! `S[i] = N[t, i]`, and the copy is `C[t, i] = S[i]`.
+//!
+//! The copies, the body and the states, and all that depends on them, are in one loop over `t`, in
+//! this order ([`Repeat`]). A value that is only added to becomes a sum ([`scatters`]).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,19 +29,20 @@ use crate::predicate::{Poly, Pred};
 /// Longer bodies stay functions of their own: which statements share loops takes time that grows faster than they do.
 const LONGEST: usize = 120;
 
-/// What is carried.
+/// A loop-carried state.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    /// What it is at first, over its own indices.
+    /// The initial value, over its own indices.
     pub(super) init: Access,
-    /// What it is next, over its own indices and, behind these, the number of the iteration.
+    /// The next value, over its own indices followed by the iteration number.
     pub(super) next: Access,
-    /// What the body reads: a copy for each iteration, and which of its indices the number of that is.
+    /// The copy for each iteration, which the body reads, and the index of it that is the iteration
+    /// number.
     pub(super) copy: (Var, usize),
 }
 
 impl State {
-    /// What it is made of at first: where an element of an array stands is told by others.
+    /// Calls `f` on the operands of the initial value, including those of its indices.
     pub(super) fn for_each_operand(&self, f: &mut dyn FnMut(Var)) {
         f(self.init.var);
         self.init.at.iter().for_each(|p| reads(p, f));
@@ -48,18 +52,19 @@ impl State {
 /// A loop that became statements.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repeat {
-    /// What is in one loop over the number of the iteration, in this order.
+    /// The statements that must be in one loop over the iterations, in this order.
     pub(super) order: Vec<Var>,
-    /// Which index that is of each statement.
+    /// The index of each statement that is the iteration number.
     pub(super) axis: HashMap<Var, usize>,
     /// The states among them.
     pub(super) states: HashMap<Var, State>,
-    /// The one that says whether there is another iteration, if data decide.
+    /// The condition for another iteration, for a `while` loop.
     pub(super) goes_on: Option<Var>,
 }
 
-/// The function without loops that can be statements, those that data end too if they may be `endless`; those of which
-/// iterations have an order; the statements that stand for the bodies of all, each time with the first part of the loop.
+/// Flattens the loops of a function, and `while` loops too if `endless`. Returns the function, the
+/// loops with ordered iterations, and the ranges of body statements, each with the first part of
+/// its loop. `None` if nothing changes.
 pub(super) fn repeats(ssa: &Ssa, endless: bool) -> Option<(Ssa, Vec<Repeat>, OfLoops)> {
     let mut loops: Vec<(Arc<Loop>, Var)> = Vec::new();
     for (var, stmt) in (0..).map(Var).zip(&ssa.stmts) {

@@ -1,5 +1,6 @@
-//! What a loop carries and only adds to, at places that data tell: `C with [a(t)] += v(t)` in all iterations is what there was
-//! before and a sum over them, `C[i] + Σ t: [i == a(t)] · v(t)`, whose terms have no order.
+//! **Scatter reductions.** A loop-carried array that is only added to at data-dependent indices
+//! becomes a sum. `C with [a(t)] += v(t)` over all iterations equals
+//! `C[i] + Σ t: [i == a(t)] · v(t)`, whose terms need no order.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,13 +11,13 @@ use crate::ir::region::{Arg, Loop, Part, Trips};
 use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, reads};
 use crate::predicate::{Poly, Pred};
 
-/// What is carried and only added to.
+/// A loop-carried array that is only added to.
 pub(super) struct Sum {
     /// The statement of the body that adds.
     pub(super) update: Var,
 }
 
-/// The sums of a loop, by the input of the body.
+/// Returns the scatter reductions of a loop, by the input of the body.
 pub(super) fn sums(ssa: &Ssa, of: &Loop, body: &Ssa) -> HashMap<u32, Sum> {
     let mut found = HashMap::new();
     if !matches!(of.trips, Trips::Count(_)) {
@@ -63,7 +64,8 @@ fn part_of(stmt: &Stmt, of: &Loop) -> Option<Part> {
 }
 
 impl Sum {
-    /// All that is added, with these extents: those of the batch and the carried tensor's own.
+    /// Adds the sum of all terms to the function. The extents `dims` are those of the batch,
+    /// followed by the carried tensor's own.
     pub(super) fn added(&self, inside: &mut Inside, body: &Ssa, dims: &[Poly]) -> Option<Access> {
         let stmt = body.stmts.get(self.update.0 as usize)?;
         let Rhs::Update { bound, pred: asked, at, value, .. } = &stmt.rhs else { return None };

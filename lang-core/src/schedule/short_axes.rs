@@ -1,9 +1,10 @@
-//! Axes of a few elements. Where an array has an axis of so many elements as the program writes down, `[n, 3]`, and something
-//! reads one of them, each is a statement of its own: it stands in the loop over the axes that are left, in a register, and what is
-//! zero or one there is known. A sum over such an axis is written out.
+//! **Scalarisation of short axes.** Applies to an axis with a small constant extent, as in
+//! `[n, 3]`, if something reads single elements of it. Each element becomes a statement. It then is
+//! in the loop over the remaining axes, needs no memory, and zeros and ones in it are
+//! constant-folded. A sum over such an axis is unrolled.
 //!
-//! What is asked of an axis ([`Axes`]): that all who read it do so at indices that are numbers then. An array of the result is put
-//! together again.
+//! An axis qualifies if all its readers use indices that become constants ([`Axes`]). An array of
+//! the result is assembled again.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -28,8 +29,8 @@ const FEW: i128 = 4;
 /// A function is not made longer than this: which statements share loops takes time that grows faster than they do.
 const LONGEST: usize = 600;
 
-/// The function with short axes written out, and of each statement the one that it is an element of; none if there is nothing to
-/// write out, or too much.
+/// Scalarises the short axes of a function. Returns it, and for each statement the original one
+/// that it is an element of. `None` if nothing qualifies or the result is too long.
 pub(super) fn short_axes(ssa: &Ssa) -> Option<(Ssa, Vec<Var>)> {
     // New statements may stand behind those that read them.
     let (ssa, order) = in_order(ssa)?;

@@ -1,5 +1,6 @@
-//! Innermost loops without questions: where elements ask for their index, `[i == 0] · a + [i != 0] · b`, the loop is cut where
-//! the answer changes, and each piece has what holds there. Loops over a few elements are cut around others too.
+//! **Index-set splitting.** Splits an innermost loop at the values of its index where a predicate
+//! changes, as in `[i == 0] · a + [i != 0] · b`. Predicates that are then constant are removed from
+//! each piece. Loops over a few elements are split around other loops too.
 
 use super::kernel::{Loop, Node, Set};
 use crate::ir::ssa::{Addend, Rhs, Ssa};
@@ -12,7 +13,7 @@ const MOST_STATEMENTS: usize = 24;
 /// A loop over no more elements than this may be cut at each.
 const FEW: i128 = 12;
 
-/// Cuts the innermost loops.
+/// Splits the innermost loops of a kernel.
 pub(super) fn split(ssa: &Ssa, body: &mut Vec<Node>) {
     let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
     within(body, &mut Context::new(&sizes));

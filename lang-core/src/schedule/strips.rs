@@ -1,7 +1,9 @@
-//! Loops in strips. Where an iteration has several loops over the same elements one after the other, each goes over arrays that
-//! the one before has just pushed out of the cache. In strips all of them do some hundred elements, then the next ones. A
-//! loop that reads what a loop before sets further on, or that sets what one before still has to read, stays as many
-//! elements behind it: its delay.
+//! **Strip mining across loops.** Successive loops over the same elements in one iteration each
+//! traverse arrays that the previous loop has just evicted from the cache. The pass interleaves
+//! them by strips: all loops process some hundred elements, then the next ones.
+//!
+//! A loop must lag behind a predecessor that sets elements further on, or that still has to read
+//! elements which the loop sets. The lag in elements is its delay.
 //!
 //! ```text
 //! for j in 1..n: B[j] = A[j - 1]          for strip < (n + 256) // 256:
@@ -22,7 +24,7 @@ const STRIP: i64 = 256;
 /// Loops stay no further behind one another.
 const MOST_DELAY: i64 = STRIP / 2;
 
-/// Puts loops that follow one another in each iteration of a loop in strips.
+/// Strip-mines the successive loops in each iteration of the ordered loops.
 pub(super) fn strips(ssa: &Ssa, body: &mut [Node], places: &[Place]) {
     let mut next = 0;
     body.iter().for_each(|node| see_loops(node, &mut next));

@@ -1,5 +1,6 @@
-//! What only one factor of a product has an index for is summed before: `Σ i, j: A[j] · B[i, j]` is `Σ j: A[j] · T[j]` with
-//! `T[j] = Σ i: B[i, j]`. The product may be a statement of its own, that is then no longer read.
+//! **Factorisation of sums.** An index that occurs in only one factor of a product is summed first:
+//! `Σ i, j: A[j] · B[i, j]` becomes `Σ j: A[j] · T[j]` with `T[j] = Σ i: B[i, j]`. The product may
+//! be a statement of its own, which is then no longer read.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
 use crate::predicate::{Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The function with such sums taken first, if there are any.
+/// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn sums(ssa: &Ssa) -> Option<Ssa> {
     let mut made = Made { ssa: ssa.clone(), known: HashMap::new() };
     let mut changed = false;
@@ -31,7 +32,8 @@ pub(super) fn sums(ssa: &Ssa) -> Option<Ssa> {
     })
 }
 
-/// A statement that sums products, as one of two factors: what it sums may be products itself.
+/// Returns a statement that sums products of two factors; a separate statement for the product is
+/// substituted.
 pub(super) fn product(ssa: &Ssa, k: usize) -> Option<Stmt> {
     let stmt = ssa.stmts.get(k)?;
     let Rhs::Contract { bound, pred: terms, neg, factors } = &stmt.rhs else { return None };

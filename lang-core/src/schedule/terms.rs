@@ -1,5 +1,5 @@
-//! A sum is zero where it has no terms: nobody has to ask for that before it is added. Which terms there are may be a search
-//! through all of the data.
+//! **Redundant guards.** Removes the guard `∃ j: p(j)` from a sum over the same `j`, because an
+//! empty sum is already zero. Evaluation of the guard may search all of the data.
 
 use super::numbers::{context, is_inside};
 use crate::ir::ssa::{Access, Addend, FIRST_INDEX, Rhs, Ssa, at_indices};
@@ -11,7 +11,7 @@ const FIRST_BOUND: u32 = FIRST_INDEX + (1 << 16);
 /// Of sums over more indices, and of searches through more, nothing is found out.
 const MOST: usize = 4;
 
-/// The function without such questions, if there are any.
+/// Applies the pass to a function; `None` if nothing changes.
 pub(super) fn unasked(ssa: &Ssa) -> Option<Ssa> {
     let mut found = false;
     let mut changed = Vec::new();

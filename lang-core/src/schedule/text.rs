@@ -1,4 +1,4 @@
-//! Steps as text:
+//! **Printing of schedules**:
 //!
 //! ```text
 //! kernel X4, X5
@@ -10,8 +10,9 @@
 //!     X5[i] = exp(X4)
 //! ```
 //!
-//! Behind a loop stands how often what is in it runs. A loop that is none of a kernel stands with its steps before what is read of
-//! it, as in the text of Tensor SSA; in its steps, how often something runs in one iteration:
+//! The comment after a loop is the trip count of its body. A loop outside kernels is printed with
+//! its steps before the first read of its results, as in the text of Tensor SSA. Trip counts in its
+//! steps are per iteration:
 //!
 //! ```text
 //! L0 = loop j0 < n with n {  -- n times
@@ -41,11 +42,11 @@ use crate::ir::ssa_text::{LoopText, rhs_text};
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The steps of a function for a reader, case by case. What is said of a statement stands behind its line.
+/// A printable schedule of a function, case by case. Notes follow the lines of their statements.
 pub struct Shown<'a> {
     /// The cases.
     pub cases: &'a [Scheduled],
-    /// What is to be said of a statement of a case.
+    /// Returns the note on a statement of a case, if any.
     pub note: &'a dyn Fn(&Prepared, Var) -> Option<String>,
 }
 

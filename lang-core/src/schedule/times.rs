@@ -1,5 +1,5 @@
-//! How often what stands in loops runs: as often as there are values of their indices between their bounds, which
-//! [`count`] tells; what data decide runs at most so often.
+//! **Trip counts.** Counts how often a node of a kernel runs: the number of index tuples within the
+//! bounds, by [`count`]. A data-dependent count is printed as an upper bound.
 
 use super::items::has_reads;
 use super::kernel::Loop;
@@ -7,7 +7,7 @@ use crate::count::count;
 use crate::ir::ssa::Ssa;
 use crate::predicate::{Context, Index, Poly, Pred};
 
-/// What a node of a kernel stands in.
+/// The loops and conditions that enclose a node of a kernel.
 #[derive(Clone)]
 pub(super) struct Around {
     depth: usize,
@@ -25,7 +25,7 @@ pub(super) struct Around {
 }
 
 impl Around {
-    /// A kernel's body.
+    /// Creates the surroundings of a kernel's body.
     pub(super) fn new(ssa: &Ssa) -> Self {
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
         let sizes = Context::new(&sizes);
@@ -44,12 +44,12 @@ impl Around {
         self.depth
     }
 
-    /// The same, further in.
+    /// Returns the same surroundings, one level deeper.
     pub(super) fn deeper(&self) -> Self {
         Self { depth: self.depth + 1, ..self.clone() }
     }
 
-    /// The body of a loop.
+    /// Returns the surroundings of a loop's body.
     pub(super) fn within(&self, of: &Loop) -> Self {
         let mut inside = self.deeper();
         inside.known.enter(&of.index);
@@ -75,7 +75,7 @@ impl Around {
         inside
     }
 
-    /// Where an index is what an equation tells.
+    /// Returns the surroundings in which an equation determines the index.
     pub(super) fn told(&self, index: &Index, value: &Poly) -> Self {
         let mut inside = self.asked(&Pred::inside(value, &index.extent));
         inside.known.enter(index);
@@ -83,7 +83,7 @@ impl Around {
         inside
     }
 
-    /// Where a predicate holds.
+    /// Returns the surroundings in which the predicate holds.
     pub(super) fn asked(&self, p: &Pred) -> Self {
         let mut inside = self.deeper();
         inside.known.assume(p);
@@ -98,12 +98,12 @@ impl Around {
         inside
     }
 
-    /// Of 0 and these those that may be the greatest.
+    /// Returns those of 0 and `of` that may be the maximum.
     pub(super) fn greatest(&self, of: &[Poly]) -> Vec<Poly> {
         self.not_beside([Poly::default()].iter().chain(of), &|p, q| Pred::at_most(p, q))
     }
 
-    /// Of an extent and these those that may be the least.
+    /// Returns those of the extent and `of` that may be the minimum.
     pub(super) fn least(&self, extent: &Poly, of: &[Poly]) -> Vec<Poly> {
         self.not_beside([extent].into_iter().chain(of), &|p, q| Pred::at_most(q, p))
     }
@@ -124,7 +124,7 @@ impl Around {
         left
     }
 
-    /// How often it runs, in words; sizes are called by `shown`.
+    /// Returns the trip count in words; `shown` renames the atoms of polynomials.
     pub(super) fn times(&self, shown: &dyn Fn(&Poly) -> Poly) -> String {
         format!("{} times{}", self.number(shown), if self.endless { " an iteration" } else { "" })
     }

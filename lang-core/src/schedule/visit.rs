@@ -1,20 +1,20 @@
-//! What nodes read and write, element by element: of index expressions and predicates, too, and what is written where it is
-//! read.
+//! **Uses and definitions.** Visits every element that the nodes of a kernel read or write,
+//! including reads in index expressions, predicates and inlined statements.
 
 use super::is_trivial;
 use super::kernel::{Loop, Node, Product, Set};
 use crate::ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
 use crate::predicate::{Atom, LocalId, Poly, Pred};
 
-/// What is done with elements of a variable.
+/// An access to elements of a variable.
 pub(super) enum Seen<'n> {
-    /// One is read.
+    /// A read of one element.
     Read(&'n Access),
-    /// One is set.
+    /// An assignment to one element.
     Set(&'n Set),
-    /// Some are cleared, at these indices.
+    /// The initialisation of elements at these indices.
     Clear(Var, &'n [Option<Poly>]),
-    /// They are a product of matrices; its loops come after.
+    /// A matrix product that sets them; its loops follow.
     Product(Var),
 }
 
@@ -31,21 +31,21 @@ impl Seen<'_> {
 /// A walk over nodes.
 pub(super) struct Visit<'v> {
     pub(super) ssa: &'v Ssa,
-    /// Is it set by a node? What is trivial and is not is written where it is read.
+    /// Returns whether a node sets the variable. Other trivial statements are inlined.
     pub(super) is_set: &'v dyn Fn(Var) -> bool,
-    /// The loops around.
+    /// The enclosing loops.
     pub(super) path: Vec<LocalId>,
 }
 
 type Found<'f> = dyn FnMut(Seen<'_>, &[LocalId]) + 'f;
 
 impl Visit<'_> {
-    /// Calls with all that is read and written, and the loops around.
+    /// Calls `f` on every access, with the enclosing loops.
     pub(super) fn nodes(&mut self, nodes: &[Node], f: &mut Found<'_>) {
         nodes.iter().for_each(|node| self.node(node, f));
     }
 
-    /// Calls with what the range of a loop reads.
+    /// Calls `f` on every read in the bounds of a loop.
     pub(super) fn range(&self, of: &Loop, f: &mut Found<'_>) {
         of.from.iter().chain(&of.to).for_each(|p| self.poly(p, f));
     }

@@ -1,5 +1,6 @@
-//! What a loop asks of what it computes itself, such as an element at a place that it carries, cannot be asked before it. So it
-//! goes on unasked, and carries whether all was so; that is asked once it is done.
+//! **Deferred checks.** A check on loop-carried data, such as an index that the loop computes,
+//! cannot be hoisted. The pass drops it from the body, carries a truth value of all checks so far,
+//! and checks that value after the loop.
 //!
 //! ```text
 //! L0 = loop j0 < n {                            L0 = loop j0 < n {
@@ -17,9 +18,10 @@
 //!                                               X4 = L0.last Y3
 //! ```
 //!
-//! Machine code reads an element that is not there as another one, and what comes of that is not read. A loop that data end
-//! ends where a check fails, so that it ends at all. Which check that was the interpreter tells. As steps of their own such loops
-//! would fail late: they stay what they are (`in_order`).
+//! Compiled code reads another element in place of one out of bounds; the results are discarded,
+//! because the final check fails. A `while` loop also ends at the first failed check, because it
+//! might not terminate otherwise. The interpreter then reports which check failed. As separate
+//! steps such loops would fail late, so they are left unchanged in that case (`in_order`).
 
 use std::sync::Arc;
 
@@ -30,10 +32,11 @@ use crate::ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// A loop as it was, and as it is watched.
+/// A loop, and its form with deferred checks.
 pub(super) type Pair = (Arc<Loop>, Arc<Loop>);
 
-/// The function with such loops watched but for these; none if there are none.
+/// Defers the checks of the loops of a function, except the loops in `steps`. `None` if nothing
+/// changes.
 pub(super) fn watched(ssa: &Ssa, steps: &[Arc<Loop>]) -> Option<(Ssa, Vec<Pair>)> {
     let mut tried: Vec<&Arc<Loop>> = steps.iter().collect();
     let mut made = ssa.clone();

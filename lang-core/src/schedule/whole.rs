@@ -1,5 +1,5 @@
-//! All that is run of a function: the cases that its sizes tell apart, the steps of each, and the same of the bodies of loops
-//! that are no statements.
+//! **Driver of the scheduler.** Schedules all that runs of a function: its cases by size, the steps
+//! of each, and recursively the loop bodies that remain statements.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use crate::predicate::Pred;
 
 /// A case of a function, with its steps.
 pub struct Scheduled {
-    /// What holds of the sizes; nothing is asked where there is one case.
+    /// The predicate over sizes that selects the case; true if there is only one.
     pub told: Pred,
-    /// The function as it is scheduled.
+    /// The prepared function.
     pub prepared: Prepared,
     /// Its steps.
     pub schedule: Schedule,
-    /// The loops among them, each with the cases of its body.
+    /// The loops among the steps, each with the cases of its body.
     pub loops: Vec<(Arc<Loop>, Vec<Scheduled>)>,
 }
 
 impl Scheduled {
-    /// A loop of it, by its number.
+    /// Returns the number of a loop.
     #[must_use]
     pub fn number_of(&self, of: &Arc<Loop>) -> Option<usize> {
         self.loops.iter().position(|(other, _)| Arc::ptr_eq(other, of) || other == of)
     }
 }
 
-/// The cases of a function, that of large sizes first.
+/// Schedules all cases of a function, the one for large sizes first.
 #[must_use]
 pub fn scheduled(ssa: &Arc<Ssa>, callees: Callees<'_>) -> Vec<Scheduled> {
     let cases = by_sizes::cases(ssa);
@@ -76,18 +76,21 @@ fn steps_watched(prepared: &Prepared, all: &Schedule) -> Vec<Arc<Loop>> {
     prepared.watched.iter().filter(|(_, made)| is_step(made)).map(|(of, _)| Arc::clone(of)).collect()
 }
 
-/// What loops may be. But for the last they have a meaning as kernels alone.
+/// The forms that loops may take. All but the last are valid in kernels only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Loops {
     /// Kernels, or statements of kernels.
     Kernels,
     /// Statements of kernels.
     Shared,
-    /// Steps of their own.
+    /// Separate steps.
     Steps,
 }
 
-/// The function and its steps, where loops may be that, and what they are.
+/// Schedules a function, with loops in forms up to `most`. Returns the prepared function, its
+/// steps, and the form of its loops.
+///
+/// If an attempt leaves no valid order, it is repeated with fewer kinds of loops as statements.
 #[must_use]
 pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared, Schedule, Loops) {
     let mut next = (most < Loops::Steps).then_some(Repeated::Watched(Vec::new()));

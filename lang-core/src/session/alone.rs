@@ -1,5 +1,6 @@
-//! A derivative alone: what it computes for the value of the function, and nothing else, goes. It is what a derivative that is
-//! written as Iverson computes, while a run that asks for a gradient has the value with it.
+//! **Derivative without the primal value.** Removes the statements that a derivative needs only for
+//! the value of its function. A derivative printed as Iverson computes exactly the rest; a run of a
+//! gradient computes the value, too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::ir::origin::{Ancestor, Fate, VALUE};
 use crate::ir::ssa::{Rhs, Ssa, Var};
 use crate::norm::dead;
 
-/// A derivative without the value, and which statement of the whole each of its statements is.
+/// A derivative without the value; `of` is the statement of the whole derivative for each of its
+/// statements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Alone {
     ssa: Arc<Ssa>,
@@ -44,7 +46,8 @@ fn without_value<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Alone>
     Some(Alone { ssa: Arc::new(ssa), of })
 }
 
-/// What it costs alone. Of a derivative that it calls for that alone, this is counted too.
+/// Returns the cost of the derivative alone. A derivative that it calls without using the value is
+/// counted alone, too.
 #[salsa::tracked(cycle_result = no_cost)]
 pub(super) fn cost_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
     cost_without_value(db, asked).into()
@@ -70,7 +73,8 @@ fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<C
     None.into()
 }
 
-/// The derivatives that are called for the value of their function too, in bodies of loops as well.
+/// Collects the derivatives that are called also for the value of their function, those in loop
+/// bodies included.
 fn called_for_value(db: &dyn Database, ssa: &Ssa, found: &mut HashSet<Arc<Callee>>) {
     for stmt in &ssa.stmts {
         match &stmt.rhs {
@@ -83,14 +87,14 @@ fn called_for_value(db: &dyn Database, ssa: &Ssa, found: &mut HashSet<Arc<Callee
     }
 }
 
-/// Is this part of what a derivative gives one of the function's value?
+/// Returns whether this part of a derivative's result belongs to the function's value.
 fn gives_value(db: &dyn Database, callee: &Arc<Callee>, part: u32) -> bool {
     let primal = callee.primal().map(|primal| Asked::new(db, Arc::new(primal)));
     let ssa = primal.and_then(|primal| forms::ssa(db, primal).value());
     ssa.is_none_or(|ssa| (part as usize) < ssa.outputs.len())
 }
 
-/// How much dearer it is alone than the function.
+/// Returns the bound of its cost alone by that of the function.
 #[salsa::tracked]
 pub(super) fn bound_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Bound>>> {
     let bound = || {
@@ -102,22 +106,22 @@ pub(super) fn bound_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept
 }
 
 impl Session {
-    /// What a derivative costs without what only the value of the function takes.
+    /// Returns the cost of a derivative without the cost that only the function's value needs.
     #[must_use]
     pub fn cost_alone(&self, derived: &Arc<Callee>) -> Option<Arc<Cost>> {
         forms::prepare_cost(&self.db, derived);
         cost_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
     }
 
-    /// How much dearer that is than the function, with its certificate.
+    /// Returns the bound of that cost by the function's, with the certificate.
     #[must_use]
     pub fn bound_alone(&self, derived: &Arc<Callee>) -> Option<Arc<Bound>> {
         self.cost_alone(derived)?;
         bound_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
     }
 
-    /// The cost of a derivative alone by the places of the definition, and of each whether it is the value of the expression
-    /// there that is computed.
+    /// Returns the cost of a derivative alone by the places of the definition. The flag is true if
+    /// the cost is for the value of the expression at that place.
     #[must_use]
     pub fn terms_alone(&self, derived: &Arc<Callee>) -> Vec<(Term, bool)> {
         let Some(cost) = self.cost_alone(derived) else { return Vec::new() };
@@ -141,7 +145,7 @@ impl Session {
         all
     }
 
-    /// Is it the value of a statement of the function?
+    /// Returns whether it is the value of a statement of the function.
     fn is_value(&self, derived: &Arc<Callee>, var: Var) -> bool {
         let traced = self.traced(derived);
         let first = traced.as_ref().and_then(|t| t.origins.of(var).find(|o| o.ancestor != Ancestor::Input));

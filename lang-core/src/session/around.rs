@@ -1,4 +1,5 @@
-//! What stands around an expression inside a definition: `let`s, indices, loops, functions and conditions.
+//! **Enclosing constructs** of an expression inside a definition: `let`s, indices, loops, functions
+//! and conditions. [`super::inside`] builds a function from the expression and these.
 
 use crate::base::Name;
 use crate::predicate::{Atom, LocalId, Poly};
@@ -7,14 +8,15 @@ use crate::syntax::ops::BinOp;
 use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Local, Pat, TId};
 use crate::types::ty::Type;
 
-/// How often an expression is evaluated: once for each tuple of the indices around, but for this.
+/// The number of evaluations of an expression: one for each tuple of the indices around, with these
+/// exceptions.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Evaluated {
-    /// In the body of a loop?
+    /// Whether it is in the body of a loop or of a function.
     pub(super) again: bool,
-    /// As often as only a run tells?
+    /// Whether only a run determines the number.
     pub(super) called: bool,
-    /// Where a condition holds?
+    /// Whether it is evaluated only where a condition holds.
     pub(super) condition: bool,
 }
 
@@ -28,35 +30,36 @@ impl Evaluated {
     }
 }
 
-/// What stands around an expression, outermost first.
+/// A construct around an expression. Lists begin with the outermost.
 #[derive(Clone)]
 pub(super) enum Around {
-    /// `let`s before it.
+    /// The `let`s before it.
     Let(Vec<(Pat, TId)>),
     /// An index.
     Index(IndexVar),
     /// Other variables.
     Bound(Vec<LocalId>),
-    /// Those of the pattern of an arm, and what that is a pattern of.
+    /// The pattern of the arm, and the matched value.
     Arm(Pat, TId),
-    /// Its value is another one in each iteration of a loop; indices before this tell how often.
+    /// A loop that evaluates it anew in each iteration; the indices before this determine how
+    /// often.
     Repeated(Again),
-    /// The same of what is evaluated while a condition holds, or when a function is called.
+    /// The same for a `while` loop, or for the body of a function.
     Called(Again),
-    /// It is evaluated where a condition holds.
+    /// A condition under which it is evaluated.
     Condition,
 }
 
-/// What is evaluated again and again.
+/// A body that is evaluated repeatedly.
 #[derive(Clone)]
 pub(super) struct Again {
-    /// What an evaluation makes.
+    /// The values that one evaluation computes.
     pub(super) results: Vec<TId>,
-    /// What that is called.
+    /// The owner of these values.
     pub(super) whose: Whose,
 }
 
-/// What stands around a node.
+/// Returns the constructs around a node, outermost first. `None` if the body does not contain it.
 pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
     let mut parents = vec![None; body.nodes.len()];
     let mut open = vec![body.root?];
@@ -78,7 +81,8 @@ pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
     Some(all)
 }
 
-/// The variables but indices that are bound by what stands around, the innermost of a name alone.
+/// Returns the variables in scope that are not indices. An inner variable hides an outer one with
+/// its name.
 pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
     let mut all: Vec<Seen> = Vec::new();
     let mut bound = |local: LocalId, is_index: bool, inside: Option<Name>| {
@@ -109,8 +113,8 @@ fn as_seen(body: &Body, local: LocalId, inside: Option<Name>) -> Option<Seen> {
     Some(Seen { name: name.clone(), rank, inside })
 }
 
-/// What `let`s name on the way to a result, be it after an expression: who reads of all that is computed knows it by its
-/// name, if that is the name of nothing else.
+/// Returns the variables that `let`s bind on the way to a result, even after the expression. A
+/// reader of the whole computation knows such a variable by its name, if the name is unique.
 pub(super) fn on_the_way(body: &Body, mut result: TId) -> Vec<Seen> {
     let mut all = Vec::new();
     while let Expr::Let(binds, last) = &body.nodes[result].kind {
@@ -123,7 +127,8 @@ pub(super) fn on_the_way(body: &Body, mut result: TId) -> Vec<Seen> {
     all
 }
 
-/// Calls with what a pattern binds, and the variable that it is a part of by a constructor.
+/// Calls `f` with each variable that a pattern binds, and the variable whose constructor pattern
+/// binds it.
 fn in_pattern(body: &Body, pat: &Pat, of: TId, f: &mut dyn FnMut(LocalId, Option<Name>)) {
     match (pat, &body.nodes[of].kind) {
         (Pat::Tuple(items), Expr::Tuple(of)) if items.len() == of.len() => {
@@ -138,8 +143,8 @@ fn in_pattern(body: &Body, pat: &Pat, of: TId, f: &mut dyn FnMut(LocalId, Option
     }
 }
 
-/// Gives the variables around whose names stand for others in the expression names of their own: these, and what they
-/// were called.
+/// Renames the variables around whose names are hidden at the expression. Returns the new and the
+/// old names.
 pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
     let mut bound: Vec<LocalId> = body.sizes.iter().chain(&body.params).copied().collect();
     for step in around {
@@ -168,7 +173,7 @@ pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
     hidden
 }
 
-/// What a node has around one of its children.
+/// Returns the constructs that a node puts around one of its children.
 fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
     let bound = |pats: &[&Pat]| {
         let mut locals = Vec::new();
@@ -229,7 +234,7 @@ pub(super) fn name_of(body: &Body, local: LocalId) -> Name {
     body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default()
 }
 
-/// An integer expression as a polynomial.
+/// Returns an integer expression as a polynomial.
 fn poly(body: &Body, node: TId) -> Option<Poly> {
     let of = &body.nodes[node];
     match &of.kind {
@@ -250,7 +255,7 @@ fn poly(body: &Body, node: TId) -> Option<Poly> {
     }
 }
 
-/// `acc`, `(a, b)`: a pattern as the program has it.
+/// Prints a pattern as the program has it: `acc`, `(a, b)`.
 fn pattern(body: &Body, pat: &Pat) -> String {
     match pat {
         Pat::Bind(local) => name_of(body, *local).to_string(),
@@ -263,7 +268,7 @@ fn pattern(body: &Body, pat: &Pat) -> String {
     }
 }
 
-/// The locals that a polynomial mentions.
+/// Returns the locals that a polynomial mentions.
 pub(super) fn locals(p: &Poly) -> Vec<LocalId> {
     let mut all = Vec::new();
     p.for_each_atom(&mut |a| {
@@ -274,14 +279,14 @@ pub(super) fn locals(p: &Poly) -> Vec<LocalId> {
     all
 }
 
-/// An index that stands around, and what its range mentions.
+/// Returns an index around, and the locals that its range mentions.
 pub(super) fn ranged(body: &Body, step: &Around) -> Vec<LocalId> {
     let Around::Index(index) = step else { return Vec::new() };
     let ends = range(body, index).map(|(begin, end)| [locals(&begin), locals(&end)].concat());
     [index.local].into_iter().chain(ends.unwrap_or_default()).collect()
 }
 
-/// Where an index begins and ends.
+/// Returns the start and the end (exclusive) of an index.
 pub(super) fn range(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
     match &index.range {
         IndexRange::Extent(n) => Some((Poly::default(), n.clone())),

@@ -1,5 +1,6 @@
-//! The place that a run's failure points at. Users can mend their arguments but not the library. So a failure inside the
-//! library points at the call first and names the place inside beside it.
+//! **Blame.** Chooses the place to which a run's failure points. Users can mend their arguments but
+//! not the library. So a failure inside the library points at the call first and names the place
+//! inside beside it.
 
 use super::library::{LIBRARY, PRELUDE};
 use crate::base::{GlobalName, Span};
@@ -14,7 +15,7 @@ pub struct Blame<'f> {
     pub span: Span,
     /// The remark at that place; may be empty.
     pub label: String,
-    /// The function of the library that was called there and failed, as it is written with its module.
+    /// The library function that was called there and failed, as it is written with its module.
     pub called: Option<String>,
     /// The place of the failure in the library, and the remark there.
     pub inside: Option<(&'f GlobalName, Span, String)>,
@@ -23,7 +24,7 @@ pub struct Blame<'f> {
 }
 
 impl<'f> Blame<'f> {
-    /// The places of a failure; `shown` tells which calls have a place that can be shown.
+    /// Computes the places of a failure; `shown` returns whether the place of a call can be shown.
     pub fn new(failure: &'f Failure, shown: impl Fn(&GlobalName, Span) -> bool) -> Self {
         let (item, span) = (&failure.item, failure.span);
         let own =
@@ -59,7 +60,8 @@ fn of_library(item: &GlobalName) -> bool {
     LIBRARY.iter().any(|(module, _)| item.module == *module)
 }
 
-/// A definition of the library as users write it. A rule belongs to its definition.
+/// Returns the name of a library definition as users write it. A rule has the name of its
+/// definition.
 fn written(item: &GlobalName) -> String {
     let name = item.name.rsplit(' ').next().unwrap_or_default();
     match item.module.as_str() {
@@ -104,7 +106,7 @@ mod tests {
         let own = failure(("a.iv", "f"), &[("", "map"), ("a.iv", "do 1")]);
         let blame = Blame::new(&own, |_, _| true);
         assert_eq!((blame.item.name.as_str(), blame.callers.len(), blame.called), ("f", 2, None));
-        // Without a call that can be shown the place inside is all there is.
+        // If no call can be shown, only the place inside remains.
         let inside = failure(("linalg", "qr"), &[("<eval>", "it")]);
         let blame = Blame::new(&inside, |_, _| false);
         assert_eq!((blame.item.name.as_str(), blame.inside.is_none()), ("qr", true));

@@ -1,5 +1,6 @@
-//! Costs and the text: which place of a definition each term of its cost comes from, and the warning about an adjoint that
-//! costs ever more than its function, at the place that makes it so.
+//! **Costs by place.** Attributes each term of a definition's cost to a place in its text. Also
+//! warns about an adjoint whose cost is not bounded by a multiple of its function's, at the place
+//! that causes it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,18 +22,19 @@ use crate::syntax::split::ItemKind;
 use crate::types::tree::Body;
 use crate::types::ty::Signature;
 
-/// What a place of a definition costs.
+/// The cost of a place in a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Term {
-    /// The place in the text of the definition, or of a rule by which it is differentiated; of a condition that is checked
-    /// in a callee, there. What stands nowhere has none.
+    /// The place in the text of the definition, or of a rule by which it is differentiated. A
+    /// condition checked in a callee has its place there. `None` if no text corresponds.
     pub place: Option<(GlobalName, Span)>,
-    /// What all statements that were made for it cost.
+    /// The cost of all statements that originate there.
     pub amount: Amount,
 }
 
 impl Session {
-    /// The forward derivative and the adjoint of a definition by all that is real; `None` where there is nothing to derive.
+    /// Returns the forward derivative and the adjoint of a definition by all its real inputs;
+    /// `None` if no input or no output is real.
     #[must_use]
     pub fn derivatives(&self, callee: &Arc<Callee>) -> Option<[Arc<Callee>; 2]> {
         let ssa = self.ssa(callee)?;
@@ -42,7 +44,8 @@ impl Session {
         (!wrt.is_empty() && !of.is_empty()).then(|| both.map(|d| Arc::new(callee.derive(d))))
     }
 
-    /// The cost of a definition or of a derivative by the places of the definition, in the order of the text.
+    /// Returns the cost of a definition or of a derivative by the places of the definition, in the
+    /// order of the text.
     #[must_use]
     pub fn terms(&self, callee: &Arc<Callee>) -> Vec<Term> {
         let Some(cost) = self.cost(callee) else { return Vec::new() };
@@ -62,7 +65,8 @@ impl Session {
         all
     }
 
-    /// What the body of an input costs that is called by this name, in the values of top-level `let`s, and what it gives.
+    /// Returns the Tensor SSA and the cost of the body of an input. The cost is in terms of
+    /// top-level `let`s.
     #[must_use]
     pub fn cost_of_body(&self, name: &GlobalName, body: &Arc<Body>) -> Option<(Arc<Ssa>, Arc<Cost>)> {
         let result = body.nodes[body.root?].ty.clone();
@@ -71,12 +75,13 @@ impl Session {
         Within::new(&self.db, name.clone(), Arc::clone(body), Arc::new(signature)).cost(&callee)
     }
 
-    /// Warnings about the adjoints of the definitions of a module, as [`Self::diagnostics`] gives what is wrong.
+    /// Returns the warnings about the adjoints of a module's definitions, in the form of
+    /// [`Self::diagnostics`].
     #[must_use]
     pub fn grad_costs(&self, module: &str) -> Vec<Diagnostic> {
         let defs = self.items(module).into_iter().filter(|i| i.kind == ItemKind::Def);
         let mut all: Vec<Diagnostic> = defs.filter_map(|def| self.grad_cost(&def.global)).collect();
-        // What one place makes so is told once.
+        // A place that several definitions share is reported once.
         let mut told = HashSet::new();
         all.retain(|d| told.insert(d.span));
         all.sort_by_key(|d| (d.span.start, d.span.end));
@@ -114,7 +119,7 @@ impl Session {
         Some(d.help(format!("{numbers}, inputs and outputs included; `iverson cost` tells the formulas")))
     }
 
-    /// The place of what is checked.
+    /// Returns the place of a check.
     fn checked_at(&self, callee: &Arc<Callee>, check: u32) -> Option<(GlobalName, Span)> {
         let ssa = self.ssa(callee)?;
         let what = &ssa.checks.get(check as usize)?.what;
@@ -123,7 +128,7 @@ impl Session {
         Some((what.item.clone(), body.nodes[node].span))
     }
 
-    /// All places of the program that a statement of a function or of a derivative comes from, each with its item.
+    /// Returns all places of the program from which a statement originates, each with its item.
     #[must_use]
     pub fn places(&self, callee: &Arc<Callee>, var: Var) -> Vec<(GlobalName, Span)> {
         let (mut open, mut found) = (vec![(Arc::clone(callee), var)], Vec::new());
@@ -147,8 +152,8 @@ impl Session {
         found
     }
 
-    /// The place that a statement stands for: of what was put in place of a call that `inside` does not look into, the
-    /// call.
+    /// Returns the place that a statement represents. For a statement inlined from a callee that
+    /// `inside` rejects, it is the call.
     pub(super) fn place(
         &self,
         callee: &Arc<Callee>,
@@ -172,12 +177,12 @@ impl Session {
     }
 }
 
-/// Is it a rule by which the definition is differentiated?
+/// Returns whether it is a rule by which the definition is differentiated.
 pub(super) fn is_rule(callee: &Callee, def: &GlobalName) -> bool {
     callee.def.module == def.module && Rule::named(&callee.def.name).is_some_and(|(_, of)| of == &*def.name)
 }
 
-/// The statement that costs most at these sizes.
+/// Returns the statement with the highest cost at these sizes.
 fn dearest(cost: &Cost, sizes: &Sizes) -> Option<Var> {
     let mut size = |a: &Atom| match number(a) {
         Some(_) => None,
@@ -187,6 +192,6 @@ fn dearest(cost: &Cost, sizes: &Sizes) -> Option<Var> {
         Place::Statement(var) => Some((*var, amount.work.eval(&mut size)?)),
         Place::Check(_) => None,
     });
-    // Of equals the first.
+    // Ties go to the first.
     statements.max_by_key(|(var, work)| (*work, std::cmp::Reverse(*var))).map(|(var, _)| var)
 }

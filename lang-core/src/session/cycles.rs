@@ -1,6 +1,6 @@
-//! Items whose type would be needed to find their type, and modules that import each other.
-//! Found on a plain graph of what each item's type needs, without asking for any type; without
-//! recursion too, as chains of definitions may be as long as a file.
+//! **Dependency cycles.** Finds the items whose type depends on itself, and modules that import
+//! each other. The search runs on a plain graph of the types that each item needs, without
+//! computing a type. It is iterative, because chains of definitions may be as long as a file.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,18 +14,18 @@ use crate::base::{GlobalName, ModuleName};
 use crate::syntax::ast;
 use crate::syntax::split::ItemKind;
 
-/// The items, of any module, that an item leads to.
+/// The items, of any module, to which an item refers.
 #[derive(Clone, PartialEq, Debug, Default, salsa::SalsaValue)]
 pub(super) struct Links {
-    /// All that it mentions.
+    /// All items that it mentions.
     pub(super) mentions: Vec<Item>,
-    /// Those whose types must be known before its own type is. A definition with a written
-    /// result needs what its signature mentions, one without all that it mentions; a `let` all
-    /// too; a type the aliases and `let`s in it.
+    /// The items whose types its own type needs. A definition with a written result needs the items
+    /// in its signature; without one, all that it mentions. A `let` needs all, too; a type needs
+    /// the aliases and `let`s in it.
     pub(super) needs: Vec<Item>,
 }
 
-/// The items that an item leads to.
+/// Returns the items to which an item refers.
 #[salsa::tracked]
 pub(super) fn links(db: &dyn Database, item: Item) -> Links {
     let view = View::new(db);
@@ -45,16 +45,16 @@ pub(super) fn links(db: &dyn Database, item: Item) -> Links {
     Links { mentions, needs }
 }
 
-/// In which order the types of items can be found.
+/// An order in which the types of items can be computed.
 #[derive(Clone, PartialEq, Debug, Default, salsa::SalsaValue)]
 pub(super) struct Order {
-    /// The items of a file and all that they mention and need, each after those it needs.
+    /// The items of a file and all that they mention and need, each after those that it needs.
     pub(super) items: Vec<Item>,
-    /// Those among them that lie on a circle of needs.
+    /// The items among them that lie on a cycle of needs.
     pub(super) cyclic: HashSet<Item>,
 }
 
-/// The order for a file. Tarjan's algorithm with its stack spelled out.
+/// Computes the order for a file by Tarjan's algorithm with an explicit stack.
 #[salsa::tracked]
 pub(super) fn order(db: &dyn Database, file: SourceFile) -> Order {
     let mut order = Order::default();
@@ -66,7 +66,7 @@ pub(super) fn order(db: &dyn Database, file: SourceFile) -> Order {
     // Items of this file are roots by themselves.
     let others = own.clone().flat_map(|item| &links(db, *item).mentions).filter(|item| item.file(db) != file);
     for root in own.chain(others) {
-        // Items on the way, each with how many of its needs are done.
+        // The items on the path, each with the number of its needs that are done.
         let mut way = vec![(*root, 0_usize)];
         while let Some((item, next)) = way.pop() {
             if next == 0 {
@@ -123,19 +123,20 @@ fn lower(low: &mut HashMap<Item, usize>, item: Item, child: &Item) {
     }
 }
 
-/// The items of a file's order that lie on a circle of needs: mostly none, whatever the order.
+/// Returns the items of a file's order that lie on a cycle of needs. The set is mostly empty, so a
+/// change of the order rarely invalidates its users.
 #[salsa::tracked]
 pub(super) fn cyclic(db: &dyn Database, file: SourceFile) -> HashSet<Item> {
     order(db, file).cyclic.clone()
 }
 
-/// Does the item lie on a circle of needs?
+/// Returns whether the item lies on a cycle of needs.
 #[salsa::tracked(returns(copy))]
 pub(super) fn is_cyclic(db: &dyn Database, item: Item) -> bool {
     cyclic(db, item.file(db)).contains(&item)
 }
 
-/// Is the type of `needed` needed to find that of an item?
+/// Returns whether the type of `item` needs that of `needed`.
 pub(super) fn needs(db: &dyn Database, item: Item, needed: Item) -> bool {
     let mut seen = HashSet::new();
     let mut open = vec![item];
@@ -150,10 +151,10 @@ pub(super) fn needs(db: &dyn Database, item: Item, needed: Item) -> bool {
     false
 }
 
-/// Computes the types that the checks of a file's items ask for, those first that need no
-/// others: so queries that ask each other never stand deeper than a few, however long a chain of
-/// definitions is. That goes for finding out that nothing changed too, which happens in the same
-/// order. Everything that is asked of a whole file from outside asks this first.
+/// Computes the types that the checks of a file's items need, dependencies first. Nested queries
+/// thus stay shallow, however long a chain of definitions is. The same holds for the validation of
+/// unchanged results, which takes the same order. Every question from outside about a whole file
+/// must call this first.
 #[salsa::tracked(returns(copy))]
 pub(super) fn prepared(db: &dyn Database, file: SourceFile) {
     order(db, file).items.iter().for_each(|item| typed(db, *item));
@@ -169,11 +170,11 @@ fn typed(db: &dyn Database, item: Item) {
     }
 }
 
-/// More items than these are not worth finding one by one.
+/// The most items that are worth visiting one by one.
 const FEW: usize = 64;
 
-/// Computes the types that the check of one item asks for, in the order of [`prepared`]: everything that is asked of an
-/// item from outside asks this first.
+/// Computes the types that the check of one item needs, in the order of [`prepared`]. Every
+/// question from outside about an item must call this first.
 #[salsa::tracked(returns(copy))]
 pub(super) fn ready(db: &dyn Database, item: Item) {
     let mut seen: HashSet<Item> = HashSet::new();
@@ -194,7 +195,7 @@ pub(super) fn ready(db: &dyn Database, item: Item) {
     found.into_iter().for_each(|item| typed(db, item));
 }
 
-/// Can `from` be reached from `to` by imports?
+/// Returns whether imports lead from `to` to `from`.
 pub(super) fn leads_back(db: &dyn Database, from: &ModuleName, to: &ModuleName) -> bool {
     let view = View::new(db);
     let mut seen = BTreeSet::new();

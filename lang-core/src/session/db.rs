@@ -1,5 +1,5 @@
-//! The database: inputs that the host sets, identities that survive edits, and, for tests, a log
-//! of what was computed.
+//! **Salsa database.** Declares the inputs that the host sets, the identities that survive edits,
+//! and, for tests, a log of the queries that ran.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,15 +20,15 @@ pub(super) struct SourceFile {
     pub(super) items: Vec<Item>,
 }
 
-/// All modules there are.
+/// The set of all modules.
 #[salsa::input(singleton)]
 pub(super) struct Workspace {
-    /// By name.
+    /// The modules by name.
     pub(super) files: BTreeMap<ModuleName, SourceFile>,
 }
 
-/// A name as a key of queries. Names are never forgotten: they are few and small, and questions
-/// about them need not ask whether they are still there.
+/// A name as a query key. Names are never collected: they are few and small, and queries need not
+/// revalidate them.
 #[salsa::interned(debug, revisions = usize::MAX)]
 pub(super) struct Symbol<'db> {
     /// The name.
@@ -36,23 +36,23 @@ pub(super) struct Symbol<'db> {
     pub(super) text: Name,
 }
 
-/// An item. What it is and its name are its identity: an edit inside one, or before it, leaves
-/// all identities as they are.
+/// An item. Its kind, name and ordinal identify it, so an edit inside or before it preserves all
+/// identities.
 #[salsa::input(debug)]
 pub(super) struct Item {
-    /// The file it stands in.
+    /// The file that contains it.
     #[returns(copy)]
     pub(super) file: SourceFile,
-    /// What it is.
+    /// Its kind.
     #[returns(copy)]
     pub(super) kind: ItemKind,
-    /// Its name, as the split found it.
+    /// Its name, as the splitter found it.
     #[returns(ref)]
     pub(super) name: Name,
-    /// How many items of this kind and name stand before it.
+    /// The number of items of this kind and name before it.
     #[returns(copy)]
     pub(super) ordinal: u32,
-    /// Its text, without the comments before and after it that are no documentation.
+    /// Its text, without the comments before and after it that are not documentation.
     #[returns(ref)]
     pub(super) text: Arc<str>,
 }
@@ -71,8 +71,8 @@ pub(super) struct Db {
 impl salsa::Database for Db {}
 
 impl Db {
-    /// An empty database, which notes in `log` what runs. Listening costs time at every question,
-    /// so only tests do.
+    /// Creates an empty database that logs queries in `log`. Listening costs time at every query,
+    /// so only tests do it.
     pub(super) fn new(log: Option<Log>) -> Self {
         let listener = log.map(|log| -> Box<dyn Fn(Event) + Send + Sync> {
             Box::new(move |event| {

@@ -1,6 +1,7 @@
-//! What an expression inside a definition costs in all: the work of one evaluation, added up over the indices of what stands
-//! around it. For what has no statement of its own in the definition's Tensor SSA: a product that a sum multiplies as it adds,
-//! and all in the body of a loop.
+//! **Total cost of an expression** inside a definition: the work of one evaluation, summed over the
+//! indices around. It serves expressions without a statement of their own in the definition's
+//! Tensor SSA. These are a product that a sum multiplies as it adds, and everything in the body of
+//! a loop.
 
 use std::sync::Arc;
 
@@ -20,25 +21,25 @@ use crate::pipeline::Callees as _;
 use crate::predicate::{Atom, Context, Index, Poly};
 use crate::types::tree::{IndexRange, TId};
 
-/// What all evaluations of an expression cost together.
+/// The cost of all evaluations of an expression.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Evaluations {
-    /// Their work, if sizes tell it: of one, and of all.
+    /// The work of one evaluation and of all, if sizes determine it.
     pub work: Option<(Formula, Formula)>,
-    /// How many there are, if sizes tell it.
+    /// The number of evaluations, if sizes determine it.
     pub count: Option<Formula>,
-    /// That of its adjoint by all that is real around it.
+    /// The same work for its adjoint by all real variables around.
     pub adjoint: Option<(Formula, Formula)>,
-    /// Is it in the body of a loop?
+    /// Whether it is in the body of a loop or of a function.
     pub again: bool,
-    /// Are there conditions around it, so that it may be less?
+    /// Whether conditions around make these upper bounds.
     pub most: bool,
-    /// What holds of the sizes.
+    /// The cost of one evaluation, with the facts about its sizes.
     pub cost: Arc<Cost>,
 }
 
 impl Session {
-    /// What all evaluations of an expression inside a definition cost.
+    /// Returns the cost of all evaluations of an expression inside a definition.
     #[must_use]
     pub fn evaluations(&self, def: &GlobalName, node: TId) -> Option<Arc<Evaluations>> {
         evaluations(&self.db, self.place_inside(def, node)?).clone()
@@ -62,7 +63,7 @@ pub(super) fn evaluations<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<
 }
 
 impl Inside<'_> {
-    /// What the adjoint of the expression costs, without its value.
+    /// Returns the adjoint of the expression without its value, and its cost.
     fn adjoint(&self) -> Option<(Ssa, Arc<Cost>)> {
         let ssa = self.within.ssa(&self.callee)?;
         let (wrt, of) = (real_inputs(&ssa), real_outputs(&ssa));
@@ -77,13 +78,15 @@ impl Inside<'_> {
         Some((adjoint, cost))
     }
 
-    /// A formula added up over all tuples of the indices around, if sizes tell it.
+    /// Sums a formula over all tuples of the indices around. `None` if sizes do not determine the
+    /// sum.
     fn times(&self, ssa: &Ssa, known: &Context, of: &Formula) -> Option<Formula> {
         let mut indices: Vec<Index> = Vec::new();
-        // Where indices begin, from which they are counted.
+        // The start of each index, from which it is counted.
         let mut begins: Vec<(Atom, Poly)> = Vec::new();
         let counted = |p: &Poly, begins: &[(Atom, Poly)]| p.substitute(&|a| from_begin(a, begins));
-        // The innermost comes first, and an extent may mention those before it.
+        // `self.indices` begins with the innermost index. The loop begins with the outermost,
+        // because an extent may mention outer indices.
         for i in self.indices.iter().rev() {
             if matches!(i.range, IndexRange::Range(_, _, Some(_))) {
                 return None;
@@ -114,7 +117,7 @@ impl Inside<'_> {
     }
 }
 
-/// An index that is counted from where it begins.
+/// Returns an index plus its start, if it has one.
 fn from_begin(a: &Atom, begins: &[(Atom, Poly)]) -> Option<Poly> {
     let (_, begin) = begins.iter().find(|(b, _)| a == b)?;
     Some(Poly::atom(a.clone()).add(begin))

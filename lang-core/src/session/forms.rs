@@ -1,6 +1,6 @@
-//! The compiler's middle as queries: the core form of each definition at types, its other forms, and Tensor SSA of it
-//! and of its derivatives. An edit inside a definition makes its own forms anew, and those of its callers if its
-//! Tensor SSA is another then.
+//! **The compiler's middle as queries.** Computes the core form of each definition at types, its
+//! other forms, and the Tensor SSA of it and of its derivatives. An edit inside a definition
+//! recomputes its own forms. It recomputes those of its callers only if its Tensor SSA changes.
 
 use std::sync::Arc;
 
@@ -28,14 +28,14 @@ pub(super) struct Asked<'db> {
     pub(super) callee: Arc<Callee>,
 }
 
-/// The core form.
+/// Returns the core form.
 #[salsa::tracked]
 pub(super) fn core<'db>(db: &'db dyn Database, asked: Asked<'db>) -> InCore {
     let forms = Forms { db };
     pipeline::core(&forms, &forms, asked.callee(db))
 }
 
-/// All forms.
+/// Returns all forms.
 #[salsa::tracked(cycle_result = recursive)]
 pub(super) fn stages<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<InStages> {
     let forms = Forms { db };
@@ -46,7 +46,8 @@ fn recursive<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> Kept<InSta
     Err(pipeline::recursive(asked.callee(db))).into()
 }
 
-/// Why it does not have all forms, if it does not: all that a caller asks of them but Tensor SSA.
+/// Returns the reason why it lacks a form, if it does. Beside Tensor SSA, a caller asks for nothing
+/// else.
 #[salsa::tracked(cycle_result = recursive_too)]
 pub(super) fn outside<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Box<Outside>> {
     stages(db, asked).as_ref().err().cloned()
@@ -56,8 +57,8 @@ fn recursive_too<'db>(db: &'db dyn Database, _: Id, asked: Asked<'db>) -> Option
     Some(pipeline::recursive(asked.callee(db)))
 }
 
-/// Tensor SSA, of derivatives too, and where it comes from. After an edit that only moves text the table of a
-/// definition is another, and [`ssa`] of it is not.
+/// Returns Tensor SSA, also of derivatives, with the origins of its statements. An edit that only
+/// moves text changes the origins of a definition, but not its [`ssa`].
 #[salsa::tracked(cycle_result = not_traced)]
 pub(super) fn traced<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Traced>> {
     let forms = Forms { db };
@@ -68,7 +69,7 @@ fn not_traced<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Tr
     None.into()
 }
 
-/// Tensor SSA alone: what callers and derivatives are made of.
+/// Returns Tensor SSA alone, on which callers and derivatives depend.
 #[salsa::tracked(cycle_result = no_ssa)]
 pub(super) fn ssa<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Ssa>>> {
     traced(db, asked).as_ref().map(|traced| Arc::clone(&traced.ssa)).into()
@@ -78,7 +79,7 @@ fn no_ssa<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<Ss
     None.into()
 }
 
-/// What Tensor SSA costs, with what its callees cost.
+/// Returns the cost of Tensor SSA, with the costs of its callees.
 #[salsa::tracked(cycle_result = no_cost)]
 pub(super) fn cost<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
     let of = |callee: &Arc<Callee>| {
@@ -92,7 +93,7 @@ fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<C
     None.into()
 }
 
-/// How much dearer a derivative is than its function.
+/// Returns the bound of a derivative's cost by that of its function.
 #[salsa::tracked(cycle_result = no_bound)]
 pub(super) fn bound<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Bound>>> {
     let bound = || {
@@ -106,7 +107,7 @@ fn no_bound<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<
     None.into()
 }
 
-/// Asks for the costs of all that a function calls, each after those that it calls itself.
+/// Computes the costs of all that a function calls, callees first.
 pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<Callee>) {
     let mut open = vec![(Arc::clone(callee), false)];
     let mut seen = std::collections::HashSet::new();
@@ -126,8 +127,8 @@ pub(super) fn prepare_cost(db: &dyn Database, callee: &Arc<Callee>) {
     }
 }
 
-/// Asks for the forms of all that a definition calls, each after those that it calls itself, so that queries that ask
-/// each other never stand deeper than a few, however long a chain of calls is.
+/// Computes the forms of all that a definition calls, callees first. Nested queries thus stay
+/// shallow, however long a chain of calls is.
 pub(super) fn prepare(db: &dyn Database, callee: &Callee) {
     let plain = |c: &Callee| Callee { derived: Arc::from([]), ..c.clone() };
     let mut open = vec![(plain(callee), false)];
@@ -153,7 +154,7 @@ pub(super) fn prepare(db: &dyn Database, callee: &Callee) {
     }
 }
 
-/// What the passes ask, answered by queries.
+/// The environment of the passes of the middle, answered by queries.
 #[derive(Clone, Copy)]
 pub(super) struct Forms<'db> {
     pub(super) db: &'db dyn Database,

@@ -1,5 +1,6 @@
-//! What the host sets: the texts of modules, as inputs of the queries. An edit sets the texts of the items that it
-//! changes, and which items a file has only where these are others.
+//! **Inputs.** Keeps the texts of modules as inputs of the queries. An edit sets the texts of the
+//! items that it changes. It sets the list of a file's items only if the kinds or names of items
+//! change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use super::text::{FileText, Piece};
 use crate::base::{ModuleName, Name};
 use crate::syntax::split::ItemKind;
 
-/// What tells an item from the others of its file.
+/// The identity of an item in its file.
 pub(super) type Key = (ItemKind, Name, u32);
 
 /// A module as the host set it.
@@ -19,24 +20,25 @@ pub(super) type Key = (ItemKind, Name, u32);
 pub(super) struct Module {
     /// The input.
     pub(super) file: SourceFile,
-    /// Its text; the items of the input are its pieces, in their order.
+    /// Its text; the items of the input are its pieces, in the same order.
     pub(super) text: FileText,
     /// The position of each item.
     pub(super) positions: Arc<HashMap<Key, usize>>,
 }
 
-/// All modules, those too that were taken away: their inputs are used again.
+/// All modules, removed ones included, because their inputs are used again.
 #[derive(Clone, Default)]
 pub(super) struct Inputs {
     modules: HashMap<ModuleName, Arc<Module>>,
-    /// How often the meaning of a name may have changed in an item whose text did not: see [`Self::shape`].
+    /// The number of edits that may have changed the meaning of a name in an item whose text
+    /// stayed: see [`Self::shape`].
     shape: u64,
-    /// Items that are in no file now. They are used again, as inputs are never forgotten.
+    /// Items that belong to no file. They are used again, because inputs are never deleted.
     free: Vec<Item>,
 }
 
 impl Inputs {
-    /// The modules of the library, which hardly ever change.
+    /// Creates the modules of the library, which hardly ever change.
     pub(super) fn of_library(db: &mut Db, modules: impl Iterator<Item = (&'static str, &'static str)>) -> Self {
         let mut inputs = Self::default();
         for (name, text) in modules {
@@ -51,20 +53,21 @@ impl Inputs {
         inputs
     }
 
-    /// Another number whenever something changed that names of other items may depend on: which items and modules there
-    /// are, and the text of one that gives names to others.
+    /// Returns a number that changes whenever names in other items may change their meaning. That
+    /// happens if items or modules come or go, or if the text of an item changes that introduces
+    /// names.
     pub(super) fn shape(&self) -> u64 {
         self.shape
     }
 
-    /// A module that is there.
+    /// Returns a module that exists.
     pub(super) fn module(&self, db: &Db, name: &str) -> Option<&Module> {
         Workspace::get(db).files(db).get(name)?;
         self.modules.get(name).map(|module| &**module)
     }
 
-    /// Sets the text of a module, which is made if there is none of that name. What is computed on other threads is
-    /// cancelled, also where the texts of all items stay the same.
+    /// Changes the text of a module, and creates the module if it does not exist. Queries on other
+    /// threads are cancelled, even if the texts of all items stay the same.
     pub(super) fn set(&mut self, db: &mut Db, name: &ModuleName, change: impl FnOnce(&mut FileText) -> Changed) {
         db.trigger_cancellation();
         let module = self.modules.entry(name.clone()).or_insert_with(|| {
@@ -100,7 +103,7 @@ impl Inputs {
         }
     }
 
-    /// Takes a module away.
+    /// Removes a module.
     pub(super) fn remove(&mut self, db: &mut Db, name: &ModuleName) {
         if self.module(db, name).is_none() {
             return;
@@ -114,16 +117,16 @@ impl Inputs {
     }
 }
 
-/// Which pieces of a text were replaced, and what they were.
+/// The range of the replaced pieces of a text, and the pieces before the replacement.
 pub(super) type Changed = (std::ops::Range<usize>, Vec<Piece>);
 
 impl Module {
-    /// Its items and where their texts begin, in order.
+    /// Returns its items and the positions of their texts, in order.
     pub(super) fn placed<'m>(&'m self, db: &'m dyn Database) -> impl Iterator<Item = (Item, u32)> + use<'m> {
         self.placed_from(db, 0)
     }
 
-    /// Those that do not stand before the first ones.
+    /// The same from the item at position `first` on.
     pub(super) fn placed_from<'m>(
         &'m self,
         db: &'m dyn Database,
@@ -133,8 +136,8 @@ impl Module {
         items.zip(self.text.pieces().iter().skip(first).map(|piece| piece.start))
     }
 
-    /// May names in other items mean something else after an edit of this one? Of a definition that has rules the sizes of
-    /// its signature are names in these.
+    /// Returns whether an edit of this item may change the meaning of names in others. The sizes in
+    /// the signature of a definition are names in its rules.
     fn gives_names(&self, piece: &Piece) -> bool {
         let rule = |kind| self.positions.contains_key(&(kind, piece.name.clone(), 0));
         match piece.kind {
@@ -144,7 +147,7 @@ impl Module {
         }
     }
 
-    /// Gives each piece its item: that of the same key if there was one.
+    /// Assigns an item to each piece: the item with the same key, if one exists.
     fn arrange(&mut self, db: &mut Db, free: &mut Vec<Item>, shape: Durability) {
         let old = self.file.items(db).clone();
         let mut used = vec![false; old.len()];
@@ -171,11 +174,11 @@ impl Module {
         self.positions = Arc::new(keys.into_iter().zip(0..).collect());
     }
 
-    /// An item that was in no file.
+    /// Returns an item that belonged to no file, or a new one.
     fn item(&self, db: &mut Db, free: &mut Vec<Item>, key: Key, text: Arc<str>, shape: Durability) -> Item {
         let (kind, name, ordinal) = key;
         let Some(item) = free.pop() else {
-            // Texts change more often than what they are the texts of.
+            // Texts change more often than the identities of their items.
             let of_text = if shape == Durability::HIGH { shape } else { Durability::LOW };
             let item = Item::builder(self.file, kind, name, ordinal, text);
             return item.durability(shape).text_durability(of_text).new(db);
@@ -189,7 +192,7 @@ impl Module {
     }
 }
 
-/// What each piece is known by.
+/// Returns the key of each piece.
 fn keys(pieces: &[Piece]) -> Vec<Key> {
     let mut seen: HashMap<(ItemKind, &Name), u32> = HashMap::new();
     let mut keys = Vec::with_capacity(pieces.len());

@@ -1,11 +1,15 @@
-//! An expression inside a definition: what it costs to evaluate it once, its partial derivatives by what the definition is
-//! given, and the cotangent that the adjoint computes for it.
+//! **Expressions inside a definition.** Computes the cost of one evaluation, the partial
+//! derivatives by the variables around, and the cotangent that the adjoint computes for the
+//! expression. The editor's hovers show them.
 //!
-//! For the first two it becomes a function of its own, of the parameters of the definition and of what binders around it
-//! bind. For its derivatives `let`s around it stay; what it costs begins where they are known. For the cotangent the
-//! definition gets one more parameter, an array over the binders around that is added to the expression: its
-//! cotangent, where it is zero, is that of the expression. In a loop or an inner function the body of that is taken for the
-//! definition: what the expression receives is told by what an iteration, or a call, receives.
+//! For cost and partial derivatives, the expression becomes a function of the definition's
+//! parameters and of the variables around it. For partial derivatives the `let`s around become part
+//! of it; for its cost their variables are parameters.
+//!
+//! For the cotangent, the definition gets one more parameter, an array over the indices around,
+//! which is added to the expression. The parameter's cotangent at zero is that of the expression.
+//! Inside a loop or an inner function, the loop's or function's body replaces the definition. The
+//! cotangent is then a function of the cotangent of an iteration's or a call's result.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -34,25 +38,26 @@ use crate::types::env::Env as _;
 use crate::types::tree::{Body, Expr, IndexRange, IndexVar, Node, Pat, TId};
 use crate::types::ty::{Signature, Type};
 
-/// Of a value of more real parts none is told.
+/// The most real parts of a value; if it has more, none is shown.
 const MOST_PARTS: usize = 6;
 
 impl Session {
-    /// What one evaluation of an expression inside a definition costs.
+    /// Returns the cost of one evaluation of an expression inside a definition.
     #[must_use]
     pub fn cost_inside(&self, def: &GlobalName, node: TId) -> Option<Arc<Cost>> {
         cost_inside(&self.db, self.place_inside(def, node)?).value()
     }
 
-    /// The partial derivatives of an expression inside a definition by what varies around it: those of each real part of it;
-    /// of an array, of an element.
+    /// Returns the partial derivatives of an expression inside a definition, for each real part of
+    /// it. For an array they are those of an element.
     #[must_use]
     pub fn partials(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
         let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
         real_parts(&self.db, inner, &|part| partials(&self.db, part))
     }
 
-    /// The cotangent of each real part of an expression inside a definition; of an array, that of an element.
+    /// Returns the cotangent of each real part of an expression inside a definition. For an array
+    /// it is that of an element.
     #[must_use]
     pub fn cotangent(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
         let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
@@ -76,21 +81,21 @@ pub(super) struct Inner<'db> {
     pub(super) node: TId,
 }
 
-/// A real part of it.
+/// A real part of such an expression as a key of queries.
 #[salsa::interned(debug)]
 pub(super) struct PartOf<'db> {
     /// The expression.
     #[returns(copy)]
     pub(super) inner: Inner<'db>,
-    /// Which part.
+    /// The part.
     #[returns(ref)]
     pub(super) leaf: Leaf,
 }
 
-/// What is told of a real part, of each case that differs.
+/// The entries of a real part, for each case that differs.
 pub(super) type InCases = Result<Vec<Entries>, Unshown>;
 
-/// What is told of each real part.
+/// Collects the entries of all real parts.
 fn real_parts<'db>(
     db: &'db dyn Database,
     inner: Inner<'db>,
@@ -109,14 +114,14 @@ fn real_parts<'db>(
     all.into_iter().flat_map(told).collect()
 }
 
-/// What one evaluation costs.
+/// Returns the cost of one evaluation.
 #[salsa::tracked]
 pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Kept<Option<Arc<Cost>>> {
     let inside = Inside::of(db, of.def(db), of.node(db), None);
     inside.and_then(|inside| Some(inside.cost()?.1)).into()
 }
 
-/// The partial derivatives of a part.
+/// Returns the partial derivatives of a part.
 #[salsa::tracked]
 pub(super) fn partials<'db>(db: &'db dyn Database, part: PartOf<'db>) -> InCases {
     let of = part.inner(db);
@@ -124,7 +129,7 @@ pub(super) fn partials<'db>(db: &'db dyn Database, part: PartOf<'db>) -> InCases
     inside.ok_or(Unshown::Constant)?.entries(db, &Entry::Partials)
 }
 
-/// Its cotangent.
+/// Returns the cotangent of a part.
 #[salsa::tracked]
 pub(super) fn cotangent<'db>(db: &'db dyn Database, part: PartOf<'db>) -> InCases {
     let of = part.inner(db);
@@ -137,21 +142,22 @@ pub(super) struct Inside<'db> {
     pub(super) within: Within<'db>,
     pub(super) callee: Arc<Callee>,
     pub(super) body: Arc<Body>,
-    /// The indices of an element of the expression, and those around.
+    /// The indices of an element of the expression, then those around.
     pub(super) indices: Vec<IndexVar>,
-    /// How its evaluations are told.
+    /// The number of its evaluations.
     pub(super) evaluated: Evaluated,
-    /// The part of it that is looked at.
+    /// The part whose derivative is computed.
     leaf: Leaf,
-    /// Where the first of the indices begin, which are those of an entry, where it is one of a cotangent.
+    /// The starts of the first indices, which are the indices of an entry of a cotangent; otherwise
+    /// empty.
     begins: Vec<Poly>,
-    /// The variables that a reader of the expression sees.
+    /// The variables in scope at the expression.
     seen: Vec<Seen>,
-    /// What the others are called, and were.
+    /// The new and the old names of the hidden variables.
     hidden: Vec<(Name, Name)>,
 }
 
-/// The body of a definition, or of a `let` or `do` of the top level.
+/// Returns the body of a definition, or of a top-level `let` or `do`.
 pub(super) fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> {
     let other = || {
         let view = View::new(db);
@@ -172,13 +178,13 @@ pub(super) fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> 
     Forms { db }.body(def).or_else(other)
 }
 
-/// The signature of what is evaluated once.
+/// Returns the signature of an item that is evaluated once.
 fn of_no_parameters(body: &Body) -> Option<Arc<Signature>> {
     let result = body.nodes[body.root?].ty.clone();
     Some(Arc::new(Signature { type_params: Vec::new(), sizes: Vec::new(), params: Vec::new(), result }))
 }
 
-/// The locals that an expression reads and does not bind, in its types too.
+/// Returns the locals that an expression reads and does not bind, those in its types included.
 pub(super) fn free(body: &Body, node: TId) -> HashSet<LocalId> {
     let (mut read, mut bound) = (HashSet::new(), HashSet::new());
     let mut open = vec![node];
@@ -192,32 +198,34 @@ pub(super) fn free(body: &Body, node: TId) -> HashSet<LocalId> {
     read.difference(&bound).copied().collect()
 }
 
-/// A function that is being made of an expression.
+/// A function under construction from an expression.
 pub(super) struct Open {
     root: TId,
-    /// What it reads that nobody gives it yet.
+    /// The locals that it reads and that are not yet bound.
     needed: HashSet<LocalId>,
     params: Vec<LocalId>,
-    /// Those of them that are indices.
+    /// The parameters that are indices.
     indices: Vec<IndexVar>,
 }
 
-/// Which `let`s around an expression are part of the function that is made of it; what others bind are parameters.
+/// The `let`s around an expression that become part of the function. The variables of others become
+/// parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lets {
     All,
-    /// Those that bind functions.
+    /// The `let`s that bind functions.
     OfFunctions,
     None,
 }
 
 impl Open {
-    /// Begins with an expression and parameters that it has already.
+    /// Starts with an expression and its first parameters.
     pub(super) fn new(body: &Body, root: TId, params: Vec<LocalId>) -> Self {
         Self { needed: free(body, root), root, params, indices: Vec::new() }
     }
 
-    /// Binds what it reads of what stands around: `let`s stay as they are, or are parameters as all else is.
+    /// Binds the locals that it reads from the constructs around. A `let` stays or becomes
+    /// parameters; all else becomes parameters.
     pub(super) fn close(&mut self, body: &mut Body, around: Vec<Around>, lets: Lets) {
         let is_function = |body: &Body, pat: &Pat| {
             let mut found = false;
@@ -249,7 +257,7 @@ impl Open {
                 Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
             }
         }
-        // Extents that become known on the way are integers that it is given.
+        // Extents that `let`s determine become integer parameters.
         let is_known = |l: &LocalId| self.params.contains(l) || body.params.contains(l) || body.sizes.contains(l);
         let mut others: Vec<LocalId> = self.needed.iter().copied().filter(|l| !is_known(l)).collect();
         others.sort_unstable_by_key(|l| l.0);
@@ -258,7 +266,7 @@ impl Open {
         body.root = Some(self.root);
     }
 
-    /// Puts the `let`s before it that it reads.
+    /// Prepends the `let`s whose variables it reads.
     fn wrap(&mut self, body: &mut Body, binds: Vec<(Pat, TId)>) {
         let mut kept = Vec::new();
         for (pat, value) in binds.into_iter().rev() {
@@ -278,21 +286,22 @@ impl Open {
     }
 }
 
-/// Does it call a derivative?
+/// Returns whether it calls a derivative.
 pub(super) fn calls_derivatives(ssa: &Ssa) -> bool {
     let mut found = false;
     ssa.for_each_callee(&mut |callee| found |= !callee.derived.is_empty());
     found
 }
 
-/// Can a polynomial be no less than 0, as none of these sizes is? Of an integer that is passed nobody knows.
+/// Returns whether the polynomial is never negative, because none of these sizes is. An integer
+/// parameter may have any sign.
 fn is_never_negative(p: &Poly, sizes: &[LocalId]) -> bool {
     let is_size = |a: &Atom| matches!(a, Atom::Local(l, _) if sizes.contains(l));
     p.terms().iter().all(|(m, c)| *c >= 0 && m.as_slice().iter().all(|(a, _)| is_size(a)))
 }
 
-/// The greatest or the least value of a polynomial where these indices have a least and a greatest one each, in which it is
-/// linear with constant coefficients.
+/// Returns the greatest or the least value of a polynomial over the ranges of these indices. It
+/// must be linear in them with constant coefficients; otherwise `None`.
 fn extreme(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Poly> {
     let mut all = Poly::default();
     for (monomial, c) in p.terms() {
@@ -302,7 +311,7 @@ fn extreme(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Po
                 let (_, least, most) = found(a)?;
                 if greatest == (*c > 0) { most } else { least }.mul(&Poly::constant(*c))
             }
-            // It is the greater, the greater each of them is.
+            // `min` and `max` are increasing in both operands.
             [(a @ (Atom::Min(p, q) | Atom::Max(p, q)), 1)] => {
                 let of = |p: &Poly| extreme(p, ranges, greatest == (*c > 0));
                 let (p, q) = (of(p)?, of(q)?);
@@ -322,7 +331,7 @@ fn extreme(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Po
     Some(all)
 }
 
-/// These values as one.
+/// Combines these values into one.
 fn all_of(body: &mut Body, values: &[TId]) -> Option<TId> {
     let first = values.first().copied()?;
     if values.len() == 1 {
@@ -352,8 +361,9 @@ impl<'db> Inside<'db> {
         Some(Self { within, callee: Arc::new(callee), body, indices, evaluated, leaf, begins, seen, hidden })
     }
 
-    /// The expression as a function, to be differentiated: a real number in it, with the `let`s around. Or to be counted:
-    /// all of it, where these are known.
+    /// Makes a function of the expression. With `derived`, it is one real number of the expression,
+    /// to be differentiated, and contains the `let`s around. Otherwise it is the whole expression,
+    /// to be counted.
     pub(super) fn of(db: &'db dyn Database, def: &GlobalName, node: TId, derived: Option<Leaf>) -> Option<Self> {
         let body = body_of(db, def).filter(|body| node.index() < body.nodes.len())?;
         let mut body = (*body).clone();
@@ -374,7 +384,7 @@ impl<'db> Inside<'db> {
         };
         let mut open = Open::new(&body, root, Vec::new());
         if derived.is_none() {
-            // How often it is evaluated depends on all indices around.
+            // The number of its evaluations depends on all indices around.
             open.needed.extend(around.iter().flat_map(|step| ranged(&body, step)));
         }
         open.params.extend(own.iter().map(|v| v.local));
@@ -383,8 +393,9 @@ impl<'db> Inside<'db> {
         Some(Self { evaluated, ..Self::new(db, def, body, indices, (derived.unwrap_or_default(), Vec::new()), names)? })
     }
 
-    /// What the expression is evaluated in with one more parameter that is added to a part of it: the definition, or what a
-    /// loop or a function around it evaluates. And what is asked of that.
+    /// Makes a function with one more parameter, which is added to a part of the expression. The
+    /// function is the definition, or the body of the innermost loop or function around. Also
+    /// returns the entry to compute.
     fn with_cotangent(
         db: &'db dyn Database,
         def: &GlobalName,
@@ -411,7 +422,8 @@ impl<'db> Inside<'db> {
                     (atom, from.clone(), from.add(n).plus(-1))
                 })
                 .collect();
-            // What may be less than 0 counts from where it begins, at the least; and it ends where it does at the most.
+            // An index that may be negative counts from its least start; its range ends at its
+            // greatest end.
             let least = extreme(&begin, &ranges, false).ok_or(Outside::Loop)?;
             let begin = if is_never_negative(&least, &body.sizes) { Poly::default() } else { least };
             let end = extreme(&end, &ranges, true).ok_or(Outside::Loop)?;
@@ -449,7 +461,7 @@ impl<'db> Inside<'db> {
         Ok((inside, Entry::Cotangent { param, whose }))
     }
 
-    /// The value of a node as a function of these parameters and of what it reads of what stands around.
+    /// Makes a function of the value of a node, with these parameters and the locals that it reads.
     pub(super) fn of_value(
         db: &'db dyn Database,
         def: &GlobalName,
@@ -458,7 +470,8 @@ impl<'db> Inside<'db> {
         around: Vec<Around>,
         lets: Lets,
     ) -> Option<Self> {
-        // A reader of what is made of the whole text knows the variables around; of a function, its parameters alone.
+        // A reader of a value with all `let`s knows the variables around; otherwise only the
+        // parameters.
         let seen = if lets == Lets::All { seen(&body, &around) } else { Vec::new() };
         let names = (seen, apart(&mut body, &around));
         let mut open = Open::new(&body, root, params);
@@ -467,7 +480,7 @@ impl<'db> Inside<'db> {
         Self::new(db, def, body, indices, (Leaf::default(), Vec::new()), names)
     }
 
-    /// The entries, in which no derivative is called as far as what is called can be put in place.
+    /// Returns the entries, after inlining the calls of derivatives where possible.
     pub(super) fn entries_in_place(&mut self, db: &'db dyn Database, entry: &Entry) -> InCases {
         if self.within.ssa(&self.callee).is_some_and(|ssa| calls_derivatives(&ssa)) {
             self.within = self.within.in_place();
@@ -502,14 +515,14 @@ impl<'db> Inside<'db> {
         Ok(cases)
     }
 
-    /// What it is made of, and what it costs where its indices are in their ranges.
+    /// Returns its Tensor SSA, and the cost for indices in their ranges.
     pub(super) fn cost(&self) -> Option<(Arc<Ssa>, Arc<Cost>)> {
         let ssa = self.within.ssa(&self.callee)?;
         let cost = self.within.cost_where(&ssa, &self.known(&ssa, &[]));
         Some((ssa, cost))
     }
 
-    /// What holds of the indices, which are parameters, or the first of these.
+    /// Returns the facts about the indices, which are parameters; `at` replaces the first ones.
     pub(super) fn known(&self, ssa: &Ssa, at: &[Poly]) -> Vec<Pred> {
         let mut all = Vec::new();
         for i in &self.indices {
@@ -521,8 +534,8 @@ impl<'db> Inside<'db> {
         all
     }
 
-    /// A polynomial over variables of the body as one over those of its Tensor SSA, where the first indices are
-    /// these.
+    /// Translates a polynomial over variables of the body to the variables of its Tensor SSA; `at`
+    /// replaces the first indices. `None` if a variable has no counterpart.
     pub(super) fn translated(&self, ssa: &Ssa, at: &[Poly], p: &Poly) -> Option<Poly> {
         let index = |l: LocalId| self.indices.iter().position(|i| i.local == l);
         let value = |l: LocalId| -> Option<Poly> {

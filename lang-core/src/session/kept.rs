@@ -1,6 +1,6 @@
-//! Values of queries that take long to drop: forms of definitions, and their costs. The database drops a value that an edit
-//! replaced while it takes the next edit. That edit would wait, for 15 ms after a large derivative, so another thread drops
-//! these values.
+//! **Deferred drop** of query values that take long to drop: forms of definitions, and their costs.
+//! The database drops a replaced value while it takes the next edit. That edit would wait, for 15
+//! ms after a large derivative, so another thread drops these values.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -12,18 +12,18 @@ use crate::base::Large;
 pub(super) struct Kept<T: Send + 'static>(Large<T>);
 
 thread_local! {
-    /// Is an edit being taken on this thread?
+    /// Whether this thread is taking an edit.
     static EDITED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl<T: Clone + Send + 'static> Kept<T> {
-    /// The value, which shares what is large in it.
+    /// Returns the value, which shares its large parts.
     pub(super) fn value(&self) -> T {
         self.0.clone()
     }
 }
 
-/// Takes an edit; values that it drops are dropped by another thread.
+/// Takes an edit. Another thread drops the values that it drops.
 pub(super) fn edited<R>(take: impl FnOnce() -> R) -> R {
     struct Until(bool);
     impl Drop for Until {

@@ -1,4 +1,6 @@
-//! The real parts of a value: a number, the elements of an array, components of tuples and fields of records, to any depth.
+//! **Real leaves of a value.** Enumerates its real parts, through elements of arrays, components of
+//! tuples and fields of records to any depth. Also builds the typed nodes that read such a part, or
+//! add to it.
 
 use std::sync::Arc;
 
@@ -17,13 +19,13 @@ pub(super) enum Step {
     Component(u32, Option<Name>),
 }
 
-/// A real part, by the steps to it.
+/// A real part, by the steps that lead to it.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub(super) struct Leaf {
     pub(super) steps: Vec<Step>,
 }
 
-/// The real parts of a value of that type, in order.
+/// Returns the real parts of a value of that type, in order.
 pub(super) fn leaves(ty: &Type) -> Vec<Leaf> {
     let behind = |step: Step, ty: &Type| {
         let all = leaves(ty).into_iter();
@@ -44,7 +46,7 @@ pub(super) fn leaves(ty: &Type) -> Vec<Leaf> {
 }
 
 impl Leaf {
-    /// The extents of the arrays on the way, outermost first.
+    /// Returns the extents of the arrays on the way, outermost first.
     pub(super) fn extents(&self) -> impl DoubleEndedIterator<Item = &Poly> {
         self.steps.iter().filter_map(|step| match step {
             Step::Element(n) => Some(n),
@@ -52,7 +54,7 @@ impl Leaf {
         })
     }
 
-    /// The type of a number of it.
+    /// Returns the type of one number of it.
     pub(super) fn real(&self, ty: &Type) -> Option<Type> {
         self.steps.iter().try_fold(ty.clone(), |ty, step| match (step, &ty) {
             (Step::Element(_), Type::Array(_, element)) => Some((**element).clone()),
@@ -61,7 +63,7 @@ impl Leaf {
         })
     }
 
-    /// `[i].mean[j, k]`, with these indices; without any, `.mean`.
+    /// Formats the steps with these indices, `[i].mean[j, k]`, or without any, `.mean`.
     pub(super) fn text(&self, at: &[String]) -> String {
         let (mut text, mut open, mut at) = (String::new(), false, at.iter());
         for step in &self.steps {
@@ -81,7 +83,8 @@ impl Leaf {
         text + if open { "]" } else { "" }
     }
 
-    /// This part of a value, where the arrays on the way are read at these integers.
+    /// Builds the node of this part of a value, at these integers as indices of the arrays on the
+    /// way.
     pub(super) fn read(&self, nodes: &mut Arena<Node>, value: TId, at: &[LocalId]) -> TId {
         let (mut part, mut at) = (value, at.iter());
         let mut open = Vec::new();
@@ -98,19 +101,19 @@ impl Leaf {
     }
 }
 
-/// A node that reads a local.
+/// Builds a node that reads a local.
 pub(super) fn read(nodes: &mut Arena<Node>, local: LocalId, ty: Type, at: TId) -> TId {
     let span = nodes[at].span;
     nodes.alloc(Node { kind: Expr::Local(local), ty, span })
 }
 
-/// The element of an array at these integers.
+/// Builds the element of an array at these integers.
 pub(super) fn element(nodes: &mut Arena<Node>, array: TId, at: &[LocalId]) -> TId {
     let at: Vec<(LocalId, Poly)> = at.iter().map(|local| (*local, Poly::default())).collect();
     element_from(nodes, array, &at)
 }
 
-/// The element of an array at integers, each of which begins where the polynomial says.
+/// Builds the element of an array at integers, each minus its start.
 pub(super) fn element_from(nodes: &mut Arena<Node>, array: TId, at: &[(LocalId, Poly)]) -> TId {
     if at.is_empty() {
         return array;
@@ -132,14 +135,14 @@ pub(super) fn element_from(nodes: &mut Arena<Node>, array: TId, at: &[(LocalId, 
     nodes.alloc(Node { kind: Expr::Index(array, subscripts), ty, span })
 }
 
-/// A component of a tuple or record.
+/// Builds a component of a tuple or record.
 fn component(nodes: &mut Arena<Node>, of: TId, k: u32) -> TId {
     let Node { ty, span, .. } = &nodes[of];
     let (inner, span) = (items(ty).into_iter().nth(k as usize).unwrap_or(Type::Error), *span);
     nodes.alloc(Node { kind: Expr::Proj(of, k), ty: inner, span })
 }
 
-/// The types of the components of a tuple or record.
+/// Returns the types of the components of a tuple or record.
 fn items(ty: &Type) -> Vec<Type> {
     match ty {
         Type::Tuple(items) => items.to_vec(),
@@ -148,7 +151,7 @@ fn items(ty: &Type) -> Vec<Type> {
     }
 }
 
-/// A local of a name that no program has.
+/// Adds a local to the body.
 pub(super) fn fresh(body: &mut Body, name: &str, ty: Type, at: TId) -> Option<LocalId> {
     let local = LocalId(u32::try_from(body.locals.len()).ok()?);
     let span = body.nodes[at].span;
@@ -156,7 +159,7 @@ pub(super) fn fresh(body: &mut Body, name: &str, ty: Type, at: TId) -> Option<Lo
     Some(local)
 }
 
-/// A value with something added to the part behind these steps.
+/// Builds a value with a number or array added to the part at these steps.
 pub(super) fn added(body: &mut Body, steps: &[Step], value: TId, what: TId) -> Option<TId> {
     let Node { ty, span, .. } = body.nodes[value].clone();
     if steps.iter().all(|step| matches!(step, Step::Element(_))) {
@@ -187,7 +190,7 @@ pub(super) fn added(body: &mut Body, steps: &[Step], value: TId, what: TId) -> O
     Some(body.nodes.alloc(Node { kind, ty, span }))
 }
 
-/// An array of these extents of such elements.
+/// Returns the type of an array with these extents and elements.
 pub(super) fn array(extents: Vec<Poly>, element: Type) -> Type {
     extents.into_iter().rev().fold(element, |ty, n| Type::Array(n, Arc::new(ty)))
 }

@@ -1,11 +1,12 @@
-//! The session: text goes in by edits, and everything known about it comes out, recomputed only
-//! as far as the edits reach. It alone knows Salsa. It does no input or output: the host gives it
-//! the text of the files that it asks for.
+//! **Incremental session.** Edits go in; trees, names, types, diagnostics, forms and costs come
+//! out, recomputed only as far as the edits reach. Only this module uses Salsa. It does no input or
+//! output: the host supplies the text of the files that [`Session::missing_imports`] reports.
 //!
-//! Layers: the text of a module is split into items (`text`, `inputs`); each item has a tree, resolved
-//! names (`queries`), a signature or type and a typed body, each a query; the names of a module (`scope`) are
-//! asked for one by one. Places in the file are kept apart from all of these, so what stands
-//! before an item does not matter to it. Passes see a [`View`].
+//! Layers: the text of a module is split into items (`text`, `inputs`). Each item has a tree,
+//! resolved names, a signature or type and a typed body, each a query (`queries`). The names of a
+//! module are queried one by one (`scope`). Positions in the file are not part of these inputs, so
+//! text before an item does not invalidate it. The compiler's middle is queried by definition
+//! (`forms`). The passes see a [`View`].
 
 mod db;
 mod inputs;
@@ -71,36 +72,37 @@ pub use program::Running;
 pub use report::{Found, called, with_ending};
 pub use view::View;
 
-/// All modules, and everything known about them.
+/// All modules, and the memoised results about them.
 pub struct Session {
-    /// The texts, and what the queries know them by. A snapshot lets go of them before it lets an edit go on.
+    /// The texts, and the inputs that hold them. The field precedes `db`, because a snapshot must
+    /// drop its texts before it lets an edit proceed.
     inputs: Inputs,
     db: Db,
-    /// What ran, for tests.
+    /// The queries that ran, for tests.
     log: Option<Log>,
 }
 
-/// An item and where it stands.
+/// An item and its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ItemRef {
     /// The module.
     pub module: ModuleName,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
-    /// Its name as the split found it.
+    /// Its name, as the splitter found it.
     pub name: Name,
-    /// How many items of this kind and name stand before it.
+    /// The number of items of this kind and name before it.
     pub ordinal: u32,
-    /// Its identity among all items, for messages and [`Session::checked`].
+    /// Its name among all items, for messages and [`Session::checked`].
     pub global: GlobalName,
-    /// Where its text begins in the file. Spans in its trees are relative to this.
+    /// The position of its text in the file. Spans in its trees are relative to it.
     pub start: u32,
     /// Its text.
     pub text: Arc<str>,
 }
 
 impl ItemRef {
-    /// The place of its text in the file.
+    /// Returns the span of its text in the file.
     #[must_use]
     pub fn span(&self) -> Span {
         let length = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
@@ -111,23 +113,23 @@ impl ItemRef {
 /// An import whose module is missing: a file that the host may load.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MissingImport {
-    /// The module that is wanted, in normal spelling.
+    /// The missing module, in normal spelling.
     pub module: ModuleName,
     /// The module that imports it.
     pub importer: ModuleName,
-    /// The path as written, absolute in the importer.
+    /// The path as written, as a span in the importer's text.
     pub span: Span,
 }
 
-/// An expression that stands in no file, checked in the scope of a module.
+/// An expression outside all files, checked in the scope of a module.
 pub struct Evaluable {
     /// Its tree.
     pub parsed: Parsed,
-    /// Its names.
+    /// Its resolved names.
     pub resolved: Resolved,
     /// Its typed body.
     pub checked: Option<Checked>,
-    /// Everything wrong with it, relative to its text, sorted by place.
+    /// Its diagnostics, relative to its text and sorted by position.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -138,13 +140,13 @@ impl Default for Session {
 }
 
 impl Session {
-    /// A session with the library in it.
+    /// Creates a session that contains the library.
     #[must_use]
     pub fn new() -> Self {
         Self::with(None)
     }
 
-    /// A session that notes which queries run, for tests; see [`Session::ran_queries`].
+    /// Creates a session that logs which queries run, for tests; see [`Session::ran_queries`].
     #[must_use]
     pub fn logging() -> Self {
         Self::with(Some(Log::default()))
@@ -152,17 +154,18 @@ impl Session {
 
     fn with(log: Option<Log>) -> Self {
         let mut db = Db::new(log.clone());
-        // Questions about the library are not asked again until another module comes.
+        // The inputs of the library have high durability, so its queries are not revalidated until
+        // a module is added.
         let inputs = Inputs::of_library(&mut db, library::modules());
         Self { db, log, inputs }
     }
 
     // ---- text ----
 
-    /// Sets the whole text of a module, which is made if there is none of that name.
+    /// Sets the whole text of a module, and creates the module if it does not exist.
     ///
-    /// While a [`Snapshot`] is alive on another thread, its queries are cancelled first; one that
-    /// is alive on this thread would make this wait for ever.
+    /// If a [`Snapshot`] is alive on another thread, this cancels its queries first. A snapshot
+    /// that is alive on this thread makes this wait for ever.
     pub fn set_text(&mut self, module: &str, text: &str) {
         let module = path::normalize(module);
         if self.module(&module).is_none_or(|m| **m.text.text() != *text) {
@@ -170,8 +173,8 @@ impl Session {
         }
     }
 
-    /// Replaces a range of bytes in a module's text. A range that leaves the text or cuts a
-    /// character is made smaller until it fits; an unknown module is left alone.
+    /// Replaces a range of bytes in a module's text. The range shrinks until it lies in the text
+    /// and on character boundaries. An unknown module is ignored.
     pub fn edit(&mut self, module: &str, range: Range<usize>, text: &str) {
         let module = path::normalize(module);
         if self.module(&module).is_some() {
@@ -179,12 +182,12 @@ impl Session {
         }
     }
 
-    /// Takes a module away.
+    /// Removes a module.
     pub fn remove(&mut self, module: &str) {
         edited(|| self.inputs.remove(&mut self.db, &path::normalize(module)));
     }
 
-    /// A module by its name in normal spelling.
+    /// Returns a module by its name in normal spelling.
     fn module(&self, name: &str) -> Option<&Module> {
         self.inputs.module(&self.db, name)
     }
@@ -193,33 +196,34 @@ impl Session {
         self.module(&path::normalize(module))
     }
 
-    /// The text of a module.
+    /// Returns the text of a module.
     #[must_use]
     pub fn text(&self, module: &str) -> Option<Arc<str>> {
         self.named(module).map(|m| Arc::clone(m.text.text()))
     }
 
-    /// Another number after each edit by which a name may mean something else in an item whose text it leaves alone. While
-    /// it is the same, [`Self::resolved`] is the same of every item with the same text.
+    /// Returns a number that changes with each edit after which a name may have another meaning in
+    /// an item that the edit did not touch. While it is the same, [`Self::resolved`] is the same
+    /// for every item with the same text.
     #[must_use]
     pub fn shape(&self) -> u64 {
         self.inputs.shape()
     }
 
-    /// The names of all modules, those of the library too.
+    /// Returns the names of all modules, those of the library included.
     #[must_use]
     pub fn modules(&self) -> Vec<ModuleName> {
         Workspace::get(&self.db).files(&self.db).keys().cloned().collect()
     }
 
-    /// The quoted imports whose module is missing, by importer and place.
+    /// Returns the quoted imports whose module is missing, by importer and position.
     #[must_use]
     pub fn missing_imports(&self) -> Vec<MissingImport> {
         let files = Workspace::get(&self.db).files(&self.db);
         files.keys().flat_map(|importer| self.missing_imports_of(importer)).collect()
     }
 
-    /// The modules that one module imports and nobody has set.
+    /// Returns the quoted imports of one module whose module is missing.
     #[must_use]
     pub fn missing_imports_of(&self, importer: &str) -> Vec<MissingImport> {
         let files = Workspace::get(&self.db).files(&self.db);
@@ -239,38 +243,40 @@ impl Session {
 
     // ---- answers ----
 
-    /// Everything wrong in a module, absolute and sorted by place.
+    /// Returns all diagnostics of a module, with absolute spans and sorted by position.
     #[must_use]
     pub fn diagnostics(&self, module: &str) -> Vec<Diagnostic> {
         self.found(module).diagnostics()
     }
 
-    /// Everything wrong in one item by itself, absolute and sorted by place.
+    /// Returns the diagnostics of one item by itself, with absolute spans and sorted by position.
     #[must_use]
     pub fn item_diagnostics(&self, item: &ItemRef) -> Vec<Diagnostic> {
         self.item_of(item).map(|found| report::of_item(&self.db, found, item.start)).unwrap_or_default()
     }
 
-    /// What is wrong in a module, by items.
+    /// Returns the diagnostics of a module, by item.
     #[must_use]
     pub fn found(&self, module: &str) -> Found {
         self.named(module).map(|module| report::found(&self.db, module)).unwrap_or_default()
     }
 
-    /// What can be told at once after an edit: what is wrong in the items that were edited, and what was found before in
-    /// all others, whether the edit reached them or not. `None` if many were edited.
+    /// Returns the diagnostics that are available at once after an edit. Edited items are checked;
+    /// all others keep their diagnostics of `before`, even if the edit affects them. `None` if many
+    /// items were edited.
     #[must_use]
     pub fn found_soon(&self, module: &str, before: &Found) -> Option<Found> {
         report::soon(&self.db, self.named(module)?, before)
     }
 
-    /// The items of a module, in order.
+    /// Returns the items of a module, in order.
     #[must_use]
     pub fn items(&self, module: &str) -> Vec<ItemRef> {
         self.items_in(module, Span::new(0, u32::MAX)).collect()
     }
 
-    /// Those of its items whose texts meet a span, in order; others are not looked at.
+    /// Returns the items of a module whose texts meet a span, in order, without visiting the
+    /// others.
     pub fn items_in<'s>(&'s self, module: &str, span: Span) -> impl Iterator<Item = ItemRef> + use<'s> {
         let placed = move |module: &'s Module| {
             let first = module.text.before(span.start).unwrap_or_default();
@@ -280,19 +286,19 @@ impl Session {
         self.named(module).into_iter().flat_map(placed).map(|(item, start)| self.item_ref(item, start))
     }
 
-    /// The item whose text holds the byte `at`, its end included.
+    /// Returns the item whose text contains the byte `at`, its end included.
     #[must_use]
     pub fn item_at(&self, module: &str, at: u32) -> Option<ItemRef> {
         self.items_in(module, Span::new(at, at)).last()
     }
 
-    /// The item that defines a value (or is a rule or `do`) of that name.
+    /// Returns the item that defines the value of that name, or the rule or `do` of that name.
     #[must_use]
     pub fn item(&self, name: &GlobalName) -> Option<ItemRef> {
         self.item_ref_of(self.find(name)?)
     }
 
-    /// The `type` item of that name.
+    /// Returns the `type` item of that name.
     #[must_use]
     pub fn type_item(&self, name: &GlobalName) -> Option<ItemRef> {
         self.item_ref_of(View::new(&self.db).type_item(name)?)
@@ -319,25 +325,25 @@ impl Session {
         }
     }
 
-    /// The tree of an item and its syntax errors.
+    /// Returns the tree of an item, with its syntax errors.
     #[must_use]
     pub fn tree(&self, item: &ItemRef) -> Option<Arc<Parsed>> {
         Some(Arc::clone(queries::tree(&self.db, self.item_of(item)?)))
     }
 
-    /// The meaning of the names in an item.
+    /// Returns the resolved names of an item.
     #[must_use]
     pub fn resolved(&self, item: &ItemRef) -> Option<Arc<Resolved>> {
         Some(Arc::clone(queries::resolved(&self.db, self.item_of(item)?)))
     }
 
-    /// The typed body of an item.
+    /// Returns the typed body of an item.
     #[must_use]
     pub fn checked_item(&self, item: &ItemRef) -> Option<Arc<Checked>> {
         self.check(self.item_of(item)?)
     }
 
-    /// The typed body of the item of that name.
+    /// Returns the typed body of the item of that name.
     #[must_use]
     pub fn checked(&self, name: &GlobalName) -> Option<Arc<Checked>> {
         self.check(self.find(name)?)
@@ -348,60 +354,60 @@ impl Session {
         queries::checked(&self.db, item).clone()
     }
 
-    /// The signature of a definition.
+    /// Returns the signature of a definition.
     #[must_use]
     pub fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
         cycles::ready(&self.db, self.find(name)?);
         View::new(&self.db).signature(name)
     }
 
-    /// The core form of a definition.
+    /// Returns the core form of a definition.
     ///
     /// # Errors
-    /// What in it has none.
+    /// The part of it that has no core form.
     pub fn core(&self, callee: &Arc<Callee>) -> InCore {
         forms::prepare(&self.db, callee);
         forms::core(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
     }
 
-    /// A definition in every form of the compiler's middle.
+    /// Returns a definition in every form of the compiler's middle.
     ///
     /// # Errors
-    /// What in it, or in what it calls, has no core form.
+    /// The part of it, or of a callee, that has no core form.
     pub fn stages(&self, callee: &Arc<Callee>) -> InStages {
         forms::prepare(&self.db, callee);
         forms::stages(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
-    /// A definition, or a derivative of one, in Tensor SSA; `None` where it has no such form.
+    /// Returns a definition, or a derivative of one, in Tensor SSA; `None` if it has no such form.
     #[must_use]
     pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
         forms::prepare(&self.db, callee);
         forms::ssa(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
-    /// What it costs, as formulas.
+    /// Returns its cost, as formulas.
     #[must_use]
     pub fn cost(&self, callee: &Arc<Callee>) -> Option<Arc<Cost>> {
         forms::prepare_cost(&self.db, callee);
         forms::cost(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
-    /// How much dearer a derivative is than its function, with its certificate.
+    /// Returns the bound of a derivative's cost by that of its function, with the certificate.
     #[must_use]
     pub fn bound(&self, derived: &Arc<Callee>) -> Option<Arc<Bound>> {
         forms::prepare_cost(&self.db, derived);
         forms::bound(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
     }
 
-    /// The same, and where its statements come from.
+    /// Returns its Tensor SSA, with the origins of the statements.
     #[must_use]
     pub fn traced(&self, callee: &Arc<Callee>) -> Option<Traced> {
         forms::prepare(&self.db, callee);
         forms::traced(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
     }
 
-    /// What a type is.
+    /// Returns the definition of a type.
     #[must_use]
     pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
         let view = View::new(&self.db);
@@ -409,14 +415,15 @@ impl Session {
         view.type_info(name)
     }
 
-    /// The type of a variable of a top-level `let`.
+    /// Returns the type of a variable of a top-level `let`.
     #[must_use]
     pub fn let_type(&self, name: &GlobalName) -> Option<Type> {
         cycles::ready(&self.db, self.find(name)?);
         View::new(&self.db).let_type(name)
     }
 
-    /// Reads an expression in the scope of a module. Nothing is kept of it.
+    /// Parses, resolves and checks an expression in the scope of a module. The result is not
+    /// memoised.
     #[must_use]
     pub fn expression(&self, module: &str, text: &str) -> Evaluable {
         let module = path::normalize(module);
@@ -435,7 +442,7 @@ impl Session {
         Evaluable { parsed, resolved, checked, diagnostics }
     }
 
-    /// The world as the passes see it.
+    /// Returns the environment that the passes see.
     #[must_use]
     pub fn view(&self) -> View<'_> {
         View::new(&self.db)
@@ -453,7 +460,8 @@ impl Session {
         value.map(scope::Value::item).or_else(|| self.unbound(name))
     }
 
-    /// The item of that name which binds no value of it: a rule, an import, a `do`, a definition that another one hides.
+    /// Returns an item of that name that binds no value of it: a rule, an import, a `do`, or a
+    /// definition that another one hides.
     fn unbound(&self, name: &GlobalName) -> Option<Item> {
         let db = &self.db;
         let module = self.module(&name.module)?;
@@ -470,7 +478,8 @@ impl Session {
             "adjoint" => of_key(ItemKind::Adjoint, of, 0),
             "import" => of_key(ItemKind::Import, of, 0),
             "do" => of_key(ItemKind::Do, "", of.parse::<u32>().ok()?.checked_sub(1)?),
-            // One that binds no name is known by how many of the same pattern stand before it.
+            // A `let` that binds no name is identified by the number of `let`s with the same
+            // pattern before it.
             _ => {
                 let mut lets = module.file.items(db).iter().copied().filter(|item| item.kind(db) == ItemKind::Let);
                 lets.find(|item| global_name(db, *item) == *name)
@@ -480,14 +489,15 @@ impl Session {
 
     // ---- threads and tests ----
 
-    /// A handle for reading on another thread. An edit cancels what it computes.
+    /// Returns a handle for queries on another thread. An edit cancels its queries.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(Self { db: self.db.clone(), log: self.log.clone(), inputs: self.inputs.clone() })
     }
 
-    /// Asks what may be stopped while it is answered: by an edit, if this is a snapshot, and by what is given to `begun`,
-    /// which has no effect any more when this returns. `None` if it was.
+    /// Answers a question that may be stopped: by an edit if this is a snapshot, and by the
+    /// [`Stop`] that `begun` receives. After this returns, that `Stop` has no effect. Returns
+    /// `None` if the question was stopped.
     pub fn ask<G, T>(&self, begun: impl FnOnce(Stop) -> G, question: impl FnOnce(&Self) -> T) -> Option<T> {
         let asked = || {
             salsa::attach(&self.db, || {
@@ -498,14 +508,14 @@ impl Session {
         salsa::Cancelled::catch(AssertUnwindSafe(asked)).ok()
     }
 
-    /// Ends the question that [`Session::ask`] asks here if it is to be stopped: for who waits for something else than
-    /// a query.
+    /// Unwinds to [`Session::ask`] if the question was stopped. A question that waits for anything
+    /// but a query must call this.
     pub fn unless_stopped(&self) {
         self.db.unwind_if_revision_cancelled();
     }
 
-    /// The queries that ran since this was last asked, as `query(item)`, in order. Only a
-    /// session made by [`Session::logging`] knows.
+    /// Returns the queries that ran since the last call, as `query(item)`, in order. Empty unless
+    /// the session was created by [`Session::logging`].
     #[must_use]
     pub fn ran_queries(&self) -> Vec<String> {
         let db = &self.db;
@@ -532,12 +542,12 @@ impl Session {
     }
 }
 
-/// Where the text of an item ends that begins there.
+/// Returns the end of the text of an item that begins there.
 fn end(db: &dyn Database, (item, start): (Item, u32)) -> u32 {
     start.saturating_add(u32::try_from(item.text(db).len()).unwrap_or(u32::MAX))
 }
 
-/// The name of an item among all items. A `let` goes by the first name it binds.
+/// Returns the name of an item among all items. A `let` has the first name that it binds.
 fn global_name(db: &dyn Database, item: Item) -> GlobalName {
     let name = item.name(db);
     let ordinal = item.ordinal(db).saturating_add(1);
@@ -558,22 +568,22 @@ fn global_name(db: &dyn Database, item: Item) -> GlobalName {
     GlobalName { module: item.file(db).module(db).clone(), name }
 }
 
-/// A handle for reading on another thread; all that a [`Session`] answers, it answers too.
+/// A handle for queries on another thread; it answers every question that a [`Session`] answers.
 pub struct Snapshot(Session);
 
 impl Snapshot {
-    /// Asks; `None` if an edit came in between.
+    /// Answers a question; `None` if an edit cancelled it.
     pub fn ask<T>(&self, question: impl FnOnce(&Session) -> T) -> Option<T> {
         self.0.ask(|_| {}, question)
     }
 }
 
-/// Stops what a session is asked, from any thread.
+/// A handle that stops a question to a session, from any thread.
 #[derive(Clone, Debug)]
 pub struct Stop(salsa::CancellationToken);
 
 impl Stop {
-    /// The answer is not wanted any more.
+    /// Stops the question.
     pub fn stop(&self) {
         self.0.cancel();
     }

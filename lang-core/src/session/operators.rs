@@ -1,9 +1,11 @@
-//! **Derivatives in the names of the program**: the derivative that an operator inside a definition stands for, as in
-//! `grad(f)`, `hessian(f)(x)` or `deriv(e, x)`, and the gradient of a definition by one of its parameters.
+//! **Derivative operators.** Computes the derivative that an operator inside a definition denotes,
+//! as in `grad(f)`, `hessian(f)(x)` or `deriv(e, x)`, in the names of the program. Also computes
+//! the gradient of a definition by one of its parameters.
 //!
-//! An operator that stands alone, or is applied to arguments that are more than names, is applied here to variables that
-//! have the names of the function's parameters. The call becomes a function of its own ([`Inside`]) whose value is
-//! written part by part, because elaboration has put the derivative in place of the operator there.
+//! An operator without arguments, or with arguments that are more than names, is applied to
+//! variables named like the function's parameters. The call becomes a function of its own
+//! ([`Inside`]), whose value is printed part by part. Its core form contains the derivative,
+//! because elaboration replaces the operator.
 
 use std::sync::Arc;
 
@@ -35,9 +37,10 @@ use crate::types::ty::{FunType, Scalar, Type};
 /// A derivative for a reader.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Derivative {
-    /// Its real parts, in each case that differs.
+    /// Its real parts, for each case that differs.
     pub entries: InCases,
-    /// The parameters of the function in whose names it is written; none if the program gives the point.
+    /// The names of the function's parameters that occur in it; empty if the program supplies the
+    /// point.
     pub parameters: Vec<Name>,
     /// The name of the function, if it has one.
     pub of: Option<Name>,
@@ -46,14 +49,14 @@ pub struct Derivative {
 }
 
 impl Session {
-    /// The derivative that a node stands for: an operator, a call of one, or `deriv`.
+    /// Returns the derivative that a node denotes: an operator, a call of one, or `deriv`.
     #[must_use]
     pub fn derivative(&self, def: &GlobalName, node: TId) -> Option<Arc<Derivative>> {
         derivative(&self.db, self.place_inside(def, node)?).value()
     }
 
-    /// The gradient of a definition by a parameter. Where the result is no single real number it is the cotangent of the
-    /// parameter, made of the one of the result.
+    /// Returns the gradient of a definition by a parameter. If the result is not a single real
+    /// number, returns the cotangent of the parameter as a function of the result's cotangent.
     #[must_use]
     pub fn gradient(&self, def: &GlobalName, param: u32) -> Option<Arc<Derivative>> {
         cycles::ready(&self.db, self.find(def)?);
@@ -72,7 +75,7 @@ pub(super) struct ParamOf<'db> {
     pub(super) param: u32,
 }
 
-/// The gradient by a parameter.
+/// Returns the gradient by a parameter.
 #[salsa::tracked]
 pub(super) fn gradient<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Kept<Option<Arc<Derivative>>> {
     gradient_of(db, of).into()
@@ -101,7 +104,7 @@ fn gradient_of<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Option<Arc<Deriv
     Some(Arc::new(Derivative { entries, parameters: Vec::new(), of: None, cost }))
 }
 
-/// The adjoint by one parameter.
+/// Returns the adjoint by one parameter, if something real varies.
 fn gradient_callee(forms: &Forms<'_>, callee: &Arc<Core>, param: u32) -> Option<Arc<Core>> {
     let ssa = forms.ssa(callee)?;
     let inputs = (0..).zip(&ssa.inputs).filter(|(_, i)| i.source == Source::Param(param));
@@ -111,7 +114,7 @@ fn gradient_callee(forms: &Forms<'_>, callee: &Arc<Core>, param: u32) -> Option<
     (!of.is_empty() && !wrt.is_empty()).then(|| Arc::new(derived))
 }
 
-/// The derivative that a node stands for.
+/// Returns the derivative that a node denotes.
 #[salsa::tracked]
 pub(super) fn derivative<'db>(db: &'db dyn Database, of: Inner<'db>) -> Kept<Option<Arc<Derivative>>> {
     derivative_at(db, of).into()
@@ -126,7 +129,7 @@ fn derivative_at<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Deriv
     let mut inside = Inside::of_value(db, def, body, (root, params), around, lets)?;
     let cost = inside.cost().map(|(_, cost)| cost);
     let mut entries = inside.entries_in_place(db, &Entry::Value(parts));
-    // The definition's own adjoint has cases, where values of sum types are made in several ways.
+    // The definition's own adjoint distinguishes cases, if sum types have several constructors.
     if entries.is_err()
         && let Some((def, wrt, names)) = gradients
     {
@@ -138,23 +141,25 @@ fn derivative_at<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Deriv
     Some(Arc::new(Derivative { entries, parameters, of: name, cost }))
 }
 
-/// A derivative at a point.
+/// A derivative at a point, in a body of its own.
 struct Applied {
     body: Body,
-    /// The value.
+    /// The node of its value.
     root: TId,
-    /// Its parameters, beside the variables around it.
+    /// Its parameters, in addition to the variables around it.
     params: Vec<crate::predicate::LocalId>,
     lets: Lets,
     parts: Vec<ValuePart>,
     parameters: Vec<Name>,
     name: Option<Name>,
-    /// The definition whose gradients it holds, by which of its parameters, and their names.
+    /// The definition whose gradients it holds, the numbers of the parameters, and the names of
+    /// all.
     gradients: Option<(GlobalName, Vec<u32>, Vec<Name>)>,
 }
 
 impl Applied {
-    /// Of an operator, a call of one, or `deriv`.
+    /// Applies the operator of a node to a point: an operator, a call of one, or `deriv`. `None`
+    /// for other nodes.
     fn of(db: &dyn Database, mut body: Body, node: TId) -> Option<Self> {
         if let Expr::Special(Special::Deriv(by), of) = &body.nodes[node].kind {
             let by = body.locals.get(by.0 as usize)?;
@@ -214,14 +219,14 @@ impl Applied {
     }
 }
 
-/// The call of a function value.
+/// Returns the call of a function value.
 fn call_of(body: &Body, function: TId) -> Option<TId> {
     let calls =
         |node: &Node| matches!(&node.kind, Expr::Call { callee: Callee::Value(f), .. } if peeled(body, *f) == function);
     body.nodes.iter().find(|(_, node)| calls(node)).map(|(id, _)| id)
 }
 
-/// Without checks around it.
+/// Strips the checks around a node.
 fn peeled(body: &Body, mut node: TId) -> TId {
     while let Expr::Checked(_, inner) | Expr::Opened(_, inner) = &body.nodes[node].kind {
         node = *inner;
@@ -229,7 +234,7 @@ fn peeled(body: &Body, mut node: TId) -> TId {
     node
 }
 
-/// Is it a variable, a part of one, or a tuple of such?
+/// Returns whether it is a variable, a part of one, or a tuple of these.
 fn is_named(body: &Body, node: TId) -> bool {
     let node = peeled(body, node);
     match &body.nodes[node].kind {
@@ -240,7 +245,7 @@ fn is_named(body: &Body, node: TId) -> bool {
     }
 }
 
-/// The names of a function's parameters as far as it has them, and its own.
+/// Returns the names of a function's parameters, as far as it has them, and its own name.
 fn parameters(db: &dyn Database, body: &Body, of: TId) -> (Vec<Option<Name>>, Option<Name>) {
     match &body.nodes[peeled(body, of)].kind {
         Expr::DefValue(name, _) => {
@@ -272,7 +277,7 @@ fn parameters(db: &dyn Database, body: &Body, of: TId) -> (Vec<Option<Name>>, Op
     }
 }
 
-/// A name for each parameter of a function that no other variable has.
+/// Returns a unique name for each parameter of a function.
 fn named(fun: &FunType, own: &[Option<Name>], taken: &[Name]) -> Vec<Name> {
     let mut names: Vec<Name> = Vec::new();
     for (k, (written, _)) in fun.params.iter().enumerate() {
@@ -290,7 +295,7 @@ fn named(fun: &FunType, own: &[Option<Name>], taken: &[Name]) -> Vec<Name> {
     names
 }
 
-/// The operator applied to variables of these names.
+/// Applies the operator to variables of these names. Returns the call, and the variables.
 fn apply(
     body: &mut Body,
     at: TId,
@@ -334,7 +339,7 @@ fn apply(
     Some((body.nodes.alloc(Node { kind, ty, span }), params))
 }
 
-/// Several values as a tuple, one as it is.
+/// Builds a tuple of several values; a single one stays.
 fn bundle(body: &mut Body, values: Vec<TId>, at: TId) -> Option<TId> {
     if let [one] = values.as_slice() {
         return Some(*one);
@@ -344,24 +349,25 @@ fn bundle(body: &mut Body, values: Vec<TId>, at: TId) -> Option<TId> {
     Some(body.nodes.alloc(Node { kind: Expr::Tuple(values), ty, span }))
 }
 
-/// Stands for an index in a label.
+/// The placeholder for an index in a label.
 const INDEX: &str = "\0";
 
-/// The labels of the parts of a derivative.
+/// The context of the labels for the parts of a derivative.
 struct Labels<'a> {
     operator: Operator,
-    /// The parameters that vary.
+    /// The numbers of the parameters that vary.
     wrt: &'a [usize],
     names: &'a [Name],
-    /// The function's.
+    /// The name of the function.
     name: Option<&'a Name>,
 }
 
-/// A label in the making: its text, and for each index the variable whose axis it is.
+/// A label under construction: its text, and for each index the variable whose axis it is.
 type Label = (String, Vec<Option<(Name, usize)>>);
 
 impl Labels<'_> {
-    /// The real parts of a derivative of this type, of a function with this result and such parameters.
+    /// Returns the labelled real parts of a derivative of type `ty`, for a function with this
+    /// result and these parameters.
     fn parts(&self, ty: &Type, result: &Type, params: &[Type]) -> Option<Vec<ValuePart>> {
         let one = |leaf: Leaf| {
             let path = leaf.steps.iter().filter_map(|step| match step {
@@ -417,7 +423,7 @@ impl Labels<'_> {
         }
     }
 
-    /// `x_adj[j]`
+    /// Returns the label of a cotangent: `x_adj[j]`.
     fn cotangent(&self, steps: &[Step]) -> Option<Label> {
         let (k, rest) = self.varying(steps)?;
         let (text, axes) = plain("", rest);
@@ -426,7 +432,7 @@ impl Labels<'_> {
         Some((format!("{name}_adj{text}"), axes))
     }
 
-    /// `x[j]`: a part of what varies.
+    /// Returns the label of a part of a varying parameter: `x[j]`.
     fn by(&self, steps: &[Step]) -> Option<Label> {
         let (k, rest) = self.varying(steps)?;
         let name = self.names.get(k)?;
@@ -434,7 +440,8 @@ impl Labels<'_> {
         Some((text, axes.iter().enumerate().map(|(axis, _)| Some((name.clone(), axis))).collect()))
     }
 
-    /// The parameter that these steps begin with; if there is one alone they begin inside it.
+    /// Returns the varying parameter that the first step selects, and the steps inside it. If only
+    /// one parameter varies, all steps are inside it.
     fn varying<'s>(&self, steps: &'s [Step]) -> Option<(usize, &'s [Step])> {
         if let [one] = self.wrt {
             return Some((*one, steps));
@@ -444,7 +451,7 @@ impl Labels<'_> {
     }
 }
 
-/// A name and the steps behind it.
+/// Returns the label of a name and the steps after it.
 fn plain(name: &str, steps: &[Step]) -> Label {
     let leaf = Leaf { steps: steps.to_vec() };
     let count = leaf.extents().count();
@@ -452,8 +459,9 @@ fn plain(name: &str, steps: &[Step]) -> Label {
     (format!("{name}{}", leaf.text(&at)), vec![None; count])
 }
 
-/// The steps of a block of partial derivatives, apart: those to a part of what is differentiated, which has this type, and
-/// those to a part of what varies. Tuples and records of both stand around the axes of both.
+/// Splits the steps of a block of partial derivatives. The first part leads into the differentiated
+/// value, which has type `ty`; the second leads into the variable. The components of both come
+/// before the axes of both.
 fn blocks(steps: &[Step], ty: &Type) -> Option<(Vec<Step>, Vec<Step>)> {
     let (mut ty, mut first, mut then) = (ty.clone(), Vec::new(), Vec::new());
     let mut elements = Vec::new();

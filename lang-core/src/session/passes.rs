@@ -1,4 +1,4 @@
-//! The passes, as the queries call them.
+//! **Passes** in the form in which the queries call them.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub(super) use crate::syntax::parser::{parse_expr, parse_signature, parse_split 
 pub(super) use crate::types::check::signature;
 pub(super) use crate::types::lower::type_info;
 
-/// The typed tree of an item that has one.
+/// Returns the typed tree of an item, if its kind has one.
 pub(super) fn check(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Option<Checked> {
     match &tree.item {
         Item::Def(_) => Some(check_def(tree, resolved, module, env)),
@@ -24,7 +24,7 @@ pub(super) fn check(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: 
     }
 }
 
-/// The types of what a top-level `let` binds.
+/// Returns the types of the variables that a top-level `let` binds.
 pub(super) fn let_types(checked: Option<&Checked>) -> BTreeMap<Name, Type> {
     checked.iter().flat_map(|c| c.exports.iter().cloned()).collect()
 }

@@ -1,10 +1,10 @@
-//! Names of modules: `import "./mine.iv"` in module `dir/a.iv` means module `dir/mine.iv`. All of
-//! it is arithmetic on text; no file is looked at.
+//! **Module names.** `import "./mine.iv"` in module `dir/a.iv` refers to module `dir/mine.iv`. This
+//! is arithmetic on text; no file is accessed.
 
 use crate::base::ModuleName;
 
-/// A module's name in the one spelling that stands for it: `/` between components, no `.`,
-/// `..` only where it leads out of the start. The scheme of a URL stays.
+/// Returns the normal spelling of a module name: `/` between components, no `.`, and `..` only at
+/// the start. The scheme of a URL stays.
 pub fn normalize(name: &str) -> ModuleName {
     if !name.contains(['\\', '.']) && !name.contains("//") {
         return name.into();
@@ -12,7 +12,7 @@ pub fn normalize(name: &str) -> ModuleName {
     join(Vec::new(), name)
 }
 
-/// The module that the path of an import in `importer` means.
+/// Returns the module to which the path of an import in `importer` refers.
 pub(super) fn relative(importer: &str, path: &str) -> ModuleName {
     let rooted = path.starts_with(['/', '\\']) || path.contains(':');
     let normal = normalize(importer);
@@ -25,7 +25,8 @@ fn join<'a>(mut parts: Vec<&'a str>, path: &'a str) -> ModuleName {
     for part in path.split(['/', '\\']) {
         match part {
             "." => {}
-            // `file:///a` and `/a` begin with empty components; elsewhere they mean nothing.
+            // `file:///a` and `/a` begin with empty components; elsewhere such components are
+            // dropped.
             "" if parts.iter().any(|p| !(p.is_empty() || p.ends_with(':'))) => {}
             ".." => match parts.last() {
                 None | Some(&"..") => parts.push(part),

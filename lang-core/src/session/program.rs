@@ -1,4 +1,5 @@
-//! A session's items as the program that the interpreter runs.
+//! **The session as a program.** Implements the interpreter's view of a program, and the
+//! environment of the compiler's middle, by the queries of a session.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
 use crate::types::ty::Signature;
 
-/// All items, and the values of top-level `let`s that the host has computed so far.
+/// All items, with the values of the top-level `let`s that the host has computed so far.
 pub struct Running<'s> {
     session: &'s Session,
     values: &'s HashMap<GlobalName, Value>,
 }
 
 impl<'s> Running<'s> {
-    /// The items of `session` with these values.
+    /// Combines the items of `session` with these values.
     #[must_use]
     pub fn new(session: &'s Session, values: &'s HashMap<GlobalName, Value>) -> Self {
         Self { session, values }

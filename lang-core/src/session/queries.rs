@@ -1,9 +1,9 @@
-//! The queries of one item, each a pass over the results of those before it. What they return is
-//! compared, and where it is equal to what was there nothing after it runs.
+//! **Queries of one item.** Each query runs one pass over the results of earlier queries. If a
+//! result equals the previous one, no dependent query runs.
 //!
-//! No query waits for itself: `cycles` finds beforehand which items would, on what is resolved
-//! alone, and these have no signature or type. Should one be overlooked, a query that meets
-//! itself gives the same nothing.
+//! No query depends on itself: `cycles` finds the items that would, from resolved names alone, and
+//! these have no signature or type. If it misses one, the query that meets itself returns the same
+//! empty result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,17 +28,18 @@ use crate::types::check::Checked;
 use crate::types::info::{ParamKind, TypeInfo};
 use crate::types::ty::{Signature, Type};
 
-/// A result, absent where there are errors, and what was wrong.
+/// A result, absent if errors prevent it, with its diagnostics.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Reported<T> {
     /// The result.
     pub(super) value: Option<Arc<T>>,
-    /// What was wrong.
+    /// The diagnostics.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 impl<T> Reported<T> {
-    /// What a pass gave, unless it is too large to go on with.
+    /// Wraps the result of a pass. A result that is too large for later passes is dropped, with a
+    /// diagnostic.
     fn of((value, mut diagnostics): (Option<T>, Vec<Diagnostic>), fits: fn(&T) -> bool, tree: &ast::Tree) -> Self {
         let value = value.filter(|value| {
             let fits = fits(value);
@@ -55,19 +56,19 @@ impl<T> Reported<T> {
     }
 }
 
-/// An item's tree.
+/// Parses an item.
 #[salsa::tracked]
 pub(super) fn tree(db: &dyn Database, item: Item) -> Arc<Parsed> {
     Arc::new(passes::parse(item.kind(db), item.text(db)))
 }
 
-/// The meaning of its names.
+/// Resolves the names in an item.
 #[salsa::tracked]
 pub(super) fn resolved(db: &dyn Database, item: Item) -> Arc<Resolved> {
     Arc::new(resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
 }
 
-/// The names that a definition's signature introduces, for its rules.
+/// Returns the names that a definition's signature introduces, for its rules.
 #[salsa::tracked]
 pub(super) fn signature_names(db: &dyn Database, item: Item) -> SignatureNames {
     SignatureNames::of(resolved(db, item))
@@ -77,7 +78,7 @@ fn module(db: &dyn Database, item: Item) -> &ModuleName {
     item.file(db).module(db)
 }
 
-/// The signature of a definition.
+/// Returns the signature of a definition.
 #[salsa::tracked(cycle_result = no_signature)]
 pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
     if item.kind(db) != ItemKind::Def {
@@ -88,11 +89,11 @@ pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
         return Reported { value: None, diagnostics: vec![circular(db, item, tree)] };
     }
     let mut found = passes::signature(tree, resolved(db, item), module(db, item), &View::new(db));
-    // Of parameters that could not be read nobody knows which sizes they tell.
+    // If parameters could not be parsed, the sizes that they determine are unknown.
     if !diagnostics.is_empty() {
         found.1.retain(|d| !matches!(d.code, Code::E0301 | Code::E0302));
     }
-    // Nor where a bracket belongs that has no partner: the types may be others.
+    // If a bracket before the body has no partner, the types may be other than meant.
     let head = match &tree.item {
         ast::Item::Def(def) => tree.exprs[def.body].span.start,
         _ => 0,
@@ -107,12 +108,13 @@ fn no_signature(_: &dyn Database, _: Id, _: Item) -> Reported<Signature> {
     Reported::nothing()
 }
 
-/// Is the item's own type needed to find it? Most need nothing, and need not ask.
+/// Returns whether an item's type depends on itself. Most types need no other, so this often avoids
+/// a query.
 fn on_circle(db: &dyn Database, item: Item) -> bool {
     !links(db, item).needs.is_empty() && is_cyclic(db, item)
 }
 
-/// What is wrong with an item whose type is needed to find its type.
+/// Returns the diagnostic for an item whose type depends on itself.
 fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
     match &tree.item {
         ast::Item::Def(def) if def.result.is_none() => {
@@ -159,7 +161,8 @@ fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
     }
 }
 
-/// Where a `let` uses a name whose type needs its own, and that name where it is another's.
+/// Returns the span at which a `let` uses a name whose type needs its own. The name is included if
+/// another item defines it.
 fn use_of_itself(db: &dyn Database, item: Item, tree: &ast::Tree) -> Option<(Span, Option<Name>)> {
     let view = View::new(db);
     let names = &resolved(db, item).exprs;
@@ -181,7 +184,7 @@ fn too_large(tree: &ast::Tree) -> Diagnostic {
     Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large when all that it mentions is written out")
 }
 
-/// The signatures of the builtins, by their position in [`Builtin::ALL`].
+/// Returns the signatures of the builtins, by their position in [`Builtin::ALL`].
 #[salsa::tracked]
 pub(super) fn builtin_signatures(db: &dyn Database) -> Vec<Option<Arc<Signature>>> {
     let view = View::new(db);
@@ -194,16 +197,16 @@ pub(super) fn builtin_signatures(db: &dyn Database) -> Vec<Option<Arc<Signature>
     Builtin::ALL.iter().map(read).collect()
 }
 
-/// What other types see of a type while they are defined.
+/// The part of a type that other types see while they are defined.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct TypeHead {
     /// Its parameters.
     pub(super) params: Vec<(Name, ParamKind)>,
-    /// A sum, not an alias.
+    /// Whether it is a sum type, not an alias.
     pub(super) is_sum: bool,
 }
 
-/// The head of a `type` item.
+/// Returns the head of a `type` item.
 #[salsa::tracked]
 pub(super) fn type_head(db: &dyn Database, item: Item) -> TypeHead {
     let ast::Item::Type(def) = &tree(db, item).tree.item else {
@@ -215,7 +218,7 @@ pub(super) fn type_head(db: &dyn Database, item: Item) -> TypeHead {
     TypeHead { params, is_sum: !ctors(db, item).is_empty() }
 }
 
-/// What a `type` item defines.
+/// Returns the definition of a `type` item.
 #[salsa::tracked(cycle_result = no_type)]
 pub(super) fn type_info(db: &dyn Database, item: Item) -> Reported<TypeInfo> {
     if item.kind(db) != ItemKind::Type {
@@ -235,15 +238,15 @@ fn no_type(_: &dyn Database, _: Id, _: Item) -> Reported<TypeInfo> {
 /// The types of the variables of a `let` item.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct LetTypes {
-    /// By name.
+    /// The types, by name.
     pub(super) types: BTreeMap<Name, Type>,
-    /// Which of them have a known value: a constant, or a polynomial of other top-level sizes.
+    /// The known values of sizes: constants, or polynomials of other top-level sizes.
     pub(super) sizes: BTreeMap<Name, Poly>,
-    /// What is wrong with them.
+    /// The diagnostics.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// The types of the variables of a `let` item.
+/// Returns the types of the variables of a `let` item.
 #[salsa::tracked(cycle_result = no_let_types)]
 pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
     if item.kind(db) != ItemKind::Let {
@@ -251,7 +254,7 @@ pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
     }
     let tree = &tree(db, item).tree;
     if on_circle(db, item) {
-        // A pattern that is wrong binds what is not meant.
+        // A pattern with an error may bind other names than meant.
         let wrong = matches!(&tree.item, ast::Item::Let(bind) if {
             let pattern = tree.pats[bind.pat].span;
             resolved(db, item).diagnostics.iter().any(|d| d.is_error() && pattern.to(d.span) == pattern)
@@ -272,7 +275,7 @@ fn no_let_types(_: &dyn Database, _: Id, _: Item) -> LetTypes {
     LetTypes::default()
 }
 
-/// An item's typed body; `None` for items without one.
+/// Returns the typed body of an item; `None` for items without one.
 #[salsa::tracked(cycle_result = not_checked)]
 pub(super) fn checked(db: &dyn Database, item: Item) -> Option<Arc<Checked>> {
     let tree = &tree(db, item).tree;
@@ -283,20 +286,20 @@ fn not_checked(_: &dyn Database, _: Id, _: Item) -> Option<Arc<Checked>> {
     None
 }
 
-/// Is it a mistake after which the rest of an item may be grouped in another way than is meant: a bracket or a quote
-/// without its partner, a `let` without its `in`?
+/// Returns whether the rest of an item may be grouped in another way than meant after this error.
+/// Such errors are a bracket or quote without its partner, and a `let` without its `in`.
 fn regroups(d: &Diagnostic) -> bool {
     matches!(d.code, Code::E0002 | Code::E0005 | Code::E0010)
 }
 
-/// Everything wrong in one item, relative to its text.
+/// Returns all diagnostics of one item, relative to its text.
 pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic> {
     let mut all = tree(db, item).diagnostics.clone();
     let lone: Vec<u32> = all.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).collect();
     let regrouped = all.iter().any(regroups);
-    // A name into which the bracket before it is missing: `xi]`.
+    // An unknown name in which an opening bracket is missing: `xi]`.
     let joined = |d: &Diagnostic| d.code == Code::E0100 && lone.contains(&d.span.end);
-    // A size of which the bracket before it is missing.
+    // A size whose opening bracket is missing.
     let bare = |d: &Diagnostic| d.code == Code::E0108 && regrouped;
     let names = resolved(db, item).diagnostics.iter().filter(|d| !joined(d) && !bare(d));
     all.extend(names.map(|d| in_foreign_comment(d.clone(), item.text(db))));
@@ -309,7 +312,7 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
         ItemKind::Let => all.extend(let_types(db, item).diagnostics.iter().cloned()),
         ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
     }
-    // A size of the result that nothing tells is told once.
+    // A size of the result that no parameter determines is reported once.
     let lone = all.iter().filter(|d| d.code == Code::E0302).filter_map(|d| item.text(db).get(d.span.range()));
     let lone: Vec<String> = lone.map(|name| format!("`{name}`")).collect();
     let follows = |d: &Diagnostic| lone.iter().any(|name| d.message.contains(name));
@@ -317,8 +320,8 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
     all
 }
 
-/// An unknown name, which may be the text of a comment as other languages have them: on a line that begins so, or after all
-/// else of a line.
+/// Adds a hint to an unknown name that may be the text of a comment in another language's style.
+/// The line must begin with the comment mark, or end with the comment.
 fn in_foreign_comment(d: Diagnostic, text: &str) -> Diagnostic {
     if d.code != Code::E0100 {
         return d;
@@ -337,7 +340,7 @@ fn in_foreign_comment(d: Diagnostic, text: &str) -> Diagnostic {
     d.help(help).fix(Fix::replace(begin, "--"))
 }
 
-/// The place of an item's name, or of the whole item.
+/// Returns the span of an item's name, or of the whole item.
 pub(super) fn name_span(db: &dyn Database, item: Item) -> Span {
     ident_span(&tree(db, item).tree)
 }

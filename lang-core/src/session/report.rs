@@ -1,5 +1,5 @@
-//! What is wrong in a module: the diagnostics of its items, moved to their places in the file,
-//! and what only shows when items stand side by side.
+//! **Diagnostics of a module.** Moves the diagnostics of its items to their places in the file, and
+//! adds those that concern several items: duplicate names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,16 +22,15 @@ use crate::syntax::ast;
 use crate::syntax::lexer::lex;
 use crate::syntax::split::ItemKind;
 
-/// Everything wrong in a module, item by item, so that what was found before can be told again of items that were not
-/// edited.
+/// The diagnostics of a module by item, so that those of unedited items can be reused.
 #[derive(Clone, Default, Debug)]
 pub struct Found {
     items: Vec<InItem>,
-    /// What shows only when items stand side by side, absolute.
+    /// The diagnostics that concern several items, absolute.
     beside: Vec<Diagnostic>,
 }
 
-/// What is wrong in an item, relative to its text.
+/// The diagnostics of an item, relative to its text.
 #[derive(Clone, Debug)]
 struct InItem {
     item: Item,
@@ -41,25 +40,25 @@ struct InItem {
 }
 
 impl Found {
-    /// All of it, absolute and sorted by place.
+    /// Returns all diagnostics, absolute and sorted by position.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let placed = self.items.iter().flat_map(|i| i.diagnostics.iter().map(|d| d.clone().shift(i.start)));
         sorted(placed.chain(self.beside.iter().cloned()).collect())
     }
 
-    /// In how many items it was looked for.
+    /// Returns the number of items that were checked.
     #[must_use]
     pub fn items(&self) -> usize {
         self.items.len()
     }
 }
 
-/// More items than these are not edited at once.
+/// The most edited items that [`soon`] checks.
 const FEW: usize = 16;
 
-/// What is wrong in the items that were edited, and what was found before in those that were not: all that can be told
-/// without asking of each item whether an edit reached it. `None` if many were edited.
+/// Returns the diagnostics of edited items, and the earlier ones of all others. This needs no check
+/// whether an edit affects an item. `None` if many items were edited.
 pub(super) fn soon(db: &dyn Database, module: &Module, before: &Found) -> Option<Found> {
     let known: HashMap<Item, &InItem> = before.items.iter().map(|i| (i.item, i)).collect();
     let mut asked = 0;
@@ -79,7 +78,7 @@ pub(super) fn soon(db: &dyn Database, module: &Module, before: &Found) -> Option
     Some(Found { items, beside: defined_twice(db, module) })
 }
 
-/// Everything wrong in an item that begins there, absolute.
+/// Returns the diagnostics of an item that begins there, absolute.
 pub(super) fn of_item(db: &dyn Database, item: Item, start: u32) -> Vec<Diagnostic> {
     ready(db, item);
     sorted(in_item(db, item, start).diagnostics.into_iter().map(|d| d.shift(start)).collect())
@@ -95,7 +94,7 @@ fn in_item(db: &dyn Database, item: Item, start: u32) -> InItem {
     InItem { item, start, text: Arc::clone(item.text(db)), diagnostics }
 }
 
-/// Everything wrong in a module.
+/// Returns the diagnostics of a module.
 pub(super) fn found(db: &dyn Database, module: &Module) -> Found {
     if module.text.is_too_long() {
         return Found { items: Vec::new(), beside: lex(module.text.text()).diagnostics };
@@ -105,7 +104,7 @@ pub(super) fn found(db: &dyn Database, module: &Module) -> Found {
     Found { items, beside: defined_twice(db, module) }
 }
 
-/// What is wrong with an import: no such module, or a circle.
+/// Returns the diagnostic of an import: a missing module, or a cycle.
 fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
     let import = import_at(db, item)?;
     let view = View::new(db);
@@ -144,24 +143,24 @@ fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
     })
 }
 
-/// A path of an import with the ending that names of files have.
+/// Returns the path of an import with the file ending.
 #[must_use]
 pub fn with_ending(path: &str) -> String {
     format!("{}.iv", path.strip_suffix(".iv").unwrap_or(path))
 }
 
-/// What to say of an import whose file is there under the name with its ending.
+/// Returns the hint for an import whose file exists under the name with the ending.
 #[must_use]
 pub fn called(file: &str) -> String {
     format!("the file is called `{file}`, and an import has the whole name of a file in quotes")
 }
 
-/// The import that an item is; asks only where it may be one.
+/// Returns the import that an item is. It queries only items of that kind.
 pub(super) fn import_at(db: &dyn Database, item: Item) -> Option<&ImportRef> {
     (item.kind(db) == ItemKind::Import).then(|| import_of(db, item).as_ref()).flatten()
 }
 
-/// Names that a module defines twice.
+/// Returns the diagnostics of names that a module defines twice.
 fn defined_twice(db: &dyn Database, module: &Module) -> Vec<Diagnostic> {
     let file = module.file;
     let twice = twice(db, file);
@@ -183,7 +182,7 @@ fn defined_twice(db: &dyn Database, module: &Module) -> Vec<Diagnostic> {
     twice.iter().map(report).collect()
 }
 
-/// The place of a name that an item binds, relative to the item.
+/// Returns the span of a name that an item binds, relative to the item.
 fn binding_span(db: &dyn Database, binding: &Binding) -> Span {
     let tree = &tree(db, binding.item).tree;
     let mut places = Vec::new();

@@ -1,5 +1,6 @@
-//! Which names a module has. Every question about one name is a query of its own, so that a new
-//! definition disturbs only those who ask for its name.
+//! **Names of a module.** Each question about one name is a query of its own. A new definition thus
+//! invalidates only the queries that depend on its name. The resolver and the checker read these
+//! queries through [`View`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -18,19 +19,19 @@ use crate::resolve::unnamed;
 use crate::syntax::ast::{self, Pat, PatId, Tree};
 use crate::syntax::split::{ItemKind, file_stem};
 
-/// What a value name is.
+/// The meaning of a value name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, salsa::SalsaValue)]
 pub(super) enum Value {
     /// A definition.
     Def(Item),
-    /// Bound by this `let`.
+    /// A variable that this `let` binds.
     Let(Item),
-    /// A constructor: its type and position.
+    /// A constructor: its type and its position there.
     Ctor(Item, u32),
 }
 
 impl Value {
-    /// The item it stands in.
+    /// Returns the item that defines it.
     pub(super) fn item(self) -> Item {
         match self {
             Self::Def(item) | Self::Let(item) | Self::Ctor(item, _) => item,
@@ -43,23 +44,23 @@ impl Value {
 pub(super) struct ImportRef {
     /// The item.
     pub(super) item: Item,
-    /// What the module is called here.
+    /// The name of the module here.
     pub(super) alias: Name,
-    /// The module it means.
+    /// The module to which it refers.
     pub(super) module: ModuleName,
-    /// Quoted: a file, not a library module.
+    /// Whether it is quoted: a file, not a library module.
     pub(super) is_file: bool,
-    /// The path, relative to the item.
+    /// The span of the path, relative to the item.
     pub(super) span: Span,
 }
 
-/// The file of a module.
+/// Returns the file of a module.
 #[salsa::tracked(returns(copy))]
 pub(super) fn file_named<'db>(db: &'db dyn Database, module: Symbol<'db>) -> Option<SourceFile> {
     Workspace::try_get(db)?.files(db).get(module.text(db)).copied()
 }
 
-/// The import that an item is.
+/// Returns the import that an item is.
 #[salsa::tracked]
 pub(super) fn import_of(db: &dyn Database, item: Item) -> Option<ImportRef> {
     let ast::Item::Import(import) = &tree(db, item).tree.item else { return None };
@@ -77,20 +78,20 @@ pub(super) fn import_of(db: &dyn Database, item: Item) -> Option<ImportRef> {
     Some(ImportRef { item, alias, module, is_file: import.is_file, span: import.path.span })
 }
 
-/// The imports of a file, in order.
+/// Returns the imports of a file, in order.
 #[salsa::tracked]
 pub(super) fn imports(db: &dyn Database, file: SourceFile) -> Vec<ImportRef> {
     let imports = file.items(db).iter().filter(|item| item.kind(db) == ItemKind::Import);
     imports.filter_map(|item| import_of(db, *item).clone()).collect()
 }
 
-/// The module imported under a name.
+/// Returns the module imported under a name.
 #[salsa::tracked(returns(clone))]
 pub(super) fn import_named<'db>(db: &'db dyn Database, file: SourceFile, alias: Symbol<'db>) -> Option<ModuleName> {
     imports(db, file).iter().find(|i| i.alias == *alias.text(db)).map(|i| i.module.clone())
 }
 
-/// The types of a file. Of two with one name the first counts.
+/// Returns the types of a file by name. The first of several with one name counts.
 #[salsa::tracked]
 pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Item> {
     let mut types = BTreeMap::new();
@@ -102,13 +103,13 @@ pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, I
     types
 }
 
-/// The type of that name.
+/// Returns the type of that name.
 #[salsa::tracked(returns(copy))]
 pub(super) fn type_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Item> {
     types(db, file).get(name.text(db).as_str()).copied()
 }
 
-/// The constructors of a `type` item, in order.
+/// Returns the constructors of a `type` item, in order.
 #[salsa::tracked]
 pub(super) fn ctors(db: &dyn Database, item: Item) -> Vec<Name> {
     let module = item.file(db).module(db);
@@ -116,7 +117,8 @@ pub(super) fn ctors(db: &dyn Database, item: Item) -> Vec<Name> {
     ctors.into_iter().map(|c| c.name).collect()
 }
 
-/// The names in the pattern of a `let` item, those of constructors without arguments among them.
+/// Returns the names in the pattern of a `let` item, which may include constructors without
+/// arguments.
 #[salsa::tracked]
 pub(super) fn let_names(db: &dyn Database, item: Item) -> Vec<Name> {
     let tree = &tree(db, item).tree;
@@ -126,7 +128,7 @@ pub(super) fn let_names(db: &dyn Database, item: Item) -> Vec<Name> {
     names
 }
 
-/// Every name that a pattern may bind, with its place.
+/// Calls `found` with every name that a pattern may bind, and its span.
 pub(super) fn pattern_names(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
     let node = &tree.pats[pat];
     match &node.kind {
@@ -150,7 +152,8 @@ pub(super) fn pattern_names(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name
     }
 }
 
-/// The extents `?n` in the types of the `let` items of a file, with what to say of each.
+/// Returns the extents `?n` in the types of the `let` items of a file, each with the help text for
+/// it.
 #[salsa::tracked]
 pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, String> {
     let mut extents = BTreeMap::new();
@@ -162,20 +165,20 @@ pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<B
     extents
 }
 
-/// The names in what could not be read of the items of a file.
+/// Returns the names in the unparsed parts of a file's items.
 #[salsa::tracked]
 pub(super) fn unread(db: &dyn Database, file: SourceFile) -> BTreeSet<Box<str>> {
     let names = file.items(db).iter().flat_map(|item| &tree(db, *item).tree.unread);
     names.map(|name| name.as_str().into()).collect()
 }
 
-/// How a `type` item uses its parameters.
+/// Returns the uses of its parameters in a `type` item.
 #[salsa::tracked]
 pub(super) fn param_uses(db: &dyn Database, item: Item) -> Vec<ParamUses> {
     type_items::param_uses(&tree(db, item).tree, item.file(db).module(db), &View::new(db))
 }
 
-/// Which parameters of a `type` item are sizes.
+/// Returns for each parameter of a `type` item whether it is a size.
 #[salsa::tracked]
 pub(super) fn size_params(db: &dyn Database, item: Item) -> Vec<bool> {
     let view = View::new(db);
@@ -183,7 +186,7 @@ pub(super) fn size_params(db: &dyn Database, item: Item) -> Vec<bool> {
     type_items::size_params(&own, |ty| view.type_item(ty).map(|item| param_uses(db, item)))
 }
 
-/// The values of a file. Of two with one name the first counts.
+/// Returns the values of a file by name. The first of several with one name counts.
 #[salsa::tracked]
 pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Value> {
     let mut values = BTreeMap::new();
@@ -214,38 +217,38 @@ pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, V
     values
 }
 
-/// The values of a file, where a name is looked for that a writer may have meant.
+/// Returns the values of a file as candidates for the suggestion of a name.
 #[salsa::tracked]
 pub(super) fn near_values(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
     scope(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
 }
 
-/// The types of a file, where the same is done.
+/// Returns the types of a file as candidates for the suggestion of a name.
 #[salsa::tracked]
 pub(super) fn near_types(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
     types(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
 }
 
-/// The values of the library, by their names without case and underscores.
+/// Returns the values of the library, by their names without case and underscores.
 #[salsa::tracked]
 pub(super) fn library_spellings(db: &dyn Database) -> BTreeMap<String, Vec<(ModuleName, Name)>> {
     names::spellings(&View::new(db))
 }
 
-/// The value of that name.
+/// Returns the value of that name.
 #[salsa::tracked(returns(copy))]
 pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Value> {
     scope(db, file).get(name.text(db).as_str()).copied()
 }
 
-/// The rules of a module.
+/// Returns the rules of a module.
 #[salsa::tracked]
 pub(super) fn rules(db: &dyn Database, file: SourceFile) -> Vec<Item> {
     let is_rule = |item: &Item| matches!(item.kind(db), ItemKind::Derivative | ItemKind::Adjoint);
     file.items(db).iter().copied().filter(is_rule).collect()
 }
 
-/// The rule of a definition.
+/// Returns the rule of a definition.
 pub(super) fn rule_named(db: &dyn Database, file: SourceFile, kind: Rule, name: &str) -> Option<Item> {
     let kind = match kind {
         Rule::Derivative => ItemKind::Derivative,
@@ -270,7 +273,7 @@ pub(super) enum Space {
 }
 
 impl Space {
-    /// A name of it as the subject of a sentence.
+    /// Returns a name of this namespace as the subject of a sentence.
     pub(super) fn describe(self, name: &str) -> String {
         match self {
             Self::Values => format!("`{name}`"),
@@ -285,17 +288,17 @@ impl Space {
 /// A name that an item binds.
 #[derive(Clone, PartialEq, Eq, Debug, salsa::SalsaValue)]
 pub(super) struct Binding {
-    /// In this namespace.
+    /// The namespace.
     pub(super) space: Space,
     /// The name.
     pub(super) name: Name,
     /// The item.
     pub(super) item: Item,
-    /// Which of the names that the item binds there.
+    /// The position among the names that the item binds in this namespace.
     pub(super) position: usize,
 }
 
-/// Names that the items of a file bind twice: each time the first binding and another.
+/// Returns the names that several items of a file bind: pairs of the first binding and a later one.
 #[salsa::tracked]
 pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding, Binding)> {
     let mut first: HashMap<(Space, &Name), (Item, usize)> = HashMap::new();
@@ -309,7 +312,7 @@ pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding, Bindin
                 return;
             }
             let (item_before, position_before) = *first.entry((space, name)).or_insert((*item, position));
-            // Twice in one item is a matter of its syntax.
+            // The parser reports a name that one item binds twice.
             if item_before != *item {
                 let at = |item, position| Binding { space, name: name.clone(), item, position };
                 twice.push((at(item_before, position_before), at(*item, position)));

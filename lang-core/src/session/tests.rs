@@ -1,4 +1,4 @@
-//! What the session recomputes after edits, and what it reports of whole modules.
+//! **Session tests**: the queries that run again after edits, and the diagnostics of whole modules.
 
 mod costs;
 mod origins;
@@ -41,13 +41,13 @@ fn report(session: &Session, module: &str) -> String {
     out
 }
 
-/// What is wrong in a module.
+/// Compares the diagnostics of a module.
 #[track_caller]
 fn check(text: &str, expected: Expect) {
     expected.assert_eq(&report(&session(text), FILE));
 }
 
-/// What is wrong in the first of several modules.
+/// Compares the diagnostics of several modules.
 #[track_caller]
 fn check_modules(modules: &[(&str, &str)], expected: Expect) {
     let mut session = Session::new();
@@ -61,8 +61,8 @@ fn check_modules(modules: &[(&str, &str)], expected: Expect) {
     expected.assert_eq(&out);
 }
 
-/// A module of 300 definitions: `f0`, `f1`, …, where `f7` and `g7` call `f3`, and the results of
-/// `g0`, `g1`, … are not written.
+/// Returns a module of 300 definitions: `f0`, `f1`, …, where `f7` and `g7` call `f3`, and the
+/// results of `g0`, `g1`, … are not written.
 fn three_hundred() -> String {
     let mut text = "--| A module.\n".to_owned();
     for i in 0..150 {
@@ -73,7 +73,7 @@ fn three_hundred() -> String {
     text
 }
 
-/// The queries about items that run when all diagnostics are asked for after a change.
+/// Compares the queries about items that run if all diagnostics are requested after a change.
 #[track_caller]
 fn recomputed(text: &str, change: impl FnOnce(&mut Session), expected: Expect) {
     let mut session = session(text);
@@ -90,7 +90,7 @@ fn recomputed(text: &str, change: impl FnOnce(&mut Session), expected: Expect) {
     expected.assert_eq(&(ran.join("\n") + "\n"));
 }
 
-/// Replaces the first place of `from`.
+/// Replaces the first occurrence of `from`.
 #[track_caller]
 fn replace(session: &mut Session, from: &str, to: &str) {
     let at = session.text(FILE).and_then(|t| t.find(from)).expect("the text to replace");
@@ -442,7 +442,7 @@ fn a_snapshot_answers_on_another_thread_until_an_edit() {
         })
         .unwrap();
     session.edit(FILE, 0..0, "\n");
-    // That the edit went on says that the reader let go.
+    // The edit returned, so the reader has released the database.
     assert!(thread.join().is_ok());
 }
 
@@ -479,7 +479,7 @@ fn types_that_grow_without_bound_are_refused() {
     check(deep + "type T3000 = f64", "T2743");
 }
 
-/// What is wrong with a partial derivative is a mistake in the table of scalar functions.
+/// A diagnostic in a partial derivative is a mistake in the table of scalar functions.
 #[test]
 fn partial_derivatives_are_sound() {
     let text = partials::TEXT.as_str();
@@ -496,7 +496,7 @@ fn partial_derivatives_are_sound() {
     }
 }
 
-/// Pieces of which edits are made: items, halves of items, names.
+/// Pieces for edits: items, halves of items, names.
 const PIECES: &[&str] = &[
     "def f(x: f64) -> f64 = g(x)\n",
     "def g(x: f64) = f(x) + a\n",
@@ -521,7 +521,7 @@ const PIECES: &[&str] = &[
 ];
 
 proptest! {
-    /// However a text came about, the same is known of it.
+    /// The diagnostics of a text do not depend on the edits that produced it.
     #[test]
     fn edits_end_where_a_new_session_begins(
         edits in prop::collection::vec((any::<bool>(), 0..200_usize, 0..30_usize, 0..PIECES.len()), 1..12)
@@ -546,7 +546,7 @@ proptest! {
     }
 }
 
-/// The forms that are made again when an adjoint is asked for after a change.
+/// Compares the forms that are recomputed if an adjoint is requested after a change.
 #[track_caller]
 fn made_again(text: &str, change: impl FnOnce(&mut Session), expected: Expect) {
     let mut session = session(text);
@@ -578,21 +578,21 @@ def loss(x: [n]f64) -> f64 = let y = square(scale(x)) in sum i: y[i]
 
 #[test]
 fn an_edit_makes_the_forms_again_that_it_reaches() {
-    // What a definition computes is another: its callers' forms hold it.
+    // The definition's computation changes, and the forms of its callers contain it.
     made_again(
         LOSS,
         |s| replace(s, "2.0 * x[i]", "3.0 * x[i]"),
         expect!["core(scale) ssa(loss) ssa(loss_adj{0; 0}) ssa(scale) stages(loss) stages(scale)"],
     );
-    // It is written in another way: the forms of its callers stay.
+    // Only the spelling changes, so the forms of its callers stay.
     made_again(
         LOSS,
         |s| replace(s, "for i: x[i] * x[i]", "for i: (x[i] * x[i])"),
         expect!["core(square) ssa(square) stages(square)"],
     );
-    // Nothing of it is asked for.
+    // The adjoint does not depend on it.
     made_again(LOSS, |s| replace(s, "= scale(x)", "= 2 * scale(x)"), expect!["nothing"]);
-    // What stands before an item does not matter to it.
+    // Text before an item does not affect it.
     made_again(LOSS, |s| replace(s, "def scale", "-- A comment.\n\ndef scale"), expect!["nothing"]);
 }
 
@@ -620,18 +620,18 @@ fn long_chains_of_calls_have_forms() {
     let mut session = session(&text);
     let callee = Arc::new(Callee::new(GlobalName::new(FILE, "f2999"), Vec::new()));
     assert!(session.stages(&callee).is_ok());
-    // Finding out what changed goes as deep.
+    // The validation of unchanged results nests as deep.
     replace(&mut session, "x[i] * x[i]", "x[i] + x[i]");
     assert!(session.stages(&callee).is_ok());
 }
 
-/// The words of a text that stand before a parenthesis, with the module before them.
+/// Returns the words of a text before a parenthesis, with their modules.
 fn called_in(text: &str) -> Vec<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
     let pieces: Vec<&str> = text.split('(').collect();
     let before = pieces.split_last().map_or(&[][..], |(_, before)| before);
     let words = before.iter().filter_map(|before| before.rsplit(|c: char| !is_part(c)).next());
-    // Of a range, the end is called.
+    // In a range, the end is called.
     let words = words.filter_map(|word| word.rsplit("..").next());
     words.map(|word| word.trim_matches('.').to_owned()).filter(|word| !word.is_empty()).collect()
 }
@@ -649,7 +649,7 @@ fn suggested_names_exist() {
             for called in called_in(code) {
                 let known = match called.split_once('.') {
                     Some((module, value)) => exists(module, value),
-                    // Names of one letter and `acc` stand for those of the program.
+                    // Names of one letter and `acc` represent those of the program.
                     None => {
                         let words = crate::resolve::words::describe(&called);
                         called.len() == 1 || !words.is_empty() || exists(PRELUDE, &called)

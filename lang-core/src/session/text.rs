@@ -1,5 +1,6 @@
-//! The text of a file and those of its items, with their places. After an edit only what it may have changed is split
-//! again. Queries see the texts of items alone: where they stand is known here, and is nothing they could ask for.
+//! **Text of a file.** Holds the text and its items with their positions. After an edit only the
+//! part that it may affect is split again. The queries see the texts of items alone; positions are
+//! kept here, out of their reach.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,28 +9,28 @@ use crate::base::Name;
 use crate::syntax::lexer::MAX_TEXT;
 use crate::syntax::split::{ItemKind, ItemText, resplit, split};
 
-/// A file's text and its items.
+/// The text of a file and its items.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct FileText {
     text: Arc<str>,
     pieces: Vec<Piece>,
 }
 
-/// An item as text. Comments before and after it are left out, so that editing one touches no item; those of
-/// documentation stay.
+/// An item as text. It excludes the comments before and after the item, so that editing one affects
+/// no item. Documentation comments stay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Piece {
-    /// What it is.
+    /// Its kind.
     pub(super) kind: ItemKind,
-    /// Its name, as the split found it.
+    /// Its name, as the splitter found it.
     pub(super) name: Name,
     /// Its text.
     pub(super) text: Arc<str>,
-    /// Where that begins.
+    /// The position of the text.
     pub(super) start: u32,
-    /// Where its comments begin.
+    /// The position of the comments before it.
     begin: u32,
-    /// Where it is sure to begin, whatever stands before.
+    /// The offset of its first word, if an item begins there regardless of the text before.
     sure: Option<u32>,
 }
 
@@ -43,43 +44,44 @@ impl Piece {
 }
 
 impl FileText {
-    /// A text, split.
+    /// Splits a text.
     pub(super) fn new(text: &str) -> Self {
         Self { text: text.into(), pieces: split(text).into_iter().map(Piece::new).collect() }
     }
 
-    /// All of it.
+    /// Returns the whole text.
     pub(super) fn text(&self) -> &Arc<str> {
         &self.text
     }
 
-    /// Its items, in order.
+    /// Returns its items, in order.
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
-    /// Is it too long to be read?
+    /// Returns whether the text is too long to be parsed.
     pub(super) fn is_too_long(&self) -> bool {
         self.text.len() > MAX_TEXT
     }
 
-    /// The item whose text begins last before `at`, or there.
+    /// Returns the last item whose text begins at or before `at`.
     pub(super) fn before(&self, at: u32) -> Option<usize> {
         self.pieces.partition_point(|piece| piece.start <= at).checked_sub(1)
     }
 
-    /// Puts another text in place of all; of what both begin and end with, nothing changes. See [`Self::replace`].
+    /// Replaces the whole text, as [`Self::replace`] does. The common prefix and suffix count as
+    /// unchanged.
     pub(super) fn set(&mut self, text: &str) -> (Range<usize>, Vec<Piece>) {
         let old = Arc::clone(&self.text);
         let (a, b) = (old.as_bytes(), text.as_bytes());
         let start = text.floor_char_boundary(common(a, b));
         let end = common_end(a.get(start..).unwrap_or_default(), b.get(start..).unwrap_or_default());
-        // Both texts have the same bytes from there on.
+        // Both texts have the same bytes after that position.
         let end = text.len() - text.ceil_char_boundary(text.len() - end);
         self.replace(start..old.len() - end, text.len() - end - start, text.into())
     }
 
-    /// Replaces a range of bytes, made smaller until it fits.
+    /// Replaces a range of bytes, which shrinks until it fits.
     pub(super) fn edit(&mut self, range: Range<usize>, text: &str) -> (Range<usize>, Vec<Piece>) {
         let old = &self.text;
         let end = old.floor_char_boundary(range.end);
@@ -89,8 +91,9 @@ impl FileText {
         self.replace(start..end, text.len(), new.into())
     }
 
-    /// Replaces bytes, which begin and end between characters, by others, `inserted` many of the text that it is then.
-    /// Gives the items that are others, by their positions in what there was, and what was there.
+    /// Replaces the bytes `edited`, which must lie on character boundaries. `text` is the whole new
+    /// text, with `inserted` bytes in their place. Returns the changed items by their old
+    /// positions, and the old items.
     pub(super) fn replace(
         &mut self,
         edited: Range<usize>,
@@ -112,22 +115,23 @@ impl FileText {
     }
 }
 
-/// Bytes are compared so many at a time.
+/// The number of bytes that one comparison takes.
 const BLOCK: usize = 64;
 
-/// With how many of the same bytes both begin.
+/// Returns the length of the common prefix.
 fn common(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     blocks + a.iter().zip(b).skip(blocks).take_while(|(a, b)| a == b).count()
 }
 
-/// With how many of the same bytes both end.
+/// Returns the length of the common suffix.
 fn common_end(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     blocks + a.iter().rev().zip(b.iter().rev()).skip(blocks).take_while(|(a, b)| a == b).count()
 }
 
-/// An item's text without the lines of comment before and after it, and how many bytes of it were left out before.
+/// Returns an item's text without the comment lines before and after it, and the number of bytes
+/// omitted before it.
 fn without_comments(text: &str) -> (usize, &str) {
     let is_comment = |line: &str| line.starts_with("--") && !line.starts_with("--|");
     let mut rest = text.trim_start();

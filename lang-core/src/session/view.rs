@@ -1,4 +1,5 @@
-//! The world as the passes see it: their traits, answered by queries.
+//! **Environment of the passes.** Implements the traits by which the resolver and the checker ask
+//! about other items; queries answer.
 
 use std::sync::Arc;
 
@@ -16,18 +17,19 @@ use crate::types::env::Env;
 use crate::types::info::{TypeInfo, TypeInfoBody};
 use crate::types::ty::{Signature, Type};
 
-/// More names than this are not searched for one that a writer may have meant: a file may have a
-/// mistake in each of its items.
+/// The most names that are searched for a suggestion, because a file may have a mistake in each of
+/// its items.
 pub(super) const MOST_NAMES: usize = 4096;
 
 /// All items at one revision.
 #[derive(Clone, Copy)]
 pub struct View<'db> {
     pub(super) db: &'db dyn Database,
-    /// Of sum types only name and parameters are told. A type that is being defined sees others
-    /// so, which keeps types that mention each other from waiting for each other.
+    /// Whether only the name and the parameters of a sum type are visible. A type sees others so
+    /// while it is defined, because types that mention each other would otherwise wait for each
+    /// other.
     heads: bool,
-    /// The modules of the library are known without an import.
+    /// Whether the modules of the library are known without an import.
     library: bool,
 }
 
@@ -40,7 +42,8 @@ impl<'db> View<'db> {
         Self { db, heads: true, library: false }
     }
 
-    /// Of an expression that a user types: the modules of the library are known without an import.
+    /// Creates the view of an expression that a user types: it knows the modules of the library
+    /// without an import.
     pub(super) fn of_input(db: &'db dyn Database) -> Self {
         Self { db, heads: false, library: true }
     }
@@ -53,7 +56,7 @@ impl<'db> View<'db> {
         scope::file_named(self.db, Symbol::new(self.db, Name::from(module)))
     }
 
-    /// The value of exactly that name, the prelude left out.
+    /// Returns the value of exactly that name, without the prelude.
     pub(super) fn own_value(&self, module: &str, name: &str) -> Option<Value> {
         scope::value_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(name)))
     }
@@ -70,8 +73,8 @@ impl<'db> View<'db> {
         self.own_type(&name.module, &name.name)
     }
 
-    /// The items that a name of a use may mean. Types are looked up in all those of the file at
-    /// once: few edits change which there are.
+    /// Returns the items to which a used name may refer. Types are looked up in the table of the
+    /// whole file, because few edits change it.
     pub(super) fn targets(&self, name: &GlobalName) -> impl Iterator<Item = Item> + use<'db> {
         let file = self.file(&name.module);
         let value = self.value_item(name).map(Value::item);

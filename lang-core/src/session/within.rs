@@ -1,4 +1,6 @@
-//! A program with one more body, which stands in no file: what an input computes, or an expression inside a definition.
+//! **Program with one more body**, which belongs to no file: an input, or an expression inside a
+//! definition. It implements the environment of the compiler's middle: its own body is compiled
+//! here, everything else by the queries.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,16 +22,17 @@ use crate::types::info::TypeInfo;
 use crate::types::tree::Body;
 use crate::types::ty::Signature;
 
-/// Functions that the body makes may call one another so deep.
+/// The greatest depth to which functions that the body makes may call one another.
 const DEEPEST: u32 = 16;
 
-/// The program of a revision with one more body. Its forms are made once.
+/// The program of a revision with one more body. Its forms are memoised.
 pub(super) struct Within<'db> {
     db: &'db dyn Database,
     name: GlobalName,
     body: Arc<Body>,
     signature: Arc<Signature>,
-    /// Are calls put in place, in all definitions that it reaches? Then their forms are made here.
+    /// Whether larger callees than usual are inlined, in all definitions that it reaches. Their
+    /// forms are then computed here.
     in_place: bool,
     core: RefCell<HashMap<Arc<Callee>, InCore>>,
     stages: RefCell<HashMap<Arc<Callee>, InStages>>,
@@ -37,35 +40,35 @@ pub(super) struct Within<'db> {
 }
 
 impl<'db> Within<'db> {
-    /// A body by the name that no item has.
+    /// Adds a body under a name that no item has.
     pub(super) fn new(db: &'db dyn Database, name: GlobalName, body: Arc<Body>, signature: Arc<Signature>) -> Self {
         let (core, stages, ssa) = (RefCell::default(), RefCell::default(), RefCell::default());
         Self { db, name, body, signature, in_place: false, core, stages, ssa }
     }
 
-    /// The same where calls are put in place, for a reader.
+    /// Returns the same program with larger callees inlined, for a reader.
     pub(super) fn in_place(&self) -> Self {
         let of = Self::new(self.db, self.name.clone(), Arc::clone(&self.body), Arc::clone(&self.signature));
         Self { in_place: true, ..of }
     }
 
-    /// Are the forms of a callee made here?
+    /// Returns whether the forms of a callee are computed here.
     fn is_own(&self, callee: &Callee) -> bool {
         self.in_place || callee.def == self.name
     }
 
-    /// The forms of a definition, those of what it calls made before.
+    /// Returns the queries, after computing the forms of the definition's callees.
     fn forms(&self, callee: &Callee) -> Forms<'db> {
         forms::prepare(self.db, callee);
         Forms { db: self.db }
     }
 
-    /// What it is made of, and what it costs.
+    /// Returns its Tensor SSA and its cost.
     pub(super) fn cost(&self, callee: &Arc<Callee>) -> Option<(Arc<Ssa>, Arc<Cost>)> {
         self.cost_within(callee, DEEPEST)
     }
 
-    /// What a function made of it costs where this holds.
+    /// Returns the cost of Tensor SSA of this program, if these facts hold.
     pub(super) fn cost_where(&self, ssa: &Ssa, given: &[Pred]) -> Arc<Cost> {
         Arc::new(cost::cost_where(ssa, given, &|c| self.cost_within(c, DEEPEST)))
     }
@@ -76,7 +79,7 @@ impl<'db> Within<'db> {
             forms::prepare_cost(self.db, callee);
             return Some((ssa, forms::cost(self.db, Asked::new(self.db, Arc::clone(callee))).value()?));
         }
-        // What is made in it is called by it, and by what is made in that.
+        // A function that the body makes is called by the body, and by other such functions.
         let deeper = deep.checked_sub(1)?;
         let cost = cost::cost(&ssa, &|c| self.cost_within(c, deeper));
         Some((ssa, Arc::new(cost)))
@@ -117,7 +120,7 @@ impl Callees for Within<'_> {
         if let Some(known) = self.stages.borrow().get(callee) {
             return known.clone();
         }
-        // A recursive request finds this.
+        // A recursive request finds this result.
         self.stages.borrow_mut().insert(Arc::clone(callee), Err(pipeline::recursive(callee)));
         let made = pipeline::stages(self, self, callee, &mut Hits::default());
         self.stages.borrow_mut().insert(Arc::clone(callee), made.clone());

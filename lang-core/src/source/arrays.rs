@@ -1,5 +1,6 @@
-//! Arrays, by their elements: whole ones by name, such as can be written of whole ones, others with `for`; and what
-//! their indices are called.
+//! **Arrays to text.** Prints an array by its element: a whole array by its name, an elementwise
+//! expression with whole arrays, anything else with `for`. Also finds the names of indices from
+//! hints.
 
 use std::collections::HashSet;
 
@@ -16,7 +17,8 @@ use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Index, Poly, Pred};
 
 impl Writer<'_> {
-    /// A value of a type by its parts, at indices that are around.
+    /// Prints a value of a type from its leaves, at the indices `at` in scope. `expected`: the
+    /// context determines the extents, so that a `for` may omit them.
     pub(super) fn value(
         &mut self,
         ty: &CoreType,
@@ -73,7 +75,8 @@ impl Writer<'_> {
         text
     }
 
-    /// `for i, j: …` around what is written inside, whose elements are these.
+    /// Prints `for i, j: …` around the text that `inside` prints. `e` or `below` are its elements,
+    /// which determine the names of the indices and whether extents may be omitted.
     pub(super) fn generated(
         &mut self,
         own: &[Index],
@@ -92,7 +95,7 @@ impl Writer<'_> {
         for (k, i) in own.iter().enumerate() {
             let mut alone = self.alone(e, i);
             for (_, indices, e) in below {
-                // Elements are written over their own indices.
+                // Each element has indices of its own.
                 if let Some(own) = indices.get(k) {
                     alone.extend(self.alone(e, own));
                 }
@@ -101,7 +104,7 @@ impl Writer<'_> {
             let text = self.taken.index(hint.as_ref());
             let agree = alone.iter().all(|(.., n)| *n == i.extent);
             let bare = agree && (expected || !alone.is_empty());
-            // What data tell may be below 0, and no extent is.
+            // A data-dependent extent may be negative, but the extent of an array may not.
             let open = is_data(&i.extent) && !self.context.implies(&Pred::nonneg(&i.extent));
             let extent = if open { i.extent.greatest(&Poly::default()) } else { i.extent.clone() };
             heads.push(if bare { text.to_string() } else { format!("{text} < {}", self.poly(&extent).0) });
@@ -121,7 +124,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An array by its element.
+    /// Prints an array by its element.
     pub(super) fn array(&mut self, own: &[Index], e: &Ex, name: &str, expected: bool) -> String {
         if own.is_empty() {
             return self.whole_text(e);
@@ -142,10 +145,11 @@ impl Writer<'_> {
 
     // ---- whole arrays ----
 
-    /// Can it be written of whole arrays?
+    /// Returns whether the element can be printed with whole arrays.
     fn lifts(&self, e: &Ex, own: &[Index]) -> bool {
         if !own.iter().any(|i| e.mentions(&i.atom())) {
-            // It is evaluated where there may be no element, too.
+            // The expression is evaluated even if the array is empty, so all its reads must be in
+            // bounds.
             return self.table.in_bounds(e, &mut self.context.clone());
         }
         match e {
@@ -164,7 +168,8 @@ impl Writer<'_> {
         found
     }
 
-    /// The indices before those of the whole, if it is an element of a whole array.
+    /// If the expression is an element at `own` of a whole named array, returns the indices before
+    /// those.
     pub(super) fn whole(&self, e: &Ex, own: &[Index]) -> Option<Vec<Poly>> {
         let Ex::Read(v, at) = e else { return None };
         let first = at.len().checked_sub(own.len())?;
@@ -184,14 +189,16 @@ impl Writer<'_> {
 
     // ---- names of indices ----
 
-    /// Where an index stands alone: in which array, on which axis, and the extent of that.
+    /// Returns the arrays that the index subscripts alone: the array's name, the axis, and its
+    /// extent.
     pub(super) fn alone(&self, e: &Ex, i: &Index) -> Vec<(Name, usize, Poly)> {
         let mut found = Vec::new();
         self.alone_in(e, i, &mut HashSet::new(), &mut found);
         found
     }
 
-    /// The same; each element that is read counts once, because lines that are written out share what they read.
+    /// Collects the results of [`Self::alone`]. Each element counts once, because inlined lines
+    /// share their reads.
     fn alone_in(&self, e: &Ex, i: &Index, seen: &mut HashSet<(Var, Vec<Poly>)>, found: &mut Vec<(Name, usize, Poly)>) {
         for (v, at) in direct_reads(e) {
             pause();
@@ -200,7 +207,7 @@ impl Writer<'_> {
             }
             let (Some(line), name) = (self.lines.get(v.0 as usize), self.array_name(v)) else { continue };
             let Some(name) = name else {
-                // It is written out: what it reads counts.
+                // The line is inlined, so its reads count.
                 let mut table = Table::default();
                 if let Some(inner) = line.at(&at, &mut table) {
                     self.alone_in(&inner, i, seen, found);
@@ -215,14 +222,14 @@ impl Writer<'_> {
         }
     }
 
-    /// What a whole array is called.
+    /// Returns the text of a whole named array.
     pub(super) fn whole_name(&mut self, v: Var) -> Option<String> {
         let (Named::Part(base, path) | Named::Let(base, path)) = self.named.get(&v)?;
         let Found::Part(base, path, _) = self.find(base, path, &[]) else { return None };
         axes(&base, &path).1.then(|| part(&base, &path, &[]))
     }
 
-    /// Has it a name, and one axis of this extent?
+    /// Returns whether it has a name, and one axis of this extent.
     pub(super) fn has_extent(&self, v: Var, extent: &Poly) -> bool {
         self.named.contains_key(&v)
             && self.lines.get(v.0 as usize).is_some_and(|l| l.extents().as_slice() == std::slice::from_ref(extent))
@@ -234,7 +241,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What the program calls an axis of an array, or of what it is the derivative by.
+    /// Returns the program's name for an axis of an array, or for the same axis of its primal.
     pub(super) fn hint(&self, array: &str, axis: usize) -> Option<Name> {
         let own = |name: &str| self.hints.get(name, axis).cloned();
         let of = |suffix: &str| array.strip_suffix(suffix);
@@ -249,7 +256,7 @@ impl Writer<'_> {
     }
 }
 
-/// Arrays of truth values that a predicate asks.
+/// Collects the elements of boolean arrays that a predicate reads.
 fn asked(p: &Pred, reads: &mut Vec<(Var, Vec<Poly>)>) {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| asked(p, reads)),
@@ -259,7 +266,7 @@ fn asked(p: &Pred, reads: &mut Vec<(Var, Vec<Poly>)>) {
     }
 }
 
-/// The elements that an expression reads, also in indices and predicates.
+/// Returns the elements that an expression reads, also in indices and predicates.
 pub(super) fn direct_reads(e: &Ex) -> Vec<(Var, Vec<Poly>)> {
     let mut found = Vec::new();
     e.visit(&mut |e| {

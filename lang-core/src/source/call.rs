@@ -1,5 +1,5 @@
-//! Calls: of definitions as they are, of derivatives that are printed before, and of others by `vjp` and `jvp` of
-//! what is called.
+//! **Calls to text.** A call of a definition is printed as it is. A call of a derivative uses its
+//! printed definition (`f_adj`) if that can be printed before; otherwise `vjp(f)` or `jvp(f)`.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use crate::ir::flat::Source;
 use crate::ir::ssa::{Ssa, Var};
 use crate::predicate::{Index, Poly};
 
-/// What is called, with what goes in.
+/// The definition behind a call, and how it is differentiated.
 struct Called {
     primal: Arc<Ssa>,
-    /// The parameters that vary, in order; of the definition itself none.
+    /// The numbers of the parameters that vary, ascending; empty for the definition itself.
     varying: Vec<usize>,
     derivation: Option<Derivation>,
 }
 
 impl Writer<'_> {
     fn of(&self, call: &Call) -> Result<Called, Outside> {
-        // A function that a definition makes has no name.
+        // A function local to a definition has no global name.
         if call.callee.local.is_some() || !call.callee.rules.is_empty() {
             return Err(Outside::Foreign);
         }
@@ -52,7 +52,8 @@ impl Writer<'_> {
         Ok(Called { primal, varying, derivation })
     }
 
-    /// Names for what is called: those of the definitions, and of the derivatives that stand before this one.
+    /// Reserves the names of the callees, and prints the derivatives that must come before this
+    /// one.
     pub(super) fn name_calls(&mut self, live: &[Var]) {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
         let calls = lines.filter_map(|l| if let Is::Call(call, _) = &l.is { Some(call.callee.clone()) } else { None });
@@ -67,7 +68,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The derivative of a definition of this module by all that varies in it, if its name is free.
+    /// Returns the printed derivative of a definition of this module by all that varies in it, if
+    /// its name is free.
     fn derivative(&self, callee: &Arc<Callee>) -> Option<Arc<Definition>> {
         let [derivation] = &*callee.derived else { return None };
         let which = if matches!(derivation, Derivation::Forward(_)) { Which::Forward } else { Which::Adjoint };
@@ -85,7 +87,7 @@ impl Writer<'_> {
         (whole.callee == *callee && free).then(|| called(self.asked, &callee.def, which))?
     }
 
-    /// The derivatives that stand before this one.
+    /// Returns the derivatives that must be printed before this one.
     pub(super) fn before(&self) -> Vec<Definition> {
         let mut before: Vec<Definition> = Vec::new();
         for (_, made) in &self.made {
@@ -98,14 +100,15 @@ impl Writer<'_> {
         before
     }
 
-    /// A call as text, for every tuple of the indices around it, and the type of its result there.
+    /// Prints a call for every tuple of its batch indices. Returns the text, and the type of the
+    /// result for one tuple.
     pub(super) fn call(&mut self, call: &Call) -> Result<(String, CoreType), Outside> {
         let called = self.of(call)?;
         let primal = &called.primal;
         let name = spelled(self.names(), self.home(), &call.callee.def).ok_or(Outside::Foreign)?;
         let passed: Vec<_> = primal.inputs.iter().filter(|i| i.source.is_passed()).collect();
         let part = |k: usize| call.args.get(k).cloned().ok_or(Outside::Unreadable);
-        // The parts of each argument.
+        // The leaves of each argument.
         let mut own: Vec<Parts> = vec![Vec::new(); primal.params.len()];
         for (k, input) in passed.iter().enumerate() {
             let Source::Param(p) = &input.source else { return Err(Outside::Unreadable) };
@@ -118,7 +121,7 @@ impl Writer<'_> {
         let result = match &called.derivation {
             None => primal.result.clone(),
             Some(Derivation::Adjoint { of, .. }) => {
-                // `vjp` takes the cotangent of the whole.
+                // `vjp` takes the cotangent of the whole result.
                 if real_outputs(primal) != **of {
                     return Err(Outside::Nested);
                 }
@@ -156,7 +159,7 @@ impl Writer<'_> {
                         }
                     }
                     let ty = primal.params.get(*p).map(|p| mirror(&p.1)).ok_or(Outside::Unreadable)?;
-                    // Inside constructors what is not real is that of the value.
+                    // Inside sum types, leaves that are not real are those of the value.
                     let held = ty.leaves().into_iter().filter(|leaf| !is_real(leaf.scalar));
                     let of = own.get(*p).map(Vec::as_slice).unwrap_or_default();
                     parts.extend(held.filter_map(|leaf| of.iter().find(|part| part.0 == leaf.path).cloned()));
@@ -201,7 +204,8 @@ impl Writer<'_> {
         Ok((text, result))
     }
 
-    /// A part of what a definition gives that is called beside its derivative.
+    /// Returns a leaf of the callee's result, read from a call of the definition itself with the
+    /// same arguments, if one has a name.
     fn called_too(&self, call: &Call, passed: usize, primal: &Ssa, leaf: &Leaf) -> Option<(Vec<u32>, Vec<Index>, Ex)> {
         let part = primal.outputs.iter().position(|(of, _)| of.path == leaf.path)?;
         let own = call.args.get(..passed)?;
@@ -228,7 +232,7 @@ impl Writer<'_> {
         })
     }
 
-    /// The path in the result of a call to one of its parts.
+    /// Returns the path in the result of a call to one of its leaves.
     pub(super) fn path_of(&self, call: &Call, part: u32) -> Result<Vec<u32>, Outside> {
         let called = self.of(call)?;
         let primal = &called.primal;
@@ -236,7 +240,7 @@ impl Writer<'_> {
         let Some(derivation) = &called.derivation else {
             return primal.outputs.get(part).map(|(leaf, _)| leaf.path.clone()).ok_or(Outside::Unreadable);
         };
-        // The values are those of a call of the definition itself.
+        // The values of the primal belong to a call of the definition itself.
         let k = part.checked_sub(primal.outputs.len()).ok_or(Outside::Nested)?;
         match derivation {
             Derivation::Forward(_) => {

@@ -1,5 +1,5 @@
-//! Which parameters are taken apart, and how: where parts of values of sum types are read, the derivative has a
-//! body for each way in which these are made. A tangent is made as its value is.
+//! **Case analysis on parameters.** If parts of a parameter with sum types are read, the derivative
+//! gets one body for each combination of constructors. A tangent has the constructors of its value.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,24 +24,24 @@ use crate::norm::OTHER_CONSTRUCTOR;
 use crate::predicate::{Atom, Context, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// More bodies are not written; what they would tell apart is read where it is.
+/// The most bodies. A parameter that would need more is matched where it is read.
 pub(super) const MOST: usize = 8;
 
-/// More cases are not looked at.
+/// The most cases that are considered.
 pub(super) const MANY: usize = 64;
 
-/// A parameter of the definition, by its number, or one beside them.
+/// A parameter of the definition, or an additional one, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Of {
     Own(usize),
     Beside(usize),
 }
 
-/// A way in which the parameters are made: those that are taken apart.
+/// A combination of constructors: the parameters that are taken apart, each with its way.
 pub(super) struct Case(Vec<(Of, Named)>);
 
-/// The parameters that are taken apart, and the ways in which they are made: so many at the most. What is in one is not called
-/// as anything else that is seen.
+/// Returns at most `most` cases for the parameters that are taken apart. Names in a pattern avoid
+/// the other names that the reader sees.
 pub(super) fn cases(
     asked: &Asked<'_>,
     head: &Head,
@@ -51,7 +51,7 @@ pub(super) fn cases(
     (seen, most): (&[Seen], usize),
 ) -> Vec<Case> {
     let read = read_inputs(ssa, lines);
-    // Parts of tangents and cotangents that are results as they are.
+    // Parts of tangents and cotangents may be results themselves.
     let results: HashSet<usize> = ssa.outputs.iter().filter_map(|(_, v)| input(ssa, *v)).collect();
     let reads = |of: Of| {
         let is_read = |k: &usize| read.contains(k) || matches!(of, Of::Beside(_)) && results.contains(k);
@@ -120,14 +120,14 @@ fn base(head: &Head, of: Of) -> Option<&Base> {
     }
 }
 
-/// The parameter that an input is a part of.
+/// Returns the parameter that an input is a part of.
 fn parameter(asked: &Asked<'_>, head: &Head, inputs: &[Input], k: usize) -> Option<Of> {
     let (base, _) = asked.base(head, inputs, k).ok()?;
     let own = head.own.iter().position(|p| p.base.name == base.name).map(Of::Own);
     own.or_else(|| head.beside.iter().position(|b| b.1.base.name == base.name).map(Of::Beside))
 }
 
-/// The inputs of which something is read that is not passed on as it is.
+/// Returns the inputs that a computation reads. Passing an input on in a call does not count.
 fn read_inputs(ssa: &Ssa, lines: &[Line]) -> HashSet<usize> {
     let mut vars: Vec<Var> = Vec::new();
     for line in lines {
@@ -147,7 +147,7 @@ fn read_inputs(ssa: &Ssa, lines: &[Line]) -> HashSet<usize> {
     vars.into_iter().filter_map(|v| input(ssa, v)).collect()
 }
 
-/// The input that a statement is.
+/// Returns the number of the input that a statement is.
 fn input(ssa: &Ssa, v: Var) -> Option<usize> {
     match ssa.stmts.get(v.0 as usize).map(|s| &s.rhs) {
         Some(Rhs::Input(k)) => Some(*k as usize),
@@ -156,7 +156,7 @@ fn input(ssa: &Ssa, v: Var) -> Option<usize> {
 }
 
 impl Case {
-    /// What is known of an input.
+    /// Returns the role of an input in this case.
     pub(super) fn known(&self, asked: &Asked<'_>, head: &Head, inputs: &[Input], k: usize) -> Option<Known> {
         let of = parameter(asked, head, inputs, k)?;
         let (_, named) = self.0.iter().find(|(o, _)| *o == of)?;
@@ -164,7 +164,7 @@ impl Case {
         Some(named.part(&path))
     }
 
-    /// Puts what is known in place of inputs, in lines and in checks.
+    /// Substitutes the facts of this case in lines and checks.
     pub(super) fn put(&self, asked: &Asked<'_>, head: &Head, ssa: &mut Ssa, lines: &mut [Line]) {
         let mut known: HashMap<Var, Fact> = HashMap::new();
         for (k, line) in (0..).zip(lines) {
@@ -230,15 +230,15 @@ impl Case {
         }
     }
 
-    /// What has to hold for the result to be made as its cotangent is; `None`: it never is. `told`: the numbers of the
-    /// constructors in the result, by their paths.
+    /// Returns the condition under which the result has the constructors of its cotangent, or
+    /// `None` if that is impossible. `told` holds the tags of the result, by path.
     pub(super) fn fits(&self, head: &Head, told: &[(Leaf, Var)], lines: &[Line]) -> Option<Pred> {
         let beside = |of: &Of| matches!(of, Of::Beside(b) if head.beside.get(*b).is_some_and(|b| b.0.is_none()));
         let Some((_, named)) = self.0.iter().find(|(of, _)| beside(of)) else { return Some(Pred::truth()) };
         let mut all = Pred::truth();
         for (leaf, v) in told {
             let Known::Constructor(k) = named.part(&leaf.path) else { continue };
-            // Of a call it is what the call gives.
+            // The tag in the result of a call is read from there.
             let e = lines.get(v.0 as usize).and_then(Line::element).cloned().unwrap_or(Ex::Read(*v, Vec::new()));
             let e = settled(e, &mut Context::default(), &mut Table::default());
             let number = |e: &Ex| match constant(e, Scalar::I64) {
@@ -263,8 +263,8 @@ impl Case {
         (!all.is_false()).then_some(all)
     }
 
-    /// The patterns of what may be made in other ways, and `let`s for the rest of what is used. `None`: a constructor has
-    /// no name here.
+    /// Returns the patterns of the refutable parameters, and `let`s that destructure the others as
+    /// far as they are used. `None` if a constructor has no name in this module.
     pub(super) fn taken_apart(
         &self,
         asked: &Asked<'_>,
@@ -290,7 +290,8 @@ impl Case {
         (!missing).then_some((patterns, lets))
     }
 
-    /// How parameters are made, which others have been made in other ways: `s is Circle(r)`. `None`: as above.
+    /// Returns a text for the constructor of each refutable parameter: `s is Circle(r)`. `None` as
+    /// for [`Self::taken_apart`].
     pub(super) fn words(
         &self,
         asked: &Asked<'_>,
@@ -304,12 +305,12 @@ impl Case {
         of.zip(patterns).map(one).collect()
     }
 
-    /// What a part of a parameter is called.
+    /// Returns the role of a leaf of a parameter, if it is taken apart.
     pub(super) fn part(&self, param: usize, path: &[u32]) -> Option<Known> {
         self.0.iter().find(|(of, _)| *of == Of::Own(param)).map(|(_, named)| named.part(path))
     }
 
-    /// Names of tangents in its patterns, with what they are tangents of.
+    /// Returns the names of tangents in its patterns, with the values that they are tangents of.
     pub(super) fn tangents(&self, head: &Head) -> Vec<(Name, Base)> {
         let mut pairs = Vec::new();
         for (of, tangent) in &self.0 {
@@ -322,7 +323,7 @@ impl Case {
         pairs
     }
 
-    /// What a parameter that is taken apart is put together as, with the name of the parameter.
+    /// Returns for each parameter that is taken apart the text that rebuilds it, and its name.
     pub(super) fn wholes(&self, asked: &Asked<'_>, head: &Head) -> Vec<(String, Name)> {
         let mut spelled = |sum: &SumType, k: usize| asked.constructor(sum, k).unwrap_or_default();
         let whole = |(of, named): &(Of, Named)| {
@@ -332,36 +333,37 @@ impl Case {
         self.0.iter().filter_map(whole).collect()
     }
 
-    /// Its patterns in the order of the parameters.
+    /// Returns its patterns in the order of the parameters.
     fn in_order(&self) -> impl Iterator<Item = &(Of, Named)> {
         let (own, beside): (Vec<_>, Vec<_>) = self.0.iter().partition(|(of, _)| matches!(of, Of::Own(_)));
         own.into_iter().chain(beside)
     }
 
-    /// The names in its patterns.
+    /// Returns the names in its patterns.
     pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         self.0.iter().flat_map(|(_, named)| named.bound())
     }
 }
 
-/// What stands where a tangent or cotangent is not made as its value is.
+/// Returns the text of the failure if a tangent or cotangent has another constructor than its
+/// value.
 pub(super) fn disagreement() -> String {
     format!("error(\"{OTHER_CONSTRUCTOR}\")")
 }
 
-/// The parameters that are made in several ways, where there are several cases.
+/// Returns the parameters with several ways, if several cases exist.
 pub(super) fn refutable(head: &Head, cases: &[Case]) -> Vec<Of> {
     match cases {
         [] | [_] => Vec::new(),
         [first, ..] => {
             let ways = |of: Of| base(head, of).and_then(|b| ways(&b.ty, MOST)).map_or(0, |w| w.len());
-            // A tangent is made in the ways of its value.
+            // A tangent has the ways of its value.
             first.in_order().map(|(of, _)| *of).filter(|of| ways(*of) > 1).collect()
         }
     }
 }
 
-/// A body for each case, as one.
+/// Joins the bodies of all cases into a `match`. A single case needs none.
 pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[Option<Body>]) -> Option<Body> {
     let refutable = refutable(head, cases);
     let mut arms: Vec<(Vec<String>, String)> = Vec::new();

@@ -1,15 +1,16 @@
-//! Checks that say something: not what sizes, ranges and other checks say already.
+//! **Redundant checks.** Drops the checks of a derivative that follow from sizes, ranges and
+//! earlier checks. The writer calls it before it merges lines.
 
 use crate::ir::ssa::{Check, Ssa, index};
 use crate::predicate::{Context, Index, Pred};
 
 use super::rules::{inside, under};
 
-/// The checks of a function that do not follow from what is known and from those before them, each as it is
-/// where that is known.
+/// Returns the checks that do not follow from the known facts and the checks before them, each
+/// simplified by these.
 pub(super) fn needed(ssa: &Ssa, known: &Context) -> Vec<Check> {
     let mut context = known.clone();
-    // An extent that an argument has is not negative.
+    // The extents of arguments are not negative.
     let extents = ssa.inputs.iter().flat_map(|i| &i.leaf.dims);
     extents.for_each(|n| context.assume(&Pred::nonneg(n)));
     let mut kept: Vec<Check> = Vec::new();

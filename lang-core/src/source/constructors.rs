@@ -1,5 +1,7 @@
-//! Values of sum types inside expressions: what is read of them is read in the arms of a `match`, or of a `let` where
-//! there is one constructor; what they are made of is made by constructors.
+//! **Sum types inside expressions.** A read of a value of a sum type is printed in an arm of a
+//! `match`. For a type with one constructor it is printed after a `let`. Values of sum types are
+//! built with constructors. This module serves the values that [`super::cases`] does not take
+//! apart.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +20,7 @@ use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::syntax::lexer::{Token, lex};
 use crate::syntax::ops::Scalar;
 
-/// A value of a sum type by its place: a part of a named value, at some indices.
+/// A value of a sum type by its location: a part of a named value, at some indices.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Site {
     base: Base,
@@ -26,7 +28,7 @@ pub(super) struct Site {
     at: Vec<Poly>,
 }
 
-/// One that is known to be made by a constructor, whose arguments have these names.
+/// A site whose constructor is known, and the names of the constructor's arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Opened {
     site: Site,
@@ -34,20 +36,20 @@ pub(super) struct Opened {
     args: Vec<Base>,
 }
 
-/// Where a part of a named value is.
+/// The location of a part of a named value, under the known constructors.
 pub(super) enum Found {
-    /// A part of a value that has a name.
+    /// A part of a named value.
     Part(Base, Vec<u32>, Vec<Poly>),
-    /// It is the number of a constructor that is known.
+    /// The tag of a known constructor.
     Constructor(usize),
-    /// It belongs to another constructor than the one that is known.
+    /// A leaf of another constructor than the known one.
     Other,
-    /// It is inside a value of a sum type: the part of that, with the indices that are left.
+    /// A leaf inside a value of a sum type: the site, the path inside, and the remaining indices.
     Inside(Site, Vec<u32>, Vec<Poly>),
 }
 
 impl Writer<'_> {
-    /// Where a part is.
+    /// Locates a part.
     pub(super) fn find(&self, base: &Base, path: &[u32], at: &[Poly]) -> Found {
         let (mut base, mut path, mut at) = (base.clone(), path.to_vec(), at.to_vec());
         loop {
@@ -77,7 +79,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An element inside a value of a sum type, by itself.
+    /// Prints an element inside a value of a sum type as a `match` of its own.
     pub(super) fn read_inside(&mut self, site: &Site, rest: &[u32], at: &[Poly]) -> (String, Level) {
         let Some((sum, types)) = sum_at(site) else { return self.unwritten() };
         let of = self.site_text(site);
@@ -125,7 +127,8 @@ impl Writer<'_> {
         part(&site.base, &site.path, &at)
     }
 
-    /// An expression as a whole: what it reads of values of sum types at these indices is taken apart around it.
+    /// Prints a whole expression. A value of a sum type that it reads at indices in scope is
+    /// matched around the expression.
     pub(super) fn whole_text(&mut self, e: &Ex) -> String {
         let sites = if self.lifted.is_empty() { self.sites_in(e) } else { Vec::new() };
         if sites.is_empty() {
@@ -137,7 +140,8 @@ impl Writer<'_> {
         })
     }
 
-    /// The values of sum types that an expression reads whatever its own indices are.
+    /// Returns the values of sum types that an expression reads at places independent of its bound
+    /// indices and of data.
     fn sites_in(&mut self, e: &Ex) -> Vec<Site> {
         let mut sites: Vec<Site> = Vec::new();
         for (v, at) in self.reads_in(e) {
@@ -158,7 +162,7 @@ impl Writer<'_> {
         sites
     }
 
-    /// The elements of named arrays that an expression reads, also through statements that are written out.
+    /// Returns the reads of named statements, also through inlined statements.
     fn reads_in(&mut self, e: &Ex) -> Vec<(Var, Vec<Poly>)> {
         let (mut found, mut open, mut done) = (Vec::new(), direct_reads(e), HashSet::new());
         while let Some((v, at)) = open.pop() {
@@ -175,7 +179,8 @@ impl Writer<'_> {
         found
     }
 
-    /// What is written where it is known how the first of these values is made; a tangent is made as its value is.
+    /// Prints a text for each constructor of the first of these values. A tangent has the
+    /// constructor of its value.
     fn apart(&mut self, sites: &[Site], write: &mut dyn FnMut(&mut Self) -> String) -> String {
         let Some(first) = sites.first() else { return write(self) };
         let own = self.value_of(first);
@@ -190,13 +195,13 @@ impl Writer<'_> {
         }
     }
 
-    /// The value that another one is the tangent of.
+    /// Returns the value that another one is the tangent of.
     fn value_of(&self, site: &Site) -> Option<Site> {
         let (_, base) = self.tangents.iter().find(|(name, _)| *name == site.base.name)?;
         Some(Site { base: base.clone(), ..site.clone() })
     }
 
-    /// Opens a value that is made by a constructor around what is written. Gives its pattern too.
+    /// Prints a text where the value is made by constructor `k`. Returns the pattern and the text.
     pub(super) fn opening(
         &mut self,
         site: &Site,
@@ -228,7 +233,7 @@ impl Writer<'_> {
         Some((if args.is_empty() { name } else { format!("{name}({})", args.join(", ")) }, text))
     }
 
-    /// What is written for each constructor of a value, and of its tangent.
+    /// Prints a text for each constructor of a value and of its tangent.
     fn arms(&mut self, site: &Site, tangent: Option<&Site>, write: &mut dyn FnMut(&mut Self) -> String) -> String {
         let Some((sum, _)) = sum_at(site) else { return self.unwritten().0 };
         let of = self.site_text(site);
@@ -264,7 +269,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What is written where a tangent is made as its value, which is known.
+    /// Prints a text for a tangent whose value has a known constructor.
     fn arms_of_tangent(&mut self, site: &Site, write: &mut dyn FnMut(&mut Self) -> String) -> String {
         let own = self.value_of(site);
         let k = self.opened.iter().find(|o| Some(&o.site) == own.as_ref()).map(|o| o.constructor);
@@ -277,7 +282,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An expression with what is known of values that are taken apart.
+    /// Substitutes the facts that known constructors imply, and simplifies.
     pub(super) fn assumed(&mut self, e: &Ex) -> Ex {
         let mut found: HashMap<(Var, Vec<Poly>), Fact> = HashMap::new();
         for (v, at) in direct_reads(e) {
@@ -304,7 +309,7 @@ impl Writer<'_> {
         settled(e, &mut self.context, &mut self.table)
     }
 
-    /// A value of a sum type by its parts, at indices that are around.
+    /// Prints a value of a sum type from its leaves, at the indices `at` in scope.
     #[expect(clippy::too_many_arguments, reason = "a value by its parts, as others are")]
     pub(super) fn made(
         &mut self,
@@ -316,7 +321,7 @@ impl Writer<'_> {
         name: &str,
         expected: bool,
     ) -> String {
-        // Here the parts are over the indices around.
+        // The leaves are rewritten over the indices in scope.
         let put = |i: &[Index], e: &Ex| {
             e.map_polys(&|p| {
                 p.substitute(&|a| i.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k)).map(Index::value))
@@ -330,7 +335,7 @@ impl Writer<'_> {
             })
             .collect();
         let tag: Vec<u32> = path.iter().copied().chain([0]).collect();
-        // The number of the one constructor tells nothing.
+        // The tag of a sole constructor carries no information.
         let telling = parts.iter().filter(|(p, ..)| sum.constructors.len() > 1 || *p != tag).cloned().collect();
         if let Some(text) = self.passed_on(path, at, &telling) {
             return text;
@@ -402,7 +407,7 @@ impl Writer<'_> {
         format!("match {} {{ {} }}", self.whole_text(&tag), arms.join(", "))
     }
 
-    /// A constructor of its arguments.
+    /// Prints a constructor applied to its arguments.
     #[expect(clippy::too_many_arguments, reason = "a value by its parts, as others are")]
     fn constructed(
         &mut self,
@@ -432,7 +437,7 @@ impl Writer<'_> {
         self.wholes.iter().find(|(whole, _)| *whole == text).map_or(text, |(_, name)| name.to_string())
     }
 
-    /// A value that is one of the program as it is, by its name.
+    /// Returns the text of a named value, if all leaves read that value unchanged.
     fn passed_on(&mut self, path: &[u32], at: &[Index], parts: &Parts) -> Option<String> {
         let mut found: Option<(Base, Vec<u32>, Vec<Poly>)> = None;
         for (p, i, e) in parts {
@@ -458,7 +463,7 @@ impl Writer<'_> {
     }
 }
 
-/// Arms with one body that read nothing of what they match are one, at the end.
+/// Merges arms with the same body that use no name of their pattern into one last arm.
 pub(super) fn gathered(arms: &mut Vec<(String, String)>) {
     let binds = |(pattern, text): &(String, String)| {
         let used = names_in(text);
@@ -473,13 +478,14 @@ pub(super) fn gathered(arms: &mut Vec<(String, String)>) {
     arms.push(("_".to_owned(), most));
 }
 
-/// The names in a text.
+/// Returns the names in a text.
 pub(super) fn names_in(text: &str) -> Vec<String> {
     let names = lex(text).tokens.into_iter();
     names.filter_map(|t| if let Token::Name(name) = t.token { Some(name.to_string()) } else { None }).collect()
 }
 
-/// The first value of a sum type on a path: how many steps lead to it, and how many indices.
+/// Finds the first value of a sum type on a path: the number of steps to it, and the number of
+/// indices.
 fn crossing(ty: &CoreType, path: &[u32]) -> Option<(usize, usize)> {
     let (mut ty, mut dims) = (ty, 0);
     for (steps, k) in path.iter().enumerate() {
@@ -496,7 +502,7 @@ fn crossing(ty: &CoreType, path: &[u32]) -> Option<(usize, usize)> {
     None
 }
 
-/// The sum type at a place, and the types of the arguments of its constructors.
+/// Returns the sum type at a site, and the argument types of its constructors.
 fn sum_at(site: &Site) -> Option<(Arc<SumType>, Vec<Vec<CoreType>>)> {
     let mut ty = &site.base.ty;
     for k in &site.path {
@@ -509,7 +515,7 @@ fn sum_at(site: &Site) -> Option<(Arc<SumType>, Vec<Vec<CoreType>>)> {
     Some((Arc::clone(sum), args.collect()))
 }
 
-/// The zero of the scalar at a path.
+/// Returns the text of the zero of the scalar at a path.
 fn leaf_scalar(ty: &mut &CoreType, path: &[u32]) -> &'static str {
     for k in path {
         let CoreType::Tuple(items, _) = ty.peel().1 else { return "0.0" };

@@ -1,5 +1,6 @@
-//! The definition: its head, its checks, a `let` for every line that is read more than once or has a name of the
-//! program that says something, its results.
+//! **Printing a definition** from its lines: the signature, the checks, the `let`s and the results.
+//! A line gets a `let` if it is read more than once, or if the program has a telling name for it.
+//! The writer prepares the lines and calls this module.
 
 use std::collections::HashSet;
 
@@ -17,13 +18,13 @@ use crate::ir::ssa::{Check, Ssa, Var, for_each_read};
 use crate::predicate::{Index, Pred};
 use crate::syntax::ops::Scalar;
 
-/// Lines, and what comes after them.
+/// The `let`s of a body, and the value after them.
 pub(super) struct Body {
     pub(super) lets: Vec<String>,
-    /// What they are called, and what they stand for.
+    /// The names that the `let`s bind, with their statements.
     pub(super) named: Vec<(Name, Var)>,
     pub(super) value: String,
-    /// The derivatives that are called, to stand before.
+    /// The derivatives that it calls, which must be printed before it.
     pub(super) before: Vec<Definition>,
 }
 
@@ -35,7 +36,7 @@ fn tuple(items: Vec<String>) -> String {
 }
 
 impl Writer<'_> {
-    /// The lines before the result, where the parameters are made as a case says.
+    /// Prints the lines before the result. The case determines how the parameters are constructed.
     pub(super) fn lets(&mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Vec<String>, Outside> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if let crate::ir::ssa::Rhs::Input(input) = &stmt.rhs {
@@ -53,7 +54,8 @@ impl Writer<'_> {
         Ok(self.block(None, &ssa.checks, live, &results))
     }
 
-    /// The lines of a loop, or of what is in none: first what checks ask for, then they, then everything else.
+    /// Prints the lines of the loop `within`, or those outside all loops: the lines that checks
+    /// read, then the checks, then the other lines.
     pub(super) fn block(
         &mut self,
         within: Option<u32>,
@@ -75,7 +77,7 @@ impl Writer<'_> {
         lets
     }
 
-    /// The body where the parameters are made as a case says.
+    /// Prints the body of one case.
     pub(super) fn body(&mut self, head: &Head, ssa: &Ssa, live: &[Var], case: &Case) -> Result<Body, Outside> {
         let mut lets = self.lets(head, ssa, live, case)?;
         let results: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
@@ -96,7 +98,7 @@ impl Writer<'_> {
             values.push(self.value(ty, &mut Vec::new(), &mut Vec::new(), &parts, &name, true));
         }
         let mut value = tuple(values);
-        // A value is not called something to be given.
+        // A last `let` that only names the value is inlined into the result.
         if let Some(line) = lets.pop_if(|line| line.starts_with(&format!("let {value} = "))) {
             value = line.trim_start_matches(&format!("let {value} = ")).to_owned();
         }
@@ -104,7 +106,7 @@ impl Writer<'_> {
     }
 }
 
-/// The head and the body.
+/// Joins the signature and the body. The caller must fill in `results`.
 pub(super) fn whole(asked: &Asked<'_>, head: &Head, body: &Body) -> Definition {
     let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1));
     let params: Vec<(Name, String)> = params.map(|p| (p.base.name.clone(), p.written.clone())).collect();
@@ -122,7 +124,8 @@ pub(super) fn whole(asked: &Asked<'_>, head: &Head, body: &Body) -> Definition {
 }
 
 impl Writer<'_> {
-    /// What has to hold before anything is computed.
+    /// Prints the checks as assertions. `scatter_add` checks its places itself, so those checks are
+    /// omitted.
     fn checks(&mut self, checks: &[Check], live: &[Var]) -> Vec<String> {
         let lines = live.iter().filter_map(|v| self.lines.get(v.0 as usize));
         let found = lines.filter_map(|l| self.scattering(&l.indices, l.element()?));
@@ -146,7 +149,7 @@ impl Writer<'_> {
                 let (head, body) = self.bound_by("all", &indices, &mut |this| this.pred(&cond).0);
                 (format!("{head}: "), body)
             };
-            // What goes without saying is not asked.
+            // A check that holds trivially is omitted.
             if text == "true" {
                 continue;
             }
@@ -155,7 +158,7 @@ impl Writer<'_> {
         texts
     }
 
-    /// The lines that checks need, directly or through others.
+    /// Returns the lines that the checks read, directly or through other lines.
     fn asked_by_checks(&self, checks: &[Check]) -> HashSet<Var> {
         let mut open = Vec::new();
         for check in checks {
@@ -173,7 +176,7 @@ impl Writer<'_> {
         found
     }
 
-    /// A line for a statement that is read more than once, or has a name that says something.
+    /// Prints the `let` of a line that is read more than once or has a telling name.
     fn let_of(&mut self, v: Var, live: &[Var], results: &[Var], checked: bool) -> Vec<String> {
         let Some(line) = self.lines.get(v.0 as usize).cloned() else { return Vec::new() };
         if self.named.contains_key(&v) {
@@ -189,7 +192,7 @@ impl Writer<'_> {
         let (mut elements, mut asked) = (0_usize, 0_usize);
         for u in live {
             let Some(reader) = self.lines.get(u.0 as usize) else { continue };
-            // What a loop reads it reads again and again.
+            // A read in another loop counts twice, because the loop repeats it.
             let times = if reader.home(&self.table) == line.within { 1 } else { 2 };
             reader.for_each_use(&mut |w, in_index| {
                 elements += if w == v && !in_index { times } else { 0 };
@@ -208,7 +211,8 @@ impl Writer<'_> {
                     Some(_) => own.map(|name| self.for_reader(&name)),
                     None => own.filter(|name| self.for_reader(name) == *name),
                 };
-                // What is read once and costs nothing may stand in an index; an entry is read entry by entry.
+                // A cheap line that is read once may be inlined into an index. Entries inline every
+                // line that is read once.
                 let once = own.is_none() && elements + asked + given <= 1;
                 if once && (self.reader.is_some() || asked == 1 && !checked && is_cheap(e)) {
                     return None;
@@ -223,7 +227,7 @@ impl Writer<'_> {
                 let text = self.array(&line.indices, e, &name, false);
                 self.name_let(v, &name, &line.indices, e_scalar(line));
                 self.written.push((name.clone(), v));
-                // The reader has it by this name.
+                // The reader already knows the value by this name.
                 let known = seen == Some(line.indices.len()) && own == Some(name.clone());
                 (!known).then(|| format!("let {name} = {text}"))
             }
@@ -254,14 +258,16 @@ impl Writer<'_> {
         }
     }
 
-    /// A name for what has none: a reader would take one of the program for what it is there.
+    /// Returns a name for an unnamed line. In entries it avoids the names of the program, because
+    /// the reader would take it for that variable.
     fn name_for_reader(&self, name: &'static str) -> Name {
         let all = [name, "t", "v"].into_iter().chain(["t1", "t2", "t3", "t4"]);
         let free = all.filter(|_| self.reader.is_some()).find(|name| !self.is_given(name));
         free.unwrap_or(name).into()
     }
 
-    /// Is it a name of the program, or of what belongs to one, or is a part of it?
+    /// Returns whether it is a name of the program, or derives from one by a suffix for a
+    /// derivative or a part.
     pub(super) fn is_given(&self, name: &str) -> bool {
         let stem = ["_adj", "_tan"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
         let is = |given: &Name| {
@@ -275,7 +281,7 @@ impl Writer<'_> {
         self.named.insert(v, Named::Let(Base { name: name.clone(), ty }, Vec::new()));
     }
 
-    /// Parts of calls have one `let`.
+    /// Prints one `let` for all results of a call.
     fn call_let(&mut self, v: Var, call: &super::read::Call, live: &[Var]) -> Option<String> {
         let (text, ty) = match self.call(call) {
             Ok(found) => found,
@@ -310,7 +316,8 @@ impl Writer<'_> {
         Some(format!("let {name} = {text}"))
     }
 
-    /// What a line holds, in the result.
+    /// Returns the expression for a line in the result: a read if the line has a name, else its
+    /// element.
     pub(super) fn root(&self, v: Var) -> Ex {
         let own = self.indices_of(v);
         let read = || Ex::Read(v, own.iter().map(Index::value).collect());
@@ -325,7 +332,7 @@ impl Writer<'_> {
     }
 }
 
-/// Does it belong to what the program names `_`?
+/// Returns whether the name derives from the program's `_`.
 fn is_no_name(name: &str) -> bool {
     name.strip_prefix('_').is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
@@ -334,14 +341,14 @@ fn e_scalar(line: &Line) -> Scalar {
     line.scalar.unwrap_or(Scalar::F64)
 }
 
-/// Has it no loop and no predicate?
+/// Returns whether it contains neither a loop nor a predicate.
 fn is_cheap(e: &Ex) -> bool {
     let mut cheap = true;
     e.visit(&mut |e| cheap &= !matches!(e, Ex::Total(..) | Ex::Reduce(_) | Ex::Guard(..) | Ex::Choice(..)));
     cheap
 }
 
-/// A name for what has none, by what it is.
+/// Returns a name for an unnamed line, by the kind of its expression.
 fn default_name(e: &Ex) -> &'static str {
     match e {
         Ex::Total(..) => "s",

@@ -1,5 +1,6 @@
-//! A derivative entry by entry, for a reader who looks at one expression: `w[j]` for `x[i]`. Where equations tell the
-//! indices of an array, its entry is the element that they tell; elsewhere it is zero.
+//! **Derivatives entry by entry**, for a reader who looks at one expression: `w[j]` for `x[i]`. If
+//! equations determine the indices of an array, the entry is the element that they select; all
+//! others are zero. The session calls `entries` for hovers on expressions and derivative operators.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,40 +27,42 @@ use crate::pipeline::Callees;
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::resolve::Names;
 
-/// What is told of a function.
+/// The derivative whose entries are shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// Partial derivatives of its result, which is a real number, by all that is real.
+    /// The partial derivatives of the result, a real number, by all real inputs.
     Partials,
-    /// The cotangent of a parameter, where that is zero.
+    /// The cotangent of a parameter, at the point where the parameter is zero.
     Cotangent {
-        /// Its number.
+        /// The number of the parameter.
         param: u32,
-        /// What the function is of the program.
+        /// The role of the function in the program.
         whose: Whose,
     },
-    /// The gradient of a function with one real result by a parameter; of a function with other results, its cotangent.
+    /// The gradient of a function with one real result by a parameter. For other results, the
+    /// cotangent of the parameter.
     Gradient {
-        /// Its number.
+        /// The number of the parameter.
         param: u32,
     },
     /// The real parts of the function's value, in order.
     Value(Vec<ValuePart>),
 }
 
-/// How a real part of a value is written for a reader.
+/// A real part of a value, with its label.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct ValuePart {
-    /// The positions through tuples, and the fields of records, that lead to it.
+    /// The components of tuples and the fields of records on the way to it.
     pub path: Vec<(u32, Option<Name>)>,
-    /// For each axis a variable of the program with the same axis, whose indices name it.
+    /// For each axis a variable of the program with the same axis, whose index names are used.
     pub axes: Vec<Option<(Name, usize)>>,
-    /// The text before, between and after the indices: one more than there are axes.
+    /// The texts before, between and after the indices, one more than axes.
     pub label: Vec<String>,
 }
 
 impl ValuePart {
-    /// Is it the part of a value of this type at these positions? There records have an order of their own.
+    /// Returns whether it is the part of a value of this type at these positions. Fields are
+    /// compared by name, because records have another order there.
     fn is_at(&self, ty: &CoreType, path: &[u32]) -> bool {
         let mut ty = ty;
         let all = self.path.iter().zip(path).all(|((k, name), at)| {
@@ -74,14 +77,14 @@ impl ValuePart {
     }
 }
 
-/// Of what the result is whose cotangent is given.
+/// The owner of the result whose cotangent occurs in the entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Whose {
     /// A definition.
     Definition,
-    /// An iteration, which makes anew what has this name or pattern.
+    /// An iteration of a loop that carries this name or pattern.
     Iteration(String),
-    /// The same, and what it yields.
+    /// Such an iteration that also yields a value.
     Yielding(String),
     /// A function without a name.
     Function,
@@ -90,33 +93,34 @@ pub enum Whose {
 /// One entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Told {
-    /// Of what it is the derivative: `x[i]`.
+    /// The variable by which it is the derivative: `x[i]`.
     pub of: String,
-    /// The indices of that.
+    /// The indices of that variable.
     pub at: Vec<String>,
     /// The derivative.
     pub value: String,
 }
 
-/// All entries.
+/// The entries of one case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entries {
-    /// `let`s of what they share and the program has no name for.
+    /// The `let`s of shared values that the program does not name.
     pub lets: Vec<String>,
-    /// Those that are not zero everywhere.
+    /// The entries that are not zero everywhere.
     pub all: Vec<Told>,
-    /// The part of the expression that they are told of: `[i].mean`; of a number nothing.
+    /// The part of the expression that they belong to: `[i].mean`; empty for a number.
     pub part: String,
-    /// Where this is so, if values of sum types decide: `where s is Circle(r)`, `elsewhere`.
+    /// The case, if constructors of sum types decide: `where s is Circle(r)`, `elsewhere`.
     pub case: Option<String>,
-    /// What the cotangent is called in them that they are made of, and of what it is one.
+    /// The name of the cotangent that occurs in them, and its owner.
     pub cotangent: Option<(Name, Whose)>,
-    /// What variables are called in them whose names stand for others where the expression is, and those names.
+    /// The variables whose names are hidden at the expression: their names in the entries, and in
+    /// the program.
     pub hidden: Vec<(Name, Name)>,
 }
 
 impl Entries {
-    /// Does a text of them have the name?
+    /// Returns whether a text of the entries contains the name.
     #[must_use]
     pub fn mention(&self, name: &str) -> bool {
         let texts = self.lets.iter().chain(self.all.iter().flat_map(|told| [&told.of, &told.value]));
@@ -124,21 +128,21 @@ impl Entries {
     }
 }
 
-/// Why there are none.
+/// The reason why no entries are shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unshown {
-    /// It has no core form.
+    /// The function has no core form.
     Core(Box<NoCore>),
-    /// They have no text.
+    /// The entries have no text.
     Text(Outside),
-    /// It has many parts.
+    /// The value has many parts.
     Several,
-    /// Nothing real goes in, or none comes out.
+    /// No input or no result is real.
     Constant,
 }
 
 impl Unshown {
-    /// As a noun phrase; where there is nothing to be told, none.
+    /// Returns the reason as text; `None` for a constant, which needs no explanation.
     #[must_use]
     pub fn phrase(&self) -> Option<String> {
         Some(match self {
@@ -156,51 +160,53 @@ impl From<Outside> for Unshown {
     }
 }
 
-/// A variable that is in scope where the expression is.
+/// A variable in scope at the expression.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     /// Its name.
     pub name: Name,
-    /// The number of its extents.
+    /// Its rank.
     pub rank: usize,
-    /// The variable in which the pattern is that binds it, if that is one of a constructor.
+    /// The variable whose constructor pattern binds it, if one does.
     pub inside: Option<Name>,
 }
 
-/// Who reads entries.
+/// The reader of entries.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
-    /// What they see.
+    /// The variables in scope.
     pub(super) seen: Vec<Seen>,
-    /// Is the cotangent that all is made of 1? Then none is one of the program.
+    /// Whether the seed is 1. Then no cotangent of the program occurs.
     pub(super) of_one: bool,
 }
 
-/// What stands around an expression whose entries are told; `Ssa` has the variables of polynomials.
+/// The context of an expression whose entries are shown. Its functions use the variables of an
+/// `Ssa` in polynomials.
 pub struct Surroundings<'k> {
     /// The variables in scope.
     pub seen: Vec<Seen>,
-    /// The names of the indices around, the first ones of a cotangent's parameter.
+    /// The names of the indices around, which are the first indices of a cotangent's parameter.
     pub indices: &'k [Name],
-    /// Where those begin: the parameter's count from there. `None` where that has no text.
+    /// Returns the values at which these indices start; the parameter counts from there. `None` if
+    /// one has no form.
     pub begins: &'k dyn Fn(&Ssa) -> Option<Vec<Poly>>,
-    /// What holds where indices of an entry have these values.
+    /// Returns the facts that hold if the indices of an entry have these values.
     pub known: &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>,
 }
 
 impl Surroundings<'_> {
-    /// Those of a whole definition.
+    /// Returns the context of a whole definition.
     #[must_use]
     pub fn none() -> Self {
         Self { seen: Vec::new(), indices: &[], begins: &|_| Some(Vec::new()), known: &|_, _| Vec::new() }
     }
 }
 
-/// The entries of a function, for one who sees these variables; where they differ by how values of sum types are made, those
-/// of each way in which one is not zero.
+/// Returns the entries of a function, for a reader who sees these variables. If they depend on the
+/// constructors of sum types, the result has one element for each distinct case that is not zero.
 ///
 /// # Errors
-/// Why there are none to be told.
+/// The reason why no entries are shown.
 pub fn entries(
     module: &dyn Callees,
     bodies: &dyn Bodies,
@@ -222,7 +228,9 @@ pub fn entries(
     crate::interp::guarded(|| told(&asked, entry, around))
 }
 
-/// The adjoint with 1 for its cotangent, or with 0 for what it is taken by.
+/// Returns the form whose outputs are the entries, without checks: the primal for a value, else the
+/// adjoint. Its seed is 1 if `of_one` holds; the parameter of a cotangent is 0. `None` if nothing
+/// is real.
 fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<Option<Ssa>, Unshown> {
     let adjoint = match entry {
         Entry::Partials => derived(module, callee, Which::Adjoint).map_err(Unshown::Core)?,
@@ -258,7 +266,8 @@ fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result
     Ok(Some(ssa))
 }
 
-/// Is the cotangent of the result 1? It is a parameter where the result is no single real number.
+/// Returns whether the seed is 1. If the result is not a single real number, the seed is a
+/// parameter.
 fn of_one(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<bool, Unshown> {
     Ok(match entry {
         Entry::Partials => true,
@@ -267,19 +276,19 @@ fn of_one(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<b
     })
 }
 
-/// Is it the type of one real number?
+/// Returns whether it is the type of a real number.
 fn is_number(ty: &CoreType) -> bool {
     matches!(ty, CoreType::Scalar(s) if is_real(Some(*s)))
 }
 
-/// `x_adj[i]` for `x[i]`.
+/// Returns `x_adj[i]` for `x[i]`.
 fn adjoint_of(part: &str) -> String {
     let end = part.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(part.len());
     let (name, rest) = part.split_at(end);
     format!("{name}_adj{rest}")
 }
 
-/// What a zero is added to has the name of that sum.
+/// Moves the name of a sum to its only term that is not zero.
 fn named(ssa: &mut Ssa) {
     for k in 0..ssa.stmts.len() {
         let Some(Stmt { name: Some(name), rhs: Rhs::Add(terms), dims, .. }) = ssa.stmts.get(k) else { continue };
@@ -326,7 +335,7 @@ fn told(asked: &Asked<'_>, entry: &Entry, around: Surroundings<'_>) -> Result<Ve
     grouped(&told)
 }
 
-/// What is told, for each case.
+/// The request, which is answered case by case.
 struct Of<'a> {
     asked: &'a Asked<'a>,
     entry: &'a Entry,
@@ -334,12 +343,12 @@ struct Of<'a> {
     wanted: &'a Ssa,
     parts: usize,
     given: &'a Given,
-    /// The parameters that are made in several ways.
+    /// The parameters with several ways.
     refutable: &'a [cases::Of],
 }
 
 impl Of<'_> {
-    /// The entries in a case; of one that never is, none.
+    /// Returns the entries of a case, or `None` if the case is impossible.
     fn told(&self, case: &Case, around: &Surroundings<'_>) -> Result<Option<grouped::Of>, Unshown> {
         let Self { asked, entry, head, wanted, given, .. } = *self;
         let facts = match entry {
@@ -388,7 +397,7 @@ impl Of<'_> {
     }
 }
 
-/// What a loop, an update or an order makes and the reader sees by its name is as if it were given.
+/// Turns results of loops, updates and sorts into parameters if the reader sees them by name.
 fn as_given(ssa: &mut Ssa, head: &mut Head, seen: &[Seen]) {
     let is_seen = |s: &Stmt| seen.iter().any(|seen| Some(&seen.name) == s.name.as_ref() && seen.rank == s.dims.len());
     let once = |s: &Stmt| ssa.stmts.iter().filter(|other| other.name == s.name && is_seen(other)).count() == 1;
@@ -409,7 +418,7 @@ fn as_given(ssa: &mut Ssa, head: &mut Head, seen: &[Seen]) {
     let _ = crate::norm::dead::remove(ssa);
 }
 
-/// The parameters, and what is told of them.
+/// Returns the parameters, and the results whose entries are shown.
 fn head(asked: &Asked<'_>, entry: &Entry) -> Head {
     let ssa = &asked.stages.ssa;
     let param = |(local, ty): &(_, _)| Param {
@@ -449,7 +458,7 @@ fn head(asked: &Asked<'_>, entry: &Entry) -> Head {
     }
 }
 
-/// Writes a label and an expression at an entry's indices.
+/// A printer of an entry's label and value at its indices.
 type Tell<'w, 'a> = dyn Fn(&mut Writer<'w>, &[Poly], &Ex) -> (String, String) + 'a;
 
 impl<'w> Writer<'w> {
@@ -492,7 +501,7 @@ impl<'w> Writer<'w> {
         Ok(all)
     }
 
-    /// The entries of the real parts of the value.
+    /// Returns the entries of the real parts of the value.
     fn parts_of_value(
         &mut self,
         head: &Head,
@@ -526,8 +535,8 @@ impl<'w> Writer<'w> {
         Ok(all)
     }
 
-    /// What an entry is told of, and its value; of what is in an element of a sum type, where that is made so: `r where
-    /// s[i] is Circle(r)`.
+    /// Prints an entry's label and value. A leaf inside an element of a sum type has a label with
+    /// the constructor: `r where s[i] is Circle(r)`.
     fn told(&mut self, base: &Base, path: &[u32], at: &[Poly], e: &Ex) -> (String, String) {
         let (site, rest) = match self.find(base, path, at) {
             Found::Inside(site, rest, _) => (site, rest),
@@ -546,7 +555,7 @@ impl<'w> Writer<'w> {
             self.opening(&site, k, &mut |this| {
                 let e = this.assumed(e);
                 let (of, value) = this.told(base, path, at, &e);
-                // One text, for the pattern has the names of both.
+                // One text, because the pattern must bind the names of both.
                 Some(format!("{of}\n{value}"))
             })
         });
@@ -560,8 +569,9 @@ impl<'w> Writer<'w> {
         (format!("{of}{join}{whole} is {pattern}"), value.to_owned())
     }
 
-    /// The entries of a part of a parameter, which are in this statement. The first indices are those around, each with where it
-    /// begins: an entry is told of what they are there, so that equations for them stay.
+    /// Returns the entries of one leaf of a parameter, which the statement `v` holds. The first
+    /// indices are those around the expression, each with its start. Equations for them stay,
+    /// because the entry is shown at their current values.
     fn entries_of(
         &mut self,
         v: Var,
@@ -571,7 +581,7 @@ impl<'w> Writer<'w> {
         told: &Tell<'w, '_>,
     ) -> Vec<Told> {
         let (own, e) = (self.indices_of(v), self.root(v));
-        // What has no name is written where it is read, and what is known there holds in it.
+        // Unnamed lines are inlined, so that the facts at this place simplify them.
         let unnamed = |v: Var| self.lines.get(v.0 as usize).filter(|_| !self.named.contains_key(&v)).cloned();
         let e = substituted(&e, &unnamed, &mut self.table);
         let mut all = Vec::new();
@@ -582,7 +592,8 @@ impl<'w> Writer<'w> {
         };
         let e = e.map_polys(&|p| p.substitute(&from_begin));
         let mut found = apart(&own, names.len(), e.clone());
-        // What stands at several places of an array is one entry, whose terms say where they are.
+        // If an array has entries at several places, one entry covers them all, and its terms state
+        // their places.
         if found.len() > 1 {
             found = vec![(own.iter().map(Index::value).collect(), vec![(false, Pred::truth(), e)])];
         }
@@ -616,15 +627,15 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// Stands before how a value of a sum type is made.
+/// The text between a label and its constructor.
 const WHERE: &str = " where ";
 
-/// Is it one name, and no pattern of several?
+/// Returns whether the text is one name, not a pattern.
 fn is_name(text: &str) -> bool {
     text != "_" && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Without parentheses around all of it.
+/// Removes parentheses around the whole text.
 fn bare(text: String) -> String {
     let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let mut depth = 0_i32;
@@ -640,10 +651,11 @@ fn bare(text: String) -> String {
     }
 }
 
-/// A term: is it subtracted, where it is, what it is.
+/// A term: whether it is subtracted, its predicate, its value.
 type Term = (bool, Pred, Ex);
 
-/// The terms of an element by the places that equations tell, of all indices but the first ones.
+/// Groups the terms of an element by the places that equations determine, for all indices but the
+/// first ones.
 fn apart(own: &[Index], first: usize, e: Ex) -> Vec<(Vec<Poly>, Vec<Term>)> {
     let terms = if let Ex::Sum(terms) = e { terms } else { vec![(false, e)] };
     let mut all: Vec<(Vec<Poly>, Vec<Term>)> = Vec::new();

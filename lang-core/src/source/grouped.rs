@@ -1,4 +1,5 @@
-//! Entries that are told of several ways to make values of sum types: what is the same in some of them is told once.
+//! **Grouping of cases.** Entries are computed for each combination of constructors of the values
+//! of sum types. Cases with equal entries are shown once, with all their combinations.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +7,17 @@ use super::Unshown;
 use super::cases::MOST;
 use super::entries::{Entries, Told};
 
-/// What is told of one way.
+/// The entries of one case.
 pub(super) struct Of {
     pub(super) entries: Entries,
-    /// How parameters are made that could be made in other ways: `s is Circle(r)`.
+    /// The constructors of the parameters that have several, as text: `s is Circle(r)`.
     pub(super) words: Vec<String>,
-    /// The same without names of what is in them.
+    /// The same texts without the names that the patterns bind.
     pub(super) ways: Vec<String>,
 }
 
 impl Of {
-    /// The entries, and the words that bind names in them.
+    /// Returns the entries, and the texts that bind names in them.
     fn content(&self) -> (&[String], &[Told], Vec<&String>) {
         let binding = self.words.iter().zip(&self.ways).filter(|(words, ways)| words != ways);
         (&self.entries.lets, &self.entries.all, binding.map(|(words, _)| words).collect())
@@ -27,7 +28,7 @@ impl Of {
     }
 }
 
-/// Are there so many that are told apart that none is told?
+/// Returns whether too many distinct cases have entries, so that none is shown.
 pub(super) fn too_many(all: &[Of]) -> bool {
     groups(all).iter().filter(|group| group.iter().any(|of| !of.entries.all.is_empty())).count() > MOST
 }
@@ -43,7 +44,7 @@ fn groups(all: &[Of]) -> Vec<Vec<&Of>> {
     groups
 }
 
-/// The entries with the ways in which they are those; where they are zero, none are told.
+/// Groups the cases with equal entries. Cases whose entries are all zero are omitted.
 pub(super) fn grouped(all: &[Of]) -> Result<Vec<Entries>, Unshown> {
     let mut groups = groups(all);
     if let [group] = groups.as_slice()
@@ -56,7 +57,8 @@ pub(super) fn grouped(all: &[Of]) -> Result<Vec<Entries>, Unshown> {
     if groups.len() > MOST {
         return Err(Unshown::Several);
     }
-    // What is left of all ways is told in one word, if nothing is left out and no name in it is bound by a way.
+    // The largest group of several cases is called `elsewhere`, if no group is omitted and its
+    // entries use no name that a pattern binds.
     let size =
         |k: &usize| groups.get(*k).filter(|group| group.first().is_some_and(|of| !of.binds())).map_or(0, Vec::len);
     let most = (0..groups.len()).rev().max_by_key(size).filter(|k| groups.len() == before && size(k) > 1);
@@ -73,10 +75,10 @@ pub(super) fn grouped(all: &[Of]) -> Result<Vec<Entries>, Unshown> {
     Ok(told)
 }
 
-/// The way of a parameter and its words; none where it may be made in any way.
+/// The way of a parameter and its text; `None` if every way is possible.
 type Choice<'o> = Option<(&'o String, &'o String)>;
 
-/// The ways of a group in words; a parameter that may be made in any way is not mentioned.
+/// Formats the ways of a group. A parameter for which every way occurs is omitted.
 fn joined(group: &[&Of], all: &[Of]) -> String {
     let mut rows: Vec<Vec<Choice<'_>>> =
         group.iter().map(|of| of.ways.iter().zip(&of.words).map(Some).collect()).collect();

@@ -1,5 +1,5 @@
-//! What the program calls the index of an axis: `a[i, k]` says that the axes of `a` are `i` and `k`. The
-//! derivative calls them so too, wherever such an axis is run along.
+//! **Names of axes.** Collects the index names that the program uses for each axis: `a[i, k]` calls
+//! the axes of `a` `i` and `k`. The derivative uses the same names for indices along these axes.
 
 use std::collections::HashMap;
 
@@ -8,27 +8,27 @@ use crate::ir::core::{E, Function, Kind};
 use crate::pipeline::Callees;
 use crate::predicate::{Atom, LocalId, Poly};
 
-/// Calls inside one another are looked into so deep.
+/// The depth to which nested calls are searched.
 const DEPTH: u32 = 6;
 
-/// Names of axes, by the name of an array; of the result by the empty name.
+/// The names of axes, by array name and axis. The result of the function has the empty name.
 #[derive(Default, Debug)]
 pub(super) struct Hints(HashMap<(Name, usize), Name>);
 
 impl Hints {
-    /// Those of a function.
+    /// Collects the names from the core form of a function.
     pub(super) fn of(function: &Function, module: &dyn Callees) -> Self {
         let mut hints = Self::default();
         hints.read(function, module, DEPTH);
         hints
     }
 
-    /// The name of an axis.
+    /// Returns the name of an axis.
     pub(super) fn get(&self, array: &str, axis: usize) -> Option<&Name> {
         self.0.get(&(array.into(), axis))
     }
 
-    /// Says what an axis is called, if nothing does.
+    /// Records the name of an axis, unless it has one.
     pub(super) fn note(&mut self, array: &str, axis: usize, name: &Name) {
         self.0.entry((array.into(), axis)).or_insert_with(|| name.clone());
     }
@@ -42,7 +42,7 @@ impl Hints {
         self.walk(&function.body, function, module, depth);
     }
 
-    /// `for i, j: …` is an array with the axes `i` and `j`.
+    /// Records the indices of `for i, j: …` as the axes of the array.
     fn generated(&mut self, array: &str, e: &E) {
         let (mut e, mut axis) = (e, 0);
         while let Kind::Gen(index, body) = &e.kind {
@@ -106,7 +106,7 @@ impl Hints {
     }
 }
 
-/// The variable that an argument is.
+/// Returns the variable, if the argument is one.
 fn variable(e: &E) -> Option<LocalId> {
     if let Kind::Var(x) = e.kind { Some(x) } else { None }
 }

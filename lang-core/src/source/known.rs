@@ -1,5 +1,6 @@
-//! Expressions with what is known of statements that they read: constants in their place, also in indices and
-//! predicates; and nothing in place of what belongs to another constructor than the one a value is made with.
+//! **Constant propagation under a case.** Substitutes facts about statements into expressions,
+//! indices and predicates: constants, and zero for a leaf of another constructor than the value's
+//! own.
 
 use super::tree::Ex;
 use crate::base::pause;
@@ -9,19 +10,20 @@ use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
-/// What is known of an element.
+/// A known fact about an element.
 #[derive(Clone, Debug)]
 pub(super) enum Fact {
-    /// It is a constant.
+    /// It is this constant.
     Is(Constant),
-    /// It is of another constructor: no term that it is a factor of counts. As a value by itself, it is this.
+    /// It belongs to another constructor, so a term with it as a factor vanishes. By itself it has
+    /// this value.
     Absent(Ex),
 }
 
-/// What is known of elements.
+/// A lookup of the facts about elements.
 pub(super) type Facts<'f> = &'f dyn Fn(Var, &[Poly]) -> Option<Fact>;
 
-/// An expression with facts put in; is nothing left of it?
+/// Substitutes facts in an expression. The flag is true if the whole expression vanishes.
 pub(super) fn told(e: &Ex, facts: Facts<'_>) -> (Ex, bool) {
     crate::interp::guarded(|| told_node(e, facts))
 }
@@ -102,7 +104,7 @@ fn told_node(e: &Ex, facts: Facts<'_>) -> (Ex, bool) {
     }
 }
 
-/// A polynomial with facts put in.
+/// Substitutes facts in a polynomial.
 pub(super) fn told_poly(p: &Poly, facts: Facts<'_>) -> Poly {
     p.substitute(&|a| match a {
         Atom::Read(x, _, at) => match facts(Var::of_local(*x)?, at)? {
@@ -114,7 +116,7 @@ pub(super) fn told_poly(p: &Poly, facts: Facts<'_>) -> Poly {
     })
 }
 
-/// A predicate with facts put in.
+/// Substitutes facts in a predicate.
 pub(super) fn told_pred(p: &Pred, facts: Facts<'_>) -> Pred {
     p.map(&|p| told_poly(p, facts)).replace_opaque(&|x| match facts(Var::of_local(x.of)?, x.at)? {
         Fact::Is(Constant::Bool(true)) if x.array => Some(Pred::truth()),
@@ -123,19 +125,19 @@ pub(super) fn told_pred(p: &Pred, facts: Facts<'_>) -> Pred {
     })
 }
 
-/// The constant that an expression of this scalar type is.
+/// Returns the constant of this scalar type that the expression is.
 pub(super) fn constant(e: &Ex, of: Scalar) -> Option<Constant> {
     match (e, of) {
         (Ex::Constant(c), _) => Some(*c),
         (Ex::Index(p), _) => p.as_constant().and_then(|c| i64::try_from(c).ok()).map(Constant::Int),
-        // Nothing is left of it.
+        // A zero may have another type after parts vanished.
         (e, Scalar::I64) if e.is_zero() => Some(Constant::Int(0)),
         (e, Scalar::Bool) if e.is_zero() => Some(Constant::Bool(false)),
         _ => e.as_real().map(Constant::Real),
     }
 }
 
-/// An operation, computed where that is exact.
+/// Applies an operation, and folds it if the result is exact.
 fn folded(op: Operation, args: Vec<Ex>) -> Ex {
     let known = |e: &Ex| if let Ex::Constant(c) = e { Some(*c) } else { None };
     let constants: Option<Vec<Constant>> = args.iter().map(known).collect();

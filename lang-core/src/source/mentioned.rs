@@ -1,4 +1,5 @@
-//! The `let`s that stand beside entries: only those that an entry mentions, itself or by another, and each value once.
+//! **Pruning of `let`s** beside entries. Keeps only those that an entry mentions, directly or
+//! through another, and each value once.
 
 use std::collections::HashSet;
 
@@ -6,7 +7,7 @@ use super::constructors::names_in;
 use super::entries::Told;
 use crate::syntax::lexer::{Token, lex};
 
-/// Those of some `let`s, in order, that these texts mention, or that others of them do.
+/// Returns the `let`s, in order, that the texts mention directly or through other `let`s.
 #[must_use]
 pub fn mentioned<'t>(lets: &[String], texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
     let mut wanted: HashSet<String> = texts.into_iter().flat_map(names_in).collect();
@@ -25,7 +26,7 @@ pub fn mentioned<'t>(lets: &[String], texts: impl IntoIterator<Item = &'t str>) 
     kept
 }
 
-/// Of several `let`s with one value the first, whose name stands for those of the others.
+/// Keeps the first of several `let`s with the same value, and renames the uses of the others.
 pub(super) fn once(lets: Vec<String>, all: &mut [Told]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut renamed: Vec<(String, String)> = Vec::new();
@@ -50,12 +51,12 @@ pub(super) fn once(lets: Vec<String>, all: &mut [Told]) -> Vec<String> {
     kept
 }
 
-/// What a `let` binds, and its value.
+/// Splits a `let` into its pattern and its value.
 fn parts(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix("let ")?.split_once(" = ")
 }
 
-/// A text with names for others; fields have their own.
+/// Renames the variables in a text. Names of fields stay.
 fn with_names(text: &str, names: &[(String, String)]) -> String {
     if names.is_empty() {
         return text.to_owned();

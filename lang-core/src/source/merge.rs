@@ -1,5 +1,8 @@
-//! Lines put together: what is free to read is put where it is read, and so is what is read once, at each index
-//! once, unless it has a name of the program that says something. Nothing is computed more often than before.
+//! **Merging lines.** Substitutes a line into its readers if the line is free to read. A line that
+//! is read once, at each index once, is also substituted, unless the program has a telling name for
+//! it. Nothing is computed more often than before.
+//!
+//! [`super::writer`] runs the rules of this module and of [`super::shorten`] until none applies.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,47 +16,47 @@ use crate::ir::core::Callee;
 use crate::ir::ssa::Var;
 use crate::predicate::{Context, Index, Poly};
 
-/// A program of more nodes than this is not for reading.
+/// The most nodes of a program that is fit to read.
 const MOST_NODES: usize = 20_000;
 
-/// More lines than this are not either, and would take long to put together.
+/// The most lines of such a program; more would also take long to merge.
 const MOST_LINES: usize = 400;
 
-/// What is read once stays by itself if the line that reads it would have more nodes than this with it.
+/// A line that is read once stays separate if its reader would then have more nodes than this.
 const LONG: usize = 60;
 
-/// Rounds of putting together; each that changes something leaves fewer lines.
+/// The most rounds of rules, as a guard against a rule that reports a change without making one.
 const MOST_ROUNDS: usize = 1_000;
 
-/// Lines with what is known of sizes.
+/// The lines, with the known facts about sizes.
 pub(super) struct Merging<'a> {
     pub(super) lines: Large<Vec<Line>>,
     pub(super) context: Context,
     pub(super) fresh: &'a mut Table,
-    /// What has to be there: the parts of the result, and what checks read.
+    /// The lines that must exist: the leaves of the result, and the lines that checks read.
     pub(super) roots: Vec<Var>,
-    /// Names that the program gives.
+    /// Whether the program introduces a name.
     pub(super) names: &'a dyn Fn(&str) -> bool,
-    /// Which definitions never fail.
+    /// Whether a callee never fails.
     pub(super) total: &'a dyn Fn(&Arc<Callee>) -> bool,
 }
 
-/// What is done with every element that is read: the line, where in it, the indices around.
+/// A callback for each read: the line read, its subscripts, and the indices around.
 type OnRead<'f> = &'f mut dyn FnMut(Var, &[Poly], &[Index]);
 
-/// How a line is read.
+/// The uses of a line.
 #[derive(Clone, Default)]
 pub(super) struct Uses {
-    /// As an element, so often.
+    /// The number of reads as an element.
     pub(super) elements: usize,
-    /// In an index or predicate, so often.
+    /// The number of reads in an index or a predicate.
     pub(super) asked: usize,
-    /// Is it a part of the result?
+    /// Whether it is a root, or a loop refers to it.
     pub(super) root: bool,
 }
 
 impl Merging<'_> {
-    /// Puts together what can be. `false`: it is too large.
+    /// Applies the rules until none changes a line. Returns `false` if the program is too large.
     pub(super) fn run(&mut self) -> bool {
         self.clean_all();
         for _ in 0..MOST_ROUNDS {
@@ -75,7 +78,7 @@ impl Merging<'_> {
                 return true;
             }
         }
-        // A rule that reports a change where there is none would be tried again and again.
+        // Reached only if a rule reports a change without making one.
         debug_assert!(false, "{MOST_ROUNDS} rounds");
         true
     }
@@ -88,7 +91,7 @@ impl Merging<'_> {
         (0..u32::try_from(self.lines.len()).unwrap_or(0)).map(Var)
     }
 
-    /// What is needed for the result, in order.
+    /// Returns the lines that the roots need, in order.
     pub(super) fn live(&self) -> Vec<Var> {
         let mut live = vec![false; self.lines.len()];
         let mut open = self.roots.clone();
@@ -149,7 +152,8 @@ impl Merging<'_> {
         }
     }
 
-    /// Puts elements in place of reads in a line. Is it another line now?
+    /// Substitutes elements for reads in a line, and simplifies it. Returns whether the line
+    /// changed.
     pub(super) fn replace(&mut self, v: Var, put: &dyn Fn(Var) -> Option<Line>) -> bool {
         pause();
         let Some(line) = self.line(v).cloned() else { return false };
@@ -172,7 +176,7 @@ impl Merging<'_> {
         changed
     }
 
-    /// What is free to read goes to its readers.
+    /// Substitutes lines that are free to read into their readers.
     fn free(&mut self) -> bool {
         let mut changed = false;
         for v in self.live() {
@@ -194,7 +198,7 @@ impl Merging<'_> {
         changed
     }
 
-    /// What is read once, for each of its indices once, goes to its reader.
+    /// Substitutes a line that is read once, at each of its indices once, into its reader.
     fn once(&mut self) -> bool {
         let uses = self.uses();
         for v in self.live() {
@@ -222,7 +226,8 @@ impl Merging<'_> {
         false
     }
 
-    /// The indices around a read, those of loops too that what is read is not in.
+    /// Returns the indices around a read, with those of the loops that contain the reader but not
+    /// the line it reads.
     fn between(&self, u: Var, v: Var, around: &[Index]) -> Vec<Index> {
         let home = self.line(v).and_then(|line| line.home(self.fresh));
         let outer = self.line(u).and_then(|line| line.within);
@@ -230,14 +235,15 @@ impl Merging<'_> {
         all.into_iter().skip(known).chain(around.iter().cloned()).collect()
     }
 
-    /// Calls `f` on every element that a line reads, with the indices around it.
+    /// Calls `f` for each element that a line reads, with the indices around it.
     fn for_each_read(&self, v: Var, f: OnRead<'_>) {
         let Some(line) = self.line(v) else { return };
         line.is.for_each_part(&line.indices, &mut |around, e| reads_in(e, &mut around.to_vec(), f));
     }
 }
 
-/// Does a name help a reader of it? Not if it is a multiple of something that has a name.
+/// Returns whether a name for the expression helps a reader. A multiple of a named value needs no
+/// name.
 fn says_something(e: &Ex) -> bool {
     match e {
         Ex::Guard(_, e) => says_something(e),
@@ -247,7 +253,7 @@ fn says_something(e: &Ex) -> bool {
     }
 }
 
-/// Simplified until nothing changes.
+/// Simplifies the expression until it no longer changes, at most 8 times.
 pub(super) fn settled(mut e: Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     for _ in 0..8 {
         let next = clean(&e, context, fresh);
@@ -259,11 +265,11 @@ pub(super) fn settled(mut e: Ex, context: &mut Context, fresh: &mut Table) -> Ex
     e
 }
 
-/// Elements in place of reads.
+/// Substitutes elements for reads.
 pub(super) fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut Table) -> Ex {
     match e {
         Ex::Read(v, at) => match put(*v).and_then(|line| line.at(at, fresh)) {
-            // What came in may read what is put in its place, too.
+            // The substituted element may read other lines that are substituted, too.
             Some(inner) => substituted(&inner, &|w| if w == *v { None } else { put(w) }, fresh),
             None => e.clone(),
         },
@@ -271,7 +277,7 @@ pub(super) fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut
     }
 }
 
-/// Reads with the indices around them.
+/// Calls `f` for each read, with the indices around it.
 fn reads_in(e: &Ex, around: &mut Vec<Index>, f: OnRead<'_>) {
     match e {
         Ex::Read(v, at) => f(*v, at, around),
@@ -291,7 +297,8 @@ fn reads_in(e: &Ex, around: &mut Vec<Index>, f: OnRead<'_>) {
     }
 }
 
-/// Do other indices around lead to another element? So it is where each of them is told by the element's.
+/// Returns whether different values of the indices around always read different elements. The
+/// subscripts must determine each index.
 fn each_once(at: &[Poly], around: &[Index]) -> bool {
     let mut open: Vec<&Index> = around.iter().collect();
     loop {

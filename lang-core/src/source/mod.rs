@@ -1,13 +1,26 @@
-//! Derivatives as Iverson: the adjoint or tangent of a definition, which is in Tensor SSA, as the text of a
-//! definition that checks and evaluates to the same value ("Everything prints as source", DESIGN 2.3).
+//! **Derivatives as source.** Prints the adjoint or the tangent of a definition, a function in
+//! Tensor SSA, as an Iverson definition. The text type-checks and evaluates to the same value
+//! (DESIGN 2.3: every form prints as readable text). `show` and `entries` are the entry points; the
+//! editor's views, hovers and the REPL call them.
 //!
-//! Of one expression inside a definition `entries` tells derivatives entry by entry, in the same way.
+//! `entries` prints the derivative of one expression inside a definition, entry by entry, by the
+//! same means.
 //!
-//! `read` makes of each statement an expression (`tree`), `regions` and `repeat` have loops, `rules` and `sums` simplify
-//! expressions where they stand, `merge` and `shorten` put statements together, `checks` keeps the checks that say
-//! something, `shape` says what parameters and results look like, `ways`, `known`, `cases` and `constructors` take those of
-//! sum types apart, `update` has arrays of which elements are replaced and orders, `hints` and `names` call things, `writer`
-//! and what follows write it down. The formatter has the last word.
+//! The way of a derivative from Tensor SSA to text:
+//!
+//! - `read` turns each statement into a line: an expression (`tree`) over indices of its own.
+//!   `regions` reads loops; `repeat` and `parts` print them.
+//! - `rules` and `sums` simplify an expression in its context; `table` holds the facts about
+//!   statements that they need.
+//! - `merge` and `shorten` combine lines. `checks` keeps the checks that do not follow from known
+//!   facts.
+//! - `shape` computes parameters and results. `ways`, `known`, `cases` and `constructors` take
+//!   values of sum types apart by constructor.
+//! - `update` prints array updates and `argsort`; `scatter` prints sums over data-dependent places.
+//! - `hints` and `names` choose names. `writer` and the modules after it (`definition`, `arrays`,
+//!   `text`, `predicate`, `call`) print.
+//!
+//! The formatter lays the text out; if it rejects the text, the derivative is shown as Tensor SSA.
 
 mod arrays;
 mod call;
@@ -54,7 +67,7 @@ use crate::types::ty::Type;
 pub use entries::{Entries, Entry, Seen, Surroundings, Told, Unshown, ValuePart, Whose, entries};
 pub use mentioned::mentioned;
 
-/// Which derivative.
+/// The kind of a derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Which {
     /// `f_tan`: the tangent of the result.
@@ -64,7 +77,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// What its name ends with.
+    /// Returns the suffix of the derivative's name.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self {
@@ -74,31 +87,31 @@ impl Which {
     }
 }
 
-/// Why a derivative has no text in the language, though it has one in Tensor SSA.
+/// The reason why a derivative has no text in the language, though it has a form in Tensor SSA.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Outside {
-    /// The constructor of a value of a sum type that only a call would tell.
+    /// A value of a sum type whose constructor only a call computes.
     SumType,
     /// A sum of truth values.
     Truth,
-    /// A loop, or an array that is updated.
+    /// A loop or an array update without a textual form.
     Loop,
-    /// Positions in an order.
+    /// A sorting permutation without a textual form.
     Order,
-    /// Something of another module that this one does not import.
+    /// A name of another module that this module does not import.
     Foreign,
-    /// A part of a record or tuple that is a top-level `let`.
+    /// A component of a record or tuple that a top-level `let` binds.
     Parts,
     /// A call of a derivative of a derivative.
     Nested,
-    /// Too much to be read.
+    /// Too many nodes or lines to be readable.
     TooLarge,
-    /// A fault: what was written is no text of the language.
+    /// An internal error: the printed text is not valid Iverson, or the forms disagree.
     Unreadable,
 }
 
 impl Outside {
-    /// As a noun phrase.
+    /// Returns the reason as a noun phrase.
     #[must_use]
     pub fn phrase(self) -> &'static str {
         match self {
@@ -115,30 +128,29 @@ impl Outside {
     }
 }
 
-/// A derivative as a definition.
+/// A derivative, printed as a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Definition {
     /// Its name.
     pub name: Name,
-    /// Its parameters with their types as they are written: first those of the definition that it is the
-    /// derivative of.
+    /// Its parameters with the texts of their types: first the parameters of the primal definition.
     pub params: Vec<(Name, String)>,
-    /// Which of these vary.
+    /// The numbers of the primal's parameters that vary.
     pub varying: Vec<usize>,
-    /// The type of its result as it is written.
+    /// The text of its result type.
     pub result: String,
-    /// Its text in the one layout.
+    /// Its text, laid out by the formatter.
     pub text: String,
-    /// Its `let`s, and which statements of the derivative in Tensor SSA they stand for.
+    /// Its `let`s, each with the statement of the derivative's Tensor SSA that it binds.
     pub lets: Vec<(Name, Var)>,
-    /// The statements that it gives.
+    /// The statements of its results.
     pub results: Vec<Var>,
-    /// The derivatives that it calls, and those that they call before them.
+    /// The derivatives that it calls, each after those that it calls itself.
     pub before: Vec<Definition>,
 }
 
 impl Definition {
-    /// Its text after those of the derivatives that it calls.
+    /// Returns its text, preceded by the texts of the derivatives that it calls.
     #[must_use]
     pub fn whole(&self) -> String {
         let texts = self.before.iter().chain([self]).map(|made| made.text.as_str());
@@ -146,36 +158,37 @@ impl Definition {
     }
 }
 
-/// A derivative that has a text.
+/// The printed derivative of a callee; `None` if it has no text.
 type Called = Option<Arc<Definition>>;
 
-/// Derivatives that were asked for while one is printed.
+/// Printed derivatives of callees, memoised during one request.
 #[derive(Default)]
 struct Shelf(RefCell<HashMap<(GlobalName, Which), Called>>);
 
-/// A derivative for a reader.
+/// A derivative in the form that a reader gets.
 #[derive(Debug)]
 pub enum Shown {
     /// A definition.
     Source(Definition),
-    /// It has none, for this reason; in Tensor SSA it is this.
+    /// It has no text, for this reason; its Tensor SSA is shown instead.
     Form(Arc<Ssa>, Outside),
-    /// There is none: nothing real goes in, or none comes out.
+    /// No input or no output is real, so the derivative does not exist.
     Constant,
 }
 
-/// A definition at the types that are shown: type parameters stand for reals, as in most calls.
+/// Returns a definition at the types at which it is shown: `f64` for each type parameter, as in
+/// most calls. `None` if the definition has no signature.
 #[must_use]
 pub fn shown_callee(bodies: &dyn Bodies, def: &GlobalName) -> Option<Arc<Callee>> {
     let signature = bodies.signature(def)?;
     Some(Arc::new(Callee::new(def.clone(), vec![Type::F64; signature.type_params.len()])))
 }
 
-/// A derivative of a definition in Tensor SSA, by all that is real in its parameters; none where there is nothing
-/// to derive.
+/// Returns a derivative of a definition in Tensor SSA, by all its real inputs. `Ok(None)` if no
+/// input or no output is real.
 ///
 /// # Errors
-/// What in the definition has no core form, or no derivative.
+/// The part of the definition that has no core form, or no derivative.
 pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Result<Option<Arc<Ssa>>, Box<NoCore>> {
     let stages = module.stages(callee)?;
     let wrt = real_inputs(&stages.ssa);
@@ -193,10 +206,11 @@ pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Resu
     }
 }
 
-/// A derivative of a definition, which has this text, as a reader of its module sees it.
+/// Prints a derivative of the definition `def`, whose source text is `text`, as a reader of its
+/// module sees it.
 ///
 /// # Errors
-/// What in the definition has no core form.
+/// The part of the definition that has no core form.
 pub fn show(
     module: &dyn Callees,
     bodies: &dyn Bodies,
@@ -233,7 +247,8 @@ fn shown(
     })
 }
 
-/// The derivative of a definition that the one which is printed calls, if it has a text.
+/// Returns the printed derivative of a callee of the derivative that is being printed, if it has a
+/// text.
 fn called(asked: &shape::Asked<'_>, def: &GlobalName, which: Which) -> Called {
     let key = (def.clone(), which);
     if let Some(known) = asked.shelf.0.borrow().get(&key) {

@@ -1,4 +1,5 @@
-//! Names for what has none, and for what has one that is taken.
+//! **Fresh names** for values and indices that the program does not name, or whose name is in use.
+//! Also spells names of other modules as the current module imports them.
 
 use std::collections::HashSet;
 
@@ -7,7 +8,7 @@ use crate::resolve::Names;
 use crate::resolve::words;
 use crate::syntax::lexer::{Token, lex};
 
-/// What an index is called whose axis has no name, the first that is not taken.
+/// The names for indices whose axis has no hint, in order of preference.
 const INDICES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s", "t", "u", "v", "w"];
 
 /// The names in use.
@@ -15,22 +16,22 @@ const INDICES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s", "t", "u", "v"
 pub(super) struct Taken(HashSet<Name>);
 
 impl Taken {
-    /// These alone.
+    /// Creates the set of these names.
     pub(super) fn new(names: impl IntoIterator<Item = Name>) -> Self {
         Self(names.into_iter().collect())
     }
 
-    /// Is it in use?
+    /// Returns whether the name is in use.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
 
-    /// It is in use, whatever else it is.
+    /// Marks the name as used, even if it already was.
     pub(super) fn take(&mut self, name: &str) {
         self.0.insert(name.into());
     }
 
-    /// A name that is not in use, near the wanted one; it is from now on.
+    /// Returns an unused name close to the wanted one, and marks it as used.
     pub(super) fn fresh(&mut self, wanted: &str) -> Name {
         let wanted = if is_name(wanted) { wanted } else { "t" };
         let mut name: Name = wanted.into();
@@ -44,7 +45,8 @@ impl Taken {
         name
     }
 
-    /// A name for an index.
+    /// Returns a name for an index, and marks it as used: the wanted one if it is free, else the
+    /// first free one of [`INDICES`].
     pub(super) fn index(&mut self, wanted: Option<&Name>) -> Name {
         if let Some(name) = wanted.filter(|n| is_name(n) && !self.0.contains(*n)) {
             self.0.insert(name.clone());
@@ -54,19 +56,20 @@ impl Taken {
         self.fresh(free.unwrap_or("i"))
     }
 
-    /// It is not in use any more.
+    /// Marks the name as unused.
     pub(super) fn release(&mut self, name: &str) {
         self.0.remove(name);
     }
 }
 
-/// Can it be a variable? Not if it is a word of the language.
+/// Returns whether the text can name a variable: one name token that is not a word of the language.
 fn is_name(text: &str) -> bool {
     matches!(lex(text).tokens.as_slice(), [one] if matches!(&one.token, Token::Name(_)))
         && !words::all().any(|word| word == text)
 }
 
-/// A name of another item as the module of a definition writes it.
+/// Returns the name of another item as the module `home` writes it; `None` if `home` does not
+/// import its module.
 pub(super) fn spelled(names: &dyn Names, home: &Name, of: &crate::base::GlobalName) -> Option<String> {
     if of.module == *home || of.module.is_empty() {
         return Some(of.name.to_string());

@@ -1,4 +1,5 @@
-//! What a loop gives, part by part: what each part is called, and by which pattern or path it is read.
+//! **Results of loops.** Prints the `let`s that bind the results of a loop, by a pattern or by
+//! paths into one name. [`super::repeat`] prints the loop itself.
 
 use super::Outside;
 use super::read::Is;
@@ -13,11 +14,11 @@ use crate::ir::ssa::Var;
 use crate::predicate::Poly;
 use crate::syntax::ops::Scalar;
 
-/// What the parts of a loop are read as.
+/// The component of the loop's value that holds a result.
 enum Of {
-    /// What is carried, at the end.
+    /// The final value of a carried variable.
     Slot(usize),
-    /// What is yielded.
+    /// A yielded value.
     Yield(usize),
 }
 
@@ -29,7 +30,7 @@ fn tuple_type(items: Vec<CoreType>) -> CoreType {
 }
 
 impl Writer<'_> {
-    /// What a part of a loop is called, if it can be told.
+    /// Returns the preferred name of a loop result.
     fn wanted(&self, v: Var, piece: Piece) -> Name {
         let own = self.lines.get(v.0 as usize).and_then(|l| l.name.clone()).filter(|n| self.is_given(n));
         let own = own.map(|name| self.for_reader(&name));
@@ -44,7 +45,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Parts by a pattern.
+    /// Binds the results by a pattern.
     pub(super) fn patterns(
         &mut self,
         parts: &[(Var, Piece)],
@@ -58,7 +59,7 @@ impl Writer<'_> {
             let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
             let scalar = line.scalar.unwrap_or(Scalar::F64);
             let (slot, wanted) = match of {
-                // Several that are yielded are an array of tuples.
+                // Several yielded results form one array of tuples.
                 Of::Yield(_) if yields.len() > 1 => continue,
                 Of::Yield(_) => (Some(&mut given), self.wanted(*v, *piece)),
                 Of::Slot(k) => {
@@ -103,7 +104,7 @@ impl Writer<'_> {
         Ok(vec![format!("let {pattern} = {text}")])
     }
 
-    /// Parts by one name, where there is a loop for each of some indices.
+    /// Binds the results by paths into one name, for a loop with batch indices or a predicate.
     pub(super) fn paths(
         &mut self,
         of: &Looped,
@@ -113,7 +114,7 @@ impl Writer<'_> {
     ) -> Result<Vec<String>, Outside> {
         let name = self.taken.fresh("each");
         let places = places(parts, slots, yields)?;
-        // Types of what is not read do not matter.
+        // The types of results that are not read do not matter.
         let mut slot_types = vec![CoreType::Scalar(Scalar::F64); slots.len()];
         let mut yield_types = vec![CoreType::Scalar(Scalar::F64); yields.len()];
         let batch = of.batch.len();
@@ -123,7 +124,7 @@ impl Writer<'_> {
             let ty = CoreType::Scalar(line.scalar.unwrap_or(Scalar::F64));
             match at {
                 Of::Slot(k) => slot_types.get_mut(*k).into_iter().for_each(|t| *t = ty.clone().array(own.clone())),
-                // The axis of the iterations is outside of a tuple.
+                // The axis of the iterations is outside the tuple.
                 Of::Yield(k) => {
                     yield_types.get_mut(*k).into_iter().for_each(|t| *t = ty.clone().array(own.clone().skip(1)));
                 }
@@ -157,7 +158,7 @@ impl Writer<'_> {
         Ok(vec![format!("let {name} = {text}")])
     }
 
-    /// Parts of a loop of which the run tells how often it runs.
+    /// Binds the results of a `while` loop, whose trip count only the run determines.
     pub(super) fn open_parts(
         &mut self,
         parts: &[(Var, Piece)],
@@ -176,7 +177,7 @@ impl Writer<'_> {
             }
         }
         for (v, piece) in parts {
-            // What a line that is carried will be is what the next state has.
+            // The next value of a carried line is in the following state.
             let after =
                 |w: Var| slots.iter().position(|(s, _)| matches!(s, Slotted::Line(c) if self.next_of(*c) == Some(w)));
             let own = |w: Var| slots.iter().position(|(s, _)| *s == Slotted::Line(w) || *s == Slotted::Every(*v));
@@ -210,7 +211,7 @@ impl Writer<'_> {
     }
 }
 
-/// What each part of a loop is read as.
+/// Returns the component that holds each result.
 fn places(parts: &[(Var, Piece)], slots: &[(Slotted, Name)], yields: &[Var]) -> Result<Vec<Of>, Outside> {
     let slot = |of: Slotted| slots.iter().position(|s| s.0 == of);
     let place = |(v, piece): &(Var, Piece)| match piece {

@@ -1,5 +1,5 @@
-//! Predicates as a reader would write them: two bounds of one expression are a chain, `0 <= i - j < m`, and
-//! bounds of a sum's index are its range where they lie in it.
+//! **Predicates to text.** Prints two bounds of one expression as a chain, `0 <= i - j < m`. Bounds
+//! of a sum's index become its range if they lie in it.
 
 use super::rules::is_one;
 use super::tree::Ex;
@@ -9,13 +9,14 @@ use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
 
-/// What is said side by side, each with how tightly it holds together.
+/// Conjuncts or disjuncts, each with its binding strength.
 type Parts = Vec<(String, Level)>;
 
-/// The first number of what is only a name for something written.
+/// The first number of a pseudo-variable whose name is a printed text.
 const WRITTEN: u32 = 1 << 30;
 
-/// `p && q || p && !q` is `p`: the disjunction without the first pair of such cases, if there is one.
+/// Simplifies `p && q || p && !q` to `p`. Returns the disjunction with the first such pair merged,
+/// or `None` if it has no such pair.
 fn complements(items: &[Pred]) -> Option<Pred> {
     let conjuncts = |p: &Pred| if let Pred::And(all) = p { all.to_vec() } else { vec![p.clone()] };
     for (k, a) in items.iter().enumerate() {
@@ -35,7 +36,7 @@ fn complements(items: &[Pred]) -> Option<Pred> {
 }
 
 impl Writer<'_> {
-    /// A predicate, and how tightly it holds together.
+    /// Prints a predicate, with its binding strength.
     pub(super) fn pred(&mut self, p: &Pred) -> (String, Level) {
         match p {
             Pred::And(items) if items.is_empty() => ("true".to_owned(), Level::Post),
@@ -107,10 +108,10 @@ impl Writer<'_> {
         }
     }
 
-    /// What has to hold together, in order, and each once.
+    /// Prints the conjuncts in order, without duplicates.
     fn conjuncts(&mut self, items: &[Pred]) -> Parts {
         let mut parts = Vec::new();
-        // Bounds before what is asked where they hold.
+        // Bounds come before the conjuncts that may be evaluated only where they hold.
         let mut rest: Vec<&Pred> = items.iter().filter(|p| !self.goes_without(p, items)).collect();
         rest.sort_by_key(|p| if reads_deep(p) { 2 } else { u8::from(p.is_opaque()) });
         while !rest.is_empty() {
@@ -134,7 +135,8 @@ impl Writer<'_> {
         parts
     }
 
-    /// Does it go without saying where these hold: a constant, or that there is what one of them says there is?
+    /// Returns whether the predicates `known` make it redundant: it is a constant, or it is an
+    /// existential with a witness in them.
     fn goes_without(&mut self, p: &Pred, known: &[Pred]) -> bool {
         if let Pred::Any(index, body, true) = p {
             return is_one(index, body, known, &|p| self.context.implies(p));
@@ -147,7 +149,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A predicate where others hold: what is asked only where they do is asked without saying so.
+    /// Prints a predicate where `known` holds, without the guards that `known` contains.
     fn truth(&mut self, p: &Pred, known: &[Pred]) -> (String, Level) {
         if let Pred::Is(of, _, at, holds) = p
             && let Some(v) = Var::of_local(*of)
@@ -163,7 +165,8 @@ impl Writer<'_> {
         self.pred(p)
     }
 
-    /// `x >= 0 || x != x`, which holds of a NaN too, is `!(x < 0)`: the comparison, and that it does not hold.
+    /// Prints `x >= 0 || x != x`, which holds for NaN too, as `!(x < 0)`. Returns the comparison
+    /// and its negation.
     fn unless_number(&mut self, a: &Pred, b: &Pred) -> Option<(String, String)> {
         let (one, other) = (self.comparison(a, b)?, self.comparison(b, a)?);
         let is_nan = |e: &Ex| match e {
@@ -195,7 +198,8 @@ impl Writer<'_> {
         Some((text.clone(), format!("!({text})")))
     }
 
-    /// The comparison that an element of an array of truth values is, where another predicate does not hold.
+    /// Returns the comparison that an element of a boolean array holds. A guard is dropped if it is
+    /// the negation of `unless`.
     fn comparison(&mut self, p: &Pred, unless: &Pred) -> Option<Ex> {
         let Pred::Is(of, _, at, true) = p else { return None };
         match self.written_out(Var::of_local(*of)?, at)? {
@@ -211,7 +215,7 @@ impl Writer<'_> {
         found
     }
 
-    /// `low <= e < high`
+    /// Prints the chain `low <= e < high`.
     fn chain(&mut self, first: &Pred, second: &Pred) -> (String, Level) {
         let found = chained(first, second, &|p| self.has_index(p));
         let Some((from, e, to)) = found else {
@@ -223,7 +227,7 @@ impl Writer<'_> {
         }
         let from = self.poly(&from).0;
         let e = self.poly(&e).0;
-        // A bound with a constant below says so without it.
+        // A strict upper bound avoids a negative constant.
         let text = match to.constant_part() {
             c if c == -1 || to.as_constant().is_none() && c < 0 => {
                 format!("{from} <= {e} < {}", self.poly(&to.plus(1)).0)
@@ -234,7 +238,8 @@ impl Writer<'_> {
         (text, Level::Compare)
     }
 
-    /// A polynomial with the names of what it is over, those of indices first.
+    /// Replaces the atoms of a polynomial by variables with printed names, such that indices sort
+    /// first.
     pub(super) fn in_names(&mut self, p: &Poly) -> Poly {
         let mut put: Vec<(Atom, Poly)> = Vec::new();
         let mut atoms: Vec<Atom> = Vec::new();
@@ -246,9 +251,9 @@ impl Writer<'_> {
         for (k, a) in (0..).zip(atoms) {
             let named = match &a {
                 Atom::Local(l, name) => match self.index_name(*l) {
-                    // In the order of the alphabet.
+                    // Indices sort alphabetically.
                     Some(name) => Atom::Local(LocalId(alphabetical(&name)), name),
-                    // Sizes after indices.
+                    // Sizes sort after indices.
                     None => Atom::Local(LocalId((1 << 20) + l.0.min(1 << 20)), name.clone()),
                 },
                 Atom::Read(x, _, at) => {
@@ -271,7 +276,7 @@ impl Writer<'_> {
         p.substitute(&|a| put.iter().find(|(b, _)| b == a).map(|(_, p)| p.clone()))
     }
 
-    /// A polynomial.
+    /// Prints a polynomial.
     pub(super) fn poly(&mut self, p: &Poly) -> (String, Level) {
         let p = self.in_names(p);
         let level = match p.terms() {
@@ -296,7 +301,7 @@ impl Writer<'_> {
     }
 }
 
-/// `x != y` in place of `!(x == y)`, and the other way; what is not equal to itself is no number.
+/// Returns `x != y` for `x == y`, and the reverse. `x != x` tests for NaN and has no such opposite.
 fn unequal(e: &Ex) -> Option<Ex> {
     let Ex::Apply(Operation::Binary(op), args) = e else { return None };
     let opposite = match (op, args.as_slice()) {
@@ -307,7 +312,8 @@ fn unequal(e: &Ex) -> Option<Ex> {
     Some(Ex::Apply(Operation::Binary(opposite), args.clone()))
 }
 
-/// Does it read what is read at a place that data tell? Then it may ask for what is there only where the others hold.
+/// Returns whether it reads an element at a data-dependent place. Such a read may be valid only
+/// where the other conjuncts hold.
 fn reads_deep(p: &Pred) -> bool {
     let mut found = false;
     p.visit(
@@ -323,24 +329,25 @@ fn reads_deep(p: &Pred) -> bool {
     found
 }
 
-/// A number that is greater for what comes later in the alphabet, as far as the first letters tell.
+/// Returns a number that orders names alphabetically by their first two bytes.
 fn alphabetical(name: &str) -> u32 {
     let letters = name.bytes().chain([0, 0]).take(2).map(u32::from);
     letters.fold(0, |sum, b| sum * 256 + b)
 }
 
-/// `p >= 0` with what is subtracted on the other side; the side that has the fewer terms stands right.
+/// Prints `p >= 0` with its subtracted terms on the other side; the side with fewer terms is the
+/// right one.
 fn bound(p: &Poly) -> String {
     Pred::nonneg(p).to_string()
 }
 
-/// Two bounds of one expression: from where, of what, to where (that included), where neither end depends on
-/// an index.
+/// Recognises two bounds of one expression. Returns the lower bound, the expression, and the upper
+/// bound (inclusive); neither bound depends on an index.
 fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Poly, Poly, Poly)> {
     let (Pred::Ge(p), Pred::Ge(q)) = (a, b) else { return None };
     let width = p.add(q);
     if !has_index(p) && !has_index(q) {
-        // One number, from where that is a constant.
+        // Without indices: one variable with a constant lower bound.
         let alone = |low: &Poly, high: &Poly| {
             let from = low.constant_part().checked_neg()?;
             let e = low.plus(from);
@@ -356,7 +363,8 @@ fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Pol
         let terms = p.terms().iter().filter(|(m, c)| !has_index(&Poly::term(m.clone(), *c)));
         terms.fold(Poly::default(), |sum, (m, c)| sum.add(&Poly::term(m.clone(), *c)))
     };
-    // Of the two that is below which has only a number beside its indices, is the shorter, or leads with a plus.
+    // The lower bound is the one with only a constant beside its indices, else the shorter one,
+    // else the one whose leading index is added.
     let plain = |p: &Poly| fixed(p).as_constant().is_some();
     let first = match (plain(p), plain(q)) {
         (true, false) => true,
@@ -368,20 +376,21 @@ fn chained(a: &Pred, b: &Pred, has_index: &dyn Fn(&Poly) -> bool) -> Option<(Pol
     let (below, above) = (fixed(low), fixed(high));
     let e = low.sub(&below);
     let (from, to) = (below.neg(), above);
-    // Sizes stay on the side of the expression where the range would begin with one otherwise.
+    // If the range would begin with a size, the sizes stay with the expression and the range begins
+    // at 0.
     if from.as_constant().is_none() {
         return Some((Poly::default(), low.clone(), width));
     }
     Some((from, e, to))
 }
 
-/// Is the first index in it added?
+/// Returns whether its first term with an index is added.
 fn leads(p: &Poly, has_index: &dyn Fn(&Poly) -> bool) -> bool {
     let first = p.terms().iter().find(|(m, c)| has_index(&Poly::term(m.clone(), *c)));
     first.is_none_or(|t| t.1 > 0)
 }
 
-/// All of these.
+/// Joins conjuncts with `&&`.
 fn all_of(mut parts: Parts) -> (String, Level) {
     match parts.len() {
         0 => ("true".to_owned(), Level::Post),
@@ -390,18 +399,19 @@ fn all_of(mut parts: Parts) -> (String, Level) {
     }
 }
 
-/// Parts between which something stands; what binds less is in parentheses.
+/// Joins the parts with a separator. A part that binds more loosely than `least` gets parentheses.
 pub(super) fn join(parts: Vec<(String, Level)>, between: &str, least: Level) -> String {
     parts.into_iter().map(|p| closed(p, least)).collect::<Vec<String>>().join(between)
 }
 
-/// In parentheses if it binds less.
+/// Parenthesises the text if it binds more loosely than `least`.
 pub(super) fn closed((text, level): (String, Level), least: Level) -> String {
     if level < least { format!("({text})") } else { text }
 }
 
-/// The range of a sum's index by bounds of it, if it is the whole of what they say: from where, to where (that
-/// excluded), and the predicate without them.
+/// Recognises bounds of a sum's index that form its range. Returns the start, the end (exclusive),
+/// and the predicate without these bounds. `None` if the bounds leave the index's own range or
+/// mention a later index.
 pub(super) fn range(index: &Index, p: &Pred, later: &[Index], context: &Context) -> Option<(Poly, Poly, Pred)> {
     let (mut low, mut high) = (None, None);
     let mut rest = Vec::new();

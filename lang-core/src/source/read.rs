@@ -1,5 +1,7 @@
-//! Tensor SSA as lines: for each statement what an element of it is, as an expression over the statement's own
-//! indices. What it reads are still elements of other statements; [`super::merge`] puts those together.
+//! **Tensor SSA to lines.** A [`Line`] is one statement as an expression for its element, over
+//! indices of its own. Its reads still refer to other statements; [`super::merge`] substitutes
+//! them. [`super::writer`] and [`super::entries`] call [`lines`] first; [`super::regions`] reads
+//! the bodies of loops.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,43 +17,43 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, index_nu
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
-/// A statement.
+/// A statement of Tensor SSA, as an expression over its own indices.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     /// Its indices.
     pub(super) indices: Vec<Index>,
-    /// What it holds; a relation holds none.
+    /// The scalar type of its elements; `None` for a relation.
     pub(super) scalar: Option<Scalar>,
-    /// What it is.
+    /// Its kind, with its expressions.
     pub(super) is: Is,
-    /// A name of the program for it.
+    /// The name that the program has for it.
     pub(super) name: Option<Name>,
-    /// The loop that it is in.
+    /// The innermost loop that contains it.
     pub(super) within: Option<u32>,
-    /// Where it stands among the lines of its loop.
+    /// The sort key of its position among the lines of its loop.
     pub(super) order: u32,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Is {
     /// A part of a parameter or of a top-level `let`.
     Input,
-    /// Its element.
+    /// A statement with an expression for its element.
     Element(Ex),
-    /// A part of a call.
+    /// One leaf of the result of a call, by its number.
     Call(Call, u32),
-    /// An array with some of its elements replaced.
+    /// An array with some elements replaced.
     Update(Box<Updated>),
-    /// A part of a loop.
+    /// One result of a loop.
     Loop(Box<Looped>),
-    /// What a loop carries.
+    /// A value that a loop carries.
     Carried(Box<Carried>),
-    /// Positions in an order.
+    /// A sorting permutation.
     Order(Box<Sorted>),
 }
 
-/// `argsort(for i: key)`, for every tuple of the first indices.
+/// `argsort(for i: key)`, for every tuple of the batch indices; `own` is `i`.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Sorted {
     pub(super) batch: Vec<Index>,
@@ -60,27 +62,28 @@ pub(super) struct Sorted {
     pub(super) key: Ex,
 }
 
-/// `base with [at] = value`, for every tuple of the first indices and of the bound ones.
+/// `base with [at] = value`, for every tuple of the batch indices and the bound indices.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Updated {
     pub(super) batch: Vec<Index>,
     /// The axes of the array.
     pub(super) own: Vec<Index>,
-    /// Its element before.
+    /// The element of the array before the update, over `own`.
     pub(super) base: Ex,
     pub(super) bound: Vec<Index>,
     pub(super) pred: Pred,
     pub(super) at: Vec<Poly>,
     pub(super) value: Ex,
-    /// Is it added?
+    /// Whether the value is added (`+=`).
     pub(super) add: bool,
 }
 
-/// What is done with an expression of a line: the indices around it that are the line's own, and what holds there.
+/// A rewrite of one expression of a line. It gets the line's own indices around the expression, the
+/// predicate that holds there, and the expression.
 type OnPart<'f> = &'f mut dyn FnMut(&[Index], &Pred, &Ex) -> Ex;
 
 impl Is {
-    /// With its expressions replaced.
+    /// Maps its expressions.
     pub(super) fn map(&self, indices: &[Index], f: OnPart<'_>) -> Self {
         let truth = Pred::truth();
         let and = |a: &[Index], b: &[Index]| a.iter().chain(b).cloned().collect::<Vec<Index>>();
@@ -107,7 +110,7 @@ impl Is {
         }
     }
 
-    /// Calls `f` on its expressions, each with the indices around it.
+    /// Calls `f` with each of its expressions and the line's own indices around it.
     pub(super) fn for_each_part(&self, indices: &[Index], f: &mut dyn FnMut(&[Index], &Ex)) {
         let and = |a: &[Index], b: &[Index]| a.iter().chain(b).cloned().collect::<Vec<Index>>();
         match self {
@@ -124,19 +127,19 @@ impl Is {
     }
 }
 
-/// A call for every tuple of the first indices.
+/// A call, for every tuple of the batch indices.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Call {
     pub(super) callee: Arc<Callee>,
     pub(super) pred: Pred,
-    /// Parts of the arguments, each with its own indices.
+    /// The leaves of the arguments, each with indices of its own.
     pub(super) args: Vec<(Vec<Index>, Ex)>,
-    /// The extents of the place.
+    /// The batch indices.
     pub(super) batch: Vec<Index>,
 }
 
 impl Call {
-    /// The call with facts put in.
+    /// Returns the call with known facts substituted.
     pub(super) fn told(&self, facts: Facts<'_>) -> Self {
         let index = |i: &Index| Index { extent: told_poly(&i.extent, facts), ..i.clone() };
         let args = self.args.iter().map(|(own, e)| (own.iter().map(index).collect(), told(e, facts).0));
@@ -150,7 +153,8 @@ impl Call {
 }
 
 impl Line {
-    /// The statements that it reads, each time it does; `true` where that is in an index or predicate.
+    /// Calls `f` for each read of a statement. The flag is true if the read is in an index or a
+    /// predicate.
     pub(super) fn for_each_use(&self, f: &mut dyn FnMut(Var, bool)) {
         self.is.for_each_part(&self.indices, &mut |_, e| e.for_each_use(f));
         match &self.is {
@@ -169,7 +173,8 @@ impl Line {
         }
     }
 
-    /// The lines of a loop that it stands for.
+    /// Calls `f` with the lines of a loop body that it refers to: the condition and the result of a
+    /// loop, or a carried line's next value.
     pub(super) fn for_each_link(&self, f: &mut dyn FnMut(Var)) {
         match &self.is {
             Is::Loop(of) => {
@@ -183,7 +188,8 @@ impl Line {
         }
     }
 
-    /// The loop in which its expressions are.
+    /// Returns the loop that evaluates its expressions. For a carried line that is the enclosing
+    /// loop, because its expression is the initial value.
     pub(super) fn home(&self, table: &Table) -> Option<u32> {
         match &self.is {
             Is::Carried(_) => table.regions.get(self.within? as usize)?.parent,
@@ -191,12 +197,13 @@ impl Line {
         }
     }
 
-    /// Its element, if it is one.
+    /// Returns the expression for its element, if it is an `Element`.
     pub(super) fn element(&self) -> Option<&Ex> {
         if let Is::Element(e) = &self.is { Some(e) } else { None }
     }
 
-    /// The element at some indices.
+    /// Returns its element at the indices `at`, with fresh bound indices. `None` if it is not an
+    /// `Element`.
     pub(super) fn at(&self, at: &[Poly], fresh: &mut Table) -> Option<Ex> {
         let put = |p: &Poly| {
             p.substitute(&|a| self.indices.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k).cloned()))
@@ -204,13 +211,13 @@ impl Line {
         Some(self.element()?.refreshed(fresh).map_polys(&put))
     }
 
-    /// Its extents.
+    /// Returns its extents.
     pub(super) fn extents(&self) -> Vec<Poly> {
         self.indices.iter().map(|i| i.extent.clone()).collect()
     }
 }
 
-/// The lines of a function.
+/// Reads all statements of a function, with the bodies of its loops.
 pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> {
     let (lines, loops, agains, states) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
     let mut reading = Reading { lines, fresh, loops, agains, states };
@@ -219,30 +226,31 @@ pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> 
     Ok(reading.lines)
 }
 
-/// The lines so far.
+/// The state of reading a function: the lines so far.
 pub(super) struct Reading<'a> {
     pub(super) lines: Vec<Line>,
     pub(super) fresh: &'a mut Table,
-    /// The loops that were read, and the iterations of them that are made again.
+    /// The loops read so far; `agains` are the iterations of them that other loops recompute.
     pub(super) loops: Vec<Known>,
     pub(super) agains: Vec<Again>,
-    /// The parts of loops that have what a line is in every iteration.
+    /// For each line of a loop body, the line that holds its values in all iterations.
     pub(super) states: HashMap<Var, Var>,
 }
 
-/// Where the statements of a function are, and what its own variables are there.
+/// The position of a function's statements among the lines, and the values of its variables there.
 #[derive(Clone, Default)]
 pub(super) struct Scope {
-    /// What is added to their numbers.
+    /// The offset added to the numbers of its statements.
     pub(super) offset: u32,
     pub(super) locals: HashMap<LocalId, Poly>,
     pub(super) within: Option<u32>,
-    /// Are they made again?
+    /// Whether these statements recompute an iteration of another loop.
     pub(super) again: bool,
 }
 
 impl Reading<'_> {
-    /// The lines of the statements that are no inputs of a loop.
+    /// Reads the statements of a function or of a loop body. The inputs of a loop body are skipped,
+    /// because [`super::regions`] has set their lines.
     pub(super) fn body(&mut self, ssa: &Ssa, scope: &Scope) -> Result<(), Outside> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if scope.offset > 0 && matches!(stmt.rhs, Rhs::Input(_)) {
@@ -255,7 +263,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Room for so many lines.
+    /// Grows the list of lines and the tables to `count` entries.
     pub(super) fn room(&mut self, count: usize) {
         let none = Line { indices: Vec::new(), scalar: None, is: Is::Input, name: None, within: None, order: 0 };
         self.lines.resize(count.max(self.lines.len()), none);
@@ -265,7 +273,7 @@ impl Reading<'_> {
         self.fresh.places.resize(self.lines.len(), None);
     }
 
-    /// A line, with what is known of it.
+    /// Stores a line, and the facts about it in the table.
     pub(super) fn set(&mut self, v: Var, line: Line) {
         let at = v.0 as usize;
         self.room(at + 1);
@@ -295,7 +303,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>
             values.push(index.value());
             indices.push(index);
         }
-        // What another part is, too, is read of that.
+        // If another line already holds the same values in every iteration, this line reads it.
         let is = match &is {
             Is::Loop(looped) => match looped.piece {
                 Piece::Every(v) => match reading.states.get(&v).copied() {
@@ -373,8 +381,8 @@ fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>
                 at: a.at.iter().map(|p| place.poly(p)).collect(),
             });
             let body = Ex::Read(put.of.var, put.of.at);
-            // A place, or the greatest of integers, over nothing is a failure in the language: where that is none it
-            // is asked for.
+            // In the language, `argmax` and a maximum of integers fail over an empty range. If the
+            // statement has no such check, a choice supplies the value for no terms.
             let (reducer, terms, place) = (put.reducer, put.terms, put.place);
             let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
             let reduced = Reduced { reducer, fails: reducer.needs_terms(of), indices, terms, place, body };
@@ -417,7 +425,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>
         Rhs::Order(o) => {
             let (axis, batch) = own.split_last().ok_or(Outside::Unreadable)?;
             let key = read(&place, &o.of);
-            // Of truth values those that hold come first.
+            // Truth values sort with `true` first, so the key of `false` is 1.
             let truth = ssa.stmts.get(o.of.var.0 as usize).is_some_and(|s| s.scalar == Some(Scalar::Bool));
             let key = match key {
                 Ex::Read(v, at) if truth => {
@@ -451,7 +459,7 @@ fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>
                 add: *add,
             };
             let zero = before.get(value.var.0 as usize).and_then(Line::element).is_some_and(Ex::is_zero);
-            // In a loop it is in place.
+            // Inside a loop the update happens in place, so it stays an update.
             let element = if scope.within.is_none() { updated.element(zero) } else { None };
             element.map_or_else(|| Is::Update(Box::new(updated)), Is::Element)
         }
@@ -461,13 +469,14 @@ fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>
     Ok(Line { indices: own, scalar: stmt.scalar, is, name, within, order })
 }
 
-/// Does it fail where there is no term?
+/// Returns whether the statement carries the check for an empty range (E0504).
 fn fails(ssa: &Ssa, stmt: &Stmt) -> bool {
     let code = |c: &u32| ssa.checks.get(*c as usize).map(|c| c.what.code);
     stmt.needs.iter().any(|c| code(c) == Some(Code::E0504))
 }
 
-/// Does it say of what is read only that there is a term in it, where it is zero otherwise?
+/// Returns whether `p` states only that the sum `of` has a term. The guard is then redundant,
+/// because the sum is zero otherwise.
 fn says_where(ssa: &Ssa, of: &Access, p: &Pred) -> bool {
     let Some(Rhs::Contract { bound, pred, .. }) = ssa.stmts.get(of.var.0 as usize).map(|s| &s.rhs) else {
         return false;
@@ -479,7 +488,7 @@ fn says_where(ssa: &Ssa, of: &Access, p: &Pred) -> bool {
     matches!(p, Pred::Any(..)) && some.conjuncts().contains(p)
 }
 
-/// The integer constant that a line is.
+/// Returns the integer constant that the line of `var` holds, if it is one.
 fn integer(lines: &[Line], var: Var) -> Option<i64> {
     match lines.get(var.0 as usize)?.element()? {
         Ex::Constant(Constant::Int(k)) => Some(*k),
@@ -491,7 +500,7 @@ fn constant(c: Constant) -> Ex {
     if let Constant::Real(x) = c { Ex::real(x) } else { Ex::Constant(c) }
 }
 
-/// The zero of a scalar type.
+/// Returns the zero of a scalar type.
 pub(super) fn zero(scalar: Scalar) -> Ex {
     match scalar {
         Scalar::F64 | Scalar::F32 => Ex::real(0.0),
@@ -500,7 +509,7 @@ pub(super) fn zero(scalar: Scalar) -> Ex {
     }
 }
 
-/// What the canonical indices of a statement are, and the variables of its function.
+/// The values of a statement's canonical indices, and of the variables of its function.
 pub(super) struct Place<'a> {
     pub(super) values: Vec<Poly>,
     pub(super) scope: &'a Scope,

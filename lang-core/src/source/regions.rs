@@ -1,6 +1,9 @@
-//! Loops as lines. The statements of a body are lines like others, after those of the function, which say which loop they
-//! are in. What a reverse loop reads of an iteration is made again there of the states before it, as one would write it,
-//! unless whole arrays would be kept for that which are not kept already.
+//! **Loops as lines.** Reads the loops of Tensor SSA for [`super::read`]. The statements of a body
+//! become lines after those of the function, each with the number of its loop.
+//!
+//! A reverse loop recomputes the values of a forward iteration from the states before it, as one
+//! would write it by hand. If that needs whole arrays as states that are not kept already, it reads
+//! the kept values instead.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,35 +21,36 @@ use crate::syntax::ops::Scalar;
 /// A loop.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
-    /// The loop around it.
+    /// The enclosing loop.
     pub(super) parent: Option<u32>,
-    /// The indices for which there is a loop, and the number of the iteration.
+    /// The batch indices of the loop; `number` is the index of the iteration.
     pub(super) batch: Vec<Index>,
     pub(super) number: Index,
-    /// Does it run from the last number to the first?
+    /// Whether it runs from the last iteration number to the first.
     pub(super) reversed: bool,
-    /// Is it told before how often it runs?
+    /// Whether the trip count is known before the loop runs.
     pub(super) counted: bool,
-    /// The lines that are carried, and the integer among them by which indices may be told.
+    /// The carried lines. A carried integer has an index variable, because indices may depend on
+    /// it.
     pub(super) carried: Vec<(Var, Option<Index>)>,
-    /// While which of them holds it goes on.
+    /// The carried truth value; the loop continues while it holds.
     pub(super) going: Option<Var>,
-    /// What has to hold in an iteration, with the lines that need it.
+    /// The checks of an iteration, each with the lines that need it.
     pub(super) checks: Vec<(Check, Vec<Var>)>,
 }
 
-/// What is read of a loop.
+/// A result of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Piece {
-    /// What a carried line is at the end.
+    /// The final value of a carried line.
     Last(Var),
-    /// What a line of the body is in every iteration; of one that is carried, before it.
+    /// The values of a body line in all iterations; for a carried line, its values before each.
     Every(Var),
-    /// How often it ran.
+    /// The trip count.
     Trips,
 }
 
-/// A part of a loop.
+/// A line that is a result of a loop.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Looped {
     pub(super) id: u32,
@@ -54,38 +58,38 @@ pub(super) struct Looped {
     pub(super) batch: Vec<Index>,
     pub(super) pred: Pred,
     pub(super) trips: Option<Poly>,
-    /// While which carried line holds.
+    /// The carried truth value; the loop continues while it holds.
     pub(super) going: Option<Var>,
 }
 
-/// What is carried.
+/// A carried line.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Carried {
-    /// The indices of the loop, and its own, of what it is at first.
+    /// The batch indices of the loop, then the axes, of the initial value.
     pub(super) around: Vec<Index>,
     pub(super) init: Ex,
-    /// The line that it is in the next iteration.
+    /// The line that computes its value for the next iteration.
     pub(super) next: Var,
 }
 
-/// A loop that was read.
+/// A loop that has been read.
 pub(super) struct Known {
     of: Arc<Loop>,
-    /// The statements around it begin there.
+    /// The offset of the statements around it.
     outer: u32,
     id: u32,
-    /// Its body begins there.
+    /// The offset of its body.
     offset: u32,
-    /// What its inputs are, by number.
+    /// The lines of its inputs, by number.
     inputs: Vec<Var>,
-    /// The first statement that is a part of it.
+    /// The first statement that is a result of it.
     order: u32,
 }
 
-/// What is read of a line, at these first indices.
+/// A line that is read, and its first subscripts.
 type Given = (Var, Vec<Poly>);
 
-/// A body that is made again at a place.
+/// A body that is recomputed for the iteration `at`, inside the loop `within`.
 pub(super) struct Again {
     of: u32,
     at: Vec<Poly>,
@@ -94,7 +98,7 @@ pub(super) struct Again {
 }
 
 impl Table {
-    /// The indices of a loop and of those around it, from the outermost.
+    /// Returns the indices of a loop and of the loops around it, outermost first.
     pub(super) fn around(&self, within: Option<u32>) -> Vec<Index> {
         let mut all = Vec::new();
         let mut next = within.and_then(|id| self.regions.get(id as usize));
@@ -105,7 +109,7 @@ impl Table {
         all
     }
 
-    /// Is a loop that one, or inside it?
+    /// Returns whether the loop `within` is the loop `id` or lies inside it.
     pub(super) fn is_inside(&self, within: Option<u32>, id: u32) -> bool {
         let mut next = within;
         while let Some(at) = next {
@@ -117,7 +121,7 @@ impl Table {
         false
     }
 
-    /// Those of them whose ranges are known.
+    /// Returns the indices of [`Self::around`] whose ranges are known.
     pub(super) fn ranges(&self, within: Option<u32>) -> Vec<Index> {
         let open = |i: &Index| self.regions.iter().any(|r| !r.counted && r.number.local == i.local);
         self.around(within).into_iter().filter(|i| !open(i)).collect()
@@ -125,7 +129,7 @@ impl Table {
 }
 
 impl Reading<'_> {
-    /// A part of a loop.
+    /// Reads one result of a loop.
     pub(super) fn looped(
         &mut self,
         ssa: &Ssa,
@@ -164,7 +168,7 @@ impl Reading<'_> {
         }))
     }
 
-    /// The loop, read if it was not.
+    /// Returns the position of the loop in `loops`, after reading it if necessary.
     fn known(&mut self, ssa: &Ssa, scope: &Scope, of: &Arc<Loop>, k: u32) -> Result<usize, Outside> {
         let same = |known: &Known| known.outer == scope.offset && (Arc::ptr_eq(&known.of, of) || known.of == *of);
         if let Some(at) = self.loops.iter().position(same) {
@@ -279,7 +283,7 @@ impl Reading<'_> {
         Ok(at)
     }
 
-    /// The axes of a line of a body.
+    /// Returns fresh indices for the axes of a body line.
     fn axes(&mut self, dims: &[Poly], scope: &Scope) -> Vec<Index> {
         let mut own: Vec<Index> = Vec::new();
         for n in dims {
@@ -289,7 +293,7 @@ impl Reading<'_> {
         own
     }
 
-    /// Numbers for the statements of a body, and those of its inputs.
+    /// Reserves the lines of a body. Returns their offset, and the lines of the inputs.
     fn block(&mut self, body: &Ssa) -> Result<(u32, Vec<Var>), Outside> {
         let offset = u32::try_from(self.lines.len()).map_err(|_| Outside::TooLarge)?;
         let mut next = offset + u32::try_from(body.stmts.len()).map_err(|_| Outside::TooLarge)?;
@@ -307,7 +311,8 @@ impl Reading<'_> {
         Ok((offset, inputs))
     }
 
-    /// What each input that is given is: a line, at its first indices.
+    /// Returns for each `Arg::Given` the line that it reads, with its first subscripts; `None` for
+    /// a carried input.
     fn given(
         &mut self,
         ssa: &Ssa,
@@ -328,8 +333,8 @@ impl Reading<'_> {
         Ok(all)
     }
 
-    /// What is read of a statement at these first indices in a loop: of a line of an iteration of another loop, that line
-    /// made again.
+    /// Returns the line that a read inside the loop `within` refers to. A read of a body line of
+    /// another loop refers to that line recomputed, if it can be.
     fn read_of(
         &mut self,
         ssa: &Ssa,
@@ -353,7 +358,8 @@ impl Reading<'_> {
         Ok((Var(offset + v.0), rest.to_vec()))
     }
 
-    /// Is all that a statement of a body is made of given, or a number that is carried, or kept anyway?
+    /// Returns whether a body statement can be recomputed. It may depend on `Arg::Given` inputs, on
+    /// carried scalars, and on carried arrays whose states are kept anyway.
     fn can_be_again(&self, ssa: &Ssa, of: &Arc<Loop>, v: Var) -> bool {
         let kept = |k: u32| {
             ssa.stmts.iter().any(|s| match &s.rhs {
@@ -381,7 +387,7 @@ impl Reading<'_> {
         true
     }
 
-    /// The lines of an iteration of a loop, made again in another: where they begin.
+    /// Recomputes an iteration of a loop inside another loop. Returns the offset of its lines.
     fn again(&mut self, ssa: &Ssa, scope: &Scope, of: &Arc<Loop>, at: &[Poly], within: u32) -> Result<u32, Outside> {
         let same = |known: &&Known| known.outer == scope.offset && (Arc::ptr_eq(&known.of, of) || known.of == *of);
         let known = self.loops.iter().find(same).ok_or(Outside::Unreadable)?;
@@ -390,7 +396,7 @@ impl Reading<'_> {
         if let Some(again) = self.agains.iter().find(made) {
             return Ok(again.offset);
         }
-        // How it is reached does not matter: what is made again in it is, too.
+        // Its `Arg::Given` inputs may need recomputation, too.
         let given = self.given(ssa, scope, of, at, within)?;
         let (offset, inputs) = self.block(&of.body)?;
         self.agains.push(Again { of: id, at: at.to_vec(), within, offset });
@@ -425,7 +431,7 @@ impl Reading<'_> {
         Ok(offset)
     }
 
-    /// The line that has what a carried line is before every iteration.
+    /// Returns the line that holds the values of a carried line before every iteration.
     fn state(&mut self, ssa: &Ssa, scope: &Scope, of: &Arc<Loop>, v: Var, order: u32) -> Result<Var, Outside> {
         if let Some(known) = self.states.get(&v) {
             return Ok(*known);
@@ -434,7 +440,7 @@ impl Reading<'_> {
         let id = self.loops.iter().find(same).ok_or(Outside::Unreadable)?.id;
         let line = self.lines.get(v.0 as usize).cloned().ok_or(Outside::Unreadable)?;
         let is = self.part(id, scope, of, Piece::Every(v));
-        // Over the batch, every iteration, and its own indices.
+        // Its indices: the batch, the iteration, and the axes of the carried line.
         let mut indices: Vec<Index> = Vec::new();
         for n in &of.batch {
             let n = Place { values: indices.iter().map(Index::value).collect(), scope }.poly(n);
@@ -454,7 +460,7 @@ impl Reading<'_> {
         Ok(var)
     }
 
-    /// How often a loop runs of which only the run tells.
+    /// Returns the trip count of a `while` loop, which only the run computes.
     fn trips(&self, ssa: &Ssa, scope: &Scope, of: &Arc<Loop>) -> Result<Poly, Outside> {
         let same = |s: &Stmt| matches!(&s.rhs, Rhs::Loop(other, Part::Trips) if Arc::ptr_eq(other, of) || other == of);
         let at = ssa.stmts.iter().position(|s| same(s) && s.dims.is_empty()).ok_or(Outside::Loop)?;
@@ -462,7 +468,7 @@ impl Reading<'_> {
         Ok(Poly::atom(Atom::Read(var.local(), var.name(), Arc::from([]))))
     }
 
-    /// The value of an integer in indices.
+    /// Returns an integer input as a polynomial over the indices.
     fn integer(&self, ssa: &Ssa, scope: &Scope, a: &Access, place: &Place<'_>) -> Poly {
         let var = Var(scope.offset + a.var.0);
         let at: Vec<Poly> = a.at.iter().map(|p| place.poly(p)).collect();
@@ -483,7 +489,8 @@ impl Reading<'_> {
     }
 }
 
-/// In which directions what is given goes with the number of the iteration.
+/// Returns the coefficients of the iteration number in the places that the loop reads; 0 if it is
+/// not linear there.
 fn directions(of: &Loop) -> BTreeSet<i128> {
     let number = index(of.batch.len(), &Poly::default()).atom();
     let mut all = BTreeSet::new();
@@ -501,8 +508,9 @@ fn directions(of: &Loop) -> BTreeSet<i128> {
     all
 }
 
-/// What an input is called: what is carried as what it becomes, where it has no name of the program; a cotangent always, for
-/// what it is at first belongs to what an iteration makes.
+/// Chooses the name of a body input. A carried input without a name of the program takes that of
+/// its next value. A carried cotangent always does, because its initial value belongs to the value
+/// that an iteration makes.
 fn named(body: &Ssa, local: LocalId, arg: &Arg) -> Option<Name> {
     let next = match arg {
         Arg::Carried { next, .. } => body.outputs.get(*next as usize),
@@ -513,7 +521,7 @@ fn named(body: &Ssa, local: LocalId, arg: &Arg) -> Option<Name> {
     own.clone().filter(|name| !name.ends_with("_adj")).or(next).or(own).or_else(|| Some(body.vars.name(local)))
 }
 
-/// Does a check say something of these lines?
+/// Returns the lines that a check reads.
 pub(super) fn reads_of(check: &Check) -> Vec<Var> {
     let mut all = Vec::new();
     [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| all.push(v)));

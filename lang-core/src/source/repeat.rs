@@ -1,5 +1,7 @@
-//! Loops as text: `fold (s, t) = (0.0, 1.0) for i < n: … yield s`, or `loop` and `scan` with `while`. What an iteration
-//! gives is yielded if it is at hand before the iteration; else it is put into an array that is carried.
+//! **Loops to text.** Prints `fold (s, t) = (0.0, 1.0) for i < n: … yield s`, or `loop` and `scan`
+//! with `while`. A result of each iteration is yielded if it depends only on values before the
+//! iteration. Otherwise the iteration stores it in a carried array. The bindings of the results are
+//! in [`super::parts`].
 
 use super::Outside;
 use super::merge::substituted;
@@ -13,25 +15,25 @@ use crate::ir::ssa::{Check, Var};
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// What is carried in the text: what it is called, at first, and then.
+/// A carried variable in the text: its name, its initial value and its next value.
 struct Slot {
     name: Name,
     init: String,
     next: String,
-    /// The line.
+    /// The line or loop result that it holds.
     of: Slotted,
 }
 
-/// What is carried.
+/// The content of a carried variable.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Slotted {
-    /// A line.
+    /// A carried line.
     Line(Var),
-    /// What a part of the loop is in every iteration.
+    /// The values of a loop result in all iterations.
     Every(Var),
 }
 
-/// What a loop carries, with the names in it, and the parts that it yields.
+/// The carried variables with their names, and the results that the loop yields.
 pub(super) type Made = (Vec<(Slotted, Name)>, Vec<Var>);
 
 pub(super) fn tuple(items: &[String]) -> String {
@@ -42,7 +44,7 @@ pub(super) fn tuple(items: &[String]) -> String {
 }
 
 impl Writer<'_> {
-    /// The `let`s that have the parts of a loop.
+    /// Prints the `let`s that bind the results of a loop.
     pub(super) fn loop_let(&mut self, of: &Looped, live: &[Var]) -> Vec<String> {
         match self.repeated(of, live) {
             Ok(lets) => lets,
@@ -94,7 +96,7 @@ impl Writer<'_> {
         if plain { self.patterns(&parts, &slots, &text) } else { self.paths(of, &parts, &slots, &text) }
     }
 
-    /// The loop, and what it carries and yields.
+    /// Prints the loop. Returns the text, with the carried variables and the yielded results.
     fn loop_text(
         &mut self,
         of: &Looped,
@@ -112,7 +114,7 @@ impl Writer<'_> {
         let needed = self.needed(of.id, parts, going.filter(|_| condition.is_some()), all);
         let live: Vec<Var> = all.iter().copied().filter(|v| !self.is_inside(*v, of.id) || needed.contains(v)).collect();
         let carried: Vec<Var> = carried.into_iter().filter(|v| live.contains(v)).collect();
-        // What is there at first is written outside.
+        // Initial values are printed in the scope outside the loop.
         let mut inits = Vec::new();
         for v in &carried {
             let Some(Is::Carried(at)) = self.lines.get(v.0 as usize).map(|l| l.is.clone()) else { continue };
@@ -129,7 +131,7 @@ impl Writer<'_> {
             slots.push(Slot { name, init, next: String::new(), of: Slotted::Line(v) });
         }
         let condition_text = condition.as_ref().map(|e| self.ex(e).0);
-        // The index, and where it runs back what is counted.
+        // The index; in a reversed loop, `counter` counts up and `number` is computed from it.
         let number = self.number_name(of.id, region, &live);
         let counter = if region.reversed { self.taken.index(None) } else { number.clone() };
         self.scope.push((region.number.local, number.clone()));
@@ -175,7 +177,7 @@ impl Writer<'_> {
         let (inside, yielded) = (mentions(&told), mentions(&given));
         let is_counted = (inside || yielded) && (turned.is_some() || !region.reversed);
         let head = if is_counted { counter.to_string() } else { "_".into() };
-        // What is yielded does not see the body's.
+        // The `let`s of the body are not in scope in `yield`.
         let given = match turned.as_ref().filter(|_| yielded && !slots.is_empty()) {
             Some(turned) => format!("{turned} in {}", tuple(&given)),
             None => tuple(&given),
@@ -225,7 +227,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The lines of a loop that its parts need, if one that it carries is not.
+    /// Returns the body lines that the results and the checks need, if the text omits the carried
+    /// line `without`.
     fn needed(&self, id: u32, parts: &[(Var, Piece)], without: Option<Var>, live: &[Var]) -> Vec<Var> {
         let mut open: Vec<Var> = Vec::new();
         for (_, piece) in parts {
@@ -254,7 +257,7 @@ impl Writer<'_> {
         found
     }
 
-    /// What is carried, at first.
+    /// Prints the initial value of a carried line.
     fn init(&mut self, of: &Looped, at: &Carried) -> String {
         let (first, own) = at.around.split_at_checked(of.batch.len()).unwrap_or((&[], &at.around));
         let put = |p: &Poly| {
@@ -263,7 +266,7 @@ impl Writer<'_> {
         self.array(own, &at.init.map_polys(&put), "-", false)
     }
 
-    /// What the program calls the number of an iteration.
+    /// Chooses the name of the iteration number, from the hints of its uses.
     fn number_name(&mut self, id: u32, region: &Region, live: &[Var]) -> Name {
         let mut hint = None;
         for v in live.iter().filter(|v| self.is_inside(**v, id)) {
@@ -278,7 +281,7 @@ impl Writer<'_> {
         self.taken.index(hint.as_ref())
     }
 
-    /// `let i = n - 1 - k`
+    /// Prints the index of a reversed loop: `let i = n - 1 - k`.
     fn turned(&mut self, of: &Looped, number: &Name, counter: &Name) -> Option<String> {
         let last = of.trips.as_ref()?.plus(-1);
         let index = self.table.index(Poly::default());
@@ -288,7 +291,7 @@ impl Writer<'_> {
         Some(format!("let {number} = {} - {counter}", last.0))
     }
 
-    /// The checks of a body that say something.
+    /// Returns the checks of a body that do not follow from known facts, simplified.
     fn inner_checks(&mut self, region: &Region, live: &[Var]) -> Vec<Check> {
         let mut context = self.context.clone();
         let mut kept = Vec::new();
@@ -310,12 +313,12 @@ impl Writer<'_> {
         kept
     }
 
-    /// Is it a line of some loop?
+    /// Returns whether the line is inside a loop.
     fn is_own(&self, v: Var) -> bool {
         self.lines.get(v.0 as usize).is_some_and(|l| l.within.is_some())
     }
 
-    /// Is it made of what is there before an iteration alone?
+    /// Returns whether the line depends only on values before the iteration.
     fn is_at_hand(&self, v: Var, id: u32) -> bool {
         let Some(line) = self.lines.get(v.0 as usize) else { return false };
         match &line.is {
@@ -330,7 +333,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Is a part of a loop read only from the last iteration to the first? Then it is put where it is read.
+    /// Returns whether a loop result is read only from the last iteration to the first. If so,
+    /// turns the subscripts of all readers around, so that each value is stored where it is read.
     fn is_read_back(&mut self, v: Var, of: &Looped, live: &[Var]) -> bool {
         let Some(trips) = of.trips.clone() else { return false };
         let (axis, mut all, mut found) = (of.batch.len(), !self.roots.contains(&v), 0);
@@ -365,8 +369,9 @@ impl Writer<'_> {
         true
     }
 
-    /// The indices and the element of a line of an iteration, with the extents that the part of the loop has. May one of
-    /// these be below 0? Then it is 0 in the text, as an array has no such extent.
+    /// Returns the indices and the element of a body line, with the extents of the loop result. The
+    /// flag is true if an extent may be negative; the text then uses 0 for it, because no array has
+    /// such an extent.
     fn every(&mut self, v: Var, w: Var, of: &Looped, outer: &Context) -> Result<(Vec<Index>, Ex, bool), Outside> {
         let first = of.batch.len();
         let mut all = self.indices_of(v);
@@ -397,7 +402,7 @@ impl Writer<'_> {
         Ok((wider, Ex::guard(inside, e), wide))
     }
 
-    /// An array in which every iteration puts what it gives.
+    /// Prints a carried array in which each iteration stores its value.
     fn stored(
         &mut self,
         (v, w): (Var, Var),
@@ -414,7 +419,7 @@ impl Writer<'_> {
         let empty = zero(line.scalar.unwrap_or(Scalar::F64));
         let value = if own.is_empty() { self.put(e) } else { self.array(own, e, "-", false) };
         let Some(trips) = of.trips.clone() else {
-            // In a `scan` it is what the next state has.
+            // In a `scan`, the next state holds the value.
             let init = self.array(own, &empty, "-", false);
             return Ok(Slot { name, init, next: value, of: Slotted::Every(v) });
         };
@@ -433,11 +438,12 @@ impl Writer<'_> {
         Ok(Slot { name, init, next, of: Slotted::Every(v) })
     }
 
-    /// What a loop goes on for, of what else it carries.
+    /// Returns the condition of a `while` loop as an expression over the other carried lines.
+    /// `None` if the carried truth value is not the same function of them at first and later.
     fn condition(&mut self, going: Var, id: u32) -> Option<Ex> {
         let region = self.table.regions.get(id as usize)?.clone();
         let Is::Carried(of) = self.lines.get(going.0 as usize)?.is.clone() else { return None };
-        // The truth value before an iteration is that of what is carried then.
+        // The truth value before an iteration is a function of the values carried with it.
         let nexts: Vec<(Var, Var)> =
             region.carried.iter().filter(|c| c.0 != going).filter_map(|c| Some((self.next_of(c.0)?, c.0))).collect();
         let next = self.expanded(&Ex::Read(of.next, Vec::new()), &|v| !nexts.iter().any(|(n, _)| *n == v), 0)?;
@@ -461,7 +467,8 @@ impl Writer<'_> {
         (own && first.key() == told.key()).then_some(holds)
     }
 
-    /// With what it reads put in place, as far as that may be.
+    /// Substitutes the lines that it reads, where `may` allows it. `None` if the result is too deep
+    /// or too large.
     fn expanded(&mut self, e: &Ex, may: &dyn Fn(Var) -> bool, depth: u32) -> Option<Ex> {
         let mut reads = Vec::new();
         e.for_each_use(&mut |v, asked| reads.push((v, asked)));
@@ -482,7 +489,7 @@ impl Writer<'_> {
         self.expanded(&e, may, depth + 1)
     }
 
-    /// What is carried is called, if the program has no name for it.
+    /// Chooses the name of a carried variable: `s` if the program has no name for it.
     pub(super) fn called(&self, name: Option<&Name>) -> Name {
         let Some(name) = name.filter(|name| !self.is_given(name)) else {
             return self.for_reader(&name.cloned().unwrap_or_else(|| "s".into()));
@@ -491,14 +498,15 @@ impl Writer<'_> {
         self.for_reader(&format!("s{suffix}").into())
     }
 
-    /// Where the cotangent that all is made of is 1 nothing is a cotangent of the program: it is a gradient.
+    /// Returns the name that a reader sees. If the seed is 1, no value is a cotangent of the
+    /// program, so `x_adj` is called `x_grad`.
     pub(super) fn for_reader(&self, name: &Name) -> Name {
         let stem = name.strip_suffix("_adj").filter(|_| self.reader.as_ref().is_some_and(|r| r.of_one));
         stem.map_or_else(|| name.clone(), |stem| format!("{stem}_grad").into())
     }
 }
 
-/// The same of other statements.
+/// Renames the statements that it reads.
 fn renamed(e: &Ex, name: &dyn Fn(Var) -> Option<Var>) -> Ex {
     match e {
         Ex::Read(v, at) => Ex::Read(name(*v).unwrap_or(*v), at.clone()),
@@ -506,7 +514,7 @@ fn renamed(e: &Ex, name: &dyn Fn(Var) -> Option<Var>) -> Ex {
     }
 }
 
-/// With another index on an axis of what is read.
+/// Maps the subscript on one axis in all reads of a statement.
 fn turned_reads(e: &Ex, v: Var, axis: usize, turned: &dyn Fn(&Poly) -> Poly) -> Ex {
     match e {
         Ex::Read(w, at) if *w == v => {

@@ -1,7 +1,10 @@
-//! Expressions simplified where they stand: predicates by what is known there, sums by equations, what does not
-//! depend on a sum's indices before it; [`super::sums`] puts terms together. None
-//! of this costs work. What is assumed of arithmetic is that sums and products may be put together in another
-//! order, that products distribute over sums, and the identities of [`super::tree`].
+//! **Contextual simplification.** Simplifies an expression under the facts that hold where it
+//! occurs. Predicates shrink by known facts, equations eliminate indices of sums, and invariant
+//! factors leave sums. Module [`super::sums`] combines terms; [`super::merge`] calls `clean` until
+//! nothing changes.
+//!
+//! No rule increases the work. The rules assume that sums and products may be reassociated, that
+//! products distribute over sums, and the identities of [`super::tree`].
 
 use super::sums::sum;
 use super::table::Table;
@@ -11,10 +14,11 @@ use crate::ir::core::{Constant, Operation};
 use crate::predicate::{Atom, Context, Index, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
-/// A sum over a range of at most so many indices, at places that move with another index, is over that range.
+/// The longest window. A sum restricted to at most this many places that move with another index is
+/// rewritten to range over those places.
 const WINDOW: i128 = 64;
 
-/// The expression, simplified.
+/// Simplifies the expression.
 pub(super) fn clean(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     crate::interp::guarded(|| clean_node(e, context, fresh))
 }
@@ -54,7 +58,7 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
         Ex::Apply(Operation::Binary(op @ (BinOp::And | BinOp::Or)), _) => {
             match e.rebuilt(&mut |e| clean(e, context, fresh)) {
                 Ex::Apply(operation, args) => {
-                    // `true` of several that all hold says nothing, nor `false` of several of which one does.
+                    // `true` in a conjunction and `false` in a disjunction are neutral.
                     let none = Ex::Constant(Constant::Bool(*op == BinOp::And));
                     let mut said: Vec<Ex> = args.iter().filter(|e| **e != none).cloned().collect();
                     match said.len() {
@@ -70,7 +74,8 @@ fn clean_node(e: &Ex, context: &mut Context, fresh: &mut Table) -> Ex {
     }
 }
 
-/// Is it zero where the predicate does not hold, as sums then have no terms?
+/// Returns whether the expression is zero wherever the predicate is false, because its sums are
+/// then empty.
 fn empty_without(e: &Ex, p: &Pred, context: &mut Context, table: &Table) -> bool {
     under(&p.negated(), context, |context| vanishes(e, context, table)) && table.in_bounds(e, context)
 }
@@ -101,10 +106,10 @@ fn choice_side(e: &Ex, first: bool) -> Ex {
     }
 }
 
-/// From here on the predicate holds.
+/// Adds the predicate to the context.
 pub(super) fn assume(p: &Pred, context: &mut Context) {
     context.assume(p);
-    // What is not the least that it can be is more.
+    // If `q >= 0` and `q != 0`, then `q >= 1`.
     for q in p.conjuncts() {
         if let Pred::Ne(q) = q {
             let signs = [q.clone(), q.neg()].into_iter().filter(|q| context.implies(&Pred::nonneg(q)));
@@ -113,7 +118,7 @@ pub(super) fn assume(p: &Pred, context: &mut Context) {
     }
 }
 
-/// What is done where a predicate holds.
+/// Calls `f` where the predicate holds.
 pub(super) fn under<T>(p: &Pred, context: &mut Context, f: impl FnOnce(&mut Context) -> T) -> T {
     let mark = context.mark();
     assume(p, context);
@@ -122,7 +127,7 @@ pub(super) fn under<T>(p: &Pred, context: &mut Context, f: impl FnOnce(&mut Cont
     value
 }
 
-/// What is done inside the ranges of indices.
+/// Calls `f` where the indices are in their ranges.
 pub(super) fn inside<T>(indices: &[Index], context: &mut Context, f: impl FnOnce(&mut Context) -> T) -> T {
     let mark = context.mark();
     indices.iter().for_each(|i| context.enter(i));
@@ -135,7 +140,7 @@ fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: 
     let mut indices = indices.to_vec();
     let mut p = inside(&indices, context, |context| simplified(p, context, fresh));
     let mut inner = inner.clone();
-    // An index that an equation tells goes.
+    // Eliminates an index that an equation determines.
     while let Some((k, told)) =
         (0..indices.len()).rev().find_map(|k| indices.get(k).and_then(|i| told(i, &p)).map(|told| (k, told)))
     {
@@ -159,7 +164,7 @@ fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: 
         }
     }
     let inner = inside(&indices, context, |context| under(&p, context, |context| clean(&inner, context, fresh)));
-    // What came to stand in the sum may be a sum or a bracket.
+    // The new body may be a sum or a bracket that merges with this sum.
     match Ex::total(indices.clone(), p.clone(), inner.clone()) {
         Ex::Total(all, q, body) if all.len() != indices.len() || q != p => total(&all, &q, &body, context, fresh),
         Ex::Total(all, q, body) => hoist(all, &q, *body, context, fresh),
@@ -167,7 +172,8 @@ fn total(indices: &[Index], p: &Pred, inner: &Ex, context: &mut Context, fresh: 
     }
 }
 
-/// What an equation says of an index: `by` times it is `multiple`, it is `value`, and where that is so.
+/// The solution of an equation for an index: `by * index` is `multiple`, `index` is `value`, and
+/// `pred` is the condition with the index eliminated.
 struct Told {
     atom: Atom,
     by: i128,
@@ -177,7 +183,7 @@ struct Told {
 }
 
 impl Told {
-    /// A polynomial without the index.
+    /// Returns the polynomial with the index eliminated.
     fn put(&self, p: &Poly) -> Poly {
         match p.linear_in(&self.atom) {
             Some((c, rest)) if c % self.by == 0 => rest.add(&self.multiple.scale(c / self.by)),
@@ -186,14 +192,15 @@ impl Told {
     }
 }
 
-/// What an equation says of an index: `i == 2 * k` says that `k` is `i // 2` where `i % 2 == 0`.
+/// Solves an equation for an index, the one with the smallest coefficient. From `i == 2 * k`, `k`
+/// is `i // 2` where `i % 2 == 0`.
 fn told(index: &Index, p: &Pred) -> Option<Told> {
     let atom = index.atom();
     let all = p.conjuncts().iter().filter_map(|q| {
         let Pred::Eq(of) = q else { return None };
         let (c, rest) = of.linear_in(&atom)?;
         let (by, multiple) = if c < 0 { (-c, rest) } else { (c, rest.neg()) };
-        // A constant beside it is on the right of the remainder.
+        // The constant moves to the right side of the remainder.
         let constant = multiple.constant_part();
         let (moves, divisor) = (multiple.plus(-constant), Poly::constant(by));
         let left = (-constant).rem_euclid(by);
@@ -207,14 +214,14 @@ fn told(index: &Index, p: &Pred) -> Option<Told> {
     all.min_by_key(|told| told.by)
 }
 
-/// What a predicate says where others hold.
+/// Simplifies a predicate under the known facts.
 pub(super) fn simplified(p: &Pred, context: &Context, table: &Table) -> Pred {
     let p = found(p, context, table);
     if context.implies(&p) { Pred::truth() } else { context.simplify(&p) }
 }
 
-/// The predicate without existentials of which an equation tells the index or what is known shows one, and without what it
-/// says twice.
+/// Eliminates existentials whose index an equation determines, or for which the known facts contain
+/// a witness. Simplifies disjunctions and bounds of places.
 fn found(p: &Pred, context: &Context, table: &Table) -> Pred {
     let inner = |p: &Pred| found(p, context, table);
     match p {
@@ -236,7 +243,7 @@ fn found(p: &Pred, context: &Context, table: &Table) -> Pred {
     }
 }
 
-/// Do these say of some index that the predicate holds?
+/// Returns whether the known predicates contain a witness for `index` in `body`.
 pub(super) fn is_one(index: &Index, body: &Pred, known: &[Pred], implied: &dyn Fn(&Pred) -> bool) -> bool {
     let holds = |p: &Pred| known.contains(p) || implied(p);
     let mut places = Vec::new();
@@ -257,7 +264,8 @@ pub(super) fn is_one(index: &Index, body: &Pred, known: &[Pred], implied: &dyn F
     })
 }
 
-/// `i <= 1 || i == 2` is `i <= 2`; and what does not hold nowhere holds.
+/// Simplifies a disjunction: `i <= 1 || i == 2` is `i <= 2`. If its negation contradicts the
+/// context, it is true.
 fn either(p: Pred, context: &Context) -> Pred {
     let Pred::Or(items) = &p else { return p };
     let mut all = items.to_vec();
@@ -279,7 +287,7 @@ fn either(p: Pred, context: &Context) -> Pred {
     if let Pred::Or(items) = &p
         && !p.is_opaque()
     {
-        // One after the other: what is not the least is more.
+        // Repeated, because each round may turn a `!=` into a bound that the next one needs.
         items.iter().for_each(|_| assume(&p.negated(), &mut elsewhere));
         if elsewhere.contradictory() {
             return Pred::truth();
@@ -288,8 +296,8 @@ fn either(p: Pred, context: &Context) -> Pred {
     p
 }
 
-/// An index over the places where the predicate lets one be, if these are a few that move with others: the new
-/// index and where it begins.
+/// Returns an index over the window that the bounds in the predicate form, and the start of the
+/// window. `None` if the window has no constant length, is too long, or is the whole range.
 fn window(index: &Index, p: &Pred, fresh: &mut Table) -> Option<(Index, Poly)> {
     let bounds: Vec<(i128, Poly)> = p
         .conjuncts()
@@ -305,9 +313,10 @@ fn window(index: &Index, p: &Pred, fresh: &mut Table) -> Option<(Index, Poly)> {
     (!known).then(|| (fresh.index(Poly::constant(width + 1)), low.neg()))
 }
 
-/// Out of a sum goes what does not depend on its indices.
+/// Moves factors that do not depend on the sum's indices out of the sum, and turns an index that
+/// the body does not mention into a factor.
 fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &mut Context, table: &Table) -> Ex {
-    // What might fail or not be finite stays where there may be no term.
+    // An expression that may fail or not be finite stays inside if the sum may be empty.
     let some = p.is_true()
         && indices
             .iter()
@@ -333,10 +342,10 @@ fn hoist(mut indices: Vec<Index>, p: &Pred, body: Ex, context: &mut Context, tab
             divisors.extend(out);
             Ex::product(1.0, rest, under)
         }
-        // A number is counted, if there is a number.
+        // Other bodies have no factors to move.
         other => other,
     };
-    // An index that only counts is counted.
+    // A sum over an index that the body does not mention is a product with its extent.
     let counts = |i: &Index, indices: &[Index]| {
         !body.mentions(&i.atom())
             && !own.mentions(&i.atom())

@@ -1,6 +1,7 @@
-//! Sums of what is put at places that data tell: `[i == idx[j]] * y[j]`, summed over `j`, is
-//! `scatter_add(zeros, idx, y)`, which visits each `j` once, and fails where a place is none. What is added to the
-//! sum stands in place of the zeros. Places may move with those of chosen elements, `[i == j + k[j]]`, `k[j]` an `argmax`.
+//! **Scatter sums.** Prints a sum over data-dependent places, `[i == idx[j]] * y[j]` summed over
+//! `j`, as `scatter_add(zeros, idx, y)`. The call visits each `j` once, and fails if a place is out
+//! of range. Other terms of the element replace the zeros. A place may be relative to that of a
+//! chosen element: `[i == j + k[j]]` with an `argmax` `k[j]`.
 
 use super::tree::Ex;
 use super::writer::Writer;
@@ -8,35 +9,35 @@ use crate::ir::ssa::Var;
 use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::resolve::ValueRef;
 
-/// The library's function.
+/// The library function that is called.
 const SCATTER_ADD: &str = "scatter_add";
 
-/// What is added where.
+/// The values that a sum adds, and their places.
 pub(super) struct Scattered {
-    /// The array of places, or of what they are made of.
+    /// The array of places, or the array from which they are computed.
     pub(super) places: Var,
-    /// The place.
+    /// The place, as a polynomial.
     at: Poly,
-    /// The index that runs along it.
+    /// The index that runs along the array of places.
     pub(super) along: Index,
-    /// How many places there are to be put at.
+    /// The extent of the target array.
     pub(super) into: Poly,
-    /// What is added.
+    /// The value that is added.
     element: Ex,
 }
 
 impl Scattered {
-    /// Are the places those of the array as it is?
+    /// Returns whether the places are the elements of the array themselves.
     fn is_whole(&self) -> bool {
         matches!(self.at.as_atom(), Some(Atom::Read(..)))
     }
 }
 
-/// Is it such a sum?
+/// Recognises a scatter sum over the one index in `own`.
 fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
     let [i] = own else { return None };
     if let Ex::Product(p) = e {
-        // What every sum is multiplied by is in what is added.
+        // Factors of the whole sum move into the added value.
         let (sums, others): (Vec<&Ex>, Vec<&Ex>) = p.over.iter().partition(|e| matches!(e, Ex::Total(..)));
         let [sum] = sums.as_slice() else { return None };
         if others.iter().any(|e| e.mentions(&i.atom())) || !p.under.is_empty() || p.per != 1.0 {
@@ -73,7 +74,7 @@ fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
 }
 
 impl Writer<'_> {
-    /// What is put at places in an array with this element, and the element without it.
+    /// Splits the element of an array into scatter sums and the rest.
     pub(super) fn scattering(&self, own: &[Index], e: &Ex) -> Option<(Ex, Vec<Scattered>)> {
         let terms = if let Ex::Sum(terms) = e { terms.clone() } else { vec![(false, e.clone())] };
         let (mut rest, mut found) = (Vec::new(), Vec::new());
@@ -87,7 +88,8 @@ impl Writer<'_> {
         (!found.is_empty()).then(|| (Ex::sum(rest), found))
     }
 
-    /// An array of such sums as a call of the library's function, if that has its name here.
+    /// Prints an array of scatter sums as calls of the library function. `None` if the element has
+    /// no such sum.
     pub(super) fn scatter(&mut self, own: &[Index], e: &Ex) -> Option<String> {
         let (rest, found) = self.scattering(own, e)?;
         let mut text = self.array(own, &rest, "-", false);
@@ -102,11 +104,12 @@ impl Writer<'_> {
         Some(text)
     }
 
-    /// Can it be such a call?
+    /// Returns whether the sum can be a call: the library function is visible, and its places are
+    /// known to be valid or are checked by the call.
     fn scatters(&self, found: &Scattered) -> bool {
         let known = self.names().value(self.home(), SCATTER_ADD);
         let ours = matches!(known, Some(ValueRef::Def(name)) if name.module.is_empty());
-        // Where an element that there is is chosen its place is one.
+        // A chosen element exists, so its place is valid.
         let line = self.lines.get(found.places.0 as usize).and_then(|l| l.element());
         let chosen = matches!(line, Some(Ex::Reduce(r)) if r.reducer.gives_place());
         ours && !self.taken.has(SCATTER_ADD)
@@ -114,7 +117,8 @@ impl Writer<'_> {
             && self.has_extent(found.places, &found.along.extent)
     }
 
-    /// Does it say that an element of an array of places is one, for an array that is put at its places?
+    /// Returns whether the check only states that the places of a scatter are valid. The call
+    /// checks that itself.
     pub(super) fn checks_places(&self, cond: &Pred, guard: &Pred, found: &[Scattered]) -> bool {
         guard.is_true()
             && found.iter().any(|s| {

@@ -1,6 +1,7 @@
-//! What goes in and what comes out: the parameters of the definition and those that its derivative has beside
-//! them, and results that mirror their types. Arrays of records are arrays of parts in Tensor SSA; here they are
-//! what the program has.
+//! **Signature of a derivative.** Computes its parameters (the primal's, then the tangents or the
+//! cotangent) and its results, which mirror the types of the primal. Tensor SSA holds an array of
+//! records as one array per field; here values have the types that the program writes. The writer
+//! calls this module before it prints the body.
 
 use std::sync::Arc;
 
@@ -22,48 +23,50 @@ use crate::syntax::parser::parse_item;
 use crate::types::check::tangent;
 use crate::types::ty::{Signature, Type, TypeArg};
 
-/// What is asked.
+/// A request to print a derivative, with the environment that answers questions about it.
 pub(super) struct Asked<'a> {
     pub(super) module: &'a dyn Callees,
     pub(super) bodies: &'a dyn Bodies,
     pub(super) names: &'a dyn Names,
-    /// Derivatives of what is called.
+    /// The memoised derivatives of callees.
     pub(super) shelf: &'a Shelf,
     pub(super) def: &'a GlobalName,
-    /// Its text.
+    /// The source text of the definition.
     pub(super) text: &'a str,
     pub(super) which: Which,
     pub(super) stages: &'a Stages,
     pub(super) derived: &'a Arc<Ssa>,
 }
 
-/// A value whose parts inputs are: a name and its type.
+/// A value whose parts are inputs: its name and type.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Base {
     pub(super) name: Name,
     pub(super) ty: CoreType,
 }
 
-/// A parameter as it is written.
+/// A parameter with the text of its type.
 #[derive(Clone, Debug)]
 pub(super) struct Param {
     pub(super) base: Base,
     pub(super) written: String,
 }
 
-/// The head of the derivative.
+/// The parameters and results of the derivative.
 #[derive(Debug)]
 pub(super) struct Head {
     /// The parameters of the definition.
     pub(super) own: Vec<Param>,
-    /// Those beside them: a cotangent, or tangents, each with the number of the own one.
+    /// The additional parameters: the cotangent of the result (`None`), or the tangents, each with
+    /// the number of its primal parameter.
     pub(super) beside: Vec<(Option<usize>, Param)>,
-    /// The results: the number of a parameter, or the result's tangent; how each is written.
+    /// The results: the number of the parameter whose cotangent it is (`None` for the result's
+    /// tangent), the type, and the type's text.
     pub(super) results: Vec<(Option<usize>, CoreType, String)>,
 }
 
 impl Asked<'_> {
-    /// The head.
+    /// Computes the parameters and results.
     pub(super) fn head(&self) -> Result<Head, Outside> {
         let signature = self.bodies.signature(self.def).ok_or(Outside::Unreadable)?;
         let ssa = &self.stages.ssa;
@@ -119,9 +122,10 @@ impl Asked<'_> {
         Ok(head)
     }
 
-    /// What the cotangent of the result is called; of what the program calls `carried` first after that.
+    /// Chooses the name of the result's cotangent. If the program carries the result as `carried`,
+    /// the cotangent is `carried_adj` if that name is free.
     pub(super) fn result_name(&self, carried: Option<&str>, taken: &dyn Fn(&str) -> bool) -> Name {
-        // What belongs to a `y` of the program has its name.
+        // If the program has a variable `y`, the name `y_adj` belongs to it.
         let body = self.bodies.body(self.def);
         let given = |name: &str| body.iter().any(|b| b.locals.iter().any(|l| l.name == name));
         if let Some(own) = carried.map(|name| format!("{name}_adj")).filter(|own| !taken(own) && !given(own)) {
@@ -131,7 +135,8 @@ impl Asked<'_> {
         ["y_adj", "out_adj", "result_adj"].into_iter().find(free).unwrap_or("y_adj_").into()
     }
 
-    /// The types of the parameters and of the result as the program has them, if it has them for these types.
+    /// Returns the texts of the parameter types and of the result type as the program writes them.
+    /// Empty if the definition has type parameters, because the texts then mention them.
     fn texts(&self, signature: &Signature) -> Vec<Option<String>> {
         let tree = parse_item(self.text).tree;
         let Item::Def(def) = &tree.item else { return Vec::new() };
@@ -143,8 +148,9 @@ impl Asked<'_> {
         types.map(|t| text(t?).map(str::to_owned)).collect()
     }
 
-    /// What the results are made of, in the order of their parts: derivatives, and inside constructors what is not real
-    /// of the values that they belong to, but for the number of a constructor beside which there is no other.
+    /// Returns the leaves of the results in order, each with the statement that computes it. Real
+    /// leaves are derivatives; inside sum types the other leaves are those of the primal value. The
+    /// tag of a sum type with one constructor is omitted.
     pub(super) fn outputs(&self, head: &Head) -> Result<Vec<(Leaf, Var)>, Outside> {
         let (primal, ssa) = (&self.stages.ssa, self.derived);
         let mut derived = ssa.outputs.iter().skip(primal.outputs.len()).cloned();
@@ -159,7 +165,7 @@ impl Asked<'_> {
                     continue;
                 }
                 let var = match of {
-                    // A parameter's.
+                    // A leaf of a parameter is one of the inputs.
                     Some(k) => ssa.stmts.iter().position(|stmt| {
                         let Rhs::Input(input) = &stmt.rhs else { return false };
                         ssa.inputs.get(*input as usize).is_some_and(|i| {
@@ -178,7 +184,8 @@ impl Asked<'_> {
         Ok(outputs)
     }
 
-    /// The numbers of the constructors of the result, where a cotangent has to have the same.
+    /// Returns the constructor tags of the result, with their statements, if a cotangent must have
+    /// the same constructors; otherwise nothing.
     pub(super) fn constructors(&self, head: &Head) -> Vec<(Leaf, Var)> {
         let cotangent = head.beside.iter().any(|b| b.0.is_none() && has_sum(&b.1.base.ty));
         let outputs = self.stages.ssa.outputs.iter().zip(&self.derived.outputs);
@@ -187,7 +194,7 @@ impl Asked<'_> {
         outputs.filter(|_| cotangent).map(|((leaf, _), (_, v))| (leaf.clone(), *v)).collect()
     }
 
-    /// The value that an input is a part of, and the path to it.
+    /// Returns the value that an input is a part of, and the path to the part.
     pub(super) fn base(&self, head: &Head, inputs: &[Input], input: usize) -> Result<(Base, Vec<u32>), Outside> {
         let input = inputs.get(input).ok_or(Outside::Unreadable)?;
         let primal = &self.stages.ssa;
@@ -216,13 +223,13 @@ impl Asked<'_> {
         })
     }
 
-    /// A constructor as the definition's module writes it.
+    /// Returns the name of a constructor as the definition's module writes it.
     pub(super) fn constructor(&self, of: &SumType, k: usize) -> Option<String> {
         let name = GlobalName { module: of.name.module.clone(), name: of.constructors.get(k)?.clone() };
         spelled(self.names, &self.def.module, &name)
     }
 
-    /// A type as the definition's module writes it.
+    /// Returns the text of a type as the definition's module writes it.
     fn written(&self, ty: &Type) -> Result<String, Outside> {
         Ok(self.named(ty)?.to_string())
     }
@@ -250,17 +257,17 @@ impl Asked<'_> {
     }
 }
 
-/// The type with the definition's type parameters real.
+/// Returns the type with `f64` for each type parameter.
 fn plain(ty: &Type, signature: &Signature) -> Type {
     ty.substitute(&|k| signature.type_params.get(k as usize).map(|_| Type::F64), &|_| None)
 }
 
-/// The type of its tangents: `()` in place of what is not real.
+/// Returns the type of its tangents: `()` replaces components that are not real.
 pub(super) fn mirror(ty: &CoreType) -> CoreType {
     let unit = || CoreType::unit();
     match ty {
         CoreType::Scalar(s) if is_real(Some(*s)) => ty.clone(),
-        // What is not real in constructors stays.
+        // A sum type keeps its components that are not real.
         CoreType::Tuple(_, Labels::Sum(_)) => ty.clone(),
         CoreType::Scalar(_) | CoreType::Rel(_) => unit(),
         CoreType::Tuple(items, names) => CoreType::Tuple(items.iter().map(mirror).collect(), names.clone()),
@@ -271,7 +278,7 @@ pub(super) fn mirror(ty: &CoreType) -> CoreType {
     }
 }
 
-/// Is it the number of a constructor beside which there is no other?
+/// Returns whether the path leads to the tag of a sum type with one constructor.
 pub(super) fn is_only(ty: &CoreType, path: &[u32]) -> bool {
     let Some((0, before)) = path.split_last() else { return false };
     let inner = before.iter().try_fold(ty, |ty, k| match ty.peel().1 {
@@ -284,12 +291,12 @@ pub(super) fn is_only(ty: &CoreType, path: &[u32]) -> bool {
     }
 }
 
-/// Has it a part that is real?
+/// Returns whether the type has a real leaf.
 pub(super) fn has_real(ty: &CoreType) -> bool {
     ty.leaves().iter().any(|leaf| is_real(leaf.scalar))
 }
 
-/// A part of a value at some indices, as it is written: `p[i].x[j]`.
+/// Formats a part of a value at some indices: `p[i].x[j]`.
 pub(super) fn part(base: &Base, path: &[u32], at: &[String]) -> String {
     let mut text = base.name.to_string();
     let (mut ty, mut path, mut at) = (&base.ty, path.iter(), at.iter());
@@ -321,7 +328,7 @@ pub(super) fn part(base: &Base, path: &[u32], at: &[String]) -> String {
     if open { text + "]" } else { text }
 }
 
-/// The extents of a part of a value, outermost first, and whether they are those of one array.
+/// Returns the extents of a part of a value, outermost first, and whether they belong to one array.
 pub(super) fn axes(base: &Base, path: &[u32]) -> (Vec<Poly>, bool) {
     let (mut dims, mut groups) = (Vec::new(), 0);
     let (mut ty, mut path, mut inside) = (&base.ty, path.iter(), false);
@@ -333,7 +340,7 @@ pub(super) fn axes(base: &Base, path: &[u32]) -> (Vec<Poly>, bool) {
                 ty = inner;
             }
             CoreType::Tuple(items, _) => {
-                // What stands between axes and the element splits them.
+                // A tuple between the axes, or between them and the element, separates arrays.
                 groups += usize::from(inside);
                 inside = false;
                 let Some(inner) = path.next().and_then(|k| items.get(*k as usize)) else { break };

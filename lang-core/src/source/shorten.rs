@@ -1,5 +1,6 @@
-//! Lines by what is known of those that read them: constants that all readers multiply by, brackets that hold
-//! wherever a line is read, multiples of an array, calls that are one.
+//! **Rules that need all readers of a line.** A constant by which all readers multiply moves into
+//! the line. A bracket that holds at every read is dropped. Multiples of an array are substituted
+//! into sums, and equal calls become one. These are further rules of [`super::merge`].
 
 use std::mem::discriminant;
 
@@ -13,7 +14,8 @@ use crate::ir::ssa::{Var, for_each_read};
 use crate::predicate::{Context, Index, Poly, Pred};
 
 impl Merging<'_> {
-    /// A constant that every reader multiplies a number by is in the number.
+    /// Moves a constant into a line if every reader multiplies the line by it and the text does not
+    /// grow.
     pub(super) fn constants(&mut self) -> bool {
         let uses = self.uses();
         for u in self.live() {
@@ -58,7 +60,8 @@ impl Merging<'_> {
         false
     }
 
-    /// A bracket that says only that there is a reader goes, where what it guards is there anyway.
+    /// Drops the bracket of a line if it holds at every read, and if the guarded expression is in
+    /// bounds without it.
     pub(super) fn unguarded(&mut self) -> bool {
         let uses = self.uses();
         for u in self.live() {
@@ -68,7 +71,7 @@ impl Merging<'_> {
             }
             let own = |p: &Pred| line.indices.iter().any(|i| p.mentions(&i.atom()));
             match &line.is {
-                // What data tell saves work.
+                // A data-dependent bracket stays, because it saves work.
                 Is::Element(Ex::Guard(p, e)) if !own(p) && (!p.is_opaque() || e.is_free()) => {
                     let (mut context, table) = (self.context.clone(), &*self.fresh);
                     let there = inside(&line.indices, &mut context, |context| table.in_bounds(e, context));
@@ -108,7 +111,7 @@ impl Merging<'_> {
         matches!(self.line(v).map(|l| &l.is), Some(Is::Call(call, _)) if call == of)
     }
 
-    /// Can it not fail, whatever the sizes are?
+    /// Returns whether the call cannot fail, for any sizes.
     fn is_total(&self, call: &Call) -> bool {
         let (mut context, table) = (self.context.clone(), &*self.fresh);
         let args = call.args.iter().all(|(own, e)| {
@@ -118,7 +121,8 @@ impl Merging<'_> {
         args && (self.total)(&call.callee)
     }
 
-    /// What is computed without a bracket, too, is read there.
+    /// Replaces a guarded expression by a read of an earlier line that computes the same without a
+    /// guard.
     pub(super) fn covered(&mut self) -> bool {
         let live = self.live();
         for u in &live {
@@ -154,7 +158,8 @@ impl Merging<'_> {
         false
     }
 
-    /// What is read only where there are indices is simplified as where there are.
+    /// Simplifies a line under the assumption that its ranges are not empty, if that holds at every
+    /// read.
     pub(super) fn reached(&mut self) -> bool {
         let uses = self.uses();
         for u in self.live() {
@@ -182,7 +187,8 @@ impl Merging<'_> {
         false
     }
 
-    /// Does a predicate hold wherever a line is read, and wherever it is asked?
+    /// Returns whether a predicate holds at every read of a line, in elements, indices and
+    /// predicates.
     fn holds_at_reads(&self, u: Var, p: &Pred) -> bool {
         let mut all = true;
         for v in self.live() {
@@ -197,7 +203,8 @@ impl Merging<'_> {
         all
     }
 
-    /// Multiples of an array are read in sums as the array, where that makes them less.
+    /// Substitutes a multiple of an array into the sums that read it, if that makes the reader
+    /// smaller.
     pub(super) fn scaled(&mut self) -> bool {
         for u in self.live() {
             let Some(line) = self.line(u).cloned() else { continue };
@@ -231,7 +238,7 @@ impl Merging<'_> {
         false
     }
 
-    /// The differences of numbers from their mean have the sum 0.
+    /// Removes sums of deviations from the mean, because they are zero.
     pub(super) fn centred(&mut self) -> bool {
         for v in self.live() {
             let Some(Line { indices, is: Is::Element(e), .. }) = self.line(v).cloned() else { continue };
@@ -264,8 +271,8 @@ impl Merging<'_> {
         e.rebuilt(&mut |e| self.without_centred(e))
     }
 
-    /// Is it, for all values of the index, what a number of an array differs from their mean, times what does not
-    /// depend on the index?
+    /// Returns whether the expression is, as a function of the index, the deviation of an array's
+    /// element from the mean, times factors without the index.
     fn is_centred(&self, e: &Ex, i: &Index) -> bool {
         match e {
             Ex::Product(p) => {
@@ -289,7 +296,7 @@ impl Merging<'_> {
         }
     }
 
-    /// `(sum i: x[i]) / f64(n)`
+    /// Returns whether it is the mean of `x` over `i`: `(sum i: x[i]) / f64(n)`.
     fn is_mean(&self, e: &Ex, x: &Ex, i: &Index) -> bool {
         let mut table = Table::default();
         let e = match e {
@@ -305,7 +312,7 @@ impl Merging<'_> {
         j.extent == i.extent && counted(&i.extent) && body.map_polys(&put) == *x
     }
 
-    /// Parts of one call have one call.
+    /// Makes the results of equal calls share one call.
     pub(super) fn one_call(&mut self) -> bool {
         let mut first: Vec<(Option<u32>, Call)> = Vec::new();
         let mut changed = false;
@@ -333,7 +340,7 @@ impl Merging<'_> {
     }
 }
 
-/// The same call but for the numbers of indices.
+/// Returns whether two calls are equal up to the numbers of indices.
 fn alike(a: &Call, b: &Call) -> bool {
     let extents = |c: &Call| c.batch.iter().map(|i| i.extent.clone()).collect::<Vec<Poly>>();
     if a.callee != b.callee || extents(a) != extents(b) || a.args.len() != b.args.len() {
@@ -357,7 +364,7 @@ fn alike(a: &Call, b: &Call) -> bool {
         })
 }
 
-/// Elements of a line in place of reads of it at indices of sums.
+/// Substitutes a line for the reads of it at indices of sums.
 fn in_totals(e: &Ex, u: Var, line: &Line, table: &mut Table) -> Ex {
     let Ex::Total(indices, p, body) = e else { return e.rebuilt(&mut |e| in_totals(e, u, line, table)) };
     let put = |v: Var| (v == u).then(|| line.clone());
@@ -368,7 +375,7 @@ fn in_totals(e: &Ex, u: Var, line: &Line, table: &mut Table) -> Ex {
     Ex::total(indices.clone(), p.clone(), body)
 }
 
-/// Without the constant beside reads of a line.
+/// Drops the constant beside reads of a line.
 fn unscaled(e: &Ex, u: Var) -> Ex {
     match e.rebuilt(&mut |e| unscaled(e, u)) {
         Ex::Product(p) if p.over.iter().any(|f| matches!(f, Ex::Read(w, _) if *w == u)) => {
@@ -378,7 +385,7 @@ fn unscaled(e: &Ex, u: Var) -> Ex {
     }
 }
 
-/// How much there is to write, numbers included.
+/// Returns the amount of text: nodes and constants.
 fn weight(e: &Ex) -> usize {
     let mut numbers = 0;
     e.visit(&mut |e| {
@@ -389,17 +396,17 @@ fn weight(e: &Ex) -> usize {
     e.size() + numbers
 }
 
-/// Is the second without a sign that the first has?
+/// Returns whether only the first of the two has a minus sign.
 fn lighter(before: &Ex, after: &Ex) -> bool {
     let signed = |e: &Ex| matches!(e, Ex::Product(p) if p.by < 0.0);
     signed(before) && !signed(after)
 }
 
-/// Does the predicate hold wherever the line is read or asked?
+/// Clears `all` unless the predicate holds wherever `e` reads the line.
 fn holds_where_read(e: &Ex, u: Var, p: &Pred, context: &mut Context, all: &mut bool) {
     let holds = |q: &Pred, context: &mut Context, all: &mut bool| {
         if asks(q, u) {
-            // Bounds are asked before elements.
+            // Bounds are evaluated before elements.
             let first = Pred::all(q.conjuncts().iter().filter(|q| !q.is_opaque()).cloned());
             *all &= under(&first, context, |context| context.implies(p));
         }

@@ -1,13 +1,14 @@
-//! Sums simplified where they stand: brackets of which one holds are a choice, what all terms have stands before
-//! the sum, sums over the same range are one. Where no term is there, nothing is added: a bracket that does not
-//! hold is no term of the language's sums, but what is around brackets is.
+//! **Simplification of sums.** Exclusive brackets become a choice, common factors move before the
+//! sum, and sums over the same range fuse. In the sums of the language, a bracket that fails
+//! contributes no term, whereas an expression around brackets does. The rules respect that
+//! difference. [`super::rules`] calls this module for each sum.
 
 use super::rules::{assume, clean, under};
 use super::table::Table;
 use super::tree::Ex;
 use crate::predicate::{Context, Index, Poly, Pred};
 
-/// A sum of these terms.
+/// Simplifies the sum of these terms.
 pub(super) fn sum(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Table) -> Ex {
     let terms = split(terms);
     let table = &*fresh;
@@ -26,10 +27,11 @@ pub(super) fn sum(terms: Vec<(bool, Ex)>, context: &mut Context, fresh: &mut Tab
     }
 }
 
-/// What terms are together, if the rule says something of them.
+/// A rewrite rule for the terms of a sum; returns `None` if it does not apply.
 type Rule<'a> = &'a dyn Fn(&[(bool, Ex)], &mut Context) -> Option<Ex>;
 
-/// Beside other terms, a choice of which one side is no term is brackets.
+/// Beside other terms, splits a choice into two brackets if one of its sides may contribute no
+/// term.
 fn split(terms: Vec<(bool, Ex)>) -> Vec<(bool, Ex)> {
     if terms.len() < 2 {
         return terms;
@@ -46,7 +48,8 @@ fn split(terms: Vec<(bool, Ex)>) -> Vec<(bool, Ex)> {
     all
 }
 
-/// Complementary brackets are a choice; beside other terms, if it is always a term.
+/// Merges complementary brackets into a choice. Beside other terms, the choice must always
+/// contribute a term.
 fn chosen(terms: &[(bool, Ex)], context: &mut Context, table: &Table) -> Option<Ex> {
     let literals = terms.iter().flat_map(|(_, e)| guard_of(e).conjuncts().to_vec());
     let mut found: Vec<(usize, bool, Pred, Vec<Option<bool>>)> = Vec::new();
@@ -58,12 +61,12 @@ fn chosen(terms: &[(bool, Ex)], context: &mut Context, table: &Table) -> Option<
             if has(&literal) { Some(true) } else { has(&opposite).then_some(false) }
         };
         let sides: Vec<Option<bool>> = terms.iter().map(side).collect();
-        // Asked outside the brackets it has to be there.
+        // Outside the brackets the literal's reads must be in bounds.
         if sides.contains(&Some(true)) && sides.contains(&Some(false)) && table.asks(&literal, context) {
             found.push((sides.iter().filter(|s| s.is_none()).count(), denies(&literal), literal, sides));
         }
     }
-    // What divides all of them first, and what is said without "not" is what is asked.
+    // Prefers a literal that divides all terms, then one without a negation.
     found.sort_by_key(|(rest, denies, ..)| (*rest, *denies));
     found.into_iter().find_map(|(others, _, literal, sides)| {
         let part = |which: bool| {
@@ -82,7 +85,7 @@ fn chosen(terms: &[(bool, Ex)], context: &mut Context, table: &Table) -> Option<
     })
 }
 
-/// Two that are complementary by what is known here.
+/// Merges two brackets that are complementary under the known facts.
 fn complementary(terms: &[(bool, Ex)], context: &mut Context) -> Option<Ex> {
     let [(n, Ex::Guard(p, a)), (m, Ex::Guard(q, b))] = terms else { return None };
     let other = under(p, context, |context| context.refutes(q));
@@ -90,8 +93,8 @@ fn complementary(terms: &[(bool, Ex)], context: &mut Context) -> Option<Ex> {
         .then(|| Ex::choice(p.clone(), signed(*n, a), signed(*m, b)))
 }
 
-/// Three or more brackets of which at most one holds are choices, one after another: of a sum of brackets that
-/// do not hold the zero would be a term.
+/// Merges three or more mutually exclusive brackets into a chain of choices. A sum of brackets that
+/// all fail would contribute its zero as a term.
 fn disjoint(terms: &[(bool, Ex)], context: &mut Context) -> Option<Ex> {
     let mut rest = Vec::new();
     for (neg, e) in terms {
@@ -124,7 +127,8 @@ fn disjoint(terms: &[(bool, Ex)], context: &mut Context) -> Option<Ex> {
     Some(chain.into_iter().rev().fold(Ex::guard(last, e), |rest, (p, e)| Ex::choice(p, e, rest)))
 }
 
-/// What is asked first: what is less than something, and one thing before several.
+/// Returns the sort key of a test in the chain: upper bounds come first, then equations, and
+/// conjunctions last.
 fn place(p: &Pred) -> (u32, i128) {
     match p {
         Pred::Ge(p) if p.terms().iter().any(|(m, c)| !m.is_empty() && *c < 0) => (0, 0),
@@ -136,7 +140,7 @@ fn place(p: &Pred) -> (u32, i128) {
     }
 }
 
-/// What stands in the same bracket is one term.
+/// Merges the terms under the same bracket.
 fn together(terms: &[(bool, Ex)]) -> Option<Ex> {
     let mut groups: Vec<(Pred, Vec<(bool, Ex)>)> = Vec::new();
     for (neg, e) in terms {
@@ -155,7 +159,7 @@ fn together(terms: &[(bool, Ex)]) -> Option<Ex> {
     any.then(|| Ex::sum(joined.collect()))
 }
 
-/// Does it say that something is not so?
+/// Returns whether the predicate is negated or a disjunction.
 fn denies(p: &Pred) -> bool {
     matches!(p, Pred::Is(.., false) | Pred::Member(.., false) | Pred::Any(.., false) | Pred::Ne(_) | Pred::Or(_))
 }
@@ -164,7 +168,7 @@ fn signed(neg: bool, e: &Ex) -> Ex {
     if neg { e.clone().negated() } else { e.clone() }
 }
 
-/// The factors that all terms have, before the sum of the rest.
+/// Moves the factors and divisors that all terms share before the sum of the rest.
 fn factored(terms: &[(bool, Ex)]) -> Option<Ex> {
     let parts = |e: &Ex| match e {
         Ex::Product(p) => (p.over.clone(), p.under.clone()),
@@ -194,7 +198,7 @@ fn factored(terms: &[(bool, Ex)]) -> Option<Ex> {
     Some(Ex::product(by, over.into_iter().chain([rest]).collect(), under))
 }
 
-/// The number that a term is a multiple of.
+/// Returns the positive constant of which the term is a multiple.
 fn number(e: &Ex) -> f64 {
     match e {
         Ex::Product(p) if p.per == 1.0 && p.by > 0.0 && !(p.over.is_empty() && p.under.is_empty()) => p.by,
@@ -214,7 +218,7 @@ fn bare(e: &Ex) -> &Ex {
     if let Ex::Guard(_, inner) = e { inner } else { e }
 }
 
-/// A term without these of its factors and divisors.
+/// Returns the term without these factors and divisors.
 fn divided(e: &Ex, by: f64, over: &[Ex], under: &[Ex]) -> Ex {
     let Ex::Product(p) = e else {
         return if over.contains(e) { Ex::real(1.0) } else { e.clone() };
@@ -227,7 +231,7 @@ fn divided(e: &Ex, by: f64, over: &[Ex], under: &[Ex]) -> Ex {
     Ex::product(if p.by == by { 1.0 } else { p.by }, rest(&p.over, over), divisors)
 }
 
-/// Two sums over the same range are one.
+/// Fuses two sums over the same range.
 fn fused(terms: &[(bool, Ex)]) -> Option<Ex> {
     for (k, (m, a)) in terms.iter().enumerate() {
         for (j, (n, b)) in terms.iter().enumerate().skip(k + 1) {
@@ -251,7 +255,8 @@ fn one_total(m: bool, a: &Ex, n: bool, b: &Ex) -> Option<Ex> {
     if p != q || extents(i) != extents(j) {
         return None;
     }
-    // In the order that lets the predicates be the same: as it stands, or, of two, the other way round.
+    // Tries the index orders in which the predicates may agree: the same order, or for two indices
+    // the swapped one.
     let orders: &[&[usize]] = if i.len() == 2 { &[&[0, 1], &[1, 0]] } else { &[&[]] };
     orders.iter().find_map(|order| {
         let target = |k: usize| i.get(order.get(k).copied().unwrap_or(k)).map(Index::value);

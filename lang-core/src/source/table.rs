@@ -1,5 +1,6 @@
-//! What is known of statements wherever expressions stand: their extents, and which of them may be zero or not
-//! finite because a range is empty.
+//! **Facts about statements.** Holds the extents of each statement, and whether it may be zero or
+//! not finite because a range is empty. Module [`super::read`] fills the table; the rules of
+//! [`super::rules`] and [`super::sums`] read it.
 
 use super::regions::Region;
 use super::rules::{inside, under};
@@ -8,37 +9,38 @@ use crate::ir::core::Operation;
 use crate::ir::ssa::{FIRST_INDEX, Var};
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 
-/// What is known of statements wherever expressions stand, and numbers for index variables.
+/// Facts about statements, and the supply of fresh index variables.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     next: u32,
-    /// Of each statement its extents.
+    /// The extents of each statement.
     pub(super) extents: Vec<Vec<Poly>>,
-    /// Of each statement: is it finite for most data, however small ranges are?
+    /// For each statement, whether it is finite for most data, however small the ranges are.
     pub(super) tame: Vec<bool>,
-    /// Of each statement: may it be zero because a range is empty?
+    /// For each statement, whether it may be zero because a range is empty.
     pub(super) counts: Vec<bool>,
-    /// Of each statement whose elements are places in a range that has an extent of its own: how many places there are. Of
-    /// none there is no place in it, and else each element is one.
+    /// For a statement whose elements are places in a range with an extent of its own: that extent.
+    /// If it is zero no element is a valid place; otherwise every element is one.
     pub(super) places: Vec<Option<Poly>>,
-    /// Extents that are not zero where what is simplified is read.
+    /// Extents that are positive wherever the expression under simplification is read.
     pub(super) reached: Vec<Poly>,
-    /// The loops in which statements stand.
+    /// The loops that contain statements.
     pub(super) regions: Vec<Region>,
 }
 
 impl Table {
-    /// Indices before this are those of statements.
+    /// The first number of a fresh index; smaller numbers are canonical indices of statements.
     pub(super) const FIRST: u32 = 1 << 16;
 
-    /// A new index variable.
+    /// Returns a fresh index variable.
     pub(super) fn index(&mut self, extent: Poly) -> Index {
         self.next += 1;
         let local = LocalId(FIRST_INDEX + Self::FIRST + self.next);
         Index { local, name: format!("i{}", self.next).into(), extent }
     }
 
-    /// A predicate that says that an element is a place, where that is the place of a term: there is one if there is a place.
+    /// Simplifies `0 <= x < n` to `0 < n` if `x` is the place of a term among `n` places, because
+    /// such a place exists exactly if the range is not empty.
     pub(super) fn chosen(&self, p: Pred) -> Pred {
         let all = p.conjuncts();
         let extent = |q: &Pred| {
@@ -53,8 +55,8 @@ impl Table {
         self.chosen(Pred::all(others.chain([some])))
     }
 
-    /// Is it finite for most data, however small ranges are, so that nothing times it is nothing? What divides by
-    /// a sum, or by how many there are, is not.
+    /// Returns whether it is finite for most data, however small the ranges are, so that zero times
+    /// it is zero. A quotient by a sum or a count, or a function of one, is not.
     pub(super) fn is_tame(&self, e: &Ex) -> bool {
         let mut tame = true;
         e.visit(&mut |e| {
@@ -63,7 +65,7 @@ impl Table {
                 Ex::Product(p) => !p.under.iter().any(|e| self.is_count(e)),
                 Ex::Apply(Operation::Convert(_) | Operation::Not | Operation::Stop, _) => true,
                 Ex::Apply(_, args) => !args.iter().any(|e| self.is_count(e)),
-                // Over nothing the greatest is infinite.
+                // The maximum over an empty range is infinite.
                 Ex::Reduce(r) => r.reducer.gives_place(),
                 _ => true,
             };
@@ -71,7 +73,7 @@ impl Table {
         tame
     }
 
-    /// May it be zero because a range is empty?
+    /// Returns whether it may be zero because a range is empty.
     pub(super) fn is_count(&self, e: &Ex) -> bool {
         let mut counts = false;
         e.visit(&mut |e| {
@@ -84,7 +86,7 @@ impl Table {
         counts
     }
 
-    /// Are all elements there that it reads, by what is known?
+    /// Returns whether the known facts prove that all elements that it reads exist.
     pub(super) fn in_bounds(&self, e: &Ex, context: &mut Context) -> bool {
         match e {
             Ex::Read(v, at) => at.iter().all(|p| self.reads(p, context)) && self.has(*v, at, context),
@@ -117,7 +119,9 @@ impl Table {
         }
     }
 
-    /// Are all elements there that it asks for, by what is known? Bounds are asked before elements.
+    /// Returns whether the known facts prove that all elements that the predicate reads exist.
+    /// Affine conjuncts may be assumed for the others, because bounds are evaluated before
+    /// elements.
     pub(super) fn asks(&self, p: &Pred, context: &mut Context) -> bool {
         match p {
             Pred::And(items) => {

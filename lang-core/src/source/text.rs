@@ -1,4 +1,5 @@
-//! Expressions as text. What needs parentheses gets them; the layout is the formatter's.
+//! **Expressions to text.** Parenthesises by binding strength; the formatter does the layout. A
+//! name that shadows a word of the language makes the printing fail.
 
 use super::Outside;
 use super::constructors::Found;
@@ -15,7 +16,7 @@ use crate::resolve::ValueRef;
 use crate::syntax::ops::{BinOp, Scalar};
 
 impl Writer<'_> {
-    /// An element of a statement.
+    /// Prints an element of a statement.
     pub(super) fn element(&mut self, v: Var, at: &[Poly]) -> (String, Level) {
         let Some(named) = self.named.get(&v).cloned() else {
             let line = self.lines.get(v.0 as usize).cloned();
@@ -42,7 +43,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What an element is that has no name.
+    /// Returns the expression for an element, if its statement has no name.
     pub(super) fn written_out(&mut self, v: Var, at: &[Poly]) -> Option<Ex> {
         if self.named.contains_key(&v) {
             return None;
@@ -50,7 +51,7 @@ impl Writer<'_> {
         self.lines.get(v.0 as usize).cloned()?.at(at, &mut self.table)
     }
 
-    /// An expression.
+    /// Prints an expression.
     pub(super) fn ex(&mut self, e: &Ex) -> (String, Level) {
         crate::interp::guarded(|| self.ex_node(e))
     }
@@ -92,7 +93,7 @@ impl Writer<'_> {
                 let base = self.ex(e);
                 (format!("{}^{k}", closed(base, Level::Post)), Level::Power)
             }
-            // It holds wherever this is read.
+            // The bracket holds in this context.
             Ex::Guard(p, inner) if self.context.implies(p) => self.ex(inner),
             Ex::Guard(p, inner) => {
                 let (text, _) = self.pred(p);
@@ -115,7 +116,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An expression where what was written before holds.
+    /// Prints an expression where `p` holds.
     fn where_true(&mut self, p: &Pred, e: &Ex) -> (String, Level) {
         let mark = self.context.mark();
         self.context.assume(p);
@@ -164,7 +165,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Numbers first, then what does not change, then by how far inside the indices are.
+    /// Prints a product: constants first, then factors without an index, then by the depth of the
+    /// innermost index.
     fn product(&mut self, p: &Product) -> (String, Level) {
         let around: Vec<LocalId> =
             self.scope.iter().map(|(l, _)| *l).chain(self.lifted.iter().map(|i| i.local)).collect();
@@ -192,7 +194,7 @@ impl Writer<'_> {
         for e in over {
             parts.push(self.ex(e));
         }
-        // A sign may stand before the first of them.
+        // The first factor may have a sign without parentheses.
         let mut text = match parts.first_mut() {
             Some(first) if first.1 == Level::Sign => {
                 first.1 = Level::Power;
@@ -221,7 +223,7 @@ impl Writer<'_> {
         (text, if single && p.by >= 0.0 { Level::Post } else { Level::Product })
     }
 
-    /// Is a word of the language something else here?
+    /// Returns whether a name in this module or scope shadows a word of the language.
     fn hides(&self, word: &str) -> bool {
         let own = self.names().value(self.home(), word).is_some_and(|found| match found {
             ValueRef::Def(name) | ValueRef::Let(name) | ValueRef::Ctor(name, _) => !name.module.is_empty(),
@@ -229,14 +231,14 @@ impl Writer<'_> {
         own || self.taken.has(word)
     }
 
-    /// A word of the language is used: it has to mean that.
+    /// Notes the use of a word of the language. Printing fails if a name shadows it.
     pub(super) fn word(&mut self, word: &str) {
         if self.hides(word) {
             self.wrong = Some(Outside::Unreadable);
         }
     }
 
-    /// A number. Beside what is real a whole one needs no point.
+    /// Prints a number. Beside another real operand, an integer needs no decimal point.
     fn number(&mut self, x: f64, beside: bool) -> (String, Level) {
         let text = if x.is_nan() {
             self.word("nan");
@@ -271,7 +273,8 @@ impl Writer<'_> {
         (format!("sum {heads}: {text}"), Level::Open)
     }
 
-    /// `max i, j < m if p: e`. A place that is not the value of one index variable is made of several.
+    /// Prints `max i, j < m if p: e`. If the place of an `argmax` is not its index itself, a `let`
+    /// computes the place from the chosen indices.
     fn reduction(&mut self, r: &Reduced) -> (String, Level) {
         let depth = self.scope.len();
         let mark = self.context.mark();
@@ -294,8 +297,9 @@ impl Writer<'_> {
         (place.map_or_else(|| text.clone(), |place| format!("let {chosen} = {text} in {place}")), Level::Open)
     }
 
-    /// The ranges of a binder. Bounds in the predicate that say a range go from it, and a range may begin elsewhere where
-    /// all that depends on its index does.
+    /// Prints the ranges of a binder. Bounds in `p` that form the range of an index move from `p`
+    /// into the head. If `moves` holds and all reads have one constant offset from the index, the
+    /// range starts at that offset.
     fn heads(&mut self, indices: &[Index], p: &mut Pred, body: &mut Ex, moves: bool) -> String {
         let mut heads = Vec::new();
         for (k, i) in indices.iter().enumerate() {
@@ -336,7 +340,8 @@ impl Writer<'_> {
     }
 }
 
-/// How far all that depends on an index is from it, if that is one constant: `x[i + 1]` for all of it.
+/// Returns the constant offset from the index in all reads that depend on it, if it is one and not
+/// zero: 1 if every read is `x[i + 1]`.
 fn shift(i: &Index, body: &Ex) -> Option<i128> {
     let mut at = Vec::new();
     body.visit(&mut |e| {
@@ -352,7 +357,7 @@ fn shift(i: &Index, body: &Ex) -> Option<i128> {
 }
 
 impl Asked<'_> {
-    /// Does it compute in single precision throughout?
+    /// Returns whether all real computation is in single precision.
     fn single(&self) -> bool {
         let scalars = self.derived.stmts.iter().filter_map(|s| s.scalar);
         let mut reals = scalars.filter(|s| matches!(s, Scalar::F32 | Scalar::F64)).peekable();

@@ -1,10 +1,11 @@
-//! What a statement of Tensor SSA computes, as an expression for a reader: products with any number of factors,
-//! quotients, powers, sums, choices. Constructors bring it to a form in which equal expressions look equal as
-//! far as signs, constants and nesting go; what depends on where an expression stands is done by
-//! [`super::rules`].
+//! **Expression trees for printing.** An `Ex` is the value of a Tensor SSA statement in the form
+//! that a reader expects. It has products with any number of factors, quotients, powers, sums and
+//! choices.
 //!
-//! Index variables have numbers of their own, so that nothing is captured where one expression is put into
-//! another.
+//! The constructors normalise, so that equal expressions compare equal up to signs, constants and
+//! nesting. Module [`super::rules`] does the simplification that depends on the context of an
+//! expression. Index variables have unique numbers, so substituting one expression into another
+//! captures nothing.
 
 use super::table::Table;
 use crate::ir::core::{Constant, Operation};
@@ -13,21 +14,21 @@ use crate::ir::ssa::{FIRST_INDEX, Var, for_each_read, reads};
 use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::BinOp;
 
-/// What has more nodes than this is not written twice, even if it costs nothing.
+/// The most nodes of an expression that may be duplicated, if evaluating it costs nothing.
 const SHORT: usize = 12;
 
-/// An expression, a number or truth value.
+/// An expression: a number or a truth value.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Ex {
-    /// A constant that is not real; those are products.
+    /// A constant that is not real. A real constant is a `Product` without factors.
     Constant(Constant),
     /// The value of an index expression.
     Index(Poly),
     /// An element of a statement.
     Read(Var, Vec<Poly>),
-    /// Terms, each perhaps subtracted. Two at least.
+    /// At least two terms; the flag marks a subtracted term.
     Sum(Vec<(bool, Ex)>),
-    /// Factors and divisors, with a constant above and one below.
+    /// Factors and divisors, with a constant in the numerator and one in the denominator.
     Product(Product),
     /// `e ^ k`, where `k` is 2 or more.
     Power(Box<Ex>, i64),
@@ -35,7 +36,7 @@ pub(super) enum Ex {
     Guard(Pred, Box<Ex>),
     /// `sum i, j: [p] * e`
     Total(Vec<Index>, Pred, Box<Ex>),
-    /// `max i, j if p: e` and its kin.
+    /// `max i, j if p: e` and the other reductions.
     Reduce(Box<Reduced>),
     /// Any other operation.
     Apply(Operation, Vec<Ex>),
@@ -43,11 +44,11 @@ pub(super) enum Ex {
     Choice(Pred, Box<Ex>, Box<Ex>),
 }
 
-/// `max i, j if p: e`; `argmax` and `argmin` give the place of the chosen term.
+/// `max i, j if p: e`. For `argmax` and `argmin`, `place` is the position of the chosen term.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Reduced {
     pub(super) reducer: Reducer,
-    /// Does it fail over nothing?
+    /// Whether it fails over an empty range.
     pub(super) fails: bool,
     pub(super) indices: Vec<Index>,
     pub(super) terms: Pred,
@@ -56,17 +57,17 @@ pub(super) struct Reduced {
 }
 
 impl Reduced {
-    /// Is there a term?
+    /// Returns the predicate that at least one term exists.
     pub(super) fn some(&self) -> Pred {
         self.indices.iter().rev().fold(self.terms.clone(), |p, i| Pred::exists(i, &p))
     }
 
-    /// The same with another body.
+    /// Returns the reduction with another body.
     pub(super) fn with(&self, body: Ex) -> Ex {
         Ex::Reduce(Box::new(Self { body, ..self.clone() }))
     }
 
-    /// The same with its body, its polynomials and its filter replaced.
+    /// Returns the reduction with another body, and with its polynomials and its filter mapped.
     pub(super) fn told(&self, body: Ex, poly: &dyn Fn(&Poly) -> Poly, pred: &dyn Fn(&Pred) -> Pred) -> Ex {
         let index = |i: &Index| Index { extent: poly(&i.extent), ..i.clone() };
         let indices = self.indices.iter().map(index).collect();
@@ -80,7 +81,7 @@ impl Reduced {
         }))
     }
 
-    /// The same with other bound indices.
+    /// Returns the reduction over fresh bound indices.
     fn over(&self, fresh: &mut dyn FnMut(&Index) -> Index) -> Self {
         let pairs: Vec<(Atom, Index)> = self.indices.iter().map(|i| (i.atom(), fresh(i))).collect();
         let put = |p: &Poly| p.substitute(&|a| pairs.iter().find(|(b, _)| b == a).map(|(_, i)| i.value()));
@@ -104,7 +105,8 @@ pub(super) struct Product {
     pub(super) under: Vec<Ex>,
 }
 
-/// NaN equals NaN, because an expression must equal itself: simplification ends when it changes nothing.
+/// NaN equals NaN, because an expression must equal itself: simplification ends when it changes
+/// nothing.
 impl PartialEq for Product {
     fn eq(&self, other: &Self) -> bool {
         let same = |a: f64, b: f64| a == b || a.is_nan() && b.is_nan();
@@ -125,7 +127,7 @@ impl Ex {
         Self::Product(Product { by: x, ..Product::default() })
     }
 
-    /// The real constant that it is.
+    /// Returns its value, if it is a real constant.
     pub(super) fn as_real(&self) -> Option<f64> {
         match self {
             Self::Product(p) if p.over.is_empty() && p.under.is_empty() && p.per.to_bits() == 1.0_f64.to_bits() => {
@@ -135,7 +137,7 @@ impl Ex {
         }
     }
 
-    /// Is it zero?
+    /// Returns whether it is the constant zero.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Self::Constant(Constant::Int(0) | Constant::Bool(false)) => true,
@@ -143,7 +145,7 @@ impl Ex {
         }
     }
 
-    /// The negated expression.
+    /// Returns its negation.
     pub(super) fn negated(self) -> Self {
         match self {
             Self::Constant(Constant::Int(i)) => Self::Constant(Constant::Int(i.wrapping_neg())),
@@ -151,8 +153,8 @@ impl Ex {
         }
     }
 
-    /// A product. Constants are one, factors of factors are factors, equal factors are powers, and a bracket
-    /// around a factor is around the product.
+    /// Builds a product: folds constants, flattens nested products, merges equal factors into
+    /// powers, and lifts the bracket of a factor around the whole product.
     pub(super) fn product(by: f64, over: Vec<Self>, under: Vec<Self>) -> Self {
         let mut made = Product { by, ..Product::default() };
         let mut pred = Pred::truth();
@@ -182,7 +184,7 @@ impl Ex {
         }
     }
 
-    /// The zero of its type.
+    /// Returns the zero of its type.
     pub(super) fn zero_like(&self) -> Self {
         match self {
             Self::Constant(Constant::Bool(_)) => Self::Constant(Constant::Bool(false)),
@@ -194,7 +196,7 @@ impl Ex {
         }
     }
 
-    /// `sum i, j: [p] * e`; sums inside are part of it.
+    /// Builds `sum i, j: [p] * e`; merges a sum directly inside into one sum over all indices.
     pub(super) fn total(indices: Vec<Index>, pred: Pred, e: Self) -> Self {
         if e.is_zero() || pred.is_false() {
             return e.zero_like();
@@ -212,7 +214,7 @@ impl Ex {
         }
     }
 
-    /// A sum. Sums in it are part of it, and of equal terms there is one, with a factor.
+    /// Builds a sum: flattens nested sums and merges equal terms into one term with a factor.
     pub(super) fn sum(terms: Vec<(bool, Self)>) -> Self {
         let mut flat: Vec<(bool, Self)> = Vec::new();
         for (neg, term) in terms {
@@ -225,7 +227,7 @@ impl Ex {
                 }
             }
         }
-        // Whole numbers are one.
+        // Integer constants fold into one.
         let whole = |t: &(bool, Self)| t.1.as_real().filter(|x| x.fract() == 0.0).map(|x| if t.0 { -x } else { x });
         if flat.iter().filter(|t| whole(t).is_some()).count() > 1 {
             let sum: f64 = flat.iter().filter_map(whole).sum();
@@ -254,7 +256,8 @@ impl Ex {
                 (by < 0.0, e)
             })
             .collect();
-        // A term that is added stands first, if there is one, and one that is always there before the third.
+        // An added term comes first, if one exists. An unconditional term comes among the first
+        // two.
         if let Some(first) = terms.iter().position(|t| !t.0) {
             let term = terms.remove(first);
             terms.insert(0, term);
@@ -273,7 +276,8 @@ impl Ex {
         }
     }
 
-    /// Is it a term of every sum, for all indices? What is in a bracket that does not hold is none.
+    /// Returns whether it contributes a term to every sum, for all index values. A bracket whose
+    /// predicate is false contributes no term.
     pub(super) fn is_term(&self) -> bool {
         match self {
             Self::Guard(..) => false,
@@ -283,7 +287,7 @@ impl Ex {
         }
     }
 
-    /// Without its sign.
+    /// Splits off its sign: returns whether it is negative, and its negation in that case.
     fn signed(self) -> (bool, Self) {
         match self {
             Self::Product(mut p) if p.by < 0.0 => {
@@ -304,7 +308,8 @@ impl Ex {
         }
     }
 
-    /// Its constant factor, the key of the rest, and the rest if it is real.
+    /// Splits off its constant factor: returns the factor, the key of the rest, and the rest if it
+    /// is real.
     fn scaled(&self) -> (f64, Self, Option<Self>) {
         match self {
             Self::Constant(_) | Self::Index(_) => (1.0, self.key(), None),
@@ -323,7 +328,8 @@ impl Ex {
         }
     }
 
-    /// The expression with indices numbered in order: equal for two expressions that differ by the names of indices alone.
+    /// Returns the expression with its bound indices renumbered in order. Two expressions have
+    /// equal keys if they differ only in the names of bound indices.
     pub(super) fn key(&self) -> Self {
         self.renumbered(&mut 0)
     }
@@ -354,7 +360,7 @@ impl Ex {
         self.map_children(&mut |e| e.renumbered(next))
     }
 
-    /// The expression with every part directly inside replaced, put together as it was.
+    /// Maps the direct children and rebuilds the node without normalising.
     pub(super) fn map_children(&self, f: &mut dyn FnMut(&Self) -> Self) -> Self {
         match self {
             Self::Constant(_) | Self::Index(_) | Self::Read(..) => self.clone(),
@@ -373,7 +379,7 @@ impl Ex {
         }
     }
 
-    /// The same, put together by the constructors.
+    /// Maps the direct children and rebuilds the node with the normalising constructors.
     pub(super) fn rebuilt(&self, f: &mut dyn FnMut(&Self) -> Self) -> Self {
         match self {
             Self::Constant(_) | Self::Index(_) | Self::Read(..) => self.clone(),
@@ -415,7 +421,7 @@ impl Ex {
         }
     }
 
-    /// Without parts of its bracket.
+    /// Returns the expression without the conjuncts of its bracket that `known` contains.
     pub(super) fn without(&self, known: &Pred) -> Self {
         let Self::Guard(p, inner) = self else { return self.clone() };
         let rest = p.conjuncts().iter().filter(|q| *q != known && !known.conjuncts().contains(q));
@@ -433,7 +439,7 @@ impl Ex {
         }
     }
 
-    /// The expression over other indices and sizes. Those that it binds stay.
+    /// Maps the polynomials in the expression. Its bound indices stay.
     pub(super) fn map_polys(&self, f: &dyn Fn(&Poly) -> Poly) -> Self {
         let index = |i: &Index| Index { extent: f(&i.extent), ..i.clone() };
         match self {
@@ -447,7 +453,7 @@ impl Ex {
         }
     }
 
-    /// A copy whose bound indices are new.
+    /// Returns a copy with fresh bound indices.
     pub(super) fn refreshed(&self, fresh: &mut Table) -> Self {
         if let Self::Reduce(r) = self {
             let over = r.over(&mut |i| fresh.index(i.extent.clone()));
@@ -460,7 +466,7 @@ impl Ex {
         Self::Total(pairs.iter().map(|(_, i)| i.clone()).collect(), pred.map(&put), Box::new(e))
     }
 
-    /// Its predicates, inner ones too.
+    /// Calls `f` with each predicate in the expression, nested ones included.
     pub(super) fn for_each_pred(&self, f: &mut dyn FnMut(&Pred)) {
         self.visit(&mut |e| match e {
             Self::Guard(p, _) | Self::Total(_, p, _) | Self::Choice(p, ..) => f(p),
@@ -469,13 +475,13 @@ impl Ex {
         });
     }
 
-    /// Calls `f` on it and every expression inside.
+    /// Calls `f` with the expression and every expression inside, in preorder.
     pub(super) fn visit(&self, f: &mut dyn FnMut(&Self)) {
         f(self);
         self.for_each_child(&mut |e| e.visit(f));
     }
 
-    /// Calls `f` on every part directly inside.
+    /// Calls `f` with every direct child.
     pub(super) fn for_each_child(&self, f: &mut dyn FnMut(&Self)) {
         match self {
             Self::Constant(_) | Self::Index(_) | Self::Read(..) => {}
@@ -491,7 +497,7 @@ impl Ex {
         }
     }
 
-    /// Its polynomials, those in predicates too.
+    /// Calls `f` with each polynomial in the expression, those in predicates included.
     pub(super) fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
         self.visit(&mut |e| match e {
             Self::Index(p) => f(p),
@@ -510,7 +516,8 @@ impl Ex {
         });
     }
 
-    /// The statements that it reads, each time it does; `true` where that is in an index or predicate.
+    /// Calls `f` for each read of a statement. The flag is true if the read is in an index or a
+    /// predicate.
     pub(super) fn for_each_use(&self, f: &mut dyn FnMut(Var, bool)) {
         self.visit(&mut |e| {
             let mut poly = |p: &Poly| reads(p, &mut |v| f(v, true));
@@ -533,14 +540,15 @@ impl Ex {
         });
     }
 
-    /// Does it depend on the index?
+    /// Returns whether the expression depends on the index.
     pub(super) fn mentions(&self, atom: &Atom) -> bool {
         let mut found = false;
         self.for_each_poly(&mut |p| found |= p.mentions(atom));
         found
     }
 
-    /// Of the place of a term among all places of one range how many these are; without a place in the range it is in none.
+    /// Returns the extent of the range, if the expression is the place of a term (`argmax`,
+    /// `argmin`) among all places of one range. If the range is empty, no valid place exists.
     pub(super) fn places(&self) -> Option<&Poly> {
         match self {
             Self::Guard(_, e) => e.places(),
@@ -552,14 +560,14 @@ impl Ex {
         }
     }
 
-    /// How many nodes it has.
+    /// Returns the number of its nodes.
     pub(super) fn size(&self) -> usize {
         let mut n = 0;
         self.visit(&mut |_| n += 1);
         n
     }
 
-    /// Does evaluating it twice cost anything?
+    /// Returns whether evaluating it twice costs nothing and it is short.
     pub(super) fn is_free(&self) -> bool {
         self.size() <= SHORT && self.costs_nothing()
     }
@@ -587,12 +595,13 @@ impl Ex {
 }
 
 impl Product {
-    /// Neither constants nor divisors.
+    /// Returns whether it has neither a constant nor a divisor.
     fn is_plain(&self) -> bool {
         self.under.is_empty() && self.by.to_bits() == 1.0_f64.to_bits() && self.per.to_bits() == 1.0_f64.to_bits()
     }
 
-    /// One more factor. Its bracket goes to the whole product.
+    /// Multiplies by a factor. A bracket of the factor moves to `pred`, the bracket of the whole
+    /// product.
     fn take(&mut self, factor: Ex, pred: &mut Pred) {
         match factor {
             Ex::Guard(p, e) => {
@@ -617,7 +626,8 @@ impl Product {
     fn raise(&mut self, e: Ex, k: i64) {
         let same = |f: &Ex| matches!(f, Ex::Power(b, _) if **b == e) || *f == e;
         match self.over.iter_mut().find(|f| same(f)) {
-            // The square of what is read; sums are not the same twice for a reader.
+            // Equal factors become a power. Sums stay apart, because a reader does not see that two
+            // sums are equal.
             Some(slot) if !matches!(e, Ex::Total(..)) => {
                 let before = if let Ex::Power(_, j) = slot { *j } else { 1 };
                 *slot = Ex::power(e, before + k);
@@ -626,14 +636,14 @@ impl Product {
         }
     }
 
-    /// One more divisor.
+    /// Divides by a divisor.
     fn divide(&mut self, divisor: Ex) {
         match divisor {
             Ex::Product(p) => {
                 self.by *= p.per;
                 self.per *= p.by;
                 p.over.into_iter().for_each(|e| self.divide(e));
-                // Divided by what divides it is multiplied by it.
+                // A divisor of the divisor is a factor.
                 let mut pred = Pred::truth();
                 p.under.into_iter().for_each(|e| self.take(e, &mut pred));
             }
@@ -651,7 +661,8 @@ impl Product {
         }
     }
 
-    /// The sign above, no common factor, and a difference in place of its negation.
+    /// Normalises the constants: moves the sign into the numerator, cancels a common factor, and
+    /// reverses a difference to absorb a minus sign.
     fn settle(&mut self) {
         if self.per < 0.0 {
             self.per = -self.per;
@@ -659,7 +670,7 @@ impl Product {
         }
         if self.by.to_bits() != 1.0_f64.to_bits() && self.per.to_bits() != 1.0_f64.to_bits() {
             let quotient = self.by / self.per;
-            // Where the quotient is exact there is one constant.
+            // If the quotient is exact, one constant suffices.
             if quotient.fract() == 0.0 && quotient * self.per == self.by {
                 self.by = quotient;
                 self.per = 1.0;
@@ -685,9 +696,9 @@ impl Product {
     }
 }
 
-/// Is it a comparison?
+/// Classifies operators as comparisons.
 pub(super) trait Compares {
-    /// Is it?
+    /// Returns whether it is a comparison.
     fn compares(self) -> bool;
 }
 

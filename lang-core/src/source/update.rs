@@ -1,6 +1,6 @@
-//! Arrays of which some elements are replaced. Where equations tell which, one that is zero there, or more there, is an
-//! expression for its elements; what has a value there is `x with [i] = e`. Places that no slice tells are gone through by
-//! a `fold`. Positions in an order are `argsort` of an array.
+//! **Array updates to text.** If equations determine the places, an update with zero or by addition
+//! is an expression for the elements. Other updates are `x with [i] = e`. Places that form no slice
+//! are visited one by one in a `fold`. A sorting permutation is `argsort` of an array.
 
 use super::known::{Facts, told, told_poly, told_pred};
 use super::predicate::closed;
@@ -10,7 +10,7 @@ use super::writer::{Level, Writer};
 use crate::predicate::{Atom, Index, Poly, Pred};
 
 impl Updated {
-    /// The update with facts put in.
+    /// Returns the update with known facts substituted.
     pub(super) fn told(&self, facts: Facts<'_>) -> Self {
         let all = |items: &[Index]| {
             items.iter().map(|i| Index { extent: told_poly(&i.extent, facts), ..i.clone() }).collect::<Vec<Index>>()
@@ -27,7 +27,8 @@ impl Updated {
         }
     }
 
-    /// The element, where equations tell the places and what is put there is zero or added.
+    /// Returns the element after the update, if equations determine the places and the value is
+    /// zero or added.
     pub(super) fn element(&self, zero: bool) -> Option<Ex> {
         let alone = |i: &Index| self.at.iter().any(|p| self.runs_along(p).is_some_and(|(j, _)| j.local == i.local));
         if !(self.add || zero) || !self.bound.iter().all(alone) {
@@ -43,10 +44,11 @@ impl Updated {
         Some(Ex::guard(some.negated(), self.base.clone()))
     }
 
-    /// The bound index, if the place is that and a constant number more.
+    /// If the place is a bound index plus an offset, returns both. The offset contains neither
+    /// bound indices nor data.
     fn runs_along(&self, p: &Poly) -> Option<(&Index, Poly)> {
         self.bound.iter().find_map(|i| match p.linear_in(&i.atom()) {
-            // Of what data tell it is not known how long a slice is.
+            // With a data-dependent offset, the length of a slice is unknown.
             Some((1, rest)) if !self.bound.iter().any(|j| rest.mentions(&j.atom())) && !is_data(&rest) => {
                 Some((i, rest))
             }
@@ -54,8 +56,7 @@ impl Updated {
         })
     }
 
-    /// Where each bound index runs along one axis: of each axis how its place is to be written, and the bound indices in
-    /// the order of the axes.
+    /// Returns the subscript of each axis, if every bound index runs along exactly one axis.
     fn slices(&self) -> Option<Vec<Along<'_>>> {
         let mut used = Vec::new();
         let mut all = Vec::new();
@@ -75,14 +76,14 @@ impl Updated {
     }
 }
 
-/// What is written for an axis.
+/// The subscript of an axis in an update.
 enum Along<'a> {
     Place(&'a Poly),
     Slice(&'a Index, Poly),
     Whole(&'a Index),
 }
 
-/// Does it read data?
+/// Returns whether the polynomial reads data.
 pub(super) fn is_data(p: &Poly) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
@@ -90,7 +91,7 @@ pub(super) fn is_data(p: &Poly) -> bool {
 }
 
 impl Writer<'_> {
-    /// An array with some of its elements replaced.
+    /// Prints an array with some elements replaced.
     pub(super) fn updated(&mut self, of: &Updated) -> String {
         self.around(&of.batch, &mut |this| {
             let guarded = this.own_pred(of);
@@ -101,7 +102,8 @@ impl Writer<'_> {
         })
     }
 
-    /// Is there something to be asked first? `Some(true)`: all places are there though it is not said beforehand.
+    /// Returns `None` if the update has no predicate. Otherwise returns whether one `with` can
+    /// express it: all places are in bounds, or the predicate does not depend on the bound indices.
     fn own_pred(&self, of: &Updated) -> Option<bool> {
         if of.pred.is_true() {
             return None;
@@ -153,14 +155,14 @@ impl Writer<'_> {
         format!("if {} then {text} else {base}", self.pred(&of.pred).0)
     }
 
-    /// The array before, to be followed by what is done to it.
+    /// Prints the array before the update, such that `with` may follow.
     fn base(&mut self, of: &Updated) -> String {
         let text = self.array(&of.own, &of.base, "-", false);
         let plain = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\''));
         if plain { text } else { closed((text, Level::Open), Level::Post) }
     }
 
-    /// Positions in an order.
+    /// Prints a sorting permutation.
     pub(super) fn sorted(&mut self, of: &Sorted) -> String {
         self.word("argsort");
         self.around(&of.batch, &mut |this| {
@@ -169,7 +171,7 @@ impl Writer<'_> {
         })
     }
 
-    /// What is put somewhere, which reaches as far as a sum does.
+    /// Prints an assigned value. It may extend as far as a sum; weaker operators get parentheses.
     pub(super) fn put(&mut self, e: &Ex) -> String {
         match self.ex(e) {
             (text, level @ (Level::Or | Level::And | Level::Not | Level::Compare)) => closed((text, level), Level::Sum),
@@ -177,7 +179,7 @@ impl Writer<'_> {
         }
     }
 
-    /// By a loop over the bound indices.
+    /// Prints the update as a `fold` over the bound indices.
     fn one_by_one(&mut self, of: &Updated) -> String {
         let base = self.array(&of.own, &of.base, "-", false);
         let name = self.taken.fresh("r");

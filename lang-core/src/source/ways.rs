@@ -1,5 +1,6 @@
-//! Ways in which values of sum types are made, as patterns: `None`, `Some(x)`; of a tuple with such values in it a
-//! way of each. Arrays are not taken apart.
+//! **Constructor patterns.** Enumerates the ways to construct a value of a type that contains sum
+//! types: `None`, `Some(x)`. For a tuple it combines the ways of its components. Arrays are not
+//! taken apart.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,28 +12,28 @@ use crate::ir::core::{CoreType, Labels, SumType};
 use crate::predicate::LocalId;
 use crate::types::tree::{Body, Expr, Pat, TId};
 
-/// A way to make a value.
+/// A way to construct a value.
 #[derive(Clone, Debug)]
 pub(super) enum Way {
-    /// As it is.
+    /// A value that is not taken apart.
     Any(CoreType),
     /// A tuple or record of parts.
     Parts(Vec<Way>, Labels),
-    /// By a constructor, the one of this number.
+    /// A sum type, the number of its constructor, and the ways of the arguments.
     Made(Arc<SumType>, usize, Vec<Way>),
 }
 
-/// What is known of a part of a value that is made in a way.
+/// The role of a leaf of a value that is constructed in a known way.
 pub(super) enum Known {
-    /// It is a part of what a name of the pattern stands for.
+    /// A part of the value that a name in the pattern binds.
     Part(Base, Vec<u32>),
-    /// It is the number of the constructor.
+    /// The tag of the constructor, with the constructor's number.
     Constructor(usize),
-    /// It belongs to another constructor.
+    /// A leaf of another constructor.
     Other,
 }
 
-/// All ways to make a value of a type, if they are not too many.
+/// Returns all ways to construct a value of a type, or `None` if they are more than `most`.
 pub(super) fn ways(ty: &CoreType, most: usize) -> Option<Vec<Way>> {
     match ty {
         CoreType::Tuple(types, Labels::Sum(sum)) => {
@@ -60,7 +61,7 @@ fn products(types: &[CoreType], most: usize) -> Option<Vec<Vec<Way>>> {
     })
 }
 
-/// Is there a value of a sum type in it, not in an array?
+/// Returns whether the type contains a sum type outside arrays.
 pub(super) fn has_sum(ty: &CoreType) -> bool {
     match ty {
         CoreType::Tuple(_, Labels::Sum(_)) => true,
@@ -69,7 +70,7 @@ pub(super) fn has_sum(ty: &CoreType) -> bool {
     }
 }
 
-/// A way with a name for each value that it leaves as it is, by their paths.
+/// A way with a name for each value that it does not take apart, by path.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub(super) way: Way,
@@ -77,7 +78,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Names for what is in a value of this name.
+    /// Chooses names for the values inside a value called `name`.
     pub(super) fn new(way: Way, name: &str, given: &Given, taken: &mut Taken, suffix: &str) -> Self {
         let mut names = Vec::new();
         given.names(&way, name, &mut Vec::new(), &mut names);
@@ -85,7 +86,7 @@ impl Named {
         Self { way, names }
     }
 
-    /// A part by its path.
+    /// Returns the role of the leaf at a path.
     pub(super) fn part(&self, path: &[u32]) -> Known {
         let (mut way, mut at) = (&self.way, 0);
         loop {
@@ -112,7 +113,8 @@ impl Named {
         }
     }
 
-    /// As a pattern, with names for what is used. `spelled`: how a constructor is written.
+    /// Prints the way as a pattern that binds the used names. `spelled` returns the text of a
+    /// constructor.
     pub(super) fn pattern(
         &self,
         used: &dyn Fn(&str) -> bool,
@@ -162,7 +164,8 @@ impl Named {
         }
     }
 
-    /// The names of another value made in the same way, with what stands at their places here.
+    /// Pairs each of its names with the value at the same path in `own`, which is constructed in
+    /// the same way.
     pub(super) fn beside(&self, own: &Self) -> Vec<(Name, Base)> {
         let of = |path: &[u32]| match own.part(path) {
             Known::Part(base, rest) if rest.is_empty() => Some(base),
@@ -171,18 +174,19 @@ impl Named {
         self.names.iter().filter_map(|(path, name)| Some((name.clone(), of(path)?))).collect()
     }
 
-    /// The names that it binds.
+    /// Returns the names that it binds.
     pub(super) fn bound(&self) -> impl Iterator<Item = &Name> {
         self.names.iter().map(|(_, name)| name)
     }
 }
 
-/// What the program calls the arguments of constructors, by what is matched; by nothing, wherever it is.
+/// The program's names for the arguments of constructors, by the name of the matched variable, the
+/// constructor and its arity.
 #[derive(Default)]
 pub(super) struct Given(HashMap<(Name, u32, usize), Vec<Option<Name>>>);
 
 impl Given {
-    /// The names in the patterns of a body.
+    /// Collects the names in the patterns of a body.
     pub(super) fn in_body(body: &Body) -> Self {
         let mut given = Self::default();
         for (_, node) in body.nodes.iter() {
@@ -195,7 +199,7 @@ impl Given {
         given
     }
 
-    /// The names in a pattern of what is matched.
+    /// Records the names in a pattern of the value `of`.
     fn note(&mut self, body: &Body, pat: &Pat, of: TId) {
         match (pat, &body.nodes[of].kind) {
             (Pat::Tuple(items), Expr::Tuple(of)) => {
@@ -210,7 +214,7 @@ impl Given {
         }
     }
 
-    /// The names in a pattern of a value of this name.
+    /// Records the names in a pattern of a value called `name`.
     fn inside(&mut self, body: &Body, pat: &Pat, name: &str) {
         let Pat::Ctor(k, args) = pat else { return };
         let bound = |p: &Pat| match p {
@@ -224,7 +228,7 @@ impl Given {
         args.iter().enumerate().for_each(|(j, arg)| self.inside(body, arg, &format!("{name}{j}")));
     }
 
-    /// The names of the arguments of a constructor of a value of this name, or of its tangent.
+    /// Returns the names of a constructor's arguments in a value called `name`, or in its tangent.
     pub(super) fn of(&self, name: &str, constructor: usize, arity: usize) -> Vec<Option<Name>> {
         let constructor = u32::try_from(constructor).unwrap_or(u32::MAX);
         let (own, suffix) = name.strip_suffix("_tan").map_or((name, ""), |own| (own, "_tan"));
@@ -232,7 +236,7 @@ impl Given {
         given.map(|name| name.as_ref().map(|name| format!("{name}{suffix}").into())).collect()
     }
 
-    /// A name for each value in a way that is left as it is.
+    /// Chooses a name for each value that the way does not take apart.
     fn names(&self, way: &Way, name: &str, path: &mut Vec<u32>, out: &mut Vec<(Vec<u32>, Name)>) {
         match way {
             Way::Any(_) => out.push((path.clone(), name.into())),
@@ -258,7 +262,7 @@ impl Given {
     }
 }
 
-/// The local whose value, or element, is matched.
+/// Returns the local whose value or element the node is.
 fn local(body: &Body, of: TId) -> Option<LocalId> {
     match &body.nodes[of].kind {
         Expr::Local(l) => Some(*l),

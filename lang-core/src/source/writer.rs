@@ -1,6 +1,10 @@
-//! What writes a derivative: the lines of its program, what they are called, the indices around. [`super::definition`]
-//! has the definition, [`super::arrays`] arrays and names of indices, [`super::text`] expressions,
-//! [`super::predicate`] predicates, [`super::call`] calls.
+//! **Writer.** Holds the state of printing one body: its lines, their names, the indices in scope,
+//! the known facts. `definition` is the driver: it splits the parameters into cases, merges the
+//! lines of each case, and prints them.
+//!
+//! The printing itself is in impl blocks of other modules: [`super::definition`] prints bodies,
+//! [`super::arrays`] arrays and index names, [`super::text`] expressions, [`super::predicate`]
+//! predicates, [`super::call`] calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,10 +31,10 @@ use crate::pipeline::Callees;
 use crate::predicate::{Context, Index, LocalId, Poly, Pred};
 use crate::resolve::Names;
 
-/// How tightly a text holds together: what may stand around it without parentheses.
+/// The binding strength of a text. A text needs parentheses where a higher level is required.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(super) enum Level {
-    /// Reaches as far to the right as it can.
+    /// Extends as far to the right as it can.
     #[default]
     Open,
     Or,
@@ -44,58 +48,60 @@ pub(super) enum Level {
     Post,
 }
 
-/// How an input or let is read.
+/// The named value that a statement is read from.
 #[derive(Clone, Debug)]
 pub(super) enum Named {
-    /// A part of a value.
+    /// A part of a parameter or of a top-level value.
     Part(Base, Vec<u32>),
-    /// A `let`, or a part of one that a call gives: its base has the axes of the call before its own.
+    /// A `let`, or a part of one that binds the result of a call. The type of its base has the
+    /// batch axes of the call before its own.
     Let(Base, Vec<u32>),
 }
 
-/// What writes.
+/// The state of printing one body.
 pub(super) struct Writer<'a> {
     pub(super) asked: &'a Asked<'a>,
-    /// The names that the definition gives.
+    /// The names of the definition's own variables and indices.
     pub(super) given: Vec<Name>,
     pub(super) lines: Large<Vec<Line>>,
     pub(super) named: HashMap<Var, Named>,
     pub(super) hints: Hints,
     pub(super) taken: Taken,
-    /// The indices around, with their names.
+    /// The indices in scope with their names, outermost first.
     pub(super) scope: Vec<(LocalId, Name)>,
     pub(super) context: Context,
     pub(super) table: Large<Table>,
-    /// Whole arrays stand for their elements at these indices.
+    /// If not empty, a whole array is printed in place of its element at these indices.
     pub(super) lifted: Vec<Index>,
-    /// The derivatives that calls are calls of.
+    /// The printed derivatives of the callees.
     pub(super) made: Vec<(Arc<Callee>, Arc<Definition>)>,
-    /// Values of sum types that are taken apart around what is written.
+    /// The values of sum types whose constructor is known in the current context.
     pub(super) opened: Vec<Opened>,
-    /// Names of tangents, with what they are tangents of.
+    /// The names of tangents, with the values that they are tangents of.
     pub(super) tangents: Vec<(Name, Base)>,
-    /// Parameters as they are put together of their parts, and their names.
+    /// The texts of parameters rebuilt from their parts, with the names of the parameters.
     pub(super) wholes: Vec<(String, Name)>,
-    /// What the program calls the arguments of constructors.
+    /// The program's names for the arguments of constructors.
     pub(super) sum_names: &'a Given,
-    /// Who reads, where entries are written, which need no name for what is read once.
+    /// The reader of the entries, if entries are printed. A line that is read once then needs no
+    /// name.
     pub(super) reader: Option<Reader>,
-    /// The lines that are the result.
+    /// The lines of the result, and the lines that checks read.
     pub(super) roots: Vec<Var>,
-    /// The `let`s that are written, and what they stand for.
+    /// The printed `let`s, with their statements.
     pub(super) written: Vec<(Name, Var)>,
-    /// What could not be written.
+    /// The reason why something could not be printed.
     pub(super) wrong: Option<Outside>,
 }
 
-/// Parts of a value: for each path its indices and its element.
+/// The leaves of a value: the path, the indices and the element of each.
 pub(super) type Parts = Vec<(Vec<u32>, Vec<Index>, Ex)>;
 
-/// The definition, not laid out.
+/// Prints the definition, without layout.
 pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
     let head = asked.head()?;
     let ssa = asked.derived;
-    // The results, and nothing that only others need.
+    // Keeps the results, and the statements that they need.
     let mut wanted = Large::new((**ssa).clone());
     wanted.outputs = asked.outputs(&head)?;
     let parts = wanted.outputs.len();
@@ -132,8 +138,9 @@ pub(super) fn definition(asked: &Asked<'_>) -> Result<Definition, Outside> {
 /// The writer of a body, the Tensor SSA of the body, and its live statements.
 pub(super) type Written<'a> = (Writer<'a>, Large<Ssa>, Vec<Var>);
 
-/// What writes the body where the parameters are made as a case says and some facts hold; and what it writes: Tensor SSA,
-/// and the statements that are needed. `None`: it never comes to that.
+/// Prepares the writer of a body for one case under some facts. The first `parts` outputs of
+/// `wanted` are the results; the others are constructor tags, which must fit the case. Returns
+/// `None` if the case is impossible.
 pub(super) fn writer<'a>(
     asked: &'a Asked<'a>,
     head: &Head,
@@ -149,7 +156,7 @@ pub(super) fn writer<'a>(
     case.put(asked, head, &mut wanted, &mut read);
     let told = wanted.outputs.split_off(parts);
     let Some(fits) = case.fits(head, &told, &read) else { return Ok(None) };
-    // It does not hold whatever the data are.
+    // The check fails for all data.
     let never = |c: &Check| c.cond.is_false() && c.guard.is_true() && c.dims.is_empty();
     if wanted.checks.iter().any(|c| never(c) && c.what.what == OTHER_CONSTRUCTOR) {
         return Ok(None);
@@ -206,7 +213,7 @@ pub(super) fn writer<'a>(
     Ok(Some((writer, wanted, live)))
 }
 
-/// Does it fail for no arguments, whatever the sizes are?
+/// Returns whether the callee never fails, for any arguments and sizes.
 fn never_fails(module: &dyn Callees, callee: &Arc<Callee>) -> bool {
     crate::interp::guarded(|| {
         let Some(ssa) = module.ssa(callee) else { return false };
@@ -218,7 +225,7 @@ fn never_fails(module: &dyn Callees, callee: &Arc<Callee>) -> bool {
     })
 }
 
-/// The names that a definition gives with `let`, and its index variables.
+/// Returns the names of a definition's own variables and indices.
 fn given_names(bodies: &dyn Bodies, def: &GlobalName) -> Vec<Name> {
     let Some(body) = bodies.body(def) else { return Vec::new() };
     body.locals.iter().map(|l| l.name.clone()).collect()
@@ -242,12 +249,12 @@ impl Writer<'_> {
         &self.asked.def.module
     }
 
-    /// `for i, j: …` around what is written inside.
+    /// Prints `for i, j: …` around the text that `inside` prints.
     pub(super) fn around(&mut self, own: &[Index], inside: &mut dyn FnMut(&mut Self) -> String) -> String {
         self.generated(own, &Ex::real(0.0), "-", false, &Vec::new(), inside)
     }
 
-    /// A function of those arguments that vary.
+    /// Prints a lambda over the arguments that vary.
     pub(super) fn partly(&mut self, name: &str, args: &[String], varying: &[usize]) -> String {
         let mut inner = Vec::new();
         let mut params: Vec<Name> = Vec::new();
@@ -264,7 +271,8 @@ impl Writer<'_> {
         format!("\\{}: {name}({})", params.join(", "), inner.join(", "))
     }
 
-    /// A binder over whole ranges, and what is written inside.
+    /// Prints a binder over whole ranges. Returns its head, and the text that `inside` prints in
+    /// its scope.
     pub(super) fn bound_by(
         &mut self,
         word: &str,
@@ -287,7 +295,7 @@ impl Writer<'_> {
         local.0 >= FIRST_INDEX || self.scope.iter().any(|(l, _)| *l == local)
     }
 
-    /// The name of an index.
+    /// Returns the name of an index in scope.
     pub(super) fn index_name(&self, local: LocalId) -> Option<Name> {
         self.scope.iter().find(|(l, _)| *l == local).map(|(_, name)| name.clone())
     }

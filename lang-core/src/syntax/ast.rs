@@ -1,36 +1,38 @@
-//! The surface tree of one item, as written: what the parser builds, the formatter prints
-//! and name resolution reads. Nodes live in arenas, so a tree is dropped, cloned and compared
-//! without recursion; operator chains are flat. Spans are relative to the item's text.
+//! **Surface AST.** The tree of one item as written. The parser builds it, the formatter prints it
+//! and name resolution reads it.
+//!
+//! Nodes live in arenas, so dropping, cloning and comparing a tree needs no recursion. Operator
+//! chains are flat. Spans are relative to the item's text.
 
 use super::ops::{BinOp, BinderKind, UnOp};
 use crate::base::{Arena, Idx, Name, Span};
 
-/// A node and where it stands.
+/// A syntax node with its position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node<T> {
-    /// What it is.
+    /// The node itself.
     pub kind: T,
-    /// Where it is.
+    /// The byte range of the node in the item's text.
     pub span: Span,
 }
 
-/// An expression of a [`Tree`].
+/// The id of an expression in a [`Tree`].
 pub type ExprId = Idx<Node<Expr>>;
-/// A pattern of a [`Tree`].
+/// The id of a pattern in a [`Tree`].
 pub type PatId = Idx<Node<Pat>>;
-/// A written type of a [`Tree`].
+/// The id of a written type in a [`Tree`].
 pub type TypeId = Idx<Node<TypeExpr>>;
 
-/// A name at its place.
+/// A name with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ident {
-    /// The name; empty where the parser found none.
+    /// The name; empty if the parser found none.
     pub name: Name,
-    /// Its place.
+    /// The byte range of the name.
     pub span: Span,
 }
 
-/// One parsed item. Its nodes are in children-first order.
+/// The tree of one item. Every node comes after its children in the arenas.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tree {
     /// The item itself.
@@ -39,7 +41,8 @@ pub struct Tree {
     pub docs: String,
     /// From the first byte of the item's keyword to the end of its last token.
     pub span: Span,
-    /// The names in what could not be read, each once: what they would have declared is not known.
+    /// The distinct names in the tokens that the parser skipped. Later stages must not report these
+    /// names as missing, because their declarations are unknown.
     pub unread: Vec<Name>,
     /// All expressions.
     pub exprs: Arena<Node<Expr>>,
@@ -50,7 +53,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Where a size stands.
+    /// Returns the byte range of a size.
     #[must_use]
     pub fn size_span(&self, size: &SizeExpr) -> Span {
         match size {
@@ -60,7 +63,7 @@ impl Tree {
     }
 }
 
-/// Top level.
+/// A top-level item.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Item {
     /// `def f(x: T) -> U where a: real = e`
@@ -75,16 +78,16 @@ pub enum Item {
     Do(ExprId),
     /// `derivative f(x; dx) = e` or `adjoint f(x; dy) = e`
     Rule(Rule),
-    /// Nothing could be made of it; an error was reported.
+    /// An unreadable item; the parser has reported it.
     Error,
 }
 
-/// A definition.
+/// A function definition.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Def {
     /// Its name.
     pub name: Ident,
-    /// Its parameters. An unwritten type is an error that the parser reports.
+    /// Its parameters. The parser reports a missing type.
     pub params: Vec<Param>,
     /// Its result type, if written.
     pub result: Option<TypeId>,
@@ -117,7 +120,7 @@ pub struct Constraint {
 pub struct TypeDef {
     /// Its name.
     pub name: Ident,
-    /// Its parameters, types or sizes; which, their use says.
+    /// Its parameters, types or sizes; resolution infers which from their uses.
     pub params: Vec<Ident>,
     /// The right side.
     pub body: TypeBody,
@@ -128,8 +131,8 @@ pub struct TypeDef {
 pub enum TypeBody {
     /// Written with `|`: a sum of constructors.
     Sum(Vec<Ctor>),
-    /// No `|`: a single name, perhaps applied, is a constructor unless a type of that name
-    /// is in scope; resolution decides. Anything else is an alias.
+    /// The right side without `|`. A single name, perhaps applied, is a constructor unless a type
+    /// of that name is in scope; resolution decides. Anything else is an alias.
     Single(TypeId),
 }
 
@@ -147,31 +150,31 @@ pub struct Ctor {
 pub struct Import {
     /// `linalg`, or the text between the quotes.
     pub path: Ident,
-    /// Was it quoted, a file relative to this one?
+    /// Whether the path was quoted, which denotes a file relative to this one.
     pub is_file: bool,
-    /// `as m`; a quoted path without it is called by its file's stem.
+    /// `as m`. Without it, a quoted path takes the file's stem as its name.
     pub alias: Option<Ident>,
 }
 
 /// A top-level `let`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopLet {
-    /// What is bound. It may be a pattern.
+    /// The bound pattern.
     pub pat: PatId,
     /// Its written type.
     pub ty: Option<TypeId>,
     /// The value.
     pub value: ExprId,
-    /// Ends with `;`: the REPL prints nothing.
+    /// Whether a `;` ends it, which keeps the REPL from printing the value.
     pub quiet: bool,
 }
 
 /// A derivative rule.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rule {
-    /// `adjoint` (true) or `derivative`.
+    /// Whether the rule is an `adjoint`; otherwise it is a `derivative`.
     pub adjoint: bool,
-    /// The definition it belongs to.
+    /// The name of the definition to which the rule belongs.
     pub name: Ident,
     /// The primal parameters, before `;`.
     pub params: Vec<Ident>,
@@ -181,10 +184,10 @@ pub struct Rule {
     pub body: ExprId,
 }
 
-/// Expressions.
+/// An expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
-    /// Could not be parsed; reported.
+    /// An unreadable expression; the parser has reported it.
     Error,
     /// `12`, `1_000`
     Int(u64),
@@ -194,37 +197,37 @@ pub enum Expr {
     Bool(bool),
     /// `"text"`, escapes resolved
     Str(Name),
-    /// `x`; also `grad`, `max`, `pi`, …: all names are resolved later
+    /// `x`; also `grad`, `max`, `pi` and so on, because resolution looks up all names.
     Name(Name),
     /// `-x`, `!p`
     Unary(UnOp, ExprId),
-    /// `a + b - c`: operators of one [`super::ops::Level`], read from the left; comparisons chain.
-    /// `rest` is not empty.
+    /// `a + b - c`: operators of one [`super::ops::Level`], grouped from the left. Comparisons
+    /// chain. `rest` is not empty.
     Chain {
-        /// Leftmost operand.
+        /// The leftmost operand.
         first: ExprId,
-        /// Operator, its place, right operand.
+        /// Each operator, its span and its right operand.
         rest: Vec<(BinOp, Span, ExprId)>,
     },
     /// `a ^ b`
     Power(ExprId, ExprId),
-    /// `[p] * e`, `e` being the whole rest of the product
+    /// `[p] * e`, where `e` is the whole rest of the product.
     Guard {
         /// `p`
         cond: ExprId,
         /// `e`
         body: ExprId,
     },
-    /// `[a, b]`; `comma` says that a comma stands before `]`
+    /// `[a, b]`.
     Array {
         /// The elements.
         items: Vec<ExprId>,
-        /// A trailing comma was written.
+        /// Whether a comma precedes the `]`.
         comma: bool,
     },
     /// `(e)`
     Paren(ExprId),
-    /// `()` or two or more in parentheses
+    /// `()`, or two or more expressions in parentheses.
     Tuple(Vec<ExprId>),
     /// `{x: 1, y: 2}`
     Record(Vec<(Ident, ExprId)>),
@@ -236,18 +239,17 @@ pub enum Expr {
     Index(ExprId, Vec<Subscript>),
     /// `f(a, wrt: x)`
     Call(ExprId, Vec<Arg>),
-    /// `\x, (y: f64): e` — several parameters without parentheses, or each in parentheses
-    /// with its type
+    /// `\x, (y: f64): e`. Several parameters need no parentheses; a typed parameter needs its own.
     Lambda(Vec<LambdaParam>, ExprId),
-    /// `let p = a let q = b in e`, a flat chain
+    /// `let p = a let q = b in e`, as a flat chain.
     Let(Vec<LetBind>, ExprId),
-    /// `if c then a else if d then b else e`, a flat chain
+    /// `if c then a else if d then b else e`, as a flat chain.
     If(Vec<(ExprId, ExprId)>, ExprId),
     /// `match e { p: a, q: b }`
     Match(ExprId, Vec<Arm>),
     /// `sum i < n, j if p: e`
     Binder {
-        /// Which.
+        /// The kind of binder.
         kind: BinderKind,
         /// The index variables, one or more.
         vars: Vec<IndexVar>,
@@ -256,52 +258,52 @@ pub enum Expr {
         /// The body.
         body: ExprId,
     },
-    /// `fold acc = init for i < n: body`, `scan …`; `yield e` after a fold's body
+    /// `fold acc = init for i < n: body` or `scan …`. `yield e` may follow a fold's body.
     Fold {
-        /// `scan` rather than `fold`.
+        /// Whether it is a `scan` instead of a `fold`.
         scan: bool,
-        /// The carry.
+        /// The pattern of the carry.
         acc: PatId,
         /// The carry's written type.
         ty: Option<TypeId>,
-        /// Its first value.
+        /// The initial carry.
         init: ExprId,
         /// The index variables, outermost first.
         vars: Vec<IndexVar>,
         /// The next carry.
         body: ExprId,
-        /// One output a step.
+        /// The output of each step.
         yields: Option<ExprId>,
     },
     /// `loop acc = init while cond: body`, `scan acc = init while cond: body`
     Loop {
-        /// `scan` rather than `loop`.
+        /// Whether it is a `scan` instead of a `loop`.
         scan: bool,
-        /// The carry.
+        /// The pattern of the carry.
         acc: PatId,
         /// The carry's written type.
         ty: Option<TypeId>,
-        /// Its first value.
+        /// The initial carry.
         init: ExprId,
-        /// Goes on while it holds.
+        /// The condition; iteration continues while it holds.
         cond: ExprId,
         /// The next carry.
         body: ExprId,
     },
     /// `checkpoint: fold …`, `checkpoint k: loop …`
     Checkpoint {
-        /// Of how many states one is kept.
+        /// The spacing `k`: one state in every `k` is stored.
         every: Option<ExprId>,
         /// The fold, scan or loop.
         of: ExprId,
     },
-    /// `x with [i] = e`, `r with name += e`; a chain applies left to right
+    /// `x with [i] = e`, `r with name += e`. A chain of updates applies left to right.
     With(ExprId, Vec<Update>),
-    /// `|R|`: how many members a relation has
+    /// `|R|`: the number of members of a relation.
     Card(ExprId),
 }
 
-/// One place between the brackets of an index.
+/// One position between the brackets of an index expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subscript {
     /// `i`
@@ -324,7 +326,7 @@ pub struct Arg {
 /// A parameter of a lambda.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LambdaParam {
-    /// What is bound.
+    /// The bound pattern.
     pub pat: PatId,
     /// Its written type.
     pub ty: Option<TypeId>,
@@ -333,7 +335,7 @@ pub struct LambdaParam {
 /// `let pat: T = e`
 #[derive(Clone, PartialEq, Debug)]
 pub struct LetBind {
-    /// What is bound.
+    /// The bound pattern.
     pub pat: PatId,
     /// Its written type.
     pub ty: Option<TypeId>,
@@ -350,19 +352,19 @@ pub struct Arm {
     pub body: ExprId,
 }
 
-/// An index variable and where it ranges.
+/// An index variable and its range.
 #[derive(Clone, PartialEq, Debug)]
 pub struct IndexVar {
-    /// Its name (`_` if it is not used).
+    /// Its name (`_` if unused).
     pub name: Ident,
     /// Its range.
     pub range: IndexRange,
 }
 
-/// Where an index variable ranges.
+/// The range of an index variable.
 #[derive(Clone, PartialEq, Debug)]
 pub enum IndexRange {
-    /// `i`: from the expected type or the axes where it stands alone
+    /// `i`: inferred from the expected type, or from the axes that `i` alone indexes.
     Bare,
     /// `i < n`
     Below(ExprId),
@@ -377,36 +379,36 @@ pub enum IndexRange {
     },
 }
 
-/// `[i, j] = e`, `name = e`, `+=` too.
+/// `[i, j] = e` or `name = e`, or the same with `+=`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Update {
-    /// Where.
+    /// The updated part.
     pub place: Place,
-    /// `+=`
+    /// Whether the update is `+=`.
     pub add: bool,
-    /// The new value, or what is added.
+    /// The new value, or the addend of `+=`.
     pub value: ExprId,
 }
 
-/// What an update changes.
+/// The part of a value that an update changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Place {
     /// `[i, a..b, _]`
     Index(Vec<Subscript>, Span),
-    /// `name` of a record
+    /// `name` of a record.
     Field(Ident),
-    /// `0` of a tuple
+    /// `0` of a tuple.
     Proj(u32, Span),
 }
 
-/// Patterns.
+/// A pattern.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pat {
-    /// Could not be parsed; reported.
+    /// An unreadable pattern; the parser has reported it.
     Error,
     /// `_`
     Wild,
-    /// `x`: a variable, or a constructor without arguments if one of that name is in scope
+    /// `x`: a variable, or a constructor without arguments if one of that name is in scope.
     Name(Name),
     /// `Leaf(p, q)`, `m.Leaf(p)`
     Ctor {
@@ -425,22 +427,22 @@ pub enum Pat {
     Int(i64),
     /// `true`
     Bool(bool),
-    /// `[k, l] p`, only in `let`: names the extents of an array
+    /// `[k, l] p`, only in `let`: names the extents of an array.
     Sized(Vec<Ident>, PatId),
 }
 
-/// Types as written.
+/// A type as written.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeExpr {
-    /// Could not be parsed; reported.
+    /// An unreadable type; the parser has reported it.
     Error,
     /// `f64`, `a`, `Tree(a)`, `Net(784, n + 1)`, `m.Camera`
     Name {
         /// `m`
         module: Option<Ident>,
-        /// The name.
+        /// The name of the type.
         name: Ident,
-        /// Arguments.
+        /// Its arguments.
         args: Vec<TypeArg>,
     },
     /// `[n, ?k]T`
@@ -455,12 +457,12 @@ pub enum TypeExpr {
     Rel(Vec<SizeExpr>),
 }
 
-/// An argument of a type: a name may be either, resolution decides.
+/// An argument of a type. A bare name may be a type or a size; resolution decides.
 #[derive(Clone, PartialEq, Debug)]
 pub enum TypeArg {
-    /// Surely a type, or a bare name.
+    /// A type for certain, or a bare name.
     Type(TypeId),
-    /// Surely a size: a number, an arithmetic expression, or `?k`.
+    /// A size for certain: a number, an arithmetic expression, or `?k`.
     Size(SizeExpr),
 }
 
@@ -469,6 +471,6 @@ pub enum TypeArg {
 pub enum SizeExpr {
     /// `n + m - 1`
     Expr(ExprId),
-    /// `?k`, only in a result or in the type of a `let`
+    /// `?k`, only in a result or in the type of a `let`.
     Unknown(Ident),
 }

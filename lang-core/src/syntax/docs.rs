@@ -1,9 +1,9 @@
-//! What the text of a module says of itself: the comment at its head, its sections, and of every
-//! definition the signature, the documentation and the rules. It is read off the text alone, so it
-//! is there for a module with mistakes too.
+//! **Documentation extraction.** Reads the documentation of a module from its text: the head
+//! comment, the sections, and each definition's signature, documentation and rules. It needs only
+//! the parser, so it works for a module with errors.
 //!
-//! Documentation is Markdown. Its examples are blocks of `iverson`, each followed by what it shows
-//! as a block of `output`.
+//! Documentation is Markdown. Its examples are blocks of `iverson`, each followed by a block of
+//! `output` with the printed result. The REPL and the language server show these parts.
 
 use super::ast::{Item, TypeBody, TypeExpr};
 use super::lexer::{Token, lex};
@@ -12,19 +12,20 @@ use super::split::{ItemKind, split};
 use super::token::Sym;
 use crate::base::Name;
 
-/// A module.
+/// The documentation of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {
-    /// The comment that begins it, if it is sentences; else empty.
+    /// The comment at the start of the module, if it ends with a full stop; otherwise empty.
     pub head: String,
-    /// Sections and definitions, in order.
+    /// Sections and definitions, in source order.
     pub parts: Vec<Part>,
 }
 
 /// A part of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// A comment that stands alone: its first sentence, without a stop, and the rest.
+    /// A comment with blank lines around it: its first sentence, without the full stop, and the
+    /// rest.
     Section(String, String),
     /// A definition.
     Definition(Definition),
@@ -33,35 +34,35 @@ pub enum Part {
 /// A `def`, `type` or `let`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Definition {
-    /// Which.
+    /// The kind of item.
     pub kind: ItemKind,
-    /// What it defines: the name, and of a sum type the constructors after it.
+    /// The defined names: the name itself, and for a sum type its constructors after it.
     pub names: Vec<Name>,
-    /// Of a `def` or `let` what stands before `=`, of a `type` all of it.
+    /// The text before `=` for a `def` or `let`; the whole text for a `type`.
     pub signature: String,
-    /// The signature tells the type: a `def` has a result, a `let` a type.
+    /// Whether the signature contains the type: a `def` has a result, a `let` a type.
     pub typed: bool,
-    /// Its `--|` lines; empty if there are none.
+    /// The text of its `--|` lines; empty if it has none.
     pub docs: String,
-    /// Its text, from the keyword on.
+    /// Its source text, from the keyword on.
     pub source: String,
-    /// Where that begins in the module.
+    /// The offset of the source text in the module.
     pub start: u32,
-    /// Its rules, which may stand anywhere in the module.
+    /// Its rules, collected from anywhere in the module.
     pub rules: Vec<Rule>,
 }
 
-/// A rule of a definition.
+/// A derivative rule of a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rule {
     /// `derivative` or `adjoint`.
     pub word: &'static str,
-    /// Its text.
+    /// Its source text.
     pub source: String,
 }
 
 impl Module {
-    /// Reads a module.
+    /// Reads the documentation of a module from its text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let mut parts: Vec<(u32, Part)> = Vec::new();
@@ -87,7 +88,8 @@ impl Module {
                     match &ty.body {
                         TypeBody::Sum(ctors) => names.extend(ctors.iter().map(|c| c.name.name.clone())),
                         TypeBody::Single(body) => {
-                            // It may name a constructor; then no type of that name is known here.
+                            // The name may be a constructor, because no type of that name is known
+                            // here.
                             if let TypeExpr::Name { module: None, name, .. } = &tree.types[*body].kind {
                                 names.push(name.name.clone());
                             }
@@ -129,7 +131,7 @@ impl Module {
         Self { head, parts: parts.into_iter().map(|(_, part)| part).collect() }
     }
 
-    /// Its definitions, in order.
+    /// Returns the definitions, in source order.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         self.parts.iter().filter_map(|part| match part {
             Part::Definition(definition) => Some(definition),
@@ -137,7 +139,8 @@ impl Module {
         })
     }
 
-    /// What defines a name: a function or variable before a type, a type before a constructor.
+    /// Returns the definition of a name. A function or variable takes precedence over a type, and a
+    /// type over a constructor.
     #[must_use]
     pub fn definition(&self, name: &str) -> Option<&Definition> {
         let rank = |d: &&Definition| match d.kind {
@@ -149,7 +152,7 @@ impl Module {
     }
 }
 
-/// What stands before the `=` of a definition.
+/// Returns the text before the `=` of a definition.
 fn before_assign(source: &str) -> String {
     let mut depth = 0usize;
     let assign = lex(source).tokens.into_iter().find(|t| {
@@ -164,8 +167,8 @@ fn before_assign(source: &str) -> String {
     source.get(..end).unwrap_or(source).trim_end().to_owned()
 }
 
-/// Blocks of `--` lines that begin their lines and have no other text above or below, and where
-/// they begin.
+/// Returns the blocks of `--` lines in column 0 with no other text directly above or below, with
+/// their offsets.
 fn lone_comments(text: &str) -> Vec<(u32, String)> {
     let plain = |line: &str| line.starts_with("--") && !line.starts_with("--|");
     let mut found = Vec::new();
@@ -180,7 +183,7 @@ fn lone_comments(text: &str) -> Vec<(u32, String)> {
             let words = shown.trim_start_matches("--");
             block.push(words.strip_prefix(' ').unwrap_or(words));
         } else {
-            // An `import` belongs to the head, not the head to it.
+            // A head comment may directly precede an `import`, because it belongs to the module.
             let below = shown.is_empty() || begin == 0 && shown.starts_with("import ");
             if !block.is_empty() && lone && below {
                 found.push((u32::try_from(begin).unwrap_or(u32::MAX), block.join("\n")));
@@ -193,14 +196,14 @@ fn lone_comments(text: &str) -> Vec<(u32, String)> {
     found
 }
 
-/// The first paragraph of documentation, in one line.
+/// Returns the first paragraph of documentation as one line.
 #[must_use]
 pub fn summary(docs: &str) -> String {
     let paragraph = docs.lines().take_while(|line| !line.trim().is_empty() && !line.starts_with("```"));
     paragraph.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// Documentation without its examples, and its examples.
+/// Splits documentation into the prose and the examples.
 #[must_use]
 pub fn without_examples(docs: &str) -> (String, String) {
     let (mut prose, mut examples) = (String::new(), String::new());

@@ -1,8 +1,10 @@
-//! Text to tokens, by hand: total, linear, and the same tokens for the Unicode spellings of the
-//! papers as for the ASCII ones. Comments are kept aside for the formatter and for docs.
+//! **Lexer.** A hand-written scanner from text to tokens, total and linear. Unicode spellings from
+//! the papers produce the same tokens as their ASCII spellings. Comments go to a separate list,
+//! which the formatter and the documentation read.
 //!
-//! Where a newcomer's character has an obvious meaning (`&`, `#` before a comment, curly quotes)
-//! the lexer reports it and goes on with what was meant, so that one slip is one diagnostic.
+//! If a foreign character has an obvious meaning (`&`, `#` before a comment, curly quotes), the
+//! lexer reports it. It then continues with the intended token, so that one mistake produces one
+//! diagnostic.
 
 use std::borrow::Cow;
 
@@ -11,47 +13,47 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quic
 use super::token::{Sym, Word};
 use crate::base::{Code, Diagnostic, Fix, Name, Span};
 
-/// How comments begin.
+/// The help text for comments.
 pub(crate) const COMMENT: &str = "a comment begins with `--`";
 
-/// The same, for a text between triple quotes.
+/// The help text for comments and documentation, used for a triple-quoted text.
 pub(super) const DOCSTRING: &str =
     "a comment begins with `--`, and one that documents a definition with `--|`, on the lines before it";
 
-/// A token.
+/// A lexical token.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Token {
-    /// `12`, `1_000`; at most 2^63
+    /// `12`, `1_000`; at most 2^63.
     Int(u64),
-    /// `1.5`, `1e-14`
+    /// `1.5`, `1e-14`.
     Float(f64),
-    /// `"text"`, escapes resolved
+    /// `"text"`, with its escapes resolved.
     Str(Name),
-    /// An identifier. Unicode spellings of names (`∑`, `π`) give the ASCII name.
+    /// An identifier. Unicode spellings of names (`∑`, `π`) become the ASCII name.
     Name(Name),
     /// A reserved word.
     Word(Word),
-    /// An operator, a bracket, another mark.
+    /// An operator, a bracket or other punctuation.
     Sym(Sym),
-    /// Characters that mean nothing; reported.
+    /// Characters outside the language. The lexer has reported them.
     Error,
 }
 
-/// A token at its place.
+/// A token with its position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Spanned {
     /// The token.
     pub token: Token,
-    /// Its bytes.
+    /// The byte range of the token.
     pub span: Span,
-    /// Is it the first token on its line?
+    /// Whether it is the first token on its line.
     pub line_start: bool,
-    /// Does it stand at the very beginning of its line?
+    /// Whether it begins in column 0 of its line.
     pub column0: bool,
 }
 
 impl Spanned {
-    /// The name that the token is, if it is one.
+    /// Returns the name if the token is an identifier.
     #[must_use]
     pub fn name(&self) -> Option<&Name> {
         match &self.token {
@@ -61,35 +63,36 @@ impl Spanned {
     }
 }
 
-/// A comment, without the end of its line.
+/// A comment, without the line ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Comment {
-    /// Its bytes, the dashes included.
+    /// The byte range of the comment, with the dashes.
     pub span: Span,
-    /// Is it `--|`, documentation?
+    /// Whether it is documentation (`--|`).
     pub doc: bool,
-    /// Does it stand on a line of its own?
+    /// Whether no token or comment precedes it on its line.
     pub own_line: bool,
 }
 
-/// What [`lex`] gives.
+/// The result of [`lex`].
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lexed {
-    /// The tokens, in order.
+    /// The tokens, in source order.
     pub tokens: Vec<Spanned>,
-    /// The comments, in order.
+    /// The comments, in source order.
     pub comments: Vec<Comment>,
-    /// What was wrong.
+    /// The lexical errors.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A text may have this many bytes, so that offsets fit their type with room to spare.
+/// The maximum size of a text in bytes. It leaves ample room in the `u32` offsets of spans.
 pub const MAX_TEXT: usize = 64 << 20;
 
-/// How many diagnostics of one text are told. The file that has more is no program.
+/// The maximum number of diagnostics for one text, because a file with more is not a program.
 const MAX_DIAGNOSTICS: usize = 256;
 
-/// The tokens and comments of a text.
+/// Scans a text into tokens and comments. A text over [`MAX_TEXT`] yields one diagnostic and no
+/// tokens.
 #[must_use]
 pub fn lex(text: &str) -> Lexed {
     let mut out = Lexed::default();
@@ -111,20 +114,20 @@ pub fn lex(text: &str) -> Lexed {
     lexer.out
 }
 
-/// May a name begin with `c`?
+/// Whether a name may begin with `c`.
 #[must_use]
 pub fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphabetic())
 }
 
-/// May a name go on with `c`? Letters, digits, primes, subscript digits, combining accents.
+/// Whether `c` may continue a name: letters, digits, primes, subscript digits, combining accents.
 #[must_use]
 pub fn is_name_continue(c: char) -> bool {
     is_name_start(c) || c.is_ascii_digit() || matches!(c, '\'' | '₀'..='₉' | '\u{300}'..='\u{36f}')
 }
 
-/// A name in the one form that names are compared in: composed, as Unicode's NFC has it. So `ö` is the same
-/// name in one character and in two, the letter and the combining diaeresis.
+/// Returns a name in Unicode NFC, the form in which names are compared. The precomposed `ö` and the
+/// letter with a combining diaeresis are therefore the same name.
 #[must_use]
 pub fn composed(name: &str) -> Cow<'_, str> {
     match is_nfc_quick(name.chars()) {
@@ -135,11 +138,11 @@ pub fn composed(name: &str) -> Cow<'_, str> {
 
 struct Lexer<'a> {
     text: &'a str,
-    /// The next byte to read; always at a character's first byte.
+    /// The offset of the next byte to read, always on a character boundary.
     at: usize,
-    /// The first byte of the current line.
+    /// The offset of the first byte of the current line.
     line: usize,
-    /// No token or comment yet on this line.
+    /// Whether the current line has no token or comment yet.
     fresh: bool,
     out: Lexed,
 }
@@ -154,7 +157,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn span_from(&self, start: usize) -> Span {
-        // Both fit: a text has at most `MAX_TEXT` bytes.
+        // Both conversions succeed, because a text has at most `MAX_TEXT` bytes.
         Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(self.at).unwrap_or(u32::MAX))
     }
 
@@ -182,7 +185,7 @@ impl<'a> Lexer<'a> {
         self.out.diagnostics.push(diagnostic);
     }
 
-    /// Reads one token, comment or stretch of space. False at the end.
+    /// Reads one token, comment or whitespace character. Returns false at the end of the text.
     fn step(&mut self) -> bool {
         let start = self.at;
         let Some(c) = self.rest().chars().next() else { return false };
@@ -198,7 +201,8 @@ impl<'a> Lexer<'a> {
             '.' if self.byte(1).is_ascii_digit() && !self.follows_operand() => self.number(),
             '"' => self.string(),
             _ if is_name_start(c) => self.name(),
-            // A byte order mark is no part of the program, wherever files were joined.
+            // A byte order mark is whitespace anywhere, because concatenated files contain it in
+            // the middle.
             _ if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
             _ => {
                 if let Some((sym, len)) = symbol(self.rest().as_bytes()) {
@@ -218,7 +222,7 @@ impl<'a> Lexer<'a> {
     fn comment(&mut self) {
         let start = self.at;
         let body = self.take_while(|c| c != '\n');
-        // The carriage return of a line's end is no part of the comment.
+        // The carriage return of a CRLF line ending is not part of the comment.
         self.at -= body.len() - body.trim_end_matches('\r').len();
         let doc = body.starts_with("--|");
         let span = self.span_from(start);
@@ -227,7 +231,7 @@ impl<'a> Lexer<'a> {
 
     fn name(&mut self) {
         let start = self.at;
-        // Nearly all names are ASCII, and bytes are faster to look at than characters.
+        // A fast path over bytes, because nearly all names are ASCII.
         let ascii = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\'');
         self.at += self.rest().as_bytes().iter().take_while(ascii).count();
         if !self.byte(0).is_ascii() {
@@ -245,7 +249,8 @@ impl<'a> Lexer<'a> {
         self.push(token, start);
     }
 
-    /// Does what was read just before, without space, end an operand? Then `.5` is a projection.
+    /// Returns whether the preceding token ends an operand directly here. Then `.5` is a
+    /// projection.
     fn follows_operand(&self) -> bool {
         self.out.tokens.last().is_some_and(|last| {
             last.span.end as usize == self.at
@@ -259,7 +264,7 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) {
         let start = self.at;
         let digits = |c: char| c.is_ascii_digit() || c == '_';
-        // In `x.0.1` the digits are two positions, not one real number.
+        // The digits of `x.0.1` are two positions, not one real number.
         let position = self.out.tokens.last().is_some_and(|t| t.token == Token::Sym(Sym::Dot));
         self.take_while(digits);
         let mut real = false;
@@ -334,7 +339,7 @@ impl<'a> Lexer<'a> {
                 }
                 b'\\' => self.escape(&mut value),
                 _ => {
-                    // The third of three quotes begins a text of several lines elsewhere.
+                    // In other languages, three quotes open a multi-line text.
                     let triple = start.checked_sub(2).and_then(|at| self.text.get(at..start)) == Some("\"\"");
                     let help = if triple { DOCSTRING } else { "a string ends on its line" };
                     self.report(Code::E0005, start, "the string has no closing `\"`", help);
@@ -362,7 +367,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reports characters that are in no token, and reads what was meant where that is plain.
+    /// Reports a character outside the language, and emits the intended token if it is obvious.
     fn unknown(&mut self, first: char) {
         let start = self.at;
         self.at += first.len_utf8();
@@ -375,7 +380,7 @@ impl<'a> Lexer<'a> {
             '~' => Some(Token::Sym(Sym::Bang)),
             '#' => {
                 self.take_while(|c| c != '\n' && c != '\r');
-                // Kept as a comment, so that it stands in some item and is told.
+                // Kept as a comment, so that its text belongs to some item, which reports it.
                 let comment = Comment { span: self.span_from(start), doc: false, own_line: self.fresh };
                 self.out.comments.push(comment);
                 None
@@ -421,7 +426,7 @@ fn is_quote(c: char) -> bool {
     matches!(c, '\'' | '‘' | '’' | '`' | '“' | '”' | '„')
 }
 
-/// Is the character in some token, or a slip with a remark of its own?
+/// Whether a token contains the character, or [`slip`] has a help text for it.
 fn is_known(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '"' | '\u{feff}')
@@ -431,7 +436,7 @@ fn is_known(c: char) -> bool {
         || slip(c).is_some()
 }
 
-/// What to say to a character that means something elsewhere.
+/// Returns the help text for a character that has a meaning in other languages.
 fn slip(c: char) -> Option<&'static str> {
     match c {
         '&' => Some("and is written `&&`; bits of integers are combined with `bit_and`"),
@@ -443,7 +448,7 @@ fn slip(c: char) -> Option<&'static str> {
     }
 }
 
-/// The symbol a text begins with, the longest first, and its length.
+/// Returns the longest symbol at the start of a text, and its length in bytes.
 fn symbol(rest: &[u8]) -> Option<(Sym, usize)> {
     let one = *rest.first()?;
     let two = rest.get(1).copied().unwrap_or(0);
@@ -493,7 +498,8 @@ fn symbol(rest: &[u8]) -> Option<(Sym, usize)> {
     Some((sym, 1))
 }
 
-/// The Unicode spellings of the papers. A Greek `Σ` or `Π` is a letter, hence a name.
+/// Returns the token of a Unicode symbol from the papers. A Greek `Σ` or `Π` is a letter, hence a
+/// name.
 fn unicode(c: char) -> Option<Token> {
     let name = |text: &'static str| Some(Token::Name(Name::new_static(text)));
     match c {

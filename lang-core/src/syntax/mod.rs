@@ -1,5 +1,8 @@
-//! From text to trees: tokens, definitions split from the token stream, the parser with
-//! recovery, and the formatter that writes trees back with their comments.
+//! **Syntax.** From text to surface trees: the lexer, the split of a file into items, the parser
+//! with error recovery, and the formatter.
+//!
+//! This is the first stage of the front end. Name resolution ([`crate::resolve`]) reads its trees,
+//! and [`crate::session`] calls it once per item.
 
 pub mod ast;
 pub mod docs;

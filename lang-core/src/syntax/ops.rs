@@ -1,24 +1,24 @@
-//! Operators, binders and built-in scalar types: their spelling and precedence, one table
-//! that the lexer, parser, formatter, checker and interpreter read.
+//! **Operator table.** The operators, binders and built-in scalar types, with their spelling and
+//! precedence. The lexer, parser, formatter, checker and interpreter read this one table.
 
-/// The scalar types.
+/// A scalar type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Scalar {
     /// IEEE binary64, the default real.
     F64,
     /// IEEE binary32.
     F32,
-    /// Two's complement, wrapping.
+    /// Two's complement 64-bit integer; arithmetic wraps.
     I64,
-    /// True or false.
+    /// Boolean.
     Bool,
 }
 
 impl Scalar {
-    /// All of them.
+    /// All scalar types.
     pub const ALL: [Self; 4] = [Self::F64, Self::F32, Self::I64, Self::Bool];
 
-    /// How many bytes an element of an array has.
+    /// Returns the size of an array element in bytes.
     #[must_use]
     pub fn bytes(self) -> u8 {
         match self {
@@ -28,7 +28,7 @@ impl Scalar {
         }
     }
 
-    /// Its spelling.
+    /// Returns its spelling.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Scalar {
     }
 }
 
-/// Binary operators that stand in flat chains, in groups of one precedence.
+/// A binary operator of a flat chain; each chain has one precedence level.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum BinOp {
     /// `|>`
@@ -67,16 +67,16 @@ pub enum BinOp {
     Sub,
     /// `*`
     Mul,
-    /// `/`, of reals
+    /// `/`, for reals.
     Div,
-    /// `//`, floors
+    /// `//`, which floors.
     FloorDiv,
     /// `%`, with the sign of the divisor
     Mod,
 }
 
-/// How tightly a group of operators binds, loosest first. `^` binds tighter than prefix
-/// minus, which binds tighter than `Product`; `!` binds tighter than `And`.
+/// The precedence level of an operator chain, loosest first. `^` binds tighter than prefix minus,
+/// which binds tighter than `Product`; `!` binds tighter than `And`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// `x |> f`
@@ -85,7 +85,7 @@ pub enum Level {
     Or,
     /// `&&`
     And,
-    /// `== != < <= > >=`, which chain
+    /// `== != < <= > >=`, which chain.
     Compare,
     /// `+ -`
     Sum,
@@ -94,7 +94,7 @@ pub enum Level {
 }
 
 impl BinOp {
-    /// All of them.
+    /// All binary operators.
     pub const ALL: [Self; 15] = [
         Self::Pipe,
         Self::Or,
@@ -113,7 +113,7 @@ impl BinOp {
         Self::Mod,
     ];
 
-    /// Its ASCII spelling.
+    /// Returns its ASCII spelling.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -135,7 +135,7 @@ impl BinOp {
         }
     }
 
-    /// The group it stands in.
+    /// Returns its precedence level.
     #[must_use]
     pub fn level(self) -> Level {
         match self {
@@ -149,7 +149,7 @@ impl BinOp {
     }
 }
 
-/// Prefix operators.
+/// A prefix operator.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum UnOp {
     /// `-x`
@@ -158,33 +158,33 @@ pub enum UnOp {
     Not,
 }
 
-/// The binders: `for i < n: e`, `sum i: e`, …
+/// The kind of a binder: `for i < n: e`, `sum i: e`, …
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum BinderKind {
     /// Generation: an array (ATL's big box plus).
     For,
-    /// Sum; 0 (or false) over nothing.
+    /// Sum; 0 (or false) over an empty range.
     Sum,
-    /// Product; 1 over nothing.
+    /// Product; 1 over an empty range.
     Prod,
-    /// Greatest; −∞ over nothing for reals, an error for `i64`.
+    /// Maximum; −∞ over an empty range for reals, an error for `i64`.
     Max,
-    /// Least; +∞ over nothing for reals, an error for `i64`.
+    /// Minimum; +∞ over an empty range for reals, an error for `i64`.
     Min,
-    /// First index (a tuple for several) of the greatest; an error over nothing.
+    /// First index (a tuple for several variables) of the maximum; an error over an empty range.
     Argmax,
-    /// First index (a tuple for several) of the least; an error over nothing.
+    /// First index (a tuple for several variables) of the minimum; an error over an empty range.
     Argmin,
-    /// Is there one? (ATL's ∃)
+    /// Existential quantification (ATL's ∃).
     Any,
-    /// Does it hold for all?
+    /// Universal quantification.
     All,
     /// A relation: the set of index tuples where the body holds.
     Rel,
 }
 
 impl BinderKind {
-    /// All of them.
+    /// All binders.
     pub const ALL: [Self; 10] = [
         Self::For,
         Self::Sum,
@@ -198,8 +198,8 @@ impl BinderKind {
         Self::Rel,
     ];
 
-    /// The word that starts it. Only `for` is reserved; the others are names wherever no
-    /// index variable follows (`max(a, b)`).
+    /// Returns the word that starts the binder. Only `for` is reserved. The other words are
+    /// ordinary names unless an index variable follows (`max(a, b)`).
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {

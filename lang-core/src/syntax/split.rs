@@ -1,13 +1,15 @@
-//! A file to the texts of its items, by one scan over the tokens. It runs before parsing, so an
-//! unbalanced bracket in one item never reaches the next, and an edit in one item leaves the
-//! texts of the others equal.
+//! **Item splitting.** Divides a file into the texts of its items, in one scan over the tokens. It
+//! runs before parsing, so an unbalanced bracket in one item never affects the next. An edit inside
+//! one item leaves the texts of the others equal, which keeps the session's queries incremental.
 //!
 //! An item starts at a line that begins with `def`, `type`, `import`, `do`, `derivative f(` or
-//! `adjoint f(`, or at `let` in column 0. An indented `type` and the like may be a field's name:
-//! after `.`, before `:` or `=`. A `let … in` in column 0 after `=`, `do` or `in` belongs to the
-//! expression that is due there, and the parser tells of it. Comments directly above an item belong to it, others to
-//! the item before them; those before the first item belong to the first. Texts end with their
-//! last token or comment: blank lines between items are in none.
+//! `adjoint f(`, or at `let` in column 0. An indented `type` (or other such word) may instead be a
+//! field name: after `.`, before `:` or `=`.
+//!
+//! A `let … in` in column 0 after `=`, `do` or `in` belongs to the expression that must follow
+//! there, and the parser reports its indentation. Comments directly above an item belong to it,
+//! others to the item before them; those before the first item belong to the first. An item's text
+//! ends with its last token or comment, so it excludes the blank lines between items.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use super::ops::BinderKind;
 use super::token::{Sym, Word};
 use crate::base::Name;
 
-/// What an item is, by its first word.
+/// The kind of an item, determined by its first word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ItemKind {
     /// `def`
@@ -41,21 +43,24 @@ pub enum ItemKind {
 /// The text of one item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ItemText {
-    /// What it is.
+    /// The kind of the item.
     pub kind: ItemKind,
-    /// The name it declares or, of a rule, belongs to; empty if missing. Of a `let` the names its
-    /// pattern seems to bind, joined by commas; of an import the name the module gets here.
+    /// The declared name, or the name of the definition that a rule belongs to; empty if missing.
+    /// For a `let`, the names that its pattern seems to bind, joined by commas. For an import, the
+    /// local name of the module.
     pub name: Name,
-    /// From its comments to its last token or comment.
+    /// The text from the item's comments to its last token or comment.
     pub text: Arc<str>,
-    /// Where the text begins in the file.
+    /// The offset of the text in the file.
     pub start: u32,
-    /// Where its first word stands, if an item begins there whatever is written before that line: see [`resplit`].
+    /// The offset of its first word, if an item begins there regardless of the text before that
+    /// line: see [`resplit`].
     pub sure: Option<u32>,
 }
 
-/// The items of a file, in order. All tokens are in one; a file of comments alone has none, unless they are those of
-/// another language, of which an item has to tell.
+/// Returns the items of a file, in order. Every token belongs to one. A file with comments alone
+/// has no items, unless some are comments of another language. Then one item exists, which reports
+/// them.
 #[must_use]
 pub fn split(text: &str) -> Vec<ItemText> {
     let lexed = lex(text);
@@ -63,7 +68,8 @@ pub fn split(text: &str) -> Vec<ItemText> {
     let mut starts: Vec<(ItemKind, usize)> =
         (0..tokens.len()).filter_map(|at| item_start(tokens, at).map(|kind| (kind, at))).collect();
     if !tokens.is_empty() && starts.first().is_none_or(|(_, at)| *at > 0) {
-        // A `let` that begins a text can belong to nothing before it, wherever it stands.
+        // A `let` at the start of a text is an item at any indentation, because nothing precedes
+        // it.
         let is_let = matches!(tokens.first().map(|t| &t.token), Some(Token::Word(Word::Let)));
         starts.insert(0, (if is_let { ItemKind::Let } else { ItemKind::Junk }, 0));
     }
@@ -81,7 +87,8 @@ pub fn split(text: &str) -> Vec<ItemText> {
         let own = tokens.get(*at..end).unwrap_or_default();
         let (Some(first), Some(last)) = (own.first(), own.last()) else { continue };
         let next = tokens.get(end).map_or(u32::MAX, |t| t.span.start);
-        // The comments up to the next item; a block directly above that one is its own.
+        // The comments before the next item's first token, without the block directly above that
+        // item.
         let here = comments.partition_point(|c| c.span.start < next);
         let (mine, rest) = comments.split_at(here);
         let kept = if next == u32::MAX { mine.len() } else { mine.len() - block_above(bytes, mine, next) };
@@ -101,22 +108,24 @@ pub fn split(text: &str) -> Vec<ItemText> {
     items
 }
 
-/// A text without tokens as an item: comments, some of which are those of another language.
+/// Returns an item for a text without tokens, some of whose comments are those of another language.
 fn foreign_comments(text: &str, comments: &[Comment]) -> Option<ItemText> {
     let span = comments.first()?.span.to(comments.last()?.span);
     let text = text.get(span.range())?.into();
     Some(ItemText { kind: ItemKind::Junk, name: Name::default(), text, start: span.start, sure: None })
 }
 
-/// What begins an item in column 0 whatever stands before.
+/// The item kinds that begin an item in column 0 regardless of the text before.
 const STARTERS: [ItemKind; 4] = [ItemKind::Def, ItemKind::Type, ItemKind::Import, ItemKind::Do];
 
-/// Splits again what an edit may have changed. `items` are those of the text before it, of which the bytes `edited` were
-/// replaced by `inserted` many; `text` is what came of it. Gives which of the items to replace, and by what; those after
-/// them move by as much as the text grew.
+/// Splits again the part of a file that an edit may have changed. `items` are those of the old
+/// text, as pairs of `start` and `sure`. The edit replaced the bytes `edited` of the old text by
+/// `inserted` bytes, and `text` is the result. Returns the range of items to replace, and their
+/// replacements. The caller must shift the items after them by the growth of the text.
 ///
-/// What is split again begins at an item that is sure to begin there and whose first word ends before the edit, and ends
-/// at the second that does so behind it: comments above the first may have become another item's.
+/// The scan begins at the last item with a sure start whose first word ends before the edit. It
+/// ends at the second sure start behind the edit, because comments above the first may have changed
+/// their owner.
 #[must_use]
 pub fn resplit(
     items: &[(u32, Option<u32>)],
@@ -136,7 +145,7 @@ pub fn resplit(
         return (0..items.len(), split(text));
     }
     let mut new = split(text.get(begin..end).unwrap_or_default());
-    // Texts have at most `MAX_TEXT` bytes.
+    // The conversion succeeds, because a text has at most `MAX_TEXT` bytes.
     let by = u32::try_from(begin).unwrap_or(u32::MAX);
     for item in &mut new {
         item.start += by;
@@ -145,16 +154,16 @@ pub fn resplit(
     (first.unwrap_or_default()..last.map_or(items.len(), |(at, _)| at), new)
 }
 
-/// The longest of the words that begin an item, `import`.
+/// The length in bytes of `import`, the longest word that begins an item.
 const LONGEST_WORD: usize = 6;
 
-/// The starts without those at a `let` of a chain: one that stands where an expression has to
-/// follow and has an `in`. It should be indented, and is told as that, once.
+/// Removes the starts at a `let` that belongs to a chain: one after `=`, `do` or `in` whose chain
+/// has an `in`. Such a `let` must be indented, and the parser reports it once.
 fn without_chains(tokens: &[Spanned], starts: Vec<(ItemKind, usize)>) -> Vec<(ItemKind, usize)> {
     let mut kept: Vec<(ItemKind, usize)> = Vec::with_capacity(starts.len());
-    // Where the next item begins that is no `let`, and where the chain at hand has its `in`.
+    // The next start that is not a `let`, and the `in` of the current chain.
     let (mut next, mut until) = (0, 0);
-    // No `in` was found from here to the next item: each stretch is searched once.
+    // No `in` occurs from here to this position, so each stretch is searched only once.
     let mut searched = 0;
     for (nth, (kind, at)) in starts.iter().copied().enumerate() {
         let open = at
@@ -178,7 +187,8 @@ fn without_chains(tokens: &[Spanned], starts: Vec<(ItemKind, usize)>) -> Vec<(It
     kept
 }
 
-/// The `in` of a `let` chain: the first outside of brackets that is not that of an index variable.
+/// Returns the position of the `in` that ends a `let` chain: the first outside brackets that does
+/// not belong to an index variable.
 fn chain_end(tokens: &[Spanned], from: usize, to: usize) -> Option<usize> {
     let mut depth = 0usize;
     let token = |at: usize| tokens.get(at).map(|t| &t.token);
@@ -197,7 +207,7 @@ fn chain_end(tokens: &[Spanned], from: usize, to: usize) -> Option<usize> {
     })
 }
 
-/// How many of the last comments stand on lines of their own directly above `at`.
+/// Returns the number of trailing comments on lines of their own directly above `at`.
 fn block_above(text: &[u8], comments: &[Comment], at: u32) -> usize {
     let mut below = at;
     let mut count = 0;
@@ -212,7 +222,7 @@ fn block_above(text: &[u8], comments: &[Comment], at: u32) -> usize {
     count
 }
 
-/// Does an item start at this token?
+/// Returns the kind of the item that starts at this token, if one does.
 pub(super) fn item_start(tokens: &[Spanned], at: usize) -> Option<ItemKind> {
     let token = tokens.get(at).filter(|t| t.line_start)?;
     let sym = |at: usize| match tokens.get(at).map(|t| &t.token) {
@@ -258,15 +268,15 @@ fn declared(kind: ItemKind, tokens: &[Spanned]) -> Name {
     }
 }
 
-/// `mine` of `./dir/mine.iv`: what an imported file is called without `as`.
+/// Returns `mine` for `./dir/mine.iv`: the name of an imported file without `as`.
 #[must_use]
 pub fn file_stem(path: &str) -> &str {
     let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
     file.strip_suffix(".iv").unwrap_or(file)
 }
 
-/// The names that the pattern of a `let` seems to bind; a constructor without arguments cannot
-/// be told from a variable here.
+/// Returns the names that the pattern of a `let` seems to bind. A constructor without arguments
+/// looks like a variable here.
 fn bound(tokens: &[Spanned]) -> Name {
     let mut names: Vec<&str> = Vec::new();
     let mut depth = 0usize;
@@ -277,7 +287,8 @@ fn bound(tokens: &[Spanned]) -> Name {
             Token::Sym(Sym::Colon) if depth == 0 => break,
             Token::Sym(sym) if sym.closer().is_some() => depth += 1,
             Token::Sym(sym) if sym.is_closer() => depth = depth.saturating_sub(1),
-            // `Leaf(…)` and `m.Leaf` name constructors, `x: p` in a record a field.
+            // `Leaf(…)` and `m.Leaf` name constructors; `x` in the record pattern `{x: p}` names a
+            // field.
             Token::Name(_) if matches!(next, Some(Token::Sym(Sym::LParen | Sym::Dot))) => {}
             Token::Name(_) if depth > 0 && matches!(next, Some(Token::Sym(Sym::Colon))) => {}
             Token::Name(name) => names.push(name),

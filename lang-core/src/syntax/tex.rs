@@ -1,7 +1,7 @@
-//! The letters and marks of mathematics that the language reads, by their names in TeX: what `\name` stands for where
-//! it is typed. A test holds that the lexer takes each of them.
+//! **TeX names.** The mathematical letters and symbols of the language by TeX name, for `\name`
+//! input in the REPL and in editors. A test checks that the lexer accepts each of them.
 
-/// Names, in order, and what they stand for.
+/// Pairs of a TeX name and its character, sorted by name.
 pub const TABLE: &[(&str, &str)] = &[
     ("Delta", "Δ"),
     ("Gamma", "Γ"),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn the_lexer_takes_every_symbol() {
         for (name, symbol) in super::TABLE {
-            // Subscripts, primes and accents go on a name.
+            // Subscripts, primes and accents can only continue a name.
             let goes_on = symbol.starts_with(|c: char| matches!(c, '₀'..='₉' | '\'' | '\u{300}'..='\u{36f}'));
             let text = if goes_on { format!("x{symbol}") } else { (*symbol).to_owned() };
             let lexed = lex(&text);

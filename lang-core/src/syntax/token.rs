@@ -1,5 +1,5 @@
-//! The words and symbols of the language, one table each: the lexer, the parser, the formatter
-//! and the editors' keyword lists read them.
+//! **Keywords and symbols.** One table of each. The lexer, the parser, the formatter and the
+//! editors' keyword lists read these tables.
 
 macro_rules! vocabulary {
     ($(#[$meta:meta])* $enum:ident { $($variant:ident $text:literal),* $(,)? }) => {
@@ -8,16 +8,16 @@ macro_rules! vocabulary {
         pub enum $enum { $(#[doc = concat!("`", $text, "`")] $variant),* }
 
         impl $enum {
-            /// All of them.
+            /// All variants, in order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Its ASCII spelling.
+            /// Returns the ASCII spelling.
             #[must_use]
             pub fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text),* }
             }
 
-            /// The one so spelled.
+            /// Returns the variant with this spelling, if one exists.
             #[must_use]
             pub fn from_text(text: &str) -> Option<Self> {
                 match text { $($text => Some(Self::$variant),)* _ => None }
@@ -33,7 +33,7 @@ macro_rules! vocabulary {
 }
 
 vocabulary! {
-    /// Reserved words. As a field name each may still be used.
+    /// The reserved words. Each may still be used as a field name.
     Word {
         Def "def", Type "type", Import "import", Let "let", Do "do", In "in", For "for", If "if", Then "then",
         Else "else", Match "match", Fold "fold", Scan "scan", Loop "loop", While "while", With "with",
@@ -42,7 +42,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Operators, brackets and other marks.
+    /// Operators, brackets and punctuation.
     Sym {
         LParen "(", RParen ")", LBracket "[", RBracket "]", LBrace "{", RBrace "}",
         Comma ",", Semi ";", Colon ":", Dot ".", DotDot "..", Assign "=", PlusAssign "+=", Arrow "->",
@@ -53,7 +53,7 @@ vocabulary! {
 }
 
 impl Sym {
-    /// The bracket that closes this one.
+    /// Returns the closing bracket that matches this opening one.
     #[must_use]
     pub fn closer(self) -> Option<Self> {
         match self {
@@ -64,7 +64,7 @@ impl Sym {
         }
     }
 
-    /// Does it close a bracket?
+    /// Whether it is a closing bracket.
     #[must_use]
     pub fn is_closer(self) -> bool {
         matches!(self, Self::RParen | Self::RBracket | Self::RBrace)

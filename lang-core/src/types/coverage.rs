@@ -1,43 +1,53 @@
-//! Does a `match` cover all values, and can each of its arms be reached? After Maranget,
-//! "Warnings for pattern matching" (JFP 2007), with one exploration for both questions: it
-//! splits the values by what the first arm that is left asks of them. Where an arm asks
-//! nothing more it is reached; where no arm is left a value is missing.
+//! **Exhaustiveness and usefulness** of `match` arms, after Maranget, "Warnings for pattern
+//! matching" (JFP 2007).
 //!
-//! Deviation: matrices of patterns are sparse. An arm is the list of what it still asks of the
-//! places in a value, so columns of wildcards cost nothing, and a missing value is read off the
-//! places. Types are taken apart only as deep as patterns go, so recursive ones end.
+//! One exploration answers both questions. It splits the values by the first test that the first
+//! remaining arm still requires. An arm without remaining tests is reached. If no arm remains, a
+//! value is missing.
+//!
+//! Deviation: the pattern matrices are sparse. An arm is the list of its remaining tests on places
+//! in the value. So columns of wildcards cost nothing, and a missing value is read off the places.
+//! Types are decomposed only as deep as patterns are, so the exploration of recursive types
+//! terminates.
+//!
+//! The checker calls [`check`] in the end, when all types are known: for each `match`, and for each
+//! pattern that must be irrefutable.
 
 use super::tree::Pat;
 use super::ty::{Scalar, Type};
 use crate::base::Name;
 
-/// Steps for one `match`. Those people write take some hundreds; the problem is NP-hard.
+/// The work budget of one `match`. A match that people write takes some hundreds of steps; the
+/// problem is NP-hard.
 const MAX_WORK: usize = 4_000_000;
 
-/// Splits inside splits. Each asks about one place more, so only very large patterns get there.
+/// The maximal depth of nested splits. Each split tests one more place, so only very large patterns
+/// reach it.
 const MAX_DEPTH: usize = 400;
 
-/// Missing values shown.
+/// The maximal number of missing values reported.
 const MAX_MISSING: usize = 3;
 
-/// What is wrong with the arms of a `match`.
+/// The faults of the arms of a `match`.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Coverage {
-    /// Values that no arm matches, as patterns a user would write; at most three.
+    /// Values that no arm matches, as patterns that a user would write; at most three.
     pub missing: Vec<String>,
-    /// Arms that match nothing which those before do not.
+    /// The arms that match nothing beyond those before them.
     pub redundant: Vec<usize>,
-    /// It takes too long to decide.
+    /// Whether the work budget was exhausted.
     pub too_large: bool,
 }
 
-/// The constructors of a sum type in order, with the types of their arguments; `None` if it has
-/// errors.
+/// Returns the constructors of a sum type in order, with the types of their arguments; `None` if it
+/// has errors.
 pub type Ctors<'a> = &'a dyn Fn(&Type) -> Option<Vec<(Name, Vec<Type>)>>;
 
-/// Checks the arms of a `match` on a value of the type. Patterns that do not fit the type are
-/// errors reported elsewhere: nothing is said then. A match that takes too long to decide is
-/// too large, unless an arm matches everything.
+/// Checks the arms of a `match` on a value of type `ty`.
+///
+/// If a pattern does not fit the type, the result is empty, because that error is reported
+/// elsewhere. If the budget is exhausted, the match is too large, unless one arm matches every
+/// value.
 #[must_use]
 pub fn check(ty: &Type, arms: &[&Pat], ctors: Ctors) -> Coverage {
     let mut explorer = Explorer {
@@ -66,14 +76,15 @@ pub fn check(ty: &Type, arms: &[&Pat], ctors: Ctors) -> Coverage {
     }
 }
 
-/// A value of the type that the pattern does not match, if there is one.
+/// Returns a value of the type that the pattern does not match, or `None` if the pattern is
+/// irrefutable.
 #[must_use]
 pub fn irrefutable(ty: &Type, pat: &Pat, ctors: Ctors) -> Option<String> {
     let found = check(ty, &[pat], ctors);
     found.missing.into_iter().next().or_else(|| found.too_large.then(|| "_".into()))
 }
 
-/// Does the pattern match all values, whatever the type?
+/// Returns whether the pattern matches every value of every type.
 fn asks_nothing(pat: &Pat) -> bool {
     match pat {
         Pat::Wild | Pat::Bind(_) => true,
@@ -84,44 +95,44 @@ fn asks_nothing(pat: &Pat) -> bool {
     }
 }
 
-/// Why an exploration ends early.
+/// The reason why an exploration ends early.
 enum Stop {
     /// A pattern does not fit its type.
     Mismatch,
-    /// A limit was met.
+    /// A limit was exceeded.
     TooLong,
 }
 
-/// A place in the value that is matched: 0 is the value, then come parts of places before.
+/// A place in the matched value. Place 0 is the value; the others are parts of earlier places.
 struct Place {
     ty: Type,
     known: Known,
 }
 
-/// What is known of a place on the current path.
+/// The facts about a place on the current path.
 enum Known {
     Nothing,
-    /// Its outermost form, and where its parts stand.
+    /// Its outermost form, and the places of its parts.
     Form(Form, std::ops::Range<usize>),
-    /// It is one of these constructors, of so many arguments.
+    /// One of these constructors, with their numbers of arguments.
     OneOf(Vec<(Name, usize)>),
 }
 
 /// The outermost form of a value or pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Form {
-    /// A tuple or record, of which there is one form.
+    /// A tuple or record, which has a single form.
     Product,
     Ctor(u32),
     Int(i64),
     Bool(bool),
 }
 
-/// An arm with what it still asks.
+/// An arm with its remaining tests.
 #[derive(Clone)]
 struct Row<'p> {
     arm: usize,
-    /// Patterns other than wildcards, with the places they are about.
+    /// The patterns other than wildcards, with the places that they test.
     asks: Vec<(usize, &'p Pat)>,
 }
 
@@ -138,15 +149,15 @@ impl<'p> Row<'p> {
         self.asks.iter().find(|ask| ask.0 == place).map(|ask| ask.1)
     }
 
-    /// The row where a place has this form, with its parts at `parts`; `None` if it asks for
-    /// another.
+    /// Specialises the row to values where the place has this form and its parts are at `parts`.
+    /// `None` if the row requires another form.
     fn specialise(&self, place: usize, form: &Form, parts: usize) -> Option<Self> {
         let Some(pat) = self.asked(place) else { return Some(self.clone()) };
         if form_of(pat) != Some(form.clone()) {
             return None;
         }
         let mut row = Row { arm: self.arm, asks: Vec::with_capacity(self.asks.len() + 2) };
-        // The parts take the place of the whole, so that patterns are looked at left to right.
+        // The parts replace the whole in the list, so that patterns are tested left to right.
         for &(at, ask) in &self.asks {
             if at != place {
                 row.asks.push((at, ask));
@@ -172,7 +183,7 @@ fn form_of(pat: &Pat) -> Option<Form> {
     }
 }
 
-/// Is the pattern of a kind that values of the type are?
+/// Returns whether a pattern of this kind can match a value of the type.
 fn may_be(ty: &Type, pat: &Pat) -> bool {
     match pat {
         Pat::Wild | Pat::Bind(_) | Pat::Sized(..) => true,
@@ -193,7 +204,7 @@ struct Explorer<'a> {
 }
 
 impl Explorer<'_> {
-    /// Looks at the values that the rows are about: those of the current path.
+    /// Explores the values of the current path, which the rows may match.
     fn explore(&mut self, rows: Vec<Row>, depth: usize) -> Result<(), Stop> {
         let cost = rows.iter().map(|row| 1 + row.asks.len()).sum();
         self.work = self.work.checked_sub(cost).ok_or(Stop::TooLong)?;
@@ -257,7 +268,7 @@ impl Explorer<'_> {
         }
     }
 
-    /// The values where the place has this form.
+    /// Explores the values where the place has this form.
     fn follow(&mut self, rows: &[Row], place: usize, form: &Form, parts: Vec<Type>, depth: usize) -> Result<(), Stop> {
         let start = self.places.len();
         self.work = self.work.checked_sub(rows.len() + parts.len()).ok_or(Stop::TooLong)?;
@@ -279,7 +290,7 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// The values where the place has none of the forms that rows ask for.
+    /// Explores the values where the place has none of the forms that rows require.
     fn leave(&mut self, rows: &[Row], place: usize, known: Known, depth: usize) -> Result<(), Stop> {
         let rows = rows.iter().filter(|row| row.asked(place).is_none()).cloned().collect();
         self.with(place, known, rows, depth)
@@ -306,8 +317,8 @@ impl Explorer<'_> {
         }
     }
 
-    /// The values at a place as patterns; a few if constructors are left open. Places nest as
-    /// deep as patterns do.
+    /// Prints the values at a place as patterns; several if the constructor is not fixed. The
+    /// recursion is as deep as the patterns.
     fn show(&self, place: usize) -> Vec<String> {
         let Some(Place { ty, known }) = self.places.get(place) else { return Vec::new() };
         match known {

@@ -1,5 +1,7 @@
-//! What the checker sees of the world beyond the item in hand. Passes know this trait; only
-//! `session` knows how the answers are kept.
+//! **Environment.** The checker's interface to the types of other items.
+//!
+//! Passes depend on this trait alone. The `session` implements it and hides how it stores the
+//! answers.
 
 use std::sync::Arc;
 
@@ -12,14 +14,16 @@ use crate::resolve::builtin::Builtin;
 
 /// The types of other items.
 pub trait Env: Names {
-    /// The signature of a definition. `None` where it has errors, which are reported there.
+    /// Returns the signature of a definition. `None` if it has errors, because they are reported
+    /// there.
     fn signature(&self, def: &GlobalName) -> Option<Arc<Signature>>;
-    /// The signature of a builtin.
+    /// Returns the signature of a builtin.
     fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>>;
-    /// The type of a variable of a top-level `let`; `None` where it has errors.
+    /// Returns the type of a variable of a top-level `let`; `None` if it has errors.
     fn let_type(&self, name: &GlobalName) -> Option<Type>;
-    /// The value of a top-level `i64`, if it is a constant or a polynomial of other top-level sizes.
+    /// Returns the value of a top-level `i64` if it is a constant or a polynomial in other
+    /// top-level sizes.
     fn let_size(&self, name: &GlobalName) -> Option<Poly>;
-    /// What a `type` item defines; `None` where it has errors.
+    /// Returns the definition of a `type` item; `None` if it has errors.
     fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
 }

@@ -1,9 +1,10 @@
-//! What a `type` item defines.
+//! **Type definitions.** The result of lowering a `type` item; [`super::lower`] builds it and the
+//! session stores it.
 
 use super::ty::Type;
 use crate::base::Name;
 
-/// Is a parameter of a type a type or a size?
+/// The kind of a type definition's parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ParamKind {
     /// A type: [`Type::Param`] in the body.
@@ -12,21 +13,21 @@ pub enum ParamKind {
     Size,
 }
 
-/// A defined type. In it `Type::Param(k)` and `Atom::Bound(k)` stand for parameter `k`.
+/// A type definition. In its body `Type::Param(k)` and `Atom::Bound(k)` refer to parameter `k`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TypeInfo {
     /// Its parameters.
     pub params: Vec<(Name, ParamKind)>,
-    /// What it is.
+    /// The right-hand side.
     pub body: TypeInfoBody,
 }
 
-/// The right side.
+/// The right-hand side of a type definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TypeInfoBody {
     /// A sum of constructors.
     Sum(Vec<CtorInfo>),
-    /// Another name for a type.
+    /// An alias of a type.
     Alias(Type),
 }
 

@@ -1,26 +1,27 @@
-//! Types stay small enough to walk. One item's text bounds what is written in it, but aliases
-//! and inferred results of other items multiply: thirty lines of `type A = (B, B)` would make a
-//! type of a billion parts.
+//! **Limits on the size of types**, so that every walk over a type is cheap.
+//!
+//! The text of one item bounds the types that are written in it. Aliases and inferred results of
+//! other items multiply: thirty lines of `type A = (B, B)` would build a type of a billion parts.
 
 use super::info::{TypeInfo, TypeInfoBody};
 use super::ty::{Signature, Type, TypeArg};
 use super::unify::Metas;
 use crate::base::{Code, Diagnostic, Span};
 
-/// How many parts a type may have. Types that people write have tens.
+/// The maximal number of parts of a type. Types that people write have tens.
 pub(super) const MAX_PARTS: usize = 10_000;
 
-/// How deep a type may be nested, as deep as a tree.
+/// The maximal nesting depth of a type; that of a syntax tree is the same.
 pub(super) const MAX_NESTING: usize = 256;
 
-/// A type there does not fit.
+/// Builds the diagnostic for a type that exceeds a limit.
 pub(super) fn too_large(span: Span) -> Diagnostic {
     Diagnostic::new(Code::E0006, span, "the type of this is too large when it is written out")
 }
 
 impl Type {
-    /// Is it small enough? What shares parts counts them each time, as every walk over it meets
-    /// them each time.
+    /// Returns whether the type is within the limits. Shared parts count at each occurrence,
+    /// because every walk visits them each time.
     #[must_use]
     pub fn fits(&self) -> bool {
         fit([self])
@@ -28,7 +29,7 @@ impl Type {
 }
 
 impl Metas {
-    /// Is the type small enough with all that is solved put in?
+    /// Returns whether the type, with all solutions substituted, is within the limits.
     #[must_use]
     pub fn fits(&self, t: &Type) -> bool {
         fit_solved([t], &|id| self.solution(id), self.most_parts())
@@ -36,7 +37,7 @@ impl Metas {
 }
 
 impl Signature {
-    /// Are its types small enough?
+    /// Returns whether the types of the parameters and the result are together within the limits.
     #[must_use]
     pub fn fits(&self) -> bool {
         fit(self.params.iter().map(|p| &p.1).chain([&self.result]))
@@ -44,7 +45,7 @@ impl Signature {
 }
 
 impl TypeInfo {
-    /// Are the types in its body small enough?
+    /// Returns whether the types in its body are within the limits.
     #[must_use]
     pub fn fits(&self) -> bool {
         match &self.body {
@@ -73,7 +74,7 @@ fn fit_solved<'t>(
         let mut inner = |t: &'t Type| todo.push((t, depth + 1));
         match ty {
             Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Error => {}
-            // What an unknown is solved by stands in its place; chains of unknowns are short.
+            // The solution counts in place of the metavariable; chains of metavariables are short.
             Type::Meta(id) => {
                 if let Some(t) = solution(*id) {
                     parts -= 1;

@@ -1,5 +1,9 @@
-//! From types as written to types: names looked up, aliases expanded, sizes in normal form.
-//! Signatures and `type` items are made here.
+//! **Type lowering.** Translates written types to [`Type`]: resolves names, expands aliases and
+//! normalises sizes.
+//!
+//! The checker calls it for annotations and signatures, and the session for `type` items. A type
+//! with an error in it lowers to [`Type::Error`]. The error is in the diagnostics, here or in those
+//! of an earlier stage.
 
 use std::sync::Arc;
 
@@ -16,26 +20,26 @@ use crate::resolve::{LocalKind, Res, Resolved, TypeRes};
 use crate::syntax::ast::{self, Expr, ExprId, Item, SizeExpr, Tree, TypeBody, TypeExpr, TypeId};
 use crate::syntax::ops::{BinOp, UnOp};
 
-/// Lowers written types of one item.
+/// Lowers the written types of one item.
 pub struct Lower<'a> {
     /// The item.
     pub tree: &'a Tree,
-    /// Its names.
+    /// Its resolved names.
     pub resolved: &'a Resolved,
-    /// Other items.
+    /// The types of other items.
     pub env: &'a dyn Env,
-    /// What a local is as a size; `None` where it is not an `i64`.
+    /// Returns a local as a size; `None` if it is not an `i64`.
     pub local: &'a dyn Fn(LocalId) -> Option<Poly>,
-    /// What was wrong.
+    /// The errors found.
     pub diagnostics: Vec<Diagnostic>,
-    /// Locals of the function types around, innermost last.
+    /// The parameters of the enclosing function types, innermost last.
     functions: Vec<Vec<Option<LocalId>>>,
-    /// Was a size met of which nothing is known, because of an error?
+    /// Whether a size is unknown because of an error.
     unknown: bool,
 }
 
 impl<'a> Lower<'a> {
-    /// A lowering with nothing reported.
+    /// Creates a lowering without diagnostics.
     pub fn new(
         tree: &'a Tree,
         resolved: &'a Resolved,
@@ -45,7 +49,7 @@ impl<'a> Lower<'a> {
         Self { tree, resolved, env, local, diagnostics: Vec::new(), functions: Vec::new(), unknown: false }
     }
 
-    /// The type that is written.
+    /// Lowers a written type.
     pub fn ty(&mut self, id: TypeId) -> Type {
         let tree = self.tree;
         let node = &tree.types[id];
@@ -79,12 +83,13 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Were all parts of a list read? Where one was not, nobody knows how many there are.
+    /// Returns whether the parser read every type of a list. If it did not, the length of the list
+    /// is unknown.
     fn all_read<'t>(&self, types: impl IntoIterator<Item = &'t TypeId>) -> bool {
         types.into_iter().all(|t| self.tree.types[*t].kind != TypeExpr::Error)
     }
 
-    /// The sizes of an array; none where there is an error in them.
+    /// Lowers the sizes of an array or a relation; `None` if one of them has an error.
     fn sizes(&mut self, sizes: &[SizeExpr]) -> Option<Vec<Poly>> {
         let around = std::mem::take(&mut self.unknown);
         let found = sizes.iter().map(|s| self.size_expr(s)).collect();
@@ -92,7 +97,7 @@ impl<'a> Lower<'a> {
         (!unknown).then_some(found)
     }
 
-    /// A size of which nothing is known, because of an error.
+    /// Marks an error in a size, and returns a placeholder.
     fn unknown(&mut self) -> Poly {
         self.unknown = true;
         Poly::atom(Atom::Overflow)
@@ -157,7 +162,8 @@ impl<'a> Lower<'a> {
             TypeInfoBody::Sum(_) => Type::Data(global.clone(), args.into()),
             TypeInfoBody::Alias(_) if args.iter().any(|a| matches!(a, TypeArg::Type(Type::Error))) => Type::Error,
             TypeInfoBody::Alias(t) => {
-                // Aliases of aliases may double at each step; each step shares what it repeats.
+                // Aliases of aliases may double at each step, although each step shares the part
+                // that it repeats.
                 let t = apply(t, &args);
                 if t.fits() {
                     return t;
@@ -237,7 +243,8 @@ impl<'a> Lower<'a> {
             self.diagnostics.push(d.help(of_sizes));
             return self.unknown();
         };
-        // A parameter whose type is not known was told, and one that is no size is told once.
+        // A parameter of unknown type has a diagnostic already; a parameter that is not a size has
+        // one diagnostic only.
         let unread =
             self.tree.types[ty].kind == TypeExpr::Error || self.resolved.types.get(&ty) == Some(&TypeRes::Error);
         let told =
@@ -249,14 +256,14 @@ impl<'a> Lower<'a> {
         self.unknown()
     }
 
-    /// The parameter of the definition that a local is, and its type.
+    /// Returns the parameter of the definition that a local is, and its written type.
     fn param(&self, res: &Res) -> Option<(ast::Ident, TypeId)> {
         let (Res::Local(l), Item::Def(def)) = (res, &self.tree.item) else { return None };
         let param = def.params.iter().find(|p| self.resolved.decls.get(&p.name.span) == Some(l))?;
         Some((param.name.clone(), param.ty))
     }
 
-    /// A size as written.
+    /// Lowers a written size.
     pub fn size(&mut self, e: ExprId) -> Poly {
         let tree = self.tree;
         let node = &tree.exprs[e];
@@ -339,13 +346,14 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// An extent `?k` where nothing would tell it.
+/// Builds the diagnostic for an extent `?k` in a position where no value determines it.
 pub(super) fn unknown_extent(name: &Name, span: Span) -> Diagnostic {
     Diagnostic::new(Code::E0309, span, format!("an unknown extent `?{name}` may stand only in a result"))
         .help("in a parameter write the size as a name: it is solved from the argument")
 }
 
-/// A type with its parameters replaced: `Type::Param(k)` and `Atom::Bound(k)` by `args[k]`.
+/// Instantiates the body of a type definition: `args[k]` replaces `Type::Param(k)` and
+/// `Atom::Bound(k)`.
 pub fn apply(t: &Type, args: &[TypeArg]) -> Type {
     t.substitute(
         &|k| match args.get(k as usize) {
@@ -359,7 +367,7 @@ pub fn apply(t: &Type, args: &[TypeArg]) -> Type {
     )
 }
 
-/// The classes that `where` gives the type parameters.
+/// Returns the type parameters with the classes that `where` requires.
 pub fn classes(tree: &Tree, resolved: &Resolved) -> (Vec<(Name, Class)>, Vec<Diagnostic>) {
     let mut params: Vec<_> = resolved.type_params.iter().map(|(n, _)| (n.clone(), Class::Any)).collect();
     let mut diagnostics = Vec::new();
@@ -384,7 +392,8 @@ pub fn classes(tree: &Tree, resolved: &Resolved) -> (Vec<(Name, Class)>, Vec<Dia
     (params, diagnostics)
 }
 
-/// The sizes of a definition's signature with their locals, in the order of `Signature::sizes`.
+/// Returns the sizes of a definition's signature with their locals, in the order of
+/// `Signature::sizes`.
 pub fn signature_sizes(tree: &Tree, resolved: &Resolved) -> Vec<(LocalId, SizeParam)> {
     let Item::Def(def) = &tree.item else { return Vec::new() };
     let locals = || (0..).map(LocalId).zip(&resolved.locals);
@@ -408,17 +417,18 @@ pub fn signature_sizes(tree: &Tree, resolved: &Resolved) -> Vec<(LocalId, SizePa
     sizes
 }
 
-/// The written signature of a definition: types with `Atom::Bound`; the result if it is written.
+/// The written signature of a definition, in terms of `Atom::Bound`.
 pub struct Written {
-    /// The signature; its result is [`Type::Error`] where none is written.
+    /// The signature. Its result is [`Type::Error`] if none is written.
     pub signature: Signature,
-    /// Is the result written?
+    /// Whether the result is written.
     pub has_result: bool,
-    /// What is wrong with it.
+    /// The errors in it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads the signature of a definition and checks that its sizes can be solved.
+/// Lowers the signature of a definition and checks that its sizes can be solved. `None` if the item
+/// is not a definition.
 pub fn written_signature(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> Option<Written> {
     let Item::Def(def) = &tree.item else { return None };
     let (type_params, mut diagnostics) = classes(tree, resolved);
@@ -437,14 +447,14 @@ pub fn written_signature(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> Opt
         params,
         result: result.clone().unwrap_or(Type::Error),
     };
-    // Of parameters whose types are not known nobody knows which sizes they tell.
+    // A parameter of unknown type may determine any of the sizes.
     if !signature.params.iter().any(|(_, t)| t.has_error()) {
         diagnostics.extend(unsolvable(&signature, &sizes, tree, resolved));
     }
     Some(Written { signature, has_result: result.is_some(), diagnostics })
 }
 
-/// Implicit sizes that no order of solving gives ("Types and sizes").
+/// Reports the implicit sizes that no order of solving determines ("Types and sizes").
 fn unsolvable(
     signature: &Signature,
     sizes: &[(LocalId, SizeParam)],
@@ -491,7 +501,7 @@ fn unsolvable(
             p.for_each_atom(&mut |a| found |= matches!(a, Atom::Bound(_, n) if n == name));
             found
         });
-        // Sizes that wait for each other are one mistake.
+        // Sizes that depend on each other are one mistake.
         if in_params && let Some(first) = diagnostics.iter_mut().find(|d| d.code == Code::E0301) {
             first.related.push(Label { span, message: format!("nor can `{name}`"), module: None });
             continue;
@@ -506,7 +516,8 @@ fn unsolvable(
             ))
         });
     }
-    // One whose name is mistaken tells nothing of the size that is meant, or is told by nothing.
+    // If one name is misspelt, its size determines nothing of the size that is meant, or nothing
+    // determines it.
     for d in &mut diagnostics {
         let about = |size: &&LoneSize| match d.code {
             Code::E0302 => size.span == d.span,
@@ -514,7 +525,7 @@ fn unsolvable(
         };
         if let Some(size) = misspelt.iter().find(about) {
             d.help = Some(size.help());
-            // It is the place to change.
+            // The misspelt name is the place to edit.
             if size.span != d.span {
                 let span = std::mem::replace(&mut d.span, size.span);
                 d.label = format!("another size than `{}`", size.meant);
@@ -525,24 +536,25 @@ fn unsolvable(
     diagnostics
 }
 
-/// A size of a signature that stands there once, with a name like another's.
+/// A size that occurs only once in a signature and whose name resembles another's.
 pub(super) struct LoneSize {
     /// Its name.
     pub(super) name: Name,
-    /// Where it stands.
+    /// The span of its occurrence.
     pub(super) span: Span,
-    /// The other's name.
+    /// The name of the other size.
     meant: Name,
 }
 
 impl LoneSize {
-    /// What to say of it where sizes do not fit.
+    /// Returns the help text for a mismatch of sizes that it may explain.
     pub(super) fn help(&self) -> String {
         format!("`{}` is a size of its own here; did you mean `{}`?", self.name, self.meant)
     }
 }
 
-/// The sizes of a definition that may be others misspelt: a new name in a signature is a new size.
+/// Returns the sizes of a definition that may be misspellings of others. A new name in a signature
+/// is a new size, so a misspelling is not an error by itself.
 pub(super) fn misspelt_sizes(tree: &Tree, resolved: &Resolved) -> Vec<LoneSize> {
     let sizes = signature_sizes(tree, resolved);
     let uses = |l: LocalId, counts: &dyn Fn(Span) -> bool| {
@@ -556,7 +568,7 @@ pub(super) fn misspelt_sizes(tree: &Tree, resolved: &Resolved) -> Vec<LoneSize> 
     let lone = sizes
         .iter()
         .filter(|(l, size)| size.source == SizeSource::Implicit && uses(*l, &|span| in_signature(tree, span)) == 1);
-    // Of two that are like each other the one is meant that stands in more places, or first.
+    // If two names resemble each other, the one with more occurrences is meant, or else the first.
     let everywhere = |l: LocalId| (uses(l, &|_| true), std::cmp::Reverse(l));
     let found = lone.filter_map(|(l, size)| {
         let others = sizes.iter().filter(|(other, _)| everywhere(*other) > everywhere(*l));
@@ -567,12 +579,12 @@ pub(super) fn misspelt_sizes(tree: &Tree, resolved: &Resolved) -> Vec<LoneSize> 
     found.collect()
 }
 
-/// Is it a place before the body of a definition?
+/// Returns whether the span precedes the body of a definition.
 fn in_signature(tree: &Tree, span: Span) -> bool {
     matches!(&tree.item, Item::Def(def) if span.end <= tree.exprs[def.body].span.start)
 }
 
-/// What a `type` item defines.
+/// Lowers a `type` item. `None` if it is another item, or an alias with an error.
 pub fn type_info(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> (Option<TypeInfo>, Vec<Diagnostic>) {
     let Item::Type(def) = &tree.item else { return (None, Vec::new()) };
     let size_local = |l: LocalId| {
@@ -615,7 +627,7 @@ pub fn type_info(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> (Option<Typ
         },
         TypeBody::Single(t) => TypeInfoBody::Alias(lower.ty(*t)),
     };
-    // What follows from an error in an alias is not told of those who use it.
+    // An alias with an error is reported here, and not again at its uses.
     let known = !matches!(&body, TypeInfoBody::Alias(t) if t.has_error());
     (known.then_some(TypeInfo { params, body }), lower.diagnostics)
 }

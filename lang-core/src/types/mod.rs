@@ -1,4 +1,8 @@
-//! Types and sizes: what a type is, how it is inferred, and the typed tree that comes out.
+//! **Types and sizes.** The type language, unification, the checker, and the typed tree.
+//!
+//! The checker reads the resolved syntax tree of one item and writes a [`tree::Body`]. The
+//! interpreter evaluates that body, and elaboration translates it to core. Types of other items
+//! come through [`env::Env`], so the modules here do not depend on the session.
 
 pub mod check;
 pub mod coverage;

@@ -1,34 +1,35 @@
-//! What a size is called in messages that has no name: the expression, shortened.
+//! **Phrases for unnamed sizes.** Prints a shortened expression in messages about a size that has
+//! no name.
 
 use super::tree::{Callee, Expr as Typed, Node, Special, Subscript, TId};
 use super::ty::Type;
 use crate::base::{Arena, Name};
 use crate::predicate::LocalId;
 
-/// How many parts inside one another are shown.
+/// The depth of nesting that is printed; deeper parts become `…`.
 const DEEP: usize = 3;
 
-/// What is needed to write the nodes of a body.
+/// The data needed to print nodes of a body.
 pub(crate) struct Phrases<'a> {
     pub(crate) nodes: &'a Arena<Node>,
-    /// What a local is called.
+    /// Returns the name of a local.
     pub(crate) name: &'a dyn Fn(LocalId) -> Name,
-    /// The type of a node, as far as it is known.
+    /// Returns the type of a node, as far as it is inferred.
     pub(crate) ty: &'a dyn Fn(TId) -> Type,
 }
 
 impl Phrases<'_> {
-    /// The expression, as an operand.
+    /// Prints the expression as an operand: operators are parenthesised.
     pub(crate) fn operand(&self, node: TId) -> String {
         self.shortened(node, DEEP)
     }
 
-    /// The expression where no operator stands beside it.
+    /// Prints the expression for a position without a neighbouring operator.
     pub(crate) fn alone(&self, node: TId) -> String {
         self.bare(node, self.shortened(node, DEEP))
     }
 
-    /// Between brackets an operator needs no parentheses.
+    /// Removes the parentheses around an operator, because brackets and commas delimit it already.
     fn bare(&self, node: TId, text: String) -> String {
         let operator = matches!(self.nodes[node].kind, Typed::Arith(..) | Typed::Neg(_) | Typed::Pow(..));
         match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {

@@ -1,4 +1,4 @@
-//! Types as a user reads them.
+//! **Printing of types** in the notation of the language, for messages, hovers and `show`.
 
 use std::fmt::{Display, Formatter, Result};
 
@@ -14,7 +14,7 @@ impl Display for Type {
                 let (dims, elem) = self.peel();
                 write!(f, "[")?;
                 list(f, dims.iter())?;
-                // Without parentheses the axes would be those of the first parameter.
+                // Without parentheses a reader would attach the axes to the first parameter.
                 match elem {
                     Self::Fun(_) => write!(f, "]({elem})"),
                     _ => write!(f, "]{elem}"),
@@ -59,7 +59,7 @@ impl Display for TypeArg {
     }
 }
 
-/// Parameters without a name that the result mentions are called by their position.
+/// A parameter without a name that the result mentions is printed by its position.
 impl Display for FunType {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "(")?;
@@ -75,7 +75,8 @@ impl Display for FunType {
 }
 
 impl FunType {
-    /// A type of this function with the names of parameters in place of `Atom::Arg(0, k)`.
+    /// Returns `t`, a type within this function type, with the names of parameters in place of
+    /// `Atom::Arg(0, k)`.
     fn named(&self, t: &Type) -> Type {
         t.map_sizes(&|p, depth| {
             p.substitute(&|a| match a {
@@ -89,7 +90,7 @@ impl FunType {
     }
 }
 
-/// As in the text: `(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`.
+/// Prints the notation of the text: `(x: [n + m - 1]f64, c: [m]f64) -> [n]f64`.
 impl Display for Signature {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         write!(f, "(")?;
@@ -121,7 +122,7 @@ fn list<T: Display>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>) -> Re
     Ok(())
 }
 
-/// How many arguments are wanted, in words.
+/// Returns the expected number of arguments in words.
 pub(super) fn arguments(n: usize) -> String {
     match n {
         0 => "no arguments".to_owned(),
@@ -130,7 +131,7 @@ pub(super) fn arguments(n: usize) -> String {
     }
 }
 
-/// How many are there, in words.
+/// Returns the actual number of arguments in words.
 pub(super) fn stand_here(n: usize) -> String {
     match n {
         0 => "none stands here".to_owned(),

@@ -1,6 +1,8 @@
-//! The typed surface: what the checker makes of an item, the interpreter evaluates and
-//! elaboration will turn into core. Every name is resolved, every lift, conversion, check and
-//! instantiation is explicit, every node has its type.
+//! **Typed tree.** The checker's output for one item.
+//!
+//! The checker writes it, the interpreter evaluates it, and elaboration translates it to core.
+//! Every name is resolved. Every lift, conversion, check and instantiation is explicit. Every node
+//! has a type.
 
 use std::sync::Arc;
 
@@ -15,25 +17,25 @@ use crate::syntax::ops::{BinOp, BinderKind};
 /// A node of a [`Body`].
 pub type TId = Idx<Node>;
 
-/// A typed expression at its place.
+/// A typed expression.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// What it is.
+    /// The expression.
     pub kind: Expr,
     /// Its type; sizes in it are polynomials over locals and globals.
     pub ty: Type,
-    /// Its place in the item.
+    /// Its span in the item.
     pub span: Span,
 }
 
-/// A checked item: one frame of locals and a tree over it. Lambdas are part of the tree and
+/// The body of a checked item: a tree over one frame of locals. Lambdas are part of the tree and
 /// share the numbering of locals.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Body {
     /// All nodes.
     pub nodes: Arena<Node>,
-    /// The local for each type-level size parameter of the signature that a caller passes
-    /// (the implicit ones, in the signature's order).
+    /// The local of each implicit size parameter, in the signature's order. The caller passes their
+    /// values.
     pub sizes: Vec<LocalId>,
     /// The local of each parameter, in order.
     pub params: Vec<LocalId>,
@@ -45,7 +47,7 @@ pub struct Body {
 }
 
 impl Body {
-    /// Does it do something, beside or instead of having a value: print, save, plot, make sure?
+    /// Returns whether the body contains an effect: `print`, `save`, `plot` or `assert`.
     #[must_use]
     pub fn acts(&self) -> bool {
         let acts = |s: &Special| matches!(s, Special::Print | Special::Save | Special::Plot(_) | Special::Assert(_));
@@ -56,15 +58,15 @@ impl Body {
 /// A local of a [`Body`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Local {
-    /// Its name; for an opened extent, a name made for messages.
+    /// Its name; for an opened extent, a generated name for messages.
     pub name: Name,
     /// Its type.
     pub ty: Type,
-    /// Where it is bound.
+    /// The span of its binding.
     pub span: Span,
 }
 
-/// What a call passes for the type-level parameters of its callee.
+/// The instantiation of a callee's type and size parameters.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Instance {
     /// One per type parameter.
@@ -73,43 +75,45 @@ pub struct Instance {
     pub sizes: Vec<Poly>,
 }
 
-/// What a size must be.
+/// A constraint on a size.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Demand {
-    /// Equal to another.
+    /// Equality with another size.
     Equal(Poly),
-    /// A size at all, neither negative nor too large: what is solved from `[n + 2]f64` need not be.
+    /// Being a valid extent, neither negative nor too large. A size that is solved from
+    /// `[n + 2]f64` may violate this.
     Size,
 }
 
-/// A demand on a size that could be neither proved nor refuted.
+/// A runtime check of a size constraint that the checker could neither prove nor refute.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SizeCheck {
-    /// What is there.
+    /// The size found.
     pub found: Poly,
-    /// What is wanted of it.
+    /// The constraint on it.
     pub wanted: Demand,
-    /// What the check is about, as a noun phrase ("axis 1 of argument `x`").
+    /// The subject of the check, as a noun phrase ("axis 1 of argument `x`").
     pub what: String,
-    /// Where it comes from.
+    /// The source of the constraint.
     pub span: Span,
-    /// Compared before the expression is evaluated, because the accesses in it rely on it.
+    /// Whether the check precedes the evaluation of the expression, because accesses in it rely on
+    /// it.
     pub first: bool,
 }
 
-/// An extent that becomes known when a value does: axis `axis` (after `path` through tuples and
-/// records, by position) of the value of this node is stored in `local`.
+/// An existential extent that the evaluation of a node reveals. It is axis `axis` of the component
+/// at `path` in the node's value, and it is stored in `local`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Open {
     /// Positions through tuples and records.
     pub path: Vec<u32>,
-    /// The axis of the array found there.
+    /// The axis of the array at that path.
     pub axis: u32,
-    /// Where the extent is stored.
+    /// The local that stores the extent.
     pub local: LocalId,
 }
 
-/// What is called.
+/// The callee of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Callee {
     /// A definition.
@@ -122,11 +126,13 @@ pub enum Callee {
     Value(TId),
 }
 
-/// Typed expressions. "Lifted" operations apply to every element where operands are arrays;
-/// array operands have equal shapes, scalars stand for every element.
+/// A typed expression.
+///
+/// A lifted operation applies to every element of its array operands. Array operands have equal
+/// shapes, and scalars are broadcast.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr {
-    /// Errors were reported here; evaluating it is a failure.
+    /// An expression with a reported error; evaluating it fails.
     Error,
     /// A real literal, of the node's scalar type.
     Real(Real),
@@ -148,7 +154,7 @@ pub enum Expr {
     BuiltinValue(Builtin, Instance),
     /// A scalar function as a value.
     ScalarValue(ScalarFn),
-    /// A constructor as a value; without arguments, the value itself.
+    /// A constructor as a value. A constructor without arguments is the value itself.
     CtorValue(GlobalName, u32),
     /// `-x`, lifted.
     Neg(TId),
@@ -156,54 +162,56 @@ pub enum Expr {
     Not(TId),
     /// `+ - * / // %` on two operands, lifted. A long chain nests to the left without bound.
     Arith(BinOp, TId, TId),
-    /// `a < b <= c`: every neighbouring pair; operands are evaluated once, left to right, and
-    /// those after a false comparison not at all. With array operands there is one operator, lifted.
+    /// `a < b <= c`: the conjunction of the comparisons of neighbouring operands. Operands are
+    /// evaluated once, left to right; evaluation stops after the first false comparison. With array
+    /// operands there is one operator, and it is lifted.
     Compare(TId, Vec<(BinOp, TId)>),
-    /// `&&`, left to right, stops at the first false.
+    /// `&&`: evaluated left to right, up to the first false operand.
     And(Vec<TId>),
-    /// `||`, left to right, stops at the first true.
+    /// `||`: evaluated left to right, up to the first true operand.
     Or(Vec<TId>),
-    /// `a ^ b`, lifted; the exponent is an integer or a real, scalar or of the same shape.
+    /// `a ^ b`, lifted. The exponent is an integer or a real, either scalar or of the shape of `a`.
     Pow(TId, TId),
     /// A scalar function, lifted.
     Scalar(ScalarFn, Vec<TId>),
     /// `f64(e)`, `f32(e)`, `i64(e)` (truncates), lifted.
     Convert(Scalar, TId),
-    /// `[p] * e`: the zero of the node's type where `p` is false.
+    /// `[p] * e`: the zero of the node's type if `p` is false.
     Guard(TId, TId),
-    /// An array literal; elements of the node's element type.
+    /// An array literal; its items have the node's element type.
     Array(Vec<TId>),
     /// A tuple.
     Tuple(Vec<TId>),
-    /// A record, values in the order of the node's type, with the order of evaluation of the text.
+    /// A record: the evaluation order of the text, each value with its position in the node's type.
     Record(Vec<(u32, TId)>),
-    /// Position in a tuple, or of a field in a record's type.
+    /// A projection: the component of a tuple by position, or of a record by the field's position
+    /// in its type.
     Proj(TId, u32),
     /// `x[i, a..b, _]`
     Index(TId, Vec<Subscript>),
-    /// A call. Its parts are evaluated in the order of [`call_parts`].
+    /// A call. [`call_parts`] defines the evaluation order.
     Call {
-        /// What is called.
+        /// The callee.
         callee: Callee,
         /// Its arguments.
         args: Vec<TId>,
     },
-    /// Evaluates the expression, then verifies the sizes (before it those that come first); its value is that
-    /// of the expression.
+    /// Evaluates the expression and checks the sizes; its value is that of the expression. Checks
+    /// marked `first` precede the evaluation, the others follow it.
     Checked(Vec<SizeCheck>, TId),
     /// Evaluates the expression and stores extents of its value.
     Opened(Vec<Open>, TId),
     /// A lambda.
     Lambda(Arc<Lambda>),
-    /// `let`s in order, then the body.
+    /// Bindings in order, then the body.
     Let(Vec<(Pat, TId)>, TId),
-    /// Conditions in order, else the last.
+    /// Pairs of a condition and a branch in order, then the `else` branch.
     If(Vec<(TId, TId)>, TId),
-    /// The first arm that matches; exhaustive.
+    /// The arms in order; the first that matches is evaluated. The arms are exhaustive.
     Match(TId, Vec<(Pat, TId)>),
-    /// A binder other than `for` and `rel` reduces; `for` builds an array of the node's type.
+    /// A binder: `for` builds an array of the node's type, `rel` a relation, and all others reduce.
     Binder {
-        /// Which.
+        /// The kind of binder.
         kind: BinderKind,
         /// Index variables, outermost first.
         vars: Vec<IndexVar>,
@@ -214,33 +222,34 @@ pub enum Expr {
     },
     /// `fold`, `scan`.
     Fold {
-        /// Keep every state.
+        /// Whether every state is kept.
         scan: bool,
         /// Binds the carry.
         acc: Pat,
-        /// The first carry.
+        /// The initial carry.
         init: TId,
         /// Index variables, outermost first.
         vars: Vec<IndexVar>,
         /// The next carry.
         body: TId,
-        /// One output a step; the value is then `(carry, outputs)`.
+        /// The output of one step, if any; the value is then `(carry, outputs)`.
         yields: Option<TId>,
     },
     /// `loop`, `scan … while`.
     Loop {
-        /// Keep every state.
+        /// Whether every state is kept.
         scan: bool,
         /// Binds the carry.
         acc: Pat,
-        /// The first carry.
+        /// The initial carry.
         init: TId,
-        /// Goes on while true.
+        /// The condition under which the loop continues.
         cond: TId,
         /// The next carry.
         body: TId,
     },
-    /// `checkpoint`: of how many states of a loop one is kept for derivatives, and the loop.
+    /// `checkpoint`: the interval between the states of a loop that are kept for derivatives, if it
+    /// is written, and the loop.
     Checkpoint(Option<TId>, TId),
     /// Updates, left to right.
     With(TId, Vec<Update>),
@@ -248,11 +257,11 @@ pub enum Expr {
     Card(TId),
     /// `R(i, j)`
     Member(TId, Vec<TId>),
-    /// A form with typing of its own.
+    /// A form with its own typing rule, and its operands.
     Special(Special, Vec<TId>),
 }
 
-/// Forms with typing rules of their own, by their names in the language.
+/// Forms with their own typing rules, by their names in the language.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Special {
     /// `assert(p, "text")`
@@ -265,8 +274,8 @@ pub enum Special {
     Par,
     /// `stop(e)`
     Stop,
-    /// `reshape(x, n, m, …)`: the new extents are those of the node's type; the check that the
-    /// counts agree is a [`Expr::Checked`] around it where it is not proved.
+    /// `reshape(x, n, m, …)`: the node's type holds the new extents. If equality of the element
+    /// counts is not proved, an [`Expr::Checked`] around the node checks it.
     Reshape,
     /// `relation(idx, n, m)`
     Relation,
@@ -274,58 +283,60 @@ pub enum Special {
     Print,
     /// `time(e)`
     Time,
-    /// `load("file", option: e, …)`: the file, then the values of the options.
+    /// `load("file", option: e, …)`: the operands are the file and then the values of the options.
     Load(Arc<[LoadOption]>),
     /// `save(e, "file")`
     Save,
-    /// `plot(e, …)`: the data of the groups in order, then the values of the options.
+    /// `plot(e, …)`: the operands are the data of the groups in order, and then the values of the
+    /// options.
     Plot(Arc<Plot>),
-    /// `grad(f)`, `jvp(f)`, …: the operator applied to a function; the node has a function type.
-    /// `wrt` holds the positions of the differentiated parameters.
+    /// `grad(f)`, `jvp(f)`, …: the operator applied to a function. The node has a function type.
+    /// The list holds the positions of the parameters after `wrt`, if it is written.
     Derive(Derivative, Option<Vec<u32>>),
-    /// `deriv(e, x)` by a local.
+    /// `deriv(e, x)` with respect to a local.
     Deriv(LocalId),
 }
 
-/// What the arguments of a `plot` are.
+/// The roles of the arguments of a `plot`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plot {
-    /// Never empty.
+    /// The groups; never empty.
     pub groups: Vec<PlotGroup>,
-    /// Each at most once.
+    /// The options, each at most once.
     pub options: Vec<PlotOption>,
 }
 
-/// Data that is drawn in one way.
+/// Data that one kind of mark draws.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlotGroup {
-    /// How.
+    /// The kind of mark.
     pub kind: PlotKind,
-    /// What stands for it in the legend, where the program says so.
+    /// The label in the legend, if the program contains one; else empty.
     pub label: Name,
-    /// For each of the data what it is called in the program; empty if it is no name.
+    /// The name of each operand in the program; empty if the operand is not a name.
     pub data: Vec<Name>,
 }
 
-/// A lambda. Free locals are read from the frame it is made in.
+/// A lambda. Its free locals are read from the enclosing frame when the closure is created.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lambda {
     /// Patterns of the parameters (irrefutable).
     pub params: Vec<Pat>,
     /// The body.
     pub body: TId,
-    /// Locals of the enclosing frame that the body reads, sizes in types included.
+    /// The locals of the enclosing frame that the body reads, including those in the sizes of
+    /// types.
     pub captures: Vec<LocalId>,
 }
 
-/// A pattern with what it binds.
+/// A pattern and the locals that it binds.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pat {
-    /// Matches all.
+    /// Matches every value.
     Wild,
     /// Binds a local.
     Bind(LocalId),
-    /// A constructor by position, with the patterns of its arguments.
+    /// A constructor by position, and the patterns of its arguments.
     Ctor(u32, Vec<Pat>),
     /// Tuple.
     Tuple(Vec<Pat>),
@@ -335,7 +346,7 @@ pub enum Pat {
     Int(i64),
     /// A truth value.
     Bool(bool),
-    /// Stores the leading extents of the value in these locals, then matches.
+    /// Stores the leading extents of the value in these locals, then matches the inner pattern.
     Sized(Vec<LocalId>, Box<Pat>),
 }
 
@@ -348,10 +359,10 @@ pub struct IndexVar {
     pub range: IndexRange,
 }
 
-/// Where an index variable ranges. Evaluated once on entry of the loop over it.
+/// The range of an index variable. It is evaluated once, on entry of its loop.
 #[derive(Clone, PartialEq, Debug)]
 pub enum IndexRange {
-    /// `0..n`, a bare index: the extent was inferred.
+    /// `0..n` for a bare index, whose extent was inferred.
     Extent(Poly),
     /// `i < e`
     Below(TId),
@@ -359,43 +370,43 @@ pub enum IndexRange {
     Range(TId, TId, Option<TId>),
 }
 
-/// One place between the brackets of an index.
+/// One position between the brackets of an indexing expression.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subscript {
-    /// `i`. `proved`: always in bounds.
+    /// `i`
     At {
         /// The index.
         index: TId,
-        /// Always in bounds.
+        /// Whether the index is proved to be in bounds.
         proved: bool,
     },
-    /// `a..b`. `proved`: always `0 <= a <= b <= extent`.
+    /// `a..b`
     Range {
-        /// First.
+        /// The first index.
         from: TId,
         /// One past the last.
         to: TId,
-        /// Always in bounds.
+        /// Whether `0 <= a <= b <= extent` is proved.
         proved: bool,
     },
     /// `_`
     Whole,
 }
 
-/// An update.
+/// One update of a `with`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Update {
-    /// Where.
+    /// The part that it changes.
     pub place: Place,
-    /// `+=`
+    /// Whether the operator is `+=`.
     pub add: bool,
-    /// The new value or what is added; for an index place a scalar may fill a slice.
+    /// The new value or the addend. For an index place, a scalar may fill a slice.
     pub value: TId,
-    /// The place in the text.
+    /// Its span in the item.
     pub span: Span,
 }
 
-/// What an update changes.
+/// The part of a value that an update changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Place {
     /// Elements or slices.
@@ -405,7 +416,7 @@ pub enum Place {
 }
 
 impl Pat {
-    /// Every local it binds.
+    /// Calls `f` on every local that the pattern binds.
     pub fn for_each_local(&self, f: &mut dyn FnMut(LocalId)) {
         match self {
             Self::Wild | Self::Int(_) | Self::Bool(_) => {}
@@ -421,7 +432,7 @@ impl Pat {
 }
 
 impl Expr {
-    /// Every node directly inside, in the order of evaluation. Where the base of an index or an update
+    /// Calls `f` on every direct child, in evaluation order. If the base of an index or an update
     /// is a path, it comes last.
     pub fn for_each_child(&self, nodes: &Arena<Node>, f: &mut dyn FnMut(TId)) {
         match self {
@@ -510,7 +521,8 @@ impl Expr {
         }
     }
 
-    /// Every local that this node itself reads (in sizes too, but not in its type) and binds.
+    /// Calls `read` on every local that this node itself reads, sizes included but its type
+    /// excluded. Calls `bind` on every local that it binds.
     pub fn for_each_local(&self, read: &mut dyn FnMut(LocalId), bind: &mut dyn FnMut(LocalId)) {
         let mut size = |p: &Poly| {
             p.for_each_atom(&mut |a| {
@@ -559,7 +571,8 @@ impl Expr {
     }
 }
 
-/// Is this node a local or a component of one, so that reading it can neither fail nor be seen?
+/// Returns whether the node is a local or a component of one. Reading such a path cannot fail and
+/// has no observable effect.
 pub fn is_path(nodes: &Arena<Node>, mut node: TId) -> bool {
     loop {
         match &nodes[node].kind {
@@ -570,10 +583,13 @@ pub fn is_path(nodes: &Arena<Node>, mut node: TId) -> bool {
     }
 }
 
-/// What a call evaluates, in the order of evaluation, each with its position among the arguments; the
-/// function that is called has none. It comes first, then the arguments, left to right; but functions
-/// that are made here come after all else, so that their types may have extents that an argument
-/// tells. Making one has no effect, and fails for its sizes alone.
+/// Returns the children of a call in evaluation order, each with its position among the arguments;
+/// a callee that is a function value has no position.
+///
+/// A function value in callee position comes first, then the arguments from left to right.
+/// Functions that are created here come after all other children, because their types may contain
+/// extents that an argument determines. Creating a function has no effect and fails only because of
+/// its sizes.
 pub fn call_parts<'a>(
     nodes: &'a Arena<Node>,
     callee: &Callee,
@@ -587,7 +603,8 @@ pub fn call_parts<'a>(
     parts().filter(|p| !makes_function(nodes, p.1)).chain(parts().filter(|p| makes_function(nodes, p.1)))
 }
 
-/// Is a function made of what is known where the node stands?
+/// Returns whether the node creates a function: a lambda, a definition or builtin as a value, or a
+/// derivative of one.
 fn makes_function(nodes: &Arena<Node>, mut node: TId) -> bool {
     loop {
         match &nodes[node].kind {

@@ -1,4 +1,7 @@
-//! Types. Sizes in them are polynomials in normal form, so equal normal forms are equal types.
+//! **Types** and signatures.
+//!
+//! Sizes in types are polynomials in normal form, so two types are equal if and only if their
+//! normal forms are equal.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,8 +10,10 @@ use crate::base::{GlobalName, Name};
 use crate::predicate::{Atom, Poly};
 pub use crate::syntax::ops::Scalar;
 
-/// A type. In a [`Signature`], [`Type::Param`] and [`crate::predicate::Atom::Bound`] stand for
-/// what a call instantiates; in a checked body no [`Type::Meta`] is left.
+/// A type.
+///
+/// In a [`Signature`], a call instantiates [`Type::Param`] and [`crate::predicate::Atom::Bound`]. A
+/// checked body contains no [`Type::Meta`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Type {
     /// A number or truth value.
@@ -17,25 +22,26 @@ pub enum Type {
     Str,
     /// `[n]T`
     Array(Poly, Arc<Type>),
-    /// `(A, B)`; `()` is the empty one.
+    /// `(A, B)`; the unit type is `()`.
     Tuple(Arc<[Type]>),
-    /// `{x: A, y: B}` in written order; fields match by name and order does not matter.
+    /// `{x: A, y: B}`, in the order of the text. Fields match by name, so their order is irrelevant
+    /// to unification.
     Record(Arc<[(Name, Type)]>),
     /// `(A, n: i64) -> B`
     Fun(Arc<FunType>),
     /// `rel[n, m]`
     Rel(Arc<[Poly]>),
-    /// A sum type, applied.
+    /// A sum type applied to its arguments.
     Data(GlobalName, Arc<[TypeArg]>),
-    /// The type parameter of that number of the enclosing definition.
+    /// The type parameter of the enclosing definition with this number, and its name.
     Param(u32, Name),
-    /// An unknown of the checker.
+    /// A metavariable: a type that the checker has yet to infer.
     Meta(u32),
-    /// Something was wrong and has been reported; agrees with everything.
+    /// The type of a term with a reported error; it unifies with every type.
     Error,
 }
 
-/// What a type constructor is applied to.
+/// An argument of a type constructor.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum TypeArg {
     /// A type.
@@ -44,18 +50,20 @@ pub enum TypeArg {
     Size(Poly),
 }
 
-/// A function type. The result, and later parameters, may mention the value of a named `i64`
-/// parameter as [`crate::predicate::Atom::Arg`]`(depth, position)`, depth counting the function
-/// types in between.
+/// A function type.
+///
+/// The result and later parameters may mention the value of a named `i64` parameter as
+/// [`crate::predicate::Atom::Arg`]`(depth, position)`. The depth counts the function types in
+/// between.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FunType {
-    /// Names (for printing and dependent sizes) and types of the parameters.
+    /// The parameters: names, for printing and dependent sizes, and types.
     pub params: Vec<(Option<Name>, Type)>,
     /// The result.
     pub result: Type,
 }
 
-/// What a type parameter may be.
+/// The class constraint of a type parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// Any type.
@@ -66,14 +74,17 @@ pub enum Class {
     Real,
 }
 
-/// The type of a definition, with what a call instantiates. It holds no spans: an edit that
-/// leaves it equal disturbs no dependent.
+/// The type scheme of a definition: its type and the parameters that a call instantiates.
+///
+/// A signature contains no spans, so an edit that leaves it equal invalidates no dependent query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Signature {
-    /// Type parameters: `Type::Param(k)`.
+    /// Type parameters and their classes. `Type::Param(k)` refers to number `k`.
     pub type_params: Vec<(Name, Class)>,
-    /// Names of the sizes: `Atom::Bound(k)`. First the implicit ones, in order of occurrence,
-    /// then one for each `i64` parameter (solved by the argument), then those of `?k` in the result.
+    /// Size parameters. `Atom::Bound(k)` refers to number `k`.
+    ///
+    /// The order is: the implicit sizes in order of occurrence, one for each `i64` parameter
+    /// (solved by the argument), and the `?k` of the result.
     pub sizes: Vec<SizeParam>,
     /// Parameters.
     pub params: Vec<(Name, Type)>,
@@ -81,23 +92,23 @@ pub struct Signature {
     pub result: Type,
 }
 
-/// A size in a signature.
+/// A size parameter of a signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeParam {
     /// Its name.
     pub name: Name,
-    /// Where its value comes from.
+    /// The source of its value.
     pub source: SizeSource,
 }
 
-/// Where the value of a size comes from.
+/// The source of the value of a size parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SizeSource {
     /// Solved from the shapes of the arguments.
     Implicit,
-    /// The value of this `i64` parameter.
+    /// The value of the `i64` parameter with this position.
     Param(u32),
-    /// `?k` in the result: known when the result is.
+    /// `?k` in the result: it is known as soon as the result is.
     Result,
 }
 
@@ -123,7 +134,7 @@ impl Type {
         dims.rev().fold(elem, |t, n| Self::Array(n, Arc::new(t)))
     }
 
-    /// Its extents, outermost first, and what is inside.
+    /// Splits an array type into its extents, outermost first, and its element type.
     #[must_use]
     pub fn peel(&self) -> (Vec<&Poly>, &Self) {
         let mut dims = Vec::new();
@@ -135,8 +146,8 @@ impl Type {
         (dims, t)
     }
 
-    /// Rebuilds the type bottom up: `leaf` sees every type that is not built from others, `size`
-    /// every size, with the number of function types around it inside this type.
+    /// Rebuilds the type bottom up. `leaf` maps each type without components, and `size` maps each
+    /// size. Both receive the number of function types that enclose the part within this type.
     #[must_use]
     pub fn map(&self, leaf: &dyn Fn(&Self, u32) -> Option<Self>, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
         self.map_at(leaf, size, 0)
@@ -168,14 +179,16 @@ impl Type {
         }
     }
 
-    /// The type with every size replaced; see [`Type::map`].
+    /// Returns the type with every size replaced; see [`Type::map`].
     #[must_use]
     pub fn map_sizes(&self, size: &dyn Fn(&Poly, u32) -> Poly) -> Self {
         self.map(&|_, _| None, size)
     }
 
-    /// The type with type parameters and the sizes of a signature or `type` replaced. What comes
-    /// from outside keeps its meaning under the function types it comes to stand in.
+    /// Substitutes type parameters and the bound sizes of a signature or a `type` item.
+    ///
+    /// A substituted type or size is raised by the number of function types around its new
+    /// position, so that its free `Atom::Arg`s keep their meaning.
     #[must_use]
     pub fn substitute(&self, param: &dyn Fn(u32) -> Option<Self>, bound: &dyn Fn(u32) -> Option<Poly>) -> Self {
         self.map(
@@ -192,8 +205,8 @@ impl Type {
         )
     }
 
-    /// The arguments of function types around it that its sizes mention: how many function types
-    /// around it are in between, and the position.
+    /// Returns the free `Atom::Arg`s of the type's sizes, as (depth, position). The depth is
+    /// relative to this type: 0 is the innermost function type around it.
     #[must_use]
     pub fn arguments(&self) -> Vec<(u32, u32)> {
         let found = RefCell::new(Vec::new());
@@ -210,7 +223,8 @@ impl Type {
         found.into_inner()
     }
 
-    /// The type with what it says of the arguments of the function type around it put in, as far as they are known.
+    /// Substitutes the known argument values of the innermost function type around this type. An
+    /// argument whose value is `None` stays an `Atom::Arg`.
     #[must_use]
     pub fn with_arguments(&self, values: &[Option<Poly>]) -> Self {
         self.map_sizes(&|p, depth| {
@@ -221,14 +235,14 @@ impl Type {
         })
     }
 
-    /// The type as it is written under so many more function types: what it says of the
-    /// arguments of function types around it, it says of the same ones.
+    /// Returns the type as it reads under `by` more function types: its free `Atom::Arg`s still
+    /// refer to the same function types.
     #[must_use]
     pub fn raised(&self, by: u32) -> Self {
         if by == 0 { self.clone() } else { self.map_sizes(&|p, depth| raised(p, depth, by)) }
     }
 
-    /// Calls `leaf` on every type that is not built from others and `size` on every size.
+    /// Calls `leaf` on every type without components and `size` on every size.
     pub fn visit(&self, leaf: &mut dyn FnMut(&Self), size: &mut dyn FnMut(&Poly)) {
         match self {
             Self::Scalar(_) | Self::Str | Self::Param(..) | Self::Meta(_) | Self::Error => leaf(self),
@@ -250,7 +264,7 @@ impl Type {
         }
     }
 
-    /// Does a value of it hold a function?
+    /// Returns whether a value of the type may contain a function.
     #[must_use]
     pub fn has_function(&self) -> bool {
         match self {
@@ -263,7 +277,7 @@ impl Type {
         }
     }
 
-    /// Does it hold [`Type::Error`]?
+    /// Returns whether the type contains [`Type::Error`].
     #[must_use]
     pub fn has_error(&self) -> bool {
         let mut found = false;
@@ -272,7 +286,7 @@ impl Type {
     }
 }
 
-/// A size with those arguments further out that stand `from` function types or more around it.
+/// Raises by `by` the depth of every `Atom::Arg` whose depth is at least `from`.
 fn raised(p: &Poly, from: u32, by: u32) -> Poly {
     p.substitute(&|a| match a {
         Atom::Arg(depth, k) if *depth >= from => Some(Poly::atom(Atom::Arg(depth.saturating_add(by), *k))),

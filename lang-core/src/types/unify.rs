@@ -1,6 +1,13 @@
-//! Unknowns of the checker and their solution. Types unify structurally; sizes by normal form:
-//! the difference of two sizes is 0 (equal), a constant other than 0 (different), linear in its one
-//! unknown, or in one that stands by itself, with coefficient ±1 (solved), or left for later, as a goal.
+//! **Unification.** The checker's metavariables and their solutions.
+//!
+//! Types unify structurally; sizes unify by normal form. The difference of two sizes decides the
+//! outcome:
+//!
+//! - It is 0: the sizes are equal.
+//! - It is another constant: they differ.
+//! - It is linear with coefficient ±1 in its only metavariable, or in one that is a whole side of
+//!   the equation: that metavariable is solved.
+//! - Otherwise the pair becomes a goal, which the checker proves later.
 
 use std::cell::Cell;
 
@@ -9,21 +16,22 @@ use super::ty::{Class, Scalar, Type, TypeArg};
 use crate::base::{Name, Span};
 use crate::predicate::{Atom, Poly};
 
-/// An unknown type.
+/// A type metavariable.
 #[derive(Clone)]
 struct TypeMeta {
     class: Class,
-    /// What it becomes if nothing else is known: set for number literals.
+    /// The type that an unsolved metavariable defaults to; set for number literals.
     default: Option<Scalar>,
     solution: Option<Type>,
-    /// Who wants to know more of it.
+    /// The constraints that wait for more information about it.
     waiting: Vec<u32>,
-    /// The longest way of unknowns that ends here is not longer: it is logarithmic in their number.
+    /// The rank of union by rank: a bound on the longest chain of metavariables that ends here,
+    /// logarithmic in their number.
     rank: u8,
     span: Span,
 }
 
-/// An unknown size.
+/// A size metavariable.
 #[derive(Clone)]
 struct SizeMeta {
     solution: Option<Poly>,
@@ -31,81 +39,81 @@ struct SizeMeta {
     why: SizeWhy,
 }
 
-/// What an unknown size is the size of.
+/// The origin of a size metavariable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SizeWhy {
     /// The extent of a bare index variable.
     Index(Name),
-    /// A size parameter of what is called: its name, and the callee's.
+    /// A size parameter of a callee: its name, and the callee's.
     Param(Name, Name),
-    /// The extent of an array whose type is not known yet.
+    /// The extent of an array whose type is still unknown.
     Other,
 }
 
-/// All unknowns of one item.
+/// All metavariables of one item.
 #[derive(Clone, Default)]
 pub struct Metas {
     types: Vec<TypeMeta>,
     sizes: Vec<SizeMeta>,
-    /// Those that waited for what is known by now.
+    /// The constraints whose metavariables have changed since the last call of [`Self::woken`].
     woken: Vec<u32>,
-    /// Was a type met that is too large, and left aside?
+    /// Whether a type was too large and therefore skipped.
     large: Cell<bool>,
-    /// Was it told that a type is too large?
+    /// Whether the item already has a diagnostic about a type that is too large.
     pub(super) told_large: bool,
 }
 
-/// Why two types are not one.
+/// The reason why two types do not unify.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Mismatch {
-    /// They are built differently.
+    /// Different type constructors.
     Shape,
-    /// Two scalar types.
+    /// Two different scalar types.
     Scalars(Type, Type),
-    /// Two sizes that differ: found, wanted.
+    /// Two different sizes: found, wanted.
     Size(Poly, Poly),
-    /// A type is not of the class that is needed.
+    /// A type outside the required class.
     Class(Type, Class),
-    /// A type would hold itself.
+    /// A type that would contain itself (the occurs check failed).
     Infinite,
-    /// A type would depend on the argument of a function, outside that function's type.
+    /// A type that would depend on a function's argument outside that function's type.
     Dependent,
 }
 
-/// Sizes that must be equal and are not yet known to be: found, wanted.
+/// Pairs of sizes that must be equal but are not yet proved so: found, wanted.
 pub type Goals = Vec<(Poly, Poly)>;
 
 /// The state of one unification.
 struct Unifying<'a> {
-    /// The classes of type parameters.
+    /// Returns the class of a type parameter.
     params: &'a dyn Fn(u32) -> Class,
     goals: &'a mut Goals,
-    /// How many pairs of parts were met, and how deep this one is.
+    /// The number of pairs of parts visited so far. The next field is the current depth.
     parts: usize,
     depth: usize,
 }
 
 impl Metas {
-    /// A new unknown type.
+    /// Creates a type metavariable.
     pub fn fresh(&mut self, class: Class, span: Span) -> Type {
         self.literal(class, None, span)
     }
 
-    /// A new unknown type of a literal.
+    /// Creates the type metavariable of a literal.
     pub fn literal(&mut self, class: Class, default: Option<Scalar>, span: Span) -> Type {
         let id = u32::try_from(self.types.len()).unwrap_or(u32::MAX);
         self.types.push(TypeMeta { class, default, solution: None, waiting: Vec::new(), rank: 0, span });
         Type::Meta(id)
     }
 
-    /// A new unknown size.
+    /// Creates a size metavariable.
     pub fn fresh_size(&mut self, why: SizeWhy, span: Span) -> Poly {
         let id = u32::try_from(self.sizes.len()).unwrap_or(u32::MAX);
         self.sizes.push(SizeMeta { solution: None, span, why });
         Poly::atom(Atom::Meta(id))
     }
 
-    /// The type with its outermost constructor known as far as it is.
+    /// Resolves the outermost constructor of the type, as far as it is known.
     pub fn shallow(&self, t: &Type) -> Type {
         let mut t = t;
         while let Type::Meta(id) = t {
@@ -117,13 +125,13 @@ impl Metas {
         t.clone()
     }
 
-    /// What solves an unknown.
+    /// Returns the solution of a type metavariable.
     pub(super) fn solution(&self, id: u32) -> Option<&Type> {
         self.types.get(id as usize)?.solution.as_ref()
     }
 
-    /// The type with all that is solved put in; an error in its place if that is too large, which
-    /// [`Self::take_large`] tells.
+    /// Substitutes all solutions in the type. If the result is too large, returns [`Type::Error`],
+    /// and [`Self::take_large`] reports it.
     pub fn zonk(&self, t: &Type) -> Type {
         if !self.fits(t) {
             self.large.set(true);
@@ -131,7 +139,7 @@ impl Metas {
         }
         let (mut unknown, mut open) = (false, false);
         t.visit(&mut |t| unknown |= matches!(t, Type::Meta(_)), &mut |p| open |= has_meta(p));
-        // Where there is nothing to put in, parts stay shared.
+        // A type without metavariables is returned as it is, so that its parts stay shared.
         if unknown || open { self.put_in(t) } else { t.clone() }
     }
 
@@ -145,18 +153,19 @@ impl Metas {
         )
     }
 
-    /// Was a type left aside since the last time because it is too large? Whoever asks tells of it.
+    /// Returns whether a type was skipped as too large since the last call. The caller must report
+    /// it.
     pub fn take_large(&self) -> bool {
         self.large.take()
     }
 
-    /// How many parts a type may have. Where one was too large little is known, and what follows
-    /// is not worth the time.
+    /// The maximal number of parts of a type. It drops once a type was too large, because then
+    /// little is known and further work is not worth its time.
     pub(super) fn most_parts(&self) -> usize {
         if self.told_large { MAX_PARTS / 100 } else { MAX_PARTS }
     }
 
-    /// The type as a message shows it: literals that nothing decided yet have their defaults.
+    /// Returns the type as messages print it: undecided literals have their defaults.
     pub fn shown(&self, t: &Type) -> Type {
         self.zonk(t).map(
             &|t, _| match t {
@@ -167,18 +176,19 @@ impl Metas {
         )
     }
 
-    /// What an unsolved literal becomes if nothing else is known: one that was divided, a real.
+    /// Returns the default of an unsolved literal. An integer literal that must be real, for
+    /// example because it is divided, defaults to `f64`.
     fn default_of(&self, id: u32) -> Option<Scalar> {
         let m = self.types.get(id as usize)?;
         Some(if m.class == Class::Real && m.default? == Scalar::I64 { Scalar::F64 } else { m.default? })
     }
 
-    /// Is nothing known of this type, not even that it is a number?
+    /// Returns whether nothing is known of the type, not even that it is numeric.
     pub fn is_unknown(&self, t: &Type) -> bool {
         matches!(t, Type::Meta(id) if self.class(*id) == Class::Any)
     }
 
-    /// The size with all that is solved put in.
+    /// Substitutes all solutions in the size.
     pub fn zonk_size(&self, p: &Poly) -> Poly {
         if !has_meta(p) {
             return p.clone();
@@ -189,39 +199,39 @@ impl Metas {
         })
     }
 
-    /// The class of an unknown.
+    /// Returns the class of a type metavariable.
     pub fn class(&self, id: u32) -> Class {
         self.types.get(id as usize).map_or(Class::Any, |m| m.class)
     }
 
-    /// Is this unknown an integer if nothing says otherwise?
+    /// Returns whether the metavariable defaults to an integer.
     pub fn integer_by_default(&self, id: u32) -> bool {
         self.types.get(id as usize).is_some_and(|m| m.default == Some(Scalar::I64) && m.class != Class::Real)
     }
 
-    /// Is it the unknown type of a literal with a point?
+    /// Returns whether the type is the metavariable of a literal with a decimal point.
     pub fn is_real_literal(&self, t: &Type) -> bool {
         matches!(t, Type::Meta(id) if self.types.get(*id as usize).is_some_and(|m| m.default == Some(Scalar::F64)))
     }
 
-    /// Where an unknown type comes from.
+    /// Returns the span from which a type metavariable originates.
     pub fn type_span(&self, id: u32) -> Span {
         self.types.get(id as usize).map_or_else(Span::default, |m| m.span)
     }
 
-    /// Where an unknown size comes from, and what it is the size of.
+    /// Returns the span and the origin of a size metavariable.
     pub fn size_origin(&self, id: u32) -> (Span, SizeWhy) {
         self.sizes.get(id as usize).map_or((Span::default(), SizeWhy::Other), |m| (m.span, m.why.clone()))
     }
 
-    /// `who` is woken when more is known of an unknown.
+    /// Registers the constraint `who` to be woken when the metavariable changes.
     pub fn wait(&mut self, id: u32, who: u32) {
         if let Some(m) = self.types.get_mut(id as usize) {
             m.waiting.push(who);
         }
     }
 
-    /// Those that waited for what became known since the last time, in order.
+    /// Returns, sorted, the constraints whose metavariables have changed since the last call.
     pub fn woken(&mut self) -> Vec<u32> {
         let mut woken = std::mem::take(&mut self.woken);
         woken.sort_unstable();
@@ -229,12 +239,12 @@ impl Metas {
         woken
     }
 
-    /// Gives unsolved literals their default.
+    /// Solves every unsolved literal by its default.
     pub fn apply_defaults(&mut self) {
         self.default_where(&|_| true);
     }
 
-    /// Gives the literals whose types stand in this type their defaults.
+    /// Solves the literals that occur in this type by their defaults.
     pub fn default_in(&mut self, t: &Type) {
         let mut there = Vec::new();
         self.zonk(t).visit(
@@ -262,7 +272,7 @@ impl Metas {
         }
     }
 
-    /// Gives every unsolved unknown of a numeric class `f64`.
+    /// Solves every unsolved metavariable of a numeric class by `f64`.
     pub fn default_reals(&mut self) {
         for m in &mut self.types {
             if m.solution.is_none() && m.class != Class::Any {
@@ -272,7 +282,7 @@ impl Metas {
         }
     }
 
-    /// Demands that a type is of a class. `params` gives the classes of type parameters.
+    /// Requires that a type belongs to a class. `params` returns the classes of type parameters.
     pub fn demand(&mut self, t: &Type, class: Class, params: &dyn Fn(u32) -> Class) -> Result<(), Mismatch> {
         let t = self.shallow(t);
         let fits = match &t {
@@ -294,8 +304,7 @@ impl Metas {
         if fits || class == Class::Any { Ok(()) } else { Err(Mismatch::Class(t, class)) }
     }
 
-    /// Makes two types one. Types that are too large to walk are left as they are; see
-    /// [`Self::take_large`].
+    /// Unifies two types. Types that exceed the limits are skipped; see [`Self::take_large`].
     pub fn unify(
         &mut self,
         found: &Type,
@@ -311,7 +320,7 @@ impl Metas {
     }
 
     fn unify_parts(&mut self, found: &Type, wanted: &Type, u: &mut Unifying<'_>) -> Result<(), Mismatch> {
-        // What is solved on the way may make large what was small.
+        // Solutions that unification finds on the way may enlarge a type.
         u.parts += 1;
         if u.parts > MAX_PARTS || u.depth > MAX_NESTING {
             self.large.set(true);
@@ -351,7 +360,7 @@ impl Metas {
             }
             (Type::Scalar(a), Type::Scalar(b)) if a != b => Err(Mismatch::Scalars(f.clone(), w.clone())),
             (Type::Array(n, a), Type::Array(m, b)) => {
-                // Sizes say little where ranks or elements differ.
+                // A mismatch of ranks or elements is more informative than one of sizes.
                 let outer = self.unify_size(n, m, u.goals);
                 match self.unify_parts(a, b, u) {
                     Ok(()) | Err(Mismatch::Size(..)) if outer.is_err() => outer,
@@ -387,7 +396,8 @@ impl Metas {
         }
     }
 
-    /// Which of two unknowns is solved, and what by: the other, which has the default of both.
+    /// Chooses, by rank, which of two metavariables is solved by the other. The other receives the
+    /// default of both.
     fn join(&mut self, a: u32, b: u32) -> (u32, u32) {
         let get =
             |id: u32| self.types.get(id as usize).map_or((0, None, Span::default()), |m| (m.rank, m.default, m.span));
@@ -399,7 +409,7 @@ impl Metas {
                 (Some(Scalar::F64), _) | (_, Some(Scalar::F64)) => Some(Scalar::F64),
                 (a, b) => a.or(b),
             };
-            // Where a literal stands says more than where it is used.
+            // The span of a literal is more informative than that of its use.
             m.span = if default_a.is_none() { span_b } else { span_a };
         }
         (from, to)
@@ -418,7 +428,7 @@ impl Metas {
         found
     }
 
-    /// Makes two sizes one, or leaves a goal.
+    /// Unifies two sizes, or adds a goal.
     pub fn unify_size(&mut self, found: &Poly, wanted: &Poly, goals: &mut Goals) -> Result<(), Mismatch> {
         let (f, w) = (self.zonk_size(found), self.zonk_size(wanted));
         let difference = f.sub(&w);
@@ -433,7 +443,8 @@ impl Metas {
                 metas.push(*id);
             }
         });
-        // What an unknown by itself equals may hold others.
+        // A metavariable that is a whole side may be solved by an expression with other
+        // metavariables.
         let alone = |p: &Poly| match p.as_atom() {
             Some(Atom::Meta(id)) => Some(*id),
             _ => None,
@@ -449,7 +460,7 @@ impl Metas {
                 Some((-1, rest)) => Some(rest),
                 _ => None,
             };
-            // What stands under a function type's own parameters has no meaning outside it.
+            // A function type's own parameters are out of scope outside it.
             let local = solution.filter(|s| {
                 let mut closed = true;
                 s.for_each_atom(&mut |a| closed &= !matches!(a, Atom::Arg(..)));
@@ -465,7 +476,7 @@ impl Metas {
     }
 }
 
-/// Is there an unknown in it?
+/// Returns whether the size contains a metavariable.
 pub fn has_meta(p: &Poly) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= matches!(a, Atom::Meta(_)));

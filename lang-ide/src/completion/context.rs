@@ -1,12 +1,12 @@
-//! Where a cursor stands: what has been written of a word, and what may stand there. It goes by the tokens before the
-//! cursor, since the text after them need not be whole.
+//! **Completion context.** Determines the word before the cursor and the category of candidates for
+//! it. Uses only the tokens before the cursor, because the text after it may be incomplete.
 
 use lang_core::base::Span;
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::lexer::{Spanned, Token, is_name_continue, is_name_start, lex};
 use lang_core::syntax::token::{Sym, Word};
 
-/// What may stand at a place.
+/// The category of candidates at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wanted {
     /// An expression.
@@ -15,45 +15,46 @@ pub(crate) enum Wanted {
     Type,
     /// A size between the brackets of a type.
     Size,
-    /// What comes after a dot, which stands there.
+    /// A member after the dot at this offset.
     Member(u32),
     /// The name of a module of the library.
     Import,
-    /// What begins an item.
+    /// The first word of an item.
     Item,
-    /// The name of a symbol after a backslash; a lambda may be meant.
+    /// The name of a symbol after a backslash. The backslash may also begin a lambda.
     Symbol,
-    /// A text for a plot.
+    /// A string argument of a plot.
     PlotText,
     /// A class after `where a:`.
     Class,
-    /// A new name, a comment, a text: nothing can be said.
+    /// No candidates: a new name, a comment or a string.
     Nothing,
 }
 
-/// The place of a cursor.
+/// The context of a cursor.
 #[derive(Debug)]
 pub(crate) struct Place {
-    /// What may stand there.
+    /// The category of candidates.
     pub(crate) wanted: Wanted,
-    /// What has been written of it, in the module.
+    /// The part of the word before the cursor, in the module.
     pub(crate) prefix: Span,
-    /// The whole word, what comes after the cursor too.
+    /// The whole word, including the part after the cursor.
     pub(crate) word: Span,
-    /// The item at hand.
+    /// The item that contains the cursor.
     pub(crate) item: Option<ItemRef>,
-    /// The tokens of the item before the word; places are relative to the item.
+    /// The tokens of the item before the word. Spans are relative to where lexing began: the item's
+    /// start, or the line if there is no item.
     pub(crate) before: Vec<Spanned>,
 }
 
 impl Place {
-    /// The token before the word, counted back from 0.
+    /// Returns a token before the word; 0 is the last one.
     pub(crate) fn back(&self, by: usize) -> Option<&Token> {
         self.before.len().checked_sub(by + 1).and_then(|at| self.before.get(at)).map(|t| &t.token)
     }
 
-    /// The functions whose arguments the cursor stands among, innermost first: the position in `before` of the
-    /// bracket, and how many commas stand between.
+    /// Returns the brackets that are open at the cursor, innermost first: the index in `before`,
+    /// the symbol, and the number of commas since.
     pub(crate) fn open(&self) -> Vec<(usize, Sym, usize)> {
         let mut open: Vec<(usize, Sym, usize)> = Vec::new();
         for (at, token) in self.before.iter().enumerate() {
@@ -79,7 +80,8 @@ fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// The item in which a cursor writes: that which it touches, or the one before it if its line goes on with that.
+/// Returns the item that the cursor extends: the item at the offset, or else the item that ends
+/// before the white space at the cursor.
 pub(crate) fn item_before(session: &Session, module: &str, text: &str, at: u32) -> Option<ItemRef> {
     if let Some(item) = session.item_at(module, at) {
         return Some(item);
@@ -88,7 +90,7 @@ pub(crate) fn item_before(session: &Session, module: &str, text: &str, at: u32) 
     session.item_at(module, offset(head.trim_end().len()))
 }
 
-/// The place `at` in a module.
+/// Returns the context of the offset `at` in a module.
 pub(crate) fn place(session: &Session, module: &str, at: u32) -> Option<Place> {
     let text = session.text(module)?;
     let cursor = text.floor_char_boundary(at as usize);
@@ -109,7 +111,7 @@ pub(crate) fn place(session: &Session, module: &str, at: u32) -> Option<Place> {
         before: lexed.tokens,
     };
     let here = offset(start - from);
-    // A comment goes to the end of its line.
+    // A comment extends to the end of its line.
     let line_of = |at: u32| text.get(from + at as usize..start).is_some_and(|t| !t.contains('\n'));
     let commented = lexed.comments.iter().any(|c| line_of(c.span.start));
     let in_text = place.before.last().is_some_and(|t| {
@@ -128,7 +130,7 @@ pub(crate) fn place(session: &Session, module: &str, at: u32) -> Option<Place> {
     Some(place)
 }
 
-/// Between quotes only a plot takes words.
+/// Inside a string, only the arguments of `plot` have candidates.
 fn in_string(place: &Place) -> Wanted {
     let plots = |(at, sym, _): &(usize, Sym, usize)| {
         let name = at.checked_sub(1).and_then(|at| place.before.get(at)).map(|t| &t.token);
@@ -159,7 +161,7 @@ fn wanted(place: &Place, here: u32, first_column: bool) -> Wanted {
     }
 }
 
-/// Does the cursor stand in a written type? Then what is wanted there.
+/// Returns the category of candidates if the cursor is in a written type, else `None`.
 fn in_type(place: &Place) -> Option<Wanted> {
     let tokens = &place.before;
     let begins = match tokens.first().map(|t| &t.token) {
@@ -172,7 +174,7 @@ fn in_type(place: &Place) -> Option<Wanted> {
     match (begins, assign) {
         (Word::Type, None) => return Some(Wanted::Nothing),
         (Word::Type, Some(_)) => {
-            // A field's name is new, all else is a type.
+            // A field's name is new; every other name in the body is a type.
             let in_record = place.open().first().is_some_and(|(_, sym, _)| *sym == Sym::LBrace);
             if in_record && !matches!(place.back(0), Some(Token::Sym(Sym::Colon | Sym::RBracket | Sym::Arrow))) {
                 return Some(Wanted::Nothing);
@@ -196,7 +198,7 @@ fn in_type(place: &Place) -> Option<Wanted> {
             && place.open().first().is_some_and(|(at, _, _)| *at == 2);
         return Some(if typed && !names { size_or_type(place, 2) } else { Wanted::Nothing });
     }
-    // After the `:` of a `let`, a lambda or a fold, up to what ends its type.
+    // After the `:` of a `let`, a lambda or a fold, up to the token that ends its type.
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().rev() {
         match &token.token {
@@ -218,7 +220,8 @@ fn in_type(place: &Place) -> Option<Wanted> {
     None
 }
 
-/// Is the colon at this position that before a type: after the pattern of `let`, of a fold or of a lambda?
+/// Returns whether the colon at this index precedes a type, after the pattern of a `let`, a fold or
+/// a lambda.
 fn annotates(tokens: &[Spanned], colon: usize) -> bool {
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().take(colon).rev() {
@@ -238,7 +241,8 @@ fn annotates(tokens: &[Spanned], colon: usize) -> bool {
     false
 }
 
-/// Between the brackets that begin a type stand sizes. Those before `from` are not of the type.
+/// Returns `Size` inside brackets that begin at index `from` or later, because those belong to the
+/// type; else `Type`.
 fn size_or_type(place: &Place, from: usize) -> Wanted {
     let in_brackets = place.open().iter().any(|(at, sym, _)| *sym == Sym::LBracket && *at >= from);
     if in_brackets { Wanted::Size } else { Wanted::Type }

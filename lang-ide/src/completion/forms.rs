@@ -1,6 +1,7 @@
-//! The forms of the language as templates: `${1:…}` is a place to fill in, `$0` where the cursor ends.
+//! **Snippets** for the forms of the language. `${1:…}` is a placeholder, and `$0` is the final
+//! position of the cursor.
 
-/// A form: its word, what is shown beside it, its text.
+/// A form: its word, the description beside it, and its snippet.
 pub(crate) struct Form {
     pub(crate) word: &'static str,
     pub(crate) shown: &'static str,
@@ -11,7 +12,7 @@ const fn form(word: &'static str, shown: &'static str, text: &'static str) -> Fo
     Form { word, shown, text }
 }
 
-/// Those that begin an item.
+/// The forms that begin an item.
 pub(crate) const ITEMS: &[Form] = &[
     form("def", "def f(x: T) -> U = …", "def ${1:f}(${2:x}: ${3:[n]f64}) -> ${4:f64} =\n  $0"),
     form("let", "let x = …", "let ${1:x} = $0"),
@@ -22,7 +23,7 @@ pub(crate) const ITEMS: &[Form] = &[
     form("adjoint", "adjoint f(x; dy) = …", "adjoint ${1:f}(${2:x}; ${3:dy}) = $0"),
 ];
 
-/// Those that are expressions.
+/// The forms that are expressions.
 pub(crate) const EXPRESSIONS: &[Form] = &[
     form("let", "let x = … in …", "let ${1:x} = ${2:e}\nin $0"),
     form("if", "if … then … else …", "if ${1:c} then ${2:a} else $0"),

@@ -1,4 +1,5 @@
-//! The candidates of a place, sort by sort.
+//! **Completion candidates**, gathered category by category for the context that `context`
+//! determines. The candidates are unordered here; the caller sorts and truncates them.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -27,7 +28,7 @@ use crate::signature;
 use crate::subject::Subject;
 use crate::symbols::{SCATTERED, fit};
 
-/// Names of what the words of the language stand for, with what they are.
+/// Returns the names of the language's functions and constants, with their kinds.
 fn language() -> impl Iterator<Item = (&'static str, CompletionKind)> {
     let function = |name| (name, CompletionKind::Function);
     let functions = ScalarFn::ALL.iter().map(|f| f.name()).chain(Builtin::ALL.iter().map(|b| b.name()));
@@ -37,30 +38,30 @@ fn language() -> impl Iterator<Item = (&'static str, CompletionKind)> {
     functions.chain(forms).chain(conversions).map(function).chain(constants)
 }
 
-/// What makes a rank come after all ranks of other candidates.
+/// The penalty that ranks a scattered match after all other candidates.
 const FAR: u32 = 1000;
 
-/// What is found for a place.
+/// The candidates that were gathered for a place.
 pub(super) struct Found<'a> {
-    /// There was more than is told.
+    /// Whether candidates were left out because of a limit.
     pub(super) incomplete: bool,
     read: OnceCell<Option<Read>>,
     session: &'a Session,
     module: ModuleName,
     prefix: &'a str,
     place: &'a Place,
-    /// The candidates, in no order.
+    /// The candidates, unordered.
     pub(super) items: Vec<Completion>,
 }
 
 impl<'a> Found<'a> {
-    /// Nothing yet, for a place where this has been written.
+    /// Creates an empty collection for a place and the prefix before the cursor.
     pub(super) fn new(session: &'a Session, module: &str, prefix: &'a str, place: &'a Place) -> Self {
         let (module, items) = (module.into(), Vec::new());
         Self { incomplete: false, read: OnceCell::new(), session, module, prefix, place, items }
     }
 
-    /// Adds all that may stand there.
+    /// Adds all candidates of the place's category.
     pub(super) fn gather(&mut self) {
         match self.place.wanted {
             Wanted::Nothing => {}
@@ -79,8 +80,9 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Adds a candidate if it fits what has been written; those that fit better come first among their like, and those
-    /// that have its letters anywhere after all others.
+    /// Adds a candidate if it matches the prefix. Better matches come first among candidates of the
+    /// same rank. A candidate that contains the letters only at scattered positions comes after all
+    /// others.
     fn push(&mut self, made: Completion) {
         if let Some(fits) = fit(&made.label, self.prefix) {
             let apart = if fits == SCATTERED { FAR } else { 0 };
@@ -168,7 +170,7 @@ impl<'a> Found<'a> {
         }
         self.module_names(4);
         self.add(CompletionKind::Keyword, "rel", 5, "rel[n, m]");
-        // An argument of a type may be a size, and so may what stands between brackets.
+        // An argument of a type application may be a size, and so may an expression in brackets.
         let applied =
             |at: usize| at > 2 && matches!(self.place.before.get(at - 1).map(|t| &t.token), Some(Token::Name(_)));
         if self.place.open().first().is_some_and(|(at, sym, _)| *sym == Sym::LParen && applied(*at)) {
@@ -187,7 +189,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Is this the signature of a definition, where a size is never a value of the module?
+    /// Returns whether the cursor is in the signature of a definition, where a size is never a
+    /// value of the module.
     fn in_head(&self) -> bool {
         !self.place.before.iter().any(|t| t.token == Token::Sym(Sym::Assign))
     }
@@ -220,7 +223,7 @@ impl<'a> Found<'a> {
                 _ => false,
             };
             let detail = ty.filter(|ty| *ty != Type::Error).map_or_else(String::new, |ty| ty.to_string());
-            // The nearest first, those of another type after those that fit.
+            // Nearest first; locals of another type after those that fit.
             let rank = u32::min(near, 4) + if fits { 5 } else { 0 };
             self.add(CompletionKind::Local(local.kind), &local.name, rank, &detail);
         }
@@ -246,7 +249,7 @@ impl<'a> Found<'a> {
                 }
                 None => continue,
             };
-            // The prelude's names are told as its own.
+            // The names of the prelude are added with its own module.
             if of == *module {
                 self.named(kind, &format!("{prefix}{name}"), rank, "", Some(subject));
             }
@@ -262,7 +265,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The names that modules have here.
+    /// Adds the aliases of the imported modules.
     fn module_names(&mut self, rank: u32) {
         for (alias, module) in self.session.view().imports(&self.module) {
             let detail = if *alias == *module { String::new() } else { module.to_string() };
@@ -270,14 +273,15 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Modules that may be imported by name.
+    /// Adds the modules that can be imported by name.
     fn imports(&mut self) {
         for (name, _) in LIBRARY.iter().filter(|(name, _)| *name != PRELUDE) {
             self.named(CompletionKind::Module, name, 0, "", Some(Subject::Module((*name).into())));
         }
     }
 
-    /// Modules of the library that are not imported, and with a few letters the definitions of all of them.
+    /// Adds the library modules that are not imported and, from two letters on, the matching
+    /// definitions of all library modules.
     fn library(&mut self) {
         let view = self.session.view();
         let imported = view.imports(&self.module);
@@ -286,7 +290,7 @@ impl<'a> Found<'a> {
         for (module, _) in LIBRARY.iter().filter(|(name, _)| *name != PRELUDE && *name != own.as_str()) {
             let alias = known(module);
             let name = Name::from(*module);
-            // A name that means something here cannot stand for the module.
+            // A name with another meaning here cannot name the module.
             if alias.is_none()
                 && (imported.iter().any(|(a, _)| *a == name) || view.value(&self.module, module).is_some())
             {
@@ -333,7 +337,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Names of arguments, and of the parameters after `wrt:`. True if nothing else may stand there.
+    /// Adds the labels of named arguments, and the parameters after `wrt:`. Returns whether no
+    /// other candidates are valid.
     fn arguments(&mut self) -> bool {
         let open = self.place.open();
         let tokens = &self.place.before;
@@ -374,7 +379,7 @@ impl<'a> Found<'a> {
         false
     }
 
-    /// The parameters of the function after this bracket of a derivative operator.
+    /// Returns the parameters of the function that follows this bracket of a derivative operator.
     fn parameters_of(&self, bracket: usize) -> Option<Vec<Name>> {
         let tokens = &self.place.before;
         let token = |at: usize| tokens.get(at).map(|t| &t.token);
@@ -396,7 +401,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Where the braces of a record or of a record pattern have just been opened, the fields of the types here.
+    /// Adds the fields of the types in scope, if the braces of a record, a record pattern or an
+    /// update have just been opened.
     fn fields_of_records(&mut self) {
         let in_braces = self.place.open().first().is_some_and(|(_, sym, _)| *sym == Sym::LBrace);
         let begins = matches!(self.place.back(0), Some(Token::Sym(Sym::LBrace | Sym::Comma)));
@@ -441,7 +447,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// What a module of the library has whose name stands before the dot, with the import that it needs.
+    /// Adds the members of the library module whose name precedes the dot, with the import that
+    /// each needs.
     fn members_to_import(&mut self) {
         let Some(Token::Name(name)) = self.place.back(1) else { return };
         let module: ModuleName = name.clone();
@@ -457,7 +464,7 @@ impl<'a> Found<'a> {
         self.items.iter_mut().skip(before).for_each(|item| item.edits.clone_from(&edits));
     }
 
-    /// The type of what stands before the dot.
+    /// Returns the type of the expression before the dot.
     fn type_before(&self, dot: u32) -> Option<Type> {
         let read = self.read()?;
         let base = base_of(&read.parsed.tree, dot)?;
@@ -497,7 +504,7 @@ fn argument(name: &str, detail: &str) -> Completion {
     }
 }
 
-/// The expression whose field is accessed by the dot there.
+/// Returns the span of the expression whose field the dot accesses.
 fn base_of(tree: &Tree, dot: u32) -> Option<Span> {
     let bases = tree.exprs.iter().filter_map(|(_, node)| match &node.kind {
         Expr::Field(base, name) if tree.exprs[*base].span.end <= dot && dot < name.span.end.max(dot + 1) => {
@@ -506,12 +513,12 @@ fn base_of(tree: &Tree, dot: u32) -> Option<Span> {
         Expr::Proj(base, ..) => Some(tree.exprs[*base].span),
         _ => None,
     });
-    // What ends at the dot; spaces may stand between.
+    // The expression ends at the dot; white space may separate them.
     let ends = bases.filter(|s| s.end <= dot).max_by_key(|s| (s.end, s.start));
     ends.filter(|s| s.end <= dot)
 }
 
-/// The names of a definition's parameters.
+/// Returns the names of a definition's parameters.
 fn parameter_names(session: &Session, def: &GlobalName) -> Option<Vec<Name>> {
     let parsed = session.tree(&session.item(def)?)?;
     match &parsed.tree.item {
@@ -520,7 +527,8 @@ fn parameter_names(session: &Session, def: &GlobalName) -> Option<Vec<Name>> {
     }
 }
 
-/// Are they of one sort: both arrays of as many axes, both the same data?
+/// Returns whether two types have the same shape: arrays of alike elements, or the same data type.
+/// A type parameter or an unknown type is alike to any other.
 fn alike(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Param(..) | Type::Meta(_) | Type::Error, _) | (_, Type::Meta(_) | Type::Error) => true,

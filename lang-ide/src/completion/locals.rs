@@ -1,4 +1,6 @@
-//! The locals that are in scope at a place, also in a text that is not whole.
+//! **Scope at a cursor.** Finds the local variables in scope at an offset, even in incomplete text.
+//! The resolver records only the meaning of names that are written, so this module computes the
+//! scopes from the syntax tree.
 
 use lang_core::base::{Name, Span};
 use lang_core::predicate::LocalId;
@@ -7,24 +9,25 @@ use lang_core::syntax::ast::{Expr, ExprId, Item, Pat, PatId, Tree, TypeExpr};
 
 /// A local in scope.
 pub(crate) struct InScope {
-    /// Its name.
+    /// The name.
     pub(crate) name: Name,
-    /// Which it is.
+    /// The identity.
     pub(crate) id: LocalId,
-    /// What it is.
+    /// The kind of binding.
     pub(crate) kind: LocalKind,
 }
 
-/// The locals in scope at `at`, relative to the item, where the last token before it ends at `read`; innermost first.
+/// Returns the locals in scope at the offset `at`, relative to the item, innermost first. The last
+/// token before `at` ends at `read`.
 pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> Vec<InScope> {
     let mut scope = Scope { tree, resolved, at, read, found: Vec::new() };
     for (id, decl) in (0..).map(LocalId).zip(&resolved.locals) {
         let everywhere = match decl.kind {
             LocalKind::ImplicitSize => true,
             LocalKind::Param => !matches!(tree.item, Item::Type(_)),
-            // `?n` may stand in a type again.
+            // A type may use `?n` again after its declaration.
             LocalKind::ResultSize => decl.span.end < at,
-            // A parameter of a function type, in its result.
+            // The result of a function type may use its parameters.
             LocalKind::FunParam => in_result(tree, decl.span, at),
             LocalKind::Extent => matches!(tree.item, Item::Let(_)) && decl.span.end < at,
             _ => false,
@@ -48,7 +51,7 @@ pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> 
     all
 }
 
-/// Is the place in the result of the function type that has its parameter there?
+/// Returns whether the offset is in the result of the function type that declares the parameter.
 fn in_result(tree: &Tree, param: Span, at: u32) -> bool {
     tree.types.iter().any(|(_, ty)| match &ty.kind {
         TypeExpr::Fun(params, result) => {
@@ -65,12 +68,13 @@ struct Scope<'a> {
     resolved: &'a Resolved,
     at: u32,
     read: u32,
-    /// Where each is bound, and which.
+    /// The position of each binding, and the local.
     found: Vec<(u32, LocalId)>,
 }
 
 impl Scope<'_> {
-    /// Does the place stand in what begins there and ends there, or could it go on with it?
+    /// Returns whether the range contains the cursor, or ends at the last token before it, so that
+    /// the text may continue it.
     fn holds(&self, start: u32, end: u32) -> bool {
         start < self.at && (self.at <= end || end >= self.read)
     }
@@ -86,7 +90,7 @@ impl Scope<'_> {
                 let ends: Vec<(PatId, Span)> = binds.iter().map(|b| (b.pat, value(&b.value))).collect();
                 let body = value(body);
                 for (pat, value) in ends {
-                    // It is not known in its own value.
+                    // A variable is not in scope in its own value.
                     let within = self.at <= value.end && value.start <= self.at || self.at < value.start;
                     let goes_on = value.end >= self.read && body.start >= body.end;
                     if !within && !goes_on {

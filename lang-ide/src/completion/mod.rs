@@ -1,8 +1,10 @@
-//! What may be written at a place: names in scope, members after a dot, types, arguments, words and forms, modules of
-//! the library with the import they need, symbols by their names in TeX.
+//! **Completion.** Offers names in scope, members after a dot, types, arguments, keywords and
+//! snippets. Also offers library modules with the import that they need, and symbols by their TeX
+//! names.
 //!
-//! It answers in texts with mistakes, touches the item at hand alone, and of others only their names. What is said of
-//! a candidate is asked for later, by its [`Subject`].
+//! Works in texts with errors. It type-checks the current item only; of other items it reads names,
+//! signatures and type declarations. The documentation of a candidate is resolved later, through
+//! its [`Subject`].
 
 mod context;
 mod forms;
@@ -24,16 +26,16 @@ use gather::Found;
 use crate::subject::Subject;
 use crate::{Edit, Location, find};
 
-/// More candidates than this are not told.
+/// The maximal number of candidates.
 const MOST: usize = 1000;
 
-/// And more of one module neither: those that fit best are.
+/// The maximal number of candidates from one module. The best matches are kept.
 const MOST_OF_MODULE: usize = 400;
 
-/// What a candidate is.
+/// The kind of a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletionKind {
-    /// Something bound in the item.
+    /// A local variable of the item.
     Local(LocalKind),
     /// A definition or a function of the language.
     Function,
@@ -55,47 +57,47 @@ pub enum CompletionKind {
     Keyword,
     /// A form to fill in.
     Form,
-    /// A letter or mark.
+    /// A Unicode symbol.
     Symbol,
-    /// A text.
+    /// The text of a string.
     Text,
 }
 
-/// A candidate.
+/// A completion candidate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// What is shown, and what is compared with what has been written.
+    /// The displayed text, which is matched against the prefix.
     pub label: String,
-    /// What it is.
+    /// The kind.
     pub kind: CompletionKind,
-    /// What is shown beside it: a type, a module.
+    /// A detail beside the label: a type or a module.
     pub detail: String,
-    /// What is written; a template if `template`.
+    /// The inserted text, a snippet if `template`.
     pub insert: String,
-    /// `${1:x}` and `$0` in it are places to fill in.
+    /// Whether `${1:x}` and `$0` in the inserted text are placeholders.
     pub template: bool,
-    /// Candidates are in this order, and in that of their labels.
+    /// The sort key. Candidates of equal rank are ordered by label.
     pub rank: u32,
-    /// What else is changed: an import is added.
+    /// Further edits, such as a new import.
     pub edits: Vec<Edit>,
-    /// What tells more of it.
+    /// The key to the candidate's documentation.
     pub subject: Option<Subject>,
 }
 
 /// The candidates of a place.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Completions {
-    /// What has been written, which is replaced.
+    /// The prefix, which the candidate replaces.
     pub replace: Span,
-    /// The whole word at the place, for those who replace all of it.
+    /// The whole word at the cursor, for clients that replace all of it.
     pub word: Span,
-    /// The best first.
+    /// The candidates, best first.
     pub items: Vec<Completion>,
-    /// There were more, which another letter may bring.
+    /// Whether candidates are missing that a longer prefix may match.
     pub incomplete: bool,
 }
 
-/// What may be written at a place.
+/// Returns the completion candidates at an offset.
 #[must_use]
 pub fn complete(session: &Session, module: &str, at: u32) -> Completions {
     let (Some(place), Some(text)) = (place(session, module, at), session.text(module)) else {
@@ -117,8 +119,8 @@ pub fn complete(session: &Session, module: &str, at: u32) -> Completions {
     Completions { replace, word: place.word.to(replace), items, incomplete }
 }
 
-/// Stands the cursor where the function is written that an operator differentiates? There is a list to choose from before a
-/// letter is written, which after any other bracket would be in the way.
+/// Returns whether the cursor is after the bracket of a derivative operator, before the function.
+/// There a list is offered before the first letter; after any other bracket it would disturb.
 #[must_use]
 pub fn is_differentiated(session: &Session, module: &str, at: u32) -> bool {
     let of = |place: Place| match (place.back(0), place.back(1)) {
@@ -128,7 +130,8 @@ pub fn is_differentiated(session: &Session, module: &str, at: u32) -> bool {
     place(session, module, at).is_some_and(of)
 }
 
-/// What imports a module of the library: a line after the last import, or before the first item.
+/// Returns the edit that imports a library module, on a line after the last import or before the
+/// first item.
 #[must_use]
 pub fn import_edit(session: &Session, module: &str, import: &str) -> Option<Edit> {
     let text = session.text(module)?;

@@ -1,4 +1,5 @@
-//! The item at hand, read so that what is begun at the cursor is whole.
+//! **Completed item.** Parses, resolves and checks the current item with a placeholder name at the
+//! cursor, so that an unfinished expression is complete.
 
 use std::sync::Arc;
 
@@ -11,22 +12,22 @@ use lang_core::types::check::{Checked, check_def, check_do, check_let, check_rul
 
 use super::context::Place;
 
-/// The item at hand as it is read.
+/// The current item after parsing.
 pub(super) struct Read {
-    /// Its tree.
+    /// The syntax tree.
     pub(super) parsed: Arc<Parsed>,
-    /// Its names.
+    /// The resolved names.
     pub(super) resolved: Arc<Resolved>,
-    /// Its types.
+    /// The types.
     pub(super) checked: Option<Arc<Checked>>,
 }
 
 impl Read {
-    /// The item of the place. Where nothing has been written yet it is read with a name there, so that what is begun
-    /// is whole.
+    /// Reads the item of the place. If the cursor is not in a word, a placeholder name is inserted
+    /// there first.
     pub(super) fn of(session: &Session, module: &ModuleName, place: &Place) -> Option<Self> {
         let item = place.item.as_ref()?;
-        // This also prepares what the item is checked with.
+        // This also computes the queries that checking the item depends on.
         let checked = session.checked_item(item);
         if place.word.end > place.word.start {
             return Some(Self { parsed: session.tree(item)?, resolved: session.resolved(item)?, checked });
@@ -34,7 +35,7 @@ impl Read {
         let at = place.prefix.start.checked_sub(item.start)? as usize;
         let (before, after) = match item.text.get(..at) {
             Some(before) => (before.to_owned(), item.text.get(at..).unwrap_or_default()),
-            // The cursor stands some way behind what has been written.
+            // The cursor is beyond the end of the item's text.
             None => (format!("{}{}", item.text, " ".repeat(at.checked_sub(item.text.len())?)), ""),
         };
         let parsed = parse_split(item.kind, &format!("{before}{HOLE} {after}"));
@@ -52,5 +53,5 @@ impl Read {
     }
 }
 
-/// A name that nobody has.
+/// A placeholder name that no program uses.
 pub(super) const HOLE: &str = "ⲁⲁ";

@@ -1,4 +1,5 @@
-//! Texts that are cut, doubled and mixed up at random: every request answers, and within bounds.
+//! Robustness test on texts that are cut, duplicated and mixed at random: every request answers,
+//! with results inside the text.
 
 use lang_ide::calls::{incoming, outgoing, prepare_calls};
 use lang_ide::completion::complete;
@@ -16,7 +17,7 @@ use lang_ide::{Session, Span};
 
 use crate::support::{MAIN, corpus};
 
-/// Numbers that look drawn, the same every time.
+/// A generator of pseudo-random numbers, the same in every run.
 struct Drawn(u64);
 
 impl Drawn {
@@ -89,7 +90,7 @@ fn every_request_answers() {
             assert!(all.windows(2).all(|w| w[0].span.end <= w[1].span.start), "{hurt}");
             let _ = (document_symbols(&session, MAIN), folds(&session, MAIN), format_module(&session, MAIN));
             assert!(workspace_symbols(&session, "so").len() <= 256);
-            // Beyond the text too.
+            // Also beyond the end of the text.
             ask_everything(&session, &hurt, u32::try_from(hurt.len()).unwrap(), &mut drawn);
             let _ = (
                 complete(&session, MAIN, u32::MAX),

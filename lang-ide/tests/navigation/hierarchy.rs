@@ -1,4 +1,4 @@
-//! Who calls whom.
+//! Tests of the call hierarchy.
 
 use std::fmt::Write;
 

@@ -1,4 +1,5 @@
-//! What the features that go by names answer, on small programs, and laws on every program of the repository.
+//! Tests of the features that work on names: results for small programs, and properties of every
+//! program of the repository.
 
 #![expect(
     clippy::unwrap_used,

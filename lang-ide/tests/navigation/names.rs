@@ -1,4 +1,4 @@
-//! Every name has one meaning.
+//! Tests that every name has exactly one meaning.
 
 use std::fmt::Write;
 

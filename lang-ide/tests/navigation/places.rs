@@ -1,4 +1,4 @@
-//! Definition, references and highlights.
+//! Tests of definition, references and highlights.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -182,7 +182,8 @@ fn a_top_level_pattern() {
     );
 }
 
-/// The references of a name are the names that mean the same, its definition is one of them, and each has one.
+/// The references of a name are exactly the names with the same meaning. Every name has a
+/// definition, which is one of them.
 #[test]
 fn references_are_the_names_of_one_meaning() {
     let (session, modules) = corpus();
@@ -196,7 +197,7 @@ fn references_are_the_names_of_one_meaning() {
                 let entry = meant.entry(found.what.clone());
                 let kept = entry.or_insert_with(|| (module.clone(), found.clone(), HashSet::new()));
                 kept.2.insert(place);
-                // Where a field gives a variable its name, the variable is asked for.
+                // If a field also names a variable, the variable is looked up.
                 if kept.1.role == Role::Shorthand {
                     (kept.0, kept.1) = (module.clone(), found);
                 }
@@ -213,10 +214,10 @@ fn references_are_the_names_of_one_meaning() {
         assert!(!defined.is_empty(), "{at}");
         match what {
             What::Module(_) => {}
-            // The record of the language's own making has no name for its type.
+            // The language's own record has no `type` item.
             _ => assert!(defined.iter().all(|d| places.contains(d)), "{at}: {defined:?}"),
         }
-        // Of the many locals a part is enough.
+        // A sample of the many locals suffices.
         counted += 1;
         if matches!(what, What::Local(..)) && counted % 7 > 0 {
             continue;
@@ -224,7 +225,8 @@ fn references_are_the_names_of_one_meaning() {
         let told: HashSet<Location> = references(&session, module, found.span.start, true).into_iter().collect();
         match what {
             What::Module(_) => assert!(told.is_subset(places), "{at}"),
-            // Programs that do not import each other have records of their own, with the same fields or not.
+            // Programs that do not import each other have separate records, even with the same
+            // fields.
             What::Field(..) => {
                 let own = Location { module: module.as_str().into(), span: found.span };
                 assert!(told.is_subset(places) && told.contains(&own), "{at}");

@@ -1,4 +1,4 @@
-//! Renames: what changes, what is refused, and that nothing else changes.
+//! Tests of rename: the edits, the refusals, and that no other meaning changes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -75,7 +75,8 @@ def own(sq: f64) -> f64 = sq
     );
 }
 
-/// Examples and comments that are evaluated go on to work; what they bind, fields and arguments of the name are others.
+/// Examples and evaluated comments stay valid. Variables that they bind, fields and argument labels
+/// of the same name are not renamed.
 #[test]
 fn names_in_the_code_of_comments() {
     check(
@@ -365,20 +366,20 @@ fn across_modules() {
         .assert_eq(&all(rename(&session, "b.iv", at("p: a.P", 0), "a").err().map(|_| Vec::new()).unwrap_or_default()));
 }
 
-/// A fresh name changes nothing but the name: the same diagnostics, and only places that mean the same.
+/// Renaming to a fresh name leaves the diagnostics unchanged.
 #[test]
 fn fresh_names_change_nothing_else() {
     let (session, modules) = corpus();
     let own: Vec<&String> = modules.iter().filter(|m| m.ends_with(".iv")).collect();
     let mut by_kind: HashMap<(&str, std::mem::Discriminant<What>), usize> = HashMap::new();
     let mut renamed = 0;
-    // A third of the programs is enough.
+    // A third of the programs suffices.
     for module in own.into_iter().step_by(3) {
         for item in session.items(module) {
             for found in uses(&session, &item).iter().filter(|u| u.role == Role::Declaration) {
                 let count = by_kind.entry((module.as_str(), std::mem::discriminant(&found.what))).or_default();
                 *count += 1;
-                // One of each sort in each program, and of fields all that there are.
+                // One declaration of each kind in each program.
                 if *count != 2 {
                     continue;
                 }
@@ -401,8 +402,8 @@ fn fresh_names_change_nothing_else() {
     assert!(renamed > 100, "{renamed}");
 }
 
-/// Records are the same where they have the same fields, so far as a value can come from one to the other: what the library
-/// calls its fields is no matter where nothing of it is used that has them.
+/// Two records are the same if they have the same fields and a value can flow from one to the
+/// other. A record of the library with these fields matters only if the program uses it.
 #[test]
 fn fields_that_the_library_has_too() {
     let text =
@@ -433,7 +434,7 @@ fn fields_that_the_library_has_too() {
     );
 }
 
-/// Files that do not import each other have records of their own.
+/// Files that do not import each other have separate records.
 #[test]
 fn fields_of_files_apart() {
     let mut session = Session::new();

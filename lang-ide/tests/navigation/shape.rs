@@ -1,4 +1,4 @@
-//! Symbols, tokens, folds, selections and layout.
+//! Tests of symbols, semantic tokens, folds, selection ranges and formatting.
 
 use std::fmt::Write;
 
@@ -273,7 +273,7 @@ fn layout_by_edits() {
     .assert_debug_eq(&shown);
     let only = format_range(&session, MAIN, Span::new(30, 60));
     assert_eq!(only.len(), 1, "{only:?}");
-    // What has an error of syntax stays, the rest does not.
+    // Items with syntax errors stay unchanged; the others are formatted.
     let text = "def f( x:f64 )->f64=x\n\n\ndef g(x: f64 -> f64 = x\n";
     let session = self::session(text);
     let laid_out = applied(text, &format_module(&session, MAIN));
@@ -297,7 +297,7 @@ fn every_program_is_covered_by_tokens() {
         for comment in &lexed.comments {
             assert!(all.binary_search_by_key(&comment.span, |t| t.span).is_ok(), "{module} {comment:?}");
         }
-        // A range has the tokens of the whole that meet it.
+        // A range has exactly those tokens of the module that overlap it.
         let length = u32::try_from(text.len()).expect("a short text");
         for k in 0..7 {
             let range = Span::new(length / 8 * k, (length / 8 * (k + 1) + 13).min(length));

@@ -1,4 +1,4 @@
-//! Programs with marks in them, and the programs of the repository.
+//! Test support: programs with a marked cursor, and all programs of the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -7,20 +7,20 @@ use lang_ide::{Edit, LIBRARY, Session};
 /// The module of a test.
 pub(crate) const MAIN: &str = "main.iv";
 
-/// A session with one module.
+/// Creates a session with one module.
 pub(crate) fn session(text: &str) -> Session {
     let mut session = Session::new();
     session.set_text(MAIN, text);
     session
 }
 
-/// The text without its mark `$0`, and where that stood.
+/// Returns the text without its mark `$0`, and the offset of the mark.
 pub(crate) fn marked(text: &str) -> (String, u32) {
     let at = text.find("$0").expect("a mark");
     (text.replacen("$0", "", 1), u32::try_from(at).expect("a short text"))
 }
 
-/// Line and column of a byte, from 1.
+/// Formats the line and column of an offset, counted from 1.
 pub(crate) fn place(text: &str, at: u32) -> String {
     let before = &text[..at as usize];
     let line = before.matches('\n').count() + 1;
@@ -28,7 +28,7 @@ pub(crate) fn place(text: &str, at: u32) -> String {
     format!("{line}:{column}")
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_owned()
 }
@@ -46,7 +46,8 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A session with every program of `examples` and `tests`, and the names of their modules and of the library's.
+/// Creates a session with every program of `examples` and `tests`. Returns it with the names of
+/// their modules and of the library's.
 pub(crate) fn corpus() -> (Session, Vec<String>) {
     let mut session = Session::new();
     let mut modules: Vec<String> = LIBRARY.iter().map(|(name, _)| (*name).to_owned()).collect();
@@ -63,7 +64,7 @@ pub(crate) fn corpus() -> (Session, Vec<String>) {
     (session, modules)
 }
 
-/// The text after edits, which are in order and apart.
+/// Applies edits, which must be in order and must not overlap.
 pub(crate) fn applied(text: &str, edits: &[Edit]) -> String {
     let mut out = String::new();
     let mut at = 0;

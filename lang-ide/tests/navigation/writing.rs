@@ -1,4 +1,4 @@
-//! Completion and signature help.
+//! Tests of completion and signature help.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use lang_ide::subject::Subject;
 
 use crate::support::{MAIN, applied, corpus, marked, place, session};
 
-/// The first candidates, and those of these labels.
+/// Prints the first eight candidates at the mark.
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
     let (text, at) = marked(text);
@@ -386,7 +386,7 @@ fn signatures() {
     check_call("def g(a: f64, b: f64) -> f64 = a\ndo [g(1, 2), $0]", &expect![]);
 }
 
-/// Where a name is used, it is offered; a little of it is enough.
+/// A name is offered wherever it is used, before and after its first letter.
 #[test]
 fn every_name_is_offered_where_it_is_used() {
     let (session, modules) = corpus();
@@ -407,10 +407,10 @@ fn every_name_is_offered_where_it_is_used() {
                 for at in [found.span.start, found.span.start + u32::try_from(inside).unwrap()] {
                     let offered = complete(&session, &module, at);
                     let known = offered.items.iter().any(|i| i.label == *found.name);
-                    // Fields of a record that is made are told only where a type has them.
+                    // The fields of a record literal are offered only if a type declares them.
                     let literal =
                         matches!(found.what, What::Field(..)) && !text[..found.span.start as usize].ends_with('.');
-                    // Behind `?` a name is new, and seldom one of before.
+                    // After `?` a name is new, and rarely an earlier one.
                     let unknown = text[..found.span.start as usize].ends_with('?');
                     if !known && !literal && !unknown {
                         let line = text.lines().nth(text[..at as usize].matches('\n').count()).unwrap_or_default();

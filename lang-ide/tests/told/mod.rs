@@ -1,4 +1,4 @@
-//! The program that lenses, hints and views are told of, and sessions with good programs.
+//! The program of the tests of lenses, hints and views, and sessions of programs without errors.
 
 use lang_ide::Session;
 

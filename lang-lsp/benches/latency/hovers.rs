@@ -1,4 +1,5 @@
-//! Keystrokes while a hover has a derivative computed, and hovers of every definition of the library and the examples.
+//! **Latency of hovers**: keystrokes while a hover's derivative is computed, and hovers of every
+//! definition of the library and the examples.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,16 +13,16 @@ use crate::times::{Times, report, timed};
 
 const URI: &str = "untitled:derivative";
 
-/// Stands in a hover of which more is being computed.
+/// The part of a hover that shows that more is being computed.
 const PENDING: &str = "being computed";
 
-/// So many keystrokes are measured.
+/// The number of measured keystrokes.
 const ROUNDS: u32 = 150;
-/// The first comes so long after the hover was asked for, and each so much later than the one before it.
+/// The step between the delays of keystrokes after the hover request.
 const STEP: Duration = Duration::from_millis(20);
-/// Of the slowest hovers so many are told.
+/// The number of the slowest hovers that are listed.
 const SLOWEST: usize = 8;
-/// No hover is waited for longer.
+/// The longest wait for a hover.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn workspace() -> PathBuf {
@@ -32,13 +33,13 @@ fn hover(uri: &str, line: usize) -> Value {
     json!({"textDocument": {"uri": uri}, "position": {"line": line, "character": 5}})
 }
 
-/// The document with a derivative that takes seconds, and the client that edits it.
+/// A document with a derivative that takes seconds, and the client that edits it.
 struct Edited {
     client: Client,
     version: i64,
-    /// The line of the definition whose derivative takes long.
+    /// The line of the definition whose derivative is slow.
     derived: usize,
-    /// That of one that it calls, and where a digit is typed in it.
+    /// The line of a definition that it calls, and the position of the digit that is typed in it.
     called: usize,
     digit: (u32, u32),
 }
@@ -55,7 +56,7 @@ impl Edited {
         Self { client, version: 1, derived: line("def stepped("), called: line("def seen("), digit }
     }
 
-    /// Types or deletes the digit; how long it is until its diagnostics are there.
+    /// Types or deletes the digit, and returns the time until its diagnostics arrive.
     fn keystroke(&mut self) -> Duration {
         let ((line, column), begun) = (self.digit, Instant::now());
         self.version += 1;
@@ -68,13 +69,14 @@ impl Edited {
         self.client.wait(is_it).0.saturating_duration_since(begun)
     }
 
-    /// Asks for a hover; is there more to come?
+    /// Requests a hover, and returns whether it is pending.
     fn hover(&mut self, line: usize) -> bool {
         timed(&mut self.client, "textDocument/hover", hover(URI, line)).1["result"].to_string().contains(PENDING)
     }
 }
 
-/// Keystrokes, and hovers over another definition, while a derivative is computed that takes seconds.
+/// Measures keystrokes, and hovers over another definition, while a derivative is computed that
+/// takes seconds.
 pub(crate) fn keystrokes() {
     let text = std::fs::read_to_string(workspace().join("examples/bundle/bundle.iv")).unwrap();
     let (definitions, lines) = (text.matches("\ndef ").count(), text.lines().count());
@@ -82,13 +84,14 @@ pub(crate) fn keystrokes() {
     let (mut keystrokes, mut hovers, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     let mut pending = 0;
     for round in 0..ROUNDS {
-        // Nobody asks for it again: the derivative is computed until the keystroke.
+        // The hover is not requested again, so its derivative is computed until the keystroke
+        // cancels it.
         pending += usize::from(edited.hover(edited.derived));
         std::thread::sleep(STEP * (round % 100));
         keystrokes.push(edited.keystroke());
     }
     for round in 0..ROUNDS {
-        // Every other time nothing else is computed.
+        // In every other round nothing else is computed.
         if round % 2 == 0 {
             edited.hover(edited.derived);
             std::thread::sleep(STEP * (round % 50));
@@ -108,15 +111,15 @@ pub(crate) fn keystrokes() {
 /// The times of one hover.
 struct Told {
     name: String,
-    /// Until the first answer.
+    /// The time until the first answer.
     first: Duration,
-    /// Until the complete answer, requested again and again.
+    /// The time until the complete answer, requested again and again.
     all: Duration,
     /// The file and the line, if the first answer is incomplete.
     pending: Option<(PathBuf, usize)>,
 }
 
-/// The hovers of all definitions of the library and the examples.
+/// Measures the hovers of all definitions of the library and the examples.
 pub(crate) fn of_programs() {
     let mut files = Vec::new();
     find(&workspace().join("std"), &mut files);
@@ -127,7 +130,8 @@ pub(crate) fn of_programs() {
     for (file, number) in files.iter().zip(0..) {
         let text = std::fs::read_to_string(file).unwrap();
         let name = file.file_stem().unwrap().to_string_lossy();
-        // A module of the library is opened as a program of the user's, which nothing else has hovered over.
+        // A module of the library is opened as a user's program, so that no earlier hover has
+        // computed it.
         let uri = match file.starts_with(workspace().join("std")) {
             true => format!("untitled:{name}-{number}"),
             false => format!("file://{}", file.canonicalize().unwrap().display()),
@@ -174,7 +178,7 @@ fn alone(files: &[PathBuf], file: &Path, line: usize) -> Duration {
     begun.elapsed()
 }
 
-/// The times of all, and the greatest with their names.
+/// Prints the percentiles of the times, and the greatest ones with their names.
 fn rows(what: &str, told: &mut [Told], of: fn(&Told) -> Duration) {
     let times = Times::of(told.iter().map(of).collect());
     println!(

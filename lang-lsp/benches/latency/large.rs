@@ -1,4 +1,5 @@
-//! Every request in files of 20,000 lines, and in files of one line of a megabyte.
+//! **Latency in large files**: every request in files of 20,000 lines, and in files of one line of
+//! a megabyte.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -10,14 +11,14 @@ use crate::times::timed;
 
 const URI: &str = "untitled:large";
 
-/// So many lines a file has.
+/// The number of lines of a file.
 const LINES: usize = 20_000;
-/// So many bytes a line has.
+/// The number of bytes of a long line.
 const BYTES: usize = 1_000_000;
-/// Each request is made so often.
+/// The number of repetitions of each request.
 const ROUNDS: usize = 5;
 
-/// A program, and where the name stands that requests are about: the first of a definition of that name.
+/// A program, and the name whose definition the requests are about.
 struct Program {
     what: &'static str,
     text: String,
@@ -48,12 +49,12 @@ fn each(of: impl Fn(usize) -> String) -> String {
     (0..LINES).map(of).collect()
 }
 
-/// The call of the one before, but for every tenth.
+/// Returns a reference to the previous variable, except for every tenth.
 fn before(n: usize, name: &str) -> String {
     n.checked_sub(1).filter(|_| !n.is_multiple_of(10)).map_or_else(String::new, |b| format!("{name}{b} + "))
 }
 
-/// Definitions of three lines with what is above them.
+/// Generates definitions of three lines, with documentation.
 fn definitions() -> String {
     let mut text = String::new();
     for n in 0..LINES / 3 {
@@ -64,13 +65,13 @@ fn definitions() -> String {
     text
 }
 
-/// One definition of as many lines.
+/// Generates one definition with the same number of lines.
 fn chain() -> String {
     let lets = (1..LINES).map(|n| format!("  let v{n} = v{} + {n}.0\n", n - 1));
     format!("def f(x: f64) -> f64 =\n  let v0 = x\n{}  in v{}\n", lets.collect::<String>(), LINES - 1)
 }
 
-/// Where the definition of a name stands: its line, and where the name and what it is begin there.
+/// Returns the line of a name's definition, and the columns of the name and of the body.
 fn place(text: &str, name: &str) -> (u32, u32, u32) {
     let is_it = |line: &&str| {
         let rest = line.strip_prefix("def ").or_else(|| line.strip_prefix("let ")).and_then(|l| l.strip_prefix(name));
@@ -81,7 +82,7 @@ fn place(text: &str, name: &str) -> (u32, u32, u32) {
     (line as u32, 4, body as u32)
 }
 
-/// Measures all of them.
+/// Measures all programs.
 pub(crate) fn measure() {
     for Program { what, text, about } in programs() {
         let (line, name, body) = place(&text, about);
@@ -164,7 +165,7 @@ pub(crate) fn measure() {
     }
 }
 
-/// The first time, in which more is computed, and the least of the others.
+/// Prints the first time, which includes more computation, and the least of the others.
 fn row(what: &str, request: &str, times: &[Duration]) {
     let ms = |time: &Duration| time.as_secs_f64() * 1e3;
     let again = times.iter().skip(1).min().map_or_else(String::new, |least| format!("   again {:>8.1} ms", ms(least)));

@@ -1,7 +1,8 @@
-//! How long the server takes, by the client's clock over pipes: from a keystroke to its diagnostics, and requests between
-//! keystrokes, in generated files of 300 and of 3,000 definitions; each request in files of 20,000 lines and of one long
-//! line (`large`); keystrokes while a derivative is computed, and hovers of the library and the examples (`hovers`).
-//! `cargo bench -p lang-lsp [WHAT]`.
+//! **Latency of the language server**, on the client's clock over pipes: from a keystroke to its
+//! diagnostics, and of requests between keystrokes. The inputs are generated files of 300 and 3,000
+//! definitions. `large` measures each request in files of 20,000 lines and of one long line.
+//! `hovers` measures keystrokes while a derivative is computed, and hovers of the library and the
+//! examples. Run `cargo bench -p lang-lsp [WHAT]`.
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
@@ -32,12 +33,13 @@ use serde_json::{Value, json};
 use times::{report, timed};
 
 const URI: &str = "untitled:generated";
-/// So many keystrokes and requests are measured.
+/// The number of measured keystrokes and requests.
 const ROUNDS: usize = 200;
-/// In so many definitions.
+/// The number of definitions in which they are made.
 const PLACES: usize = 7;
 
-/// A file of definitions of some seventeen lines each, every tenth calling the one before it.
+/// Generates a file of definitions of sixteen lines each. Each calls the previous one, except every
+/// tenth.
 fn program(definitions: usize) -> String {
     let mut text = String::new();
     for n in 0..definitions {
@@ -66,7 +68,7 @@ fn program(definitions: usize) -> String {
 
 /// Types or deletes a digit in the middle of the file, in one definition after another.
 fn type_digit(client: &mut Client, round: usize, line: u32, version: &mut i64) {
-    // Behind `x[i] * `.
+    // After `x[i] * `.
     let (at, text) = match round % 2 {
         0 => ([line, 11, line, 11], "7"),
         _ => ([line, 11, line, 12], ""),
@@ -75,7 +77,7 @@ fn type_digit(client: &mut Client, round: usize, line: u32, version: &mut i64) {
     client.change(URI, *version, Some(at), text);
 }
 
-/// The same, and when the diagnostics were there.
+/// Does the same, and returns the time until the diagnostics arrive.
 fn keystroke(client: &mut Client, round: usize, line: u32, version: &mut i64) -> Duration {
     let begun = Instant::now();
     type_digit(client, round, line, version);
@@ -100,7 +102,8 @@ fn measure(client: &mut Client, request: &str, params: &dyn Fn(usize) -> Value) 
     Some(times)
 }
 
-/// Definitions each of which is the derivative of the one before: those of the last take seconds.
+/// Definitions that each differentiate the previous one. The derivatives of the last one take
+/// seconds.
 const HEAVY: &str = "\
 def f(x: f64) -> f64 = sum i < 50: tanh(x * f64(i)) / (1.0 + x^2)
 def f1(x: f64) -> f64 = grad(f)(x)
@@ -109,13 +112,14 @@ def f3(x: f64) -> f64 = grad(f2)(x)
 def f4(x: f64) -> f64 = grad(f3)(x)
 ";
 
-/// Keystrokes while derivatives of seconds are computed: for a hover, for a lens, and in the background.
+/// Measures keystrokes while derivatives of seconds are computed: for a hover, for a lens, and in
+/// the background.
 fn under_way(client: &mut Client, lines: &dyn Fn(usize) -> u32, version: &mut i64) -> Vec<Duration> {
     const HEAVY_URI: &str = "untitled:heavy";
     client.open(HEAVY_URI, HEAVY);
     let mut times = Vec::new();
     for round in 0..ROUNDS {
-        // Another function, whose derivatives are not known.
+        // Another function, whose derivatives are not yet computed.
         let heavy = 2 + i64::try_from(round).unwrap();
         client.change(HEAVY_URI, heavy, Some([0, 31, 0, 33]), &format!("{}", 10 + round % 89));
         let place = json!({"textDocument": {"uri": HEAVY_URI}, "position": {"line": 4, "character": 5}});
@@ -158,7 +162,7 @@ fn main() {
         report("open", definitions, lines, vec![begun.elapsed()]);
         let line = |round: usize| u32::try_from((definitions / 2 + round % PLACES) * 16 + 5).unwrap();
         let mut version = 1;
-        // Requests after a keystroke as an editor makes them.
+        // Requests after a keystroke, as an editor sends them.
         let document = json!({"textDocument": {"uri": URI}});
         let with = |more: Value| {
             let mut all = document.clone();
@@ -198,7 +202,8 @@ fn main() {
             }
         }
         if wanted("cold") {
-            // Of definitions that nobody asked about yet; what is not known in time is told as pending.
+            // Definitions without an earlier request. A value that misses the deadline is returned
+            // as pending.
             let mut times = Vec::new();
             for round in 0..50 {
                 let place = json!({"line": (definitions / 60 * round) * 16 + 5, "character": 5});
@@ -216,7 +221,7 @@ fn main() {
             ("textDocument/documentSymbol", &|_| document.clone()),
         ];
         for (request, params) in requests.iter().filter(|(r, _)| wanted(r)) {
-            // Warm, at every place that is asked about.
+            // Warm up at every position that is measured.
             for round in 0..PLACES {
                 let id = client.begin(request, params(round));
                 client.answer(id);
@@ -225,7 +230,7 @@ fn main() {
                 report(request.trim_start_matches("textDocument/"), definitions, lines, times);
             }
         }
-        // At once after a keystroke, whose text is to be looked at first.
+        // Immediately after a keystroke, whose text must be analysed first.
         for (request, params) in requests.iter().filter(|(r, _)| r.contains("completion") || r.contains("range")) {
             if wanted("typed") {
                 let mut times = Vec::new();

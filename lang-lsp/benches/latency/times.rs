@@ -1,4 +1,4 @@
-//! Times and how they are told.
+//! Collects times and prints their percentiles.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ impl Times {
     }
 }
 
-/// Tells the times of a row.
+/// Prints the times of a row.
 pub(crate) fn report(what: &str, definitions: usize, lines: usize, times: Vec<Duration>) {
     let times = Times::of(times);
     println!(
@@ -33,7 +33,7 @@ pub(crate) fn report(what: &str, definitions: usize, lines: usize, times: Vec<Du
     );
 }
 
-/// How long a request takes, and its answer.
+/// Returns the duration of a request, and its answer.
 pub(crate) fn timed(client: &mut Client, request: &str, params: Value) -> (Duration, Value) {
     let begun = Instant::now();
     let id = client.begin(request, params);

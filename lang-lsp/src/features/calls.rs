@@ -1,4 +1,4 @@
-//! Who calls a definition, and what it calls.
+//! **Call hierarchy requests.** Converts the results of `lang_ide::calls`.
 
 use lang_ide::calls::{CallItem, Calls, incoming as callers, outgoing as called, prepare_calls};
 use lang_ide::costs::brief;
@@ -10,7 +10,7 @@ use tower_lsp::lsp_types::{
 
 use crate::world::{Seen, Text};
 
-/// The definition at a place.
+/// Returns the definition at a position.
 pub(crate) fn prepare(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<Vec<CallHierarchyItem>>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = prepare_calls(seen.session, &text.module, text.offset(at.position));
@@ -31,7 +31,7 @@ fn item(seen: &Seen<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
     })
 }
 
-/// What the calls add to the work of who calls, before what the item is.
+/// Prefixes the item's detail with the share of the caller's work that the calls cost.
 fn with_work(mut item: CallHierarchyItem, calls: &Calls) -> CallHierarchyItem {
     if let Some(work) = &calls.work {
         let is = item.detail.unwrap_or_default();
@@ -40,7 +40,7 @@ fn with_work(mut item: CallHierarchyItem, calls: &Calls) -> CallHierarchyItem {
     item
 }
 
-/// The item that a client was told of.
+/// Finds the item that the client sent back.
 fn known(seen: &Seen<'_>, item: &CallHierarchyItem) -> Result<Option<CallItem>> {
     let text = seen.document(&item.uri)?;
     Ok(prepare_calls(seen.session, &text.module, text.offset(item.selection_range.start)))
@@ -50,7 +50,7 @@ fn ranges(text: &Text, calls: &Calls) -> Vec<Range> {
     calls.places.iter().map(|span| text.range(*span)).collect()
 }
 
-/// Who calls it.
+/// Returns the callers.
 pub(crate) fn incoming(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
     let Some(of) = known(seen, of)? else { return Ok(None) };
     let one = |calls: Calls| {
@@ -63,7 +63,7 @@ pub(crate) fn incoming(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option
     Ok(Some(callers(seen.session, &of).into_iter().filter_map(one).collect()))
 }
 
-/// What it calls.
+/// Returns the callees.
 pub(crate) fn outgoing(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
     let Some(of) = known(seen, of)? else { return Ok(None) };
     let Some(text) = seen.text(&of.location.module) else { return Ok(None) };

@@ -1,4 +1,5 @@
-//! What may be written at a place, and what is called there.
+//! **Completion and signature help requests.** Converts the results of `lang_ide::completion` and
+//! `lang_ide::signature`.
 
 use lang_ide::completion::{Completion, CompletionKind, complete, is_differentiated};
 use lang_ide::signature::signature_help;
@@ -15,7 +16,7 @@ use super::text_edits;
 use crate::lines::clamp;
 use crate::world::{Seen, Text};
 
-/// What may be written. `bracket`: the editor asks because a bracket was opened.
+/// Returns the completion candidates. `bracket` is set if an opened bracket triggered the request.
 pub(crate) fn completion(
     seen: &Seen<'_>,
     at: &TextDocumentPositionParams,
@@ -70,7 +71,7 @@ fn kind(kind: CompletionKind) -> CompletionItemKind {
     }
 }
 
-/// A template with its places filled in by what they say.
+/// Replaces the placeholders of a snippet by their default texts.
 fn filled(template: &str) -> String {
     let mut text = String::new();
     let mut rest = template;
@@ -85,7 +86,7 @@ fn filled(template: &str) -> String {
     text + rest
 }
 
-/// What is said of a candidate.
+/// Adds the documentation of a candidate.
 pub(crate) fn resolve(seen: &Seen<'_>, mut item: CompletionItem) -> Result<CompletionItem> {
     let subject = item.data.as_ref().and_then(Value::as_str).and_then(Subject::of_key);
     if let Some(said) = subject.and_then(|subject| subject.said(seen.session)) {
@@ -101,7 +102,7 @@ fn markdown(value: String) -> Documentation {
     Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }
 
-/// What is called, and its parameter at hand.
+/// Returns the signatures of the call at a position, with the active parameter.
 pub(crate) fn signatures(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<SignatureHelp>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = signature_help(seen.session, &text.module, text.offset(at.position));
@@ -109,7 +110,7 @@ pub(crate) fn signatures(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Re
         return Ok(None);
     }
     let one = |help: lang_ide::signature::SignatureHelp| {
-        // Places in a label count halves of surrogate pairs, whatever was agreed on for positions.
+        // Offsets in a label are UTF-16 code units, regardless of the negotiated position encoding.
         let place = |byte: u32| {
             let before = help.label.get(..byte as usize).unwrap_or_default();
             clamp(before.encode_utf16().count())
@@ -119,7 +120,7 @@ pub(crate) fn signatures(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Re
             documentation: None,
         };
         let parameters: Vec<_> = help.parameters.iter().map(parameter).collect();
-        // One behind the last is none.
+        // An index after the last parameter means that none is active.
         let active = clamp(help.active.unwrap_or(parameters.len()));
         SignatureInformation {
             parameters: Some(parameters),

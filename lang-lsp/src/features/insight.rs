@@ -1,4 +1,5 @@
-//! What is told of the code beside it: hovers, hints, lenses, and changes that are offered.
+//! **Hover, inlay hint, lens and code action requests.** Converts the results of `lang-ide`, and
+//! substitutes last known values while new ones are computed.
 
 use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -27,7 +28,7 @@ use crate::lines::clamp;
 use crate::views;
 use crate::world::{Seen, Text, failed};
 
-/// What is told of a place.
+/// Returns the hover of a position.
 pub(crate) fn hover(seen: &Seen<'_>, at: &TextDocumentPositionParams, depth: Depth) -> Result<Option<Hover>> {
     let text = seen.document(&at.text_document.uri)?;
     let Some(told) = remembered(seen, &text.module, text.offset(at.position), depth) else { return Ok(None) };
@@ -35,12 +36,13 @@ pub(crate) fn hover(seen: &Seen<'_>, at: &TextDocumentPositionParams, depth: Dep
     Ok(Some(Hover { contents, range: Some(text.range(told.span)) }))
 }
 
-/// A hover that takes longer is computed before it is wanted.
+/// Hovers that take longer are computed in advance.
 const SLOW: Duration = Duration::from_millis(50);
-/// In a module with more definitions, only hovers that take long are computed before they are wanted.
+/// In a module with more definitions, only slow hovers are computed in advance.
 const MANY: usize = 300;
 
-/// The hover of a place, with costs and derivatives as last known while there are no new ones.
+/// Returns the hover of an offset. If costs and derivatives are missing, the last known ones are
+/// filled in.
 fn remembered(seen: &Seen<'_>, module: &ModuleName, at: u32, depth: Depth) -> Option<Told> {
     let quick = told_at(seen.session, module, at, Depth::Quick)?;
     let item = seen.session.item_at(module, at).filter(|_| quick.pending);
@@ -64,7 +66,8 @@ fn remembered(seen: &Seen<'_>, module: &ModuleName, at: u32, depth: Depth) -> Op
     Some(told)
 }
 
-/// Computes the hovers of a module's definitions that take long, so that they are there when they are wanted.
+/// Computes hovers of a module's definitions in advance. These are the slow ones and, in a module
+/// of at most `MANY` definitions, those that are not stored yet.
 pub(crate) fn prepare(seen: &Seen<'_>, module: &ModuleName) {
     let defs: Vec<_> = lenses(seen.session, module).into_iter().filter(|lens| lens.lens == Lens::Cost).collect();
     let first = defs.len() <= MANY;
@@ -87,7 +90,7 @@ fn locked<'s>(seen: &'s Seen<'_>) -> MutexGuard<'s, Checker> {
     seen.checker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is told, in a form that the client shows.
+/// Renders the hover in the format that the client supports.
 fn markup(seen: &Seen<'_>, told: &Told) -> MarkupContent {
     match seen.abilities.markdown {
         true => MarkupContent { kind: MarkupKind::Markdown, value: told.markdown(seen.abilities.tables) },
@@ -95,7 +98,8 @@ fn markup(seen: &Seen<'_>, told: &Told) -> MarkupContent {
     }
 }
 
-/// The hints of a range. Costs are those that are known; when more are, the client is told to ask again.
+/// Returns the hints of a range. Costs are the stored ones; when new ones are computed, the client
+/// is requested to refresh.
 pub(crate) fn inlay_hints(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Option<Vec<InlayHint>>> {
     let text = seen.document(url)?;
     let chosen = seen.settings.hints;
@@ -105,7 +109,7 @@ pub(crate) fn inlay_hints(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Op
     if chosen.cost {
         let checker = seen.checker.lock().unwrap_or_else(PoisonError::into_inner);
         let known = checker.cost_hints(seen.session, &text.module, chosen.change);
-        // Without what they were before, those that changed read otherwise.
+        // A hint that differs from its plain form shows a changed cost.
         let plain = checker.cost_hints(seen.session, &text.module, false);
         let shown = known.into_iter().zip(plain).filter(|(hint, plain)| chosen.every_cost || hint.text != plain.text);
         all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.touches(hint.at)));
@@ -121,7 +125,7 @@ fn inlay_hint(text: &Text, url: &Url, hint: Hint) -> InlayHint {
         label: InlayHintLabel::String(hint.text),
         kind: matches!(hint.kind, HintKind::Type | HintKind::Size).then_some(InlayHintKind::TYPE),
         text_edits: hint.insert.then(|| vec![edit]),
-        // Made when it is pointed at.
+        // Computed on `inlayHint/resolve`.
         tooltip: None,
         padding_left: (hint.kind == HintKind::Cost).then_some(true),
         padding_right: None,
@@ -129,22 +133,22 @@ fn inlay_hint(text: &Text, url: &Url, hint: Hint) -> InlayHint {
     }
 }
 
-/// The document and the byte that a hint is about.
+/// Returns the document and the offset that a hint describes.
 pub(crate) fn hinted(data: Option<&Value>) -> Option<(Url, u32)> {
     let data = data?;
     let url = data.get("uri")?.as_str().and_then(|url| Url::parse(url).ok())?;
     Some((url, u32::try_from(data.get("at")?.as_u64()?).ok()?))
 }
 
-/// A hint with what is told of that which it is about.
+/// Adds the hover of the described name to a hint.
 pub(crate) fn resolve_hint(seen: &Seen<'_>, hint: InlayHint, url: &Url, at: u32) -> Result<InlayHint> {
     let text = seen.document(url)?;
     let told = told_at(seen.session, &text.module, at, Depth::Quick);
     Ok(InlayHint { tooltip: told.map(|told| InlayHintTooltip::MarkupContent(markup(seen, &told))), ..hint })
 }
 
-/// The lenses of a document: of its definitions, and of its comments `-- >>> expr`. That of costs gets its title when it
-/// is seen.
+/// Returns the lenses of a document: of its definitions, and of its comments `-- >>> expr`. A cost
+/// lens receives its title on `codeLens/resolve`.
 pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeLens>>> {
     if views::is_view(url) {
         return Ok(None);
@@ -172,7 +176,7 @@ pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeL
     Ok(Some(found.map(one).chain(evaluates).collect()))
 }
 
-/// What the lens of a view is called.
+/// Returns the title of a view's lens.
 fn view_title(stage: &str) -> &str {
     if stage == "ssa" { "SSA" } else { stage }
 }
@@ -182,14 +186,14 @@ fn lens(range: Range, title: &str, command: &str, arguments: Vec<Value>) -> Code
     CodeLens { range, command: Some(command), data: None }
 }
 
-/// The document and the definition that a lens of costs is of.
+/// Returns the document and the definition of a cost lens.
 pub(crate) fn lens_of(data: Option<&Value>) -> Option<(Url, String)> {
     let data = data?;
     let url = data.get("uri")?.as_str().and_then(|url| Url::parse(url).ok())?;
     Some((url, data.get("def")?.as_str()?.to_owned()))
 }
 
-/// The title of a lens of costs, which is kept; as last known where mistakes leave none.
+/// Computes and stores the title of a cost lens. If errors prevent it, returns the last known one.
 pub(crate) fn title(seen: &Seen<'_>, def: &GlobalName, broken: impl FnOnce() -> bool) -> Option<String> {
     let title = cost_title(seen.session, &def.module, &def.name).filter(|title| !title.is_empty());
     let broken = title.is_none() && broken();
@@ -202,7 +206,8 @@ pub(crate) fn title(seen: &Seen<'_>, def: &GlobalName, broken: impl FnOnce() -> 
     title
 }
 
-/// The lens of costs of a definition; with `known`, as last known, and nothing is computed.
+/// Returns the cost lens of a definition. If `known` is set, the title is the last known one and
+/// nothing is computed.
 pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str, known: bool) -> Result<CodeLens> {
     let text = seen.document(url)?;
     let name = GlobalName::new(&text.module, def);
@@ -216,7 +221,7 @@ pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str, 
     Ok(lens(range, &said, SHOW_VIEW, vec![json!(url), json!(def), json!("cost")]))
 }
 
-/// What can be done with what is selected.
+/// Returns the code actions of a selection.
 pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result<Option<Vec<CodeActionOrCommand>>> {
     let text = seen.document(&params.text_document.uri)?;
     if !seen.abilities.action_literals || views::is_view(&params.text_document.uri) {
@@ -227,7 +232,7 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
         let within = |wanted: &CodeActionKind| kind.as_str().starts_with(wanted.as_str());
         only.is_none_or(|only| only.iter().any(within))
     };
-    // A fix belongs to what is wrong at its place.
+    // A fix is attached to the diagnostics in the selection.
     let wrong = |at: Range| {
         let there = params.context.diagnostics.iter().filter(|d| d.range.start <= at.end && at.start <= d.range.end);
         Some(there.cloned().collect::<Vec<_>>()).filter(|all| !all.is_empty())
@@ -262,20 +267,20 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
             all.push(CodeActionOrCommand::CodeAction(action));
         }
     }
-    // Our extensions have commands for views.
+    // Our own extensions have commands for views.
     if !seen.abilities.views && only.is_none() {
         all.extend(shown(seen, &text, params));
     }
     Ok(Some(all))
 }
 
-/// Edits of a text.
+/// Converts edits of one text.
 fn changed(text: &Text, url: &Url, edits: Vec<Edit>) -> WorkspaceEdit {
     let changes = HashMap::from([(url.clone(), text_edits(text, edits))]);
     WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }
 }
 
-/// Which derivative a code action puts in: of which text and definition.
+/// Returns the document, definition and stage of the derivative that a code action inserts.
 pub(crate) fn derivative_of(data: Option<&Value>) -> Option<(Url, String, Stage)> {
     let text = |name: &str| data?.get(name)?.as_str();
     let stage = text("stage")?;
@@ -283,7 +288,7 @@ pub(crate) fn derivative_of(data: Option<&Value>) -> Option<(Url, String, Stage)
     Some((Url::parse(text("uri")?).ok()?, text("def")?.to_owned(), *stage))
 }
 
-/// A code action with its edits.
+/// Adds the edits to a code action.
 pub(crate) fn resolve_action(
     seen: &Seen<'_>,
     action: CodeAction,
@@ -296,7 +301,7 @@ pub(crate) fn resolve_action(
     Ok(CodeAction { edit: Some(changed(&text, url, edits)), ..action })
 }
 
-/// The views of the definition at whose beginning the selection is.
+/// Returns the views of the definition whose name is selected, as actions.
 fn shown(seen: &Seen<'_>, text: &Text, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     let at = text.span(params.range);
     let found = lenses_at(seen.session, &text.module, at.start).into_iter();
@@ -319,13 +324,14 @@ fn shown(seen: &Seen<'_>, text: &Text, params: &CodeActionParams) -> Vec<CodeAct
     stages.map(one).collect()
 }
 
-/// The command that shows a view.
+/// Returns the command that shows a view.
 fn show_view(title: &str, url: &Url, def: &str, stage: &str) -> Command {
     let arguments = Some(vec![json!(url), json!(def), json!(stage)]);
     Command { title: title.to_owned(), command: SHOW_VIEW.to_owned(), arguments }
 }
 
-/// Of an adjoint that costs ever more than its function: what shows why.
+/// For the warning that an adjoint grows beyond every multiple of its function, returns the views
+/// that explain it.
 fn explained(seen: &Seen<'_>, text: &Text, url: &Url, wrong: &Diagnostic) -> Vec<CodeActionOrCommand> {
     if wrong.code != Some(NumberOrString::String(Code::W0700.name().to_owned())) {
         return Vec::new();

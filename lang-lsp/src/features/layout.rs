@@ -1,4 +1,4 @@
-//! The layout of a text: formatting, folding, what is selected around a place.
+//! **Formatting, folding and selection range requests.** Converts the results of `lang-ide`.
 
 use lang_ide::folding::{FoldKind, folds};
 use lang_ide::format::{format_module, format_range};
@@ -9,19 +9,20 @@ use tower_lsp::lsp_types::{FoldingRange, FoldingRangeKind, Position, Range, Sele
 use super::text_edits;
 use crate::world::Seen;
 
-/// The document in the one layout. Items that cannot be parsed are left alone: the diagnostics say why.
+/// Returns the edits that format a document. Items that do not parse stay unchanged, and the
+/// diagnostics explain why.
 pub(crate) fn formatting(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<TextEdit>>> {
     let text = seen.document(url)?;
     Ok(Some(text_edits(&text, format_module(seen.session, &text.module))))
 }
 
-/// The items that a range meets in the one layout.
+/// Returns the edits that format the items in a range.
 pub(crate) fn range_formatting(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Option<Vec<TextEdit>>> {
     let text = seen.document(url)?;
     Ok(Some(text_edits(&text, format_range(seen.session, &text.module, text.span(range)))))
 }
 
-/// What can be folded.
+/// Returns the folding ranges.
 pub(crate) fn folding(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<FoldingRange>>> {
     let text = seen.document(url)?;
     let fold = |fold: lang_ide::folding::Fold| {
@@ -41,7 +42,7 @@ pub(crate) fn folding(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<FoldingRa
     Ok(Some(found.filter(|fold| fold.start_line < fold.end_line).collect()))
 }
 
-/// What is selected around each place, the smallest first.
+/// Returns the selection ranges around each position, smallest first.
 pub(crate) fn selections(seen: &Seen<'_>, url: &Url, places: &[Position]) -> Result<Option<Vec<SelectionRange>>> {
     let text = seen.document(url)?;
     let around = |place: &Position| {

@@ -1,4 +1,5 @@
-//! Features of `lang-ide` as the protocol has them: positions become bytes, answers become positions.
+//! **Protocol adapters** for the features of `lang-ide`. They convert positions to bytes, and
+//! results back to positions.
 
 pub(crate) mod calls;
 pub(crate) mod complete;
@@ -14,7 +15,7 @@ use tower_lsp::lsp_types::{self as lsp, TextEdit, Url};
 
 use crate::world::{Seen, Text};
 
-/// Places as the protocol has them, each module's text looked at once.
+/// Converts locations to the protocol. Each module's text is read once.
 fn locations(seen: &Seen<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
     all.sort();
     let mut found = Vec::with_capacity(all.len());
@@ -32,7 +33,7 @@ fn locations(seen: &Seen<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
     found
 }
 
-/// Changes of one document as the protocol has them.
+/// Converts edits of one document to the protocol.
 fn text_edits(text: &Text, edits: Vec<Edit>) -> Vec<TextEdit> {
     edits.into_iter().map(|edit| TextEdit { range: text.range(edit.at.span), new_text: edit.text }).collect()
 }

@@ -1,4 +1,5 @@
-//! From a name to where it is defined and used.
+//! **Navigation requests**: definition, declaration, implementation, type, references and
+//! highlights.
 
 use lang_ide::highlight::highlights;
 use lang_ide::{Location, Session, definition, references};
@@ -10,10 +11,10 @@ use tower_lsp::lsp_types::{
 use super::locations;
 use crate::world::Seen;
 
-/// A question about the name at a place.
+/// A query for locations related to the name at an offset.
 type Find = fn(&Session, &str, u32) -> Vec<Location>;
 
-/// Where something is that has to do with a name.
+/// The kind of location that a request wants.
 #[derive(Clone, Copy)]
 pub(crate) enum Target {
     Definition,
@@ -22,7 +23,7 @@ pub(crate) enum Target {
     Type,
 }
 
-/// Where it is.
+/// Returns the requested locations.
 pub(crate) fn go(
     seen: &Seen<'_>,
     at: &TextDocumentPositionParams,
@@ -39,7 +40,7 @@ pub(crate) fn go(
     Ok(Some(GotoDefinitionResponse::Array(locations(seen, found))))
 }
 
-/// Where a name is used.
+/// Returns the references of a name.
 pub(crate) fn uses(
     seen: &Seen<'_>,
     at: &TextDocumentPositionParams,
@@ -50,7 +51,7 @@ pub(crate) fn uses(
     Ok(Some(locations(seen, found)))
 }
 
-/// Where a name stands in the document.
+/// Returns the occurrences of a name in the document.
 pub(crate) fn highlight(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<Vec<DocumentHighlight>>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = highlights(seen.session, &text.module, text.offset(at.position));

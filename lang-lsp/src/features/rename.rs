@@ -1,4 +1,4 @@
-//! A name to another, in all modules at once.
+//! **Rename requests**, over all modules.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use tower_lsp::lsp_types::{
 use super::text_edits;
 use crate::world::{Seen, failed};
 
-/// What may be renamed at a place.
+/// Returns the range and the current name of the symbol to be renamed.
 pub(crate) fn prepare(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {
     let text = seen.document(&at.text_document.uri)?;
     let (span, name) = prepare_rename(seen.session, &text.module, text.offset(at.position)).map_err(failed)?;
@@ -21,14 +21,14 @@ pub(crate) fn prepare(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Resul
     Ok(Some(PrepareRenameResponse::RangeWithPlaceholder { range, placeholder: name.to_string() }))
 }
 
-/// The edits that rename it.
+/// Returns the edits of the rename.
 pub(crate) fn rename(seen: &Seen<'_>, at: &TextDocumentPositionParams, new: &str) -> Result<Option<WorkspaceEdit>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = edits_of(seen.session, &text.module, text.offset(at.position), new).map_err(failed)?;
     Ok(Some(workspace_edit(seen, found)))
 }
 
-/// Edits of several modules, each with the version of the document that it is for.
+/// Converts edits of several modules, each with the version of its document.
 fn workspace_edit(seen: &Seen<'_>, edits: Vec<Edit>) -> WorkspaceEdit {
     let mut by_module: BTreeMap<ModuleName, Vec<Edit>> = BTreeMap::new();
     for edit in edits {

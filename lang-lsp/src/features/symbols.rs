@@ -1,4 +1,4 @@
-//! The definitions of a document and of the workspace.
+//! **Symbol requests** for a document and for the workspace.
 
 use lang_ide::symbols::{Symbol, SymbolKind, document_symbols, workspace_symbols};
 use tower_lsp::jsonrpc::Result;
@@ -7,7 +7,7 @@ use tower_lsp::lsp_types::{self as lsp, DocumentSymbol, DocumentSymbolResponse, 
 use super::locations;
 use crate::world::{Seen, Text};
 
-/// The definitions of a document.
+/// Returns the symbols of a document.
 pub(crate) fn of_document(seen: &Seen<'_>, url: &Url) -> Result<Option<DocumentSymbolResponse>> {
     let text = seen.document(url)?;
     let found = document_symbols(seen.session, &text.module);
@@ -52,12 +52,12 @@ fn information(name: &str, of: SymbolKind, location: lsp::Location, within: Opti
     }
 }
 
-/// The protocol has no empty names.
+/// Replaces an empty name, which the protocol does not allow.
 fn named(name: &str) -> String {
     if name.is_empty() { "_".to_owned() } else { name.to_owned() }
 }
 
-/// The definitions of all modules that a query means.
+/// Returns the symbols of all modules that match a query.
 pub(crate) fn of_workspace(seen: &Seen<'_>, query: &str) -> Result<Option<Vec<SymbolInformation>>> {
     let found = workspace_symbols(seen.session, query).into_iter();
     let one = |s: lang_ide::symbols::WorkspaceSymbol| {
@@ -69,7 +69,7 @@ pub(crate) fn of_workspace(seen: &Seen<'_>, query: &str) -> Result<Option<Vec<Sy
     Ok(Some(found.filter_map(one).collect()))
 }
 
-/// What the protocol calls it.
+/// Converts the kind of a symbol.
 pub(crate) fn kind(kind: SymbolKind) -> lsp::SymbolKind {
     match kind {
         SymbolKind::Function => lsp::SymbolKind::FUNCTION,

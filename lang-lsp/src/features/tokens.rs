@@ -1,5 +1,5 @@
-//! Semantic tokens: each as its distance from the one before, and of a document that the client has tokens of, what is
-//! other than those.
+//! **Semantic token requests.** Encodes each token as its distance from the previous one. For a
+//! document whose tokens the client already has, sends only the difference.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,7 +15,7 @@ use tower_lsp::lsp_types::{
 use crate::lines::clamp;
 use crate::world::{Seen, Text};
 
-/// Kinds and marks by number.
+/// Returns the protocol's numbering of token kinds and modifiers.
 pub(crate) fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend {
         token_types: TokenKind::ALL.iter().map(|kind| name(*kind)).collect(),
@@ -27,7 +27,8 @@ pub(crate) fn legend() -> SemanticTokensLegend {
     }
 }
 
-/// What the protocol calls it. Indices and sizes are of our own: our extensions give them colours.
+/// Returns the protocol's name of a kind. Indices and sizes are not in the protocol; our own
+/// extensions define colours for them.
 fn name(kind: TokenKind) -> SemanticTokenType {
     match kind {
         TokenKind::Module => SemanticTokenType::NAMESPACE,
@@ -48,14 +49,14 @@ fn name(kind: TokenKind) -> SemanticTokenType {
     }
 }
 
-/// What clients have been sent, by document.
+/// The tokens that the client has, by document.
 #[derive(Default)]
 pub(crate) struct Sent {
     next: u64,
     last: HashMap<Url, Document>,
 }
 
-/// What was sent of a document, and what it was made of, to be used again.
+/// The tokens that were sent for a document, and the data to reuse for the next request.
 #[derive(Default)]
 struct Document {
     id: String,
@@ -63,24 +64,25 @@ struct Document {
     kept: Kept,
 }
 
-/// Tokens that follow one another: of an item, or of the comments between two.
+/// A run of consecutive tokens: of an item, or of the comments between two items.
 #[derive(Clone)]
 struct Run {
-    /// The first, by its distance from the last of the run before.
+    /// The first token, encoded relative to the last one of the previous run.
     first: SemanticToken,
     encoded: Arc<Encoded>,
 }
 
-/// The tokens of a run, as distances. They are the same wherever it stands in a document.
+/// The encoded tokens of a run. They do not depend on the position of the run in the document.
 struct Encoded {
-    /// What they were made of: while it is here its place in memory is no other's.
+    /// The source tokens. Keeping them alive ensures that no other allocation has the same address.
     of: Arc<[Token]>,
-    /// Does the run begin a line? Positions in it are told from the beginning of its first line.
+    /// Whether the run begins at the start of a line. Its positions are relative to the start of
+    /// its first line.
     begins_line: bool,
-    /// Where the first stands, by lines from the beginning of the run.
+    /// The position of the first token, relative to the first line of the run.
     first: (Position, SemanticToken),
     rest: Vec<SemanticToken>,
-    /// Where the last stands.
+    /// The position of the last token.
     last: Position,
 }
 
@@ -102,12 +104,12 @@ impl Run {
 }
 
 impl Sent {
-    /// The document is closed.
+    /// Forgets a closed document.
     pub(crate) fn forget(&mut self, url: &Url) {
         self.last.remove(url);
     }
 
-    /// Remembers what is sent; its name.
+    /// Stores the tokens that are sent, and returns their id.
     fn remember(&mut self, url: &Url, mut document: Document) -> String {
         self.next = self.next.saturating_add(1);
         let id = self.next.to_string();
@@ -121,7 +123,7 @@ fn locked(sent: &Mutex<Sent>) -> std::sync::MutexGuard<'_, Sent> {
     sent.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The document as it is now, made of what was sent of it before.
+/// Encodes the current tokens of a document, and reuses the runs that were sent before.
 fn now(seen: &Seen<'_>, text: &Text, mut document: Document) -> Document {
     let parts = parts(seen.session, &text.module, &mut document.kept);
     let mut before = Before { runs: std::mem::take(&mut document.runs), next: 0, places: None };
@@ -141,12 +143,13 @@ fn now(seen: &Seen<'_>, text: &Text, mut document: Document) -> Document {
     document
 }
 
-/// Runs that were sent, to be found by what they were made of: most often in their order.
+/// The previous runs, searched by their source tokens, most often in order.
 struct Before {
     runs: Vec<Run>,
-    /// Where the next is looked for.
+    /// The index at which the next search begins.
     next: usize,
-    /// Where each is, by the address of what it was made of, when one was not there.
+    /// The index of each run by the address of its source tokens, built at the first search out of
+    /// order.
     places: Option<HashMap<usize, usize>>,
 }
 
@@ -168,7 +171,7 @@ impl Before {
     }
 }
 
-/// All tokens of a document.
+/// Returns all tokens of a document.
 pub(crate) fn full(seen: &Seen<'_>, url: &Url, sent: &Mutex<Sent>) -> Result<SemanticTokens> {
     let text = seen.document(url)?;
     let before = locked(sent).last.remove(url).unwrap_or_default();
@@ -178,7 +181,7 @@ pub(crate) fn full(seen: &Seen<'_>, url: &Url, sent: &Mutex<Sent>) -> Result<Sem
     Ok(SemanticTokens { result_id: Some(id), data })
 }
 
-/// The tokens of a range.
+/// Returns the tokens of a range.
 pub(crate) fn within(seen: &Seen<'_>, url: &Url, range: Range) -> Result<SemanticTokens> {
     let text = seen.document(url)?;
     let found = tokens_in(seen.session, &text.module, text.span(range));
@@ -186,7 +189,8 @@ pub(crate) fn within(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Semanti
     Ok(SemanticTokens { result_id: None, data })
 }
 
-/// What is other than in the tokens of that name; all tokens where these are not known any more.
+/// Returns the difference to the tokens with the id `previous`, or all tokens if those are no
+/// longer stored.
 pub(crate) fn delta(
     seen: &Seen<'_>,
     url: &Url,
@@ -209,7 +213,8 @@ pub(crate) fn delta(
     Ok(SemanticTokensFullDeltaResult::TokensDelta(SemanticTokensDelta { result_id: Some(id), edits }))
 }
 
-/// One edit of what lies between the common beginning and end. It counts numbers, of which a token has five.
+/// Returns one edit that replaces the part between the common prefix and suffix. It counts numbers,
+/// five for each token.
 fn difference(old: &[Run], new: &[Run]) -> Vec<SemanticTokensEdit> {
     let (same, old, new) = between(old, new);
     let before: usize = same.iter().map(Run::len).sum();
@@ -226,7 +231,7 @@ fn difference(old: &[Run], new: &[Run]) -> Vec<SemanticTokensEdit> {
     }]
 }
 
-/// What both begin with, and what of each is between that and what both end with.
+/// Returns the common prefix, and the part of each slice between it and the common suffix.
 fn between<'t, T: PartialEq>(old: &'t [T], new: &'t [T]) -> (&'t [T], &'t [T], &'t [T]) {
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (same, old) = old.split_at(start);
@@ -237,7 +242,7 @@ fn between<'t, T: PartialEq>(old: &'t [T], new: &'t [T]) -> (&'t [T], &'t [T], &
 }
 
 impl Encoded {
-    /// The tokens of a part that begins at `start`; `None` if it has none.
+    /// Encodes the tokens of a part that begins at `start`. `None` if it has none.
     fn new(seen: &Seen<'_>, text: &Text, part: &Part, start: Position) -> Option<Self> {
         let placed = part.tokens.iter().map(|t| Token { span: t.span.shift(part.start), ..*t });
         let mut rest = encoded(seen, text, placed, Position { line: start.line, character: 0 });
@@ -252,7 +257,7 @@ impl Encoded {
     }
 }
 
-/// Tokens, which are in order, as distances, the first from `before`.
+/// Encodes tokens, which must be in order, as distances. The first distance is from `before`.
 fn encoded(seen: &Seen<'_>, text: &Text, all: impl Iterator<Item = Token>, mut before: Position) -> Vec<SemanticToken> {
     let encoding = seen.abilities.encoding;
     let mut data = Vec::new();

@@ -1,4 +1,5 @@
-//! A scripted client: starts the built server and speaks with it over pipes, as an editor does.
+//! A scripted client: starts the built server and communicates with it over pipes, as an editor
+//! does.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::collections::VecDeque;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// No answer takes longer, on however slow a machine.
+/// The longest wait for an answer, on any machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client and its server.
@@ -17,22 +18,22 @@ pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
     received: Receiver<(Instant, Value)>,
-    /// What came and was not asked for yet.
+    /// Messages that arrived and were not requested yet.
     kept: VecDeque<(Instant, Value)>,
     next: i64,
-    /// How a request of the server is answered; null where this says nothing.
+    /// The answers to the server's requests, by method; `null` for all others.
     pub(crate) answers: Vec<(&'static str, Value)>,
-    /// Requests that the server made, by method.
+    /// The requests that the server has sent.
     pub(crate) asked: Vec<(String, Value)>,
 }
 
 impl Client {
-    /// A server to which nothing was said.
+    /// Starts a server without sending any message.
     pub(crate) fn bare() -> Self {
         Self::with_environment(&[])
     }
 
-    /// The same, with these variables in its environment.
+    /// Starts a server with these environment variables.
     pub(crate) fn with_environment(variables: &[(&str, &str)]) -> Self {
         let program = std::env::var("IVERSON_LSP").unwrap_or_else(|_| env!("CARGO_BIN_EXE_iverson-lsp").to_owned());
         let mut child = Command::new(program)
@@ -55,12 +56,12 @@ impl Client {
         Self { child, input, received, kept: VecDeque::new(), next: 0, answers: Vec::new(), asked: Vec::new() }
     }
 
-    /// A server that knows these abilities of its client.
+    /// Starts and initialises a server with these client capabilities.
     pub(crate) fn start(capabilities: Value) -> Self {
         Self::with(json!({"capabilities": capabilities}))
     }
 
-    /// A server that was sent these parameters of `initialize`.
+    /// Starts and initialises a server with these parameters of `initialize`.
     pub(crate) fn with(params: Value) -> Self {
         let mut client = Self::bare();
         client.request("initialize", params);
@@ -68,17 +69,17 @@ impl Client {
         client
     }
 
-    /// One that counts characters so.
+    /// Starts a server with this position encoding.
     pub(crate) fn counting(encoding: &str) -> Self {
         Self::start(json!({"general": {"positionEncodings": [encoding]}}))
     }
 
-    /// The server's process.
+    /// Returns the server's process id.
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().unwrap();
         input.write_all(bytes).unwrap();
@@ -94,7 +95,7 @@ impl Client {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Sends a request; its number.
+    /// Sends a request and returns its id.
     pub(crate) fn begin(&mut self, method: &str, params: Value) -> i64 {
         self.next += 1;
         let id = self.next;
@@ -102,12 +103,12 @@ impl Client {
         id
     }
 
-    /// The response to a request.
+    /// Waits for the response to a request.
     pub(crate) fn answer(&mut self, id: i64) -> Value {
         self.wait(|m| m["id"] == json!(id) && m.get("method").is_none()).1
     }
 
-    /// The result of a request that succeeds.
+    /// Sends a request that must succeed, and returns its result.
     #[track_caller]
     pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         let id = self.begin(method, params);
@@ -116,7 +117,7 @@ impl Client {
         answer["result"].take()
     }
 
-    /// The code of a request that fails.
+    /// Sends a request that must fail, and returns the error code.
     #[track_caller]
     pub(crate) fn failing(&mut self, method: &str, params: Value) -> i64 {
         let id = self.begin(method, params);
@@ -124,12 +125,14 @@ impl Client {
         answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("{method}: {answer}"))
     }
 
-    /// The parameters of the next notification of that kind that fulfils the condition.
+    /// Waits for a notification of this method that satisfies the condition, and returns its
+    /// parameters.
     pub(crate) fn told(&mut self, method: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         self.wait(|m| m["method"] == method && wanted(&m["params"])).1["params"].take()
     }
 
-    /// The first message that is wanted, and when it came; others are kept.
+    /// Waits for a message that satisfies the condition, and returns it with its time of arrival.
+    /// Other messages are kept.
     #[track_caller]
     pub(crate) fn wait(&mut self, wanted: impl Fn(&Value) -> bool) -> (Instant, Value) {
         if let Some(at) = self.kept.iter().position(|(_, m)| wanted(m)) {
@@ -149,7 +152,7 @@ impl Client {
         }
     }
 
-    /// Answers a request of the server.
+    /// Answers a request of the server. Returns whether the message was a request.
     fn serve(&mut self, message: &Value) -> bool {
         let (Some(method), Some(id)) = (message["method"].as_str(), message.get("id")) else { return false };
         let answer = self.answers.iter().find(|(m, _)| *m == method).map_or(Value::Null, |(_, a)| a.clone());
@@ -158,7 +161,7 @@ impl Client {
         true
     }
 
-    /// The parameters of a request that the server makes, now or later.
+    /// Waits for a request of the server, past or future, and returns its parameters.
     #[track_caller]
     pub(crate) fn asks(&mut self, method: &str) -> Value {
         let until = Instant::now() + PATIENCE;
@@ -174,7 +177,7 @@ impl Client {
         }
     }
 
-    /// Forgets what came and was not asked for.
+    /// Drops all messages that arrived and were not requested.
     pub(crate) fn forget(&mut self) {
         while let Ok((_, message)) = self.received.try_recv() {
             self.serve(&message);
@@ -199,7 +202,7 @@ impl Client {
         self.notify("textDocument/didChange", json!({"textDocument": document, "contentChanges": [change]}));
     }
 
-    /// The diagnostics of a version.
+    /// Waits for the diagnostics of a version.
     pub(crate) fn diagnostics(&mut self, uri: &str, version: i64) -> Vec<Value> {
         let mut told = self.told("textDocument/publishDiagnostics", |p| p["uri"] == uri && p["version"] == version);
         serde_json::from_value(told["diagnostics"].take()).unwrap()
@@ -212,7 +215,7 @@ impl Client {
         self.input = None;
     }
 
-    /// How the server ended.
+    /// Waits for the server's end and returns its status.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let until = Instant::now() + PATIENCE;
@@ -225,7 +228,7 @@ impl Client {
         panic!("the server lives on");
     }
 
-    /// Shuts the server down as the protocol says.
+    /// Shuts the server down as the protocol prescribes.
     #[track_caller]
     pub(crate) fn leave(mut self) {
         self.request("shutdown", Value::Null);
@@ -241,12 +244,12 @@ impl Drop for Client {
     }
 }
 
-/// A range of the protocol.
+/// Builds a range of the protocol.
 pub(crate) fn range([a, b, c, d]: [u32; 4]) -> Value {
     json!({"start": {"line": a, "character": b}, "end": {"line": c, "character": d}})
 }
 
-/// The codes of diagnostics and the lines where they begin.
+/// Returns the codes of diagnostics and their start lines.
 pub(crate) fn codes(diagnostics: &[Value]) -> Vec<(String, u64)> {
     let code = |d: &Value| (d["code"].as_str().unwrap().to_owned(), d["range"]["start"]["line"].as_u64().unwrap());
     diagnostics.iter().map(code).collect()

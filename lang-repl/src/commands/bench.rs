@@ -1,6 +1,9 @@
-//! `iverson bench FILE DEF n=1000 m=16`: how long a definition and its gradient take at these sizes, on made-up values: the
-//! time to make their code, and of the runs after the first the median and where half of them are. The ratio of the two is
-//! compared with the certificate of the gradient's cost.
+//! `iverson bench FILE DEF n=1000 m=16`: measures a definition and its gradient at these sizes, on
+//! synthetic arguments.
+//!
+//! It reports the time to make the code and, over all runs but the first, the median and the
+//! interquartile range. The ratio of the two medians is compared with the certificate of the
+//! gradient's cost.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,17 +23,17 @@ use crate::json;
 use crate::out::{Out, Status, seconds};
 use crate::problem::Problem;
 
-/// What is asked for.
+/// The arguments of the command.
 pub(crate) struct Asked<'a> {
     pub(crate) file: &'a Path,
     pub(crate) def: &'a str,
-    /// `n=1000`
+    /// The sizes, as in `n=1000`.
     pub(crate) sizes: &'a [String],
-    /// How long each is run at least.
+    /// The least total run time of each function, in seconds.
     pub(crate) seconds: f64,
 }
 
-/// At least so many runs are counted.
+/// The least number of measured runs.
 const LEAST_RUNS: usize = 5;
 
 pub(crate) fn run(asked: &Asked<'_>, common: &Common, out: Out) -> Status {
@@ -52,29 +55,29 @@ pub(crate) fn run(asked: &Asked<'_>, common: &Common, out: Out) -> Status {
     }
 }
 
-/// What is known of the time of a definition.
+/// The measured times of a definition.
 struct Told {
     at: Vec<(String, i64)>,
     value: Times,
-    /// Or why there is none.
+    /// The times of the gradient, or the reason why it has none.
     gradient: Result<Times, String>,
     certified: Option<Certified>,
 }
 
 /// The certificate of the gradient.
 struct Certified {
-    /// In words.
+    /// The certificate in words.
     verdict: String,
     factor: Option<i128>,
 }
 
-/// A measured ratio that is more than this many times the certified one contradicts it.
+/// A measured ratio of more than this many times the certified one contradicts the certificate.
 const DISAGREE: f64 = 3.0;
 
-/// How long runs took.
+/// The times of one function.
 struct Times {
     compile: Duration,
-    /// From the fastest to the slowest.
+    /// The run times, in ascending order.
     runs: Vec<Duration>,
 }
 
@@ -91,7 +94,7 @@ fn told(engine: &mut Engine, name: &GlobalName, asked: &Asked<'_>) -> Result<Tol
         let mut first = true;
         engine.timed(name, of, &instance, &arguments, &mut |took, making| {
             compile += making;
-            // Of the first what is measured is how long it takes to be ready.
+            // The first run is only a warm-up; its time to make code is counted.
             if !std::mem::replace(&mut first, false) {
                 all += took;
                 runs.push(took);
@@ -113,7 +116,7 @@ fn told(engine: &mut Engine, name: &GlobalName, asked: &Asked<'_>) -> Result<Tol
 }
 
 impl Times {
-    /// The run that so many hundredths of all are faster than.
+    /// Returns a quantile of the run times, in hundredths.
     fn quantile(&self, hundredths: usize) -> Duration {
         let last = self.runs.len().saturating_sub(1);
         let at = last.saturating_mul(hundredths).checked_div(100).unwrap_or(0);
@@ -140,21 +143,22 @@ impl Times {
 }
 
 impl Told {
-    /// How many times as long as the value the gradient takes.
+    /// Returns the ratio of the gradient's median to that of the value.
     fn ratio(&self) -> Option<f64> {
         let value = self.value.quantile(50).as_secs_f64();
         let gradient = self.gradient.as_ref().ok()?.quantile(50).as_secs_f64();
         (value > 0.0).then_some(gradient / value)
     }
 
-    /// Is that ratio far from the certified one? The factor is a bound, so a smaller ratio is in order.
+    /// Whether the ratio contradicts the certificate. The factor is an upper bound, so a smaller
+    /// ratio agrees with it.
     fn disagrees(&self) -> Option<bool> {
         let factor = self.certified.as_ref()?.factor?;
         let factor = u32::try_from(factor).map_or(f64::from(u32::MAX), f64::from);
         Some(self.ratio()? > DISAGREE * factor)
     }
 
-    /// The certificate, and whether the times agree with it.
+    /// Describes the certificate, and whether the times contradict it.
     fn comparison(&self) -> String {
         let Some(certified) = self.certified.as_ref().filter(|_| self.ratio().is_some()) else { return String::new() };
         let mut text = format!("the certificate: {}\n", certified.verdict);

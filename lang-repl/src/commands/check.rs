@@ -1,4 +1,4 @@
-//! `iverson check`: what is wrong with files, without running them.
+//! `iverson check`: reports the problems of files without running them.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,7 @@
-//! `iverson cost FILE DEF`: what a definition and its derivatives cost, as formulas; with `--at n=64,m=8` at these sizes,
-//! in Tensor SSA, by the formulas or by counting where data decide; with `--measure` also what the interpreters count when they run it.
+//! `iverson cost FILE DEF`: prints the cost of a definition and its derivatives, as formulas.
+//!
+//! With `--at n=64,m=8`, prints the cost of Tensor SSA at these sizes: by the formulas or, where
+//! they depend on data, by counting. With `--measure`, also prints the counts of actual runs.
 
 use std::collections::HashMap;
 use std::num::IntErrorKind;
@@ -26,7 +28,7 @@ use crate::json;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
 
-/// Tuples that are counted at most; more take seconds.
+/// The most index tuples that are counted; more would take seconds.
 const LIMIT: u64 = 50_000_000;
 
 pub(crate) fn run(file: &Path, def: Option<&str>, at: &[String], measure: bool, common: &Common, out: Out) -> Status {
@@ -35,7 +37,7 @@ pub(crate) fn run(file: &Path, def: Option<&str>, at: &[String], measure: bool, 
         Ok(module) => module,
         Err(status) => return status,
     };
-    // No name has an equals sign: it is a size, and the definition was forgotten.
+    // A name contains no equals sign, so this argument is a size and the definition is missing.
     let (def, is_all) = (def.filter(|def| !def.contains('=')), def.is_none());
     let made = match def {
         Some(def) if at.is_empty() && !measure => formulas(&engine, &GlobalName::new(&module, def), out),
@@ -52,13 +54,13 @@ pub(crate) fn run(file: &Path, def: Option<&str>, at: &[String], measure: bool, 
     }
 }
 
-/// The formulas of a definition.
+/// Renders the formulas of a definition.
 fn formulas(engine: &Engine, name: &GlobalName, out: Out) -> Result<String, Vec<Problem>> {
     let costs = engine.costs(name).map_err(|problem| vec![*problem])?;
     Ok(if out.is_json() { costs.json() } else { costs.text() })
 }
 
-/// Those of all definitions of a file that have them.
+/// Renders the formulas of all definitions in a file that have a cost.
 fn list(engine: &Engine, module: &str, out: Out) -> String {
     let items = engine.forms().items(module);
     let defs = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| GlobalName::new(module, &i.name));
@@ -70,7 +72,7 @@ fn list(engine: &Engine, module: &str, out: Out) -> String {
     all.map(|costs| costs.text()).collect::<Vec<_>>().join("\n")
 }
 
-/// That sizes are told, and of what is not.
+/// Reports sizes without a definition.
 fn of_no_definition(engine: &Engine, file: &Path, module: &str) -> Problem {
     let items = engine.forms().items(module);
     let first = items.iter().find(|i| i.kind == ItemKind::Def).map_or("DEF", |i| i.name.as_str());
@@ -78,13 +80,13 @@ fn of_no_definition(engine: &Engine, file: &Path, module: &str) -> Problem {
     Problem::new(Code::E0600, "sizes are those of one definition, and none is named").help(help)
 }
 
-/// What is known of the cost of a definition.
+/// The cost of a definition at some sizes.
 struct Told {
-    /// Sizes with their values.
+    /// The sizes with their values.
     at: Vec<(String, i64)>,
-    /// The function and its derivatives, in Tensor SSA.
+    /// The costs in Tensor SSA of the primal and its derivatives.
     costs: Vec<(&'static str, Cost)>,
-    /// What each holds at once when it runs.
+    /// The memory plan of each, with its peak.
     plans: Vec<Option<Plan>>,
     measured: Vec<Measured>,
 }
@@ -145,7 +147,8 @@ fn told(
     Ok(if out.is_json() { told.json(name) } else { told.text(name) })
 }
 
-/// The formulas at sizes, if these tell them: what data decide is counted instead, as if every condition held.
+/// Evaluates the formulas at sizes. Returns `None` if one depends on data; the caller then counts,
+/// as if every condition held.
 fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
     let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
     let number = |n: Option<i128>| u64::try_from(n?).ok();
@@ -158,7 +161,7 @@ fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
     })
 }
 
-/// The most that the formulas can be at sizes, whatever data decide; `None` where nothing bounds them.
+/// Evaluates upper bounds of the formulas at sizes, for any data. `None` if a formula has no bound.
 fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
     let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
     let mut most = |f: &Formula| of.at_most(f, &of.context())?.eval(&mut size).and_then(|n| u64::try_from(n).ok());
@@ -179,7 +182,7 @@ fn phrase(why: Unknown) -> &'static str {
     }
 }
 
-/// How sizes are written.
+/// The syntax of sizes in the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Written {
     /// `--at n=64,m=8`
@@ -188,7 +191,7 @@ pub(crate) enum Written {
     Apart,
 }
 
-/// The sizes of a signature as they are told: `n=64,m=8`.
+/// Parses the sizes of a signature; every size must occur.
 pub(crate) fn sizes_of(signature: &Signature, at: &[String], written: Written) -> Result<Vec<i64>, Vec<Problem>> {
     let problem = |message: String, help: String| {
         let mut p = Problem::new(Code::E0600, message);
@@ -309,13 +312,13 @@ impl Told {
     }
 }
 
-/// Theorem 6.35's quotient, with the inputs and outputs of the function on both sides.
+/// Returns the quotient of Theorem 6.35, with the inputs and outputs of the function on both sides.
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
 fn ratio(adjoint: &Cost, primal: &Cost) -> f64 {
     (adjoint.work + primal.io) as f64 / (primal.work + primal.io) as f64
 }
 
-/// Columns, numbers at the right.
+/// Lays out rows in columns; numeric columns are aligned to the right.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |k: usize| {
         let widths = rows.iter().filter_map(|r| r.get(k)).map(|c| c.chars().count());

@@ -1,5 +1,5 @@
-//! `iverson doc NAME`, and `?NAME` at the REPL: signature, documentation, example and rules of a
-//! definition, a module or a word of the language.
+//! `iverson doc NAME`, and `?NAME` in the REPL: prints the signature, documentation, example and
+//! rules of a definition, a module or a word of the language.
 
 use std::path::Path;
 
@@ -32,7 +32,8 @@ pub(crate) fn run(name: Option<&str>, load: Option<&Path>, common: &Common, out:
     }
 }
 
-/// Shows all that a name is, as it is seen in a module if one is given, with its text if wanted.
+/// Shows the documentation of a name, as it is visible in module `here` if that is `Some`. Includes
+/// the definition's text if `source` is true.
 pub(crate) fn show(engine: &Engine, here: Option<&ModuleName>, name: &str, source: bool, out: Out) -> Status {
     let found = lookup::find(engine, here, name);
     if found.is_empty() {
@@ -61,7 +62,7 @@ pub(crate) fn show(engine: &Engine, here: Option<&ModuleName>, name: &str, sourc
     Status::Good
 }
 
-/// What there is: the definitions of a file, or the modules of the library and the words.
+/// Lists the definitions of a file, or the modules of the library.
 fn list(engine: &Engine, here: Option<&ModuleName>, out: Out) -> Status {
     let entries = match here {
         Some(module) => lookup::definitions(engine, module),

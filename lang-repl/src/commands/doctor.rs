@@ -1,4 +1,4 @@
-//! `iverson doctor`: what this machine offers, what will be used and why.
+//! `iverson doctor`: reports the features of this machine, and the backend that will be used.
 
 use lang_jit::Jit;
 
@@ -7,7 +7,7 @@ use crate::engine;
 use crate::json;
 use crate::out::{Out, Status};
 
-/// Features of the processor that decide how loops will be compiled.
+/// Returns the processor features that affect how loops are compiled.
 fn features() -> Vec<(&'static str, bool)> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -32,7 +32,7 @@ fn features() -> Vec<(&'static str, bool)> {
     }
 }
 
-/// Of a backend its name, whether it is there, and why or why not.
+/// A backend: its name, whether it is available, and why or why not.
 type Told = (&'static str, bool, String);
 
 fn backends(threads: usize) -> [Told; 3] {

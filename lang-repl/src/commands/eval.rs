@@ -1,4 +1,4 @@
-//! `iverson eval`: one expression, with the definitions of a file in scope.
+//! `iverson eval`: evaluates one expression, with the definitions of a file in scope.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
             return files::status(&problem);
         }
     };
-    // Mistakes stop what needs them, and nothing else.
+    // An error stops only the evaluations that need it.
     let (errors, warnings): (Vec<Problem>, Vec<Problem>) =
         engine.problems(std::slice::from_ref(&module)).into_iter().partition(Problem::is_error);
     out.warn(&warnings, &engine.sources);
@@ -55,10 +55,10 @@ pub(crate) fn run(expression: &str, load: Option<&Path>, common: &Common, out: O
     }
 }
 
-/// So many mistakes that a value does not need are listed.
+/// The most unneeded errors that are listed.
 const MOST_LISTED: usize = 5;
 
-/// Lists the mistakes in the file that the value does not need.
+/// Lists the errors in the file that the value does not need.
 fn tell_left_out(errors: &[Problem], engine: &Engine, out: Out) {
     if out.is_json() {
         return;

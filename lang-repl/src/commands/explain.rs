@@ -1,5 +1,5 @@
-//! `iverson explain E0300`: the book's page of an error code; without a code, the list of them.
-//! What is no code is looked up as `iverson doc` does.
+//! `iverson explain E0300`: prints the book's page of an error code; without a code, the list of
+//! codes. An argument that is no code is looked up as by `iverson doc`.
 
 use lang_core::base::Code;
 
@@ -40,7 +40,7 @@ pub(crate) fn run(code: Option<&str>, engine: &Engine, out: Out) -> Status {
     }
 }
 
-/// The code that is written so: `E0300`, `e0300`, `[E0300]`, `e300`, `300`.
+/// Parses a code: `E0300`, `e0300`, `[E0300]`, `e300` or `300`.
 pub(crate) fn code(wanted: &str) -> Option<Code> {
     let (letter, digits) = letter_and_digits(wanted)?;
     let number: u32 = digits.parse().ok()?;
@@ -52,7 +52,7 @@ fn is_like_a_code(wanted: &str) -> bool {
     letter_and_digits(wanted).is_some()
 }
 
-/// The letter of a code, which is that of errors where there is none, and its digits.
+/// Splits a code into its letter, by default `E`, and its digits.
 fn letter_and_digits(wanted: &str) -> Option<(char, &str)> {
     let wanted = wanted.trim_matches(['[', ']']);
     let (letter, digits) = match wanted.strip_prefix(['E', 'W', 'e', 'w']) {

@@ -1,5 +1,5 @@
-//! `iverson fmt`: files in the one layout. A file with syntax errors is left alone; a file is
-//! replaced at once or not at all, and only if it changes.
+//! `iverson fmt`: formats files. A file with syntax errors is left unchanged. A file is written
+//! only if it changes, and the write is atomic.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use crate::out::{Out, Status};
 use crate::problem::{self, Problem};
 use crate::source::Sources;
 
-/// What became of one file.
+/// The outcome for one file.
 enum Outcome {
     Unchanged,
-    /// It was, or with `--check` would be, rewritten.
+    /// The file was rewritten or, with `--check`, would be.
     Changed,
-    /// Standard input, formatted.
+    /// The formatted text of standard input.
     Text(String),
 }
 

@@ -1,6 +1,8 @@
-//! `iverson gradbench`: the protocol of the benchmark suite GradBench, by which it defines modules and has their functions
-//! evaluated and timed. Messages and answers are lines of JSON on standard input and output; an answer has the `id` of its
-//! message. Nothing that a message holds ends it: what is wrong is answered.
+//! `iverson gradbench`: the protocol of the GradBench benchmark suite. The suite defines modules,
+//! and has their functions evaluated and timed.
+//!
+//! Requests and responses are lines of JSON on standard input and output; a response has the `id`
+//! of its request. No request ends the process: an error becomes a response.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -24,10 +26,10 @@ use crate::problem::Problem;
 use crate::report;
 use crate::show;
 
-/// What ends a message without its answer.
+/// The message of a failed request.
 type Wrong = String;
 
-/// A line of the output: the answer to the message that had this `id`.
+/// A line of output: the response to the request with this `id`.
 #[derive(Serialize)]
 struct Answered {
     id: Value,
@@ -45,7 +47,7 @@ enum Answer {
     Refused { success: bool, error: Wrong },
 }
 
-/// How long a run took, or making its code.
+/// A named duration: one run, or the making of code.
 #[derive(Serialize)]
 struct Timing {
     name: &'static str,
@@ -58,12 +60,12 @@ impl Timing {
     }
 }
 
-/// What is being talked to.
+/// The state of the protocol's tool.
 struct Tool<'d> {
     folder: &'d Path,
     common: &'d Common,
     out: Out,
-    /// The modules that were defined.
+    /// The defined modules, each with its own engine.
     modules: HashMap<String, (Engine, ModuleName)>,
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn run(folder: &Path, multithreaded: bool, common: &Common, out: Out)
         out.fail(&[problem], &crate::source::Sources::default());
         return Status::Usage;
     }
-    // What programs print has no place among the answers.
+    // Output of programs must not mix with the responses; in JSON mode it goes to standard error.
     let threads = if multithreaded { common.threads } else { Some(1) };
     let common = Common { format: Format::Json, threads, ..common.clone() };
     let mut tool = Tool { folder, common: &common, out: Out::new(&common), modules: HashMap::new() };
@@ -102,7 +104,7 @@ pub(crate) fn run(folder: &Path, multithreaded: bool, common: &Common, out: Out)
 impl Tool<'_> {
     fn answer(&self, id: Value, answer: Result<Answer, Wrong>) {
         let answer = answer.unwrap_or_else(|error| Answer::Refused { success: false, error });
-        // Nothing in an answer has no JSON: its names are texts.
+        // Serialising a response cannot fail, because all keys are strings.
         let line = serde_json::to_string(&Answered { id, answer }).unwrap_or_default();
         self.out.print(&format!("{line}\n"));
     }
@@ -122,13 +124,13 @@ impl Tool<'_> {
                 let input = message.get("input").ok_or("the message has no `input`")?;
                 self.evaluate(text("module")?, text("function")?, input)
             }
-            // What the suite thinks of an answer.
+            // The suite's evaluation of a response.
             "analysis" => Ok(Answer::Noted {}),
             kind => Err(format!("there is no message of kind `{kind}`")),
         }
     }
 
-    /// Loads a module; one that was defined before is loaded anew.
+    /// Loads a module. A module that is already defined is loaded again.
     fn define(&mut self, name: &str) -> Result<(), Wrong> {
         self.modules.remove(name);
         if name.is_empty() || name.contains(['/', '\\', '\0']) || name.starts_with('.') {
@@ -171,19 +173,21 @@ impl Tool<'_> {
             return Err(format!("{MOST_RUNS} runs are the most, and they took {:.3} s", all.as_secs_f64()));
         }
         let text = show::json(&value).ok_or("the value is too large for a text")?;
-        // As it is: parsed and written again its numbers would be the same.
+        // Parsing and printing again keeps the numbers, because `serde_json` is built with
+        // `float_roundtrip`.
         let output: Value = serde_json::from_str(&text).map_err(|e| format!("the value is no JSON: {e}"))?;
         runs.insert(0, Timing::new("compile", compile));
         Ok(Answer::Evaluated { success: true, output, timings: runs })
     }
 }
 
-/// Problems as one text.
+/// Formats problems as one text.
 fn told(problems: &[Problem], engine: &Engine) -> Wrong {
     report::text(problems, &engine.sources, report::Style::Short).trim_end().to_owned()
 }
 
-/// The arguments in the order of the parameters: the fields of the input by their names, or the input itself.
+/// Returns the arguments in the order of the parameters: the fields of the input, or the input
+/// itself for a single parameter.
 fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
     let values: Vec<Value> = match input {
         Value::Object(fields) => {
@@ -205,10 +209,11 @@ fn arguments(signature: &Signature, input: &Value) -> Result<Vec<Read>, Wrong> {
     values.iter().map(read).collect()
 }
 
-/// Each run has its line in the answer: so many of them are its most, about half a gigabyte.
+/// The most runs of one request. Each has a line in the response; this many take about half a
+/// gigabyte.
 const MOST_RUNS: usize = 10_000_000;
 
-/// A value without what its type does not declare: fields of records, to any depth.
+/// Drops the fields of records that the type does not declare, at any depth.
 fn declared(value: &Value, ty: &Type) -> Value {
     match (value, ty) {
         (Value::Object(fields), Type::Record(known)) => {
@@ -219,7 +224,7 @@ fn declared(value: &Value, ty: &Type) -> Value {
         (Value::Array(items), Type::Tuple(types)) if items.len() == types.len() => {
             Value::Array(items.iter().zip(types.iter()).map(|(item, ty)| declared(item, ty)).collect())
         }
-        // An array of several axes has rows of rows.
+        // The value of an array type with several axes is nested arrays.
         (Value::Array(items), Type::Array(_, element)) => {
             let each = |item: &Value| if item.is_array() { declared(item, ty) } else { declared(item, element) };
             Value::Array(items.iter().map(each).collect())
@@ -228,7 +233,7 @@ fn declared(value: &Value, ty: &Type) -> Value {
     }
 }
 
-/// How often the input wants a function to be run.
+/// The least number of runs and the least total time that the input requests.
 struct Wanted {
     runs: usize,
     seconds: f64,
@@ -254,7 +259,7 @@ impl Wanted {
         Ok(Self { runs, seconds })
     }
 
-    /// Is another run wanted after so many, which took so long?
+    /// Whether another run is needed after `runs` runs, which took `took` in total.
     fn more(&self, runs: usize, took: Duration) -> bool {
         runs < self.runs || took.as_secs_f64() < self.seconds
     }

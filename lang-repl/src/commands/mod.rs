@@ -1,4 +1,4 @@
-//! The commands of the command line, a file each.
+//! The commands of the command line, one module each.
 
 pub(crate) mod bench;
 pub(crate) mod check;
@@ -21,13 +21,14 @@ use crate::files;
 use crate::out::{Out, Status};
 use crate::problem::Problem;
 
-/// Tells what is wrong with a command about a definition; the status says whether that is the command line.
+/// Reports the problems of a command about a definition. Returns `Usage` if the command line is
+/// wrong, and `Failed` otherwise.
 fn refused(problems: &[Problem], engine: &Engine, out: Out) -> Status {
     out.fail(problems, &engine.sources);
     if problems.iter().any(|p| p.code == Code::E0600) { Status::Usage } else { Status::Failed }
 }
 
-/// Loads a program that has no errors. What is wrong has been told, and is the status.
+/// Loads a program without errors. If it has errors, reports them and returns the status.
 fn loaded(engine: &mut Engine, file: &Path, out: Out) -> Result<ModuleName, Status> {
     let module = engine.load(file).map_err(|problem| {
         out.fail(std::slice::from_ref(&*problem), &engine.sources);

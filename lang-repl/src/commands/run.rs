@@ -1,4 +1,5 @@
-//! `iverson run`: the items of a file in order, then `main` with the arguments of the command line.
+//! `iverson run`: runs the items of a file in order, then calls `main` with the arguments of the
+//! command line.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +22,7 @@ use crate::show;
 use crate::suggest;
 use crate::types;
 
-/// What is asked for that there is not yet.
+/// Returns the problem if an option selects a feature that is not implemented yet.
 pub(crate) fn not_available(common: &Common) -> Option<Problem> {
     if common.backend == Backend::Gpu {
         let problem = Problem::new(Code::E0510, "the gpu backend is not available yet");
@@ -70,8 +71,8 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
         Some(signature) => read_arguments(path, signature, arguments, engine).map_err(|p| (Status::Usage, p))?,
         None => Vec::new(),
     };
-    // Arguments that do not fit are told before anything happens; only where a size is a `let` of
-    // the program does it have to be computed first.
+    // Arguments that do not fit are reported before anything runs. If a size is a `let` of the
+    // program, that must be computed first.
     let fit = |engine: &Engine| match &main {
         Some(signature) => {
             let fitted = fit::fit(signature, &reads, engine);
@@ -101,7 +102,7 @@ fn run_in(engine: &mut Engine, path: &Path, arguments: &[String], common: &Commo
     Ok(out.result(result.as_ref(), common, &clock, engine.counts))
 }
 
-/// The arguments in the order of the parameters.
+/// Reads the arguments, and returns them in the order of the parameters.
 fn read_arguments(
     path: &Path,
     signature: &Signature,
@@ -134,7 +135,7 @@ fn read_arguments(
             Ok(read) => *slot = Some(read),
             Err(mut found) => {
                 let ty = position.and_then(|at| signature.params.get(at)).map(|(_, ty)| ty);
-                // The text is no value of any type; that of the parameter tells which is wanted.
+                // The text is no valid literal; the parameter's type shows how to write one.
                 if let (Some(last), Some(ty)) = (found.last_mut(), ty)
                     && !text.starts_with('@')
                     && let Some(example) = types::example(ty)
@@ -146,7 +147,8 @@ fn read_arguments(
             }
         }
     }
-    // A parameter that a misspelt argument was meant for is not missing too.
+    // A misspelt argument may be the missing one, so missing arguments are reported only if no
+    // other problem exists.
     if problems.is_empty() {
         let missing: Vec<&str> = names.iter().zip(&given).filter(|(_, r)| r.is_none()).map(|(name, _)| *name).collect();
         let problem = |name: &&str| Problem::new(Code::E0600, format!("the argument `{name}` is missing"));
@@ -163,7 +165,7 @@ fn read_arguments(
     }
 }
 
-/// The last problem tells what `main` takes.
+/// Adds the signature of `main` to the help of the last problem.
 fn with_signature(mut problems: Vec<Problem>, signature: &Signature) -> Vec<Problem> {
     if let Some(last) = problems.last_mut() {
         let takes = format!("the program has `main{signature}`");
@@ -175,7 +177,7 @@ fn with_signature(mut problems: Vec<Problem>, signature: &Signature) -> Vec<Prob
     problems
 }
 
-/// A literal, or `@` and the name of a file.
+/// Reads a literal, or the data file that follows `@`.
 fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<Problem>> {
     let source = engine.sources.add(format!("argument {name}"), text);
     let Some(file) = text.strip_prefix('@') else { return literal::iverson(text, source) };
@@ -190,7 +192,7 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<P
         let problem = Problem::new(why.code, why.message).file(shown.clone());
         vec![if lost { problem.help("the name is taken relative to the current directory") } else { problem }]
     };
-    // Reports about JSON show the place in the text.
+    // A report about JSON shows the place in the file's text.
     let json = format == Format::Json;
     let text_of = || String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
     let content = format.load(path, &Options::default(), None).map_err(unread)?.map_err(|why| {
@@ -205,7 +207,7 @@ fn read_value(name: &str, text: &str, engine: &mut Engine) -> Result<Read, Vec<P
             None => problem,
         }]
     })?;
-    // Literals are drawn from what the report points at: of JSON that is the file.
+    // Problems of literals point into the text they were read from; for JSON that is the file.
     let (source, at) = match &content {
         Content::Literal(_) => (engine.sources.add(shown.clone(), text_of()), Span::default()),
         Content::Data(_) => (source, Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX))),

@@ -1,5 +1,5 @@
-//! `iverson show STAGE FILE DEF`: a definition in a form of the compiler's middle, as text, perhaps with what each line
-//! of it comes from.
+//! `iverson show STAGE FILE DEF`: prints a definition in an intermediate form, with the origins of
+//! its lines if requested.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! **Columns of tables as values.** A column is parsed as the scalar type that its field has. Missing values
-//! are NaN in columns of reals, with a warning, and errors in others.
+//! **Columns of tables as values.** A column is parsed as the scalar type that its field has.
+//! Missing values are NaN in columns of reals, with a warning, and errors in others.
 
 use lang_core::base::Name;
 use lang_core::interp::{Store, Value};
@@ -13,10 +13,10 @@ use crate::fit::{Access, Datum, Fit, Fitter};
 use crate::interrupt;
 use crate::problem::Problem;
 
-/// Reading looks for an interrupt after so many cells.
+/// The number of cells read between two checks for an interrupt.
 const WATCH: usize = 1 << 12;
 
-/// The value of a type that a table holds.
+/// Fits a table to a type.
 pub(super) fn table(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) -> Fit<Datum> {
     let width = table.columns.len();
     match ty {
@@ -66,7 +66,7 @@ fn record(fitter: &mut Fitter<'_>, table: &Table, fields: &[(Name, Type)], acces
     Ok(Datum::Tuple(parts.map(|((store, found), access)| ready(fitter, &found, store, access)).collect::<Fit<_>>()?))
 }
 
-/// The positions of the columns that fields name.
+/// Returns the positions of the columns that the fields name.
 fn by_name(fitter: &mut Fitter<'_>, table: &Table, fields: &[(Name, Type)], access: &Access) -> Fit<Vec<usize>> {
     if table.first == First::Data {
         let problem = fitter.wrong(format!("{} has no header, so its columns have no names", access.named()));
@@ -89,7 +89,7 @@ fn by_name(fitter: &mut Fitter<'_>, table: &Table, fields: &[(Name, Type)], acce
     Ok(columns)
 }
 
-/// Is the first row left out where no field names its columns?
+/// Whether the first row is a header, for a type whose fields do not name the columns.
 fn has_header(fitter: &Fitter<'_>, table: &Table, access: &Access) -> Fit<bool> {
     match table.first {
         First::Data => Ok(false),
@@ -107,7 +107,7 @@ fn has_header(fitter: &Fitter<'_>, table: &Table, access: &Access) -> Fit<bool> 
     }
 }
 
-/// An array of records or tuples, each a row.
+/// Fits rows to an array of records or tuples.
 #[expect(clippy::too_many_arguments, reason = "records and tuples differ in all of them")]
 fn list(
     fitter: &mut Fitter<'_>,
@@ -137,7 +137,7 @@ fn list(
     ready(fitter, &[rows], elements.into(), access)
 }
 
-/// All of it, as an array of numbers or as one.
+/// Fits the whole table to an array of numbers, or to a number.
 fn matrix(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) -> Fit<Datum> {
     let (scalar, dims) = numeric(fitter, ty, access, "a table")?;
     let header = has_header(fitter, table, access)?;
@@ -165,7 +165,7 @@ fn matrix(fitter: &mut Fitter<'_>, table: &Table, ty: &Type, access: &Access) ->
     ready(fitter, &found, store, access)
 }
 
-/// Some columns, each as elements of its kind.
+/// Parses some columns, each as elements of its scalar type.
 fn parse(
     fitter: &mut Fitter<'_>,
     table: &Table,
@@ -174,7 +174,7 @@ fn parse(
     scalars: &[Scalar],
     accesses: &[Access],
 ) -> Fit<Vec<Store>> {
-    // Cells are read in the order of the file.
+    // Cells are visited in the order of the file.
     let mut order: Vec<usize> = (0..columns.len()).collect();
     order.sort_by_key(|at| columns.get(*at));
     let sorted: Vec<usize> = order.iter().filter_map(|at| columns.get(*at).copied()).collect();
@@ -199,7 +199,7 @@ fn empty(scalar: Scalar, capacity: usize) -> Store {
     }
 }
 
-/// How often something happened in a column, and in which row first.
+/// The number of occurrences of an event in a column, and its first row.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     times: usize,
@@ -215,10 +215,11 @@ impl Seen {
     }
 }
 
-/// A cell that is refused: its row, its column, its text, and why; no reason if an interrupt came.
+/// A refused cell: its row, column and text, and the reason. The reason is `None` if an interrupt
+/// came.
 type Wrong = (usize, usize, String, Option<Refused>);
 
-/// Remarks on the columns that are read.
+/// Missing and rounded cells of the columns that are read.
 struct Notes {
     missing: Vec<Seen>,
     rounded: Vec<Seen>,
@@ -230,7 +231,7 @@ impl Notes {
         Self { missing: vec![Seen::default(); columns], rounded: vec![Seen::default(); columns], cells: 0 }
     }
 
-    /// Adds a cell's number to its column.
+    /// Parses a cell and appends its number to the column.
     fn push(
         &mut self,
         store: &mut Store,
@@ -344,7 +345,7 @@ impl Notes {
     }
 }
 
-/// The error about a cell.
+/// Returns the error about a refused cell.
 fn refused(
     fitter: &Fitter<'_>,
     table: &Table,
@@ -374,7 +375,7 @@ fn refused(
         }
         Refused::Text => {
             let problem = fitter.wrong(format!("{place} is {shown:?}, and `{wanted}` is wanted"));
-            // Options belong to `load`, and arguments have none.
+            // The options belong to `load`; arguments of `main` have none.
             match advice(table, text, scalar).filter(|_| fitter.is_load()) {
                 Some(advice) => help(problem, advice),
                 None => problem,
@@ -383,7 +384,7 @@ fn refused(
     }
 }
 
-/// Is it a date, as `2023-01-05`, `05.01.2023` or `1/5/2023`, with or without a time?
+/// Whether the text is a date, as `2023-01-05`, `05.01.2023` or `1/5/2023`, with or without a time.
 fn is_date(text: &str) -> bool {
     let day = text.split([' ', 'T']).next().unwrap_or_default();
     ['-', '.', '/'].into_iter().any(|between| {
@@ -393,7 +394,7 @@ fn is_date(text: &str) -> bool {
     })
 }
 
-/// How a cell that is no number may be read.
+/// Returns advice on reading a cell that is no number.
 fn advice(table: &Table, text: &str, scalar: Scalar) -> Option<String> {
     if is_date(text) {
         return Some("dates are not read: leave the column out, or write year, month and day as columns".to_owned());
@@ -408,7 +409,7 @@ fn advice(table: &Table, text: &str, scalar: Scalar) -> Option<String> {
             return Some(format!("if cells stand between others: `load(…, separator: {other:?})`"));
         }
         if text.matches(',').count() == 1 && !text.contains('.') {
-            // Where commas stand between cells they do so still.
+            // If commas separate cells in this table, the advice must keep them as separators.
             let between = if table.separator == ',' { ", separator: \",\"" } else { "" };
             let point = format!("if the comma is a decimal point: `load(…, decimal: \",\"{between})`");
             let thousands = text.split_once(',').is_some_and(|(_, rest)| rest.len() == 3);

@@ -1,22 +1,23 @@
-//! The type that suits what a file holds, as it is written at a `let`.
+//! **Type inference for data files.** Proposes the type for the content of a file, as it is written
+//! at a `let`. The help of a `load` without a type shows it (`engine/advice.rs`).
 
 use super::csv::{First, Kind, Table};
 use super::{Array, Data, Elements};
 use crate::literal::{self, Literal};
 
-/// Of more columns or arrays the first are named: a type may leave others out.
+/// The most columns or arrays in a proposed type; a type may leave the others out.
 const MOST: usize = 12;
 
-/// Names of extents, in the order in which they are taken.
+/// The names of extents, in order of use.
 const SIZES: [&str; 8] = ["n", "m", "k", "l", "p", "q", "r", "s"];
 
-/// A type, and what it leaves out.
+/// A proposed type, and a remark about the parts that it leaves out.
 pub(crate) struct Declared {
     pub(crate) ty: String,
     pub(crate) remark: Option<String>,
 }
 
-/// The type that suits a file, if there is one.
+/// Returns the type for a file, if it has one.
 pub(crate) fn declared(data: &Data) -> Option<Declared> {
     let whole = |ty: String| Declared { ty, remark: None };
     match data {
@@ -39,17 +40,17 @@ pub(crate) fn declared(data: &Data) -> Option<Declared> {
     }
 }
 
-/// JSON that lies deeper has no type that anybody would write.
+/// The deepest JSON nesting for which a type is proposed.
 const DEEPEST: usize = 8;
 
-/// The type that suits what JSON holds, if there is one: no text has a type.
+/// Returns the type for a JSON document, if it has one. Strings have no type.
 pub(crate) fn declared_json(literal: &Literal) -> Option<Declared> {
     let mut sizes = Sizes::default();
     let (dims, element) = shape(&mut sizes, literal, DEEPEST)?;
     Some(Declared { ty: arrays(&mut sizes, &dims)? + &element, remark: None })
 }
 
-/// The extents of a literal, and the type of its elements.
+/// Returns the extents of a literal, and the type of its elements.
 fn shape(sizes: &mut Sizes, literal: &Literal, deepest: usize) -> Option<(Vec<usize>, String)> {
     let deepest = deepest.checked_sub(1)?;
     let scalar = |name: &str| Some((Vec::new(), name.to_owned()));
@@ -86,13 +87,14 @@ fn shape(sizes: &mut Sizes, literal: &Literal, deepest: usize) -> Option<(Vec<us
     }
 }
 
-/// `[?n, ?m]`, nothing for no extents.
+/// Returns `[?n, ?m]`, or nothing for no extents.
 fn arrays(sizes: &mut Sizes, dims: &[usize]) -> Option<String> {
     let names = dims.iter().map(|extent| sizes.named(*extent)).collect::<Option<Vec<String>>>()?;
     Some(if names.is_empty() { String::new() } else { format!("[{}]", names.join(", ")) })
 }
 
-/// A record of the first fields. The remark lists what it leaves out: parts that no type holds, and the rest.
+/// Returns a record of the first fields. The remark lists the omitted parts: those that no type
+/// holds, duplicate columns, and the rest.
 fn record(fields: Vec<(String, String)>, mut left_out: Vec<String>, twice: &[String]) -> Option<Declared> {
     let no_numbers = left_out.len();
     left_out.extend(fields.iter().skip(MOST).map(|(name, _)| name.clone()));
@@ -125,7 +127,7 @@ fn table(table: &Table) -> Option<Declared> {
     let header = table.first != First::Data;
     let kinds = table.kinds(header);
     let scalar = |(kind, missing): &(Kind, bool)| match kind {
-        // A missing value is a NaN, which no other kind has.
+        // A missing value is a NaN, which only reals have.
         Kind::I64 if *missing => Some("f64"),
         Kind::I64 => Some("i64"),
         Kind::F64 => Some("f64"),
@@ -135,7 +137,7 @@ fn table(table: &Table) -> Option<Declared> {
     if header {
         let (mut fields, mut left_out, mut twice) = (Vec::new(), Vec::new(), Vec::new());
         for (column, kind) in table.columns.iter().zip(&kinds) {
-            // No field is one of several columns.
+            // A field cannot mean one of several columns with its name.
             if table.columns.iter().filter(|other| other.name == column.name).nth(1).is_some() {
                 if !twice.contains(&column.name) {
                     twice.push(column.name.clone());
@@ -169,7 +171,7 @@ fn kind(elements: &Elements) -> &'static str {
     }
 }
 
-/// Extents that have been given names: equal ones have one.
+/// The extents that have names; equal extents share a name.
 #[derive(Default)]
 struct Sizes(Vec<usize>);
 
@@ -178,7 +180,7 @@ impl Sizes {
         Some(arrays(self, &array.dims)? + kind(&array.elements.borrow()))
     }
 
-    /// The name of an extent.
+    /// Returns the name of an extent, or `None` if the names are used up.
     fn named(&mut self, extent: usize) -> Option<String> {
         let at = self.0.iter().position(|known| *known == extent).unwrap_or_else(|| {
             self.0.push(extent);

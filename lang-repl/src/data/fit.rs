@@ -1,5 +1,5 @@
-//! What a data file holds as a value of a declared type. Numbers become reals, with a warning where they
-//! are too large to be kept exactly; reals become integers only where they are some; truth values are truth values.
+//! **Conversion of data files to declared types.** Numbers become reals, with a warning if a large
+//! integer is rounded. Reals become integers only if they are integral. Booleans only fit booleans.
 
 use lang_core::interp::{Store, Value};
 use lang_core::predicate::Poly;
@@ -11,7 +11,7 @@ use super::{Array, Data, Elements, Image, NamedArray, columns};
 use crate::fit::{Access, Datum, Fit, Fitter};
 use crate::problem::Problem;
 
-/// The value of a type that a file holds.
+/// Fits the content of a file to a type.
 pub(crate) fn value(fitter: &mut Fitter<'_>, data: &Data, ty: &Type, access: &Access) -> Fit<Datum> {
     if ty.has_error() {
         return Err(fitter.wrong(format!("{} has no known type", access.named())));
@@ -24,7 +24,7 @@ pub(crate) fn value(fitter: &mut Fitter<'_>, data: &Data, ty: &Type, access: &Ac
     }
 }
 
-/// With advice.
+/// Adds advice to a problem.
 pub(super) fn help(mut problem: Box<Problem>, text: impl Into<String>) -> Box<Problem> {
     problem.help = Some(text.into());
     problem
@@ -61,7 +61,8 @@ fn array(fitter: &mut Fitter<'_>, array: &Array, ty: &Type, access: &Access) -> 
     ready(fitter, found, store, access)
 }
 
-/// The elements of an array type, or a scalar, and the extents.
+/// Splits an array type or a scalar type into the element type and the extents. `holds` describes
+/// the content in the error.
 pub(super) fn numeric<'t>(
     fitter: &Fitter<'_>,
     ty: &'t Type,
@@ -75,7 +76,7 @@ pub(super) fn numeric<'t>(
     }
 }
 
-/// Notes the extents that were found.
+/// Records the extents that were found.
 pub(super) fn shape(fitter: &mut Fitter<'_>, wanted: &[&Poly], found: &[usize], access: &Access) -> Fit<()> {
     let mut access = access.clone();
     for (wanted, found) in wanted.iter().zip(found) {
@@ -85,7 +86,7 @@ pub(super) fn shape(fitter: &mut Fitter<'_>, wanted: &[&Poly], found: &[usize], 
     Ok(())
 }
 
-/// The element at this place in row-major order: `element [2, 0]`, nothing for a number.
+/// Describes the element at a row-major position, as `element [2, 0]`; empty for a scalar.
 fn index(dims: &[usize], mut at: usize) -> String {
     if dims.is_empty() {
         return String::new();
@@ -113,10 +114,11 @@ pub(super) fn ready(fitter: &Fitter<'_>, dims: &[usize], store: Store, access: &
     value.ok_or_else(|| fitter.wrong(format!("{} has too many elements", access.named())))
 }
 
-/// Where the element at a position is, in words that follow what the whole is called.
+/// A function that describes the element at a position.
 type PlaceOf<'a> = &'a dyn Fn(usize) -> String;
 
-/// Elements as those of a kind.
+/// Converts elements to a scalar type. Warns about rounded integers, and rejects values that the
+/// type cannot hold.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -177,7 +179,7 @@ fn convert(fitter: &mut Fitter<'_>, from: Elements, to: Scalar, access: &Access,
     Ok(store)
 }
 
-/// Reals that are integers.
+/// Converts reals to integers; each must be integral and in range.
 fn integers(fitter: &Fitter<'_>, reals: impl Iterator<Item = f64>, element: PlaceOf<'_>) -> Fit<Vec<i64>> {
     let one = |(at, x): (usize, f64)| {
         #[expect(clippy::cast_possible_truncation, reason = "it is integral and of the range")]
@@ -191,7 +193,7 @@ fn integers(fitter: &Fitter<'_>, reals: impl Iterator<Item = f64>, element: Plac
     reals.enumerate().map(one).collect()
 }
 
-/// Warns of integers that are rounded.
+/// Warns about rounded integers.
 fn rounded(fitter: &mut Fitter<'_>, lost: impl Iterator<Item = bool>, to: Scalar, element: PlaceOf<'_>) {
     let lost: Vec<usize> = lost.enumerate().filter(|(_, lost)| *lost).map(|(at, _)| at).take(2).collect();
     if let [first, rest @ ..] = lost.as_slice() {
@@ -219,16 +221,16 @@ fn named(fitter: &mut Fitter<'_>, arrays: &[NamedArray], ty: &Type, access: &Acc
     Ok(datum)
 }
 
-/// The arrays of a file, and their names as fields.
+/// The arrays of a file, and their field names.
 struct Archive<'a> {
     arrays: &'a [NamedArray],
     names: Vec<String>,
-    /// The arrays that are taken, by the file's names and by the fields'.
+    /// The names of the used arrays: in the file, and as fields.
     renamed: Vec<(&'a str, String)>,
 }
 
 impl Archive<'_> {
-    /// A record or a tuple; those inside have names with points, as in `layer.weight`.
+    /// Fits a record or a tuple. Nested ones have dotted names, as `layer.weight`.
     fn parts(&mut self, fitter: &mut Fitter<'_>, prefix: &str, ty: &Type, access: &Access) -> Fit<Datum> {
         let fields: Vec<(String, &Type)> = match ty {
             Type::Record(fields) => fields.iter().map(|(name, ty)| (name.to_string(), ty)).collect(),
@@ -257,7 +259,7 @@ impl Archive<'_> {
         if twice {
             return Err(fitter.wrong(format!("{} has several arrays `{name}`", access.named())));
         }
-        // A path is no other name.
+        // A path such as `layer/weight` is not a renaming.
         if known == name {
             self.renamed.push((given.as_str(), name.to_owned()));
         }
@@ -268,13 +270,13 @@ impl Archive<'_> {
     }
 }
 
-/// A name from a file, as it can be shown.
+/// Shortens and escapes a name from a file for display.
 pub(super) fn short(name: &str) -> String {
     let start: String = name.chars().take(40).collect();
     start.escape_debug().to_string()
 }
 
-/// Warns, once for all, of parts that are taken by another name than the file's.
+/// Warns, once for all, about parts whose field name differs from the file's name.
 pub(super) fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &Access) {
     let mut renamed = names.iter().filter(|(given, name)| composed(given) != *name);
     let Some((given, name)) = renamed.next() else { return };

@@ -1,6 +1,6 @@
-//! **JSON** as RFC 8259 has it, into literals. Beside it the bare words `NaN`, `Infinity` and `-Infinity` are
-//! read, because Python writes them. Integers are exact, keys stand once, and the reader keeps its own stack,
-//! so values of any depth are read.
+//! **JSON** as in RFC 8259, parsed to literals. The bare words `NaN`, `Infinity` and `-Infinity`
+//! are also accepted, because Python writes them. Integers are exact, and duplicate keys are
+//! rejected. The parser has an explicit stack, so it accepts values of any depth.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::Unreadable;
 use super::names::composed;
 use crate::literal::{Kind, Literal};
 
-/// The literal that a text holds.
+/// Parses a JSON document.
 pub(crate) fn read(text: &str) -> Result<Literal, Unreadable> {
     let mut reader = Reader { text, at: 0 };
     reader.document().map_err(|message| {
@@ -24,7 +24,7 @@ pub(crate) fn read(text: &str) -> Result<Literal, Unreadable> {
     })
 }
 
-/// A container that is not closed yet.
+/// An open container.
 enum Open {
     List(Vec<Literal>),
     Record { fields: Vec<(Name, Literal)>, keys: HashSet<Name>, key: Name },
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// Steps over blanks; the character that follows.
+    /// Skips blanks, and returns the next character.
     fn next(&mut self) -> Option<char> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
                 Some('"') => Kind::Text(self.string()?),
                 Some(c) => self.scalar(c)?,
             };
-            // It may end the containers around it.
+            // The value may end the containers around it.
             loop {
                 let literal = Literal { kind, span: Span::default() };
                 let Some(container) = open.last_mut() else {
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A key that the object does not have yet, and the colon.
+    /// Reads a new key and the colon; rejects a duplicate.
     fn key(&mut self, keys: &mut HashSet<Name>) -> Result<Name, String> {
         if self.next() != Some('"') {
             return Err(self.wanted("a key in quotes"));
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
             whole = false;
         }
         let text = self.text.get(begin..self.at).unwrap_or_default();
-        // `-0` is the real number: no integer has its sign.
+        // `-0` is a real, because no integer has its sign.
         if let (true, Ok(n)) = (whole && text != "-0", text.parse()) {
             return Ok(Kind::Int(n));
         }
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
                 if let Some(c) = char::from_u32(unit) {
                     return Ok(c);
                 }
-                // A character beyond the first 65,536 is a pair.
+                // A character beyond the first 65,536 is a surrogate pair.
                 let low = match self.rest().strip_prefix("\\u") {
                     Some(_) if unit < 0xDC00 => {
                         self.at += 2;

@@ -1,8 +1,8 @@
-//! Data files. A file in each format for reading and writing it; what they hold in one form,
-//! whatever the format; and `fit`, which makes values of declared types of it.
+//! **Data files.** Each format has a module that reads and writes it. `Data` is the common form of
+//! their contents, and `fit` converts it to values of declared types.
 //!
-//! Readers take any bytes: they give data or say why there is none, and allocate no more than a small
-//! multiple of what they were given and of what its header truthfully promises.
+//! Readers accept any bytes: they return data, or the reason why they cannot. They allocate at most
+//! a small multiple of the bytes that exist and of the size that the header truthfully states.
 
 mod columns;
 mod csv;
@@ -36,13 +36,13 @@ pub(crate) use npz::Wanted;
 pub(crate) use png::Image;
 pub use probe::probe;
 
-/// Elements of one file take at most so many bytes.
+/// The most bytes that the elements of one file take.
 const MAX_BYTES: usize = 2 << 30;
 
-/// JSON of more bytes than this is not written.
+/// The most bytes of JSON that are written.
 const MAX_JSON: usize = 256 << 20;
 
-/// The formats, by the ends of file names.
+/// The formats, by file extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Npy,
@@ -50,28 +50,30 @@ pub(crate) enum Format {
     Csv,
     Json,
     Png,
-    /// Is written only.
+    /// Text tables; this format is only written.
     Txt,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub(crate) enum Data {
     Array(Array),
-    /// Arrays by names, in the order of the file. Those that cannot be read say why.
+    /// Named arrays, in the order of the file. An array that cannot be read is represented by the
+    /// reason.
     Named(Vec<NamedArray>),
     Table(Table),
     Image(Image),
 }
 
-/// A name, and the array or why it cannot be read.
+/// A name with its array, or the reason why the array cannot be read.
 pub(crate) type NamedArray = (String, Result<Array, String>);
 
-/// An array of any number of axes, none included.
+/// An array of any number of axes, including none.
 #[derive(Debug)]
 pub(crate) struct Array {
     pub(crate) dims: Vec<usize>,
-    /// As many as the extents say, in row-major order, until a value takes them.
+    /// The elements, in row-major order; their number is the product of the extents. Empty once
+    /// they are moved into a value.
     elements: RefCell<Elements>,
 }
 
@@ -81,13 +83,13 @@ impl Array {
     }
 }
 
-/// Elements of one kind.
+/// The elements of an array, all of one type.
 #[derive(Clone, Debug)]
 pub(crate) enum Elements {
     F64(Vec<f64>),
     F32(Vec<f32>),
     I64(Vec<i64>),
-    /// Not all of them are `i64`s.
+    /// Unsigned integers, of which at least one exceeds `i64`.
     U64(Vec<u64>),
     Bool(Vec<bool>),
 }
@@ -110,8 +112,8 @@ impl Elements {
     }
 }
 
-/// How many elements an array of these extents has; `None` where it is too large to be one here,
-/// also if its other axes have no elements.
+/// Returns the number of elements for these extents. `None` if the array is too large to represent,
+/// even if another extent is 0.
 fn count(dims: &[usize]) -> Option<usize> {
     let most = usize::try_from(MAX_EXTENT).unwrap_or(usize::MAX);
     if dims.iter().any(|n| *n >= most) {
@@ -122,7 +124,7 @@ fn count(dims: &[usize]) -> Option<usize> {
 }
 
 impl Format {
-    /// The format that the name of a file tells.
+    /// Returns the format for the extension of a file name.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let end = path.extension()?.to_str()?.to_ascii_lowercase();
         Some(match end.as_str() {
@@ -136,7 +138,7 @@ impl Format {
         })
     }
 
-    /// A file may have so many bytes. Text becomes larger in memory than it is.
+    /// Returns the most bytes of a file. Text grows when it is parsed, so its limit is lower.
     pub(crate) fn limit(self) -> usize {
         match self {
             Self::Npy | Self::Npz => MAX_BYTES + (1 << 20),
@@ -145,7 +147,7 @@ impl Format {
         }
     }
 
-    /// Reads a file. The inner error is about its content.
+    /// Reads a file. The outer error is about access, the inner one about the content.
     pub(crate) fn load(
         self,
         path: &Path,
@@ -153,7 +155,7 @@ impl Format {
         wanted: Wanted<'_>,
     ) -> Result<Result<Content, Unreadable>, Refusal> {
         match self {
-            // Arrays go from the file into their memory.
+            // Elements are read from the file directly into their final memory.
             Self::Npy => files::stream(path, self, |file, bytes| {
                 Ok(npy::read_all(file, bytes).map(|array| Content::Data(Data::Array(array))).map_err(Unreadable::from))
             }),
@@ -165,7 +167,7 @@ impl Format {
         }
     }
 
-    /// Reads the bytes of a file; else why they cannot be read.
+    /// Parses the bytes of a file, or returns the reason why it cannot.
     pub(crate) fn read(self, bytes: Vec<u8>, options: &Options) -> Result<Content, Unreadable> {
         Ok(match self {
             Self::Npy => {
@@ -180,14 +182,15 @@ impl Format {
         })
     }
 
-    /// The bytes of a file that holds a value, and what it does not hold exactly; else why there is none.
+    /// Serialises a value. Returns the bytes and warnings about inexact parts, or the reason why
+    /// the format cannot hold it.
     pub(crate) fn write(self, value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
         let mut bytes = Cursor::new(Vec::new());
         let warnings = self.write_to(value, &mut bytes)?;
         Ok((bytes.into_inner(), warnings))
     }
 
-    /// Refuses a value that the format does not hold, before anything is written.
+    /// Writes a value. A value that the format cannot hold is refused before anything is written.
     pub(crate) fn write_to(self, value: &Value, to: &mut (impl Write + Seek)) -> Result<Vec<String>, Refusal> {
         let (bytes, warnings) = match self {
             Self::Npy => {
@@ -212,16 +215,17 @@ impl Format {
     }
 }
 
-/// The value as JSON, unless it is too large. It is made on a thread, so that Ctrl-C is answered.
+/// Formats a value as JSON; `None` if it is too large. Runs on a thread, so that Ctrl-C is
+/// answered.
 fn json_text(value: &Value) -> Result<Option<String>, Refusal> {
     let value = value.clone();
     files::stoppable(move || lang_core::interp::json::to_json(&value, MAX_JSON)).ok_or_else(interrupted)
 }
 
-/// The message of what an interrupt ended.
+/// The message of an interrupted operation.
 const INTERRUPTED: &str = "interrupted";
 
-/// Ctrl-C came.
+/// Returns the refusal of an operation that Ctrl-C interrupted.
 pub(crate) fn interrupted() -> Refusal {
     Refusal::new(Code::E0507, INTERRUPTED)
 }
@@ -230,11 +234,11 @@ fn unwritten(e: &std::io::Error) -> Refusal {
     if files::is_interrupt(e) { interrupted() } else { Refusal::new(Code::E0605, files::reason(e)) }
 }
 
-/// Why a file cannot be read.
+/// The reason why a file cannot be read.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
     pub(crate) message: String,
-    /// The line and the column in bytes, from 1, where the message does not tell all.
+    /// The line and the column in bytes, from 1, if the format has places.
     pub(crate) at: Option<(usize, usize)>,
 }
 
@@ -244,7 +248,7 @@ impl From<String> for Unreadable {
     }
 }
 
-/// Text without its byte order mark.
+/// Decodes UTF-8 text and removes its byte order mark.
 fn utf8(mut bytes: Vec<u8>) -> Result<String, String> {
     if bytes.starts_with(b"\xEF\xBB\xBF") {
         bytes.drain(..3);
@@ -259,14 +263,14 @@ fn utf8(mut bytes: Vec<u8>) -> Result<String, String> {
     })
 }
 
-/// Why a value cannot be saved.
+/// Returns the refusal of a value that cannot be saved.
 fn refusal(message: impl Into<String>, help: &str) -> Refusal {
     let mut refusal = Refusal::new(Code::E0605, message);
     refusal.help = Some(help.to_owned());
     refusal
 }
 
-/// What kind of value it is, as a noun phrase.
+/// Describes the kind of a value as a noun phrase.
 fn noun(value: &Value) -> String {
     match value {
         Value::Array(a) if !a.is_of_scalars() => "an array of records or tuples".to_owned(),

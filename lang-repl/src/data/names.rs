@@ -1,6 +1,8 @@
-//! Names that files give to their parts, as names of fields. What is no name is made one: `sepal length` is
-//! read as `sepal_length`, `2nd` as `_2nd`; of several that would be one the later are numbered. Names are
-//! composed (Unicode NFC), as those of programs are.
+//! **Field names for the parts of a file.** A part name that is no identifier is converted to one:
+//! `sepal length` becomes `sepal_length`, and `2nd` becomes `_2nd`. If converted names clash, the
+//! later ones are numbered.
+//!
+//! Names are normalised to Unicode NFC, like those of programs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,8 +11,8 @@ use lang_core::base::Name;
 pub(super) use lang_core::syntax::lexer::composed;
 use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 
-/// The names of the parts of a file, in order. A part that the file gives no letter is called by what it is
-/// and its number.
+/// Returns the field names of the parts, in order. A part without a usable name gets the name
+/// `part` and its number.
 pub(super) fn of(given: &[&str], part: &str) -> Vec<String> {
     let given: Vec<_> = given.iter().map(|name| composed(name)).collect();
     let mut taken: HashSet<String> =
@@ -32,7 +34,7 @@ pub(super) fn of(given: &[&str], part: &str) -> Vec<String> {
     names.collect()
 }
 
-/// Are they all names?
+/// Whether all are valid field names.
 pub(super) fn all<'n>(mut names: impl Iterator<Item = &'n Name>) -> bool {
     names.all(|name| is_name(name))
 }
@@ -41,7 +43,8 @@ fn is_name(text: &str) -> bool {
     text.starts_with(is_name_start) && text.chars().all(is_name_continue) && text != "_"
 }
 
-/// The text with one `_` for all that stands in no name between what does; `None` if nothing does.
+/// Replaces each run of invalid characters between valid ones by one `_`. `None` if no character is
+/// valid.
 fn made(text: &str) -> Option<String> {
     let mut name = String::new();
     for c in text.chars() {
@@ -69,7 +72,7 @@ mod tests {
         check(&["sepal length (cm)", "2nd", "a-b", "%"], &["sepal_length_cm", "_2nd", "a_b", "column_4"]);
         check(&["a b", "a_b", "a-b", "a.b"], &["a_b_1", "a_b", "a_b_2", "a_b_3"]);
         check(&["x", "x"], &["x", "x"]);
-        // Composed and with a combining diaeresis.
+        // Once composed, and once with a combining diaeresis.
         check(&["gr\u{f6}\u{df}e", "gro\u{308}\u{df}e"], &["gr\u{f6}\u{df}e", "gr\u{f6}\u{df}e"]);
         check(&["", "column_1", "it's"], &["column_1_1", "column_1", "it's"]);
     }

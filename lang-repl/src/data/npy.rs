@@ -1,6 +1,6 @@
-//! `.npy`, as NumPy's `numpy.lib.format` describes it: versions 1 to 3; reals, integers and truth
-//! values of every width, either byte order and either order of elements. Version 1 is written, little-endian and
-//! row-major.
+//! **The `.npy` format**, as in NumPy's `numpy.lib.format`, versions 1 to 3. Reads reals, integers
+//! and booleans of every width up to 64 bits, in either byte order and either element order. Writes
+//! version 1, little-endian and row-major.
 
 use std::io::{self, Read, Write};
 
@@ -11,16 +11,17 @@ use crate::interrupt;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Longer headers belong to kinds that are not read.
+/// The longest header; longer ones belong to unsupported element kinds.
 const MAX_HEADER: usize = 1 << 16;
 
-/// NumPy has no more axes.
+/// The most axes, as in NumPy.
 const MAX_AXES: usize = 64;
 
-/// Elements are read and written in parts of so many bytes. The largest element's size divides it.
+/// The size in bytes of the parts in which elements are read and written. It is a multiple of every
+/// element size.
 const PART: usize = 1 << 18;
 
-/// Reads a file of one array and nothing else, which has so many bytes if that is known.
+/// Reads a file that contains one array and nothing else. `bytes` is its size, if known.
 pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<Array, String> {
     let array = read(from, MAX_BYTES, bytes)?;
     let more = from.read_to_end(&mut Vec::new()).map_err(|e| format!("it cannot be read: {e}"))?;
@@ -30,9 +31,9 @@ pub(super) fn read_all(from: &mut dyn Read, bytes: Option<u64>) -> Result<Array,
     }
 }
 
-/// Reads an array whose elements take at most so many bytes, as they are here: an integer of one byte takes eight.
-/// The elements are read into the memory that they stay in, which is allocated at once if there are `bytes`
-/// enough to read.
+/// Reads an array of at most `most / 8` elements: an element counts eight bytes, even a one-byte
+/// integer. The elements are read into their final memory, which is allocated at once if `bytes`
+/// shows that they exist.
 pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Result<Array, String> {
     let start = exactly(from, 8).ok_or("it does not begin as a .npy file does")?;
     let Some(([major, _], [])) = start.strip_prefix(MAGIC).and_then(<[u8]>::split_first_chunk::<2>) else {
@@ -70,19 +71,19 @@ pub(super) fn read(from: &mut dyn Read, most: usize, bytes: Option<u64>) -> Resu
     Ok(if header.fortran { row_major(header.dims, elements) } else { Array::new(header.dims, elements) })
 }
 
-/// So many bytes, which are few.
+/// Reads `n` bytes; `n` must be small.
 fn exactly(from: &mut dyn Read, n: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; n];
     from.read_exact(&mut bytes).ok().map(|()| bytes)
 }
 
-/// The shape as NumPy writes it.
+/// Returns the shape as NumPy writes it.
 pub(super) fn shape(dims: &[usize]) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
     if let [one] = dims.as_slice() { format!("({one},)") } else { format!("({})", dims.join(", ")) }
 }
 
-/// Kinds of elements.
+/// The kind of elements; the payload is the size in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Bool,
@@ -99,8 +100,8 @@ impl Kind {
         }
     }
 
-    /// `<f8` and the like, and whether the first byte is the greatest. Without an order, or with `=`, the
-    /// order is that of the machine.
+    /// Parses a type such as `<f8`; also returns whether it is big-endian. Without a byte order, or
+    /// with `=`, the native order applies.
     fn parse(text: &str) -> Option<(Self, bool)> {
         let (order, rest) = match text.split_at_checked(1)? {
             ("=", rest) => (NATIVE, rest),
@@ -114,15 +115,15 @@ impl Kind {
             "f2" | "f4" | "f8" => Self::Real(rest.get(1..)?.parse().ok()?),
             _ => return None,
         };
-        // Several bytes have an order.
+        // An element of several bytes must have a byte order.
         (kind.size() == 1 || order != "|").then_some((kind, order == ">"))
     }
 }
 
-/// The order of bytes of this machine.
+/// The native byte order.
 const NATIVE: &str = if cfg!(target_endian = "big") { ">" } else { "<" };
 
-/// The name of an unsupported element kind of NumPy.
+/// Returns the name of an unsupported element kind of NumPy.
 fn unread(text: &str) -> Option<&'static str> {
     let kind = text.trim_start_matches(['<', '>', '|', '=']);
     Some(match kind.chars().next()? {
@@ -145,7 +146,8 @@ struct Header {
 }
 
 impl Header {
-    /// The header is a Python dictionary: `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`.
+    /// Parses the header, a Python dictionary:
+    /// `{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }`.
     fn parse(text: &str) -> Result<Self, String> {
         let bad = || "its header is not that of a .npy file".to_owned();
         let mut at = Cursor { rest: text };
@@ -176,7 +178,7 @@ impl Header {
     }
 }
 
-/// What is left of a header.
+/// The unparsed rest of a header.
 struct Cursor<'a> {
     rest: &'a str,
 }
@@ -233,7 +235,7 @@ impl<'a> Cursor<'a> {
             self.rest = self.rest.trim_start();
             let digits = self.rest.bytes().take_while(u8::is_ascii_digit).count();
             let (number, rest) = self.rest.split_at_checked(digits).ok_or_else(bad)?;
-            // Python 2 wrote long integers with an L.
+            // Python 2 wrote long integers with an `L`.
             self.rest = rest.strip_prefix('L').unwrap_or(rest);
             match number.parse() {
                 Ok(n) => dims.push(n),
@@ -252,21 +254,21 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Elements that are still to be read.
+/// A reader of elements.
 struct Source<'r> {
     from: &'r mut dyn Read,
     kind: Kind,
     big: bool,
     elements: usize,
-    /// Are there as many bytes as they take?
+    /// Whether the input is known to contain all elements, so that their memory can be reserved.
     reserve: bool,
 }
 
-/// Why not all elements were read.
+/// The reason why not all elements were read.
 enum Stopped {
-    /// There are only so many bytes.
+    /// The input ended after this many bytes.
     Short(usize),
-    /// This element is no truth value.
+    /// The element at this index is no boolean.
     Truth(usize),
     Interrupted,
     Failed(io::Error),
@@ -292,7 +294,7 @@ impl Source<'_> {
             Kind::Unsigned(_) => {
                 let wide = self.all(u64::from_le_bytes)?;
                 match wide.iter().all(|n| i64::try_from(*n).is_ok()) {
-                    // In the same memory.
+                    // This reuses the memory.
                     true => Elements::I64(wide.into_iter().map(u64::cast_signed).collect()),
                     false => Elements::U64(wide),
                 }
@@ -303,7 +305,7 @@ impl Source<'_> {
         })
     }
 
-    /// Numbers of `N` bytes each.
+    /// Reads all elements, of `N` bytes each.
     fn all<const N: usize, T>(&mut self, number: impl Fn([u8; N]) -> T) -> Result<Vec<T>, Stopped> {
         let mut all = Vec::new();
         if self.reserve {
@@ -335,7 +337,7 @@ impl Source<'_> {
     }
 }
 
-/// Reads until the buffer is full or nothing follows; how many bytes it read.
+/// Reads until the buffer is full or the input ends. Returns the number of bytes read.
 fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -349,7 +351,7 @@ fn fill(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// The number that 16 bits stand for: a sign, 5 bits of exponent, 10 of fraction.
+/// Converts a 16-bit float: a sign, 5 bits of exponent, 10 of fraction.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let fraction = f32::from(bits & 0x3FF);
@@ -361,7 +363,7 @@ fn half(bits: u16) -> f32 {
     }
 }
 
-/// The array whose first index was written fastest.
+/// Transposes elements in Fortran order to row-major order.
 fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
     fn turn<T: Copy>(dims: &[usize], from: &[T]) -> Vec<T> {
         let mut steps = Vec::new();
@@ -375,7 +377,7 @@ fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
         let mut to = Vec::with_capacity(from.len());
         while to.len() < from.len() {
             to.extend(from.get(at));
-            // The next index: the last axis first.
+            // Advances the index, the last axis first.
             for ((i, n), step) in index.iter_mut().zip(dims).zip(&steps).rev() {
                 *i += 1;
                 at += step;
@@ -398,7 +400,7 @@ fn row_major(dims: Vec<usize>, elements: Elements) -> Array {
     Array::new(dims, elements)
 }
 
-/// Is the value a number or an array of numbers? Else why it cannot be written.
+/// Checks that the value is a number or an array of numbers; otherwise returns the refusal.
 pub(super) fn check(value: &Value) -> Result<(), Refusal> {
     if size(value).is_some() {
         return Ok(());
@@ -407,7 +409,8 @@ pub(super) fn check(value: &Value) -> Result<(), Refusal> {
     Err(refusal(message, "write records and tuples of arrays as .npz, anything as .json"))
 }
 
-/// How many bytes its file has, about; `None` if the value is no number and no array of numbers.
+/// Returns the approximate size of the value's file in bytes; `None` if the value is neither a
+/// number nor an array of numbers.
 pub(super) fn size(value: &Value) -> Option<usize> {
     match value {
         Value::F64(_) | Value::F32(_) | Value::I64(_) | Value::Bool(_) => Some(256),
@@ -416,7 +419,7 @@ pub(super) fn size(value: &Value) -> Option<usize> {
     }
 }
 
-/// Writes the file of a number or an array of numbers, part by part.
+/// Writes a number or an array of numbers, part by part.
 pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
     fn all<const N: usize, T: Copy>(
         to: &mut dyn Write,
@@ -433,7 +436,7 @@ pub(super) fn write(value: &Value, to: &mut dyn Write) -> io::Result<()> {
         header.push('\n');
         to.write_all(MAGIC)?;
         to.write_all(&[1, 0])?;
-        // An array has few axes: its type was written.
+        // The header is short because an array has at most `MAX_AXES` axes.
         to.write_all(&u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes())?;
         to.write_all(header.as_bytes())?;
         let mut part = Vec::with_capacity(PART.min(elements.len() * N));
@@ -501,7 +504,7 @@ mod tests {
     fn headers() {
         header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }  \n", "Real(8) false false [2, 3]");
         header("{\"shape\":(),\"fortran_order\":True,\"descr\":\">i2\"}", "Signed(2) true true []");
-        // The order of the machine, which is tested on one that is little-endian.
+        // The native byte order; the tests run on little-endian machines.
         header("{'descr': '=f8', 'fortran_order': False, 'shape': ()}", "Real(8) false false []");
         header("{'descr': 'i4', 'fortran_order': False, 'shape': ()}", "Signed(4) false false []");
         header("{'descr': '|b1', 'fortran_order': False, 'shape': (3L,)}", "Bool false false [3]");

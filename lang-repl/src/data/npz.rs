@@ -1,4 +1,5 @@
-//! `.npz`: a zip archive of `.npy` files, stored or deflated. It is written stored, as `numpy.savez` does.
+//! **The `.npz` format**: a zip archive of `.npy` files, stored or deflated. Written archives are
+//! stored, as by `numpy.savez`.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -9,14 +10,14 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use super::{MAX_BYTES, NamedArray, interrupted, noun, npy, refusal};
 use crate::files;
 
-/// So many bytes are unpacked of one archive.
+/// The most bytes that are unpacked from one archive.
 const MAX_UNPACKED: u64 = 4 << 30;
 
-/// The names of fields whose arrays are read; without them, all are.
+/// The names of the fields whose arrays are read; `None`: all.
 pub(crate) type Wanted<'w> = Option<&'w [String]>;
 
-/// The arrays by their names, in the order of the archive. Those that cannot be read, and those that are not
-/// wanted, say why.
+/// Reads the arrays in the order of the archive. An array that cannot be read or is not wanted is
+/// represented by the reason.
 pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<NamedArray>, String> {
     let not_zip = |e: zip::result::ZipError| format!("it is no zip archive: {e}");
     let mut from = from;
@@ -32,7 +33,7 @@ pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<Nam
     let given: Vec<String> = (0..archive.len()).map(|at| name(&archive, at)).collect();
     let fields = super::names::of(&given.iter().map(String::as_str).collect::<Vec<_>>(), "arr");
     let mut arrays = Vec::new();
-    // The bytes of all arrays, and of all that is unpacked, wanted or not: entries may share their bytes.
+    // The limits hold for all entries together, because entries may share their bytes.
     let mut left = MAX_BYTES;
     let mut unpacked = MAX_UNPACKED;
     for (at, (given, field)) in given.into_iter().zip(fields).enumerate() {
@@ -44,7 +45,7 @@ pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<Nam
         let method = archive.by_index_raw(at).map(|file| file.compression()).ok();
         let array = match archive.by_index(at) {
             Ok(file) => {
-                // Of a stored entry as many bytes are there as it claims.
+                // A stored entry has exactly the size that it claims.
                 let there = (file.compression() == CompressionMethod::Stored).then(|| file.size());
                 let mut file = file.take(unpacked);
                 let array = npy::read(&mut file, left, there).and_then(|array| ends(&mut file).map(|()| array));
@@ -68,7 +69,7 @@ pub(super) fn read(from: impl Read + Seek, wanted: Wanted<'_>) -> Result<Vec<Nam
     Ok(arrays)
 }
 
-/// The name of a compression. Numbers are those of the zip specification.
+/// Returns the name of a compression method. The numbers are those of the zip specification.
 fn compression(method: CompressionMethod) -> String {
     #[expect(deprecated, reason = "the other names depend on what the reader was built with")]
     match method {
@@ -81,21 +82,23 @@ fn compression(method: CompressionMethod) -> String {
     }
 }
 
-/// How many entries the end of the archive claims; the reader of archives keeps one of each name.
+/// Returns the number of entries that the end record claims. The zip library keeps only one entry
+/// of each name.
 fn entries(from: &mut (impl Read + Seek)) -> std::io::Result<Option<usize>> {
     let length = from.seek(SeekFrom::End(0))?;
-    // The record of the end has 22 bytes and a comment of at most 64 KiB.
+    // The end record has 22 bytes and a comment of at most 64 KiB.
     from.seek(SeekFrom::Start(length.saturating_sub(22 + (1 << 16))))?;
     let mut tail = Vec::new();
     from.take(22 + (1 << 16)).read_to_end(&mut tail)?;
     from.seek(SeekFrom::Start(0))?;
     let Some(at) = tail.windows(4).rposition(|w| w == b"PK\x05\x06") else { return Ok(None) };
     let Some([low, high]) = tail.get(at + 10..at + 12) else { return Ok(None) };
-    // All ones stand for a number that is written elsewhere.
+    // All ones mean that the number is stored elsewhere (zip64).
     Ok(Some(usize::from(u16::from_le_bytes([*low, *high]))).filter(|n| *n != usize::from(u16::MAX)))
 }
 
-/// Nothing follows the last element; where that is so the checksum is compared.
+/// Checks that nothing follows the last element. Reading to the end makes the zip library verify
+/// the checksum.
 fn ends(file: &mut dyn Read) -> Result<(), String> {
     match file.read(&mut [0]) {
         Ok(0) => Ok(()),
@@ -104,8 +107,8 @@ fn ends(file: &mut dyn Read) -> Result<(), String> {
     }
 }
 
-/// A record of arrays by its names; a tuple as `arr_0`, `arr_1`, …; the arrays of records and tuples inside by
-/// names with points, `layer.weight`.
+/// Writes a record of arrays under its field names, or a tuple as `arr_0`, `arr_1`, …. Nested
+/// records and tuples have dotted names, as `layer.weight`.
 pub(super) fn write(value: &Value, to: impl Write + Seek) -> Result<(), Refusal> {
     let mut named = Vec::new();
     match value {
@@ -125,7 +128,7 @@ pub(super) fn write(value: &Value, to: impl Write + Seek) -> Result<(), Refusal>
     zip.finish().map(drop).map_err(|e| failed(&e.into()))
 }
 
-/// The arrays of a record or tuple with their names.
+/// Collects the arrays of a record or tuple with their names.
 fn flatten<'v>(value: &'v Value, prefix: &str, to: &mut Vec<(String, &'v Value)>) -> Result<(), Refusal> {
     let parts: Vec<(String, &Value)> = match value {
         Value::Record(r) => r.names().iter().map(ToString::to_string).zip(r.values()).collect(),

@@ -1,5 +1,5 @@
-//! Images as PNG. Grey ones are `[h, w]`, colours `[h, w, 3]`: reals from 0 to 1, or integers from 0 to 255.
-//! What is written has 8 bits a channel.
+//! **PNG images.** A grey image is `[h, w]` and a colour image `[h, w, 3]`: reals from 0 to 1, or
+//! integers from 0 to 255. Written images have 8 bits per channel.
 
 use std::io::Cursor;
 
@@ -8,33 +8,33 @@ use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
 
 use super::{MAX_BYTES, noun, refusal};
 
-/// Deflate makes no more than this of a byte.
+/// The most bytes that deflate produces from one byte.
 const MOST_FROM_BYTE: usize = 1040;
 
-/// An image without its transparency.
+/// A decoded image without its transparency.
 #[derive(Debug)]
 pub(crate) struct Image {
     pub(crate) height: usize,
     pub(crate) width: usize,
-    /// 1 or 3.
+    /// The number of channels: 1 or 3.
     pub(crate) channels: usize,
     pub(crate) samples: Samples,
-    /// Something of it was transparent.
+    /// Whether a pixel was not opaque.
     pub(crate) transparent: bool,
 }
 
-/// Rows from above, pixels from the left, channels together.
+/// The samples, row by row from the top, with the channels of a pixel together.
 #[derive(Debug)]
 pub(crate) enum Samples {
     Eight(Vec<u8>),
     Sixteen(Vec<u16>),
 }
 
-/// Reads an image of any kind.
+/// Reads a PNG of any colour type.
 pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
     let bad = |e: png::DecodingError| {
         let why = e.to_string();
-        // What follows is about the decoder.
+        // The rest of the message is about the decoder.
         let why = why.split_once(" while decoding").map_or(why.as_str(), |(why, _)| why);
         format!("it is no PNG image: {why}")
     };
@@ -45,7 +45,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
     decoder.set_ignore_iccp_chunk(true);
     let mut reader = decoder.read_info().map_err(bad)?;
     let (width, height) = reader.info().size();
-    // Expanding makes of a bit of a palette at most 32, and of a grey one 8; a sample becomes a number of eight bytes.
+    // Expansion turns one palette bit into at most 32 bits, and one grey bit into 8. A sample
+    // becomes a number of eight bytes.
     let most = bound.saturating_mul(32).min(MAX_BYTES / 8);
     let size = reader.output_buffer_size().filter(|n| *n <= most);
     let size =
@@ -77,7 +78,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Image, String> {
     Ok(Image { height: side(info.height), width: side(info.width), channels, samples, transparent })
 }
 
-/// The samples without the last of each pixel, if that is its opacity; and whether one was not opaque.
+/// Removes the alpha sample of each pixel, if `alpha` is true. Also returns whether a pixel was not
+/// opaque.
 fn opaque<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool, full: T) -> (Vec<T>, bool) {
     if !alpha {
         return (samples, false);
@@ -87,7 +89,8 @@ fn opaque<T: Copy + PartialEq>(samples: Vec<T>, channels: usize, alpha: bool, fu
     (pixels().flat_map(|(_, colours)| colours).copied().collect(), transparent)
 }
 
-/// A matrix as a grey image, an array `[h, w, 3]` as colours; and what is not kept.
+/// Writes a matrix as a grey image, or an array `[h, w, 3]` as a colour image. Also returns
+/// warnings about clamped numbers.
 pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
     const HELP: &str = "an image is `[h, w]`, grey, or `[h, w, 3]`, of reals from 0 to 1 or integers from 0 to 255";
     let Value::Array(array) = value else {
@@ -125,7 +128,8 @@ pub(super) fn write(value: &Value) -> Result<(Vec<u8>, Vec<String>), Refusal> {
     Ok((out, vec![message]))
 }
 
-/// Bytes for the elements, and how many lay outside their range; `None` for what is no number.
+/// Converts the elements to bytes, and counts those outside the range. `None` if they are no
+/// numbers.
 fn pixels(array: &Array) -> Option<(Vec<u8>, usize)> {
     let mut outside = 0;
     let mut real = |x: f64| {

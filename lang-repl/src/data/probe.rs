@@ -1,5 +1,5 @@
-//! What has to hold for every file, sound or not: reading ends in data or in a reason, what is made of the
-//! data can be written, and what was written reads back as it was.
+//! **Property check of the data formats**, for tests and fuzzing. Reading any file ends in data or
+//! in a reason. A value that is fitted can be written, and reads back unchanged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::fit::{self, Types};
 use crate::literal::{Content, Read};
 use crate::types;
 
-/// Reads a file of this name and makes a value of each of a few types of it; of how many it does, or why
-/// the file cannot be read.
+/// Reads a file of this name, and fits it to several types. Returns the number of types that fit,
+/// or the reason why the file cannot be read.
 ///
 /// # Panics
-/// If what was written does not read back.
+/// If a written value does not read back.
 pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
     let format = Format::of(Path::new(name)).ok_or("no such format")?;
     let content = format.read(bytes.to_vec(), &Options::default()).map_err(|why| why.message)?;
@@ -35,7 +35,7 @@ pub fn probe(name: &str, bytes: &[u8]) -> Result<usize, String> {
         let value = types::value(&datum, &ty, &|_| None, &|_| None);
         for format in [Format::Npy, Format::Npz, Format::Csv, Format::Json, Format::Png, Format::Txt] {
             let Ok((bytes, _)) = format.write(&value) else { continue };
-            // What is drawn and set is not read back exactly, tables without rows or columns not at all.
+            // PNG and text tables are inexact. Tables without rows or columns do not read back.
             let exact = match format {
                 Format::Png | Format::Txt => continue,
                 Format::Csv => {
@@ -64,7 +64,8 @@ fn read(format: Format, content: Content) -> Read {
     Read { content, source: None, at: None, json: format == Format::Json, file: None, once: false }
 }
 
-/// Arrays of every kind of up to three axes; a record or a list of records of what has names.
+/// Returns scalar arrays of up to three axes; for named parts also a record, and for a table an
+/// array of records.
 fn some_types(content: &Content) -> Vec<Type> {
     let size = |k: u32| Poly::atom(Atom::Local(LocalId(k), "n".into()));
     let mut types = Vec::new();
@@ -91,7 +92,7 @@ fn some_types(content: &Content) -> Vec<Type> {
     types
 }
 
-/// No type and no value has a name.
+/// An environment without types and globals.
 struct Nothing;
 
 impl Types for Nothing {

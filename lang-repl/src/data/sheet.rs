@@ -1,15 +1,16 @@
-//! Values that are tables: scalars, vectors (a column), matrices, records of vectors of one length, vectors of
-//! records or tuples of scalars.
+//! **Values as tables.** A scalar, a vector (one column) and a matrix are tables. So are a record
+//! of vectors of one length, and a vector of records or tuples of scalars. `csv` and `text` write
+//! tables.
 
 use lang_core::interp::{Refusal, Value, print};
 
 use super::{noun, refusal};
 
-/// What tables are made of.
+/// The help for a value that is no table.
 const HELP: &str = "a table is a matrix, a vector, a record of vectors of one length, or a vector of records of \
 numbers; anything can be written as .json";
 
-/// A table of texts.
+/// A table of formatted cells.
 pub(super) struct Sheet<'v> {
     pub(super) names: Option<Vec<String>>,
     pub(super) rows: usize,
@@ -18,7 +19,7 @@ pub(super) struct Sheet<'v> {
 }
 
 enum Parts<'v> {
-    /// One array, or number, in row-major order.
+    /// One array or number, in row-major order.
     Whole(&'v Value),
     Columns(&'v [Value]),
     /// An array of records or tuples.
@@ -26,7 +27,7 @@ enum Parts<'v> {
 }
 
 impl<'v> Sheet<'v> {
-    /// The table that a value is; else why it is none.
+    /// Views a value as a table, or returns the reason why it is none.
     pub(super) fn table(value: &'v Value) -> Result<Self, Refusal> {
         Self::of(value).ok_or_else(|| {
             let message = uneven(value).unwrap_or_else(|| format!("the value is {}, and no table", noun(value)));
@@ -40,7 +41,7 @@ impl<'v> Sheet<'v> {
             _ if is_scalar(value) => Some(Self { names: None, rows: 1, columns: 1, parts: Parts::Whole(value) }),
             Value::Array(a) if !a.is_of_scalars() => {
                 let [rows] = a.dims() else { return None };
-                // Without rows there are no names.
+                // Without rows the field names are unknown.
                 let names = match a.element(0)? {
                     Value::Record(r) => strings(r.names()),
                     Value::Tuple(_) => None,
@@ -77,7 +78,7 @@ impl<'v> Sheet<'v> {
         }
     }
 
-    /// A cell: a number as it is written in Iverson.
+    /// Formats a cell as Iverson writes the number.
     pub(super) fn cell(&self, row: usize, column: usize) -> String {
         let value = match &self.parts {
             Parts::Whole(Value::Array(a)) => a.element(row * self.columns + column),
@@ -89,7 +90,7 @@ impl<'v> Sheet<'v> {
     }
 }
 
-/// Why a value is no table, where only the lengths of its columns are in the way.
+/// Returns the reason if a record is no table only because its columns differ in length.
 fn uneven(value: &Value) -> Option<String> {
     let Value::Record(record) = value else { return None };
     let mut lengths = Vec::new();

@@ -1,4 +1,4 @@
-//! Text tables for people: columns aligned to the right, names above.
+//! Text tables for people: right-aligned columns under their names. The format is only written.
 
 use lang_core::interp::{Refusal, Value};
 
@@ -6,7 +6,7 @@ use super::interrupted;
 use super::sheet::Sheet;
 use crate::interrupt;
 
-/// A table as aligned text.
+/// Formats a table as aligned text.
 pub(super) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
     let sheet = Sheet::table(value)?;
     let mut widths = vec![0; sheet.columns];

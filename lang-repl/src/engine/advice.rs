@@ -1,4 +1,5 @@
-//! What is added to what the language says of a program: facts that a run has told or a file holds.
+//! Help that is added to a diagnostic from facts the checker does not have: computed lengths, and
+//! the contents of data files.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,10 +18,10 @@ use crate::literal::Content;
 use crate::problem::Problem;
 use crate::{suggest, types};
 
-/// Files of more bytes are not read to say what they hold.
+/// The largest file, in bytes, that is read to infer its type.
 const MOST_READ: u64 = 16 << 20;
 
-/// The options of a `load` that are written as texts and truth values; none where there are others.
+/// Parses the options of a `load`, if all are string or boolean literals; otherwise returns `None`.
 fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
     let tokens: Vec<Token> = lex(text).tokens.into_iter().map(|t| t.token).collect();
     let option = |tokens: &[Token]| {
@@ -36,7 +37,7 @@ fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
     tokens.chunks(4).map(option).collect()
 }
 
-/// The help for a missing file.
+/// Returns the help for a missing file, with the data file of the closest name.
 fn absent(path: &Path, file: &str) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let there = fs::read_dir(folder).into_iter().flatten().take(1_000).filter_map(Result::ok);
@@ -49,18 +50,19 @@ fn absent(path: &Path, file: &str) -> String {
 }
 
 impl Engine {
-    /// The problem, with what is known here of its sizes or of the file that it is about.
+    /// Returns the problem with help from the known lengths, or from the data file that it is
+    /// about.
     pub(super) fn advised(&self, mut problem: Problem) -> Problem {
         if problem.code == Code::E0210
             && let Some(advice) = self.declaration(&problem)
         {
             problem.help = Some(advice);
         }
-        // Other codes are about sizes in passing.
+        // Errors with other codes mention sizes only in passing.
         if problem.code.name().starts_with("E03") { self.with_lengths(problem) } else { problem }
     }
 
-    /// With the lengths that the problem names and that are known here.
+    /// Adds the known values of the lengths that the problem mentions.
     fn with_lengths(&self, mut problem: Problem) -> Problem {
         let labels = problem.places.iter().map(|place| place.label.as_str());
         let told = [problem.message.as_str()].into_iter().chain(labels).collect::<Vec<_>>().join("\n");
@@ -79,7 +81,7 @@ impl Engine {
         problem
     }
 
-    /// The `let` of the `load` that the problem is at, with the type of what is in the file.
+    /// Returns a `let` for the `load` at the problem's place, with the type of the file's contents.
     fn declaration(&self, problem: &Problem) -> Option<String> {
         let place = problem.places.first()?;
         let source = self.sources.get(place.source)?;

@@ -1,5 +1,5 @@
-//! Before something runs: what it will take, as the formulas of its cost tell it, and a question where that is more than
-//! was asked for.
+//! **Cost prediction.** Before a body runs, its cost formulas are evaluated at the known sizes. If
+//! the result exceeds the budget, the user must confirm the run.
 
 use std::sync::Arc;
 
@@ -15,32 +15,34 @@ use super::{Engine, Here};
 use crate::interrupt;
 use crate::problem::Problem;
 
-/// Operations and index tuples that take minutes.
+/// The default budget: operations or index tuples that take minutes.
 pub(crate) const USUAL: u64 = 10_000_000_000;
 
-/// An input of more expressions holds data, as a long array: it is evaluated sooner than its cost is told.
+/// A body with more expressions is a data literal, such as a long array. Evaluating it is quicker
+/// than predicting its cost.
 const LARGE: usize = 10_000;
 
-/// How someone is asked, who says yes or no.
+/// A prompt that shows a question and returns the user's yes or no.
 pub(crate) type Ask = fn(&str) -> bool;
 
-/// What runs are allowed without a question.
+/// The cost of a run that needs no confirmation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// Operations, or index tuples.
+    /// The limit on operations and on index tuples.
     pub(crate) steps: u64,
     pub(crate) ask: Ask,
 }
 
-/// What a run will take: no more steps than these, as far as formulas tell it.
+/// The predicted cost of a run, as far as the formulas determine it.
 struct Predicted {
     steps: i128,
-    /// Does it give more than it may? Then it fails before it begins.
+    /// Whether a result exceeds the memory limits. Such a run fails before it begins.
     is_too_large: bool,
 }
 
 impl Engine {
-    /// Asks before a body runs that takes more than the budget.
+    /// Asks for confirmation if a body is predicted to exceed the budget. A refusal or an interrupt
+    /// is an error.
     pub(super) fn within_budget(&self, body: &Arc<Body>, here: &Here) -> Result<(), Vec<Problem>> {
         let Some(budget) = self.budget else { return Ok(()) };
         let predicted = interrupt::ask(&self.session, |_| self.predicted(&here.item, body));
@@ -72,7 +74,7 @@ impl Engine {
         Some(Predicted { steps: work.max(iterations), is_too_large })
     }
 
-    /// May a run have an array of so many elements?
+    /// Returns whether the limits allow an array of `count` elements.
     fn has_room(&self, count: i128, scalar: Scalar) -> bool {
         let Limits { max_elements, max_bytes, .. } = self.limits;
         let within = |n: i128, most: usize| i128::try_from(most).map_or(true, |most| n <= most);
@@ -80,19 +82,20 @@ impl Engine {
     }
 }
 
-/// What a symbol is at most; 0 where that is not told.
+/// Returns the upper bound of a symbol, or 0 if its bound is unknown. Because of the 0, a
+/// prediction can be too low.
 fn most(of: &Symbol, cost: &Cost, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i64> {
     let most = of.most.as_ref().and_then(|f| f.eval(&mut cost.values(size, &|_| None)));
     Some(most.and_then(|n| i64::try_from(n).ok()).unwrap_or(0))
 }
 
-/// The elements of a part of a value; none where data decide.
+/// Returns the number of elements of a leaf, or `None` if an extent depends on data.
 fn elements(leaf: &Leaf, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i128> {
     let extents = leaf.dims.iter().map(|n| Some(i128::from(n.eval(&mut |a| size(a))?.max(0))));
     extents.into_iter().try_fold(1, |all: i128, n| Some(all.saturating_mul(n?)))
 }
 
-/// Two digits of a large number.
+/// Formats a number; one of seven digits or more is rounded down to two digits.
 fn rounded(n: i128) -> String {
     let digits = n.to_string();
     match (digits.get(..1), digits.get(1..2), digits.len()) {

@@ -1,4 +1,6 @@
-//! What a definition and its derivatives cost, as formulas in its sizes, with the certificate that compares them.
+//! **Cost report.** Prints the costs of a definition and its derivatives as formulas in its sizes,
+//! with the certificate that bounds the adjoint. `iverson cost` and `:cost` show it, as text or
+//! JSON.
 
 use std::sync::Arc;
 
@@ -17,46 +19,47 @@ use crate::interrupt;
 use crate::json;
 use crate::problem::Problem;
 
-/// What is longer stands out of its column.
+/// The widest cell that sets the width of its column; a wider one sticks out.
 pub(crate) const WIDEST: usize = 100;
 
-/// More symbols of a cost are counted only.
+/// The most symbols that are listed per function; further ones are only counted.
 const MOST: usize = 12;
 
-/// The costs of a definition.
+/// The costs of a definition and of its derivatives.
 pub(crate) struct Costs {
     name: Name,
     sizes: Vec<Name>,
-    /// The function, its forward derivative, its adjoint.
+    /// The primal, its forward derivative and its adjoint.
     all: Vec<One>,
     bound: Option<Arc<Bound>>,
 }
 
-/// One of them.
+/// The cost of one function.
 struct One {
     of: &'static str,
     cost: Arc<Cost>,
-    /// What a symbol of it counts, for a reader.
+    /// The description of each symbol in the cost.
     symbols: Vec<String>,
-    /// Their names.
+    /// The printed names of the symbols.
     names: Vec<Poly>,
-    /// What its terms are, with the places that they come from.
+    /// The summands of the cost, each with the place that it comes from.
     terms: Vec<(Option<TextAt>, Amount)>,
 }
 
-/// The functions whose costs are told: the definition at types, and its derivatives by all that is real.
+/// Returns the functions of a report: the definition, and its derivatives with respect to all real
+/// arguments.
 pub(crate) fn derivatives(engine: &Engine, callee: &Arc<Callee>) -> Vec<(&'static str, Arc<Callee>)> {
     let derived = engine.forms().derivatives(callee).into_iter().flatten();
     [("primal", Arc::clone(callee))].into_iter().chain(["forward", "adjoint"].into_iter().zip(derived)).collect()
 }
 
-/// A definition with reals for its type parameters, as in most calls.
+/// Returns the callee of a definition with `f64` for each type parameter, as in most calls.
 pub(crate) fn callee_of(name: &GlobalName, signature: &Signature) -> Arc<Callee> {
     Arc::new(Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]))
 }
 
 impl Engine {
-    /// The costs of a definition.
+    /// Returns the costs of a definition. Ctrl-C interrupts the computation.
     pub(crate) fn costs(&self, name: &GlobalName) -> Result<Costs, Box<Problem>> {
         let interrupted = || Err(Box::new(Problem::new(Code::E0507, "interrupted")));
         interrupt::ask(&self.session, |_| self.costs_of(name)).unwrap_or_else(interrupted)
@@ -90,7 +93,7 @@ impl Engine {
         Ok(Costs { name: name.name.clone(), sizes, all, bound })
     }
 
-    /// What a symbol stands for.
+    /// Describes a symbol of a cost, with its place and its upper bound.
     fn symbol(&self, callee: &Arc<Callee>, s: &Symbol, cost: &Cost) -> String {
         let what = match s.kind {
             Kind::Terms(_) => "how many terms are there",
@@ -108,8 +111,9 @@ impl Engine {
     }
 }
 
-/// The names of symbols: of those with one content that of the first, of the function if it has it. `earlier` are those of
-/// the function, with their names.
+/// Names the symbols of a cost. Symbols with the same content share one name: the name in the
+/// primal if it has the content, or else that of the first symbol. `earlier` holds the primal's
+/// symbols with their names.
 fn names(letter: char, own: &[Symbol], earlier: &[(&Symbol, &Poly)]) -> Vec<Poly> {
     let mut all: Vec<Poly> = Vec::new();
     for (k, symbol) in own.iter().enumerate() {
@@ -119,7 +123,7 @@ fn names(letter: char, own: &[Symbol], earlier: &[(&Symbol, &Poly)]) -> Vec<Poly
         let same = known.filter(|(s, _)| wanted.is_some() && content(s) == wanted).map(|(_, name)| name).next();
         let same = same.cloned();
         all.push(same.unwrap_or_else(|| {
-            // Numbers of their own: names alone do not tell atoms apart.
+            // Each needs an id of its own, because a name alone does not distinguish atoms.
             let id = u32::try_from(earlier.len() + k).unwrap_or(0);
             Poly::atom(Atom::Local(LocalId(u32::MAX - id), format!("{letter}{k}").into()))
         }));
@@ -127,7 +131,7 @@ fn names(letter: char, own: &[Symbol], earlier: &[(&Symbol, &Poly)]) -> Vec<Poly
     all
 }
 
-/// The symbols that formulas mention.
+/// Returns the sorted numbers of the symbols that formulas mention.
 fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
     let mut found = Vec::new();
     for piece in of.into_iter().flat_map(Formula::pieces) {
@@ -141,12 +145,13 @@ fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
 }
 
 impl One {
-    /// A formula with its symbols under their names.
+    /// Replaces the symbols of a formula by their printed names.
     fn named(&self, of: &Formula) -> Formula {
         of.substitute(&|a| self.names.get(number(a)?).cloned())
     }
 
-    /// The symbols that its formulas mention and that are named here first, with what they are.
+    /// Yields the symbols that this function's formulas mention, with their descriptions. Leaves
+    /// out symbols that the primal's legend has already explained.
     fn legend<'c>(&'c self, all: &'c [Self]) -> impl Iterator<Item = (String, &'c str)> {
         let before = all.first().filter(|one| one.of != self.of).into_iter();
         let before = before.flat_map(|one| mentioned(one.formulas()).into_iter().filter_map(|k| one.names.get(k)));
@@ -181,7 +186,7 @@ impl One {
 }
 
 impl Costs {
-    /// For people.
+    /// Renders the costs for people.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}", self.name);
         let known: Vec<String> = self.all.iter().flat_map(|one| one.cost.sizes()).map(ToString::to_string).collect();
@@ -227,7 +232,7 @@ impl Costs {
         text
     }
 
-    /// Which places of the text the work of the function and of its adjoint comes from.
+    /// Renders the table of the places that the work of the primal and of the adjoint comes from.
     fn places(&self) -> String {
         let mut rows = Vec::new();
         for one in self.all.iter().filter(|one| one.of != "forward") {
@@ -250,7 +255,8 @@ impl Costs {
         }
     }
 
-    /// The factor of the certificate, if it has one: how many times the primal the adjoint may cost.
+    /// Returns the factor k of the certificate: `adjoint + io ≤ k · (primal + io + extra)`. `None`
+    /// if the bound is refuted or unknown.
     pub(crate) fn factor(&self) -> Option<i128> {
         match &self.bound.as_ref()?.certificate.verdict {
             Verdict::Proved { factor, .. } | Verdict::Checked { factor, .. } => Some(*factor),
@@ -258,7 +264,7 @@ impl Costs {
         }
     }
 
-    /// The certificate in words.
+    /// Describes the certificate in words.
     pub(crate) fn verdict(&self) -> Option<String> {
         let bound = self.bound.as_ref()?;
         let right = if bound.extra.pieces().is_empty() {
@@ -296,7 +302,7 @@ impl Costs {
         })
     }
 
-    /// As `iverson cost --format json` gives them.
+    /// Renders the costs as the JSON of `iverson cost --format json`.
     pub(crate) fn json(&self) -> String {
         let formula = |one: &One, f: &Formula| json::object([("formula", json::string(&one.named(f).to_string()))]);
         let column = |f: &dyn Fn(&One) -> String| json::object(self.all.iter().map(|one| (one.of, f(one))));
@@ -390,7 +396,8 @@ fn unknown(why: lang_core::certify::Why) -> &'static str {
     }
 }
 
-/// The name of an atom of a certificate: symbols of the derivative come after those of the function.
+/// Returns the name of an atom of a certificate. Symbols of the adjoint are numbered after those of
+/// the primal.
 fn name(a: &Atom, bound: &Bound) -> String {
     match number(a) {
         Some(k) if k < bound.primal => format!("p{k}"),

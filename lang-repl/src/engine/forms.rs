@@ -1,5 +1,5 @@
-//! Definitions in the forms of the compiler's middle, and their derivatives as Iverson: what `iverson show`,
-//! `:adjoint`, `:forward`, `:ssa` and `??` tell.
+//! Definitions in the compiler's intermediate forms, and their derivatives as Iverson source.
+//! `iverson show`, `:adjoint`, `:forward`, `:ssa` and `??` print them.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::cli::Stage;
 use crate::problem::Problem;
 use crate::suggest;
 
-/// So many definitions are named where one is missing.
+/// The most definitions that are listed if a name is unknown.
 const MOST_NAMED: usize = 12;
 
-/// A form of a definition.
+/// The text of an intermediate form.
 #[derive(Debug)]
 pub(crate) struct Form {
-    /// Its text.
+    /// The text itself.
     pub(crate) text: String,
-    /// What is to be said of it.
+    /// A remark to show with it.
     pub(crate) note: Option<String>,
 }
 
@@ -35,8 +35,8 @@ impl Form {
     }
 }
 
-/// The kernels of a function as Cranelift has them, case by case, with those of the bodies of loops; in place of one that has no
-/// code, why.
+/// Renders the kernels of a function as Cranelift IR, case by case, followed by those of loop
+/// bodies. For a kernel without code, renders the reason instead.
 fn clif(jit: &Jit, cases: &[Scheduled], path: &str) -> String {
     let mut text = String::new();
     for case in cases {
@@ -66,7 +66,7 @@ fn clif(jit: &Jit, cases: &[Scheduled], path: &str) -> String {
     text
 }
 
-/// How a statement runs that no kernel has.
+/// Describes how a statement outside every kernel runs.
 fn run_alone(rhs: Option<&Rhs>) -> &'static str {
     match rhs {
         Some(Rhs::Loop(..)) => "a part of a loop, whose steps stand below",
@@ -75,12 +75,13 @@ fn run_alone(rhs: Option<&Rhs>) -> &'static str {
 }
 
 impl Engine {
-    /// The forms of definitions on their way to derivatives.
+    /// Returns the database of intermediate forms.
     pub(crate) fn forms(&self) -> &Session {
         &self.session
     }
 
-    /// A form of a definition. In Tensor SSA `f_adj` and `f_tan` are derivatives of `f`, if they are nothing else.
+    /// Returns a form of a definition. For `ssa`, `loops` and `clif`, the names `f_adj` and `f_tan`
+    /// mean derivatives of `f`, unless definitions have these names.
     pub(crate) fn form(&self, stage: Stage, name: &GlobalName) -> Result<Form, Box<Problem>> {
         let (def, derivatives) = self.derived_from(stage, name);
         let callee = source::shown_callee(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
@@ -115,7 +116,7 @@ impl Engine {
         schedule::scheduled(ssa, &|callee| self.session.ssa(callee))
     }
 
-    /// The adjoint of a definition as Iverson, where it has one.
+    /// Returns the adjoint of a definition as Iverson source, if it can be printed so.
     pub(crate) fn adjoint(&self, def: &GlobalName) -> Option<String> {
         match self.shown(def, Which::Adjoint) {
             Ok(Shown::Source(made)) => Some(made.whole()),
@@ -128,7 +129,8 @@ impl Engine {
         source::show(&self.session, &self.session, &self.session.view(), def, &text, which)
     }
 
-    /// The definition that a name means, and the derivatives that are taken of it.
+    /// Splits a name into the definition that it means and the derivatives that its suffixes
+    /// select.
     pub(super) fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<Which>) {
         let (mut def, mut derivatives) = (name.clone(), Vec::new());
         while matches!(stage, Stage::Ssa | Stage::Loops | Stage::Clif) && self.session.signature(&def).is_none() {
@@ -142,7 +144,7 @@ impl Engine {
         (def, derivatives)
     }
 
-    /// Derivatives of a definition by all that is real.
+    /// Returns the derivatives of a definition with respect to all its real arguments.
     pub(super) fn derivative_of(
         &self,
         def: &GlobalName,
@@ -170,7 +172,8 @@ impl Engine {
         }
     }
 
-    /// That a file has no such definition, with one that may be meant, or with those that it has.
+    /// Reports an unknown definition. Suggests the closest name, or lists the definitions of the
+    /// file.
     pub(crate) fn no_definition(&self, name: &GlobalName) -> Box<Problem> {
         let items = self.session.items(&name.module);
         let all: Vec<&str> = items.iter().filter(|i| i.kind == ItemKind::Def).map(|i| i.name.as_str()).collect();

@@ -1,5 +1,6 @@
-//! What the interpreters count for a definition at given sizes: the one that runs programs, and those of core and
-//! Tensor SSA, on the same values, small ones that are made up here.
+//! **Measured costs.** Counts the work, tests and iterations of a definition at fixed sizes. Runs
+//! it in the program interpreter, and in the evaluators of core and Tensor SSA, with the same
+//! synthetic arguments. `iverson cost --measure` compares the counts with the formulas.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,23 +22,24 @@ use super::{Engine, Here};
 use crate::problem::Problem;
 use crate::types;
 
-/// An array has at most so many made-up elements.
+/// The most elements of a synthetic array.
 const MOST_MADE_UP: i128 = 1 << 26;
 
-/// Steps that an evaluation of a form may take.
+/// The most steps that the evaluation of an intermediate form may take.
 const FUEL: u64 = 200_000_000;
 
-/// Counts of an interpreter.
+/// The counts of one run.
 pub(crate) struct Measured {
-    /// What was run: `primal`, `forward`, `adjoint`.
+    /// The function that ran: `primal`, `forward`, `adjoint`.
     pub(crate) of: &'static str,
-    /// In which form.
+    /// The form that ran: `program`, `core`, `Tensor SSA`.
     pub(crate) form: &'static str,
     pub(crate) counts: Counts,
 }
 
 impl Engine {
-    /// Runs a definition in every form, and its derivatives, at these sizes (one for each of the signature's).
+    /// Runs a definition in every form, and its derivatives in Tensor SSA. `sizes` has one value
+    /// per size of the signature.
     pub(crate) fn measure(
         &mut self,
         callee: &Callee,
@@ -92,8 +94,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// Made-up arguments for a definition at these sizes (one for each of the signature's), and what it is called with
-    /// beside them. A type parameter stands for `f64`.
+    /// Returns synthetic arguments for a definition, and the instance to call it with. `sizes` has
+    /// one value per size of the signature. A type parameter is `f64`.
     pub(crate) fn made_up(
         &self,
         signature: &Signature,
@@ -121,7 +123,7 @@ impl Engine {
     }
 }
 
-/// The values of a function's sizes and integer parameters.
+/// Returns the values of a function's sizes and integer parameters.
 pub(crate) fn locals(ssa: &Ssa, signature: &Signature, sizes: &[i64]) -> HashMap<LocalId, i64> {
     let named = |source: &dyn Fn(SizeSource) -> bool| {
         let chosen = signature.sizes.iter().zip(sizes).filter(|(s, _)| source(s.source));
@@ -138,7 +140,8 @@ pub(crate) fn locals(ssa: &Ssa, signature: &Signature, sizes: &[i64]) -> HashMap
     locals
 }
 
-/// What a derivative takes beside the arguments: tangents and cotangents, ones.
+/// Returns the additional inputs of a derivative: tangents and cotangents, all ones. `None` if an
+/// extent is not known.
 fn beside(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> Option<Vec<Tensor>> {
     let wanted = ssa.inputs.iter().filter(|i| matches!(i.source, Source::Tangent(_) | Source::Cotangent(_)));
     let made = wanted.map(|input| {
@@ -150,7 +153,7 @@ fn beside(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> Option<Vec<Tensor>> {
     made.collect()
 }
 
-/// The definitions of a program for the evaluators.
+/// The definitions of the program, as the evaluators look them up.
 struct Forms<'e> {
     engine: &'e Engine,
 }
@@ -183,7 +186,7 @@ impl SsaFunctions for Forms<'_> {
 }
 
 impl Forms<'_> {
-    /// The value of a top-level `let`, taken apart.
+    /// Returns the value of a top-level `let` as tensors, with its core type.
     fn parts(&self, name: &GlobalName) -> Option<(Vec<Tensor>, CoreType)> {
         let known = self.engine.global_value(name)?;
         let ty = core_type(&known.ty)?;
@@ -191,7 +194,7 @@ impl Forms<'_> {
     }
 }
 
-/// The core type of a type of data, extents aside.
+/// Returns the core type of a data type. `None` for types that have none, such as functions.
 fn core_type(ty: &Type) -> Option<CoreType> {
     Some(match ty {
         Type::Scalar(s) => CoreType::Scalar(*s),
@@ -208,12 +211,12 @@ fn core_type(ty: &Type) -> Option<CoreType> {
     })
 }
 
-/// A type of a parameter at sizes; a type parameter stands for `f64`.
+/// Returns a parameter's type at the sizes, with `f64` for type parameters.
 pub(crate) fn at_sizes(ty: &Type, sizes: &[i64]) -> Type {
     types::with_sizes(&ty.substitute(&|_| Some(Type::F64), &|_| None), sizes)
 }
 
-/// Why there is no array of the extents that a type has.
+/// Returns the problem if a type has a negative extent or too many elements.
 fn no_such_array(name: &str, mut ty: &Type) -> Option<Problem> {
     let whole = ty;
     let mut count: i128 = 1;
@@ -232,8 +235,8 @@ fn no_such_array(name: &str, mut ty: &Type) -> Option<Problem> {
     })
 }
 
-/// Bits for a number: a counter through the finaliser of MurmurHash3 (Appleby, public domain). Values that
-/// repeat with a period would make matrices singular.
+/// Returns pseudo-random bits: a counter through the finaliser of MurmurHash3 (Appleby, public
+/// domain). Periodic values would make matrices singular.
 fn mixed(counter: u32) -> u32 {
     let mut bits = counter.wrapping_mul(0x9E37_79B9);
     bits = (bits ^ bits >> 16).wrapping_mul(0x85EB_CA6B);
@@ -241,13 +244,14 @@ fn mixed(counter: u32) -> u32 {
     bits ^ bits >> 16
 }
 
-/// A real number from -1 to 1 that an `f32` holds.
+/// Returns a real in [-1, 1) that an `f32` represents exactly.
 fn real(bits: u32) -> f32 {
     let [high, low, ..] = bits.to_le_bytes();
     f32::from(u16::from_le_bytes([high, low])) / 32_768.0 - 1.0
 }
 
-/// A made-up value of a type: reals between -1 and 1, integers 0 and 1.
+/// Returns a synthetic value of a type: reals in [-1, 1), integers 0 or 1. `None` if the type has
+/// no such value.
 fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
     let mut dims = Vec::new();
     let mut inner = ty;
@@ -295,7 +299,7 @@ mod tests {
 
     #[test]
     fn made_up_matrices_are_regular() {
-        // The rank by elimination: with a period the rows would repeat.
+        // Computes the rank by elimination; with periodic values the rows would repeat.
         for n in [2_usize, 5, 17, 18, 34, 40] {
             let extent = || Poly::constant(i128::try_from(n).unwrap());
             let ty = Type::array([extent(), extent()].into_iter(), Type::F64);

@@ -1,6 +1,10 @@
-//! Everything this crate asks of the language: loading files with their imports, what is wrong in
-//! them, running their items, calling `main`, evaluating expressions. The rest of the crate knows
-//! neither the session nor the interpreter.
+//! **The engine.** Checks and runs programs for the commands and the REPL. It loads files with
+//! their imports, reports their diagnostics, runs their items, calls `main` and evaluates
+//! expressions.
+//!
+//! The engine owns the incremental database (`lang_core::session`) and starts the interpreter; only
+//! `commands/cost` queries the database itself, through `forms`. The engine also maps spans of
+//! modules back to the texts that a user sees.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -48,65 +52,67 @@ mod plan;
 mod questions;
 mod timing;
 
-/// A part of a module's text and where it comes from.
+/// A part of a module's text, with its origin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Segment {
-    /// The bytes of the module.
+    /// The span in the module.
     pub(crate) span: Span,
-    /// The text that they were taken from.
+    /// The text that the part was copied from.
     pub(crate) source: SourceId,
-    /// Where in that text they begin.
+    /// The offset in that text at which the part begins.
     pub(crate) offset: u32,
 }
 
-/// An expression that has been checked, and the items that it needs.
+/// A checked expression, with the items that it needs.
 pub(crate) struct Ready {
     body: Arc<Body>,
     needs: Vec<ItemRef>,
     here: Here,
 }
 
-/// The language with the modules that were loaded and the values that were computed.
+/// The incremental database with the loaded modules, and the computed values.
 pub(crate) struct Engine {
     session: Session,
     pub(crate) sources: Sources,
     segments: HashMap<ModuleName, Vec<Segment>>,
-    /// Where the files are that texts come from.
+    /// The folders of the files that texts come from.
     folders: HashMap<SourceId, PathBuf>,
-    /// Imported modules that could not be read, and why.
+    /// Imported modules that could not be read, each with the reason.
     unreadable: BTreeMap<ModuleName, Problem>,
     values: HashMap<GlobalName, Value>,
-    /// Count what runs?
+    /// Whether runs are counted (work, tests, iterations).
     pub(crate) counting: bool,
     pub(crate) counts: Counts,
-    /// Does the interpreter evaluate everything?
+    /// Whether the interpreter evaluates everything, without machine code.
     pub(crate) plain: bool,
-    /// Makes machine code, if there is any for this processor.
-    /// By how many machine code runs.
+    /// The number of threads that machine code uses. `jit` is created at its first use; it holds
+    /// `None` if the JIT does not support this processor.
     threads: usize,
     jit: OnceCell<Option<Arc<Jit>>>,
-    /// The definitions that were told to be left to the interpreter, or their derivatives.
+    /// The definitions already reported as left to the interpreter. The flag is true if their
+    /// derivatives are meant.
     told: RefCell<HashSet<(GlobalName, bool)>>,
-    /// Stop where a NaN comes up?
+    /// Whether a run fails where an operation produces NaN from operands that are not NaN.
     pub(crate) trap_nan: bool,
-    /// What a run may use.
+    /// The resource limits of a run.
     pub(crate) limits: Limits,
-    /// What a run may take before someone is asked; `None`: anything.
+    /// The predicted cost above which the user must confirm a run; `None`: no limit.
     pub(crate) budget: Option<Budget>,
-    /// Is what programs print left out? So it is where they run many times.
+    /// Whether the output of programs is suppressed, as when `:bench` runs an expression many
+    /// times.
     pub(crate) silent: bool,
-    /// Where programs print, and how values are shown there.
+    /// The output of programs, with the settings for showing values.
     pub(crate) out: Out,
     start: Instant,
 }
 
-/// How long this program has been running, for who measures a part of that.
+/// Returns the time since the first call; used to measure intervals.
 fn clock() -> Duration {
     static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
     BEGUN.elapsed()
 }
 
-/// By how many threads machine code runs, if that is not told: as many as there are processors for it.
+/// Returns the number of threads for machine code: `--threads`, or else the available parallelism.
 pub(crate) fn threads(common: &Common) -> usize {
     let all = || std::thread::available_parallelism().map_or(1, usize::from);
     common.threads.map_or_else(all, |n| usize::try_from(n).unwrap_or(1))
@@ -142,7 +148,8 @@ impl Engine {
         engine
     }
 
-    /// Sets what computes what comes: the interpreter alone or machine code, and by how many threads.
+    /// Selects the backend and the number of threads for later evaluations. A new number of threads
+    /// drops the JIT.
     pub(crate) fn compute_by(&mut self, common: &Common) {
         self.plain = common.backend == Backend::Interp;
         let threads = threads(common);
@@ -170,18 +177,18 @@ impl Engine {
         self.segments.insert(module.clone(), vec![Segment { span: Span::new(0, end), source, offset: 0 }]);
     }
 
-    /// The text of a module; empty if there is none.
+    /// Returns the text of a module, or an empty text if there is no such module.
     pub(crate) fn text(&self, module: &ModuleName) -> Arc<str> {
         self.session.text(module).unwrap_or_default()
     }
 
-    /// The module that a module imports under a name, if its text is there.
+    /// Returns the module that `module` imports under `name`, if its text is loaded.
     pub(crate) fn imported(&self, module: &ModuleName, name: &str) -> Option<ModuleName> {
         let imported = self.session.view().import(module, name)?;
         self.session.text(&imported).map(|_| imported)
     }
 
-    /// Keeps the text of a file, in which names of data files are relative to its folder.
+    /// Adds the text of a file. Names of data files in it are relative to its folder.
     pub(crate) fn add_file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> SourceId {
         let source = self.sources.add(files::shown(path), text);
         if let Some(folder) = path.parent().filter(|_| !files::is_stdin(path)) {
@@ -190,18 +197,18 @@ impl Engine {
         source
     }
 
-    /// The folder of the file that a text comes from.
+    /// Returns the folder of the file that a text comes from.
     pub(crate) fn folder(&self, source: SourceId) -> Option<&PathBuf> {
         self.folders.get(&source)
     }
 
-    /// Sets the text of a module that is put together from parts.
+    /// Sets the text of a module that is assembled from parts.
     pub(crate) fn set_text(&mut self, module: &ModuleName, text: &str, segments: Vec<Segment>) {
         self.session.set_text(module, text);
         self.segments.insert(module.clone(), segments);
     }
 
-    /// Loads a file and all it imports.
+    /// Loads a file and, transitively, its imports.
     pub(crate) fn load(&mut self, path: &Path) -> Result<ModuleName, Box<Problem>> {
         let text = files::read(path, &mut self.sources)?;
         let module = match files::is_stdin(path) {
@@ -214,7 +221,8 @@ impl Engine {
         Ok(module)
     }
 
-    /// Reads the files that are imported and not there yet; which these were.
+    /// Reads imported files that are not loaded yet, until none is missing. Returns the modules
+    /// that it read.
     fn read_imports(&mut self) -> Vec<ModuleName> {
         let mut read = Vec::new();
         loop {
@@ -240,14 +248,15 @@ impl Engine {
         }
     }
 
-    /// Reads what a module newly imports; what is wrong there.
+    /// Reads newly imported files and returns the errors in them.
     pub(crate) fn load_imports(&mut self) -> Vec<Problem> {
         self.unreadable.clear();
         let read = self.read_imports();
         read.iter().flat_map(|module| self.own_problems(module)).filter(Problem::is_error).collect()
     }
 
-    /// Reads imported files again. Values computed in them are computed anew when next used.
+    /// Reads the imported files again, and returns the errors. Drops the values of all modules but
+    /// `except`; they are computed again at the next use.
     pub(crate) fn reload_imports(&mut self, except: &ModuleName) -> Vec<Problem> {
         self.unreadable.clear();
         let mut problems = Vec::new();
@@ -269,7 +278,7 @@ impl Engine {
 
     // ---- places ----
 
-    /// A place of a module in the text it comes from.
+    /// Maps a span of a module to the text that the span comes from.
     pub(super) fn place(&self, module: &str, span: Span, label: String) -> Option<Place> {
         let segments = self.segments.get(module)?;
         let nth = segments.partition_point(|s| s.span.start <= span.start).checked_sub(1)?;
@@ -290,7 +299,8 @@ impl Engine {
         self.advised(problem)
     }
 
-    /// A failure in its item; of an expression that stands in no module, in its own text.
+    /// Converts a failure to problems. Its places are in its items, or in the text of `here` for an
+    /// expression that is in no module.
     fn failure(&self, failure: &Failure, here: &Here) -> Vec<Problem> {
         let place = |item: &GlobalName, span: Span, label: String| {
             let mut place = self.place_in(item, span, here)?;
@@ -301,14 +311,14 @@ impl Engine {
         problem.help.clone_from(&failure.help);
         let has_place = |item: &GlobalName, span: Span| *item != here.item || span != Span::default();
         let blame = Blame::new(failure, has_place);
-        // What the library says of its own lines helps nobody who calls it.
+        // Help about the library's own lines does not help its caller.
         if let (Some(called), true) = (&blame.called, problem.help.is_some()) {
             problem.help = Some(format!("it comes of the arguments with which `{called}` is called"));
         }
         problem.places.extend(place(blame.item, blame.span, blame.label));
         problem.places.extend(blame.inside.and_then(|(item, span, label)| place(item, span, label)));
         problem.more_callers = failure.more_callers;
-        // The call from outside has no place.
+        // The outermost call, from outside the program, has no place.
         let calls = blame.callers.iter().filter(|(item, span)| has_place(item, *span));
         problem.trace = calls
             .map(|(item, span)| {
@@ -320,7 +330,7 @@ impl Engine {
         vec![problem]
     }
 
-    /// A place in an item, or in the expression in hand.
+    /// Returns the place of a span in an item, or in the current expression.
     pub(crate) fn place_in(&self, item: &GlobalName, span: Span, here: &Here) -> Option<Place> {
         match here.source {
             Some((source, offset)) if *item == here.item => {
@@ -333,9 +343,9 @@ impl Engine {
         }
     }
 
-    // ---- what is wrong ----
+    // ---- diagnostics ----
 
-    /// What is wrong in one module.
+    /// Returns the problems of one module.
     fn own_problems(&self, module: &ModuleName) -> Vec<Problem> {
         let mut unread: BTreeMap<Span, (ModuleName, &Problem)> = BTreeMap::new();
         for missing in self.session.missing_imports_of(module) {
@@ -345,14 +355,15 @@ impl Engine {
         diagnostics.iter().map(|d| self.with_reason(module, d, unread.get(&d.span))).collect()
     }
 
-    /// That a module is missing, with the reason where its file could not be read.
+    /// Converts a diagnostic. For a missing module whose file could not be read, the reason
+    /// replaces its message.
     fn with_reason(&self, module: &ModuleName, d: &Diagnostic, why: Option<&(ModuleName, &Problem)>) -> Problem {
         let mut problem = self.problem(module, d);
         if let (Code::E0102, Some((missing, reason))) = (d.code, why) {
             problem.message.clone_from(&reason.message);
             problem.code = reason.code;
             problem.places.extend(reason.places.iter().cloned());
-            // Advice about the name of a file fits the command line, not an import.
+            // Advice about the name of a file fits the command line, but not an import.
             if reason.code != Code::E0602 {
                 problem.help.clone_from(&reason.help);
             } else if !missing.ends_with(".iv") && Path::new(&session::with_ending(missing)).is_file() {
@@ -362,12 +373,13 @@ impl Engine {
         problem
     }
 
-    /// What is wrong in a module and in those it imports, these first.
+    /// Returns the problems of the modules and, before them, those of the modules that they import.
     pub(crate) fn problems(&self, modules: &[ModuleName]) -> Vec<Problem> {
         self.modules_of(modules).iter().flat_map(|m| self.own_problems(m)).collect()
     }
 
-    /// Warnings about adjoints that cost ever more than their functions, likewise.
+    /// Returns warnings about adjoints whose cost grows without bound relative to their functions,
+    /// for the same modules in the same order.
     pub(crate) fn grad_costs(&self, modules: &[ModuleName]) -> Vec<Problem> {
         let modules = self.modules_of(modules).into_iter();
         let of =
@@ -375,11 +387,12 @@ impl Engine {
         modules.flat_map(of).map(|(m, d)| self.problem(&m, &d)).collect()
     }
 
-    /// A module and those it imports, each after those it imports itself.
+    /// Returns the modules and their transitive imports in postorder: each module after its
+    /// imports.
     fn modules_of(&self, modules: &[ModuleName]) -> Vec<ModuleName> {
         let mut order = Vec::new();
         let mut seen: HashSet<ModuleName> = HashSet::new();
-        // A module is met twice: before and after its imports.
+        // The depth-first search meets a module twice: before and after its imports.
         let mut open: Vec<_> = modules.iter().rev().map(|m| (m.clone(), false)).collect();
         while let Some((next, after)) = open.pop() {
             if after {
@@ -399,7 +412,7 @@ impl Engine {
         names.filter_map(|name| self.session.view().import(module, name)).collect()
     }
 
-    /// What is wrong in the part of a module that begins there in its source.
+    /// Returns the problems in the segment of a module that begins at `offset` of `source`.
     pub(crate) fn problems_of_segment(&self, module: &ModuleName, source: SourceId, offset: u32) -> Vec<Problem> {
         let segments = self.segments.get(module).map(Vec::as_slice).unwrap_or_default();
         let Some(segment) = segments.iter().find(|s| s.source == source && s.offset == offset) else {
@@ -415,8 +428,9 @@ impl Engine {
 
     // ---- running ----
 
-    /// Runs the `let` and `do` items of a module in order. `shown` gets the values of the `do`s. The `let`s of
-    /// imported modules are computed before the first item that needs them, and those that no item needs never.
+    /// Runs the `let` and `do` items of a module in order, and passes the values of the `do` items
+    /// to `shown`. The `let` items of imported modules are computed just before the first item that
+    /// needs them. Those that no item needs are never computed.
     pub(crate) fn run_items(&mut self, module: &ModuleName, shown: &dyn Fn(&Evaluated)) -> Result<(), Vec<Problem>> {
         for item in self.session.items(module) {
             if !matches!(item.kind, ItemKind::Let | ItemKind::Do) {
@@ -431,7 +445,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Computes the `let`s of other modules that some names of a module need.
+    /// Computes the `let` items of other modules that `names` of this module need.
     fn compute_imported(&mut self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> Result<(), Vec<Problem>> {
         let mut needs = self.closure(names);
         needs.retain(|item| item.module != *module);
@@ -447,7 +461,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Computes a `let`, whose values are kept, or a `do`, whose value is returned.
+    /// Runs an item. Keeps the values of a `let`; returns the value of a `do`.
     fn run_item(&mut self, item: &ItemRef) -> Result<Option<Evaluated>, Vec<Problem>> {
         let Some(checked) = self.session.checked_item(item) else { return Ok(None) };
         let here = Here { item: item.global.clone(), name: "do", source: None };
@@ -500,15 +514,17 @@ impl Engine {
         result.map_err(|failure| self.failure(&failure, here))
     }
 
-    /// Where functions are made ready to run: with machine code, if there is any for this processor.
+    /// Returns a new set of executables, compiled by the JIT if it supports this processor.
     fn programs(&self) -> Programs {
         let jit = self.jit.get_or_init(|| Jit::new(self.threads).ok().map(Arc::new)).clone();
         jit.map_or_else(Programs::default, |jit| Programs::with(jit)).by_clock(clock)
     }
 
-    /// Says, once, that a definition is the interpreter's, or derivatives through it are, and why.
+    /// Reports, once per definition, that it (or a derivative through it) is left to the
+    /// interpreter, and why.
     fn tell_outside(&self, why: &Outside, derivative: bool, here: &Here) {
-        // That a program prints is no news, and what there is no room for is told when it is wanted.
+        // The checker reports errors, and an effect is no news. A derivative that exceeds the
+        // memory limit is reported when it is computed.
         let plain = !derivative && matches!(why.what, Reason::Effect | Reason::Errors | Reason::Memory);
         if plain || self.silent || self.out.is_json() || !self.told.borrow_mut().insert((why.item.clone(), derivative))
         {
@@ -520,7 +536,7 @@ impl Engine {
             false if why.item == here.item => here.name.to_owned(),
             false => format!("`{}`", why.item.name),
         };
-        // Of the library a reader knows no lines.
+        // The reader does not know the lines of the library, so no place is shown.
         let place = if library { None } else { self.place_in(&why.item, why.span, here) };
         let what = match derivative {
             true if name.starts_with('`') => format!("derivatives of {name} are"),
@@ -531,7 +547,7 @@ impl Engine {
         self.out.note(&report::note(&text, place.as_ref(), &self.sources));
     }
 
-    /// Calls `main` with arguments that fit it.
+    /// Calls `main` with fitted arguments.
     pub(crate) fn call_main(
         &mut self,
         module: &ModuleName,
@@ -544,11 +560,11 @@ impl Engine {
         let (instance, arguments) = self.given(signature, fitted);
         let value = self.interpret(&here, |interp, _| interp.call(&main, instance, arguments))?;
         let ty = types::with_sizes(&signature.result, &fitted.sizes);
-        // A `main` that gives `()` is there for its checks.
+        // A `main` that returns `()` runs for its checks, so its unit value is not shown.
         Ok(self.evaluated(value, &ty, true))
     }
 
-    /// Sizes and arguments that fit a definition, as it is called with them.
+    /// Converts fitted sizes and arguments to the instance and values of a call.
     fn given(&self, signature: &Signature, fitted: &Fitted) -> (RtInstance, Vec<Value>) {
         let sizes = signature.sizes.iter().zip(&fitted.sizes);
         let sizes = sizes.filter(|(s, _)| s.source == SizeSource::Implicit).map(|(_, n)| *n).collect();
@@ -573,7 +589,7 @@ impl Engine {
     // ---- expressions ----
 
     /// Evaluates an expression in the scope of a module. Its text begins at `offset` of `source`.
-    /// `checked` is called before it runs.
+    /// Calls `checked` after checking and before running.
     pub(crate) fn evaluate(
         &mut self,
         module: &ModuleName,
@@ -588,7 +604,8 @@ impl Engine {
         self.run_ready(&ready)
     }
 
-    /// An expression that is right, to be run.
+    /// Checks an expression and prepares it to run. Returns the errors in it, or in the items that
+    /// it needs.
     pub(crate) fn ready(
         &mut self,
         module: &ModuleName,
@@ -616,19 +633,19 @@ impl Engine {
         Ok(Ready { body: checked.body, needs, here })
     }
 
-    /// Computes the `let`s that an expression needs.
+    /// Computes the `let` items that an expression needs.
     pub(crate) fn compute_needs(&mut self, ready: &Ready) -> Result<(), Vec<Problem>> {
         self.compute_lets(&ready.needs)
     }
 
-    /// Runs an expression whose needs are computed.
+    /// Runs an expression. The caller must first call `compute_needs`.
     pub(crate) fn run_ready(&mut self, ready: &Ready) -> Result<Evaluated, Vec<Problem>> {
         let ty = ready.body.root.map(|root| ready.body.nodes[root].ty.clone());
         let (value, _) = self.run_body(&ready.body, &ready.here)?;
         Ok(self.evaluated(value, &ty.unwrap_or(Type::Error), ready.body.acts()))
     }
 
-    /// Computes a `let` and those it needs.
+    /// Computes a `let` and the `let` items that it needs.
     pub(crate) fn compute(&mut self, name: &GlobalName) -> Result<(), Vec<Problem>> {
         let closure = self.closure(&BTreeSet::from([name.clone()]));
         let errors = self.errors_of(&closure);
@@ -640,19 +657,19 @@ impl Engine {
 
     // ---- values ----
 
-    /// The value of a `let`, if it is known.
+    /// Returns the value of a `let`, if it has been computed.
     pub(crate) fn global_value(&self, name: &GlobalName) -> Option<Evaluated> {
         let value = self.values.get(name)?.clone();
         let ty = self.session.let_type(name)?;
         Some(self.evaluated(value, &ty, false))
     }
 
-    /// Keeps a value under a name.
+    /// Stores a value under a name.
     pub(crate) fn keep(&mut self, name: &GlobalName, value: Value) {
         self.values.insert(name.clone(), value);
     }
 
-    /// Forgets values; those that were known.
+    /// Drops the values of `names`, and returns those that had been computed.
     pub(crate) fn forget(&mut self, names: &BTreeSet<GlobalName>) -> Vec<(GlobalName, Value)> {
         names.iter().filter_map(|name| self.values.remove_entry(name)).collect()
     }

@@ -1,4 +1,5 @@
-//! Which items others need, and the mistakes that reach these.
+//! **Dependencies between items.** Computes the items that a set of names needs, and the errors in
+//! them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -14,18 +15,19 @@ impl Engine {
         self.session.resolved(item).map(|r| r.uses.clone()).unwrap_or_default()
     }
 
-    /// The names that an item defines.
+    /// Returns the names that an item defines.
     pub(super) fn defined(&self, item: &ItemRef) -> Vec<GlobalName> {
         let name = |name: &str| GlobalName::new(&item.module, name);
         item.name.split(',').filter(|n| !n.is_empty()).map(name).collect()
     }
 
-    /// All items that some names need, each after those it needs itself.
+    /// Returns all items that the names need, transitively, in postorder: each item after its own
+    /// needs. The prelude is excluded.
     pub(super) fn closure(&self, roots: &BTreeSet<GlobalName>) -> Vec<ItemRef> {
         let find = |name: &GlobalName| [self.session.item(name), self.session.type_item(name)].into_iter().flatten();
         let mut done: HashSet<GlobalName> = HashSet::new();
         let mut order = Vec::new();
-        // An item is met twice: before and after what it needs.
+        // The depth-first search meets an item twice: before and after its needs.
         let mut open: Vec<(ItemRef, bool)> = roots.iter().flat_map(find).map(|i| (i, false)).collect();
         while let Some((item, after)) = open.pop() {
             if after {
@@ -42,7 +44,7 @@ impl Engine {
         order
     }
 
-    /// Errors in anything that these names need.
+    /// Returns the errors in the items of `closure`.
     pub(super) fn errors_of(&self, closure: &[ItemRef]) -> Vec<Problem> {
         let modules: BTreeSet<&ModuleName> = closure.iter().map(|i| &i.module).collect();
         let mut problems = Vec::new();
@@ -52,7 +54,8 @@ impl Engine {
             let ours = |d: &&Diagnostic| d.is_error() && spans.iter().any(|s| s.touches(d.span.start));
             problems.extend(diagnostics.iter().filter(ours).map(|d| self.problem(module, d)));
         }
-        // An item may be wrong only because of what its module imports, which is reported at the import.
+        // An item can be wrong only because an import of its module is; that error is reported at
+        // the import.
         let runs = |i: &ItemRef| self.session.checked_item(i).is_none_or(|checked| checked.body.root.is_some());
         let wrong = closure.iter().filter(|i| matches!(i.kind, ItemKind::Def | ItemKind::Let)).find(|i| !runs(i));
         match wrong {
@@ -61,7 +64,7 @@ impl Engine {
         }
     }
 
-    /// The errors in a module and in those that it imports.
+    /// Returns the errors in a module and in the modules that it imports.
     pub(super) fn errors_in(&self, module: &ModuleName) -> Vec<Problem> {
         self.problems(std::slice::from_ref(module)).into_iter().filter(Problem::is_error).collect()
     }

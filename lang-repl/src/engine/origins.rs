@@ -1,5 +1,8 @@
-//! Where each line of Tensor SSA comes from, told beside it: the place and text of an expression, or the rule by which
-//! it was made and for which statement of the function that was differentiated.
+//! **Provenance of Tensor SSA.** Prints the origin of a statement beside it. The origin is the
+//! place and text of an expression, or the derivative rule and the statement of the primal that it
+//! was applied to.
+//!
+//! It serves `iverson show --origins`, the loop nests and the cost tables.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +20,17 @@ use super::forms::Form;
 use crate::cli::Stage;
 use crate::problem::Problem;
 
-/// More origins of a line are not told.
+/// The most origins shown for one statement.
 const MOST: usize = 3;
 
-/// Longer texts are cut.
+/// The most characters shown of a text.
 const LONGEST: usize = 48;
 
 /// A place in a text.
 pub(crate) struct TextAt {
-    /// Line and column; the library is in no file.
+    /// Line and column; `None` for the library, which is in no file.
     pub(crate) at: Option<(usize, usize)>,
-    /// What stands there, on one line and not long.
+    /// The text at the place, shortened to one line.
     pub(crate) text: String,
 }
 
@@ -41,7 +44,7 @@ impl fmt::Display for TextAt {
 }
 
 impl Engine {
-    /// A definition, or a derivative of it, in Tensor SSA, with where each line comes from.
+    /// Returns a definition, or a derivative of it, in Tensor SSA with the origin of each line.
     pub(crate) fn form_with_origins(&self, stage: Stage, name: &GlobalName) -> Result<Form, Box<Problem>> {
         let (def, mut derivatives) = self.derived_from(stage, name);
         match stage {
@@ -65,12 +68,13 @@ impl Engine {
         Ok(Form::of(Noted { ssa: &traced.ssa, note: &note }.to_string()))
     }
 
-    /// Where a statement of a function stands in the text, in a line.
+    /// Returns the origins of a statement of `callee` on one line.
     pub(super) fn stands_at(&self, callee: &Arc<Callee>, var: Var) -> Option<String> {
         self.origins(callee, &self.session.traced(callee)?, var)
     }
 
-    /// Where what a statement is computed for stands in the text: of a derivative in that of the function.
+    /// Returns the text that a statement is computed for. For a statement of a derivative, that is
+    /// the text of the primal's statement.
     pub(super) fn made_for(&self, callee: &Arc<Callee>, var: Var) -> Option<String> {
         let traced = self.session.traced(callee)?;
         let of = traced.origins.of(var).find_map(|origin| match origin.ancestor {
@@ -87,14 +91,14 @@ impl Engine {
         }
     }
 
-    /// A place of an item, and its text in a line.
+    /// Returns the place of a span in an item, with its text on one line.
     pub(super) fn text_at(&self, item: &GlobalName, span: Span) -> TextAt {
         let place = self.place_of(item, span);
         let at = place.and_then(|p| Some(self.sources.get(p.source)?.position(p.span.range().start)));
         TextAt { at: at.map(|at| (at.line, at.column)), text: self.piece(item, span) }
     }
 
-    /// Where a statement comes from, in a line.
+    /// Formats up to `MOST` origins of a statement on one line.
     fn origins(&self, callee: &Arc<Callee>, traced: &Traced, var: Var) -> Option<String> {
         let mut all = traced.origins.of(var).filter_map(|origin| {
             let own = self.told(callee, origin)?;
@@ -108,7 +112,7 @@ impl Engine {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// One origin of a statement, with its place.
+    /// Formats one origin with its place; `None` for an input.
     fn told(&self, callee: &Arc<Callee>, origin: &Origin) -> Option<String> {
         match origin.ancestor {
             Ancestor::Input => None,
@@ -120,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// The text that a statement of a definition stands for, or its name.
+    /// Returns the text of the expression that a statement computes, or the name of an input.
     fn stands_for(&self, callee: &Arc<Callee>, var: Var) -> String {
         let Some(traced) = self.session.traced(callee) else { return String::new() };
         if let Some(Rhs::Input(k)) = traced.ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) {
@@ -138,7 +142,7 @@ impl Engine {
         }
     }
 
-    /// A part of an item's text, on one line and not long.
+    /// Returns a part of an item's text on one line, cut to `LONGEST` characters.
     fn piece(&self, item: &GlobalName, span: Span) -> String {
         let item = self.session.item(item);
         let text = item.as_ref().and_then(|i| i.text.get(span.range())).unwrap_or_default();
@@ -148,12 +152,12 @@ impl Engine {
     }
 }
 
-/// What it is the derivative of.
+/// Returns the primal of a derivative, or the function itself if it is none.
 fn primal(callee: &Callee) -> Arc<Callee> {
     Arc::new(callee.primal().unwrap_or_else(|| callee.clone()))
 }
 
-/// A definition by its name, or a derivative by those that readers know: `f_adj`.
+/// Returns the name of a definition; a derivative has the suffixes that users write: `f_adj`.
 fn called(callee: &Callee) -> String {
     let mut name = callee.def.name.to_string();
     for derivation in &*callee.derived {

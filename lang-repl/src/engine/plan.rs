@@ -1,4 +1,5 @@
-//! What a function holds at once when it runs, by its memory plan.
+//! The peak memory of a function at known sizes, read from its memory plan. `iverson cost --at`
+//! prints it in the column `bytes`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use lang_core::predicate::LocalId;
 
 use super::Engine;
 
-/// What runs may call and read; no data.
+/// The environment of a plan: functions and integer globals, but no data.
 struct Sizes<'e> {
     engine: &'e Engine,
     known: RefCell<HashMap<Arc<Callee>, Option<Arc<Ssa>>>>,
@@ -37,7 +38,8 @@ impl World for Sizes<'_> {
 }
 
 impl Engine {
-    /// What a function will hold where these integers are known.
+    /// Returns the memory plan of a function at the known integers, or `None` if it cannot be
+    /// planned.
     pub(crate) fn plan(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Option<Plan> {
         let (memory, interrupt) = (Memory::new(Limits::default()), AtomicBool::new(false));
         let around = Around { memory: &memory, interrupt: &interrupt, done: &|_| {} };

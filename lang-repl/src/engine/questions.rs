@@ -1,5 +1,5 @@
-//! What is asked of the language without running anything: types and signatures, what depends on what, what
-//! can be written where.
+//! **Static queries**, which run nothing: types and signatures, dependencies between items, names
+//! in scope. The REPL and the commands use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,10 +20,10 @@ use crate::source::SourceId;
 use crate::types;
 
 impl Engine {
-    /// The type of an expression.
+    /// Returns the type of an expression, or the signature if it names a function.
     pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
         let expression = self.session.expression(module, text);
-        // Of a function the signature, for it may have types and sizes that only a call settles.
+        // A function has a signature, because its types and sizes may be settled only by a call.
         if let Some(signature) = self.named_signature(&expression) {
             return Ok(signature.to_string());
         }
@@ -33,12 +33,12 @@ impl Engine {
             return Err(problems);
         }
         let ty = expression.checked.and_then(|c| c.body.root.map(|root| c.body.nodes[root].ty.clone()));
-        // An extent without a name of its own is the number that it is.
+        // An extent without a name of its own is shown as its number.
         let length = |name: &GlobalName| self.number(name).filter(|_| types::is_length(name));
         Ok(types::concrete(&ty.unwrap_or(Type::Error), None, &length).to_string())
     }
 
-    /// The signature of the function that an expression names.
+    /// Returns the signature of the function that an expression names.
     fn named_signature(&self, expression: &Evaluable) -> Option<Arc<Signature>> {
         let Item::Do(root) = expression.parsed.tree.item else { return None };
         match expression.resolved.exprs.get(&root)? {
@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// A line about what a name of a module is.
+    /// Describes a name of a module in one line.
     pub(crate) fn describe(&self, module: &ModuleName, kind: ItemKind, name: &Name) -> Option<String> {
         let global = GlobalName { module: module.clone(), name: name.clone() };
         Some(match kind {
@@ -65,7 +65,7 @@ impl Engine {
         })
     }
 
-    /// A type as it can be written in a module, if it can.
+    /// Returns a type as it can be written in a module, or `None` if it cannot.
     pub(crate) fn spelled(&self, module: &ModuleName, ty: &Type) -> Option<String> {
         let items = self.session.items(module);
         let aliases: Vec<(ModuleName, Name)> = items
@@ -76,19 +76,19 @@ impl Engine {
         types::spelled(ty, module, &aliases)
     }
 
-    /// The type of a known value as it can be written in a module.
+    /// Returns the type of a computed value as it can be written in a module.
     pub(crate) fn kept_type(&self, module: &ModuleName, name: &GlobalName) -> Option<String> {
         self.spelled(module, &self.global_value(name)?.ty)
     }
 
-    /// What a module needs of other modules, the prelude aside.
+    /// Returns the names of other modules, except the prelude, that a module uses.
     pub(crate) fn foreign(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
         let items = self.session.items(module);
         let uses = items.iter().flat_map(|i| self.uses(i));
         uses.filter(|u| u.module != *module && u.module != PRELUDE).collect()
     }
 
-    /// The values of a module that need one of these names, directly or through others.
+    /// Returns the names of a module that use one of `names`, directly or transitively.
     pub(crate) fn dependents(&self, module: &ModuleName, names: &BTreeSet<GlobalName>) -> BTreeSet<GlobalName> {
         let items = self.session.items(module);
         let uses: Vec<(Vec<GlobalName>, BTreeSet<GlobalName>)> =
@@ -107,14 +107,15 @@ impl Engine {
         }
     }
 
-    /// The modules of the library, the prelude aside, that the items of a module use.
+    /// Returns the library modules, except the prelude, that the items of a module use.
     pub(crate) fn library_used(&self, module: &ModuleName) -> BTreeSet<ModuleName> {
         let uses = self.session.items(module).into_iter().flat_map(|i| self.uses(&i)).map(|name| name.module);
         let in_library = |m: &ModuleName| *m != *PRELUDE && LIBRARY.iter().any(|(name, _)| *m == *name);
         uses.filter(in_library).collect()
     }
 
-    /// What a module may write with a prefix: `la.solve` after `import linalg as la`.
+    /// Returns the names that a module can write with a prefix: `la.solve` after
+    /// `import linalg as la`.
     pub(crate) fn prefixed(&self, module: &ModuleName) -> Vec<String> {
         let mut names = Vec::new();
         for (prefix, imported) in self.session.view().imports(module) {
@@ -125,45 +126,45 @@ impl Engine {
         names
     }
 
-    /// Has the module an item that does something when run?
+    /// Returns whether a module has an item that runs: a `let` or a `do`.
     pub(crate) fn has_effects(&self, module: &ModuleName) -> bool {
         self.session.items(module).iter().any(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do))
     }
 
-    /// The signature of a module's `main`.
+    /// Returns the signature of a module's `main`.
     pub(crate) fn main(&self, module: &ModuleName) -> Option<Arc<Signature>> {
         self.session.signature(&GlobalName::new(module, "main"))
     }
 
-    /// The signature of a definition.
+    /// Returns the signature of a definition.
     pub(crate) fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
         self.session.signature(name)
     }
 
-    /// A place in an item.
+    /// Returns the place of a span in an item.
     pub(crate) fn place_of(&self, item: &GlobalName, span: Span) -> Option<Place> {
         let start = self.session.item(item)?.start;
         self.place(&item.module, span.shift(start), String::new())
     }
 
-    /// The items of a module that have errors.
+    /// Returns the items of a module that have errors.
     pub(crate) fn broken_items(&self, module: &ModuleName) -> BTreeSet<GlobalName> {
         let diagnostics = self.session.diagnostics(module);
         let errors = diagnostics.iter().filter(|d| d.is_error());
         errors.filter_map(|d| self.session.item_at(module, d.span.start)).map(|i| i.global).collect()
     }
 
-    /// The modules that a module imports, by the names that they have there.
+    /// Returns the modules that a module imports, each with its local name.
     pub(crate) fn imports_of(&self, module: &ModuleName) -> Vec<(Name, ModuleName)> {
         self.session.view().imports(module)
     }
 
-    /// The type of a `let`, with the sizes of its value if that is known.
+    /// Returns the type of a `let`, with the sizes of its value if that has been computed.
     pub(crate) fn type_of_let(&self, name: &GlobalName) -> Option<Type> {
         self.global_value(name).map(|known| known.ty).or_else(|| self.session.let_type(name))
     }
 
-    /// What a type of the language's own stands for; others are what they are.
+    /// Expands a type alias; returns any other type unchanged.
     pub(crate) fn unfolded(&self, ty: &Type) -> Type {
         match ty {
             Type::Data(name, args) => match self.session.type_info(name).map(|info| info.body.clone()) {
@@ -174,22 +175,22 @@ impl Engine {
         }
     }
 
-    /// Has an expression errors?
+    /// Returns whether an expression has errors.
     pub(crate) fn is_wrong(&self, module: &ModuleName, text: &str) -> bool {
         self.session.expression(module, text).diagnostics.iter().any(lang_core::base::Diagnostic::is_error)
     }
 
-    /// The names of the top level that an expression uses.
+    /// Returns the top-level names that an expression uses.
     pub(crate) fn uses_of(&self, module: &ModuleName, text: &str) -> BTreeSet<GlobalName> {
         self.session.expression(module, text).resolved.uses
     }
 
-    /// The parameters of a definition that an expression names.
+    /// Returns the parameters of the definition that an expression names.
     pub(crate) fn parameters(&self, module: &ModuleName, text: &str) -> Option<Vec<(Name, Type)>> {
         Some(self.named_signature(&self.session.expression(module, text))?.params.clone())
     }
 
-    /// Is a type made of reals, or has parts that are?
+    /// Returns whether a type is real or has a real part.
     pub(crate) fn has_reals(ty: &Type) -> bool {
         match ty {
             Type::Scalar(Scalar::F64 | Scalar::F32) => true,
@@ -200,8 +201,8 @@ impl Engine {
         }
     }
 
-    /// The numbers of the items of a module by the names they define, in an order in which each
-    /// comes after those it needs.
+    /// Returns a topological order of a module's items: a number for each defined name, larger than
+    /// those of its needs.
     pub(crate) fn order(&self, module: &ModuleName) -> BTreeMap<GlobalName, usize> {
         let roots: BTreeSet<GlobalName> =
             self.session.items(module).iter().flat_map(|item| self.defined(item)).collect();
@@ -210,7 +211,8 @@ impl Engine {
         numbered.collect()
     }
 
-    /// What is wrong in a file when its text is this one; nothing is kept of it.
+    /// Returns the problems that a file would have with this text. Restores the previous state,
+    /// apart from newly read imports.
     pub(crate) fn problems_of_text(&mut self, path: &Path, text: &str) -> Vec<Problem> {
         let module = session::module_name(&path.display().to_string());
         let before = self.session.text(&module);

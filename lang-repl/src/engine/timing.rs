@@ -1,4 +1,4 @@
-//! Calls of definitions and of their gradients, again and again, with how long each takes.
+//! Repeated, timed calls of definitions and of their gradients, for `bench` and `gradbench`.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use crate::problem::Problem;
 use crate::types;
 
 impl Engine {
-    /// Calls a definition with arguments that fit it, again and again. After each call `again` is told how long it took,
-    /// and how long it took before that to make code.
+    /// Calls a definition repeatedly with fitted arguments. After each call, `again` receives the
+    /// run time and the time to make code in that call. The loop ends if `again` returns false.
     pub(crate) fn call_timed(
         &mut self,
         def: &GlobalName,
@@ -27,8 +27,9 @@ impl Engine {
         Ok(self.evaluated(value, &ty, true))
     }
 
-    /// Calls a definition, or a function made of it, again and again. After each call `again` is told how long it took, and
-    /// how long it took before that to make code.
+    /// Calls a definition, or `function` derived from it, repeatedly. After each call, `again`
+    /// receives the run time and the time to make code in that call. The loop ends if `again`
+    /// returns false.
     pub(crate) fn timed(
         &mut self,
         def: &GlobalName,
@@ -53,14 +54,16 @@ impl Engine {
         })
     }
 
-    /// The gradient of a definition by its arguments, as a function of these types.
+    /// Returns the gradient of a definition with respect to its arguments, as a function with
+    /// parameters of `types`.
     pub(crate) fn gradient(&mut self, def: &GlobalName, types: &[Type]) -> Result<Value, Vec<Problem>> {
         let is_plain = self.signature(def).is_some_and(|s| s.sizes.is_empty() && s.type_params.is_empty());
-        // The definition stays in scope beside its arguments.
+        // The parameter names must not shadow the definition.
         let letter = if def.name.starts_with('a') { 'b' } else { 'a' };
         let names: Vec<String> = (0..types.len()).map(|k| format!("{letter}{k}")).collect();
         let params: Vec<String> = names.iter().zip(types).map(|(name, ty)| format!("{name}: {ty}")).collect();
-        // Arguments tell sizes, where there are any.
+        // A definition with size or type parameters is wrapped in a lambda, because the types of
+        // the parameters determine the sizes.
         let text = match is_plain {
             true => format!("grad({})", def.name),
             false => format!("\\({}): grad({})({})", params.join(", "), def.name, names.join(", ")),

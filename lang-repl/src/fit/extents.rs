@@ -1,5 +1,5 @@
-//! Sizes of a signature, solved from the extents of the arguments as a call in the language solves them, and extents that do
-//! not agree.
+//! **Solving of sizes.** Solves the sizes of a signature from the extents of the arguments, as a
+//! call in the language does. Reports extents that do not agree.
 
 use lang_core::base::{Code, Name, Span};
 use lang_core::predicate::{Atom, Poly};
@@ -8,7 +8,8 @@ use lang_core::types::ty::Type;
 use super::Types;
 use crate::problem::Problem;
 
-/// An extent that no array shows, as those of the rows of `[]`, and that would be negative.
+/// Returns an extent of the type that is negative at the solved sizes. It can occur where no array
+/// shows the extent, as for the rows of `[]`.
 pub(super) fn negative_extent(ty: &Type, sizes: &[Size], types: &dyn Types) -> Option<(Poly, i128)> {
     let mut negative = None;
     ty.visit(&mut |_| {}, &mut |p| {
@@ -19,7 +20,7 @@ pub(super) fn negative_extent(ty: &Type, sizes: &[Size], types: &dyn Types) -> O
     negative
 }
 
-/// A size to be solved.
+/// An unknown size.
 pub(super) struct Size {
     pub(super) atom: Atom,
     pub(super) name: Name,
@@ -32,18 +33,18 @@ impl Size {
     }
 }
 
-/// An extent that was found where a type wants a size.
+/// The extent found at an axis, and the size expression that the type requires there.
 pub(super) struct Axis {
     pub(super) wanted: Poly,
     pub(super) found: i64,
-    /// `axis 0 of argument `x``
+    /// The description of the axis: ``axis 0 of argument `x` ``.
     pub(super) what: String,
     pub(super) source: Option<crate::source::SourceId>,
     pub(super) span: Span,
 }
 
-/// Finds every size from the axes where it stands alone with factor 1 or -1 once the others are
-/// known; what is left over is checked.
+/// Solves each size from an axis in which it is the only unknown, with coefficient 1 or -1. Checks
+/// the remaining axes.
 pub(super) fn solve(code: Code, axes: &[Axis], sizes: &mut [Size], types: &dyn Types) -> Result<(), Vec<Problem>> {
     let mut open: Vec<&Axis> = axes.iter().collect();
     let mut from: Vec<Option<&Axis>> = vec![None; sizes.len()];
@@ -80,7 +81,7 @@ pub(super) fn solve(code: Code, axes: &[Axis], sizes: &mut [Size], types: &dyn T
             return Ok(());
         }
         if rest.len() == before {
-            // What cannot be solved stands inside arrays without elements: any size will do.
+            // An unsolvable size occurs only inside arrays without elements, so any value is valid.
             match sizes.iter_mut().find(|s| s.value.is_none()) {
                 Some(unsolved) => unsolved.value = Some(0),
                 None => return Ok(()),

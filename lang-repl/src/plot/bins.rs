@@ -1,26 +1,26 @@
-//! Histograms: intervals of one width, and how many numbers lie in each.
+//! **Histograms**: bins of equal width, and the counts of numbers in them.
 
 use lang_core::interp::figure::Numbers;
 
 use super::plan::LeftOut;
 use super::scale::{Axis, Range, Step};
 
-/// A histogram has at most so many intervals.
+/// The most bins of a histogram.
 pub(super) const MOST: usize = 10_000;
 
-/// Without being told a histogram has at most so many.
+/// The most bins if the program does not choose their number.
 const MOST_CHOSEN: f64 = 60.0;
 
-/// Quartiles are taken of at most so many of the numbers, evenly spread.
+/// The most numbers of which quartiles are computed; they are evenly sampled.
 const SAMPLE: usize = 1 << 20;
 
-/// Widths are rounded up to round numbers, by this factor on average.
+/// The average factor by which widths are rounded up to round numbers.
 const ROUNDING: f64 = 1.4;
 
-/// Integers in a range up to this have an interval each.
+/// The largest range of integers that have one bin each.
 const SINGLE: f64 = 30.0;
 
-/// A bar, measured along axes or by its places on them.
+/// A bar, in axis coordinates or in positions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Bar {
     pub(super) from: f64,
@@ -28,7 +28,7 @@ pub(super) struct Bar {
     pub(super) height: f64,
 }
 
-/// The ends of the intervals.
+/// The edges of the bins.
 pub(super) struct Edges {
     log: bool,
     low: f64,
@@ -37,7 +37,8 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// For all these numbers together: so many intervals, or as many as suit them, with round ends.
+    /// Computes common bins for all numbers: `wanted` bins, or a suitable number of bins with round
+    /// edges.
     pub(super) fn of(all: &[&Numbers], log: bool, wanted: Option<usize>) -> Self {
         let mut range = Range::NONE;
         let measured = || all.iter().flat_map(|n| n.iter()).filter_map(|x| Axis::measure(log, x));
@@ -64,12 +65,12 @@ impl Edges {
         let size = step.size();
         let (first, last) = ((low / size).floor(), (high / size).ceil());
         let low = step.times(first);
-        // The greatest number may be the end of the last interval, which it belongs to.
+        // The greatest number may be the upper edge of the last bin, which contains it.
         let count = count((last - first).max(1.0)).min(MOST);
         if low.is_finite() && size.is_finite() { Self { log, low, width: size, count } } else { none }
     }
 
-    /// A bar for each interval. The last one holds its end, others do not.
+    /// Counts the numbers in each bin. Only the last bin contains its upper edge.
     pub(super) fn count(&self, numbers: &Numbers, left_out: &mut LeftOut) -> Vec<Bar> {
         let mut counts = vec![0u64; self.count];
         for x in numbers.iter() {
@@ -82,7 +83,8 @@ impl Edges {
                 continue;
             };
             let at = (measured / 2.0 - self.low / 2.0) / (self.width / 2.0);
-            // Which side of an end a number lies on is a matter of numbers, not of quotients.
+            // The quotient is rounded, so the side of an edge is decided by comparing the numbers
+            // themselves.
             let mut at = count(at);
             if at > 0 && measured < self.edge(at) {
                 at -= 1;
@@ -104,7 +106,8 @@ impl Edges {
     }
 }
 
-/// How many intervals suit the data: as many as Sturges asks for, or Freedman and Diaconis if that is more.
+/// Returns a suitable number of bins: by Sturges' rule, or by that of Freedman and Diaconis if it
+/// is larger.
 fn suitable(all: &[&Numbers], log: bool, range: Range) -> f64 {
     let total: usize = all.iter().map(|n| n.len()).sum();
     let stride = total.div_ceil(SAMPLE).max(1);
@@ -119,7 +122,7 @@ fn suitable(all: &[&Numbers], log: bool, range: Range) -> f64 {
     sturges.max(freedman).clamp(1.0, MOST_CHOSEN)
 }
 
-/// A number as a count.
+/// Converts a real to a count.
 fn count(x: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped; NaN becomes 0")]
     let n = x.clamp(0.0, MOST as f64) as usize;

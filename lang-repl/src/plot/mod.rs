@@ -1,8 +1,9 @@
-//! Pictures of what programs plot. `plan` makes of a figure what is to be drawn, with axes (`scale`) and
-//! intervals (`bins`); `terminal` and `mosaic` draw it as text on a `screen`, `sheet` and `picture` as a file.
+//! **Plots.** `plan` turns a figure into a drawing plan with axes (`scale`) and histogram bins
+//! (`bins`). `terminal` and `mosaic` draw the plan as text on a `screen`; `sheet` and `picture`
+//! draw it to a file.
 //!
-//! Whatever the data is, a plot ends: what cannot be drawn is left out and told, and work is in proportion
-//! to the data, not to what it holds.
+//! Any data yields a plot: values that cannot be drawn are left out and reported. The work depends
+//! on the amount of data, not on its values.
 
 mod bins;
 mod mosaic;
@@ -27,22 +28,22 @@ use lang_core::resolve::forms::PlotOption;
 pub(crate) use picture::Format;
 pub(crate) use screen::{Depth, Screen};
 
-/// Lines of a plot in a terminal.
+/// The lines of a plot in a terminal.
 pub(crate) const LINES: u16 = 20;
 
-/// Columns where the terminal does not say.
+/// The columns of a plot if the terminal's width is unknown.
 pub(crate) const COLUMNS: u16 = 80;
 
-/// What a plot that is shown may be asked to be.
+/// The valid widths and heights of a plot on a screen.
 const SCREEN: (std::ops::RangeInclusive<i64>, std::ops::RangeInclusive<i64>) = (30..=400, 8..=200);
 
-/// The nearest width that a plot can have on a screen.
+/// Clamps a width to the valid range of a screen.
 pub(crate) fn columns(wanted: usize) -> u16 {
     let wanted = i64::try_from(wanted).unwrap_or(i64::MAX);
     u16::try_from(wanted.clamp(*SCREEN.0.start(), *SCREEN.0.end())).unwrap_or(COLUMNS)
 }
 
-/// The figure as lines of text.
+/// Draws a figure as lines of text.
 pub(crate) fn shown(figure: &Figure, mut screen: Screen) -> Result<String, Refusal> {
     let plan = plan::plan(figure).map_err(refused)?;
     if let Some(width) = side(figure, PlotOption::Width, &SCREEN.0, "columns")? {
@@ -54,7 +55,7 @@ pub(crate) fn shown(figure: &Figure, mut screen: Screen) -> Result<String, Refus
     Ok(terminal::draw(&plan, screen))
 }
 
-/// The bytes of a file with the figure, and what it does not show.
+/// Draws a figure as the bytes of a file. Also returns remarks about the omitted parts.
 pub(crate) fn file(figure: &Figure, format: Format) -> Result<(Vec<u8>, Vec<String>), Refusal> {
     let plan = plan::plan(figure).map_err(refused)?;
     let width = side(figure, PlotOption::Width, &picture::SIDES, "pixels")?;
@@ -66,7 +67,7 @@ pub(crate) fn file(figure: &Figure, format: Format) -> Result<(Vec<u8>, Vec<Stri
     Ok((bytes, notes))
 }
 
-/// The format that the name of a file tells.
+/// Returns the format for the extension of a file name.
 pub(crate) fn format(path: &Path, file: &str) -> Result<Format, Refusal> {
     Format::of(path).ok_or_else(|| {
         let message = format!("`{}` is no file for a plot", plan::clean(file));

@@ -1,4 +1,5 @@
-//! Tiles as text: half blocks in colour, characters from light to dark without, dots for relations.
+//! **Tiles as text**: half blocks in colour, characters from light to dark without colours, and
+//! Braille dots for relations.
 
 use ratatui_core::style::Color;
 
@@ -7,10 +8,10 @@ use super::screen::{Area, Page, Screen, columns};
 use super::terminal::{below, cell, is_colored};
 use super::tiles::{self, Tiled, Tiles};
 
-/// From dark to bright. What is no number is blank.
+/// The characters from dark to bright. A sample without numbers is blank.
 const RAMP: [char; 9] = ['.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
-/// Columns of the scale of a heat map.
+/// The columns of a heat map's colour scale.
 const SCALE: u16 = 27;
 
 pub(super) fn draw(plan: &Plan<'_>, tiles: &Tiles<'_>, screen: Screen) -> String {
@@ -67,20 +68,20 @@ pub(super) fn draw(plan: &Plan<'_>, tiles: &Tiles<'_>, screen: Screen) -> String
     page.text()
 }
 
-/// Of a place on tiles, which fill an axis from edge to edge, that on an axis that ends in the middles of
-/// its first and last dot.
+/// Converts a position on tiles to one on an axis of dots. Tiles fill the axis from edge to edge;
+/// the axis of dots ends in the middle of its first and last dots.
 fn edged(at: f64, cells: u16, parts: u16) -> f64 {
     let dots = f64::from(cells) * f64::from(parts);
     (at * dots).floor() / (dots - 1.0).max(1.0)
 }
 
-/// How many lines and columns the tiles take: whole ones for each tile, about as high as wide, or as many
-/// as there are.
+/// Returns the lines and columns of the tiles: a whole number per tile, nearly square, or all
+/// available ones.
 fn shape(tiles: &Tiles<'_>, height: u16, width: u16, colored: bool) -> (u16, u16) {
     if tiles.is_empty() {
         return (height.min(5), width.min(30));
     }
-    // What lies in a character, down and across, and how many across make a square.
+    // The samples per character, down and across, and the number across that makes a square.
     let (down, across, square) = match tiles.content {
         Tiled::Dots(..) => (4, 2, 1),
         _ if colored => (2, 1, 1),
@@ -90,7 +91,7 @@ fn shape(tiles: &Tiles<'_>, height: u16, width: u16, colored: bool) -> (u16, u16
     let (rows, columns) = (tiles.rows, tiles.columns);
     let (each_row, each_column) = (high / rows, wide / columns);
     let (used_high, used_wide) = if matches!(tiles.content, Tiled::Heat(..)) {
-        // Thin tiles are made wider, up to three times.
+        // Thin tiles are widened, up to three times.
         let side = each_row.min(each_column / square).max(1);
         let size = |each: u64, count: u64, most: u64, room: u64| match each {
             0 => room,
@@ -100,7 +101,7 @@ fn shape(tiles: &Tiles<'_>, height: u16, width: u16, colored: bool) -> (u16, u16
     } else {
         let side = each_row.min(each_column / square);
         match side {
-            // Too large: as much as there is room for, as high as wide.
+            // The tiles exceed the space: they are scaled to it, with the aspect ratio kept.
             0 => {
                 let wanted = u128::from(columns) * u128::from(high) * u128::from(square) / u128::from(rows);
                 let wide_used = u64::try_from(wanted).unwrap_or(wide).min(wide);
@@ -130,7 +131,8 @@ fn frame(page: &mut Page, area: Area) {
     page.put(left + width, top + height, '┘', None);
 }
 
-/// A dot for every member. Where tiles are larger than a dot, so is what is painted, but for a gap.
+/// Paints a dot for every member. If tiles are larger than a dot, it fills its tile except for a
+/// gap.
 fn dots(page: &mut Page, area: Area, tiles: &Tiles<'_>) {
     let (high, wide) = (usize::from(area.height) * 4, usize::from(area.width) * 2);
     let among = |dots: usize, of: u64| usize::try_from(of).map_or(dots, |of| of.min(dots)).max(1);
@@ -166,14 +168,14 @@ fn shades(page: &mut Page, area: Area, tiles: &Tiles<'_>) {
     }
 }
 
-/// The character for a number from 0 to 1.
+/// Returns the character for a brightness from 0 to 1.
 fn shaded(shade: f64) -> char {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it lies between 0 and 9")]
     let at = (shade.clamp(0.0, 1.0) * RAMP.len() as f64) as usize;
     RAMP.get(at.min(RAMP.len() - 1)).copied().unwrap_or('@')
 }
 
-/// What the colours of a heat map mean.
+/// Draws the colour scale of a heat map.
 fn scale(page: &mut Page, line: u16, left: u16, (low, high): (f64, f64), colored: bool) {
     if low > high {
         return;

@@ -1,5 +1,5 @@
-//! Plots as files. What is drawn stands in `sheet`; here it becomes SVG, or pixels and PNG. Equal plots
-//! have equal bytes: the only font is one that is part of the program.
+//! **Plots as files.** Converts the drawing of `sheet` to SVG, or to pixels and PNG. Equal plots
+//! have identical bytes, because the only font is compiled into the program.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,21 +11,22 @@ use plotters::style::{FontStyle, register_font};
 use super::plan::Plan;
 use super::sheet::{Picture, Sheet};
 
-/// Sides of a picture in pixels.
+/// The valid sides of a picture, in pixels.
 pub(super) const SIDES: std::ops::RangeInclusive<i64> = 100..=4000;
 
-/// Sides where the plot does not say.
+/// The default sides.
 const WIDTH: u16 = 800;
 const HEIGHT: u16 = 500;
 
-/// Lengths of SVG are whole numbers: so many of them are a pixel.
+/// The number of units per pixel in SVG, whose lengths are integers.
 const PARTS: u16 = 4;
 
-/// A pixel is the mean of so many across and down, as long as there are not more than this in all.
+/// Supersampling: a pixel is the mean of up to this many samples across and down. The total number
+/// of samples is limited.
 const SAMPLES: u16 = 4;
 const MOST_SAMPLES: usize = 24_000_000;
 
-/// The formats, by the ends of file names.
+/// The formats, by file extension.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Svg,
@@ -33,7 +34,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format that the name of a file tells.
+    /// Returns the format for the extension of a file name.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "svg" => Some(Self::Svg),
@@ -43,7 +44,7 @@ impl Format {
     }
 }
 
-/// The bytes of a file.
+/// Draws a plan as the bytes of a file.
 pub(super) fn draw(plan: &Plan<'_>, format: Format, sides: (Option<u16>, Option<u16>)) -> Result<Vec<u8>, String> {
     static FONT: OnceLock<bool> = OnceLock::new();
     let known = FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).is_ok());
@@ -57,7 +58,8 @@ pub(super) fn draw(plan: &Plan<'_>, format: Format, sides: (Option<u16>, Option<
     }
 }
 
-/// What to say of a plan's texts of which the font lacks letters: pixels are drawn with it, other files name it.
+/// Returns a remark if the font lacks letters of the plan's texts. Only raster pictures depend on
+/// it, because SVG names its font.
 pub(super) fn without_letters(plan: &Plan<'_>) -> Option<String> {
     let font = FontRef::try_from_slice(dejavu::sans::regular()).ok()?;
     let mut lacking: Vec<char> = plan.texts().flat_map(str::chars).filter(|c| font.glyph_id(*c).0 == 0).collect();
@@ -120,7 +122,7 @@ fn png(plan: &Plan<'_>, width: u16, height: u16) -> Result<Vec<u8>, String> {
     encoded(&means, u32::from(width), u32::from(height))
 }
 
-/// The means of squares of so many samples, of which a row has `wide`.
+/// Returns the means of squares of `each` by `each` samples; a row has `wide` samples.
 fn means(buffer: &[u8], wide: usize, each: usize) -> Vec<u8> {
     let mut means = Vec::with_capacity(buffer.len() / (each * each));
     let all = u32::try_from(each * each).unwrap_or(u32::MAX);
@@ -138,7 +140,7 @@ fn means(buffer: &[u8], wide: usize, each: usize) -> Vec<u8> {
     means
 }
 
-/// Puts a picture onto the samples, each of its pixels over as many of them as it takes.
+/// Copies an image onto the samples, scaled to its size there.
 fn copy(picture: &Picture, buffer: &mut [u8], wide: usize) {
     let side = |n: u32| usize::try_from(n).unwrap_or(0);
     let (columns, rows) = (side(picture.columns), side(picture.rows));
@@ -154,7 +156,7 @@ fn copy(picture: &Picture, buffer: &mut [u8], wide: usize) {
     }
 }
 
-/// The PNG of pixels of three bytes.
+/// Encodes pixels of three bytes as PNG.
 fn encoded(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     let mut encoder = png::Encoder::new(&mut out, width, height);
@@ -168,7 +170,7 @@ fn encoded(pixels: &[u8], width: u32, height: u32) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// Bytes as text of 64 letters.
+/// Encodes bytes in base 64.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -1,5 +1,5 @@
-//! From a figure to what is drawn, whatever it is drawn on: series with their shapes, axes for all of
-//! them, and what is left out and has to be told.
+//! **Drawing plan.** Turns a figure into series with their shapes, common axes, and remarks about
+//! omitted values. The plan is independent of the output medium.
 
 use lang_core::interp::Figure;
 use lang_core::interp::figure::{Content, Layer, Numbers};
@@ -9,33 +9,33 @@ use super::bins::{self, Bar};
 use super::scale::{Axis, Range};
 use super::tiles::{Tiled, Tiles};
 
-/// A text in a plot is cut after so many characters.
+/// The most characters of a text in a plot.
 const LONGEST_TEXT: usize = 400;
 
-/// A plot with more series than this names the first ones only.
+/// The most series that the legend names.
 const MOST_NAMES: usize = 12;
 
-/// Part of an axis that stays empty before and after the data.
+/// The fraction of an axis that stays empty on each side of the data.
 const MARGIN: f64 = 0.03;
 
-/// What a plot is made of.
+/// The plan of a plot.
 pub(super) struct Plan<'f> {
     pub(super) title: String,
     pub(super) xlabel: String,
     pub(super) ylabel: String,
     pub(super) body: Body<'f>,
-    /// What is not drawn, in sentences without full stops.
+    /// Remarks about omitted parts, as sentences without full stops.
     pub(super) notes: Vec<String>,
 }
 
-/// What fills the frame.
+/// The content of the frame.
 pub(super) enum Body<'f> {
     Chart(Chart<'f>),
     Tiles(Tiles<'f>),
 }
 
 impl Body<'_> {
-    /// Is there nothing to be seen?
+    /// Returns whether nothing would be visible.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Chart(chart) => chart.empty,
@@ -47,7 +47,7 @@ impl Body<'_> {
 }
 
 impl Plan<'_> {
-    /// All texts in it that the program gave.
+    /// Returns all texts that come from the program.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let labels = match &self.body {
             Body::Chart(chart) => chart.series.as_slice(),
@@ -63,25 +63,25 @@ pub(super) struct Chart<'f> {
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) series: Vec<Series<'f>>,
-    /// Is there nothing to be seen?
+    /// Whether nothing would be visible.
     pub(super) empty: bool,
 }
 
 impl Chart<'_> {
-    /// Where bars stand, from 0 to 1.
+    /// Returns the base line of bars, from 0 to 1.
     pub(super) fn foot(&self) -> f64 {
         if self.y.log { 0.0 } else { self.y.at(0.0).unwrap_or(0.0).clamp(0.0, 1.0) }
     }
 }
 
-/// Data in one colour.
+/// A series: data in one colour.
 pub(super) struct Series<'f> {
-    /// What the legend calls it; empty if there is nothing to tell apart.
+    /// The name in the legend; empty if none is needed.
     pub(super) label: String,
     pub(super) shape: Shape<'f>,
 }
 
-/// How a series looks.
+/// The shape of a series.
 pub(super) enum Shape<'f> {
     Curve(Curve<'f>),
     Bars(Bars<'f>),
@@ -94,10 +94,10 @@ pub(super) struct Curve<'f> {
     y: &'f Numbers,
 }
 
-/// Where points stand along the horizontal axis.
+/// The horizontal coordinates of points.
 #[derive(Clone, Copy)]
 enum Places<'f> {
-    /// 0, 1, 2, …
+    /// The indices 0, 1, 2, ….
     Counted,
     Given(&'f Numbers),
 }
@@ -116,22 +116,24 @@ impl Curve<'_> {
         self.y.len()
     }
 
-    /// The points in their order, from 0 to 1 along both axes. `None` where one cannot be drawn.
+    /// Returns the points in order, from 0 to 1 along both axes. `None` marks a point that cannot
+    /// be drawn.
     pub(super) fn points(&self, x: Axis, y: Axis) -> impl Iterator<Item = Option<(f64, f64)>> + '_ {
         (0..self.len()).map(move |at| Some((x.at(self.x.get(at))?, y.at(self.y.get(at))?)))
     }
 }
 
-/// Bars.
+/// The bars of a series.
 pub(super) enum Bars<'f> {
     /// The bars of a histogram.
     Bins(Vec<Bar>),
-    /// A bar at each place, of this width, moved by so much.
+    /// A bar at each coordinate, with this width and horizontal shift.
     At { x: Option<&'f Numbers>, y: &'f Numbers, width: f64, shift: f64 },
 }
 
 impl Bars<'_> {
-    /// The bars measured along axes, logarithmic or not; `None` for one that cannot be.
+    /// Returns the bars in axis coordinates, logarithmic or not; an error marks a bar that cannot
+    /// be drawn.
     fn measured(&self, (xlog, ylog): (bool, bool)) -> Box<dyn Iterator<Item = Result<Bar, Lack>> + '_> {
         match self {
             Self::Bins(bars) => {
@@ -151,14 +153,14 @@ impl Bars<'_> {
         }
     }
 
-    /// Where the bars stand on axes, each from its foot to its head.
+    /// Returns the bars that can be drawn, in fractions of the axes.
     pub(super) fn on(&self, x: Axis, y: Axis) -> impl Iterator<Item = Bar> + '_ {
         let bars = self.measured((x.log, y.log)).flatten();
         bars.map(move |bar| Bar { from: x.place(bar.from), to: x.place(bar.to), height: y.place(bar.height) })
     }
 }
 
-/// Why something cannot be drawn.
+/// The reason why a value cannot be drawn.
 #[derive(Clone, Copy)]
 enum Lack {
     /// It is NaN or infinite.
@@ -167,7 +169,7 @@ enum Lack {
     Logarithm,
 }
 
-/// The plan of a figure; else what is wrong with its options.
+/// Plans a figure. The error is a message about its options, with advice.
 pub(super) fn plan(figure: &Figure) -> Result<Plan<'_>, (String, &'static str)> {
     let text = |option| clean(figure.text(option).unwrap_or_default());
     let mut notes = Vec::new();
@@ -199,15 +201,15 @@ pub(super) fn plan(figure: &Figure) -> Result<Plan<'_>, (String, &'static str)> 
     Ok(Plan { title: text(PlotOption::Title), xlabel, ylabel, body, notes })
 }
 
-/// A text without what would move a cursor or end a document.
+/// Removes characters that would move a cursor or end a document.
 pub(super) fn clean(text: &str) -> String {
     let mut clean: String = text.chars().take(LONGEST_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    // Marks that turn the direction of text would turn the rest of the line too; the last two are no characters of XML.
+    // Bidirectional marks would affect the rest of the line. The last two are no XML characters.
     clean.retain(|c| !matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{FFFE}' | '\u{FFFF}'));
     clean.trim().to_owned()
 }
 
-/// What the axes are called where the program does not say: the data's own names, if there is one series.
+/// Returns the default names of the axes: the names of the data, if there is a single layer.
 fn axis_names(figure: &Figure) -> (String, String) {
     let [layer] = figure.layers.as_slice() else { return Default::default() };
     let name = |at: usize| layer.data.get(at).map(|d| clean(&d.name)).unwrap_or_default();
@@ -219,7 +221,7 @@ fn axis_names(figure: &Figure) -> (String, String) {
     }
 }
 
-/// The numbers of a layer.
+/// Returns the numeric data of a layer.
 fn numbers(layer: &Layer) -> Vec<&Numbers> {
     let all = layer.data.iter().filter_map(|data| match &data.content {
         Content::Numbers(numbers) => Some(numbers),
@@ -242,7 +244,7 @@ fn chart<'f>(
     let spacing = if groups == 0 { 1.0 } else { spacing(figure) };
     let (mut group, mut left_out) = (0, LeftOut::default());
     let mut ranges = (Range::NONE, Range::NONE);
-    // Do bars stand on 0, and is the plot of nothing else across?
+    // Whether bars start at 0, and whether all vertical coordinates are integers.
     let (mut standing, mut whole) = (false, true);
     for layer in &figure.layers {
         let data = numbers(layer);
@@ -304,7 +306,7 @@ fn chart<'f>(
         let room = if ranges.1.is_narrow() { Range { low: 0.0, high: 1.0 } } else { ranges.1 };
         room.padded(below, above)
     } else if standing && !ranges.1.is_empty() {
-        // On a logarithmic axis bars stand below the least of them.
+        // On a logarithmic axis, bars start below the smallest of them.
         Range { low: ranges.1.low - 0.3, high: ranges.1.high }.padded(0.0, MARGIN)
     } else {
         bare(ranges.1)
@@ -324,7 +326,7 @@ fn chart<'f>(
     Chart { x, y, series, empty }
 }
 
-/// Are all places along the horizontal axis whole numbers?
+/// Whether all horizontal coordinates are integers.
 fn counted(figure: &Figure) -> bool {
     figure.layers.iter().all(|layer| match (layer.kind, numbers(layer).as_slice()) {
         (PlotKind::Histogram, [x]) | (_, [x, _, ..]) => x.are_whole(),
@@ -332,7 +334,7 @@ fn counted(figure: &Figure) -> bool {
     })
 }
 
-/// What the legend calls a row of data: what the program says, or the data's name.
+/// Returns the legend name of a series: the label in the program, or the name of the data.
 fn label(layer: &Layer, nth: usize) -> String {
     let name = layer.data.get(nth).map(|d| d.name.as_str()).unwrap_or_default();
     let several = layer.data.len() > 2;
@@ -369,9 +371,9 @@ fn curve<'f>(
     Series { label: label(layer, nth), shape: Shape::Curve(curve) }
 }
 
-/// The least distance of neighbouring places of bars.
+/// Returns the least distance between neighbouring bars.
 fn spacing(figure: &Figure) -> f64 {
-    /// Places are sorted up to this number; of more the distance is taken to be the same.
+    /// The most coordinates that are sorted; for more, the bars are assumed to be evenly spaced.
     const MOST_SORTED: usize = 1 << 20;
     let mut least = f64::INFINITY;
     for layer in figure.layers.iter().filter(|l| l.kind == PlotKind::Bars) {
@@ -394,7 +396,7 @@ fn spacing(figure: &Figure) -> f64 {
     if least.is_finite() { least } else { 1.0 }
 }
 
-/// How much is drawn, and how much is not.
+/// The numbers of drawn and omitted values.
 #[derive(Default)]
 pub(super) struct LeftOut {
     pub(super) drawn: usize,
@@ -421,7 +423,7 @@ impl LeftOut {
     }
 }
 
-/// So many values of all `are`.
+/// Returns a phrase such as `3 of 10 values are`.
 pub(super) fn are(n: usize, all: usize) -> String {
     match (n, all) {
         (1, 1) => "the only value is".to_owned(),

@@ -1,16 +1,16 @@
-//! Axes: which numbers they show, where on them a number stands, and their ticks.
+//! **Axes**: their ranges, the mapping of numbers to positions, and their ticks.
 
-/// Ticks of one axis are never more than this.
+/// The most ticks of one axis.
 const MOST_TICKS: usize = 40;
 
-/// A range narrower than this part of its numbers is shown as if they were one number: neighbouring reals
-/// are about 2e-16 apart, and ticks have to be told apart.
+/// The least relative width of a range; a narrower one is shown as a single number. Neighbouring
+/// reals are about 2e-16 apart, and tick labels must differ.
 const NARROW: f64 = 1e-12;
 
-/// Numbers are drawn as far as they lie apart by more than this.
+/// The least absolute width of a range.
 const LEAST: f64 = 1e-300;
 
-/// The least and the greatest of some numbers.
+/// The minimum and maximum of some numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) low: f64,
@@ -18,10 +18,10 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// Of no numbers.
+    /// The range of no numbers.
     pub(super) const NONE: Self = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
 
-    /// Takes a number in.
+    /// Extends the range to a number.
     pub(super) fn add(&mut self, x: f64) {
         self.low = self.low.min(x);
         self.high = self.high.max(x);
@@ -31,13 +31,13 @@ impl Range {
         self.low > self.high
     }
 
-    /// Is it of one number, as far as can be drawn?
+    /// Whether the range is too narrow to be drawn as more than one number.
     pub(super) fn is_narrow(self) -> bool {
         let width = self.high / 2.0 - self.low / 2.0;
         width <= self.low.abs().max(self.high.abs()) * NARROW || width < LEAST
     }
 
-    /// Room for numbers, where there is none or one.
+    /// Returns a range that can be drawn, also if this one is empty or narrow.
     pub(super) fn widened(self) -> Self {
         if self.is_empty() {
             return Self { low: 0.0, high: 1.0 };
@@ -50,7 +50,7 @@ impl Range {
         Self { low: finite(middle - half), high: finite(middle + half) }
     }
 
-    /// With a part of its width added below and above.
+    /// Extends the range by fractions of its width at both ends.
     pub(super) fn padded(self, below: f64, above: f64) -> Self {
         let part = |of: f64| self.high * of - self.low * of;
         Self { low: finite(self.low - part(below)), high: finite(self.high + part(above)) }
@@ -61,20 +61,20 @@ fn finite(x: f64) -> f64 {
     x.clamp(f64::MIN, f64::MAX)
 }
 
-/// An axis.
+/// An axis of a plot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
-    /// What it shows; logarithms to base ten if `log`.
+    /// The shown range; of logarithms to base ten if `log`.
     shown: Range,
     pub(super) log: bool,
-    /// Between whole numbers there are no ticks.
+    /// Whether ticks are only at integers.
     whole: bool,
 }
 
-/// A place of an axis with a number.
+/// A tick: a position with a label.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Tick {
-    /// From 0, where the axis begins, to 1.
+    /// The position, from 0 at the start of the axis to 1.
     pub(super) at: f64,
     pub(super) label: String,
 }
@@ -83,23 +83,23 @@ pub(super) struct Tick {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Ticks {
     pub(super) ticks: Vec<Tick>,
-    /// What is to be added to every label, if they would be too long.
+    /// A number to add to every label, if full labels would be too long.
     pub(super) offset: Option<String>,
 }
 
 impl Axis {
-    /// An axis for what lies in a range, which is of logarithms if `log`.
+    /// Creates an axis for a range, which is of logarithms if `log`.
     pub(super) fn new(range: Range, log: bool) -> Self {
         Self { shown: range.widened(), log, whole: false }
     }
 
-    /// The same with ticks at whole numbers only, if so.
+    /// Sets whether ticks are only at integers.
     pub(super) fn whole(self, whole: bool) -> Self {
         Self { whole, ..self }
     }
 
-    /// The number as it is measured along the axis: its logarithm, if the axis is logarithmic. `None` if it
-    /// cannot be shown.
+    /// Returns the coordinate of a number: its logarithm on a logarithmic axis. `None` if it cannot
+    /// be shown.
     pub(super) fn measure(log: bool, x: f64) -> Option<f64> {
         if !x.is_finite() || (log && x <= 0.0) {
             return None;
@@ -107,26 +107,26 @@ impl Axis {
         Some(if log { x.log10() } else { x })
     }
 
-    /// Where something measured stands: 0 where the axis begins, 1 where it ends.
+    /// Returns the position of a coordinate: 0 at the start of the axis, 1 at its end.
     pub(super) fn place(&self, measured: f64) -> f64 {
         let Range { low, high } = self.shown;
         let at = (measured / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
         if at.is_nan() { 0.0 } else { at.clamp(-1.0, 2.0) }
     }
 
-    /// Where a number stands, if it can be shown.
+    /// Returns the position of a number, if it can be shown.
     pub(super) fn at(&self, x: f64) -> Option<f64> {
         Self::measure(self.log, x).map(|m| self.place(m))
     }
 
-    /// At most about so many ticks.
+    /// Returns at most about `most` ticks.
     pub(super) fn ticks(&self, most: usize) -> Ticks {
         let most = most.clamp(2, MOST_TICKS);
         if self.log { self.log_ticks(most) } else { self.linear_ticks(most) }
     }
 
     fn linear_ticks(&self, most: usize) -> Ticks {
-        // Two ticks at least tell a scale, if two there are.
+        // A scale needs at least two ticks, if two exist.
         let steps = (most..=2 * MOST_TICKS).map(|most| Step::for_range(self.shown, most, self.whole));
         let ticked = steps.map(|step| (step, step.multiples(self.shown)));
         let two = |(step, values): &(Step, Vec<f64>)| values.len() > 1 || (self.whole && step.size() <= 1.0);
@@ -134,7 +134,7 @@ impl Axis {
             ticked.clone().find(two).or_else(|| ticked.clone().next()).unwrap_or((Step::ONE, Vec::new()));
         let greatest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
         let digits = step.digits(greatest);
-        // Labels of more digits than this say what they have in common once.
+        // Labels with more digits are shown relative to an offset.
         let (values, offset) = match values.first().copied() {
             Some(first) if digits > 6 && first != 0.0 => {
                 let base = if first.abs() < 1e15 { format!("{first}") } else { format!("{first:e}") };
@@ -175,7 +175,7 @@ impl Axis {
         if ticks.len() >= 2 {
             return Ticks { ticks, offset: None };
         }
-        // A narrow part of a decade: equal steps of the numbers themselves.
+        // In a narrow part of a decade, the ticks are evenly spaced in the numbers themselves.
         let numbers = Range { low: finite(10f64.powf(low)), high: finite(10f64.powf(high)) };
         let linear = Self { shown: numbers, log: false, whole: self.whole };
         let mut ticks = linear.linear_ticks(most);
@@ -187,12 +187,12 @@ impl Axis {
     }
 }
 
-/// `10^k`; among others that are not all plain numbers only the simplest are.
+/// Formats `10^k`: plain if all labels are, or if it is 1, 10 or 100.
 fn power(k: f64, plain: bool) -> String {
     if plain || (0.0..=2.0).contains(&k) { scaled(1.0, k) } else { format!("1e{k:.0}") }
 }
 
-/// `m * 10^k`, for m of one digit.
+/// Formats `m * 10^k`, for an `m` of one digit.
 fn scaled(m: f64, k: f64) -> String {
     if (-4.0..=5.0).contains(&k) {
         let decimals = if k < 0.0 { whole(-k) } else { 0 };
@@ -201,7 +201,7 @@ fn scaled(m: f64, k: f64) -> String {
     format!("{m:.0}e{k:.0}")
 }
 
-/// A small whole number as a count.
+/// Converts a small integral real to a count.
 fn whole(x: f64) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
     let n = x.clamp(0.0, 400.0) as usize;
@@ -218,7 +218,8 @@ pub(super) struct Step {
 impl Step {
     const ONE: Self = Self { mantissa: 1.0, exponent: 0 };
 
-    /// The least step that divides a range into at most so many parts.
+    /// Returns the least step that divides a range into at most about `most` parts. If `whole` is
+    /// true, it is at least 1.
     pub(super) fn for_range(range: Range, most: usize, whole: bool) -> Self {
         let parts = most.max(1) as f64;
         let rough = (range.high / parts - range.low / parts).max(f64::MIN_POSITIVE);
@@ -236,7 +237,7 @@ impl Step {
         self.times(1.0)
     }
 
-    /// So many steps, the nearest real to the decimal number.
+    /// Returns `k` steps, rounded to the real nearest to the decimal number.
     pub(super) fn times(self, k: f64) -> f64 {
         match self.exponent {
             e if e < -300 => k * self.mantissa * 10f64.powi(e),
@@ -245,30 +246,31 @@ impl Step {
         }
     }
 
-    /// The multiples inside a range.
+    /// Returns the multiples of the step in a range, at most `MOST_TICKS`.
     fn multiples(self, range: Range) -> Vec<f64> {
         let size = self.size();
-        // A multiple at the very end is inside, however its quotient is rounded.
+        // The tolerance includes a multiple at the very end, despite rounding of the quotient.
         let (first, last) = ((range.low / size - 1e-9).ceil(), (range.high / size + 1e-9).floor());
         let mut multiples = Vec::new();
         let mut k = first;
         while k <= last && multiples.len() < MOST_TICKS {
             let v = self.times(k);
-            // Zero has no sign here.
+            // Zero is shown without a sign.
             multiples.push(if v == 0.0 { 0.0 } else { v });
             k += 1.0;
         }
         multiples
     }
 
-    /// How many digits a multiple of this greatest size has after its first.
+    /// Returns the number of digits after the first that a multiple of this size needs.
     fn digits(self, greatest: f64) -> i32 {
         #[expect(clippy::cast_possible_truncation, reason = "between -324 and 308")]
         let first = if greatest > 0.0 { greatest.log10().floor() as i32 } else { self.exponent };
         first - self.exponent
     }
 
-    /// A multiple, with as many digits as the step has, among others up to this size.
+    /// Formats a multiple with the digits of the step, in a notation that suits multiples up to
+    /// `greatest`.
     fn label(self, v: f64, greatest: f64) -> String {
         if greatest >= 1e6 || (self.exponent < -5 && greatest < 1e-3) || self.exponent < -7 {
             if v == 0.0 {
@@ -276,7 +278,7 @@ impl Step {
             }
             let digits = usize::try_from(self.digits(greatest)).unwrap_or(0).min(16);
             let text = format!("{v:.digits$e}");
-            // Zeros at the end of every label say nothing.
+            // Trailing zeros carry no information.
             return match text.split_once('e') {
                 Some((m, e)) if m.contains('.') => {
                     format!("{}e{e}", m.trim_end_matches('0').trim_end_matches('.'))

@@ -1,4 +1,4 @@
-//! A rectangle of characters with colours, and its text.
+//! **Character raster** with colours, and its conversion to text with escape sequences.
 
 use std::fmt::Write as _;
 
@@ -11,17 +11,17 @@ use ratatui_widgets::canvas::{Canvas, Painter, Shape};
 
 use super::tiles;
 
-/// What colours a terminal shows.
+/// The colours that a terminal supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Depth {
     None,
-    /// The 256 of most terminals.
+    /// The 256 colours of most terminals.
     Indexed,
-    /// Red, green and blue of 8 bits.
+    /// 24-bit colours.
     Full,
 }
 
-/// Where a plot is drawn.
+/// The size and colours of the screen for a plot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     pub(crate) width: u16,
@@ -29,7 +29,7 @@ pub(crate) struct Screen {
     pub(crate) depth: Depth,
 }
 
-/// Part of a page: column and line of its upper left, columns, lines.
+/// A rectangle of a page: column and line of its upper left corner, columns, lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Area {
     pub(super) left: u16,
@@ -38,7 +38,7 @@ pub(super) struct Area {
     pub(super) height: u16,
 }
 
-/// Characters that are being put together.
+/// A raster of characters.
 pub(super) struct Page {
     buffer: Buffer,
     depth: Depth,
@@ -53,14 +53,14 @@ impl Page {
         self.buffer.area.width
     }
 
-    /// Puts a character.
+    /// Sets a character.
     pub(super) fn put(&mut self, x: u16, y: u16, c: char, color: Option<Color>) {
         if let Some(cell) = self.buffer.cell_mut((x, y)) {
             cell.set_char(c).set_fg(color.unwrap_or(Color::Reset)).set_bg(Color::Reset);
         }
     }
 
-    /// Two colours in one place, one above the other.
+    /// Shows two colours in one cell, one above the other.
     pub(super) fn halves(&mut self, x: u16, y: u16, above: Option<tiles::Color>, below: Option<tiles::Color>) {
         let color = |[r, g, b]: tiles::Color| Color::Rgb(r, g, b);
         let Some(cell) = self.buffer.cell_mut((x, y)) else { return };
@@ -72,7 +72,7 @@ impl Page {
         }
     }
 
-    /// Writes text from a column on, in so many columns at most.
+    /// Writes text from a column on, in at most `most` columns.
     pub(super) fn write(&mut self, x: u16, y: u16, text: &str, most: u16, color: Option<Color>) {
         if y < self.buffer.area.height && x < self.buffer.area.width {
             let style = color.map_or_else(Style::default, |c| Style::default().fg(c));
@@ -80,7 +80,7 @@ impl Page {
         }
     }
 
-    /// Writes text around a column, inside the page.
+    /// Writes text centred at a column, inside the page.
     pub(super) fn center(&mut self, middle: u16, y: u16, text: &str) {
         let text = cut(text, self.width());
         let width = columns(&text);
@@ -88,14 +88,14 @@ impl Page {
         self.write(left, y, &text, width, None);
     }
 
-    /// Paints dots, two by four in a character.
+    /// Paints Braille dots, two by four per character.
     pub(super) fn paint(&mut self, area: Area, shape: &DotsOf<'_>, color: Option<Color>) {
         let shape = Dots { shape, color: color.unwrap_or(Color::Reset) };
         let rect = Rect::new(area.left, area.top, area.width, area.height);
         Canvas::default().paint(|context| context.draw(&shape)).render(rect, &mut self.buffer);
     }
 
-    /// The lines, without what is blank at their ends.
+    /// Returns the lines without trailing blanks.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         for y in 0..self.buffer.area.height {
@@ -112,7 +112,7 @@ impl Page {
                 let wanted = if cell.symbol() == " " { (now.0, cell.bg) } else { (cell.fg, cell.bg) };
                 self.change(&mut out, &mut now, wanted);
                 out.push_str(cell.symbol());
-                // A wide character takes the places after it.
+                // A wide character takes the cells after it.
                 skip = columns(cell.symbol()).saturating_sub(1);
             }
             self.change(&mut out, &mut now, (Color::Reset, Color::Reset));
@@ -121,7 +121,7 @@ impl Page {
         out
     }
 
-    /// Changes the colours of what follows.
+    /// Writes the escape sequences that change to the wanted colours.
     fn change(&self, out: &mut String, now: &mut (Color, Color), wanted: (Color, Color)) {
         if self.depth == Depth::None || *now == wanted {
             return;
@@ -145,7 +145,7 @@ impl Page {
     }
 }
 
-/// The nearest of the 256 colours: a cube of six levels, and greys.
+/// Returns the nearest of the 256 colours: a cube of six levels, and greys.
 fn nearest(r: u8, g: u8, b: u8) -> u8 {
     const LEVELS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let level = |x: u8| {
@@ -163,12 +163,12 @@ fn nearest(r: u8, g: u8, b: u8) -> u8 {
     if distance(grey) < distance(cube) { 232 + step } else { 16 + 36 * i + 6 * j + k }
 }
 
-/// How many columns a text takes.
+/// Returns the number of columns of a text.
 pub(super) fn columns(text: &str) -> u16 {
     u16::try_from(Span::raw(text).width()).unwrap_or(u16::MAX)
 }
 
-/// The text, or as much as there is room for with a mark that more follows.
+/// Cuts a text to `most` columns, with an ellipsis.
 fn cut(text: &str, most: u16) -> String {
     if columns(text) <= most {
         return text.to_owned();
@@ -185,7 +185,7 @@ fn cut(text: &str, most: u16) -> String {
     short
 }
 
-/// Calls its argument with the dots to paint.
+/// A function that calls its argument with each dot to paint.
 type DotsOf<'a> = dyn Fn(&mut dyn FnMut(usize, usize)) + 'a;
 
 struct Dots<'a> {

@@ -1,5 +1,5 @@
-//! A plot as shapes with a drawing library: the same for pixels and for vectors. Lengths are pixels of the
-//! picture, times the parts that a pixel has.
+//! **Vector drawing of a plot** with a drawing library, for raster and vector backends alike.
+//! Lengths are in parts of a pixel; a pixel has `parts` of them.
 
 use plotters::backend::DrawingBackend;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -10,7 +10,7 @@ use super::scale::{Axis, Tick, Ticks};
 use super::thin::{self, Dot};
 use super::tiles::{self, Tiled, Tiles};
 
-/// Colours that are told apart whatever colours one sees, and in print.
+/// Colours that can be distinguished with any colour vision, and in print.
 const COLORS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -23,35 +23,36 @@ const INK: RGBColor = RGBColor(51, 51, 51);
 const GRID: RGBColor = RGBColor(229, 229, 229);
 const PAPER: RGBColor = RGBColor(255, 255, 255);
 
-/// Sizes of text.
+/// Sizes of text and margins, in pixels.
 const TITLE: i32 = 21;
 const TEXT: i32 = 16;
 const SMALL: i32 = 14;
 const MARGIN: i32 = 12;
 
-/// Tiles of fewer pixels are thin.
+/// The width in pixels below which tiles are thin.
 const THIN: i32 = 12;
 
-/// A line of a file has at most so many corners, and a cloud so many points that are seen apart.
+/// The most corners of a line in a file, and the most separate points of a scatter plot.
 const MOST_CORNERS: usize = 30_000;
 const MOST_POINTS: usize = 20_000;
 
-/// More tiles than this are a picture of their own, and more dots than this along a side are drawn together.
+/// The most tiles drawn as rectangles; more become an embedded image. Then the most dots along a
+/// side; more are merged.
 const MOST_TILES: u64 = 4096;
 const MOST_DOTS: u64 = 250;
 
-/// Pixels for a place of the sheet.
+/// An image to be placed on the sheet.
 pub(super) struct Picture {
-    /// In parts of pixels.
+    /// The position, in parts of pixels.
     pub(super) at: (u32, u32),
     pub(super) size: (u32, u32),
     pub(super) columns: u32,
     pub(super) rows: u32,
-    /// Three bytes each.
+    /// The pixels, three bytes each.
     pub(super) pixels: Vec<u8>,
 }
 
-/// A place of the sheet, in parts of pixels.
+/// A rectangle of the sheet, in parts of pixels.
 #[derive(Clone, Copy)]
 struct Area {
     left: i32,
@@ -60,13 +61,13 @@ struct Area {
     height: i32,
 }
 
-/// What is drawn on.
+/// The drawing surface.
 pub(super) struct Sheet<'b, B: DrawingBackend> {
     backend: &'b mut B,
     parts: u16,
     width: i32,
     height: i32,
-    /// Does it become vectors, not pixels?
+    /// Whether the backend produces vectors instead of pixels.
     vectors: bool,
     pictures: Vec<Picture>,
 }
@@ -79,7 +80,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         Self { backend, parts, width: side(width), height: side(height), vectors, pictures: Vec::new() }
     }
 
-    /// What has to be put onto the drawing.
+    /// Returns the images to be placed on the drawing.
     pub(super) fn pictures(self) -> Vec<Picture> {
         self.pictures
     }
@@ -98,7 +99,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         pixels * i32::from(self.parts)
     }
 
-    /// The title and the legend; how far down they reach.
+    /// Draws the title and the legend; returns the vertical position below them.
     fn head(&mut self, plan: &Plan<'_>, series: &[Series<'_>], left: i32) -> Result<i32, String> {
         let mut top = self.px(MARGIN);
         if !plan.title.is_empty() {
@@ -125,7 +126,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         Ok(top)
     }
 
-    /// What a series looks like in the legend.
+    /// Draws the sample of a series in the legend.
     fn sample(&mut self, nth: usize, shape: &Shape<'_>, x: i32, y: i32) -> Drawn {
         let color = color(nth);
         match shape {
@@ -197,7 +198,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         self.names(plan, area, floor + self.px(SMALL + 14))
     }
 
-    /// What the axes are called.
+    /// Draws the names of the axes.
     fn names(&mut self, plan: &Plan<'_>, area: Area, below: i32) -> Drawn {
         let middle = (area.left + area.width / 2, area.top + area.height / 2);
         if !plan.xlabel.is_empty() {
@@ -218,7 +219,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         let foot = along(chart.foot(), area.height);
         let columns = usize::try_from(area.width / self.px(1)).unwrap_or(1).max(1);
         let heads: Vec<(i32, i32, i32)> = if bars.on(chart.x, chart.y).nth(columns).is_some() {
-            // More bars than pixels: a bar for each pixel.
+            // More bars than pixels: one bar per pixel is drawn.
             let heads = thin::heads(bars, chart.x, chart.y, chart.foot(), columns);
             let pixels = (0i32..).zip(heads).filter_map(|(k, head)| Some((k, head?)));
             pixels.map(|(k, head)| (self.px(k), self.px(k + 1), along(head, area.height))).collect()
@@ -276,7 +277,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
             }
             return Ok(());
         }
-        // One point for each of as many small squares.
+        // At most one point is drawn per cell of a grid.
         let side = (f64::from(area.width) * f64::from(area.height) / MOST_POINTS as f64).sqrt().max(1.0);
         let square = |(x, y): Dot| {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "places of a sheet are small")]
@@ -388,7 +389,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
             }
             return Ok(());
         }
-        // Two samples a pixel suit screens of twice the resolution.
+        // Two samples per pixel suit screens of twice the resolution.
         let among =
             |all: i32, of: u64| side(all * 2 / i32::from(self.parts)).min(usize::try_from(of).unwrap_or(usize::MAX));
         let (rows, columns) = (among(area.height, tiles.rows), among(area.width, tiles.columns));
@@ -458,7 +459,8 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         if self.vectors {
             return self.backend.draw_path(corners.iter().copied(), &style).map_err(|e| e.to_string());
         }
-        // As a polygon, a line that crosses itself has holes: each part is drawn alone, with round ends.
+        // A self-intersecting line, filled as a polygon, has holes. So each segment is drawn
+        // separately, with round ends.
         for pair in corners.windows(2) {
             self.backend.draw_path(pair.iter().copied(), &style).map_err(|e| e.to_string())?;
         }
@@ -468,7 +470,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         Ok(())
     }
 
-    /// The mark of a point of a series.
+    /// Draws the marker of a point of a series.
     fn mark(&mut self, nth: usize, x: i32, y: i32, size: f64) -> Drawn {
         #[expect(clippy::cast_possible_truncation, reason = "a mark is small")]
         let radius = ((f64::from(self.px(3)) * size).round() as i32).max(1);
@@ -497,7 +499,8 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
 
     fn text(&mut self, text: &str, size: i32, at: (i32, i32), (across, down): (HPos, VPos), upwards: bool) -> Drawn {
         let mut style = self.style(size).pos(Pos::new(across, down));
-        // Pixels of letters begin higher than the place they are given, by a part of their size.
+        // The raster backend draws letters above the requested position, by a fraction of their
+        // size.
         let lower = if self.vectors { 0 } else { self.px(size) / 5 };
         let at = if upwards { (at.0 + lower, at.1) } else { (at.0, at.1 + lower) };
         if upwards {
@@ -511,7 +514,7 @@ impl<'b, B: DrawingBackend> Sheet<'b, B> {
         size.map_or(0, |(width, _)| i32::try_from(width).unwrap_or(i32::MAX))
     }
 
-    /// The text, or as much as there is room for.
+    /// Cuts a text to the available width, with an ellipsis.
     fn fitting(&self, text: &str, size: i32, room: i32) -> String {
         let mut short = text.to_owned();
         while self.wide(&short, size) > room && short.pop().is_some() {
@@ -527,7 +530,7 @@ fn color(nth: usize) -> RGBColor {
     COLORS.get(nth % COLORS.len()).copied().unwrap_or(INK)
 }
 
-/// A part of a length.
+/// Returns a fraction of a length.
 fn along(at: f64, length: i32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "a length of a sheet")]
     let along = (at.clamp(-1.0, 2.0) * f64::from(length)).round() as i32;
@@ -539,14 +542,15 @@ fn on_sheet(area: Area, (x, y): (f64, f64)) -> Dot {
     (place(area.left + along(x, area.width)), place(area.top + area.height - along(y, area.height)))
 }
 
-/// The width and height of tiles in a room: about as high as wide; an image and dots exactly.
+/// Returns the width and height of tiles in the available space: nearly square for a heat map,
+/// exactly square for images and dots.
 fn shape(tiles: &Tiles<'_>, (width, height): (i32, i32), parts: u16) -> (i32, i32) {
     if tiles.is_empty() {
         return (width, height);
     }
     let (rows, columns) = (tiles.rows as f64, tiles.columns as f64);
     let (down, across) = (f64::from(height) / rows, f64::from(width) / columns);
-    // Tiles of a heat map that are thin are made wider.
+    // Thin tiles of a heat map are widened.
     let thin = down.min(across) < f64::from(THIN * i32::from(parts));
     let most = if thin && matches!(tiles.content, Tiled::Heat(..)) { 3.0 } else { 1.0 };
     let (down, across) = (down.min(across * most), across.min(down * most));

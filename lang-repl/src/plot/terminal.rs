@@ -1,5 +1,5 @@
-//! Plots as text: axes of line characters, curves of Braille dots, bars of eighths of a block. What
-//! tells series apart is their marks and dashes; colour is added where the terminal has it.
+//! **Plots as text**: axes of line characters, curves of Braille dots, bars of eighth blocks.
+//! Series differ in markers and dashes; colour is added if the terminal supports it.
 
 use ratatui_core::style::Color;
 
@@ -8,22 +8,22 @@ use super::scale::{Tick, Ticks};
 use super::screen::{Area, Depth, Page, Screen, columns};
 use super::{mosaic, thin};
 
-/// Marks of points, one series after another.
+/// The markers of points, in the order of the series.
 const MARKS: [char; 6] = ['•', '×', '+', 'o', '◆', '#'];
 
-/// Dots on and off along a line, one series after another.
+/// The dash patterns of lines, in dots on and off, in the order of the series.
 const DASHES: [&[usize]; 5] = [&[1], &[5, 3], &[1, 2], &[6, 2, 1, 3], &[10, 4]];
 
-/// Fillings of bars, one series after another.
+/// The fill characters of bars, in the order of the series.
 const FILLS: [char; 4] = ['█', '▒', '░', '▓'];
 
-/// Colours that are readable on dark and on light ground, of every terminal's own choice.
+/// Palette colours that are readable on dark and on light backgrounds.
 const COLORS: [u8; 6] = [6, 3, 5, 2, 1, 4];
 
-/// More points than this are dots, if nothing else is drawn.
+/// The most points drawn as markers in a plot of one series; more are drawn as dots.
 const MOST_MARKS: usize = 150;
 
-/// The plot as lines of text.
+/// Draws a plot as lines of text.
 pub(crate) fn draw(plan: &Plan<'_>, screen: Screen) -> String {
     if plan.body.is_empty() {
         return String::from("nothing to plot\n") + &notes(plan);
@@ -39,7 +39,7 @@ fn notes(plan: &Plan<'_>) -> String {
     plan.notes.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
-/// The colour of a series.
+/// Returns the colour of a series.
 fn color(nth: usize) -> Option<Color> {
     COLORS.get(nth % COLORS.len()).map(|n| Color::Indexed(*n))
 }
@@ -48,7 +48,7 @@ fn chart(plan: &Plan<'_>, chart: &Chart<'_>, screen: Screen) -> String {
     let entries = legend(&chart.series);
     let title = u16::from(!plan.title.is_empty());
     let below = 2 + u16::from(!plan.xlabel.is_empty());
-    // How many lines there are for the plot depends on the lines of the legend, and these on nothing else.
+    // The height of the plot depends on the lines of the legend, which do not depend on the plot.
     let lines = wrapped(&entries, screen.width.saturating_sub(10));
     let named = u16::from(!plan.ylabel.is_empty());
     let legend_lines = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(6);
@@ -82,7 +82,7 @@ fn chart(plan: &Plan<'_>, chart: &Chart<'_>, screen: Screen) -> String {
     page.text()
 }
 
-/// The axes with their ticks, left of the area and below.
+/// Draws the axes with their ticks, left of the area and below it.
 fn frame(page: &mut Page, area: Area, x: &Ticks, y: &Ticks) {
     let Area { left, top, width, height } = area;
     let (axis, floor) = (left - 1, top + height);
@@ -99,7 +99,7 @@ fn frame(page: &mut Page, area: Area, x: &Ticks, y: &Ticks) {
         page.write(axis.saturating_sub(columns(&tick.label)), row, &tick.label, axis, None);
     }
     below(page, area, floor, &x.ticks, Some('┬'));
-    // What is to be added to the labels stands at the end of each axis.
+    // The offset of the labels is shown at the end of each axis.
     if let Some(offset) = &y.offset {
         page.write(left, top, &format!("+ {offset}"), width, None);
     }
@@ -109,7 +109,7 @@ fn frame(page: &mut Page, area: Area, x: &Ticks, y: &Ticks) {
     }
 }
 
-/// Ticks of a horizontal axis, and the labels that have room in the line below it.
+/// Draws the ticks of a horizontal axis, and those labels that fit into the line below it.
 pub(super) fn below(page: &mut Page, area: Area, floor: u16, ticks: &[Tick], mark: Option<char>) {
     let mut free = 0;
     for tick in ticks {
@@ -126,7 +126,7 @@ pub(super) fn below(page: &mut Page, area: Area, floor: u16, ticks: &[Tick], mar
     }
 }
 
-/// In which of `count` cells of `parts` dots each a place from 0 to 1 falls.
+/// Returns the cell of a position from 0 to 1, among `count` cells of `parts` dots each.
 pub(super) fn cell(at: f64, count: u16, parts: u16) -> u16 {
     dot(at, count, parts) / parts.max(1)
 }
@@ -138,7 +138,7 @@ fn dot(at: f64, count: u16, parts: u16) -> u16 {
     dot
 }
 
-/// For each series its number, the sample of its marks, and its label.
+/// A legend entry: the number of the series, its sample, and its label.
 type Entry = (usize, String, String);
 
 fn legend(series: &[Series<'_>]) -> Vec<Entry> {
@@ -153,7 +153,7 @@ fn legend(series: &[Series<'_>]) -> Vec<Entry> {
     series.iter().enumerate().filter_map(entry).collect()
 }
 
-/// Dashes as they look in a line of text.
+/// Returns the sample of a dash pattern as text.
 fn dashes(nth: usize) -> String {
     let pattern = DASHES.get(nth % DASHES.len()).copied().unwrap_or(&[1]);
     let on: Vec<bool> = (0..12).map(|at| thin::is_on(pattern, at)).collect();
@@ -171,7 +171,7 @@ fn fill(nth: usize) -> char {
     FILLS.get(nth % FILLS.len()).copied().unwrap_or('█')
 }
 
-/// The legend in lines of at most so many columns.
+/// Wraps the legend into lines of at most `most` columns.
 fn wrapped(entries: &[Entry], most: u16) -> Vec<Vec<Entry>> {
     let mut lines: Vec<Vec<Entry>> = Vec::new();
     let mut used = 0u16;
@@ -213,7 +213,7 @@ fn series(page: &mut Page, area: Area, chart: &Chart<'_>) {
     }
 }
 
-/// Where the points of a curve are in dots, of which a cell has so many across and down.
+/// Returns the points of a curve in dots; `parts` is the number of dots per cell, across and down.
 fn places<'a>(
     curve: &'a Curve<'_>,
     chart: &Chart<'_>,
@@ -230,7 +230,8 @@ fn line(curve: &Curve<'_>, chart: &Chart<'_>, area: Area, dash: &[usize], paint:
     thin::strokes(dots, dash, paint);
 }
 
-/// The columns of bars: of several series in one column, the shorter one stands before the longer.
+/// Draws the columns of bars. If several series share a column, the shorter bar covers the longer
+/// one.
 fn bars(page: &mut Page, area: Area, chart: &Chart<'_>) {
     let foot = chart.foot();
     let width = usize::from(area.width);
@@ -251,9 +252,9 @@ fn bars(page: &mut Page, area: Area, chart: &Chart<'_>) {
     }
 }
 
-/// One column of a bar.
+/// Draws one column of a bar.
 fn bar(page: &mut Page, area: Area, column: u16, (foot, head): (f64, f64), nth: usize) {
-    /// Lower eighths of a block.
+    /// Lower eighth blocks.
     const EIGHTHS: [char; 8] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'];
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it lies in the page")]
     let eighths = |at: f64| (at * f64::from(area.height) * 8.0).round().clamp(0.0, f64::from(area.height) * 8.0) as u16;
@@ -265,11 +266,11 @@ fn bar(page: &mut Page, area: Area, column: u16, (foot, head): (f64, f64), nth: 
         let c = match (from, to) {
             (from, to) if to <= from => continue,
             (0, 8) => fill(nth),
-            // The foot of what stands above it.
+            // The head of a bar above its foot.
             (0, to) if solid => EIGHTHS.get(usize::from(to)).copied().unwrap_or('█'),
             (0, to) if to >= 4 => fill(nth),
             (0, _) => continue,
-            // What hangs below the foot has but a few parts of a block.
+            // For a bar below its foot, only a few upper partial blocks exist.
             (from, 8) if solid && from >= 6 => '▔',
             (from, 8) if solid && from >= 3 => '▀',
             (from, _) if from <= 4 => fill(nth),
@@ -279,7 +280,7 @@ fn bar(page: &mut Page, area: Area, column: u16, (foot, head): (f64, f64), nth: 
     }
 }
 
-/// Is anything shown in colour?
+/// Returns whether the screen has colours.
 pub(super) fn is_colored(screen: Screen) -> bool {
     screen.depth != Depth::None
 }

@@ -1,5 +1,5 @@
-//! Every kind of plot of odd data, on every kind of screen and in both formats: something is drawn, it is
-//! as large as it should be, and it is well formed.
+//! Draws every kind of plot with odd data, on every kind of screen and in both file formats. Checks
+//! that something is drawn, in the right size and well formed.
 
 use std::io::Cursor;
 
@@ -28,7 +28,7 @@ fn figure(kinds: &[(PlotKind, usize)], options: &[(PlotOption, Value)], data: Ve
     Figure::new(&form, values.collect()).unwrap()
 }
 
-/// Draws in all ways, and looks at what comes of it.
+/// Draws a figure in all ways, and checks the results.
 fn draw(figure: &Figure) {
     let mut small = false;
     for depth in [Depth::None, Depth::Indexed, Depth::Full] {
@@ -53,12 +53,12 @@ fn draw(figure: &Figure) {
     let mut reader = png::Decoder::new(Cursor::new(bytes)).read_info().unwrap();
     let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
     reader.next_frame(&mut pixels).unwrap();
-    // An image may be white.
+    // An image may be entirely white.
     let image = figure.layers.iter().any(|layer| layer.kind == PlotKind::Image);
     assert!(image || pixels.iter().any(|p| *p != 255), "nothing is drawn");
 }
 
-/// Are all elements closed, and is all text without what stands for marks?
+/// Checks that all elements are closed, and that text contains no markup characters.
 fn well_formed(svg: &str) {
     let mut open: Vec<String> = Vec::new();
     let mut rest = svg;
@@ -78,7 +78,7 @@ fn well_formed(svg: &str) {
     assert!(svg.starts_with("<svg width=") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
 }
 
-/// Numbers that are hard to draw.
+/// Returns numbers that are hard to draw.
 fn odd() -> Vec<Vec<f64>> {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     vec![
@@ -184,7 +184,7 @@ fn other_elements() {
     draw(&figure(&[(PlotKind::Image, 1)], &[], vec![bytes]));
 }
 
-/// Much data takes the time of reading it, and gives files of bounded size.
+/// A large plot takes the time of reading its data, and its files have a bounded size.
 #[test]
 fn a_million_numbers() {
     let mut state = 1u64;

@@ -1,16 +1,18 @@
-//! Lines and bars on a raster: of points that fall into one column only the first, the last and the
-//! outermost count, so that a million points take the time of a few thousand strokes.
+//! **Thinning of lines and bars on a raster.** Of the consecutive points in one column, only the
+//! first, the last and the extremes matter. So a million points take the time of a few thousand
+//! strokes.
 
 use super::plan::Bars;
 use super::scale::Axis;
 
-/// A point of a raster, from the upper left.
+/// A raster point; the origin is the upper left corner.
 pub(super) type Dot = (u16, u16);
 
-/// So many dots are painted of one line. Every dot of a terminal has then been painted many times.
+/// The most dots that are painted for one line. By then every dot of a terminal has been painted
+/// many times.
 const MOST_DOTS: usize = 20_000_000;
 
-/// Points of one column in their order.
+/// Consecutive points in one column.
 #[derive(Clone, Copy)]
 struct Run {
     first: Dot,
@@ -24,7 +26,7 @@ impl Run {
         Self { first: dot, last: dot, above: dot.1, below: dot.1 }
     }
 
-    /// Takes in a point, if it is in this column.
+    /// Adds a point if it is in this column; returns whether it is.
     fn takes(&mut self, dot: Dot) -> bool {
         if dot.0 != self.first.0 {
             return false;
@@ -35,14 +37,15 @@ impl Run {
         true
     }
 
-    /// The points that stand for the run: a line through them covers what a line through all does.
+    /// Returns the points that represent the run: a line through them covers the same dots as one
+    /// through all.
     fn corners(self) -> [Dot; 4] {
         let x = self.first.0;
         [self.first, (x, self.above), (x, self.below), self.last]
     }
 }
 
-/// Calls `corner` with the points of a line that are seen, and with `None` where it is broken.
+/// Calls `corner` with the visible points of a line, and with `None` at each gap.
 pub(super) fn corners(dots: impl Iterator<Item = Option<Dot>>, corner: &mut dyn FnMut(Option<Dot>)) {
     let mut run: Option<Run> = None;
     for dot in dots {
@@ -70,7 +73,7 @@ fn close(run: Option<Run>, corner: &mut dyn FnMut(Option<Dot>)) {
     }
 }
 
-/// Paints a line through dots, on and off by a pattern of lengths.
+/// Paints a line through dots, with a dash pattern of alternating lengths.
 pub(super) fn strokes(dots: impl Iterator<Item = Option<Dot>>, pattern: &[usize], paint: &mut dyn FnMut(usize, usize)) {
     let mut from: Option<Dot> = None;
     let mut length = 0usize;
@@ -81,7 +84,7 @@ pub(super) fn strokes(dots: impl Iterator<Item = Option<Dot>>, pattern: &[usize]
         };
         if length < MOST_DOTS {
             stroke(from.unwrap_or(to), to, &mut |x, y| {
-                // A point alone is seen whatever the pattern.
+                // An isolated point is always visible.
                 if from.is_none() || is_on(pattern, length) {
                     paint(x, y);
                 }
@@ -92,7 +95,7 @@ pub(super) fn strokes(dots: impl Iterator<Item = Option<Dot>>, pattern: &[usize]
     });
 }
 
-/// Is a pattern of lengths, on and off in turn, on at this distance?
+/// Whether a dash pattern is on at this distance.
 pub(super) fn is_on(pattern: &[usize], at: usize) -> bool {
     if pattern.len() < 2 {
         return true;
@@ -107,12 +110,12 @@ pub(super) fn is_on(pattern: &[usize], at: usize) -> bool {
     false
 }
 
-/// Every dot from one to another, the first one left out unless it is the last too.
+/// Calls `dot` for every dot of a segment. The first one is omitted, unless it is also the last.
 fn stroke(from: Dot, to: Dot, dot: &mut dyn FnMut(usize, usize)) {
     let (dx, dy) = (i64::from(to.0) - i64::from(from.0), i64::from(to.1) - i64::from(from.1));
     let steps = dx.abs().max(dy.abs());
     let at = |start: u16, way: i64, k: i64| {
-        // The nearest dot, halves away from where it began.
+        // Rounds to the nearest dot, halves away from the start.
         let moved = (2 * way * k + way.signum() * steps) / (2 * steps.max(1));
         usize::try_from(i64::from(start) + moved).unwrap_or(0)
     };
@@ -121,7 +124,8 @@ fn stroke(from: Dot, to: Dot, dot: &mut dyn FnMut(usize, usize)) {
     }
 }
 
-/// How far bars reach in each column; where several do, the one that is farthest from the foot.
+/// Returns the head of the bar in each column; if several bars share a column, the one farthest
+/// from the foot.
 pub(super) fn heads(bars: &Bars<'_>, x: Axis, y: Axis, foot: f64, width: usize) -> Vec<Option<f64>> {
     let mut heads: Vec<Option<f64>> = vec![None; width];
     let column = |at: f64| {

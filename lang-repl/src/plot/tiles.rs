@@ -1,5 +1,5 @@
-//! Plots that fill their frame with tiles: heat maps, images, and the members of a relation. Large ones are
-//! sampled down to what there is room for.
+//! **Tiled plots**: heat maps, images, and the members of a relation. Large ones are downsampled to
+//! the available resolution.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use super::scale::{Axis, Range, Step, Tick};
 /// Red, green, blue.
 pub(super) type Color = [u8; 3];
 
-/// A frame with tiles in rows, row 0 above.
+/// A grid of tiles; row 0 is at the top.
 pub(super) struct Tiles<'f> {
     pub(super) rows: u64,
     pub(super) columns: u64,
     pub(super) content: Tiled<'f>,
 }
 
-/// What the tiles show.
+/// The content of the tiles.
 pub(super) enum Tiled<'f> {
-    /// Numbers of this range by their colour.
+    /// Numbers shown by colour, and their range.
     Heat(&'f Numbers, Range),
-    /// One or three channels.
+    /// An image, and its number of channels, 1 or 3.
     Image(&'f Numbers, usize),
-    /// So many dots.
+    /// Dots, and their number.
     Dots(Dots<'f>, u64),
 }
 
-/// Where dots are.
+/// The source of the dots.
 pub(super) enum Dots<'f> {
     Members(&'f Arc<Relation>),
-    /// Where a number is not 0.
+    /// The nonzero elements of a matrix.
     NotZero(&'f Numbers),
 }
 
 impl<'f> Tiles<'f> {
-    /// The tiles of a layer, if it is drawn in tiles.
+    /// Returns the tiles of a layer, or `None` if its kind is not tiled.
     pub(super) fn of(layer: &'f Layer, notes: &mut Vec<String>) -> Option<Self> {
         let data = layer.data.first()?;
         let (numbers, rows, columns) = match &data.content {
@@ -91,7 +91,7 @@ impl<'f> Tiles<'f> {
         self.rows == 0 || self.columns == 0
     }
 
-    /// What stands below dots.
+    /// Returns the caption below dots.
     pub(super) fn caption(&self) -> Option<String> {
         let Tiled::Dots(dots, count) = &self.content else { return None };
         let (rows, columns) = (self.rows, self.columns);
@@ -102,7 +102,8 @@ impl<'f> Tiles<'f> {
         })
     }
 
-    /// The colours of `height` by `width` samples, in rows; `None` where there is no number.
+    /// Returns the colours of `height` by `width` samples, in rows. `None` marks a sample without
+    /// numbers.
     pub(super) fn sampled(&self, height: usize, width: usize) -> Vec<Option<Color>> {
         let shades = self.shades(height, width);
         let byte = |x: f64| {
@@ -117,13 +118,13 @@ impl<'f> Tiles<'f> {
         shades.iter().map(color).collect()
     }
 
-    /// How bright each of `height` by `width` samples is, from 0 to 1, in rows.
+    /// Returns the brightness of `height` by `width` samples, from 0 to 1, in rows.
     pub(super) fn brightness(&self, height: usize, width: usize) -> Vec<Option<f64>> {
         let luma = |[r, g, b]: [f64; 3]| 0.299 * r + 0.587 * g + 0.114 * b;
         self.shades(height, width).into_iter().map(|shade| shade.map(luma)).collect()
     }
 
-    /// The mean of what falls into each sample, channels from 0 to 1.
+    /// Returns the mean of the tiles in each sample, with channels from 0 to 1.
     fn shades(&self, height: usize, width: usize) -> Vec<Option<[f64; 3]>> {
         let mut out = Vec::with_capacity(height.saturating_mul(width));
         let (numbers, channels) = match &self.content {
@@ -157,7 +158,7 @@ impl<'f> Tiles<'f> {
         out
     }
 
-    /// A number from 0 to 1; NaN if it is not drawn.
+    /// Maps a number to 0 to 1; NaN if it is not drawn.
     fn level(&self, x: f64, numbers: &Numbers) -> f64 {
         match &self.content {
             Tiled::Heat(_, range) if x.is_finite() => match range.is_narrow() {
@@ -165,13 +166,13 @@ impl<'f> Tiles<'f> {
                 false => Axis::new(*range, false).place(x),
             },
             Tiled::Heat(..) => f64::NAN,
-            // What is not a number is black, as in a file.
+            // NaN is black, as in a file.
             _ if x.is_nan() => 0.0,
             _ => (x / full(numbers)).clamp(0.0, 1.0),
         }
     }
 
-    /// Calls `dot` with the row and column, among `height` and `width`, of every dot.
+    /// Calls `dot` with the row and column of every dot, scaled to `height` and `width`.
     pub(super) fn dots(&self, height: usize, width: usize, dot: &mut dyn FnMut(usize, usize)) {
         let Tiled::Dots(dots, _) = &self.content else { return };
         let place = |at: u64, of: u64, among: usize| {
@@ -199,7 +200,7 @@ impl<'f> Tiles<'f> {
     }
 }
 
-/// Of `among` equal samples of `all` tiles, the tiles in the one at `at`: at least one.
+/// Returns the tiles in sample `at` of `among` equal samples; at least one.
 fn part(at: usize, among: usize, all: usize) -> std::ops::Range<usize> {
     let end = |k: usize| {
         let end = (k as u128) * (all as u128) / (among.max(1) as u128);
@@ -209,18 +210,19 @@ fn part(at: usize, among: usize, all: usize) -> std::ops::Range<usize> {
     from..end(at + 1).max(from + 1).min(all)
 }
 
-/// What is white in an image of these numbers.
+/// Returns the number that is white in an image of these numbers.
 fn full(numbers: &Numbers) -> f64 {
     if numbers.are_whole() && !numbers.are_truths() { 255.0 } else { 1.0 }
 }
 
-/// The colour of a number from 0 to 1 in a heat map.
+/// Returns the heat map's colour of a number from 0 to 1.
 pub(super) fn heat(x: f64) -> Color {
     let color = ViridisRGB::get_color(x.clamp(0.0, 1.0));
     [color.0, color.1, color.2]
 }
 
-/// Ticks at some of so many tiles in a row: where the middle of each stands, from 0 to 1, and its number.
+/// Returns ticks for some of `count` tiles: the position of the middle of a tile, from 0 to 1, and
+/// its index.
 pub(super) fn ticks(count: u64, most: usize) -> Vec<Tick> {
     if count == 0 {
         return Vec::new();
@@ -240,7 +242,7 @@ pub(super) fn ticks(count: u64, most: usize) -> Vec<Tick> {
     ticks
 }
 
-/// A number in a few digits.
+/// Formats a number in a few digits.
 pub(super) fn short(x: f64) -> String {
     if x == 0.0 {
         return "0".to_owned();

@@ -1,28 +1,28 @@
-//! **Bursts of keys.** A terminal without bracketed paste gives pasted text key by key. If each key had the
-//! whole input painted, the work would be quadratic. So in a burst the line editor writes only the character,
-//! and the input is painted once the burst is over.
+//! **Detection of key bursts.** A terminal without bracketed paste sends pasted text key by key.
+//! Painting the whole input after each key would take quadratic work. So in a burst the line editor
+//! writes only the character, and paints the input once the burst is over.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Nobody types keys that follow each other so fast.
+/// The longest pause between two keys of a burst; human typing is slower.
 const FAST: Duration = Duration::from_millis(10);
 
-/// So many fast keys in a row are a burst. Short texts are painted as they come.
+/// The number of fast keys in a row that makes a burst. Shorter texts are painted key by key.
 const MANY: u32 = 24;
 
-/// A burst is over when no key came for so long.
+/// The pause that ends a burst.
 const QUIET: Duration = Duration::from_millis(40);
 
 #[derive(Default)]
 struct State {
-    /// When the last key came.
+    /// The time of the last key.
     last: Option<Instant>,
-    /// How many fast keys came in a row.
+    /// The number of fast keys in a row.
     fast: u32,
-    /// Does the screen lack colours that a burst left out?
+    /// Whether the screen lacks colours that a burst left out.
     stale: bool,
-    /// Is a line being read?
+    /// Whether a line is being read.
     reading: bool,
 }
 
@@ -35,7 +35,7 @@ impl Bursts {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a key. Does it belong to a burst?
+    /// Records a key, and returns whether it belongs to a burst.
     pub(super) fn key(&self, now: Instant) -> bool {
         let mut state = self.state();
         let fast = state.last.is_some_and(|last| now.saturating_duration_since(last) < FAST);
@@ -48,14 +48,14 @@ impl Bursts {
         state.stale
     }
 
-    /// Reading begins or ends.
+    /// Records that reading begins or ends.
     pub(super) fn reading(&self, reading: bool) {
         let mut state = self.state();
         state.reading = reading;
         state.stale = false;
     }
 
-    /// Calls `paint` after each burst, from a thread of its own.
+    /// Starts a thread that calls `paint` after each burst.
     pub(super) fn watch(&self, mut paint: impl FnMut() + Send + 'static) {
         let bursts = self.clone();
         let watch = move || {
@@ -72,7 +72,7 @@ impl Bursts {
                 }
                 state.stale = false;
                 if state.reading {
-                    // The state is held, so that reading does not end meanwhile.
+                    // The lock is held, so that reading cannot end during the painting.
                     paint();
                 }
             }

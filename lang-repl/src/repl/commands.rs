@@ -1,4 +1,5 @@
-//! The REPL's commands: one table with names, arguments and help.
+//! The table of the REPL's commands, with names, arguments and help. `session` executes them;
+//! `complete` and `:help` read the table.
 
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::token::{Sym, Word};
@@ -7,19 +8,20 @@ use super::settings;
 use crate::suggest;
 use crate::wrap::wrapped;
 
-/// A command.
+/// A command of the REPL.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) argument: Argument,
-    /// A line.
+    /// The one-line summary.
     summary: &'static str,
-    /// What `:help NAME` adds.
+    /// The text that `:help NAME` adds.
     details: &'static str,
 }
 
-/// What a command takes: what is shown of it, and what completion offers.
+/// The kind of a command's argument, which sets its placeholder in help and its completion
+/// candidates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Argument {
     None,
@@ -27,22 +29,22 @@ pub(crate) enum Argument {
     Expression,
     /// The name of a definition.
     Name,
-    /// What is plotted.
+    /// The arguments of `plot`.
     Plotted,
-    /// The code of an error.
+    /// An error code.
     Code,
-    /// A file with a program.
+    /// The file of a program.
     File,
-    /// A setting and its value, either of which may be left out.
+    /// A setting and its value, both optional.
     Setting,
-    /// A command, which may be left out.
+    /// A command, optional.
     Command,
-    /// The value of this setting, which may be left out.
+    /// The value of this setting, optional.
     Value(&'static str),
 }
 
 impl Argument {
-    /// How it is shown; in brackets if it may be left out.
+    /// Returns the placeholder of the argument; an optional one is in brackets.
     fn text(self) -> &'static str {
         match self {
             Self::None => "",
@@ -59,7 +61,7 @@ impl Argument {
     }
 }
 
-/// Which.
+/// The action of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Type,
@@ -74,7 +76,7 @@ pub(crate) enum Kind {
     Explain,
     Load,
     Reload,
-    /// And may it take the place of any file?
+    /// `:save`; the flag is true for `:save!`, which replaces any file.
     Save(bool),
     Env,
     Reset,
@@ -229,10 +231,11 @@ pub(crate) const ALL: &[Command] = &[
     },
 ];
 
-/// An input that is a command: which, and its argument. `Err` says what is wrong.
+/// Parses an input that is a command; `None` if it is not one. Returns the command and its
+/// argument, or an error message.
 pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
     let rest = input.trim().strip_prefix(':')?;
-    // `:plot(x, y)` is as plain as `:plot x, y`.
+    // `:plot(x, y)` is accepted like `:plot x, y`.
     let end = rest.find(|c: char| c.is_whitespace() || c == '(').unwrap_or(rest.len());
     let (name, argument) = rest.split_at(end);
     let argument = argument.trim();
@@ -254,7 +257,7 @@ pub(crate) fn parse(input: &str) -> Option<Result<(Kind, &str), String>> {
     })
 }
 
-/// The command of a name, which may be cut short as long as no other begins so. `Err` says what is wrong.
+/// Returns the command of a name or of an unambiguous prefix, or an error message.
 fn named(name: &str) -> Result<&'static Command, String> {
     let whole = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, whole)| whole);
     if let Some(command) = ALL.iter().find(|c| c.name == whole) {
@@ -271,10 +274,10 @@ fn named(name: &str) -> Result<&'static Command, String> {
     }
 }
 
-/// What is asked for so often that a letter is enough, though others begin with it.
+/// Abbreviations of frequent commands, valid although other commands begin with the same letter.
 const SHORT: &[(&str, &str)] = &[("t", "type")];
 
-/// Words by which one leaves or asks for help elsewhere, and the command that is meant.
+/// Words that leave or ask for help in other programs, with the intended command.
 const WORDS: &[(&str, &str)] = &[
     ("?", "help"),
     ("??", "help"),
@@ -285,7 +288,7 @@ const WORDS: &[(&str, &str)] = &[
     ("logout", "quit"),
 ];
 
-/// A question: the name that is asked for, and whether its text is wanted too: `?name`, `??name`.
+/// Parses `?name` or `??name`. Returns the name, and whether its source text is wanted too.
 pub(crate) fn question(input: &str) -> Option<(&str, bool)> {
     let rest = input.trim().strip_prefix('?')?;
     let (name, source) = rest.strip_prefix('?').map_or((rest, false), |rest| (rest, true));
@@ -293,15 +296,15 @@ pub(crate) fn question(input: &str) -> Option<(&str, bool)> {
     (!name.is_empty()).then_some((name, source))
 }
 
-/// What to say to `type f` or `set digits 3`, which lack their colon: no expression has a value right after a
-/// name.
+/// Returns the advice for an input such as `type f` or `set digits 3`, which lacks its colon. No
+/// expression has a value right after a name.
 pub(crate) fn lacks_colon(input: &str) -> Option<String> {
     let tokens = lex(input).tokens;
     let mut begin = tokens.iter().map(|t| &t.token);
     let meant = match (begin.next()?, begin.next()?) {
         (Token::Word(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
         (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
-        // `adjoint f(x; dy) = …` is a rule.
+        // `adjoint f(x; dy) = …` is a derivative rule.
         (Token::Name(_), Token::Name(_)) if tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)) => false,
         (Token::Name(name), Token::Name(_) | Token::Str(_) | Token::Int(_) | Token::Float(_)) => ALL
             .iter()
@@ -312,7 +315,7 @@ pub(crate) fn lacks_colon(input: &str) -> Option<String> {
     (meant && !input.contains('\n')).then(|| format!("a command begins with a colon: write `:{input}`"))
 }
 
-/// What to say to an input that is such a word, perhaps written as a call, and which it is.
+/// Returns the word and the advice for an input that is one of `WORDS`, with or without `()`.
 pub(crate) fn word(input: &str) -> Option<(&'static str, String)> {
     let input = input.trim().trim_end_matches(';');
     let input = input.strip_suffix("()").unwrap_or(input);
@@ -330,14 +333,14 @@ fn unknown(name: &str) -> String {
     }
 }
 
-/// Where summaries begin.
+/// The column at which summaries begin.
 const SUMMARIES: usize = 24;
 
 fn line(what: &str, summary: &str, width: Option<usize>) -> String {
     wrapped(&format!("  {what:<21} {summary}"), width, 0, SUMMARIES) + "\n"
 }
 
-/// The text of `:help`, in lines of so many characters.
+/// Returns the text of `:help`, wrapped at `width`.
 pub(crate) fn help(about: &str, width: Option<usize>) -> String {
     let about = about.trim_start_matches(':');
     if about.is_empty() {

@@ -1,5 +1,6 @@
-//! What Tab may make of what stands before the cursor: names, fields, symbols, commands and what they take,
-//! files.
+//! **Completion** of the text before the cursor: names, fields, symbols, commands with their
+//! arguments, and files. Names of the session come from the snapshot in `known`, so completion
+//! computes nothing.
 
 use lang_core::base::Code;
 use lang_core::resolve::forms::{LoadOption, PlotKind, PlotOption, SCALES};
@@ -14,10 +15,10 @@ use super::known::{Known, Shape};
 use super::{settings, symbols};
 use crate::lookup;
 
-/// Where the replaced text begins, and what it may become.
+/// The start of the replaced text, and the candidates.
 pub(crate) type Found = (usize, Vec<Pair>);
 
-/// The candidates for the end of the text.
+/// Returns the completion candidates for the end of the text.
 pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -> Found {
     let paths = |from: usize| {
         let part = before.get(from..).unwrap_or_default();
@@ -96,19 +97,20 @@ pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -
     beginning(before, start, words::all().map(str::to_owned).chain(own).chain(modules).chain(options))
 }
 
-/// The modules that may be imported by name alone.
+/// Returns the library modules that can be imported by name alone.
 fn library_modules() -> impl Iterator<Item = String> {
     LIBRARY.iter().map(|(module, _)| *module).filter(|module| *module != PRELUDE).map(str::to_owned)
 }
 
-/// Does the text end among the arguments of `plot`?
+/// Whether the text ends inside the arguments of `plot`.
 fn in_plot(text: &str) -> bool {
     let command = text.trim_start().strip_prefix(':').and_then(|c| c.split([' ', '(']).next());
     command.is_some_and(|name| name.len() < text.trim_start().len() - 1 && !name.is_empty() && "plot".starts_with(name))
         || is_open(text, "plot")
 }
 
-/// What a text may be that begins after this, among the arguments of `plot`; `None` if it is the name of a file.
+/// Returns the candidates for a string that begins after `head`, inside the arguments of `plot`.
+/// `None` if it is a file name.
 fn plotted_text(head: &str) -> Option<Vec<&'static str>> {
     let head = head.trim_end();
     let option = head.strip_suffix(':').and_then(|name| name.get(word_start(name)..)).and_then(PlotOption::by_name);
@@ -120,7 +122,7 @@ fn plotted_text(head: &str) -> Option<Vec<&'static str>> {
     }
 }
 
-/// Those that begin as the text does after `start`, in order.
+/// Returns the names that begin with the text after `start`, sorted.
 fn beginning(before: &str, start: usize, all: impl Iterator<Item = String>) -> Found {
     let word = before.get(start..).unwrap_or_default();
     let mut found: Vec<String> = all.filter(|name| name.starts_with(word)).collect();
@@ -129,22 +131,22 @@ fn beginning(before: &str, start: usize, all: impl Iterator<Item = String>) -> F
     (start, found.into_iter().map(|name| Pair { display: name.clone(), replacement: name }).collect())
 }
 
-/// Where the name at the end of the text begins.
+/// Returns the start of the name at the end of the text.
 fn word_start(before: &str) -> usize {
     let of_word = before.char_indices().rev().take_while(|(_, c)| is_name_continue(*c));
     of_word.last().map_or(before.len(), |(at, _)| at)
 }
 
-/// What a question may ask for: the library may be asked for without an import.
+/// Returns the candidates for a question `?name`. Library names are included without an import.
 fn asked_for(before: &str, asked: &str, known: &Known) -> Found {
     let asked = asked.trim_start_matches('?').trim_start();
     let start = before.len() - asked.len();
     let all = words::all().map(str::to_owned).chain(known.names.iter().cloned()).chain(lookup::library_names());
-    // Names with a prefix come after its dot.
+    // Names with a prefix are offered only after a dot.
     beginning(before, start, all.filter(|name| asked.contains('.') || !name.contains('.')))
 }
 
-/// What stands after the dot behind a value or a module.
+/// Returns the candidates after the dot of a value or a module.
 fn members(before: &str, start: usize, of: &str, known: &Known) -> Found {
     let Some(path) = path(of) else { return (before.len(), Vec::new()) };
     if let [Step::Name(module)] = path.as_slice() {
@@ -174,13 +176,14 @@ enum Step {
     Subscript,
 }
 
-/// The path at the end of a text: a name, then fields and subscripts. Anything else is no path.
+/// Parses the path at the end of a text: a name, then fields and subscripts. Returns `None` for any
+/// other text.
 fn path(text: &str) -> Option<Vec<Step>> {
     let mut steps = Vec::new();
     let mut rest = text;
     loop {
         if rest.ends_with(']') {
-            // Brackets inside are skipped with what is in them.
+            // Nested brackets are skipped with their contents.
             let mut depth = 0usize;
             let open = rest.char_indices().rev().find(|(_, c)| {
                 match c {
@@ -208,7 +211,7 @@ fn path(text: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// Where the string begins that is open at the end of the text, behind its quote's place.
+/// Returns the position of the opening quote if the text ends inside a string.
 fn open_quote(text: &str) -> Option<usize> {
     let line = text.rfind('\n').map_or(0, |at| at + 1);
     let mut open = None;
@@ -225,14 +228,14 @@ fn open_quote(text: &str) -> Option<usize> {
     open
 }
 
-/// Is a string that begins after this text the name of a file?
+/// Whether a string that begins after this text is a file name.
 fn takes_file(before: &str) -> bool {
     let before = before.trim_end();
     let command = before.trim_start().strip_prefix(':').is_some_and(|c| c.starts_with("load") || c.starts_with("save"));
     is_open(before, "load") || is_open(before, "save") || command || before.ends_with("import")
 }
 
-/// Is a call of this name open at the end of the text?
+/// Whether a call of `name` is open at the end of the text.
 fn is_open(text: &str, name: &str) -> bool {
     text.rfind(&format!("{name}(")).is_some_and(|at| {
         let inside = text.get(at + name.len()..).unwrap_or_default();

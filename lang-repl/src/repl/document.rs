@@ -1,5 +1,5 @@
-//! The text of a session: the definitions in force, in the order they were made. It is the text
-//! of an ordinary module; a definition takes the place of earlier ones of its names.
+//! The text of a session: the current definitions, in the order of their input. It is the text of
+//! an ordinary module. A definition replaces earlier ones of its names.
 
 use std::sync::Arc;
 
@@ -9,25 +9,25 @@ use lang_core::syntax::split::{ItemKind, ItemText};
 use crate::engine::Segment;
 use crate::source::SourceId;
 
-/// A definition in force.
+/// A current definition.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Entry {
     pub(crate) kind: ItemKind,
-    /// What it defines; of a rule, what it belongs to.
+    /// The names that it defines; for a derivative rule, the name of its function.
     pub(crate) names: Vec<Name>,
     pub(crate) text: Arc<str>,
-    /// Where it was typed or read.
+    /// The text in which it was typed or read.
     pub(crate) source: SourceId,
     pub(crate) offset: u32,
-    /// Its right side stands for a value that is kept: that of `ans`, or of what was computed
-    /// from what is no longer there.
+    /// Whether its right side is a placeholder for a stored value. That is so for `ans`, and for a
+    /// value whose inputs no longer exist.
     pub(crate) frozen: bool,
 }
 
-/// Names that exclude each other.
+/// A namespace. Two entries of one namespace exclude each other if they share a name.
 #[derive(PartialEq, Eq)]
 enum Space {
-    /// Modules too: `k.f` would be a field of a value `k`.
+    /// Values and modules: `k.f` would also be a field of a value `k`.
     Value,
     Type,
     Derivative,
@@ -35,13 +35,13 @@ enum Space {
 }
 
 impl Entry {
-    /// The entry for an item of a text.
+    /// Returns the entry for an item of a text.
     pub(crate) fn new(item: &ItemText, source: SourceId) -> Self {
         let names = item.name.split(',').filter(|n| !n.is_empty()).map(Name::from).collect();
         Self { kind: item.kind, names, text: item.text.clone(), source, offset: item.start, frozen: false }
     }
 
-    /// `let name: ty = …` for a value that is kept.
+    /// Returns the entry `let name: ty = …` for a stored value.
     pub(crate) fn frozen(name: &Name, ty: &str, source: SourceId) -> Self {
         let text = format!("let {name}: {ty} = error(\"the value is kept\")").into();
         Self { kind: ItemKind::Let, names: vec![name.clone()], text, source, offset: 0, frozen: true }
@@ -56,35 +56,35 @@ impl Entry {
         }
     }
 
-    /// Do both define some name?
+    /// Whether both define the same name in the same namespace.
     pub(crate) fn clashes(&self, other: &Self) -> bool {
         self.space() == other.space() && self.names.iter().any(|n| other.names.contains(n))
     }
 
-    /// Is it a rule of what the other one defines? A rule says what the derivative of one definition
-    /// is, and of another one it may be wrong.
+    /// Whether this is a derivative rule of `other`. A rule is valid for one definition; for its
+    /// replacement it may be wrong.
     pub(crate) fn is_rule_of(&self, other: &Self) -> bool {
         matches!(self.space(), Space::Derivative | Space::Adjoint) && self.names.iter().any(|n| other.defines(n))
     }
 
-    /// Does it define a value of that name?
+    /// Whether it defines a value of that name.
     pub(crate) fn defines(&self, name: &str) -> bool {
         self.kind != ItemKind::Import && self.space() == Space::Value && self.names.iter().any(|n| n == name)
     }
 }
 
-/// The definitions in force.
+/// The current definitions.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Document {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Between two entries; a comment at the end of one is not taken for one of the next.
+/// The text between two entries. It keeps a comment at the end of one entry apart from the next.
 const GAP: &str = "\n\n";
 
 impl Document {
-    /// The document with these entries in place of those of their names and of the rules of these; and
-    /// what was replaced.
+    /// Adds entries. Removes the entries of the same names, and the derivative rules of those;
+    /// returns them with the new document.
     pub(crate) fn with(&self, new: Vec<Entry>) -> (Self, Vec<Entry>) {
         let (gone, mut entries): (Vec<_>, Vec<_>) =
             self.entries.iter().cloned().partition(|old| new.iter().any(|n| n.clashes(old) || old.is_rule_of(n)));
@@ -92,12 +92,12 @@ impl Document {
         (Self { entries }, gone)
     }
 
-    /// Without the entry.
+    /// Returns the document without an entry.
     pub(crate) fn without(&self, entry: &Entry) -> Self {
         Self { entries: self.entries.iter().filter(|e| *e != entry).cloned().collect() }
     }
 
-    /// Its text, and which part of it comes from where.
+    /// Returns the module's text, and the segments that map its parts to their origins.
     pub(crate) fn text(&self) -> (String, Vec<Segment>) {
         let mut text = String::new();
         let mut segments = Vec::with_capacity(self.entries.len());

@@ -1,6 +1,5 @@
-//! A line that is being typed, in colours: by the tokens of the language's own lexer, so that what is
-//! coloured as a number is one. The bracket that belongs to the one at the cursor stands out, and so does
-//! one that closes nothing.
+//! **Syntax highlighting** of the line being typed, by the tokens of the language's own lexer.
+//! Marks the bracket that matches the one at the cursor, and closing brackets without a match.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -12,33 +11,33 @@ use lang_core::syntax::token::Sym;
 use super::commands;
 use super::margin::{GOES_ON, MARGIN};
 
-/// Longer texts have no colours: each key would read them anew.
+/// The most bytes that are coloured, because each key lexes the text again.
 const MAX_TEXT: usize = 64 << 10;
 
 const RESET: &str = "\x1b[0m";
-/// Keywords, and commands.
+/// Keywords and commands.
 const WORD: &str = "\x1b[35m";
-/// What the language gives: binders, functions, constants.
+/// Built-in names: binders, functions, constants.
 const OWN: &str = "\x1b[34m";
 const NUMBER: &str = "\x1b[36m";
 const STRING: &str = "\x1b[32m";
 const COMMENT: &str = "\x1b[2m";
-/// What means nothing, and brackets that close nothing.
+/// Invalid tokens, and closing brackets without a match.
 const WRONG: &str = "\x1b[31m";
-/// The bracket at the cursor and the one that belongs to it.
+/// The bracket at the cursor and its match.
 const PAIR: &str = "\x1b[1;4m";
-/// Prompts of lines that go on, hints.
+/// Prompts of continuation lines, and hints.
 pub(crate) const DIM: &str = "\x1b[2m";
-/// The prompt, and the parameter in a hint.
+/// The prompt, and the current parameter in a hint.
 pub(crate) const BOLD: &str = "\x1b[1m";
 
-/// Text in a style.
+/// Wraps text in a style.
 pub(crate) fn styled(style: &str, text: &str) -> String {
     format!("{style}{text}{RESET}")
 }
 
-/// The text as it is shown: margins as prompts, and colours if they are wanted. `cursor` is where it stands
-/// if brackets are to be looked for there.
+/// Renders the text: margins become prompts, and tokens are coloured if `color` is true. `cursor`
+/// is the position at which brackets are matched, if any.
 pub(crate) fn paint(text: &str, cursor: Option<usize>, color: bool) -> String {
     if !color || text.len() > MAX_TEXT {
         return prompts(text, color);
@@ -84,13 +83,13 @@ pub(crate) fn paint(text: &str, cursor: Option<usize>, color: bool) -> String {
     out
 }
 
-/// Does the language give that name?
+/// Whether the name is built in.
 fn own(name: &str) -> bool {
     static WORDS: OnceLock<HashSet<&str>> = OnceLock::new();
     WORDS.get_or_init(|| words::all().collect()).contains(name)
 }
 
-/// Where the word of a command ends; `None` if the text is none.
+/// Returns the end of the command word; `None` if the text is no command.
 fn command(text: &str) -> Option<usize> {
     let start = text.len() - text.trim_start().len();
     let word = text.get(start..)?;
@@ -101,13 +100,13 @@ fn command(text: &str) -> Option<usize> {
     (word.starts_with(':') && commands::parse(word.get(..end)?).is_some()).then_some(start + end)
 }
 
-/// Margins between tokens as prompts of lines that go on.
+/// Replaces the margins in the text between tokens by continuation prompts.
 fn prompts(text: &str, color: bool) -> String {
     let prompt = if color { styled(DIM, GOES_ON) } else { GOES_ON.to_owned() };
     text.replace(&format!("\n{MARGIN}"), &format!("\n{prompt}"))
 }
 
-/// The styles of brackets: of those that close nothing, and of the pair at the cursor.
+/// Returns the styles of closing brackets without a match, and of the pair at the cursor.
 fn pairs<'s>(brackets: &[(&Sym, usize, usize)], cursor: Option<usize>) -> Vec<(usize, usize, &'s str)> {
     let mut styles = Vec::new();
     let mut open: Vec<(&Sym, usize, usize)> = Vec::new();
@@ -118,7 +117,7 @@ fn pairs<'s>(brackets: &[(&Sym, usize, usize)], cursor: Option<usize>) -> Vec<(u
         }
         match open.pop() {
             Some((opener, from, to)) if opener.closer() == Some(**sym) => {
-                // The cursor is on either, or behind the closing one.
+                // The cursor is on either bracket, or just after the closing one.
                 if cursor.is_some_and(|at| at == from || at == *start || at == *end) {
                     styles.extend([(from, to, PAIR), (*start, *end, PAIR)]);
                 }
@@ -164,7 +163,7 @@ mod tests {
         assert_eq!(paint(&format!("f(\n{MARGIN}1)"), None, false), "f(\n     ..  1)");
     }
 
-    /// What is shown is as wide as what is typed, whatever that is.
+    /// The rendered text has the same width as the typed text, for any input.
     #[test]
     fn colours_take_no_room() {
         let plain = |text: &str| {

@@ -1,23 +1,22 @@
-//! What is shown below a line that is being typed: inside the parentheses of a call the signature of what
-//! is called, with the parameter that the cursor is at. It is read from what is known; nothing is
-//! computed for it.
+//! **Signature help** below the line being typed: inside the parentheses of a call, the signature
+//! with the current parameter. It reads the snapshot in `known` and computes nothing.
 
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::token::Sym;
 
 use super::known::Known;
 
-/// Lines longer than this have no hint: each key would read them anew.
+/// The most bytes of a text with a hint, because each key lexes the text again.
 const MAX_TEXT: usize = 16 << 10;
 
-/// A signature, and the bytes of the parameter in hand.
+/// A signature, and the byte range of the current parameter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Signature {
     pub(crate) text: String,
     pub(crate) parameter: Option<(usize, usize)>,
 }
 
-/// The signature for the innermost call that is open at the end of the text.
+/// Returns the signature for the innermost open call at the end of the text.
 pub(crate) fn signature(before: &str, known: &Known) -> Option<Signature> {
     if before.len() > MAX_TEXT || before.trim_start().starts_with('?') {
         return None;
@@ -35,11 +34,12 @@ pub(crate) fn signature(before: &str, known: &Known) -> Option<Signature> {
     Some(Signature { text, parameter })
 }
 
-/// The name before the innermost open parenthesis of a call, how many arguments are before the last one,
-/// and the name that this one is given by.
+/// Returns the name before the innermost open parenthesis of a call, and the index of the current
+/// argument. Also returns the argument's name if it is a named argument.
 fn open_call(before: &str) -> Option<(String, usize, Option<String>)> {
     let tokens = lex(before).tokens;
-    // For every open bracket: its token, commas since, and the token after the last comma.
+    // For every open bracket: its token, the number of commas since, and the token after the last
+    // comma.
     let mut open: Vec<(usize, usize, usize)> = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match &token.token {
@@ -64,14 +64,14 @@ fn open_call(before: &str) -> Option<(String, usize, Option<String>)> {
         if let Some(prefix) = first.checked_sub(2).filter(|_| dot(first - 1)).filter(|at| name(*at).is_some()) {
             first = prefix;
         }
-        // `def f(` names its parameters, it does not take arguments.
+        // `def f(` declares parameters; it is no call.
         let defines = first.checked_sub(1).and_then(|at| tokens.get(at)).is_some_and(|t| {
             matches!(&t.token, Token::Word(word) if matches!(word.text(), "def" | "derivative" | "adjoint" | "type"))
         });
         let start = tokens.get(first)?.span.start as usize;
         (!defines).then(|| before.get(start..last.span.end as usize).unwrap_or_default().to_owned())
     };
-    // Brackets inside an argument do not end the call they stand in.
+    // Other brackets inside an argument do not end the enclosing call.
     open.iter().rev().find_map(|(at, commas, argument)| {
         let name = called(*at)?;
         let own = match (tokens.get(*argument).map(|t| &t.token), tokens.get(argument + 1).map(|t| &t.token)) {
@@ -82,7 +82,7 @@ fn open_call(before: &str) -> Option<(String, usize, Option<String>)> {
     })
 }
 
-/// The bytes of each parameter in a signature: between the first parenthesis and its closing one.
+/// Returns the byte range of each parameter between the first parenthesis and its match.
 fn parameters(text: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut depth = 0usize;

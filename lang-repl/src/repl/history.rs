@@ -1,6 +1,7 @@
-//! What was typed before, as the line editor sees it: inputs of several lines come back with their
-//! margins, and what the arrows bring back begins as what was typed. The file is that of the line editor,
-//! which sessions side by side may write to.
+//! **Input history** for the line editor. Recalled inputs of several lines come back with their
+//! margins. The arrow keys search for entries with the typed prefix.
+//!
+//! The history file is that of the line editor, which concurrent sessions may append to.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -12,23 +13,23 @@ use rustyline::history::{FileHistory, History, SearchDirection, SearchResult};
 use super::margin;
 use crate::files;
 
-/// What the arrows look for.
+/// The state of a prefix search with the arrow keys.
 #[derive(Default)]
 pub(crate) struct Search {
-    /// What an entry has to begin with.
+    /// The prefix that an entry must have.
     prefix: String,
-    /// What was there before the first arrow.
+    /// The text before the first arrow key.
     typed: String,
-    /// What is shown now.
+    /// The entry that is shown.
     shown: Option<String>,
 }
 
-/// A search that keys begin and the history goes on with.
+/// A search, shared by the key handlers and the history.
 pub(crate) type SharedSearch = Arc<Mutex<Search>>;
 
 impl Search {
-    /// An arrow is pressed with this line in the editor and this before the cursor: unless it is what an
-    /// arrow brought, a new search begins.
+    /// Records an arrow key, with the current line and the text before the cursor. Begins a new
+    /// search unless the line is the entry shown by the last one.
     pub(crate) fn begin(&mut self, line: &str, before: &str) {
         if self.shown.as_deref() != Some(line) {
             before.clone_into(&mut self.prefix);
@@ -54,7 +55,8 @@ impl Recall {
         Some(margin::with(&found.entry))
     }
 
-    /// The entry nearest to `start` in a direction that has a place where it fits.
+    /// Returns the entry nearest to `start` in a direction for which `fits` returns a cursor
+    /// position.
     fn nearest(
         &self,
         start: usize,
@@ -82,7 +84,7 @@ impl History for Recall {
         let found = match (found, dir) {
             (Some(found), _) => found,
             (None, SearchDirection::Reverse) => return Ok(None),
-            // Beyond the last entry stands what was typed.
+            // After the last entry comes the text that was typed.
             (None, SearchDirection::Forward) => {
                 SearchResult { entry: Cow::Owned(search.typed.clone()), idx: self.file.len(), pos: 0 }
             }
@@ -152,7 +154,7 @@ impl History for Recall {
     }
 }
 
-/// `$XDG_DATA_HOME/iverson/history`.
+/// Returns the path of the history file: `$XDG_DATA_HOME/iverson/history`.
 pub(crate) fn file() -> Option<PathBuf> {
     Some(files::own_folder()?.join("history"))
 }
@@ -172,7 +174,7 @@ mod tests {
         search.lock().unwrap().begin("let", "let");
         let found = up(4).unwrap();
         assert_eq!((found.idx, &*found.entry), (4, "let b =\n        \u{a0}  2"));
-        // The same once more is not shown again.
+        // A duplicate entry is skipped.
         search.lock().unwrap().begin(&found.entry, &found.entry);
         let found = up(3).unwrap();
         assert_eq!((found.idx, &*found.entry), (0, "let a = 1"));

@@ -1,29 +1,30 @@
-//! Lines to inputs. Where an input ends the parser decides; an empty line and a command end it in
-//! any case.
+//! **Splitting lines into inputs.** The parser decides whether an input is complete. An empty line
+//! or a command ends it in any case.
 
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::parser;
 use lang_core::syntax::token::{Sym, Word};
 
-/// Gathers lines until they make an input.
+/// A buffer that collects lines until they form an input.
 #[derive(Default)]
 pub(crate) struct Gather {
     text: String,
-    /// Brackets open so far; while there are any, no need to ask the parser.
+    /// The number of open brackets. While it is positive, the input is incomplete and the parser
+    /// need not run.
     depth: i64,
 }
 
 impl Gather {
-    /// Nothing gathered?
+    /// Returns whether the buffer is blank.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.trim().is_empty()
     }
 
-    /// Adds a line, without its end. The inputs that are complete with it: before a command what
-    /// it cuts off, too.
+    /// Adds a line without its end, and returns the inputs that it completes. A command also ends
+    /// the input collected before it, so the result may have two inputs.
     pub(crate) fn line(&mut self, line: &str) -> Vec<String> {
         let blank = line.trim().is_empty();
-        // A command is one line, whatever stands in it.
+        // A command is always a single line.
         if is_command(line) && self.may_end(line) || self.is_empty() && line.trim_start().starts_with(':') {
             return self.rest().into_iter().chain([line.to_owned()]).collect();
         }
@@ -42,28 +43,30 @@ impl Gather {
         if more { Vec::new() } else { vec![std::mem::take(&mut self.text)] }
     }
 
-    /// May the line be no part of what is gathered? A `?n` in brackets is an extent.
+    /// Whether a command-like line may end the collected input. Inside brackets, `?n` is an extent.
     fn may_end(&self, line: &str) -> bool {
         self.is_empty() || self.depth <= 0 || !line.trim_start().starts_with('?')
     }
 
-    /// What is left when no more lines come.
+    /// Returns the incomplete input at the end of the lines, if any.
     pub(crate) fn rest(&mut self) -> Option<String> {
         let text = std::mem::take(&mut self.text);
         (!text.trim().is_empty()).then_some(text)
     }
 }
 
-/// Is the line a command wherever it stands? The `:` of a body on a line of its own is not.
+/// Whether the line is a command in any position. A line that begins with the `:` of a body is
+/// none.
 fn is_command(line: &str) -> bool {
     let name = line.trim_start().strip_prefix(':').and_then(|rest| rest.chars().next());
     name.is_some_and(|c| c.is_ascii_alphabetic() || c == '?') || line.trim_start().starts_with('?')
 }
 
-/// Does the parser want more, or does documentation wait for what it documents?
+/// Whether the text needs more lines: by the parser, or because it is only documentation of a later
+/// item.
 fn unfinished(text: &str) -> bool {
     let lexed = lex(text);
-    // What is asked for by `type x` is its type: a `type` item goes on in its line.
+    // `type x` asks for the type of `x`; a `type` item continues on its first line.
     let asks = lexed.tokens.len() == 2 && lexed.tokens.first().is_some_and(|t| t.token == Token::Word(Word::Type));
     if asks {
         return false;
@@ -71,7 +74,7 @@ fn unfinished(text: &str) -> bool {
     if lexed.tokens.is_empty() { lexed.comments.iter().any(|c| c.doc) } else { parser::is_incomplete(text) }
 }
 
-/// Would an editor's Enter go on with the next line?
+/// Whether Enter in the editor begins a new line instead of ending the input.
 pub(crate) fn wants_more(text: &str) -> bool {
     let last = text.rsplit('\n').next().unwrap_or_default();
     let forced = text.contains('\n') && last.trim().is_empty();
@@ -80,8 +83,8 @@ pub(crate) fn wants_more(text: &str) -> bool {
     !forced && !command && !asks && !text.trim().is_empty() && unfinished(text)
 }
 
-/// The inputs in a text that was pasted: as line by line, but a line that can only go on with
-/// what stands above it does so.
+/// Splits pasted text into inputs. It works line by line, but a line that cannot begin an input
+/// continues the previous one.
 pub(crate) fn pasted(text: &str) -> Vec<String> {
     let mut inputs: Vec<String> = Vec::new();
     let mut gather = Gather::default();
@@ -103,7 +106,7 @@ pub(crate) fn pasted(text: &str) -> Vec<String> {
 }
 
 impl Gather {
-    /// Adds several lines as one.
+    /// Sets the buffer to several lines at once; returns them if they are complete.
     fn block(&mut self, text: String) -> Option<String> {
         self.depth = depth(&text);
         self.text = text;
@@ -112,7 +115,8 @@ impl Gather {
     }
 }
 
-/// Brackets opened less those closed. Neither strings nor comments span lines.
+/// Returns the number of opening brackets minus that of closing ones. Neither strings nor comments
+/// span lines.
 fn depth(line: &str) -> i64 {
     let tokens = lex(line).tokens;
     tokens.iter().fold(0, |n, t| match &t.token {
@@ -122,7 +126,7 @@ fn depth(line: &str) -> i64 {
     })
 }
 
-/// Can the line be no beginning? It is indented, or begins with what stands between expressions.
+/// Whether the line cannot begin an input: it is indented, or begins with an infix token.
 fn goes_on(line: &str) -> bool {
     if line.starts_with([' ', '\t']) {
         return !line.trim().is_empty();

@@ -1,6 +1,5 @@
-//! What keys do that the line editor does not do by itself: Enter asks the parser whether the input is
-//! complete, the arrows bring back what begins as what was typed, and margins are stepped over as if
-//! they were not there.
+//! **Key bindings** that the line editor lacks. Enter asks the parser whether the input is
+//! complete. The arrow keys search the history by prefix. The cursor steps over margins.
 
 use rustyline::history::History;
 use rustyline::{
@@ -12,7 +11,7 @@ use super::history::SharedSearch;
 use super::input;
 use super::margin::{self, LAST, MARGIN};
 
-/// Gives the keys their meaning.
+/// Binds the keys.
 pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, search: &SharedSearch) {
     let mut on = |key: KeyEvent, handler: Box<dyn ConditionalEventHandler>| {
         let _ = editor.bind_sequence(Event::from(key), EventHandler::Conditional(handler));
@@ -20,7 +19,8 @@ pub(crate) fn bind<H: Helper, I: History>(editor: &mut Editor<H, I>, search: &Sh
     let plain = |code: KeyCode| KeyEvent(code, Modifiers::NONE);
     on(plain(KeyCode::Enter), Box::new(Enter));
     on(KeyEvent::ctrl('M'), Box::new(Enter));
-    // What Enter is while something runs and the terminal reads by itself.
+    // The code of Enter if it was typed during a computation, while the terminal was in cooked
+    // mode.
     on(KeyEvent::ctrl('J'), Box::new(Enter));
     on(KeyEvent(KeyCode::Enter, Modifiers::ALT), Box::new(NewLine));
     on(KeyEvent(KeyCode::Char('M'), Modifiers::CTRL_ALT), Box::new(NewLine));
@@ -51,7 +51,7 @@ fn before<'c>(ctx: &'c EventContext<'_>) -> &'c str {
     ctx.line().get(..ctx.pos()).unwrap_or_default()
 }
 
-/// Ends the input if it is complete, wherever the cursor is; else begins a new line.
+/// Ends a complete input, wherever the cursor is; otherwise begins a new line.
 struct Enter;
 
 impl ConditionalEventHandler for Enter {
@@ -80,7 +80,7 @@ enum Arrow {
     After,
 }
 
-/// Brings back what was typed before. The arrows move inside an input of several lines first.
+/// Recalls history entries. The arrow keys first move inside an input of several lines.
 struct Recalls {
     step: Arrow,
     search: SharedSearch,
@@ -102,8 +102,9 @@ impl ConditionalEventHandler for Recalls {
     }
 }
 
-/// Moves or deletes back over a margin and the end of the line before it. The line editor gives movements
-/// its own count, so what is moved by has none: the nearest of some character.
+/// Moves or deletes backwards over a margin and the line end before it. The line editor sets the
+/// repeat count of a movement itself, so a count cannot express the distance. The movement is a
+/// search for the nearest line end instead.
 struct Back(fn(Movement) -> Cmd);
 
 impl ConditionalEventHandler for Back {
@@ -113,7 +114,7 @@ impl ConditionalEventHandler for Back {
     }
 }
 
-/// Moves or deletes over the end of a line and the margin of the next.
+/// Moves or deletes forwards over a line end and the margin after it.
 struct Onward(fn(Movement) -> Cmd, fn(char) -> CharSearch);
 
 impl ConditionalEventHandler for Onward {
@@ -121,14 +122,14 @@ impl ConditionalEventHandler for Onward {
         let after = ctx.line().get(ctx.pos()..)?.strip_prefix('\n')?.strip_prefix(MARGIN)?;
         Some(self.0(match after.chars().next() {
             None => Movement::EndOfBuffer,
-            // Blanks of the margin would be found instead.
+            // A search for a blank would stop at the blanks of the margin.
             Some(' ') => Movement::ForwardWord(1, At::Start, Word::Big),
             Some(first) => Movement::ViCharSearch(1, (self.1)(first)),
         }))
     }
 }
 
-/// Moves to the beginning of the line, behind its margin.
+/// Moves to the beginning of the line, after its margin.
 struct Home;
 
 impl ConditionalEventHandler for Home {

@@ -1,6 +1,8 @@
-//! What the line editor knows of the session: the names in scope, the signatures of functions, which
-//! values have fields. The session tells it after every input; the editor only reads, so no key that is
-//! pressed makes anyone compute.
+//! A snapshot of the session for the line editor: names in scope, signatures of functions, and the
+//! structure of values.
+//!
+//! The session replaces it after every input. The editor only reads it, so no key starts a
+//! computation.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -10,37 +12,37 @@ use lang_core::session::{LIBRARY, PRELUDE};
 use lang_core::syntax::docs;
 use lang_core::syntax::split::ItemKind;
 
-/// Shared by the session and the editor.
+/// A snapshot shared by the session and the editor.
 pub(crate) type SharedKnown = Arc<Mutex<Known>>;
 
-/// What is known.
+/// The contents of a snapshot.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// Names in scope that the session has, those with a prefix too.
+    /// The session's names in scope, including those with a prefix.
     pub(crate) names: BTreeSet<String>,
-    /// Signatures of what can be called: `f` to `(x: f64) -> f64`.
+    /// The signatures of callable names: `f` maps to `(x: f64) -> f64`.
     pub(crate) signatures: HashMap<String, String>,
-    /// What values consist of, if there is something to be chosen.
+    /// The structure of values that have fields or components.
     pub(crate) shapes: HashMap<String, Shape>,
-    /// Modules by the names they have here.
+    /// The imported modules, by their local names.
     pub(crate) modules: HashMap<String, String>,
-    /// Are colours wanted?
+    /// Whether colours are enabled.
     pub(crate) color: bool,
 }
 
-/// What a value consists of.
+/// The structure of a value, for the completion of fields.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Shape {
     Record(Vec<(String, Shape)>),
     Tuple(Vec<Shape>),
-    /// An array of that.
+    /// An array; the payload is the structure of its elements.
     Array(Box<Shape>),
-    /// Nothing that can be chosen.
+    /// A value without fields or components.
     Other,
 }
 
 impl Shape {
-    /// What stands after the dot behind it.
+    /// Returns the names that can follow the dot.
     pub(crate) fn parts(&self) -> Vec<String> {
         match self {
             Self::Record(fields) => fields.iter().map(|(name, _)| name.clone()).collect(),
@@ -49,7 +51,7 @@ impl Shape {
         }
     }
 
-    /// The part of that name.
+    /// Returns the structure of the field or component with that name.
     pub(crate) fn part(&self, name: &str) -> Option<&Self> {
         match self {
             Self::Record(fields) => fields.iter().find(|(field, _)| field == name).map(|(_, shape)| shape),
@@ -58,7 +60,7 @@ impl Shape {
         }
     }
 
-    /// An element, however many subscripts choose it.
+    /// Returns the structure of an element, independent of the number of subscripts.
     pub(crate) fn element(&self) -> &Self {
         match self {
             Self::Array(element) => element,
@@ -68,8 +70,8 @@ impl Shape {
 }
 
 impl Known {
-    /// The signature of what is called by that name, which stands before a parenthesis: of the session,
-    /// of the prelude, of an imported module, of the language.
+    /// Returns the signature of the function that `name` calls. Looks in the session, imported
+    /// modules, the prelude and the built-in words.
     pub(crate) fn signature(&self, name: &str) -> Option<String> {
         if let Some(own) = self.signatures.get(name) {
             return Some(format!("{name}{own}"));
@@ -90,7 +92,7 @@ impl Known {
     }
 }
 
-/// Signatures of the library, read from its text when first needed.
+/// Signatures of the library by `module.name`, read from its text at the first use.
 fn library() -> &'static HashMap<String, String> {
     static SIGNATURES: OnceLock<HashMap<String, String>> = OnceLock::new();
     SIGNATURES.get_or_init(|| {
@@ -108,7 +110,7 @@ fn library() -> &'static HashMap<String, String> {
     })
 }
 
-/// A signature that may stand on several lines, on one.
+/// Joins a signature of several lines to one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace("( ", "(").replace(" )", ")")
 }

@@ -1,35 +1,39 @@
-//! The prompts of the terminal, and inputs of several lines between them. The line editor has one
-//! prompt for all it edits, before the first line. So that the others stand below it, each begins with a
-//! margin of as many blanks, which is part of what is edited and is shown as a prompt; it is put in
-//! when a line is begun or an input recalled, and taken off before anyone reads the input.
+//! **Margins** of inputs with several lines. The line editor has a single prompt, before the first
+//! line. So every other line begins with a margin of the same width, which is part of the edited
+//! text and is shown as a prompt.
+//!
+//! A margin is inserted when a line begins or an input is recalled, and removed before the input is
+//! read.
 
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::token::{Sym, Word};
 
-/// Before the first line of an input.
+/// The prompt of the first line.
 pub(crate) const PROMPT: &str = "iverson> ";
-/// Before the others, as wide.
+/// The prompt of continuation lines, of the same width.
 pub(crate) const GOES_ON: &str = "     ..  ";
-/// What the others begin with: blanks, the last of which nobody types, so that a margin is known as one.
+/// The margin of continuation lines. Its last character is a no-break space, which users do not
+/// type, so a margin can be recognised.
 pub(crate) const MARGIN: &str = "        \u{a0}";
 /// The last character of a margin.
 pub(crate) const LAST: char = '\u{a0}';
 
-/// A step of indentation.
+/// One step of indentation.
 const STEP: &str = "  ";
 
-/// The text with margins.
+/// Inserts margins.
 pub(crate) fn with(text: &str) -> String {
     text.replace('\n', &format!("\n{MARGIN}"))
 }
 
-/// The text without them. Pasted lines have none.
+/// Removes margins. Pasted lines have none.
 pub(crate) fn without(text: &str) -> String {
     text.replace(&format!("\n{MARGIN}"), "\n")
 }
 
-/// What a new line begins with after this text: the margin, and the indentation of the line above, one
-/// step more where that leaves something open. What goes on behind an operator stays where it is.
+/// Returns the beginning of a new line after this text: the margin and the indentation of the line
+/// above. The indentation grows by one step if that line leaves a construct open. It does not grow
+/// if that line and the one above it both end in an operator.
 pub(crate) fn next_line(before: &str) -> String {
     let mut lines = before.rsplit('\n').map(|line| line.strip_prefix(MARGIN).unwrap_or(line));
     let line = lines.next().unwrap_or_default();
@@ -43,12 +47,12 @@ pub(crate) fn next_line(before: &str) -> String {
     format!("\n{MARGIN}{indentation}{}", if deeper { STEP } else { "" })
 }
 
-/// What the end of a line leaves open.
+/// The construct that the end of a line leaves open.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// A body, a branch or a bracket.
     Opens,
-    /// The right side of an operator.
+    /// The right operand of an operator.
     Operator,
     Closed,
 }
@@ -71,9 +75,9 @@ impl End {
     }
 }
 
-/// What was typed in a piece of a session that is pasted, prompts and all: what stands after prompts. Lines
-/// without a prompt are what the session answered, and are left out, but those before the first prompt
-/// if something was typed there. A text without prompts is all typed.
+/// Extracts the typed lines from a pasted piece of a session, prompts included. Lines without a
+/// prompt are output and are dropped. The first line is kept, because the selection may begin after
+/// a prompt. A text without prompts is returned unchanged.
 pub(crate) fn typed(text: &str) -> String {
     let first =
         |line: &str| line.strip_prefix(PROMPT).or_else(|| (line == PROMPT.trim_end()).then_some("")).map(str::to_owned);
@@ -98,7 +102,7 @@ pub(crate) fn typed(text: &str) -> String {
     out.join("\n")
 }
 
-/// What stands after a prompt of a line that goes on.
+/// Returns the text after a continuation prompt.
 fn goes_on(line: &str) -> Option<String> {
     if let Some(rest) = line.strip_prefix(GOES_ON) {
         return Some(rest.to_owned());
@@ -150,7 +154,7 @@ mod tests {
             "1 + 2\nlet x =\n  5\n",
         );
         check("let x = 1\nx: i64 = 1\niverson> x + 1\n", "let x = 1\nx + 1");
-        // What is answered may look like a line that goes on.
+        // Output may look like a continuation line.
         check("iverson> f()\nout\n     ..  more\niverson> 2", "f()\n2");
     }
 }

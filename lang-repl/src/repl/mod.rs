@@ -1,8 +1,11 @@
-//! The REPL: a session of definitions, expressions and commands, on a terminal or on a pipe.
+//! **The REPL**: a session of definitions, expressions and commands, on a terminal or on a pipe.
 //!
-//! A definition takes the place of an earlier one of its name, and whatever uses that name sees
-//! the new one. Values of `let`s that depended on it are computed anew when they are next used.
-//! An input that fails leaves the session as it was.
+//! A definition replaces an earlier one of the same name, and its users see the new one. Values of
+//! `let`s that depended on it are computed again when they are next used. If a definition of an
+//! input has an error, the input defines nothing. If the computation of a `let` fails, its
+//! definition is undone, but others of the same input stay.
+//!
+//! `input` splits lines into inputs, `session` executes them, and `terminal` is the line editor.
 
 mod bursts;
 mod commands;
@@ -79,7 +82,7 @@ fn on_a_terminal(session: &mut Session, mut terminal: Terminal, out: Out) {
     }
 }
 
-/// The same, line by line without prompts. The status tells whether every input was good.
+/// Runs a session on a pipe, line by line without prompts. The status is good if every input was.
 fn on_a_pipe(session: &mut Session, out: Out) -> Status {
     let mut lines = io::stdin().lock();
     let mut gather = input::Gather::default();
@@ -110,8 +113,8 @@ fn on_a_pipe(session: &mut Session, out: Out) -> Status {
     status.max(session.status())
 }
 
-/// The next line without its end; `None` at the end of input. Of a line without end only as much
-/// is kept as an input may have.
+/// Reads the next line without its end; `None` at the end of input. Keeps at most `MAX_TEXT` bytes
+/// of a line, and rejects a longer one.
 fn next_line(lines: &mut impl BufRead) -> Result<Option<String>, Box<Problem>> {
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX);

@@ -1,5 +1,5 @@
-//! What `:set` sets, for the rest of a session: one table with names, values and help. What a setting
-//! is, the engine and the outputs know; here they are only read and written.
+//! The settings of `:set`, for the rest of a session: a table with names, values and help.
+//! `session` applies them to the engine and the output.
 
 use lang_core::interp::Limits;
 use lang_core::interp::print::{Digits, Layout};
@@ -8,21 +8,21 @@ use crate::cli::{self, Backend, Common, Nan, Shown, When};
 use crate::engine::budget;
 use crate::{machine, suggest};
 
-/// Everything that can be set.
+/// The values of all settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) common: Common,
     pub(crate) limits: Limits,
-    /// Before a run of more operations there is a question; `None`: there is none.
+    /// The number of operations above which a run needs a confirmation; `None`: no limit.
     pub(crate) budget: Option<u64>,
-    /// How wide what is shown is; `None`: as the terminal.
+    /// The output width in characters; `None`: that of the terminal.
     pub(crate) width: Option<usize>,
-    /// Of an array of more elements the middle is left out.
+    /// The size above which the middle of an array is omitted.
     pub(crate) threshold: usize,
 }
 
 impl Options {
-    /// What holds at the beginning of a session.
+    /// Returns the settings at the beginning of a session.
     pub(crate) fn new(common: &Common) -> Self {
         let threshold = Layout::default().threshold;
         Self { common: common.clone(), limits: machine::limits(), budget: Some(budget::USUAL), width: None, threshold }
@@ -32,12 +32,12 @@ impl Options {
 /// A setting.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
-    /// The values it takes, as help and completion show them. Alternatives stand between bars.
+    /// The accepted values, for help and completion. Alternatives are separated by bars.
     pub(crate) values: &'static str,
-    /// A line.
+    /// The one-line summary.
     summary: &'static str,
     get: fn(&Options) -> String,
-    /// `None`: this is no value of it.
+    /// Sets the value; returns `None` if it is invalid.
     set: fn(&mut Options, &str) -> Option<()>,
 }
 
@@ -199,7 +199,7 @@ pub(crate) const ALL: &[Setting] = &[
     },
 ];
 
-/// What settings are called elsewhere, and here.
+/// Names of settings in other programs, and their names here.
 const ELSEWHERE: &[(&str, &str)] =
     &[("precision", "digits"), ("linewidth", "width"), ("columns", "width"), ("bar", "progress"), ("colour", "color")];
 
@@ -215,15 +215,15 @@ fn on_or_off(value: &str) -> Option<bool> {
     }
 }
 
-/// The values that a setting takes, where they can be listed.
+/// Returns the values of a setting that can be listed.
 pub(crate) fn values_of(name: &str) -> impl Iterator<Item = &'static str> {
     let setting = ALL.iter().find(|s| s.name == name && s.values.contains('|'));
-    // Ranges, and what is written large, stand for numbers.
+    // Ranges and capitalised words are placeholders for numbers.
     let spelled = |value: &&str| value.starts_with(char::is_lowercase);
     setting.into_iter().flat_map(|s| s.values.split('|')).filter(spelled)
 }
 
-/// What `:set` with this argument shows, and does; `Err` says what is wrong with it.
+/// Executes `:set` with this argument. Returns the text to show, or an error message.
 pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, String> {
     let mut words = argument.split_whitespace();
     let (name, value) = (words.next(), words.next());
@@ -231,7 +231,7 @@ pub(crate) fn set(options: &mut Options, argument: &str) -> Result<String, Strin
         return Err(":set takes a name and a value".to_owned());
     }
     let Some(name) = name else { return Ok(ALL.iter().map(|s| line(s, options)).collect()) };
-    // `:set digits=5` is as plain.
+    // `:set digits=5` is accepted too.
     let (name, value) = match name.split_once('=') {
         Some((name, own)) if value.is_none() => (name, Some(own)),
         _ => (name, value),

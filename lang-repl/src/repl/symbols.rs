@@ -1,15 +1,15 @@
-//! What `\name` becomes by Tab: a letter or mark of mathematics, by its name in TeX.
+//! Completion of `\name` by Tab: a mathematical letter or symbol, by its name in TeX.
 
 use lang_core::syntax::tex::TABLE;
 
-/// The symbol of that name.
+/// Returns the symbol of that name.
 fn named(name: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _)| *known == name).map(|(_, symbol)| *symbol)
 }
 
-/// Where a backslash with the beginning of a name stands at the end of the text, and what the name may
-/// become: what to show, and what to put there. A whole name is its symbol, even if others go on
-/// from it.
+/// Completes a backslash and a name at the end of the text. Returns the position of the backslash
+/// and pairs of the text to show and its replacement. A complete name yields its symbol alone, even
+/// if it begins longer names.
 pub(crate) fn complete(before: &str) -> Option<(usize, Vec<(String, String)>)> {
     let start = before.rfind('\\')?;
     let name = before.get(start + 1..)?;
@@ -21,7 +21,7 @@ pub(crate) fn complete(before: &str) -> Option<(usize, Vec<(String, String)>)> {
     }
     let begin: Vec<_> = TABLE.iter().filter(|(known, _)| known.starts_with(name)).collect();
     let candidates = match begin.as_slice() {
-        // One letter may be the parameter of a lambda.
+        // A single letter may be the parameter of a lambda.
         [(_, symbol)] if name.len() > 1 => vec![((*symbol).to_owned(), (*symbol).to_owned())],
         _ => begin.iter().map(|(known, symbol)| (format!("\\{known} {symbol}"), format!("\\{known}"))).collect(),
     };

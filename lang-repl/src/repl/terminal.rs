@@ -1,6 +1,6 @@
-//! The REPL's line editor on a terminal: inputs of several lines are edited as one block, with history,
-//! completion, colours and hints. What keys do is in `keys`, what the lines look like in `highlight`
-//! and `margin`.
+//! **The line editor** of the REPL. Inputs of several lines are edited as one block, with history,
+//! completion, colours and hints. Key bindings are in `keys`; the rendering of lines is in
+//! `highlight` and `margin`.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -28,34 +28,35 @@ use super::margin::{self, MARGIN, PROMPT};
 use crate::out;
 use crate::show;
 
-/// Entries of history that are kept.
+/// The most entries of the history.
 const HISTORY: usize = 10_000;
-/// An input longer than this is not worth remembering.
+/// The longest input, in bytes, that is added to the history.
 const MAX_ENTRY: usize = 64 << 10;
-/// So much has to be typed before the history is looked at for what may come.
+/// The least number of typed characters for a suggestion from the history.
 const MIN_SUGGESTED: usize = 2;
 
-/// Goes to the line below. Without the blank a line as wide as the terminal would make it two.
+/// Moves to the line below. Without the blank, a line exactly as wide as the terminal would move
+/// down twice.
 const BELOW: &str = " \n";
 
-/// Clears what stands behind the cursor.
+/// Clears the text after the cursor.
 const ERASE_BELOW: &str = "\x1b[J";
 
-/// Goes up and down a line: the line editor repaints the input after what it writes for others.
+/// Moves up and down a line. Writing it makes the line editor repaint the input.
 const NOTHING: &str = "\x1b[A\n";
 
-/// What came of reading.
+/// The result of reading.
 #[derive(PartialEq, Debug)]
 pub(crate) enum Line {
-    /// An input, perhaps pasted and of several lines.
+    /// An input; pasted text may have several lines.
     Input(String),
-    /// Ctrl-C: the line was given up.
+    /// Ctrl-C: the line was abandoned.
     Cleared,
     /// Ctrl-D, or the terminal is gone.
     End,
 }
 
-/// The editor.
+/// The line editor with its history.
 pub(crate) struct Terminal {
     editor: Editor<Assistant, Recall>,
     history: Option<PathBuf>,
@@ -63,7 +64,7 @@ pub(crate) struct Terminal {
 }
 
 impl Terminal {
-    /// `None` where the terminal cannot be edited on.
+    /// Creates the editor; `None` if the terminal does not support line editing.
     pub(crate) fn new(known: SharedKnown) -> Option<Self> {
         let config = Config::builder()
             .max_history_size(HISTORY)
@@ -72,7 +73,7 @@ impl Terminal {
             .completion_type(CompletionType::List)
             .completion_show_all_if_ambiguous(true)
             .bracketed_paste(true)
-            // What is shown has prompts without colours too.
+            // The prompts are painted even without colours.
             .color_mode(ColorMode::Forced)
             .build();
         let search = SharedSearch::default();
@@ -89,14 +90,14 @@ impl Terminal {
             bursts: bursts.clone(),
             burst: Cell::new(false),
         }));
-        // Without a printer the colours after a burst come with the next key.
+        // Without an external printer, the colours after a burst appear with the next key.
         if let Ok(mut printer) = editor.create_external_printer() {
             bursts.watch(move || drop(printer.print(NOTHING.to_owned())));
         }
         keys::bind(&mut editor, &search);
         let history = history::file();
         if let Some(path) = &history {
-            // There is none the first time.
+            // On the first run the file does not exist.
             let _ = editor.load_history(path);
         }
         Some(Self { editor, history, bursts })
@@ -122,8 +123,8 @@ impl Terminal {
         line
     }
 
-    /// Appends at once, so that sessions side by side and sessions that end badly lose nothing.
-    /// That the history cannot be written is no reason to trouble anyone.
+    /// Appends the entry immediately, so that neither concurrent sessions nor a crash lose it. A
+    /// failure to write is ignored.
     fn remember(&mut self, text: &str) {
         let added = self.editor.add_history_entry(text).unwrap_or(false);
         if let (true, Some(path)) = (added, &self.history) {
@@ -132,14 +133,15 @@ impl Terminal {
     }
 }
 
-/// What was given for an answer and is none: an input that was typed before there was a question.
+/// An input that was typed ahead and taken for the answer to a question, although it is no answer.
 static TYPED_BEFORE: Mutex<String> = Mutex::new(String::new());
 
 fn typed_before() -> MutexGuard<'static, String> {
     TYPED_BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Asks whether something is to run. No answer is no, and so is what is none, which stands at the next prompt.
+/// Asks the user whether to run a computation. Any answer but yes means no. Text that is no answer
+/// at all is kept for the next prompt.
 pub(crate) fn confirmed(question: &str) -> bool {
     let Ok(mut editor) = rustyline::DefaultEditor::new() else { return false };
     let Ok(answer) = editor.readline(&format!("{question}; run it? [y/N] ")) else { return false };
@@ -154,16 +156,17 @@ pub(crate) fn confirmed(question: &str) -> bool {
 struct Assistant {
     known: SharedKnown,
     files: FilenameCompleter,
-    /// Is the line shown for the last time, without hints and pairs of brackets?
+    /// Whether the line is painted for the last time, without hints and bracket matches.
     last: Cell<bool>,
-    /// The bytes of the parameter in the hint that is shown.
+    /// The byte range of the current parameter in the shown hint.
     parameter: Cell<Option<(usize, usize)>>,
-    /// How many lines the hint that is shown takes below the cursor, at most.
+    /// An upper bound on the lines that the shown hint takes below the cursor.
     below: Cell<usize>,
-    /// How many candidates of a list are still to be shown; no hint is while there are any.
+    /// The number of candidates in a list that are not shown yet. While it is positive, no hint is
+    /// shown.
     listed: Cell<usize>,
     bursts: Bursts,
-    /// Does the key at hand belong to a burst?
+    /// Whether the current key belongs to a burst.
     burst: Cell<bool>,
 }
 
@@ -172,7 +175,8 @@ impl Assistant {
         self.known.lock().is_ok_and(|known| known.color)
     }
 
-    /// The signature of what is being called, or the rest of an input that began as this one.
+    /// Returns the signature of the open call, or the rest of a history entry that begins with this
+    /// line.
     fn found(&self, line: &str, at: usize, ctx: &Context<'_>) -> Option<Shown> {
         let before = line.get(..at)?;
         let known = self.known.lock().ok()?;
@@ -181,7 +185,7 @@ impl Assistant {
             self.parameter.set(parameter.map(|(from, to)| (start + from, start + to)));
             return Some(Shown { text: format!("{BELOW}{MARGIN}{text}"), rest: false });
         }
-        // Without colours what was typed and what might be look alike.
+        // Without colours the user could not tell the suggestion from the typed text.
         if !known.color || at < line.len() || line.trim().len() < MIN_SUGGESTED || line.contains('\n') {
             return None;
         }
@@ -201,7 +205,8 @@ impl Completer for Assistant {
         let before = line.get(..at).unwrap_or_default();
         let Ok(known) = self.known.lock() else { return Ok((at, Vec::new())) };
         let found = complete::complete(before, &known, &self.files);
-        // The line editor writes its list over a hint that stands behind the cursor, so that is taken away.
+        // The line editor writes its list over a hint after the cursor, so the hint is erased
+        // first.
         if found.1.len() > 1 {
             self.listed.set(found.1.len());
             if at == line.len() {
@@ -212,7 +217,7 @@ impl Completer for Assistant {
     }
 }
 
-/// Asked only where the terminal cannot do more than lines.
+/// Used only if the terminal supports nothing more than lines.
 impl Validator for Assistant {
     fn validate(&self, ctx: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let more = input::wants_more(&margin::typed(&margin::without(ctx.input())));
@@ -220,10 +225,10 @@ impl Validator for Assistant {
     }
 }
 
-/// What is shown at the end of the line.
+/// A hint at the end of the line.
 struct Shown {
     text: String,
-    /// Can it be taken over?
+    /// Whether the hint can be accepted as input.
     rest: bool,
 }
 
@@ -280,8 +285,9 @@ impl Highlighter for Assistant {
     fn highlight_candidate<'c>(&self, candidate: &'c str, _: CompletionType) -> Cow<'c, str> {
         let left = self.listed.get();
         self.listed.set(left.saturating_sub(1));
-        // The hint stays on the line editor's mind: it goes down as many lines before it shows the prompt again,
-        // and clears them on its way up. So there are as many below the list.
+        // The line editor still counts the hint. It moves down by that many lines before it shows
+        // the prompt, and clears them on its way up. So that many empty lines are added below the
+        // list.
         match self.below.get() {
             below @ 1.. if left == 1 => Cow::Owned(format!("{candidate}{}\x1b[{below}A", "\n".repeat(below))),
             _ => Cow::Borrowed(candidate),

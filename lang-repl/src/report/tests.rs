@@ -1,4 +1,4 @@
-//! What reports look like.
+//! Tests of the rendered reports.
 
 use super::*;
 use expect_test::{Expect, expect};
@@ -162,7 +162,7 @@ fn many_problems_are_counted() {
     assert_eq!(summary(&[]), None);
 }
 
-/// Whatever the text and wherever the places, even outside it, there is a report.
+/// Any text with any places, even outside it, yields a report.
 #[test]
 fn every_place_can_be_drawn() {
     let pieces = ["a", "μ", "\n", "\r\n", "\t", "\u{1b}", "漢", "\u{2028}", " ", "\u{E000}", "\u{301}", "\r"];

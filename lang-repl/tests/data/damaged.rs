@@ -1,4 +1,4 @@
-//! Files that are damaged.
+//! Tests with damaged files.
 
 use std::io::{Cursor, Write as _};
 
@@ -9,7 +9,7 @@ use crate::{DEFLATED, IMAGES, KINDS, npy, shaped, unpacked};
 
 const CSV: &[u8] = b"\xEF\xBB\xBFname,\"age\",weight\r\n\"Ada, \"\"the first\"\"\",36,60.5\r\nAlan,41,\r\n";
 
-/// Files that are damaged or lie about themselves.
+/// Returns files that are damaged or have wrong headers.
 fn malformed() -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let mut add = |name: &str, bytes: Vec<u8>| files.push((format!("{}.{name}", files.len()), bytes));
@@ -95,7 +95,7 @@ fn malformed() -> Vec<(String, Vec<u8>)> {
     for end in (0..colour.len() - 12).step_by(6) {
         add("png", colour[..end].to_vec());
     }
-    // The sides of an image, and its kind, with the checksum that belongs to them.
+    // The size and kind of an image, with a matching checksum.
     for sides in [(0u32, 1u32), (1, 0), (u32::MAX, u32::MAX), (i32::MAX as u32, i32::MAX as u32), (60_000, 60_000)] {
         let mut image = colour.to_vec();
         image[16..20].copy_from_slice(&sides.0.to_be_bytes());
@@ -110,13 +110,13 @@ fn malformed() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// The checksum of PNG.
+/// Returns the checksum of a PNG chunk.
 fn crc32(bytes: &[u8]) -> u32 {
     let bit = |c: u32| if c & 1 == 1 { 0xEDB8_8320 ^ (c >> 1) } else { c >> 1 };
     !bytes.iter().fold(!0, |c: u32, b| (0..8).fold(c ^ u32::from(*b), |c, _| bit(c)))
 }
 
-/// An archive of one file.
+/// Returns an archive of one file.
 fn zipped(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
@@ -209,11 +209,11 @@ fn malformed_files_are_told() {
         this is not UTF-8: byte 2 is 0xFF
         version 9 of the format is not known"#]]
     .assert_eq(&all.join("\n"));
-    // A few of each through the program, which ends with a report of one mistake.
+    // The program reads some of the files, and ends with a report of one problem.
     let dir = Dir::new(&[]);
     for (name, bytes) in files.iter().step_by(9) {
         std::fs::write(dir.path().join(name), bytes).unwrap();
-        // A type that the format has, so that the file is read.
+        // The type suits the format, so that the file is read.
         let ty = match name.rsplit('.').next() {
             Some("npy") => "[?n]f64",
             Some("png") => "[?h, ?w]f64",
@@ -228,14 +228,14 @@ fn malformed_files_are_told() {
     }
 }
 
-/// Found by fuzzing.
+/// A regression test for a case found by fuzzing.
 #[test]
 fn names_of_columns_are_quoted() {
     let file = b"Aga\x0ce,\"\0\0wnull\"\r\n36,\r\n36,";
     assert!(lang_repl::probe_data_file("x.csv", file).is_ok_and(|fitted| fitted > 0));
 }
 
-/// Damaged files end in data or a reason, and what is made of the data reads back as it was written.
+/// Reading a damaged file ends in data or a reason, and data reads back as it was written.
 #[test]
 fn damaged_files_do_no_harm() {
     let mut seeds: Vec<(String, Vec<u8>)> = unpacked(KINDS).into_iter().step_by(7).collect();
@@ -246,7 +246,7 @@ fn damaged_files_do_no_harm() {
     seeds.push(("truth.csv".to_owned(), b"a,b\ntrue,1\nfalse,9007199254740993\n".to_vec()));
     seeds.push(("data.json".to_owned(), b"[[1, 2.5, \"NaN\"], [1e3, -0.0, 3]]".to_vec()));
     seeds.extend(IMAGES.map(|(name, bytes)| (name.to_owned(), bytes.to_vec())));
-    // A small generator: the numbers are the same in every run, unless another seed is asked for.
+    // A small random number generator: reproducible, unless `IVERSON_SEED` is set.
     let variable = |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
     let mut state = 0x9E37_79B9_7F4A_7C15_u64 ^ variable("IVERSON_SEED", 0).rotate_left(32);
     let mut random = |below: usize| {

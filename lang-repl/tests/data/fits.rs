@@ -1,4 +1,4 @@
-//! What files hold against the types of parameters and of `load`.
+//! Tests of the contents of files against the types of parameters and of `load`.
 
 use expect_test::{Expect, expect};
 

@@ -1,5 +1,5 @@
-//! Data files: what NumPy writes is read as it is, what is written NumPy reads, what is damaged is told, and what
-//! does not fit is named by file and axis.
+//! Tests of data files: round trips with NumPy in both directions, reports of damaged files, and
+//! type mismatches named by file and axis.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ use expect_test::expect;
 use harness::Dir;
 use serde_json::Value;
 
-/// What NumPy wrote: see `make.py`.
+/// Files written by NumPy: see `make.py`.
 const KINDS: &[u8] = include_bytes!("kinds.npz");
 const KNOWN: &str = include_str!("kinds.json");
 const DEFLATED: &[u8] = include_bytes!("deflated.npz");
@@ -41,7 +41,7 @@ const IMAGES: [(&str, &[u8]); 7] = [
     ("clear.png", include_bytes!("clear.png")),
 ];
 
-/// The files of an archive.
+/// Returns the files of an archive.
 fn unpacked(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut archive = zip::ZipArchive::new(Cursor::new(archive)).unwrap();
     let files = 0..archive.len();
@@ -55,7 +55,7 @@ fn unpacked(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// A `.npy` file by its header and its elements.
+/// Builds a `.npy` file from its header and elements.
 fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
     let mut file = b"\x93NUMPY\x01\x00".to_vec();
     file.extend(u16::try_from(header.len()).unwrap().to_le_bytes());
@@ -68,14 +68,14 @@ fn shaped(kind: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
     npy(&format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}"), elements)
 }
 
-/// A Python that has NumPy, if there is one.
+/// Returns a Python with NumPy, if one is installed.
 fn python() -> Option<PathBuf> {
     let program = PathBuf::from(std::env::var_os("IVERSON_PYTHON").unwrap_or_else(|| "python3".into()));
     let there = Command::new(&program).args(["-c", "import numpy"]).output();
     if there.is_ok_and(|o| o.status.success()) {
         return Some(program);
     }
-    // Without it what NumPy would read is not compared.
+    // Without it, the comparison with NumPy is skipped.
     assert!(std::env::var_os("IVERSON_REQUIRE_ALL").is_none(), "there is no Python with NumPy");
     eprintln!("skipped: there is no Python with NumPy");
     None
@@ -91,8 +91,8 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Every kind of number, byte order, order of elements and shape is read as what NumPy wrote, and written as what NumPy
-/// reads.
+/// Every kind of number, byte order, element order and shape is read as NumPy wrote it. NumPy reads
+/// the written files back.
 #[test]
 fn numpy_round_trips() {
     let dir = Dir::new(&[("out/none", b"")]);
@@ -108,7 +108,7 @@ fn numpy_round_trips() {
         let extents = if shape.is_empty() { String::new() } else { format!("[{}]", shape.join(", ")) };
         program += &format!("let {name}: {extents}{element} = load(\"{name}.npy\")\n");
         program += &format!("do save({name}, \"out/{name}.json\")\ndo save({name}, \"out/{name}.npy\")\n");
-        // The same file tells its extents.
+        // The same file, with extents inferred from it.
         let open: Vec<String> = (0..shape.len()).map(|k| format!("?a{k}")).collect();
         if !open.is_empty() {
             program += &format!("let {name}_open: [{}]{element} = load(\"out/{name}.npy\")\n", open.join(", "));
@@ -144,7 +144,8 @@ fn numpy_round_trips() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "good\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// The committed files are those that the script writes; their bytes depend on the versions of NumPy and zlib.
+/// The committed files are those that the script writes; their bytes depend on the versions of
+/// NumPy and zlib.
 #[test]
 fn numpy_still_writes_the_same() {
     let Some(python) = python() else { return };
@@ -373,7 +374,7 @@ fn saves() {
     "#]].assert_eq(&all);
 }
 
-/// What is saved takes the place of the old at once, or the old stays.
+/// A save is atomic: if it fails, the old file remains.
 #[test]
 fn a_save_that_fails_leaves_the_old() {
     let dir = Dir::new(&[
@@ -391,7 +392,7 @@ fn a_save_that_fails_leaves_the_old() {
     let before = there();
     assert!(dir.run(&["run", "kind.iv"], b"").contains("E0605"));
     assert_eq!(there(), before);
-    // A disk that is full in the middle of writing.
+    // The disk becomes full during writing.
     let limited = format!("trap '' XFSZ; ulimit -f 1; exec {} run large.iv", env!("CARGO_BIN_EXE_iverson"));
     let output = Command::new("sh").args(["-c", &limited]).current_dir(dir.path()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("E0605"), "{}", String::from_utf8_lossy(&output.stderr));
@@ -400,7 +401,7 @@ fn a_save_that_fails_leaves_the_old() {
     assert_eq!(there(), before.replace("old", "1.5"));
     #[cfg(unix)]
     {
-        // A link is followed, permissions are kept.
+        // Links are followed, and permissions are kept.
         use std::os::unix::fs::PermissionsExt;
         std::os::unix::fs::symlink("x.csv", dir.path().join("link.csv")).unwrap();
         std::fs::set_permissions(dir.path().join("x.csv"), PermissionsExt::from_mode(0o640)).unwrap();

@@ -1,11 +1,12 @@
-//! Tables and JSON as they are found: separators, decimal commas, comments, words for missing values, exact
-//! integers, names in either Unicode form. Expected values are those that pandas reads, by hand.
+//! Tests of real-world tables and JSON: separators, decimal commas, comments, words for missing
+//! values, exact integers, names in either Unicode form. The expected values were checked by hand
+//! against pandas.
 
 use expect_test::{Expect, expect};
 
 use crate::harness::Dir;
 
-/// A program beside some files, and its output.
+/// Runs a program with some files, and compares its output.
 #[track_caller]
 fn run(files: &[(&str, &[u8])], program: &str, expected: Expect) {
     let mut all = files.to_vec();
@@ -166,7 +167,7 @@ fn integers_are_exact_in_every_notation() {
 
 #[test]
 fn names_are_compared_in_one_form() {
-    // The header is decomposed, the program composed; then the other way round.
+    // The header is decomposed and the program composed, then the reverse.
     run(
         &[("g.csv", "gro\u{308}\u{df}e\n1\n2\n".as_bytes()), ("g.json", "{\"gr\u{f6}\u{df}e\": 3}".as_bytes())],
         "let a: {gr\u{f6}\u{df}e: [?n]f64} = load(\"g.csv\")\n\

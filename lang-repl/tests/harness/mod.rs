@@ -1,4 +1,4 @@
-//! Running the binary in a directory of its own and writing down all that can be seen of it.
+//! Test harness: runs the binary in a directory of its own, and records all visible output.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
@@ -28,11 +28,11 @@ def main() -> f64 = a + m.offset
 /// A module.
 pub(crate) const MINE: &str = "let offset = 0.5\ndef twice(x: f64) -> f64 = 2 * x\n";
 
-/// A directory that is removed in the end.
+/// A temporary directory, which is removed on drop.
 pub(crate) struct Dir(PathBuf);
 
 impl Dir {
-    /// With these files.
+    /// Creates a directory with these files.
     pub(crate) fn new(files: &[(&str, &[u8])]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("iverson-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -50,7 +50,7 @@ impl Dir {
         &self.0
     }
 
-    /// The binary with these arguments, in this directory.
+    /// Returns a command that runs the binary with these arguments in this directory.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_iverson"));
         command.args(args).current_dir(&self.0);
@@ -59,7 +59,8 @@ impl Dir {
         command
     }
 
-    /// What a run shows: standard output, standard error, and the status if it is not 0.
+    /// Runs the binary. Returns its standard output, its standard error, and its status if that is
+    /// not 0.
     pub(crate) fn run(&self, args: &[&str], stdin: &[u8]) -> String {
         let mut child = self.command(args).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
@@ -82,7 +83,7 @@ impl Dir {
 }
 
 impl Dir {
-    /// Runs these command lines in turn and compares what all of them show.
+    /// Runs several command lines in turn, and compares their combined output.
     #[track_caller]
     pub(crate) fn check_all(&self, lines: &[&[&str]], expected: Expect) {
         let mut all = String::new();
@@ -99,13 +100,14 @@ impl Drop for Dir {
     }
 }
 
-/// What a session on a pipe shows.
+/// Runs a session on a pipe, and compares its output.
 #[track_caller]
 pub(crate) fn session(input: &str, expected: Expect) {
     session_in(&Dir::new(&[]), input, expected);
 }
 
-/// Standard error is read together with standard output, as on a terminal.
+/// Runs a session on a pipe in a directory. Standard error is interleaved with standard output, as
+/// on a terminal.
 #[track_caller]
 pub(crate) fn session_in(dir: &Dir, input: &str, expected: Expect) {
     use std::io::Read as _;

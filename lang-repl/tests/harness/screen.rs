@@ -1,4 +1,5 @@
-//! A terminal of its own, driven by keys: a session of the binary in tmux, whose screen can be read.
+//! Test harness for terminals: runs a session of the binary in tmux, sends keys to it, and reads
+//! the screen.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::harness::Dir;
 
-/// Is there tmux? Where everything is required, its absence is a failure.
+/// Whether tmux is installed. If `IVERSON_REQUIRE_ALL` is set, its absence is a failure.
 pub(crate) fn there(test: &str) -> bool {
     let version = Command::new("tmux").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let there = version.is_ok_and(|status| status.success());
@@ -19,18 +20,18 @@ pub(crate) fn there(test: &str) -> bool {
     there
 }
 
-/// How long anything may take to be shown. Machines that test are slow.
+/// The time limit for expected output; test machines are slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A terminal with a program in it. It goes when this is dropped.
+/// A terminal with a program in it, which is closed on drop.
 pub(crate) struct Screen {
     server: String,
-    /// The process in it.
+    /// The id of the process in the terminal.
     process: String,
 }
 
 impl Screen {
-    /// The binary, with these arguments, in a terminal of this size.
+    /// Runs the binary with these arguments in a terminal of this size.
     pub(crate) fn new(dir: &Dir, args: &str, (columns, rows): (u16, u16)) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let server = format!("iverson-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -54,29 +55,29 @@ impl Screen {
     fn tmux(&self, args: &[&str]) -> Output {
         let mut command = Command::new("tmux");
         command.args(["-u", "-L", &self.server, "-f", "/dev/null"]).args(args);
-        // A terminal around this one is none of its business.
+        // A surrounding tmux must not affect this one.
         command.env_remove("TMUX").env("LC_ALL", "C.UTF-8").stdin(Stdio::null()).output().unwrap()
     }
 
     /// Types text.
     pub(crate) fn text(&self, text: &str) {
-        // A semicolon at the end would end the command.
+        // A semicolon at the end would end the tmux command.
         let text = text.strip_suffix(';').map_or_else(|| text.to_owned(), |text| format!("{text}\\;"));
         self.tmux(&["send-keys", "-l", "--", &text]);
     }
 
-    /// Presses keys, by the names that tmux has for them.
+    /// Presses keys, by their names in tmux.
     pub(crate) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
-    /// Pastes text, in brackets if the program wants them.
+    /// Pastes text, as a bracketed paste if the program supports it.
     pub(crate) fn paste(&self, text: &str) {
         self.tmux(&["set-buffer", "--", text]);
         self.tmux(&["paste-buffer", "-p", "-r"]);
     }
 
-    /// What is on the screen, without blanks at the ends of lines and empty lines at its end.
+    /// Returns the text on the screen, without trailing blanks and trailing empty lines.
     pub(crate) fn screen(&self) -> String {
         let shown = self.tmux(&["capture-pane", "-p"]).stdout;
         let shown = String::from_utf8_lossy(&shown).into_owned();
@@ -84,12 +85,12 @@ impl Screen {
         lines.join("\n").trim_end().to_owned()
     }
 
-    /// The number of the process in the terminal.
+    /// Returns the id of the process in the terminal.
     pub(crate) fn process(&self) -> &str {
         &self.process
     }
 
-    /// Waits until the screen is as it should be; what it shows then.
+    /// Waits until the screen satisfies `good`, and returns its text.
     #[track_caller]
     pub(crate) fn until(&self, what: &str, good: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
@@ -103,21 +104,21 @@ impl Screen {
         }
     }
 
-    /// Waits until this is on the screen.
+    /// Waits until this text is on the screen.
     #[track_caller]
     pub(crate) fn shows(&self, wanted: &str) -> String {
         let wanted = wanted.trim_end();
         self.until(wanted, |screen| screen.contains(wanted))
     }
 
-    /// Waits until there is an empty prompt at the end.
+    /// Waits until the last line is an empty prompt.
     #[track_caller]
     pub(crate) fn prompts(&self) -> String {
         self.until("a prompt", |screen| screen.lines().last() == Some("iverson>"))
     }
 
-    /// Clears what is there, so that the next screen shows what comes. What is pressed just behind Ctrl-C is
-    /// given up with the line, so it is pressed until it is done.
+    /// Clears the screen, so that it shows only later output. A key just after Ctrl-C is discarded
+    /// with the line, so the key is repeated until the screen is clear.
     #[track_caller]
     pub(crate) fn clear(&self) {
         for _ in 0..100 {
@@ -137,7 +138,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         let socket = self.tmux(&["display-message", "-p", "#{socket_path}"]).stdout;
         self.tmux(&["kill-server"]);
-        // The server leaves its socket behind.
+        // The server does not remove its socket.
         let _ = std::fs::remove_file(String::from_utf8_lossy(&socket).trim());
     }
 }

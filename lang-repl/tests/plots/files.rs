@@ -1,4 +1,4 @@
-//! Plots in colour, beside JSON and in files; options that cannot be.
+//! Tests of plots in colour, beside JSON and in files, and of invalid options.
 
 use expect_test::{Expect, expect};
 
@@ -18,7 +18,7 @@ fn colours() {
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), program.as_bytes()).unwrap();
         all += &String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     }
-    // Colours are changed at the same places, whatever their number.
+    // Colours change at the same places for any number of colours.
     expect![[r#"
            ^[38;5;6m⠤⠤⠤⠤⠤⠤ ^[0ma   ^[38;5;3m× ^[0m2
          2┤  ^[38;5;3m×                                                                  ^[38;5;6m⢀⣀⡠⠤⠔⠒^[0m
@@ -102,7 +102,7 @@ do print(\"done\")
         ───╯
     "#]]
     .assert_eq(&dir.run(&["run", "lib/p.iv"], b""));
-    // Files are named relative to the file that names them, and what was there is replaced.
+    // File names are relative to the file that mentions them, and an existing file is replaced.
     let svg = std::fs::read_to_string(dir.path().join("lib/out.svg")).unwrap();
     expect![[r##"
         <svg width="300" height="200" viewBox="0 0 1200 800" xmlns="http://www.w3.org/2000/svg">
@@ -161,7 +161,7 @@ do print(\"done\")
     .assert_eq(&dir.run(&["run", "lib/back.iv"], b""));
 }
 
-/// The file that the book shows is the one that its program makes.
+/// The picture in the book is the output of its program.
 #[test]
 fn the_picture_of_the_book() {
     let dir = Dir::new(&[("fit.iv", include_bytes!("../../../docs/book/src/tools/fit.iv"))]);

@@ -1,4 +1,5 @@
-//! `plot` through the binary: every kind as it is shown; in `files` colours, files and mistakes.
+//! Tests of `plot` through the binary: every kind on the terminal; colours, files and mistakes are
+//! in `files`.
 
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +18,8 @@ mod harness;
 use expect_test::{Expect, expect};
 use harness::Dir;
 
-/// What a program shows. A first line without blanks keeps those of the others.
+/// Compares the output of a program. The first line without blanks preserves the indentation of the
+/// others.
 #[track_caller]
 fn check(program: &str, expected: Expect) {
     expected.assert_eq(&format!("$ iverson run -\n{}", Dir::new(&[]).run(&["run", "-"], program.as_bytes())));

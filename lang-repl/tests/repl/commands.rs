@@ -1,4 +1,4 @@
-//! Commands that measure, differentiate, set and save.
+//! Tests of the commands that measure, differentiate, set and save.
 
 use expect_test::expect;
 
@@ -210,7 +210,7 @@ for i < 1000000: 1.0
     );
 }
 
-/// What is saved is what was there: defined anew from the file, everything has the same value.
+/// A saved session restores the same values when it is loaded.
 #[test]
 fn sessions_are_saved() {
     let files: &[(&str, &[u8])] = &[
@@ -375,7 +375,7 @@ grad(sq)(1.0)
     assert_eq!(dir.run(&["check", "sub/saved.iv"], b""), "");
 }
 
-/// Wherever a NaN comes up, the operation that it comes from is told; where one was there already, nothing.
+/// The operation that produces a NaN is reported; operations on an existing NaN are not.
 #[test]
 fn the_nan_trap() {
     let dir = Dir::new(&[("gaps.csv", b"1\nNA\n3\n")]);
@@ -431,7 +431,7 @@ let gaps: [?n]f64 = load(\"gaps.csv\")
     .assert_eq(&dir.run(&["--nan", "stop", "--format", "short"], input.as_bytes()));
 }
 
-/// Long arrays are sorted in runs; what comes out is sorted all the same, and equals keep their order.
+/// Long arrays are sorted in runs. The result must be sorted, and the sort stable.
 #[test]
 fn long_arrays_are_sorted() {
     session(

@@ -1,4 +1,4 @@
-//! `:adjoint`, `:forward`, `:ssa`, and the adjoint that `??name` shows.
+//! Tests of `:adjoint`, `:forward`, `:ssa`, and the adjoint that `??name` shows.
 
 use expect_test::expect;
 

@@ -1,5 +1,5 @@
-//! What a first session with data stumbles over: sizes that two files tell, names of columns that are none here,
-//! plots of nothing, settings out of range.
+//! Tests of common difficulties in a first session with data. They cover sizes from two files,
+//! column names that are no identifiers, empty plots, and settings out of range.
 
 use expect_test::expect;
 
@@ -333,7 +333,7 @@ load(\"none.csv\")
     );
 }
 
-/// `:load` leaves out what has a mistake or needs one that has.
+/// `:load` leaves out definitions with errors, and those that need them.
 #[test]
 fn a_file_with_a_mistake_is_loaded_without_it() {
     let dir = Dir::new(&[(
@@ -371,7 +371,8 @@ needs(2.0)
     );
 }
 
-/// Comments of other languages, a value that hides a module, a value of itself, a failure inside the library.
+/// Comments of other languages, a value that shadows a module, a value defined by its old self, a
+/// failure inside the library.
 #[test]
 fn a_newcomer_at_the_prompt() {
     session(

@@ -1,4 +1,4 @@
-//! What ends an input at the REPL, and what may be asked there.
+//! Tests of where an input ends in the REPL, and of questions there.
 
 use expect_test::expect;
 

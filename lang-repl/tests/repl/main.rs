@@ -1,4 +1,4 @@
-//! The REPL on a pipe: sessions as scripts, with their mistakes.
+//! Tests of the REPL on a pipe: sessions as scripts, with mistakes.
 
 #![allow(
     clippy::unwrap_used,
@@ -581,7 +581,7 @@ fn nothing_and_json() {
     "#]].assert_eq(&dir.run(&["--format", "json"], b"1\n"));
 }
 
-/// Ctrl-C stops what is computed and keeps the session.
+/// Ctrl-C stops the computation and keeps the session.
 #[cfg(unix)]
 #[test]
 fn an_interrupt_keeps_the_session() {
@@ -597,7 +597,7 @@ fn an_interrupt_keeps_the_session() {
     stdin.write_all(b"let kept = 42\n").unwrap();
     stdout.read_line(&mut line).unwrap();
     assert_eq!(line, "kept: i64 = 42\n");
-    // What `dbg` shows tells that the computation has begun.
+    // The output of `dbg` shows that the computation has begun.
     stdin.write_all(b"let lost = loop x = dbg(0) while x >= 0: x * 0\n").unwrap();
     line.clear();
     stderr.read_line(&mut line).unwrap();
@@ -615,7 +615,7 @@ fn an_interrupt_keeps_the_session() {
     assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
-/// An endless input ends when nobody reads what it gives.
+/// A session with endless input ends when the reader of its output is gone.
 #[cfg(unix)]
 #[test]
 fn a_session_ends_when_nobody_listens() {
@@ -631,6 +631,6 @@ fn a_session_ends_when_nobody_listens() {
     stdout.read_line(&mut line).unwrap();
     drop(stdout);
     while stdin.write_all(b"2\n").is_ok() {}
-    // SIGPIPE, as of other programs.
+    // SIGPIPE ends it, as it ends other programs.
     assert_eq!(child.wait().unwrap().signal(), Some(13));
 }

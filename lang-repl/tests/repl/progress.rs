@@ -1,4 +1,4 @@
-//! The bar of long work, on a terminal that `tmux` plays.
+//! Tests of the progress bar, in a terminal simulated by `tmux`.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use expect_test::expect;
 
 use crate::harness::Dir;
 
-/// A terminal of 80 columns with a shell, or none where there is no `tmux`.
+/// A terminal of 80 columns with a shell.
 struct Screen {
     name: String,
 }
@@ -41,13 +41,13 @@ impl Screen {
         self.keys(&["Enter"]);
     }
 
-    /// What is on the screen.
+    /// Returns the text on the screen.
     fn text(&self) -> String {
         let text = self.tmux(&["capture-pane", "-p"]).unwrap();
         text.trim_end().lines().flat_map(|line| [line, "\n"]).collect()
     }
 
-    /// What is on the screen once it has this.
+    /// Waits until the screen satisfies `wanted`, and returns its text.
     #[track_caller]
     fn until(&self, wanted: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
@@ -68,7 +68,7 @@ impl Drop for Screen {
     }
 }
 
-/// Work of hours, which is interrupted.
+/// Computations of hours, which the tests interrupt.
 const LONG: &str = "def slow(n: i64) -> f64 = fold s = 0.0 for i < n: s + (sum j < 1000: f64(j) / f64(i + 1))\n\
     def f(x: [n]f64) -> f64 = sum i: x[i] * (sum j < 20000: f64(j))\n\
     def g(x: [n]f64) -> f64 = let y = if dbg(x[0]) > 0.0 then 1.0 else 2.0 in y * f(x)\n";
@@ -91,10 +91,10 @@ fn a_bar_comes_and_goes() {
     screen.line("iverson eval 'slow(100000000)' -l long.iv --color never");
     screen.until(has_bar);
     screen.keys(&["C-c"]);
-    // Interrupted: the bar is gone, and what is told stands where it stood.
+    // After the interrupt the bar is gone, and the report is in its place.
     let text = screen.until(|text| text.contains("E0507") && text.ends_with("> \n") || text.ends_with(">\n"));
     assert!(!has_bar(&text) && !text.contains(" left"), "{text}");
-    // In a session, with what is printed above the bar.
+    // In a session, program output appears above the bar.
     screen.line("clear; iverson --color never");
     screen.until(|text| text.contains("Ctrl-D leaves"));
     screen.line(":load long.iv");
@@ -108,13 +108,13 @@ fn a_bar_comes_and_goes() {
     assert!(!text.contains("grad: pass"), "{text}");
     screen.line("1 + 1");
     screen.until(|text| text.contains("i64 = 2"));
-    // An endless loop has steps and a rate.
+    // An endless loop shows steps and a rate.
     screen.line("loop i = 0 while i >= 0: i + 1");
     let text = screen.until(|text| text.contains(" steps, "));
     assert!(text.lines().any(|line| line.contains(" steps, ") && line.ends_with("/s")), "{text}");
     screen.keys(&["C-c"]);
     screen.until(|text| !text.contains(" steps, "));
-    // So has one loop of machine code in any order, of chunks.
+    // A machine-code loop in chunks, in any order, shows a bar too.
     screen.line("clear");
     screen.line(":reset");
     screen.line(":set budget off");
@@ -131,8 +131,9 @@ fn no_bar_where_it_is_not_wanted() {
     let iverson = env!("CARGO_BIN_EXE_iverson");
     let wanted = [("", "--progress never"), ("TERM=dumb", ""), ("", "--format json"), ("", "2>told")];
     for (round, (before, after)) in wanted.into_iter().enumerate() {
-        // What is typed before the shell has cleared the screen would be gone with the rest. The sum is the shell's,
-        // not what was typed, and another one each time: the round before stands on the screen until it is cleared.
+        // Text typed before the shell has cleared the screen would be erased. The shell computes
+        // the sum, so the result differs from the typed text. It changes in each round, because the
+        // previous round stays on the screen until it is cleared.
         screen.line(&format!("clear; echo cleared-$((10 + {round}))"));
         screen.until(|text| text.starts_with(&format!("cleared-{}\n", 10 + round)));
         screen.line(&format!("{before} {iverson} eval 'slow(100000000)' -l long.iv {after}"));

@@ -1,4 +1,4 @@
-//! `?name` and `??name`.
+//! Tests of `?name` and `??name`.
 
 use expect_test::expect;
 

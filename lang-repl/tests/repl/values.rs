@@ -1,4 +1,4 @@
-//! Values as they are shown.
+//! Tests of how values are shown.
 
 use expect_test::expect;
 

@@ -1,11 +1,11 @@
-//! Keys: blocks, history, paste, completion, and how a session ends.
+//! Tests of line editing: blocks, history, paste, completion, and the end of a session.
 
 use crate::harness::Dir;
 use crate::screen::{Screen, there};
 
 const SIZE: (u16, u16) = (80, 24);
 
-/// The screen after the prompt has come back.
+/// Waits for the prompt, and compares the screen.
 #[track_caller]
 fn check(screen: &Screen, wanted: &str, expected: &str) {
     screen.shows(wanted);
@@ -25,7 +25,8 @@ fn blocks_are_edited_as_one() {
     let dir = Dir::new(&[]);
     let screen = Screen::new(&dir, "", SIZE);
     screen.clear();
-    // A line that goes on is indented; the arrow up moves in the block, Enter in its middle ends it.
+    // A continuation line is indented. The up arrow moves inside the block; Enter in its middle
+    // ends the input.
     screen.text("def f(x: f64) ->");
     screen.keys(&["Enter"]);
     screen.text("f64 =");
@@ -50,7 +51,7 @@ iverson> def f(x: f64) ->
 def f(x: f64) -> f64
 iverson>",
     );
-    // What stands behind `in` is part of the expression, so it is not in the first column.
+    // The text after `in` belongs to the expression, so it is indented.
     screen.text("let a = 1 in");
     screen.keys(&["Enter"]);
     screen.text("let b = 2 in");
@@ -58,14 +59,14 @@ iverson>",
     screen.text("a + b");
     screen.keys(&["Enter"]);
     check(&screen, "i64 = 3", "iverson> let a = 1 in\n     ..    let b = 2 in\n     ..      a + b\ni64 = 3\niverson>");
-    // Alt-Enter begins a line in what is complete.
+    // Alt-Enter begins a new line in a complete input.
     screen.text("2");
     screen.keys(&["M-Enter"]);
     screen.text("* 3");
     screen.shows("..  * 3");
     screen.keys(&["Enter"]);
     check(&screen, "i64 = 6", "iverson> 2\n     ..  * 3\ni64 = 6\niverson>");
-    // Left and right step over margins.
+    // The left and right arrows step over margins.
     screen.text("(4");
     screen.keys(&["M-Enter", "Left"]);
     screen.text("5");
@@ -83,7 +84,7 @@ iverson>",
     screen.shows("..  + 1");
     screen.keys(&["Enter"]);
     check(&screen, "i64 = 3", "iverson> 1 +1\n     ..  + 1\ni64 = 3\niverson>");
-    // A block comes back as one, and what was typed stays what is looked for.
+    // A block is recalled as a whole, and the typed prefix remains the search term.
     screen.text("let a = 5;");
     screen.keys(&["Enter"]);
     screen.prompts();
@@ -101,19 +102,19 @@ iverson>",
     screen.until("what was typed", |s| s.trim_end() == "iverson> 1");
     screen.keys(&["C-c"]);
     screen.clear();
-    // Ctrl-R finds what stands inside.
+    // Ctrl-R searches inside entries.
     screen.keys(&["C-r"]);
     screen.text("x +");
     screen.shows("..      2");
     screen.keys(&["C-g"]);
     screen.clear();
-    // Ctrl-D leaves on an empty line only.
+    // Ctrl-D ends the session only on an empty line.
     screen.text("f");
     screen.keys(&["C-a", "C-d"]);
     screen.until("an empty line", |s| s == "iverson>");
     screen.keys(&["C-d"]);
     screen.shows("status 0\nicanon");
-    // The next session knows the block.
+    // The next session has the block in its history.
     let next = Screen::new(&dir, "", SIZE);
     next.clear();
     next.text("def");
@@ -134,7 +135,7 @@ fn a_run_that_takes_much_is_asked_for() {
     screen.text("sum i < 100: f64(i)\r");
     screen.shows("f64 = 4950.0\niverson>");
     screen.clear();
-    // No answer is no, and so is Ctrl-C; nothing is lost.
+    // An empty answer means no, and so does Ctrl-C; no definition is lost.
     for (answer, title) in [("n\r", ""), ("\r", ""), ("", "C-c")] {
         screen.text("let y = sum i < 10_000: f64(i)\r");
         screen.shows("this takes up to 30000 operations; run it? [y/N]");
@@ -152,7 +153,7 @@ fn a_run_that_takes_much_is_asked_for() {
     screen.text("y\r");
     screen.shows("y: f64 = 49995000.0\niverson>");
     screen.clear();
-    // What was typed before there was a question is none of its answers, and is not lost.
+    // Text typed before the question is not taken as its answer, and is not lost.
     screen.text("sum i < 10_000: f64(i)\r");
     screen.shows("run it? [y/N]");
     screen.text("1 + 41\r");
@@ -161,7 +162,7 @@ fn a_run_that_takes_much_is_asked_for() {
     screen.text("\r");
     screen.shows("i64 = 42\niverson>");
     screen.clear();
-    // What there is no room for fails before it begins; nobody is asked.
+    // A run that exceeds the memory limit fails before it begins, without a question.
     screen.text(":set memory 10\r");
     screen.text("for i < 100_000_000: f64(i)\r");
     screen.shows("[E0508] Error: this needs 763 MiB at once, more than the 10 MiB of a run");
@@ -187,12 +188,12 @@ fn what_is_pasted_may_have_prompts() {
     screen.keys(&["Enter"]);
     screen.shows("x: [2]i64 = [1, 2]\ni64 = 42\niverson>");
     screen.clear();
-    // Without prompts all of it was typed; what is indented goes on.
+    // Without prompts, all lines were typed; indented lines continue the input.
     screen.paste("def g(x: f64) -> f64 =\n  2 * x\ng(4.0)");
     screen.keys(&["Enter"]);
     screen.shows("def g(x: f64) -> f64\nf64 = 8.0\niverson>");
     screen.clear();
-    // Lines that come faster than they are read are not lost.
+    // Lines that arrive faster than they are read are not lost.
     screen.text("1 + 1\r2 + 2\r3 + 3\r");
     screen.shows("i64 = 2");
     screen.shows("i64 = 4");
@@ -254,7 +255,8 @@ fn tab_completes() {
     screen.shows("[E0515] Error: this is NaN");
 }
 
-/// A list stands where a hint stood, and takes no line of it nor loses one to it, at the end of the screen either.
+/// A list of candidates replaces the hint without extra or missing lines, also at the bottom of the
+/// screen.
 #[test]
 fn lists_take_the_place_of_hints() {
     if !there("lists_take_the_place_of_hints") {
@@ -267,7 +269,7 @@ fn lists_take_the_place_of_hints() {
     screen.keys(&["Enter"]);
     screen.prompts();
     screen.clear();
-    // The margin ends in a blank that does not break.
+    // The margin ends in a no-break space.
     let suggestion = "iverson> def s(x: f64) -> f64 =\n        \u{a0}  let y = x\n        \u{a0}  in y";
     screen.text("de");
     screen.shows(suggestion);
@@ -282,7 +284,7 @@ fn lists_take_the_place_of_hints() {
     screen.until("the list at the end", |s| s.ends_with(&end));
 }
 
-/// Sessions side by side write to one history, each input at once.
+/// Concurrent sessions append to one history file, each input immediately.
 #[test]
 fn sessions_share_the_history() {
     if !there("sessions_share_the_history") {
@@ -306,7 +308,7 @@ fn sessions_share_the_history() {
     for line in lines.iter().rev() {
         next.keys(&["Up"]);
         next.shows(&line.replace('\n', "\n     ..  "));
-        // The arrow goes through the lines of a block first.
+        // The arrow key first moves through the lines of a block.
         next.keys(&["Home", "C-a"]);
         if line.contains('\n') {
             next.keys(&["Up"]);
@@ -314,7 +316,7 @@ fn sessions_share_the_history() {
     }
 }
 
-/// Whoever ends the process finds the terminal as it was.
+/// A signal that ends the process leaves the terminal in its original mode.
 #[test]
 fn signals_leave_the_terminal_sane() {
     if !there("signals_leave_the_terminal_sane") {
@@ -341,7 +343,7 @@ fn text_that_comes_key_by_key_is_not_painted_key_by_key() {
     let dir = Dir::new(&[]);
     let screen = Screen::new(&dir, "", (80, 40));
     screen.clear();
-    // About 2000 characters without brackets around them.
+    // About 2000 characters without bracketed paste.
     let terms: Vec<String> = (0..300).map(|k| format!("{}", 1000 + k)).collect();
     let text = terms.join(" + ");
     let start = std::time::Instant::now();
@@ -349,7 +351,7 @@ fn text_that_comes_key_by_key_is_not_painted_key_by_key() {
     let shown = screen.shows("1299");
     let took = start.elapsed();
     assert!(took < std::time::Duration::from_secs(5), "{took:?}");
-    // Nothing was lost, and the prompt stays where it was.
+    // No character is lost, and the prompt keeps its place.
     let line: String = shown.lines().map(|line| line.trim_start_matches("iverson> ")).collect::<Vec<_>>().join("");
     let plain = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     assert_eq!(plain(&line), plain(&text));

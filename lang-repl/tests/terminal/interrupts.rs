@@ -1,18 +1,18 @@
-//! Ctrl-C at random moments: while something is typed, computed or printed. Whenever it comes, the session
-//! goes on and has all its definitions.
+//! Ctrl-C at random moments: during typing, computing and printing. The session must always
+//! continue with all its definitions.
 
 use std::time::Duration;
 
 use crate::harness::Dir;
 use crate::screen::{Screen, there};
 
-/// How many interrupts; `IVERSON_COUNT` asks for more, up to a number that takes minutes.
+/// Returns the number of interrupts; `IVERSON_COUNT` selects more, up to 1000, which take minutes.
 fn count() -> u64 {
     let asked = std::env::var("IVERSON_COUNT").ok().and_then(|n| n.parse::<u64>().ok());
     asked.map_or(60, |n| n.clamp(1, 1000))
 }
 
-/// A generator of random numbers, small and always the same for a seed.
+/// A small random number generator, reproducible for a seed.
 struct Random(u64);
 
 impl Random {
@@ -23,22 +23,22 @@ impl Random {
     }
 }
 
-/// What is under way when the interrupt comes.
+/// The inputs that are interrupted.
 const WORK: &[&str] = &[
-    // Typed and not ended.
+    // Typing without Enter.
     "let lost = 1 +",
-    // Computed.
+    // Computing.
     "fold s = 0.0 for i < 1_000_000_000: s + sqrt(f64(i))\r",
     "let lost = fold s = 0.0 for i < 1_000_000_000: s + sqrt(f64(i))\r",
     "grad(\\(x: f64): fold s = x for i < 100_000_000: sin(s))(1.0)\r",
-    // A definition that others need, computed anew: the old one is there if this one is not.
+    // Redefining a value that others depend on; if it is interrupted, the old one must remain.
     "let first = (sum i < 300_000_000: 0 * i) + 1000\r",
-    // Printed.
+    // Printing.
     "do print(for i < 100_000, j < 3: i)\r",
     "do (for i < 100_000: f64(i))\r",
-    // Read: nobody writes to that pipe.
+    // Reading from a pipe without a writer.
     "let lost: [?n]f64 = load(\"pipe.npy\")\r",
-    // Checked, computed and shown within moments.
+    // Checking, computing and showing within moments.
     "def again(x: [n]f64) -> f64 = sum i: x[i]\r",
 ];
 
@@ -69,7 +69,7 @@ fn an_interrupt_at_any_moment_loses_nothing() {
         screen.shows(&format!("iverson> first + d{earlier}\ni64 = {}\niverson>", 1000 + earlier));
         screen.clear();
     }
-    // All of them are there.
+    // All definitions exist.
     let all: Vec<String> = (0..count).map(|n| format!("d{n}")).collect();
     for some in all.chunks(8) {
         let sum: u64 = some.iter().map(|name| name[1..].parse::<u64>().unwrap()).sum();
@@ -79,15 +79,15 @@ fn an_interrupt_at_any_moment_loses_nothing() {
     }
 }
 
-/// Waits for an empty prompt. An interrupt that came before there was anything to stop is pressed again, as
-/// anyone would do.
+/// Waits for an empty prompt. An interrupt that came before the computation began is repeated, as a
+/// user would do.
 #[track_caller]
 fn come_back(screen: &Screen, work: &str) {
     for _ in 0..60 {
         for _ in 0..100 {
             let shown = screen.screen();
             if shown.lines().last() == Some("iverson>") {
-                // It may be one that was there before the keys were read.
+                // The prompt may be the one from before the keys were read.
                 std::thread::sleep(Duration::from_millis(20));
                 if screen.screen() == shown {
                     return;

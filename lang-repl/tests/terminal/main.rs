@@ -1,4 +1,4 @@
-//! The REPL on a terminal, driven by keys.
+//! Tests of the REPL on a terminal, with simulated keys.
 
 #![cfg(unix)]
 #![allow(

@@ -1,20 +1,20 @@
-//! A newcomer's session, mistakes included, step by step. The page of the book that shows it is made here:
-//! `UPDATE_EXPECT=1` writes it, and what it shows is what a user sees.
+//! A newcomer's session with mistakes, step by step. It produces the book's page about it:
+//! `UPDATE_EXPECT=1` writes the page, so that the page shows exactly the user's screen.
 
 use std::path::PathBuf;
 
 use crate::harness::Dir;
 use crate::screen::{Screen, there};
 
-/// A step: what is said of it, what is pressed, and what is on the screen then.
+/// A step: its description, the keys, and the expected text on the screen.
 struct Step {
     title: &'static str,
     said: &'static str,
-    /// Texts and, between `<` and `>`, keys.
+    /// Text, with the names of keys between `<` and `>`.
     keys: &'static str,
-    /// It is done when this is on the screen,
+    /// The text that shows that the step is done.
     shows: &'static str,
-    /// and the prompt has come back, or not.
+    /// Whether the prompt comes back at the end.
     prompts: bool,
 }
 
@@ -22,133 +22,134 @@ const fn step(title: &'static str, said: &'static str, keys: &'static str, shows
     Step { title, said, keys, shows, prompts: true }
 }
 
-/// A step that ends in the middle of a line.
+/// Creates a step that ends in the middle of a line.
 const fn typing(title: &'static str, said: &'static str, keys: &'static str, shows: &'static str) -> Step {
     Step { title, said, keys, shows, prompts: false }
 }
 
 const STEPS: &[Step] = &[
-    step("A first value", "An expression is answered with its type and its value.", "1 + 2<Enter>", "i64 = 3"),
+    step("A first value", "The answer to an expression is its type and its value.", "1 + 2<Enter>", "i64 = 3"),
     step(
         "A name",
-        "`let` keeps a value. Integers among reals are read as reals where one is asked for; `3` alone is an integer.",
+        "`let` keeps a value. An integer literal becomes a real if the context needs one; `3` alone is an integer.",
         "let x = [3.0, 4.0]<Enter>",
         "x: [2]f64",
     ),
     step(
         "A slip",
-        "A misspelt name is told with the one that was probably meant. Nothing has changed.",
+        "The error for a misspelt name suggests the closest known name. The session is unchanged.",
         "sqrrt(x[0])<Enter>",
         "did you mean",
     ),
     step(
         "A definition on several lines",
-        "After `=` there has to be more, so Enter begins a new line, indented. All of it is one input: the arrows move in \
-         it, and Enter anywhere in it ends it once it is complete.",
+        "An input that ends in `=` is incomplete, so Enter begins a new, indented line. All lines are one input: the \
+         arrows move in it, and Enter anywhere in it submits it once it is complete.",
         "def norm(v: [n]f64) -> f64 =<Enter>sqrt(sum i: v[i]^2)<Enter>",
         "def norm(v: [n]f64) -> f64\n",
     ),
     typing(
         "What a function takes",
-        "Inside the parentheses of a call its signature stands below the line; the parameter in hand is bright.",
+        "Inside the parentheses of a call, the signature appears below the line with the current parameter \
+         highlighted.",
         "norm(",
         "norm(v: [n]f64) -> f64",
     ),
     step("The call", "", "x)<Enter>", "f64 = 5.0"),
     step(
         "A function of two arrays",
-        "The sizes of both are `n`, so they have to agree.",
+        "Both arrays have the size `n`, so their sizes must agree.",
         "def dist(a: [n]f64, b: [n]f64) -> f64 = norm(a - b)<Enter>",
         "def dist",
     ),
     step(
         "Sizes that do not agree",
-        "They are compared before anything is computed.",
+        "The sizes are compared before anything is computed.",
         "dist(x, [1.0, 2.0, 3.0])<Enter>",
         "Error",
     ),
     step("`ans` is the last value", "", "dist(x, [0.0, 0.0]) + ans<Enter>", "f64 = 10.0"),
     step(
         "A gradient",
-        "`grad` gives the gradients by all arguments; `wrt` chooses one.",
+        "`grad` yields the gradients by all arguments; `wrt` selects one.",
         "grad(dist)(x, [0.0, 0.0])<Enter>",
         "= (",
     ),
     step(
         "The same with names",
-        "`:grad` shows the value too, and which gradient is whose.",
+        "`:grad` also prints the value, and names the argument of each gradient.",
         ":grad dist(x, [0.0, 0.0])<Enter>",
         "by b:",
     ),
     step(
         "Another definition of the same name",
-        "What uses it follows: the distance is that of the new norm.",
+        "Its users follow: `dist` now uses the new norm.",
         "def norm(v: [n]f64) -> f64 = sum i: abs(v[i])<Enter>dist(x, [0.0, 0.0])<Enter>",
         "f64 = 7.0",
     ),
-    step("What is it?", "`?` asks, also for what the library has.", "?linalg.trace<Enter>", "5.0"),
+    step("What is it?", "`?` prints the documentation of a name, also of the library.", "?linalg.trace<Enter>", "5.0"),
     typing(
         "Completion",
-        "Tab completes names, fields, commands and files, and shows what there is if that is not clear.",
+        "Tab completes names, fields, commands and files. If there are several candidates, it lists them.",
         "let p = {size: 2.0, side: (1, 2)};<Enter>p.si<Tab>",
         "side  size",
     ),
     step("", "", "de.1<Enter>", "i64 = 2"),
     step(
         "Greek",
-        "`\\\\alpha` and Tab make α; so do `\\\\le` ≤, `\\\\sum` ∑ and `\\\\_0` a subscript.",
+        "`\\\\alpha` and Tab insert α; likewise `\\\\le` inserts ≤, `\\\\sum` ∑ and `\\\\_0` a subscript.",
         "let \\alpha<Tab>\\_0<Tab> = 0.1<Enter>",
         "α₀: f64 = 0.1",
     ),
     typing(
         "What was typed before",
-        "The arrow up brings back what begins as what is typed, whole blocks too.",
+        "The up arrow recalls earlier inputs that begin with the typed text, including whole blocks.",
         "def d<Up>",
         "norm(a - b)",
     ),
     typing(
         "Anywhere in what was typed",
-        "Ctrl-R looks for what stands anywhere in it. Ctrl-C gives up the line.",
+        "Ctrl-R searches the text of earlier inputs. Ctrl-C discards the line.",
         "<C-c><C-r>sqrt(s",
         "sum i: v[i]^2",
     ),
     step(
         "Too long",
-        "Ctrl-C stops a computation, and the session is as before.",
+        "Ctrl-C interrupts a computation and leaves the session unchanged.",
         "<C-c>let slow = fold s = 0.0 for i < 1_000_000_000: s + sin(s + f64(i))<Enter><stop>",
         "interrupted",
     ),
     step("", "", "x<Enter>", "[3.0, 4.0]"),
     step(
         "A plot",
-        "Data, and in quotes how it is drawn. `:plot` saves the parentheses.",
+        "A string after the data selects the kind of the plot. `:plot` needs no parentheses.",
         "let t = for i < 60: f64(i) / 10;<Enter>:plot t, sin(t), \"line: sine\", t, exp(-t), \"line: decay\", height: 12<Enter>",
         "decay",
     ),
     step(
         "Fewer digits",
-        "Elements of arrays have six digits at the most, unless another number is set.",
+        "Elements of arrays have at most six digits, unless you set another number.",
         "t[3..9] / 7<Enter>:set digits 3<Enter>t[3..9] / 7<Enter>",
         "[0.0429, 0.0571",
     ),
     step(
         "What it costs",
-        "The operations on reals, the conditions evaluated, the index tuples visited.",
+        "Work counts the operations on reals, tests the evaluated conditions, iterations the visited index tuples.",
         ":cost dist(x, [0.0, 0.0])<Enter>",
         "work",
     ),
     step("How long it takes", "", ":time dist(x, [0.0, 0.0])<Enter>", "f64 = 7.0"),
     step(
         "Where a NaN comes from",
-        "With this setting an evaluation stops at the first operation that gives NaN.",
+        "With this setting, an evaluation stops at the first operation that produces NaN from other numbers.",
         ":set nan stop<Enter>sum i: log(x[i] - 3.5)<Enter>",
         "log(-0.5)",
     ),
     step("What there is", "", ":env<Enter>", "let ans"),
     step(
         "For another day",
-        "The file has the definitions in the order in which they need each other. `:load` brings them back, and `iverson \
-         run` takes it too.",
+        "The file contains the definitions in dependency order. `:load` restores them, and `iverson run` runs the \
+         file.",
         ":save today.iv<Enter>:reset<Enter>:load today.iv<Enter>dist(x, [0.0, 0.0])<Enter>",
         "f64 = 7.0",
     ),
@@ -162,11 +163,11 @@ fn a_newcomers_session() {
     let dir = Dir::new(&[]);
     let screen = Screen::new(&dir, "", (84, 30));
     let mut page = String::from(
-        "# A session\n\nA session on a terminal, step by step, with the mistakes that anyone makes. What stands in the boxes is what \
-         is on\nthe screen then; colours are left out. [The REPL](repl.md) tells the rest.\n",
+        "# A session\n\nThis is a session on a terminal, step by step, with typical mistakes. Each box shows the screen after the step, \
+         without\ncolours. [The REPL](repl.md) describes the rest.\n",
     );
     for step in STEPS {
-        // A line that is given up is no part of what comes next.
+        // An abandoned line does not belong to the next step.
         let keys = step.keys.strip_prefix("<C-c>").unwrap_or(step.keys);
         if keys.len() < step.keys.len() {
             screen.keys(&["C-c"]);
@@ -189,7 +190,7 @@ fn a_newcomers_session() {
     }
     screen.keys(&["C-d"]);
     screen.shows("status 0");
-    // What was saved runs by itself, and gives the same.
+    // The saved file runs on its own, without an error.
     let run = dir.run(&["run", "today.iv"], b"");
     assert_eq!(run, "");
     let file = root().join("docs/book/src/tools/session.md");
@@ -214,7 +215,7 @@ fn press(screen: &Screen, keys: &str) {
         let key = NAMES.iter().find(|name| rest.strip_prefix('<').is_some_and(|r| r.starts_with(&format!("{name}>"))));
         if let Some(key) = key {
             match *key {
-                // Pressed again should it have come before there was anything to stop.
+                // Ctrl-C is repeated, because it may arrive before the computation begins.
                 "stop" => {
                     for _ in 0..20 {
                         screen.keys(&["C-c"]);
@@ -227,7 +228,7 @@ fn press(screen: &Screen, keys: &str) {
                         }
                     }
                 }
-                // A line is ended when all of it is there, and the next begins when its answer is.
+                // The pause lets the terminal show the complete line and its result.
                 "Enter" => {
                     screen.keys(&["Enter"]);
                     std::thread::sleep(std::time::Duration::from_millis(400));
@@ -247,7 +248,7 @@ fn press(screen: &Screen, keys: &str) {
     }
 }
 
-/// What varies from run to run is what it may be.
+/// Replaces times, which vary between runs, by fixed ones.
 fn steady(shown: &str) -> String {
     let line = |line: &str| {
         if line.starts_with("checked in") { "checked in 210 µs, ran in 34 µs".to_owned() } else { line.to_owned() }
@@ -255,7 +256,7 @@ fn steady(shown: &str) -> String {
     shown.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Text in lines of the width of the book's.
+/// Wraps text at the line width of the book.
 fn folded(text: &str) -> String {
     let mut out = String::new();
     let mut width = 0;

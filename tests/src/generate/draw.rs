@@ -1,4 +1,5 @@
-//! Random trees, each valid for the parser; names in them need not mean anything.
+//! **Random syntax trees.** Draws trees that the parser accepts. The names in them need not
+//! resolve.
 
 use lang_core::base::{Arena, Name, Span};
 use lang_core::syntax::ast::{
@@ -10,20 +11,20 @@ use lang_core::syntax::ops::{BinOp, BinderKind, UnOp};
 
 use crate::random::Random;
 
-/// Names to use. Words of binders are names where no index variable follows.
+/// Names to draw from. A binder's word is a name if no index variable follows it.
 const NAMES: &[&str] = &["a", "b", "x", "y", "n", "m", "μ", "θ₀", "x'", "sum", "max", "grad", "a_rather_long_name"];
-/// Names of fields, which may be words.
+/// Names of fields, which may be reserved words.
 const FIELDS: &[&str] = &["w", "bias", "def", "in", "type", "let", "for", "velocity"];
 /// Names of types.
 const TYPES: &[&str] = &["f64", "i64", "bool", "a", "Tree", "Camera"];
 
-/// Draws trees.
+/// The generator of trees.
 struct Gen<'r> {
     random: &'r mut Random,
     exprs: Arena<Node<Expr>>,
     pats: Arena<Node<Pat>>,
     types: Arena<Node<TypeExpr>>,
-    /// Makes each binding's name new, as two of one name may be an error.
+    /// A counter that makes each binding's name unique, because two equal names may be an error.
     fresh: usize,
 }
 
@@ -57,7 +58,7 @@ impl Gen<'_> {
         ident(self.random.pick_or(FIELDS, "w"))
     }
 
-    /// Fields whose names differ.
+    /// Draws fields with distinct names.
     fn fields(&mut self) -> Vec<Ident> {
         let count = 1 + self.random.below(3);
         let from = self.random.below(FIELDS.len());
@@ -212,7 +213,7 @@ impl Gen<'_> {
         })
     }
 
-    /// A pattern of a `let`, which may name the extents of an array.
+    /// Draws a pattern of a `let`, which may bind the extents of an array.
     fn let_pat(&mut self) -> PatId {
         if self.random.once_in(6) {
             let names = self.some(1, 2, Self::binding);
@@ -292,7 +293,7 @@ impl Gen<'_> {
         self.add(Expr::Name(Name::new_static(name)))
     }
 
-    /// A size that can not be read as a type.
+    /// Draws a size that cannot be read as a type.
     fn computed_size(&mut self) -> ExprId {
         let atom = |g: &mut Self| match g.random.below(3) {
             0 => g.add(Expr::Int(784)),
@@ -366,7 +367,7 @@ impl Gen<'_> {
     }
 }
 
-/// A random item.
+/// Draws an item.
 pub fn tree(random: &mut Random) -> Tree {
     let depth = 1 + random.below(5);
     let docs = if random.once_in(6) { "What it is.\nAnd more." } else { "" };

@@ -1,5 +1,5 @@
-//! Which variants of the surface tree the drawn programs reached: a variant that is never drawn
-//! is a law never tried.
+//! **Coverage of the surface tree.** Counts the variants that the drawn programs contain. A variant
+//! that is never drawn leaves its laws untested, so the test fails on it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use lang_core::syntax::ast::{
 };
 use lang_core::syntax::ops::UnOp;
 
-/// How often each variant of the surface tree occurred.
+/// The number of occurrences of each variant of the surface tree.
 #[derive(Clone, Default, Debug)]
 pub struct Hits(BTreeMap<&'static str, u64>);
 
 impl Hits {
-    /// The variants that did not occur.
+    /// Returns the variants that did not occur.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         VARIANTS.iter().copied().filter(|name| !self.0.contains_key(name)).collect()
@@ -173,7 +173,7 @@ impl fmt::Display for Hits {
     }
 }
 
-/// Every variant that must occur. The matches above name them all and have no `_`.
+/// Every variant that must occur. The matches above are exhaustive and have no `_`.
 #[rustfmt::skip]
 const VARIANTS: &[&str] = &[
     "Item::Def", "TypeBody::Sum", "TypeBody::Single", "Item::Import", "Item::Let", "Item::Do", "Item::Rule",

@@ -1,7 +1,8 @@
-//! Random surface programs, and the laws of printing, parsing and formatting they must obey.
+//! **Property tests of the syntax.** Draws random surface programs and checks the laws of printing,
+//! parsing and formatting.
 //!
-//! A program is drawn as trees, not as text: every variant of the surface tree occurs, which a
-//! table of hits shows. Each tree is printed, and the text scrambled, before the formatter sees it.
+//! A program is drawn as trees, not as text. Every variant of the surface tree must occur, which
+//! `hits` checks. Each tree is printed, and its text scrambled, before the formatter reads it.
 
 pub mod draw;
 pub mod hits;
@@ -18,23 +19,23 @@ use scramble::{damage, scramble_all};
 
 use crate::random::Random;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many programs were drawn.
+    /// The number of programs drawn.
     pub programs: u64,
-    /// What occurred in them.
+    /// The variants that occurred in them.
     pub hits: Hits,
-    /// How many of them broke a law.
+    /// The number of programs that broke a law.
     pub broken: u64,
-    /// The laws broken and the texts, of the shortest few.
+    /// The broken laws and the texts of the shortest failures.
     pub failures: Vec<String>,
 }
 
-/// Failures kept in a report, the shortest: these are what one looks at.
+/// The number of failures in a report. The shortest are kept, because they are the easiest to read.
 const KEPT: usize = 5;
 
-/// Draws `count` programs from `seed` and tries the laws on each.
+/// Draws `count` programs from `seed` and checks the laws on each.
 #[must_use]
 pub fn run(seed: u64, count: u64) -> Report {
     let mut report = Report::default();
@@ -55,7 +56,7 @@ pub fn run(seed: u64, count: u64) -> Report {
     report
 }
 
-/// What holds of printing a tree. Gives its text.
+/// Checks the laws of printing a tree and returns its text.
 fn print_laws(tree: &Tree) -> Result<String, String> {
     let text = print_tree(tree);
     let parsed = parse_item(&text);
@@ -78,7 +79,7 @@ fn print_laws(tree: &Tree) -> Result<String, String> {
     Ok(text)
 }
 
-/// What holds of formatting a file of these items, scrambled.
+/// Checks the laws of formatting a scrambled file of these items.
 fn format_laws(random: &mut Random, texts: &[String]) -> Result<(), String> {
     let scrambled = scramble_all(random, texts);
     let plain = file(&scrambled)?;
@@ -105,7 +106,7 @@ fn format_laws(random: &mut Random, texts: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// What holds of any text, be it wrong.
+/// Checks the laws of formatting any text, even a wrong one.
 fn survives(text: &str) -> Result<(), String> {
     let Ok(once) = format_file(text) else { return Ok(()) };
     let twice = format_file(&once.text).map_err(|_| format!("the layout has errors:\n{text}\n---\n{}", once.text))?;
@@ -143,7 +144,7 @@ mod tests {
     use super::run;
     use crate::random::{count, seed};
 
-    /// Some seconds; a longer run is the soak's.
+    /// Takes some seconds; the soak test runs longer.
     const PROGRAMS: u64 = 2000;
 
     #[test]

@@ -1,11 +1,12 @@
-//! Text to text of the same tokens, with other blanks, line ends and comments between them.
+//! **Layout noise.** Rewrites a text to one with the same tokens but other blanks, line ends and
+//! comments between them.
 
 use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::token::Sym;
 
 use crate::random::Random;
 
-/// The same tokens with other blanks between them, and comments.
+/// Returns the same tokens with other blanks and comments between them.
 pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
     let tokens = lex(text).tokens;
     let mut out = String::new();
@@ -25,7 +26,7 @@ pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
                     if before.is_some_and(|_| random.once_in(2)) {
                         out.push_str(&format!(" -- c{number}\n  "));
                     } else {
-                        // The documentation above an item is no token.
+                        // The documentation above an item is not a token.
                         let start = if nth == 0 { "" } else { "\n  " };
                         out.push_str(&format!("{start}-- own {number}\n{}", if nth == 0 { "" } else { " " }));
                     }
@@ -44,14 +45,14 @@ pub fn scramble(random: &mut Random, text: &str, comments: usize) -> String {
     out
 }
 
-/// Several items as a file, with comments and empty lines between them.
+/// Joins several items to a file, with comments and empty lines between them.
 pub fn scramble_all(random: &mut Random, texts: &[String]) -> String {
     let mut out = String::new();
     for (nth, text) in texts.iter().enumerate() {
         out.push_str(
             random.pick_or(&["", "\n\n", "-- block\n", "-- apart\n\n\n", "--| Docs.\n", "  -- c\n--| Docs.\n"], ""),
         );
-        // None, some, or nearly between all tokens.
+        // No comments, some, or one between nearly all tokens.
         let comments = random.pick_or(&[0, 1, 4, 40], 0);
         out.push_str(&scramble(random, text, comments));
         if nth + 1 < texts.len() || random.once_in(2) {
@@ -61,7 +62,7 @@ pub fn scramble_all(random: &mut Random, texts: &[String]) -> String {
     out
 }
 
-/// The text with a few tokens left out, doubled or exchanged: mostly wrong, sometimes unusual.
+/// Removes, doubles or exchanges a few tokens. The result is mostly wrong, sometimes unusual.
 pub fn damage(random: &mut Random, text: &str) -> String {
     let mut tokens: Vec<&str> = lex(text).tokens.iter().filter_map(|t| text.get(t.span.range())).collect();
     for _ in 0..=random.below(3) {
@@ -74,7 +75,7 @@ pub fn damage(random: &mut Random, text: &str) -> String {
                 tokens.insert(at, copy);
             }
             3 if other < tokens.len() => tokens.swap(at, other),
-            // A pair of parentheses around a token.
+            // Parentheses around a token.
             _ => {
                 tokens.insert((at + 1).min(tokens.len()), ")");
                 tokens.insert(at, "(");
@@ -84,7 +85,8 @@ pub fn damage(random: &mut Random, text: &str) -> String {
     tokens.join(" ")
 }
 
-/// Must the token touch the one before? `.0` alone would be a number, and so would `1.` be.
+/// Returns whether the token must touch the one before it, because `.0` and `1.` would otherwise be
+/// numbers.
 fn must_touch(tokens: &[Spanned], at: usize) -> bool {
     let token = |at: usize| tokens.get(at).map(|t| &t.token);
     let dot = |at: usize| token(at) == Some(&Token::Sym(Sym::Dot));

@@ -1,5 +1,6 @@
-//! Drawn programs of core: what elaboration never gives (a generation that is indexed at once, a tuple taken apart
-//! where it is made, `let`s everywhere), so that every rule of the passes is reached.
+//! **Random core functions.** Draws programs of core that elaboration never produces, so that every
+//! rule of the passes is reached. Examples are a generation that is indexed at once, a tuple that
+//! is destructured where it is built, and `let`s everywhere.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,11 +25,11 @@ use super::probe::{grid, point};
 use super::soak::Report;
 use crate::random::Random;
 
-/// Functions of core through the passes.
+/// Functions of core in all their forms.
 struct Made<'a> {
     known: RefCell<HashMap<Callee, Arc<Stages>>>,
     derived: RefCell<HashMap<Callee, Option<Arc<Ssa>>>>,
-    /// For the derivatives of scalar functions.
+    /// The tables of the derivatives of scalar functions.
     tables: &'a Module<'a>,
     hits: RefCell<Hits>,
 }
@@ -86,10 +87,10 @@ thread_local! {
     static TABLES: Module<'static> = Module::new(Box::leak(Box::new(Session::new())));
 }
 
-/// Draws functions and tries the laws on each.
+/// Draws functions and checks the laws on each.
 ///
 /// # Errors
-/// The law that is broken, and the functions, made smaller.
+/// The broken law, and the shrunk functions.
 pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
     let mut functions: Vec<Function> = Vec::new();
     let mut random = Random::new(seed ^ 0x5eed);
@@ -149,14 +150,14 @@ struct Draw<'r> {
     known: &'r [Function],
     n: Poly,
     m: Poly,
-    /// Integers that data are indexed by, and truth values.
+    /// The inputs that hold indices into other inputs, and truth values.
     k: LocalId,
     b: LocalId,
     left: usize,
     smooth: bool,
-    /// May there be orders?
+    /// Whether `argsort` may be drawn.
     orders: bool,
-    /// May there be products over ranges?
+    /// Whether products over ranges may be drawn.
     prods: bool,
 }
 
@@ -235,7 +236,7 @@ impl<'r> Draw<'r> {
         if self.random.below(2) == 0 { self.n.clone() } else { self.m.clone() }
     }
 
-    /// A type that something inside may have.
+    /// Draws a type for a subexpression.
     fn some(&mut self) -> CoreType {
         let extent = self.extent();
         match self.random.below(6) {
@@ -247,7 +248,7 @@ impl<'r> Draw<'r> {
         }
     }
 
-    /// An index of this extent in scope.
+    /// Returns an index of this extent in scope, as a polynomial.
     fn at(&mut self, extent: &Poly) -> Option<Poly> {
         let all: Vec<Poly> = self.indices.iter().filter(|i| i.extent == *extent).map(Index::value).collect();
         self.random.pick(&all).cloned()
@@ -314,7 +315,7 @@ impl<'r> Draw<'r> {
         e.with(Kind::Check(p, Arc::new(what), e.clone()), e.ty.clone())
     }
 
-    /// The form that makes a value of the type.
+    /// Draws the form that constructs a value of the type.
     fn own(&mut self, ty: &CoreType, d: usize) -> E {
         match ty {
             CoreType::Tensor(n, inner) => {
@@ -355,7 +356,7 @@ impl<'r> Draw<'r> {
                 node(Kind::Apply(Operation::Scalar(f), args), REAL)
             }
             10 if self.smooth => {
-                // A quotient whose divisor is 2 and more.
+                // A quotient whose divisor is at least 2.
                 let (a, b) = (self.expr(&REAL, d), self.expr(&REAL, 0));
                 let two = node(Kind::Constant(Constant::Real(2.0)), REAL);
                 let b = node(Kind::Add(vec![two, node(Kind::Mul(b.clone(), b), REAL)]), REAL);
@@ -369,7 +370,7 @@ impl<'r> Draw<'r> {
         }
     }
 
-    /// A product, a greatest or least value, where it is, or the element there.
+    /// Draws a reduction: a product, a maximum, a minimum, their argument, or the element at it.
     fn reduction(&mut self, d: usize) -> E {
         let several = self.random.once_in(3);
         let reducers = [Reducer::Max, Reducer::Min, Reducer::Argmax, Reducer::Argmin, Reducer::Max, Reducer::Prod];
@@ -404,7 +405,8 @@ impl<'r> Draw<'r> {
         Expr::lets(vec![(k, e)], element)
     }
 
-    /// What stands first in an order of reals or of truth values, or a sum of what stands at every position.
+    /// Draws the first position in an order of reals or of truth values, or a sum over the elements
+    /// at all positions.
     fn order(&mut self, d: usize) -> E {
         let extent = self.extent();
         let truths = self.random.once_in(3);
@@ -459,7 +461,7 @@ impl<'r> Draw<'r> {
         Some(node(Kind::Call(f.callee.clone(), vec![n, m], args), ty.clone()))
     }
 
-    /// Something small: a variable or an element or part of one, if there is any.
+    /// Draws a small expression: a variable, an element or a component, or else a constant.
     fn leaf(&mut self, ty: &CoreType) -> E {
         let mut all: Vec<E> = Vec::new();
         for (x, of) in self.scope.clone() {
@@ -475,13 +477,13 @@ impl<'r> Draw<'r> {
                         let n = n.clone();
                         if let Some(at) = self.at(&n) {
                             open.push(Expr::access(&e, at.clone()));
-                            // The next element, where there is one.
+                            // The next element, if it exists.
                             let next = at.plus(1);
                             let inner = Expr::access(&e, next.clone());
                             if inner.ty == *ty && self.random.once_in(4) {
                                 all.push(Expr::guard(Pred::less(&next, &n), inner));
                             }
-                            // The element that data tell.
+                            // The element at an index read from data.
                         }
                         let data = if n == self.n { self.at(&self.m.clone()) } else { None };
                         if let Some(at) = data
@@ -564,12 +566,13 @@ impl<'r> Draw<'r> {
     }
 }
 
-// ---- making smaller ----
+// ---- shrinking ----
 
-/// Tries at most this often.
+/// The greatest number of candidates.
 const TRIES: usize = 1500;
 
-/// The functions with parts of them in place of others, as long as the same law is broken.
+/// Replaces expressions with parts of them as long as the same law breaks. Returns the smallest
+/// functions and the details.
 fn shrink(mut functions: Vec<Function>, broken: &Broken, unused: &mut Report) -> (Vec<Function>, String) {
     let (mut how, mut tries) = (broken.how.clone(), 0);
     'again: loop {
@@ -596,7 +599,8 @@ fn shrink(mut functions: Vec<Function>, broken: &Broken, unused: &mut Report) ->
     }
 }
 
-/// The expression with one node replaced by something smaller of its type, the smallest first.
+/// Returns the expression with one node replaced by a smaller one of its type, the smallest result
+/// first.
 fn candidates(e: &E) -> Vec<E> {
     let mut nodes = Vec::new();
     list(e, &mut nodes);
@@ -630,12 +634,12 @@ fn size(e: &E) -> usize {
     nodes.len()
 }
 
-/// The expression with its node of that number, in the order of [`list`], replaced.
+/// Returns the expression with node number `at`, in the order of [`list`], replaced.
 fn replace(e: &E, at: usize, new: &E, next: &mut usize) -> E {
     let own = *next;
     *next += 1;
     if own == at {
-        // What is inside has numbers, too.
+        // The nodes inside have numbers too.
         *next += size(e) - 1;
         return new.clone();
     }

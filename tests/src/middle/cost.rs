@@ -1,17 +1,19 @@
-//! The factor of ATL's Theorems 6.1 and 6.35, as the partial derivatives' own costs give it.
+//! **Derivative cost factor.** The factor of ATL's Theorems 6.1 and 6.35, computed from the costs
+//! of the partial derivatives themselves.
 //!
-//! The paper counts a derivative of a scalar function as one operation; here what is evaluated counts. An
-//! operation of `m` arguments that vary, whose partial derivatives cost `p₁ … pₘ`, costs 1; with its tangent, or
-//! with what it adds to the cotangents, it costs
+//! The paper counts a derivative of a scalar function as one operation; here the evaluated
+//! operations count. Take an operation of `m` varying arguments whose partial derivatives cost
+//! `p₁ … pₘ`. It costs 1. With its tangent, or with its contributions to the cotangents, it costs
 //!
 //! ```text
 //! 1 + Σ (pₖ + 1) + (m − 1) = 2 m + Σ pₖ
 //! ```
 //!
-//! the operation, each partial derivative times the tangent or cotangent, and the additions: of the tangents'
-//! terms, or of the contributions to cotangents, of which each tensor has its first one free. So the factor is 4
-//! for one argument with `p <= 2`, which is what a product of two has, and else the greatest of these. A quotient
-//! has 5: the operation; a quotient; a product and a quotient; an addition.
+//! The terms are the operation, the product of each partial derivative with the tangent or
+//! cotangent, and the additions. The additions are those of the tangents' terms, or of the
+//! contributions to cotangents, of which the first to each tensor is free. So the factor is 4 for
+//! one argument with `p <= 2`, the factor of a product of two; else it is the greatest over the
+//! operations. A quotient has 5: the operation; a quotient; a product and a quotient; an addition.
 
 use std::sync::Arc;
 
@@ -21,10 +23,10 @@ use lang_core::syntax::ops::{BinOp, Scalar};
 
 use super::forms::{Middle, partial_of};
 
-/// What the paper's theorems have.
+/// The factor in the paper's theorems.
 pub const PAPER: u64 = 4;
 
-/// The factor of a function, and of what it calls.
+/// Returns the factor of a function and of its callees.
 #[must_use]
 pub fn factor(middle: &dyn Middle, ssa: &Ssa) -> u64 {
     fn of(middle: &dyn Middle, ssa: &Ssa, seen: &mut Vec<Arc<Callee>>) -> u64 {
@@ -55,7 +57,7 @@ fn of_operation(middle: &dyn Middle, operation: Operation, args: &[usize]) -> u6
     costs.map(|p| p + 2).sum()
 }
 
-/// The work of a function of scalars, every statement counted.
+/// Returns the work of a function of scalars; every statement counts.
 #[must_use]
 pub fn work(ssa: &Ssa) -> u64 {
     let real = |s: Option<Scalar>| matches!(s, Some(Scalar::F64 | Scalar::F32));

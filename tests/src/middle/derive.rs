@@ -1,6 +1,6 @@
-//! The laws of derivatives at a point: the tangent is the reference's and the interpreter's, the adjoint's inner
-//! products are the tangent's, both cost no more than ATL's Theorems 6.1 and 6.35 say, and second derivatives are
-//! symmetric, and the interpreter's.
+//! **Derivative laws** at a point. The tangent agrees with the reference's and the interpreter's,
+//! and the adjoint's inner product with the tangent's. Both cost at most the bounds of ATL's
+//! Theorems 6.1 and 6.35. Second derivatives are symmetric and agree with the interpreter's.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::values::{compare, parts, scalar, scalars, size_of, varying};
 use crate::random::Random;
 
 impl Judge<'_> {
-    /// All laws of derivatives; `work` is that of the value in Tensor SSA.
+    /// Checks all laws of derivatives. `work` is the work of the value in Tensor SSA.
     pub(super) fn derivatives(
         &mut self,
         stages: &Stages,
@@ -48,8 +48,8 @@ impl Judge<'_> {
         let of = real_outputs(&stages.ssa).into();
         let (forward, adjoint) = (Derivation::Forward(wrt.clone()), Derivation::Adjoint { of, wrt: wrt.clone() });
         let (tangent_of, adjoint_of) = (form(std::slice::from_ref(&forward))?, form(std::slice::from_ref(&adjoint))?);
-        // A zero times an infinity is NaN to the interpreter if data make the zero, and nothing if it is no term; the
-        // reference does not tell these apart.
+        // The interpreter computes zero times infinity as NaN if the zero comes from data, and
+        // skips the term if a bracket removes it. The reference does not distinguish these cases.
         let mut finite = ran.and_then(|ran| ran.tangent.as_ref()).is_some();
         if let Some(tangent) = ran.and_then(|ran| ran.tangent.as_ref()) {
             let mut differing = None;
@@ -62,7 +62,8 @@ impl Judge<'_> {
                     differing = differing.or(Some((x, *number)));
                 }
             };
-            // Where there is nothing real the tangent has something else.
+            // The tangent of a type without reals has another shape, so the comparison's result is
+            // ignored.
             let _ = compare(tangent, wanted, &mut see);
             if let Some((x, number)) = differing {
                 let how = format!("{number:?}, not {x}\n{}", stages.core);
@@ -88,7 +89,7 @@ impl Judge<'_> {
             scalars(wanted, &leaf.path, &mut all);
             let tangents: Vec<Number> =
                 all.iter().filter_map(|r| if let Ref::Real(_, t) = r { Some(*t) } else { None }).collect();
-            // What is no number to the interpreter either may be a term among others.
+            // A NaN that the interpreter computes too may come from one masked term of a sum.
             let told = ran.is_some_and(|ran| ran.tangent.is_some());
             let masked = |(t, f): (&Number, &Value)| (told || t.is_nothing()) && real(f).is_some_and(f64::is_nan);
             if !finite && tangents.iter().zip(&found.items).any(masked) {
@@ -121,20 +122,21 @@ impl Judge<'_> {
             }
         };
         let cotangents: Vec<Tensor> = back.0.iter().skip(stages.ssa.outputs.len()).map(|t| (**t).clone()).collect();
-        // Nor does a loop know of the cotangents that it carries where data mask them.
+        // A loop cannot skip the cotangents that it carries if data mask them.
         let sees = finite && !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(..)));
         self.products(&seeds, &numbers, &cotangents, &along, sees).map_err(|b| Broken {
             how: format!("{} of {back:?} for {seeds:?}\n{}{adjoint_of}", b.how, stages.ssa),
             ..b
         })?;
-        // Theorems 6.1 and 6.35; cotangents of what a loop carries are carried, which costs as much as what it visits.
+        // Theorems 6.1 and 6.35. The adjoint carries the cotangents of loop-carried values, which
+        // costs as much as the iterations.
         let io: usize = primal.iter().chain(&seeds).map(|t| t.items.len()).sum();
         let io = u64::try_from(io).unwrap_or(u64::MAX);
         let factor = cost::factor(self.middle, &stages.ssa);
         let work = work + self.visited(stages, point, primal.clone());
         let pairs = [("6.1", found.1, work), ("6.35", back.1 + io, work + io)];
         for (theorem, derived, of) in pairs {
-            // A rule of the program costs what its author lets it cost.
+            // The cost of a user-written rule is its author's.
             if !stages.ssa.opaque && derived > factor.saturating_mul(of) {
                 let form = if theorem == "6.1" { &tangent_of } else { &adjoint_of };
                 let how = format!("{derived} is more than {factor} times {of}\n{}{form}", stages.ssa);
@@ -157,8 +159,12 @@ impl Judge<'_> {
         has(self.middle, &stages.ssa, what, &mut Vec::new())
     }
 
-    /// What a definition with a loop may take beside its work: the tuples of indices that it visits. Products of all
-    /// but one are dearer than the product by the number of its terms, false ones too.
+    /// Returns the cost that a definition with a loop may have beside its work: the index tuples
+    /// that it visits.
+    ///
+    /// For a definition with a product, the bound is [`FUEL`] and so checks nothing. The products
+    /// of all factors but one cost more than the product, by a factor of the number of terms,
+    /// masked ones included.
     fn visited(&self, stages: &Stages, point: &Point, primal: Vec<Tensor>) -> u64 {
         if self.has(stages, &|rhs| matches!(rhs, Rhs::Reduce(r) if r.reducer == Reducer::Prod)) {
             return FUEL;
@@ -172,8 +178,8 @@ impl Judge<'_> {
         evaluator.counts.iterations
     }
 
-    /// The inner product of seeds with tangents is that of cotangents with the direction. `sees`: a zero that data make
-    /// is not multiplied with an infinity.
+    /// Checks that the inner product of seeds and tangents equals that of cotangents and the
+    /// direction. `sees` states that no data-dependent zero is multiplied with an infinity.
     fn products(
         &mut self,
         seeds: &[Tensor],
@@ -205,7 +211,8 @@ impl Judge<'_> {
             self.tally.masked += 1;
             return Ok(());
         }
-        // Where the tangent is exact in every order, and the products with the seeds are, so is the adjoint.
+        // If the tangent is exact in every order of evaluation, and so are the products with the
+        // seeds, the adjoint is exact too.
         if left.error > 0.0 || single {
             let unit = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
             error = left.error + right.error + unit * self.roundings * (left.size + right.size);
@@ -218,7 +225,8 @@ impl Judge<'_> {
         Ok(())
     }
 
-    /// The derivative of the adjoint, forward and again by the adjoint: a symmetric matrix times the direction.
+    /// Checks the derivative of the adjoint, by the forward derivative and by the adjoint: both are
+    /// a symmetric matrix times the direction.
     fn second(
         &mut self,
         stages: &Stages,
@@ -250,7 +258,7 @@ impl Judge<'_> {
             self.tally.loose += 1;
             return Ok(());
         }
-        // The interpreter's, with the one seed.
+        // The interpreter's result, scaled by the one seed.
         let seed = match seeds {
             [Tensor { items, .. }] => items.first().and_then(real),
             _ => None,
@@ -295,7 +303,7 @@ impl Judge<'_> {
     }
 }
 
-/// Is there such a statement in it, or in what it calls or repeats?
+/// Returns whether the function, a callee or a loop body contains such a statement.
 fn has(middle: &dyn Middle, ssa: &Ssa, what: &dyn Fn(&Rhs) -> bool, seen: &mut Vec<Arc<Callee>>) -> bool {
     ssa.stmts.iter().any(|stmt| match &stmt.rhs {
         rhs if what(rhs) => true,
@@ -316,14 +324,14 @@ fn items_of(value: Value) -> Option<Vec<Value>> {
     if let Value::Tuple(items) = value { Some(items) } else { None }
 }
 
-/// The parts of the direction.
+/// Returns the parts of the direction.
 fn directions(stages: &Stages, point: &Point) -> Vec<Tensor> {
     let of = size_of(&stages.core, &point.sizes, &point.args);
     let vary = varying(&stages.core).into_iter().filter_map(|k| stages.core.params.get(k));
     vary.zip(&point.along).flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
 }
 
-/// The inputs that vary.
+/// Returns the numbers of the inputs that vary.
 fn by(stages: &Stages) -> Arc<[u32]> {
     let vary = varying(&stages.core);
     let of = |source: &Source| matches!(source, Source::Param(k) if vary.contains(&(*k as usize)));

@@ -1,4 +1,5 @@
-//! Arguments made up for functions at sizes that no drawn program has, and the derivatives of these.
+//! **Synthetic arguments** for functions at sizes larger than those of drawn programs, and the
+//! functions' derivatives.
 
 #![expect(clippy::expect_used, reason = "what helpers of a test cannot read fails the test")]
 
@@ -16,7 +17,7 @@ use lang_core::syntax::ops::Scalar;
 
 use super::forms::{Forms, Middle};
 
-/// A definition of a module.
+/// Returns a definition of a module as a callee.
 #[must_use]
 pub fn callee(module: &str, name: &str) -> Arc<Callee> {
     Arc::new(Callee::new(GlobalName::new(module, name), Vec::new()))
@@ -27,7 +28,7 @@ fn extent(p: &Poly, sizes: &HashMap<LocalId, i64>) -> usize {
     usize::try_from(value.expect("a size").max(0)).expect("a size")
 }
 
-/// Reals of which no sum is exact, and integers within `below`.
+/// Returns element number `k`: a real such that sums are inexact, or an integer below `below`.
 fn value(of: Scalar, k: usize, below: usize) -> Value {
     let x = (u32::try_from(k % 9973).map_or(0.0, f64::from) * 1.7 + 0.3).sin() * 1.3;
     let i = i64::try_from((k * 7 + k * k) % below.max(1)).expect("a small integer");
@@ -42,20 +43,20 @@ fn value(of: Scalar, k: usize, below: usize) -> Value {
 
 fn part(input: &Input, sizes: &HashMap<LocalId, i64>, nth: usize) -> Tensor {
     let dims: Vec<usize> = input.leaf.dims.iter().map(|n| extent(n, sizes)).collect();
-    // Integers stand for places in what is first.
+    // Integers are indices below the first size.
     let below = sizes.iter().min_by_key(|(l, _)| l.0).and_then(|(_, n)| usize::try_from(*n).ok()).unwrap_or(1);
     let count: usize = dims.iter().product();
     let of = input.leaf.scalar.expect("a number");
     Tensor { items: (0..count).map(|k| value(of, k + 31 * nth, below)).collect(), dims }
 }
 
-/// Arguments of a function at these sizes.
+/// Returns arguments of a function at these sizes.
 #[must_use]
 pub fn given(ssa: &Ssa, sizes: &[i64]) -> Vec<Tensor> {
     given_where(ssa, &ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect())
 }
 
-/// Arguments of a function where these sizes and integers are known.
+/// Returns arguments of a function for these sizes and integers.
 #[must_use]
 pub fn given_where(ssa: &Ssa, known: &HashMap<LocalId, i64>) -> Vec<Tensor> {
     let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
@@ -66,10 +67,10 @@ pub fn given_where(ssa: &Ssa, known: &HashMap<LocalId, i64>) -> Vec<Tensor> {
     all.collect()
 }
 
-/// The function and its derivatives by all that is real.
+/// Returns the function and its derivatives by all real inputs.
 ///
 /// # Panics
-/// If there is no such function in core, or no derivative.
+/// If the function has no form in core, or no derivative.
 #[must_use]
 pub fn with_derivatives(forms: &Forms<'_>, callee: &Arc<Callee>) -> Vec<Arc<Ssa>> {
     let own = forms.ssa(callee).expect("it is in core");

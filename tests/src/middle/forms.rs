@@ -1,4 +1,5 @@
-//! Where the forms of definitions come from, and how the evaluators of `lang-core` ask for them.
+//! **Forms of definitions.** Supplies the evaluators of `lang-core` with the forms of definitions
+//! (core to Tensor SSA), and the reference with core.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,13 +22,13 @@ use lang_core::types::ty::Type;
 use super::reference::{self, Ref, of_value, real};
 use super::values::{part_as_is, plain};
 
-/// Definitions in all forms.
+/// A provider of definitions in all forms.
 pub trait Middle {
-    /// A definition in its forms.
+    /// Returns a definition in its forms.
     fn stages(&self, callee: &Arc<Callee>) -> Option<Arc<Stages>>;
-    /// A definition or a derivative in Tensor SSA.
+    /// Returns a definition or a derivative in Tensor SSA.
     fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
-    /// The value of a top-level `let`.
+    /// Returns the value of a top-level `let`.
     fn global(&self, name: &GlobalName) -> Option<Value>;
 }
 
@@ -40,7 +41,7 @@ pub struct Forms<'a> {
 }
 
 impl<'a> Forms<'a> {
-    /// Those of a session whose top-level `let`s have these values.
+    /// Returns the forms of a session whose top-level `let`s have these values.
     #[must_use]
     pub fn new(session: &'a Session, globals: &'a HashMap<GlobalName, Computed>) -> Self {
         Self { module: Module::new(session), globals }
@@ -61,30 +62,30 @@ impl Middle for Forms<'_> {
     }
 }
 
-/// The forms that core's evaluator takes.
+/// The forms that the evaluator of core accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Core.
     Core,
-    /// `let`s outermost.
+    /// `let`s lifted to the outside.
     Lifted,
     /// Without tuples.
     Pairs,
-    /// Generations outermost.
+    /// Generations pushed to the outside.
     Pushed,
 }
 
 impl Form {
-    /// All, in the order of the passes.
+    /// All forms, in the order of the passes.
     pub const ALL: [Self; 4] = [Self::Core, Self::Lifted, Self::Pairs, Self::Pushed];
 
-    /// Does it take and give parts of values?
+    /// Returns whether the form takes and returns the parts of values, without tuples.
     #[must_use]
     pub fn is_flat(self) -> bool {
         matches!(self, Self::Pairs | Self::Pushed)
     }
 
-    /// The form of a definition, as a function of core.
+    /// Returns the form of a definition, as a function of core.
     #[must_use]
     pub fn of(self, stages: &Stages) -> Arc<Function> {
         match self {
@@ -96,10 +97,11 @@ impl Form {
     }
 }
 
-/// Between the name of a top-level `let` and the path to a part of it.
+/// The separator between the name of a top-level `let` and the path to a part of it.
 const PART: char = '#';
 
-/// A form without tuples as a function from the parts of its arguments to a tuple of parts.
+/// Converts a form without tuples to a function from the parts of its arguments to a tuple of
+/// parts.
 fn as_function(flat: &Flat) -> Function {
     let mut bindings = Vec::new();
     let mut params = Vec::new();
@@ -129,7 +131,7 @@ fn as_function(flat: &Flat) -> Function {
     }
 }
 
-/// Definitions in one form, for core's evaluator.
+/// Definitions in one form, for the evaluator of core.
 pub struct In<'m> {
     middle: &'m dyn Middle,
     all: All<'m>,
@@ -138,7 +140,7 @@ pub struct In<'m> {
 }
 
 impl<'m> In<'m> {
-    /// In this form.
+    /// Returns the definitions in this form.
     #[must_use]
     pub fn new(middle: &'m dyn Middle, form: Form) -> Self {
         Self { middle, all: All(middle), form, known: RefCell::default() }
@@ -169,7 +171,7 @@ impl eval::Functions for In<'_> {
     }
 }
 
-/// Definitions in Tensor SSA, for its evaluator; and in core, for the reference.
+/// Definitions in Tensor SSA for its evaluator, and in core for the reference.
 #[derive(Clone, Copy)]
 pub struct All<'m>(pub &'m dyn Middle);
 
@@ -183,7 +185,7 @@ impl eval_ssa::Functions for All<'_> {
     }
 }
 
-/// Steps of a partial derivative of a scalar operation.
+/// The fuel for a partial derivative of a scalar operation.
 const PARTIAL: u64 = 10_000;
 
 impl reference::World for All<'_> {
@@ -212,7 +214,7 @@ impl reference::World for All<'_> {
     }
 }
 
-/// The definition that a table gives for the derivative of an operation by its argument `k`.
+/// Returns the definition in the derivative tables for an operation by its argument `k`.
 #[must_use]
 pub fn partial_of(operation: Operation, k: usize, at: Scalar) -> Option<Arc<Callee>> {
     let table = match operation {

@@ -1,5 +1,6 @@
-//! The cost as formulas against what the evaluator counts: equal at every point, with what it counts of statements in place
-//! of the symbols; the longest chain and what is kept no less than what the evaluator finds.
+//! **Cost formulas** against the evaluator's counts. Work, tests and iterations must be equal at
+//! every point, if each symbol has the value that the evaluator counted for its statement. The span
+//! and the kept bytes are upper bounds of the evaluator's.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,38 +25,39 @@ pub struct Formulas<'m> {
     known: RefCell<HashMap<Arc<Callee>, Option<Callable>>>,
 }
 
-/// A run of the evaluator beside the formulas.
+/// A run of the evaluator, with the formulas.
 pub struct Run<'m> {
     middle: &'m dyn Middle,
     /// The formulas.
     pub cost: Arc<Cost>,
-    /// What the evaluator counted.
+    /// The evaluator's counts.
     pub counts: Counts,
-    /// The longest chain that it found.
+    /// The longest chain of dependent operations.
     pub span: u64,
-    /// The bytes that were kept.
+    /// The kept bytes.
     pub kept: u64,
     populations: HashMap<Vec<u32>, Population>,
     locals: HashMap<LocalId, i64>,
 }
 
-/// What was seen of costs at a point.
+/// The record of cost checks at a point.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// Runs with formulas of sizes alone,
+    /// The number of runs with formulas of sizes alone.
     pub(super) formulas: u64,
-    /// and with symbols.
+    /// The number of runs with formulas that contain symbols.
     pub(super) symbols: u64,
-    /// Symbols whose content was seen before.
+    /// The number of symbols whose content occurred before.
     pub(super) shared: u64,
-    /// The inputs of the function,
+    /// The inputs of the function.
     inputs: String,
-    /// and what was counted with them.
+    /// The counts with these inputs, by the symbol's content.
     counted: HashMap<u128, i64>,
 }
 
 impl Seen {
-    /// Is what has the same content the same, in this function and in derivatives of it with the same inputs?
+    /// Checks that symbols with equal content have equal counts, in this function and in its
+    /// derivatives at the same inputs.
     fn same(
         &mut self,
         inputs: &str,
@@ -78,7 +80,7 @@ impl Seen {
     }
 }
 
-/// What a function is given that its derivatives are given too.
+/// Returns a text of the inputs that a function shares with its derivatives.
 fn inputs(ssa: &Ssa, sizes: &[i64], given: &[Tensor]) -> String {
     let passed = ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(given);
     let of_function = passed.filter(|(input, _)| matches!(input.source, Source::Param(_)));
@@ -87,7 +89,8 @@ fn inputs(ssa: &Ssa, sizes: &[i64], given: &[Tensor]) -> String {
 }
 
 impl Judge<'_> {
-    /// Notes where the formulas differ from the counts of a function that came to an end with these arguments.
+    /// Records a difference between the formulas and the counts of a function that terminated with
+    /// these arguments.
     pub(super) fn formulas_agree(&self, ssa: &Arc<Ssa>, point: &Point, given: &[Tensor]) {
         if self.costs
             && let Err(broken) = self.formulas(ssa, &point.sizes, given)
@@ -112,13 +115,13 @@ impl Judge<'_> {
 }
 
 impl<'m> Formulas<'m> {
-    /// Those of these definitions.
+    /// Returns the cost formulas of these definitions.
     #[must_use]
     pub fn new(middle: &'m dyn Middle) -> Self {
         Self { middle, known: RefCell::default() }
     }
 
-    /// A definition or a derivative, with its cost.
+    /// Returns a definition or a derivative with its cost.
     pub fn of(&self, callee: &Arc<Callee>) -> Option<Callable> {
         if let Some(known) = self.known.borrow().get(callee) {
             return known.clone();
@@ -130,7 +133,8 @@ impl<'m> Formulas<'m> {
         found
     }
 
-    /// A function with these arguments, or why it has no value with them; `fuel`: how many tuples are visited at most.
+    /// Runs a function with these arguments. `fuel` limits the number of index tuples visited. The
+    /// inner error is the reason why the run has no value.
     pub fn run(&self, ssa: &Arc<Ssa>, sizes: &[i64], given: &[Tensor], fuel: u64) -> Option<Result<Run<'m>, Stopped>> {
         let (_, cost) = self.of(&ssa.callee)?;
         let world = All(self.middle);
@@ -151,7 +155,7 @@ impl<'m> Formulas<'m> {
     }
 }
 
-/// Does a formula need more than sizes?
+/// Returns whether a formula needs more than sizes.
 #[must_use]
 pub fn has_symbols(of: &Formula) -> bool {
     let mut found = false;
@@ -163,11 +167,11 @@ pub fn has_symbols(of: &Formula) -> bool {
 }
 
 impl Run<'_> {
-    /// The formulas of work, tests and iterations are what was counted, and no symbol, chain or kept byte is more than its
-    /// bound.
+    /// Checks that the formulas of work, tests and iterations equal the counts, and that no symbol,
+    /// chain or kept byte count exceeds its bound.
     ///
     /// # Errors
-    /// What differs.
+    /// The difference.
     pub fn agrees(&self, ssa: &Ssa) -> Law {
         let (total, counted) = (&self.cost.total, self.counts);
         let counts = [counted.work, counted.tests, counted.iterations];
@@ -197,13 +201,14 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a formula is at the sizes and with what was counted; none if it needs what was not.
+    /// Returns the value of a formula at the sizes and counts, or `None` if it needs a count that
+    /// is missing.
     #[must_use]
     pub fn value(&self, of: &Formula) -> Option<i128> {
         of.eval(&mut self.cost.values(&|a| self.size(a), &|s| self.measured(s)))
     }
 
-    /// The same of the greatest of formulas.
+    /// Returns the value of a maximum of formulas, as [`Run::value`] does.
     #[must_use]
     pub fn greatest(&self, of: &Greatest) -> Option<i128> {
         of.eval(&mut self.cost.values(&|a| self.size(a), &|s| self.measured(s)))
@@ -217,14 +222,14 @@ impl Run<'_> {
         }
     }
 
-    /// The sizes, for a reader.
+    /// Returns the sizes as text for a report.
     fn sizes(&self) -> String {
         let mut all: Vec<_> = self.locals.iter().map(|(l, n)| (l.0, *n)).collect();
         all.sort_unstable();
         format!("{:?}", all.into_iter().map(|(_, n)| n).collect::<Vec<_>>())
     }
 
-    /// What was counted of it.
+    /// Returns the symbol's count in this run.
     fn measured(&self, s: &Symbol) -> Option<i64> {
         let Some(of) = self.populations.get(&*s.path) else { return Some(0) };
         let small = |n: u64| i64::try_from(n).ok();
@@ -240,7 +245,7 @@ impl Run<'_> {
         }
     }
 
-    /// For a reader.
+    /// Returns the costs and counts as text for a report.
     fn told(&self) -> String {
         let amount = |a: &Amount| format!("work {} tests {} iterations {}", a.work, a.tests, a.iterations);
         let mut lines = vec![amount(&self.cost.total)];
@@ -249,7 +254,7 @@ impl Run<'_> {
             let most = s.most.as_ref().map(ToString::to_string);
             lines.push(format!("p{k}: {:?} of {:?}, at most {most:?}", s.kind, s.path));
         }
-        // Which statements differ.
+        // The statements that differ.
         for (place, amount) in &self.cost.parts {
             let Place::Statement(var) = place else { continue };
             let found = self.populations.get([var.0].as_slice()).map(|p| p.counts).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What a function in Tensor SSA is called with: arguments, and tangents and cotangents of the extents that they have.
+//! **Call inputs** of a function in Tensor SSA: its arguments, and tangents and cotangents of
+//! matching extents.
 
 use std::collections::HashMap;
 
@@ -15,19 +16,19 @@ use super::probe::point;
 use super::values::{parts, positive, size_of};
 use crate::random::Random;
 
-/// What a function is called with.
+/// The inputs of a call.
 pub struct Given {
     /// The sizes that a call passes.
     pub sizes: Vec<i64>,
     /// The values of the inputs.
     pub tensors: Vec<Tensor>,
-    /// Sizes, and arguments that are integers.
+    /// The values of sizes and of integer arguments.
     pub locals: HashMap<LocalId, i64>,
 }
 
 impl Given {
-    /// These arguments of a definition, for it or a derivative of it; `seed` gives the elements of tangents and
-    /// cotangents by their numbers.
+    /// Returns these arguments for a definition or a derivative of it. `seed` returns element
+    /// number `k` of the tangents and cotangents.
     #[must_use]
     pub fn of(core: &Function, ssa: &Ssa, sizes: &[i64], args: &[Value], seed: &dyn Fn(usize) -> f64) -> Self {
         let of = size_of(core, sizes, args);
@@ -55,15 +56,16 @@ impl Given {
         Self { sizes: sizes.to_vec(), tensors, locals }
     }
 
-    /// Drawn arguments, at sizes that stand for implicit ones and then for integers; none where there is no drawing them.
+    /// Draws arguments. `sizes` are the values of implicit sizes, then of integers. `None` if a
+    /// type cannot be drawn.
     #[must_use]
     pub fn drawn(core: &Function, ssa: &Ssa, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
         let at = point(&mut Random::new(5), core, sizes)?;
         Some(Self::of(core, ssa, &at.sizes, &at.args, seed))
     }
 
-    /// The same with arguments for which most definitions are made: positive reals, square matrices that their diagonals
-    /// dominate, arrays of integers that are places of first elements.
+    /// Same as [`Given::drawn`], but with arguments in the domain of most definitions: positive
+    /// reals, diagonally dominant square matrices, and arrays of integers that are first indices.
     #[must_use]
     pub fn tame(core: &Function, ssa: &Ssa, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
         let at = point(&mut Random::new(5), core, sizes)?;

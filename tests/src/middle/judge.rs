@@ -1,5 +1,6 @@
-//! The laws of a definition at a point: every form has the value of the reference and does no more work than
-//! the one before it, and fails only where it does. Those of derivatives are in [`super::derive`].
+//! **Forms oracle.** Checks the laws of a definition at a point. Every form has the value of the
+//! reference, does no more work than the form before it, and fails only if the reference does. The
+//! laws of derivatives are in [`super::derive`].
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -21,62 +22,64 @@ use super::values::{compare, parts, plain, scalars, size_of, varying};
 use crate::golden::Tolerances;
 use crate::random::Random;
 
-/// Steps that an evaluation may take.
+/// The number of steps that an evaluation may take.
 pub const FUEL: u64 = 20_000_000;
 
-/// What of all this happened, and how often.
+/// The number of checks, by outcome.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
-    /// Points at which all forms had the value.
+    /// Points at which all forms had the reference's value.
     pub values: u64,
-    /// Points at which all that failed did so with the code of the interpreter.
+    /// Points at which the reference failed with the interpreter's code.
     pub failures: u64,
-    /// Points at which something failed with another code.
+    /// Failures of the reference with another code than the interpreter's, and of a form with
+    /// another code than the reference's. They break no law.
     pub other_failures: u64,
-    /// Failures that a form left out, as nothing depends on them.
+    /// Failures that the reference or a form omitted, because no result depends on them.
     pub omitted: u64,
     /// Points at which the interpreter reached a limit.
     pub skipped: u64,
-    /// Evaluations that took too long.
+    /// Evaluations that ran out of fuel.
     pub unfinished: u64,
-    /// Points at which rounding decides a condition.
+    /// Points at which a condition depends on rounding.
     pub undecided: u64,
     /// Numbers compared bit for bit.
     pub exact: u64,
     /// Numbers compared within their error bound.
     pub near: u64,
-    /// Numbers whose bound says nothing: a thousandth of the number and more, or no number.
+    /// Numbers whose bound is useless: at least a thousandth of the number, or not finite.
     pub loose: u64,
-    /// Points at which data make a zero that is multiplied with an infinity.
+    /// Points at which a data-dependent zero is multiplied with an infinity.
     pub masked: u64,
     /// Points at which tangents were compared.
     pub tangents: u64,
     /// Points at which inner products were compared.
     pub products: u64,
-    /// Those of them that were equal bit for bit, as they must.
+    /// Those of them that were equal bit for bit, as required.
     pub exact_products: u64,
     /// Points at which second derivatives were compared.
     pub seconds: u64,
-    /// Those of them that the interpreter's `hvp` was compared with, too.
+    /// Those of them that were compared with the interpreter's `hvp` too.
     pub hessians: u64,
-    /// Points at which the cost that is told at their sizes is that counted.
+    /// Points at which the predicted cost equals the counts.
     pub costs: u64,
-    /// Points at which it is a bound, as data decide.
+    /// Points at which it is an upper bound, because the cost depends on data.
     pub bounds: u64,
-    /// Runs whose counts the formulas of sizes alone told.
+    /// Runs whose counts equal formulas of sizes alone.
     pub formulas: u64,
-    /// Runs whose counts formulas told with what was counted of statements.
+    /// Runs whose counts equal formulas with symbols, evaluated with the counts of statements.
     pub symbols: u64,
-    /// What several runs counted for equal contents; all of it the same.
+    /// Counts that several runs made for equal contents; all agreed.
     pub shared: u64,
     /// The greatest ratio of the forward derivative's work to the function's.
     pub forward: f64,
-    /// The greatest ratio of the adjoint's work to the function's, inputs and outputs added to both.
+    /// The greatest ratio of the adjoint's work to the function's, with inputs and outputs added to
+    /// both.
     pub adjoint: f64,
 }
 
 impl Tally {
-    /// Adds another.
+    /// Adds another tally.
     pub fn add(&mut self, other: &Self) {
         self.values += other.values;
         self.failures += other.failures;
@@ -104,85 +107,88 @@ impl Tally {
     }
 }
 
-/// What the interpreter made of a point.
+/// The interpreter's results at a point.
 pub struct Ran {
     /// The value, or the failure.
     pub value: Result<Computed, Box<Failure>>,
-    /// What it counted.
+    /// The operation counts.
     pub counts: Counts,
-    /// The tangent, if it was asked.
+    /// The tangent, if it was computed.
     pub tangent: Option<Computed>,
-    /// The second derivative of the one real that it gives, times the direction, if it was asked.
+    /// The second derivative of the one real result times the direction, if it was computed.
     pub second: Option<Computed>,
 }
 
-/// Where a definition is looked at.
+/// The point at which a definition is checked.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The sizes that a call passes.
     pub sizes: Vec<i64>,
     /// The arguments.
     pub args: Vec<Value>,
-    /// A direction: a value for each argument that varies.
+    /// A direction: a value for each varying argument.
     pub along: Vec<Value>,
 }
 
-/// A law that does not hold.
+/// A broken law.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// Which, so that a smaller program can be looked for.
+    /// The name of the law, by which a smaller program is searched.
     pub law: String,
-    /// How, for a reader.
+    /// The details.
     pub how: String,
 }
 
-/// Judges definitions.
+/// The checker of definitions.
 pub struct Judge<'m> {
     pub(super) middle: &'m dyn Middle,
-    /// Times the error bound of the reference, which rounds in one order of many.
+    /// A factor of the reference's error bound, because the reference rounds in one of many orders.
     pub(super) orders: f64,
-    /// Relative to the greatest number, between two ways to a second derivative.
+    /// The tolerance between two computations of a second derivative, relative to the greatest
+    /// number.
     pub(super) second: f64,
-    /// Relative to its terms, between a derivative by a rule and that of the definition.
+    /// The tolerance between a derivative by a user-written rule and that of the definition,
+    /// relative to its terms.
     rule: f64,
-    /// Roundings of an adjoint where the tangent has none.
+    /// The number of roundings of an adjoint whose tangent has none.
     pub(super) roundings: f64,
-    /// Of a number with a bound of this part of it nothing is asked.
+    /// The ratio of bound to number from which on a number is tallied as loose.
     pub(super) loose: f64,
     /// A run of the engine that differs from the evaluator's.
     pub(super) engine: RefCell<Option<Broken>>,
-    /// Costs as formulas.
+    /// The cost formulas.
     pub(super) formulas: super::formulas::Formulas<'m>,
-    /// What was seen of costs at this point.
+    /// The record of cost checks at this point.
     pub(super) seen: RefCell<super::formulas::Seen>,
-    /// Are costs as formulas compared?
+    /// Whether cost formulas are compared.
     pub costs: bool,
-    /// What was seen.
+    /// The number of checks, by outcome.
     pub tally: Tally,
-    /// Are second derivatives taken?
+    /// Whether second derivatives are computed.
     pub twice: bool,
 }
 
 /// The parts of a value, and the work.
 type Found = (Vec<Vec<Value>>, u64);
 
-/// That it holds, or how it does not.
+/// The outcome of a law: `Ok`, or the broken law.
 pub type Law = Result<(), Broken>;
 
 pub(super) fn broken(law: impl Into<String>, how: impl Into<String>) -> Broken {
     Broken { law: law.into(), how: how.into() }
 }
 
-/// A failure that a limit of the interpreter causes, or that depends on when something is evaluated.
+/// Returns whether the failure comes from a limit of the interpreter, or depends on the time of
+/// evaluation.
 fn is_limit(code: Code) -> bool {
     matches!(code, Code::E0506 | Code::E0507 | Code::E0508 | Code::E0510 | Code::E0512)
 }
 
 impl<'m> Judge<'m> {
-    /// One of these definitions.
+    /// Returns a checker of these definitions.
     ///
     /// # Errors
-    /// That the tolerances cannot be read.
+    /// If the tolerances cannot be read.
     pub fn new(middle: &'m dyn Middle) -> Result<Self, String> {
         let allowed = Tolerances::of("forms")?;
         let [orders, second, rule, roundings, loose] =
@@ -203,10 +209,10 @@ impl<'m> Judge<'m> {
         })
     }
 
-    /// Has every form of the definition the shape that its pass is to reach?
+    /// Checks that every form of the definition has the shape that its pass must produce.
     ///
     /// # Errors
-    /// Which has not.
+    /// The form that has another shape.
     pub fn shapes(&self, stages: &Stages) -> Law {
         let reached = [
             ("lifted", lift::is_lifted(&stages.lifted.body), stages.lifted.to_string()),
@@ -220,10 +226,11 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// All laws at a point. `ran` is what the interpreter gave; of a program that is core alone, nothing.
+    /// Checks all laws at a point. `ran` holds the interpreter's results, or is `None` for a
+    /// program that exists only in core.
     ///
     /// # Errors
-    /// The first that does not hold.
+    /// The first law that does not hold.
     pub fn point(&mut self, stages: &Stages, point: &Point, ran: Option<&Ran>, random: &mut Random) -> Law {
         let told = |b: Broken| Broken {
             how: format!(
@@ -266,9 +273,9 @@ impl<'m> Judge<'m> {
                 self.tally.undecided += 1;
                 return Ok(());
             }
-            // What has a derivative inside has no tangent by dual numbers of one order.
+            // A definition that contains a derivative has no tangent by first-order dual numbers.
             Err(Stop::Higher) => return self.value_alone(stages, point, ran),
-            // A top-level `let` of a sum type is no value of core until its type is known.
+            // A top-level `let` of a sum type has no value in core until its type is known.
             Err(Stop::Broken("a global")) => {
                 self.tally.undecided += 1;
                 return Ok(());
@@ -283,15 +290,16 @@ impl<'m> Judge<'m> {
         let work = self.values(stages, point, &wanted, before)?;
         self.tally.values += 1;
         if !vary.is_empty() && point.along.len() == vary.len() && finite(&wanted) {
-            // A rule is another way to the derivative.
+            // A user-written rule is another formula for the derivative.
             let wanted = if stages.ssa.opaque { by_rule(wanted, self.rule) } else { wanted };
             self.derivatives(stages, point, &wanted, work, ran, random)?;
         }
         Ok(())
     }
 
-    /// The value without derivatives: of the reference where nothing varies, else of the interpreter, of which
-    /// reals are known up to what two ways to a second derivative may differ by.
+    /// Checks the value without derivatives. The wanted value is the reference's if no argument
+    /// varies, else the interpreter's. The tolerance of the latter is that of two computations of a
+    /// second derivative.
     fn value_alone(&mut self, stages: &Stages, point: &Point, ran: Option<&Ran>) -> Law {
         let world = All(self.middle);
         let args = point.args.iter().map(|v| of_value(v, None)).collect();
@@ -310,7 +318,8 @@ impl<'m> Judge<'m> {
         Ok(())
     }
 
-    /// The reference against the interpreter. The interpreter's work, where core may not do more.
+    /// Compares the reference with the interpreter. Returns the interpreter's work if core may not
+    /// exceed it.
     fn interpreted(
         &mut self,
         stages: &Stages,
@@ -351,7 +360,8 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// Forms where the reference fails: they fail likewise, or leave the failure out.
+    /// Runs the forms at a point where the reference fails. Their outcomes are tallied: the same
+    /// code, another code, or no failure. Only an invalid form is an error.
     fn failing(&mut self, stages: &Stages, point: &Point, code: Code) -> Law {
         for (name, result) in self.all_forms(stages, point) {
             match result {
@@ -367,7 +377,7 @@ impl<'m> Judge<'m> {
         Ok(())
     }
 
-    /// Does Tensor SSA come to an end soon?
+    /// Returns whether Tensor SSA terminates within a fortieth of the fuel.
     #[must_use]
     pub fn ends(&self, stages: &Stages, point: &Point) -> bool {
         let all = All(self.middle);
@@ -376,7 +386,7 @@ impl<'m> Judge<'m> {
         !matches!(result, Err(Stopped::Fuel))
     }
 
-    /// Notes where the engine differs from the evaluator.
+    /// Records a difference between the engine and the evaluator.
     pub(super) fn engine_agrees(
         &self,
         ssa: &Arc<Ssa>,
@@ -390,7 +400,7 @@ impl<'m> Judge<'m> {
         }
     }
 
-    /// The parts of the value in every form, with the work.
+    /// Returns the parts of the value in every form, with the work.
     fn all_forms(&self, stages: &Stages, point: &Point) -> Vec<(&'static str, Result<Found, Stopped>)> {
         let mut all = Vec::new();
         let leaves = stages.core.body.ty.leaves();
@@ -422,7 +432,7 @@ impl<'m> Judge<'m> {
         all
     }
 
-    /// Every form against the reference. The work of Tensor SSA.
+    /// Compares every form with the reference. Returns the work of Tensor SSA.
     fn values(&mut self, stages: &Stages, point: &Point, wanted: &Ref, before: Option<u64>) -> Result<u64, Broken> {
         let leaves = stages.core.body.ty.leaves();
         let mut last = before.map(|work| ("the interpreter", work));
@@ -434,7 +444,8 @@ impl<'m> Judge<'m> {
             "pushed" => format!("{}{}", stages.pairs, stages.pushed),
             _ => format!("{}{}", stages.pushed, stages.ssa),
         };
-        // A call of several parts is one call in SSA, and in the two forms before it one for each part.
+        // A call with several results is one call in Tensor SSA; the two forms before have one call
+        // for each result.
         let several = calls_several(self.middle, &stages.core.body, &mut Vec::new());
         for (name, result) in self.all_forms(stages, point) {
             let (parts, work) = match result {
@@ -471,7 +482,7 @@ impl<'m> Judge<'m> {
         Ok(last.map_or(0, |(_, work)| work))
     }
 
-    /// A scalar of a form against the reference's.
+    /// Compares a scalar of a form with the reference's.
     fn same(&mut self, found: &Value, wanted: &Ref) -> bool {
         match (found, wanted) {
             (Value::I64(i), Ref::Int(j)) => i == j,
@@ -500,7 +511,7 @@ impl<'m> Judge<'m> {
     }
 }
 
-/// Is every number of it one?
+/// Returns whether every real in the value and its tangent is finite.
 fn finite(value: &Ref) -> bool {
     match value {
         Ref::Real(x, t) => x.value.is_finite() && t.value.is_finite(),
@@ -509,22 +520,23 @@ fn finite(value: &Ref) -> bool {
     }
 }
 
-/// The parts of the arguments, in the order of the inputs.
+/// Returns the parts of the arguments, in the order of the inputs.
 pub(super) fn tensors(stages: &Stages, point: &Point) -> Vec<Tensor> {
     let of = size_of(&stages.core, &point.sizes, &point.args);
     let args = stages.core.params.iter().zip(&point.args);
     args.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
 }
 
-/// The parts of the arguments as arrays.
+/// Returns the parts of the arguments as nested arrays.
 fn flat(stages: &Stages, point: &Point) -> Vec<Value> {
     let each = tensors(stages, point).into_iter();
     each.map(|t| super::values::nested(&mut t.items.into_iter(), &t.dims)).collect()
 }
 
-/// Does anything in it, or in what it calls, call what has several parts, which forms without tuples make one by one?
+/// Returns whether the expression or a callee contains a call with several results. Forms without
+/// tuples split it into one call for each result.
 fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
-    // Of a loop there is always how often it ran.
+    // A loop always has its trip count as a second result.
     let mut found = matches!(e.kind, Kind::Loop(..));
     if let Kind::Call(callee, ..) = &e.kind {
         found = e.ty.leaves().len() != 1;
@@ -537,7 +549,8 @@ fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> boo
     found
 }
 
-/// Is there a `scan … while`? Until Tensor SSA it runs once to tell how long it is and once for its states.
+/// Returns whether a `scan … while` exists. In the forms before Tensor SSA it runs twice: once for
+/// its length and once for its states.
 fn runs_twice(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     let (mut found, callee) = match &e.kind {
         Kind::Loop(repeat, _) => {
@@ -554,7 +567,7 @@ fn runs_twice(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     found
 }
 
-/// Does every statement read statements before it alone, and are equal statements one?
+/// Returns whether every statement reads only earlier statements and no two statements are equal.
 #[must_use]
 pub fn is_ssa(ssa: &Ssa) -> bool {
     let mut seen: Vec<&Stmt> = Vec::new();
@@ -576,7 +589,7 @@ pub fn is_ssa(ssa: &Ssa) -> bool {
     true
 }
 
-/// The same value with tangents that are known this well.
+/// Widens the error bounds of the tangents by this relative tolerance.
 fn by_rule(value: Ref, relative: f64) -> Ref {
     let inner = |items: Vec<Ref>| items.into_iter().map(|v| by_rule(v, relative)).collect();
     match value {
@@ -587,7 +600,7 @@ fn by_rule(value: Ref, relative: f64) -> Ref {
     }
 }
 
-/// The same value with reals that are known this well.
+/// Widens the error bounds of the reals to this relative tolerance.
 fn roughly(value: Ref, relative: f64) -> Ref {
     let inner = |items: Vec<Ref>| items.into_iter().map(|v| roughly(v, relative)).collect();
     match value {

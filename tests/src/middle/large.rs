@@ -1,8 +1,9 @@
-//! Definitions with sizes at which kernels run in chunks, and which take memory.
+//! **Large runs.** Definitions with sizes at which kernels run in parallel chunks, and which take
+//! memory.
 
 use lang_core::session::Session;
 
-/// What they are made of.
+/// The text of the definitions.
 const PROGRAM: &str = "
 def elements(x: [n]f64, y: [n]f64) -> [n]f64 = for i: exp(x[i]) / (1 + y[i]^2)
 def dot(x: [n]f64, y: [n]f64) -> f64 = sum i: x[i] * y[i]
@@ -38,7 +39,7 @@ def by_parameters(p: [2]f64, t: [n]f64) -> [n, 2]f64 = jacobian(line, wrt: p)(p,
 def gathered(x: [n]f64, at: [m]i64) -> f64 = sum k: x[at[k]]^2 * f64(k)
 ";
 
-/// The definitions, each at sizes at which it runs in chunks, and beside them.
+/// The definitions, each with sizes at which it runs in chunks, and other sizes.
 pub const RUNS: &[(&str, &[&[i64]])] = &[
     ("elements", &[&[30_000], &[30_001], &[10]]),
     ("dot", &[&[100_000], &[99_991]]),
@@ -71,10 +72,10 @@ pub const RUNS: &[(&str, &[&[i64]])] = &[
     ("by_parameters", &[&[300_000]]),
 ];
 
-/// The definitions as a program.
+/// Returns a session with the definitions.
 ///
 /// # Panics
-/// If something is wrong with them.
+/// If the checker rejects one of them.
 #[must_use]
 pub fn session() -> Session {
     let mut session = Session::new();

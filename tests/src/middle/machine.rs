@@ -1,5 +1,6 @@
-//! The engine that runs Tensor SSA against the evaluator that counts: the same values bit for bit, and a failure
-//! where that has one. With machine code the values are those up to the order of sums.
+//! **Engine oracle.** Compares the engine that runs Tensor SSA with the counting evaluator:
+//! bit-identical values, and a failure at the same points. Values of machine code may differ by the
+//! order of sums.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +23,7 @@ use super::values::part;
 use crate::golden::Tolerances;
 use crate::run::limits;
 
-/// Definitions, as the engine asks for them.
+/// Definitions, through the engine's interface.
 pub struct World<'m>(pub &'m dyn Middle);
 
 impl exec::World for World<'_> {
@@ -39,7 +40,7 @@ impl exec::World for World<'_> {
     }
 }
 
-/// A tensor in a flat buffer.
+/// Converts a tensor to a flat buffer.
 #[must_use]
 pub fn flat(tensor: &Tensor, scalar: Option<Scalar>) -> Option<exec::Tensor> {
     macro_rules! all {
@@ -65,7 +66,8 @@ fn magnitude(value: &Value) -> f64 {
     }
 }
 
-/// How near, of the greatest of the whole, reals of one sum, of programs that iterate, and short ones have to be.
+/// Returns the tolerances relative to the greatest magnitude of the whole: for the reals of one
+/// sum, for iterated programs, and for single precision.
 fn units() -> (f64, f64, f64) {
     static UNITS: OnceLock<(f64, f64, f64)> = OnceLock::new();
     *UNITS.get_or_init(|| {
@@ -75,12 +77,12 @@ fn units() -> (f64, f64, f64) {
     })
 }
 
-/// Up to another order of sums, whose terms are as large as the greatest of the whole or 1.
+/// Compares up to the order of sums, whose terms may be as large as `greatest` or 1.
 pub fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
     let real = |x: f64, y: f64, (one, most): (f64, f64)| {
         let apart = (x - y).abs() / greatest.max(1.0);
         let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
-        // What is multiplied by a sum of terms, not by each of them, is another of what is not finite.
+        // Factoring a multiplication out of a sum may change one non-finite value into another.
         let endless = !x.is_finite() && !y.is_finite();
         LOOSE.fetch_add(u64::from(!same && apart > one), Ordering::Relaxed);
         ENDLESS.fetch_add(u64::from(!same && endless), Ordering::Relaxed);
@@ -103,10 +105,10 @@ fn same(found: Option<Computed>, wanted: &Value, _: f64) -> bool {
     }
 }
 
-/// Runs a function on the parts of its arguments, and holds what comes of it against what the evaluator gave.
+/// Runs a function on the parts of its arguments and compares the result with the evaluator's.
 ///
 /// # Errors
-/// How they differ.
+/// The difference.
 pub fn agrees(
     middle: &dyn Middle,
     ssa: &Arc<Ssa>,
@@ -116,7 +118,7 @@ pub fn agrees(
 ) -> Result<(), String> {
     let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
     let given: Option<Vec<exec::Tensor>> = passed.zip(given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
-    // Relations are made by no drawn program.
+    // No drawn program constructs a relation.
     let Some(given) = given else { return Ok(()) };
     let here = Way { programs: exec::Programs::default(), same: &same, in_order: true };
     run_agrees(middle, ssa, sizes, given.clone(), wanted, &here)?;
@@ -124,15 +126,16 @@ pub fn agrees(
     run_agrees(middle, ssa, sizes, given, wanted, &native).map_err(|how| format!("as machine code: {how}"))
 }
 
-/// How a function is run, and what is wanted then.
+/// A way to run a function, with the comparison that applies.
 struct Way<'w> {
     programs: exec::Programs,
     same: Same<'w>,
-    /// Does it fail at the first of several checks? Of machine code the interpreter tells which that is.
+    /// Whether it fails at the first of several failing checks. Machine code may fail at another
+    /// one; in production the interpreter then finds the first.
     in_order: bool,
 }
 
-/// The backend that all functions of a test share.
+/// Returns the backend that all functions of a test share.
 fn backend() -> Arc<Counting> {
     static JIT: OnceLock<Arc<Counting>> = OnceLock::new();
     let made = JIT.get_or_init(|| {
@@ -142,7 +145,8 @@ fn backend() -> Arc<Counting> {
     Arc::clone(made)
 }
 
-/// How many elements of machine code were farther from what is wanted than another order of one sum explains.
+/// Returns the number of elements of machine code that differ by more than the order of one sum
+/// explains.
 #[must_use]
 pub fn loose() -> u64 {
     LOOSE.load(Ordering::Relaxed)
@@ -150,7 +154,7 @@ pub fn loose() -> u64 {
 
 static LOOSE: AtomicU64 = AtomicU64::new(0);
 
-/// How many were not finite, as what is wanted was, and another value than that.
+/// Returns the number of elements that were not finite, as wanted, but had another value.
 #[must_use]
 pub fn endless() -> u64 {
     ENDLESS.load(Ordering::Relaxed)
@@ -158,7 +162,7 @@ pub fn endless() -> u64 {
 
 static ENDLESS: AtomicU64 = AtomicU64::new(0);
 
-/// How many kernels got machine code, and of those that did not, how many by each reason.
+/// Returns the number of kernels with machine code, and the numbers of others by reason.
 #[must_use]
 pub fn kernels() -> (u64, BTreeMap<String, u64>) {
     let backend = backend();
@@ -166,14 +170,14 @@ pub fn kernels() -> (u64, BTreeMap<String, u64>) {
     (backend.made.load(Ordering::Relaxed), left)
 }
 
-/// How many of these kernels have loops in the order of their iterations, and how many products of matrices.
+/// Returns the number of these kernels with sequential loops, and the number with matrix products.
 #[must_use]
 pub fn kinds() -> (u64, u64) {
     let backend = backend();
     (backend.in_order.load(Ordering::Relaxed), backend.matrices.load(Ordering::Relaxed))
 }
 
-/// Is there a node like this in it?
+/// Returns whether the body contains a node that satisfies `like`.
 fn has(body: &[Node], like: &dyn Fn(&Node) -> bool) -> bool {
     body.iter().any(|node| {
         like(node)
@@ -184,7 +188,7 @@ fn has(body: &[Node], like: &dyn Fn(&Node) -> bool) -> bool {
     })
 }
 
-/// A backend that counts what it has code for.
+/// A backend that counts the kernels that it compiles.
 #[derive(Default)]
 struct Counting {
     jit: Option<lang_jit::Jit>,

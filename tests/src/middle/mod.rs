@@ -1,9 +1,9 @@
-//! The compiler's middle held against the definition: every form of a definition, its forward derivative and its
-//! adjoint, at points and sizes, against core by the paper's rules on dual numbers ([`reference`]) and against
-//! the interpreter ([`probe`]); the laws are in [`judge`].
+//! **Oracle of the compiler's middle.** Checks every form of a definition, its forward derivative
+//! and its adjoint, at points and sizes. They are compared with core under the paper's rules on
+//! dual numbers ([`reference`]) and with the interpreter ([`probe`]). The laws are in [`judge`].
 //!
-//! Three things judge and share nothing with what they judge: the interpreter, the reference, and the theorems'
-//! bounds on work ([`cost`]).
+//! The three oracles share no code with the tested passes: the interpreter, the reference, and the
+//! theorems' bounds on work ([`cost`]).
 
 pub mod cores;
 pub mod cost;

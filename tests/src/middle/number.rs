@@ -1,30 +1,32 @@
-//! Reals with a running error bound: how far another order of the same additions and multiplications may come
-//! from the value. Where all that is added is a multiple of one power of two, and small enough, every order is
-//! exact, the bound is 0, and values are compared bit for bit.
+//! **Running error analysis.** Reals with a bound on how far another order of the same additions
+//! and multiplications may lie from the value. If all terms are multiples of one power of two, and
+//! small enough, every order is exact. Then the bound is 0, and values are compared bit for bit.
 
 use std::sync::LazyLock;
 
 use crate::golden::Tolerances;
 
-/// A real, and what rounding may have made of it.
+/// A real with its error bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Number {
     /// The value, as computed in the order of the program.
     pub value: f64,
-    /// The value with every term taken by its absolute value: what bounds each partial sum of each order.
+    /// The value with every term replaced by its absolute value, which bounds each partial sum of
+    /// each order.
     pub size: f64,
-    /// How far the value of another order may be from this.
+    /// The greatest distance of another order's value from this one.
     pub error: f64,
-    /// Everything that it is made of is a multiple of two to this power.
+    /// The exponent of a power of two that divides every term.
     pub grain: i32,
-    /// Is it of single precision?
+    /// Whether it has single precision.
     pub single: bool,
 }
 
-/// The grain of zero: it is a multiple of everything.
+/// The grain of zero, which every power of two divides.
 const COARSE: i32 = 1 << 20;
 
-/// Roundings of a scalar function whose arguments are not exact, and of the formula of a partial derivative.
+/// The number of roundings of a scalar function with inexact arguments, and of a partial
+/// derivative's formula.
 static ROUNDINGS: LazyLock<(f64, f64)> = LazyLock::new(|| {
     let forms = Tolerances::of("forms");
     let of = |name| forms.as_ref().map_or(0.0, |forms| forms.get(name).relative);
@@ -32,25 +34,25 @@ static ROUNDINGS: LazyLock<(f64, f64)> = LazyLock::new(|| {
 });
 
 impl Number {
-    /// A number that is given.
+    /// Returns an exact number.
     #[must_use]
     pub fn exact(value: f64, single: bool) -> Self {
         Self { value, size: value.abs(), error: 0.0, grain: grain(value), single }
     }
 
-    /// Zero.
+    /// Returns zero.
     #[must_use]
     pub fn zero(single: bool) -> Self {
         Self::exact(0.0, single)
     }
 
-    /// Is it zero in every order?
+    /// Returns whether it is zero in every order.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.size == 0.0 && self.error == 0.0 && self.value == 0.0
     }
 
-    /// Half a unit in the last place of 1.
+    /// Returns half a unit in the last place of 1.
     fn unit(&self) -> f64 {
         if self.single { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 }
     }
@@ -60,7 +62,8 @@ impl Number {
         if self.single { f64::from(x as f32) } else { x }
     }
 
-    /// The result of a ring operation: with nothing lost if it fits, whatever the order.
+    /// Returns the result of a ring operation. Nothing is lost in any order if the result fits into
+    /// the significand.
     fn made(&self, value: f64, size: f64, error: f64, grain: i32) -> Self {
         let (digits, least, most) = if self.single { (24, -149, 128) } else { (53, -1074, 1024) };
         let fits = size == 0.0 || grain >= least && size <= power(grain.saturating_add(digits)) && size < power(most);
@@ -68,33 +71,34 @@ impl Number {
         Self { value: self.rounded(value), size, error: bound(error + lost), grain, single: self.single }
     }
 
-    /// The sum.
+    /// Returns the sum.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let grain = self.grain.min(other.grain);
         self.made(self.value + other.value, self.size + other.size, self.error + other.error, grain)
     }
 
-    /// The product.
+    /// Returns the product.
     #[must_use]
     pub fn times(&self, other: &Self) -> Self {
         let grain = self.grain.saturating_add(other.grain).min(COARSE);
         let error = cross(self.size, other.error) + cross(other.size, self.error) + cross(self.error, other.error);
         let value = self.value * other.value;
-        // Nothing times what is infinite is no term to the forms, and NaN to the interpreter.
+        // The forms skip a product of zero and infinity as a masked term; the interpreter returns
+        // NaN.
         let masked = value.is_nan() && (self.size == 0.0 || other.size == 0.0);
         let error = if masked { f64::INFINITY } else { error };
         self.made(value, cross(self.size, other.size), error, grain)
     }
 
-    /// The negative.
+    /// Returns the negative.
     #[must_use]
     pub fn negated(&self) -> Self {
         Self { value: -self.value, ..*self }
     }
 
-    /// A quotient. Nothing is lost between two forms if numerator and divisor are the same in both; of a
-    /// derivative, whose quotients may be formed otherwise, always.
+    /// Returns a quotient. Two forms agree exactly if numerator and divisor are the same in both.
+    /// `always` adds a rounding, because a derivative may form its quotients differently.
     #[must_use]
     pub fn over(&self, by: &Self, always: bool) -> Self {
         let value = self.rounded(self.value / by.value);
@@ -102,32 +106,33 @@ impl Number {
         let error = (self.error + cross(value.abs(), by.error)) / below;
         let size = if by.value == 0.0 { value.abs() } else { self.size / by.value.abs() };
         let same = self.error == 0.0 && by.error == 0.0;
-        // Which infinity it is tells the sign of a zero, which an order may change.
+        // The sign of the infinity depends on the sign of a zero, which the order may change.
         if by.value == 0.0 && !value.is_nan() {
             return Self { error: f64::INFINITY, ..Self::exact(value, self.single) };
         }
         if (same && !always) || self.is_nothing() {
             return Self::exact(value, self.single);
         }
-        // By a power of two every order is exact.
+        // Division by a power of two is exact in every order.
         let fits = by.value.to_bits() << 12 == 0 && grain(value) > -500 && same;
         let lost = if fits { 0.0 } else { self.unit() * 2.0 * size };
         let error = if same { 0.0 } else { error };
         Self { value, size, error: bound(error + lost), grain: grain(value), single: self.single }
     }
 
-    /// What a function gives, of which `spread` is the greatest difference over what its arguments may be.
+    /// Returns the result of a function. `spread` is the greatest difference of results over the
+    /// range of its arguments.
     #[must_use]
     pub fn of_function(value: f64, spread: f64, inexact: bool, single: bool) -> Self {
         let mut number = Self::exact(value, single);
-        // What is the same wherever the arguments may be is exact: a floor, a sign.
+        // A result that is constant over that range is exact: a floor, a sign.
         if inexact && spread != 0.0 {
             number.error = bound(2.0 * spread + ROUNDINGS.0 * number.unit() * value.abs());
         }
         number
     }
 
-    /// A partial derivative, likewise; one that is -1, 0 or 1 is it exactly.
+    /// Returns a partial derivative, with `spread` as above. A constant -1, 0 or 1 is exact.
     #[must_use]
     pub fn of_partial(value: f64, spread: f64, single: bool) -> Self {
         let mut number = Self::exact(value, single);
@@ -137,7 +142,7 @@ impl Number {
         number
     }
 
-    /// In another precision.
+    /// Converts to another precision.
     #[must_use]
     pub fn converted(&self, single: bool) -> Self {
         if self.single == single {
@@ -148,7 +153,7 @@ impl Number {
         if single {
             let same = self.error == 0.0;
             let lost = (self.value - to.value).abs();
-            // The same number is rounded in the same way; sums of rounded ones are not the rounded sum.
+            // Equal numbers round equally, but a sum of rounded numbers is not the rounded sum.
             to.error = if same { 0.0 } else { bound(self.error + to.unit() * self.size) };
             if lost != 0.0 && same {
                 return Self::exact(to.value, true);
@@ -157,19 +162,19 @@ impl Number {
         to
     }
 
-    /// The number with so much less told of it.
+    /// Returns the number with a larger error bound.
     #[must_use]
     pub fn loosened(&self, by: f64) -> Self {
         Self { error: bound(self.error + by), ..*self }
     }
 }
 
-/// The product, of which nothing is left where a factor is nothing.
+/// Returns the product, or 0 if a factor is 0, even if the other is infinite.
 fn cross(a: f64, b: f64) -> f64 {
     if a == 0.0 || b == 0.0 { 0.0 } else { a * b }
 }
 
-/// A bound that is no number is none.
+/// Returns the bound, or infinity if it is NaN.
 fn bound(x: f64) -> f64 {
     if x.is_nan() { f64::INFINITY } else { x }
 }
@@ -178,7 +183,7 @@ fn power(of: i32) -> f64 {
     2.0_f64.powi(of)
 }
 
-/// The greatest power of two that divides it.
+/// Returns the exponent of the greatest power of two that divides the number.
 fn grain(x: f64) -> i32 {
     if x == 0.0 || !x.is_finite() {
         return COARSE;

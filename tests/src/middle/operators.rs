@@ -1,6 +1,6 @@
-//! Derivative operators in core, by their definition: the function is run on dual numbers, along a tangent, or along
-//! each coordinate of what it is differentiated by. A derivative of a derivative would need numbers of its own, and
-//! is left to the interpreter.
+//! **Derivative operators** of core by their definition. The function runs on dual numbers, along a
+//! tangent or along each coordinate of its varying inputs. A derivative of a derivative would need
+//! higher-order dual numbers, so the interpreter's value is used there.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::number::Number;
 use super::reference::{Eval, Ref, Reference, Stop};
 
 impl Reference<'_> {
-    /// A call of a derived function.
+    /// Evaluates a call of a derived function.
     pub(super) fn derived(&mut self, callee: &Callee, sizes: &[i64], mut args: Vec<Ref>) -> Eval<Ref> {
         let [derivation] = &*callee.derived else { return Err(Stop::Higher) };
         if !args.iter().all(is_constant) {
@@ -69,7 +69,7 @@ impl Reference<'_> {
     }
 }
 
-/// The parameter and the part of it that an input is.
+/// Returns the parameter that an input belongs to, and its part.
 fn input(function: &Function, k: u32) -> Option<(usize, Leaf)> {
     let leaves =
         function.params.iter().enumerate().flat_map(|(p, (_, ty))| ty.leaves().into_iter().map(move |l| (p, l)));
@@ -95,7 +95,7 @@ fn put(mut args: Vec<Ref>, k: usize, f: impl FnOnce(&Ref) -> Ref) -> Vec<Ref> {
     args
 }
 
-/// A value that varies in one of its parts.
+/// Returns the value with a tangent in one of its parts.
 fn seeded(value: &Ref, path: &[u32], tangent: &Ref) -> Ref {
     match (value, tangent) {
         (Ref::Array(items), Ref::Array(tangents)) => {
@@ -114,7 +114,7 @@ fn seeded(value: &Ref, path: &[u32], tangent: &Ref) -> Ref {
     }
 }
 
-/// A part of a value as an array of constants, chosen of numbers and tangents.
+/// Returns a part of a value as an array of constants. `choose` selects from primal and tangent.
 fn part(value: &Ref, path: &[u32], choose: &dyn Fn(Number, Number) -> Number) -> Ref {
     match value {
         Ref::Array(items) => Ref::Array(items.iter().map(|v| part(v, path, choose)).collect()),
@@ -135,7 +135,7 @@ fn reals(value: &Ref, out: &mut Vec<Number>) {
     }
 }
 
-/// One at a coordinate, zero elsewhere.
+/// Returns an array with one at a coordinate and zero elsewhere.
 fn unit(like: &Ref, left: &mut isize) -> Ref {
     match like {
         Ref::Array(items) => Ref::Array(items.iter().map(|v| unit(v, left)).collect()),

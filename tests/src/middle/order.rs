@@ -1,6 +1,6 @@
-//! Orders of core by their definition, on dual numbers with error bounds: an element stands behind those that are less, and
-//! behind equals that were before it. Which of two is less is known where they are further apart than rounding, where both
-//! are exact, or made in the same way.
+//! **Sorting** of core by its definition, on dual numbers with error bounds. An element follows
+//! those that are less and equal elements before it. A comparison is decided if the two differ by
+//! more than rounding, are exact, or were computed in the same way.
 
 use lang_core::ir::core::E;
 use lang_core::predicate::Index;
@@ -8,7 +8,7 @@ use lang_core::predicate::Index;
 use super::reference::{Eval, Frame, Ref, Reference, Stop};
 
 impl Reference<'_> {
-    /// The positions of an index in the order of an expression.
+    /// Evaluates the permutation that sorts an expression's values over an index.
     pub(super) fn order(&mut self, f: &mut Frame, index: &Index, body: &E) -> Eval<Ref> {
         let mut keys = Vec::new();
         for i in 0..self.poly(f, &index.extent)? {
@@ -31,7 +31,8 @@ impl Reference<'_> {
     }
 }
 
-/// A NaN is not less than anything, and every number is less than it; what holds comes before what does not.
+/// Compares two keys. A NaN is greater than every number and not less than anything; `true`
+/// precedes `false`.
 fn less(a: &Ref, b: &Ref) -> Eval<bool> {
     Ok(match (a, b) {
         (Ref::Int(a), Ref::Int(b)) => a < b,

@@ -1,9 +1,10 @@
-//! Sorting and filtering in drawn programs: of rows, of records and of integers, inside binders and loops too.
+//! **Sorting and filtering** in drawn programs: of rows, records and integers, also inside binders
+//! and loops.
 
 use super::programs::Draw;
 
 impl Draw {
-    /// A real that depends on an order.
+    /// Draws a real that depends on an order.
     pub(super) fn ordered(&mut self, d: usize) -> String {
         let extent = self.random.pick_or(&['n', 'm'], 'n');
         let (v, w, z) = (self.name("v"), self.name("v"), self.name("z"));
@@ -49,14 +50,14 @@ impl Draw {
         }
     }
 
-    /// A condition on a real.
+    /// Draws a condition on a real.
     fn test(&mut self, of: &str) -> String {
         let with = self.leaf();
         let all = [format!("{of} > 0.0"), format!("{of} <= {with}"), format!("{of} * {of} < 1.5")];
         self.random.pick(&all).cloned().unwrap_or_default()
     }
 
-    /// A row in an order.
+    /// Draws a sorted or permuted row.
     pub(super) fn ordered_row(&mut self, extent: char, d: usize) -> String {
         let (v, w, row) = (self.name("v"), self.name("v"), self.row(extent, d));
         if self.random.once_in(2) {

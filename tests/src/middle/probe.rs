@@ -1,5 +1,5 @@
-//! What the interpreter makes of a definition at a point: its value, its tangent, its second derivative, asked
-//! by definitions that are added to the module.
+//! **Interpreter oracle.** Computes a definition's value, tangent and second derivative at a point.
+//! Definitions that are appended to the module compute the derivatives.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -26,19 +26,19 @@ impl Host for Silent {
     }
 }
 
-/// The name of the definition that asks for the tangent.
+/// Returns the name of the definition that computes the tangent.
 #[must_use]
 pub fn tangent_name(def: &str) -> String {
     format!("tangent_of_{def}")
 }
 
-/// The name of the definition that asks for the second derivative.
+/// Returns the name of the definition that computes the second derivative.
 #[must_use]
 pub fn second_name(def: &str) -> String {
     format!("second_of_{def}")
 }
 
-/// A signature at `f64` for each type parameter.
+/// Returns the signature with `f64` for each type parameter.
 #[must_use]
 pub fn at_f64(signature: &Signature) -> Signature {
     let put = |ty: &Type| ty.substitute(&|_| Some(Type::F64), &|_| None);
@@ -50,14 +50,14 @@ pub fn at_f64(signature: &Signature) -> Signature {
     }
 }
 
-/// The types of the instance of a definition that is looked at.
+/// Returns the type arguments of the instance under test.
 #[must_use]
 pub fn types(signature: &Signature) -> Vec<Type> {
     vec![Type::F64; signature.type_params.len()]
 }
 
-/// Definitions that give the tangent of another in the interpreter's way, and, of what gives one real, the second
-/// derivative; none where nothing in it varies.
+/// Returns definitions that compute the tangent of `def` with the interpreter's operators. If the
+/// result is one real, they compute the second derivative too. The text is empty if nothing varies.
 #[must_use]
 pub fn probes(def: &str, signature: &Signature, core: &Function) -> String {
     let vary = varying(core);
@@ -92,8 +92,8 @@ pub fn probes(def: &str, signature: &Signature, core: &Function) -> String {
     text
 }
 
-/// Sizes at which a definition is looked at: every combination of 0, 1, 2 and 3 where it has two, these and 6 where it has one, and as
-/// many at random, with all 0 and all 1, where it has more.
+/// Returns the sizes at which a definition is checked. With one size: 0, 1, 2, 3 and 6. With two
+/// and `many >= 8`: all pairs of 0 to 3. Else: all 0, all 1, all 2, and `many` random tuples.
 #[must_use]
 pub fn grid(random: &mut Random, core: &Function, many: usize) -> Vec<Vec<i64>> {
     let n = core.sizes.len() + sizes_among(core).len();
@@ -111,7 +111,8 @@ pub fn grid(random: &mut Random, core: &Function, many: usize) -> Vec<Vec<i64>> 
     }
 }
 
-/// A point of these sizes, behind those that a call passes those that are arguments.
+/// Draws a point with these sizes: first those that a call passes, then those that are arguments.
+/// `None` if a type cannot be drawn.
 #[must_use]
 pub fn point(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<Point> {
     let args = arguments(random, core, sizes)?;
@@ -123,18 +124,19 @@ pub fn point(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<Poin
     Some(Point { sizes, args, along })
 }
 
-/// Runs definitions of a session.
+/// A runner of a session's definitions.
 pub struct Interpreter<'s> {
     /// The session.
     pub session: &'s Session,
     /// The values of top-level `let`s.
     pub globals: &'s HashMap<GlobalName, Computed>,
-    /// Stops a run.
+    /// A flag that stops a run.
     pub stop: &'s AtomicBool,
 }
 
 impl Interpreter<'_> {
-    /// What comes of a definition at a point; `None` where its arguments cannot be made.
+    /// Runs a definition at a point, with its derivatives. `None` if its arguments cannot be
+    /// constructed.
     #[must_use]
     pub fn ran(&self, def: &GlobalName, stages: &Stages, point: &Point, twice: bool) -> Option<Ran> {
         let core = &stages.core;

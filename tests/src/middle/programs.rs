@@ -1,12 +1,13 @@
-//! Programs of the fragment that the compiler's middle takes, as text: definitions over two sizes and arrays of
-//! reals (of single precision in some), records, integers and truth values, in shapes that reach the rules of every pass and of both
-//! derivatives. Half of them are of ring operations alone, so that everything compares bit for bit.
+//! **Random programs** of the fragment that the compiler's middle accepts, as text. The definitions
+//! have two sizes, arrays of reals (single precision in some), records, integers and truth values.
+//! Their shapes reach the rules of every pass and of both derivatives. Half of the programs contain
+//! ring operations only, so that every value compares bit for bit.
 
 use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
 
 use crate::random::Random;
 
-/// What is wanted at a place.
+/// The wanted type of an expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ty {
     Real,
@@ -18,7 +19,7 @@ pub(super) enum Ty {
     Record,
 }
 
-/// What results may be.
+/// The types of results, by frequency.
 const RESULTS: [Ty; 10] =
     [Ty::Real, Ty::Real, Ty::Real, Ty::Real, Ty::Row, Ty::Row, Ty::Matrix, Ty::Pair, Ty::Pairs, Ty::Record];
 
@@ -39,10 +40,10 @@ impl Ty {
 /// The parameters of every definition.
 const PARAMS: &str =
     "x: [n]f64, y: [m]f64, a: [n, m]f64, q: [n](f64, f64), r: {u: f64, v: [n]f64}, k: [m]i64, b: [n]bool, s: f64";
-/// As they are passed on.
+/// The parameters as arguments of a call.
 const PASSED: &str = "x, y, a, q, r, k, b, s";
 
-/// Definitions, each of which may call those before it.
+/// Draws definitions, each of which may call earlier ones.
 #[must_use]
 pub fn program(seed: u64) -> String {
     let mut random = Random::new(seed);
@@ -81,7 +82,7 @@ pub fn program(seed: u64) -> String {
         draw.indices.clear();
         draw.reals.clear();
         let mut body = draw.expr(ty, 5);
-        // One that is too long to be put in place of its calls.
+        // A body that is too long to be inlined.
         if k == 0 && ty == Ty::Real && draw.random.once_in(3) {
             for _ in 0..3 {
                 draw.left = 30;
@@ -97,23 +98,23 @@ pub fn program(seed: u64) -> String {
 pub(super) struct Draw {
     pub(super) random: Random,
     smooth: bool,
-    /// May an index that data tell be out of bounds, and an assertion fail?
+    /// Whether an index from data may be out of bounds, and an assertion may fail.
     pub(super) risky: bool,
-    /// May there be loops and updates?
+    /// Whether loops and updates may be drawn.
     pub(super) repeats: bool,
-    /// May there be derivatives?
+    /// Whether derivatives may be drawn.
     pub(super) operators: bool,
-    /// May there be sorting and filtering?
+    /// Whether sorting and filtering may be drawn.
     orders: bool,
-    /// May there be products over ranges?
+    /// Whether products over ranges may be drawn.
     prods: bool,
-    /// Definitions so far, and `g`.
+    /// The definitions so far, and `g`.
     known: Vec<(String, Ty)>,
-    /// Index variables in scope, with the extent of each; `c` is a number.
+    /// Index variables in scope, with the extent of each; the extent `c` is a number.
     pub(super) indices: Vec<(String, char)>,
     /// Reals in scope.
     pub(super) reals: Vec<String>,
-    /// Arrays of reals in scope: what comes before and after the index, and the extent.
+    /// Arrays of reals in scope: the text before and after the index, and the extent.
     pub(super) rows: Vec<(String, &'static str, char)>,
     /// Matrices in scope.
     pub(super) matrices: Vec<String>,
@@ -121,12 +122,12 @@ pub(super) struct Draw {
     pub(super) ints: Vec<String>,
     /// Truth values in scope.
     pub(super) truths: Vec<String>,
-    /// How many loops there are around.
+    /// The number of enclosing loops.
     pub(super) loops: usize,
-    /// How many indices there are around the innermost of them.
+    /// The number of indices outside the innermost loop.
     pub(super) inner: usize,
     fresh: u32,
-    /// Nodes that may still be made.
+    /// The number of nodes that may still be drawn.
     pub(super) left: usize,
 }
 
@@ -136,13 +137,13 @@ impl Draw {
         format!("{prefix}{}", self.fresh)
     }
 
-    /// An index of this extent that is in scope, or 0 under a condition that makes it one.
+    /// Returns an index variable of this extent in scope.
     pub(super) fn at(&mut self, extent: char) -> Option<String> {
         let all: Vec<String> = self.indices.iter().filter(|(_, e)| *e == extent).map(|(i, _)| i.clone()).collect();
         self.random.pick(&all).cloned()
     }
 
-    /// With what comes into scope inside.
+    /// Draws in a scope of its own.
     pub(super) fn scoped(&mut self, inside: impl FnOnce(&mut Self) -> String) -> String {
         let [i, r, w, a, c, p] = [
             self.indices.len(),
@@ -162,7 +163,7 @@ impl Draw {
         text
     }
 
-    /// Inside a new index.
+    /// Draws under a new index variable.
     pub(super) fn over(&mut self, extent: char, inside: impl FnOnce(&mut Self, &str) -> String) -> String {
         self.scoped(|g| {
             let i = g.name("i");
@@ -188,7 +189,7 @@ impl Draw {
         }
     }
 
-    /// What may stand for a value of any type that is made of several, or the value itself.
+    /// Draws a form that may return any compound type, or the value `itself`.
     fn either(&mut self, ty: Ty, depth: usize, itself: impl FnOnce(&mut Self) -> String) -> String {
         let simple = match ty {
             Ty::Pair => "(s, x)",
@@ -223,12 +224,12 @@ impl Draw {
         let all: Vec<String> =
             self.known.iter().filter(|(f, t)| *t == ty && f != "g").map(|(f, _)| f.clone()).collect();
         let f = self.random.pick(&all).cloned()?;
-        // Calls that depend on an index are made for each.
+        // A call that depends on an index is evaluated for each.
         let s = if self.random.below(2) == 0 { self.real(0) } else { "s".to_owned() };
         Some(format!("{f}({}, {s})", PASSED.trim_end_matches(", s")))
     }
 
-    /// `let` around an expression.
+    /// Draws a `let` around an expression.
     fn bound(&mut self, ty: Ty, depth: usize) -> String {
         self.scoped(|g| g.binding(ty, depth))
     }
@@ -384,7 +385,7 @@ impl Draw {
         }
     }
 
-    /// A product, a greatest or least value, or what depends on where it is.
+    /// Draws a product, a maximum, a minimum, or an expression that depends on the argument of one.
     fn reduction(&mut self, d: usize) -> String {
         let word = self.random.pick_or(&["max", "min", "max", "min", "prod"], "max");
         let word = if word == "prod" && !self.prods { "min" } else { word };
@@ -434,7 +435,7 @@ impl Draw {
         }
     }
 
-    /// Any function of the table, mostly where it has a value.
+    /// Draws a call of any scalar function, mostly inside its domain.
     fn function(&mut self, e: &str) -> String {
         let real: Vec<ScalarFn> = ScalarFn::ALL.iter().copied().filter(|f| f.domain() != Domain::Int).collect();
         let Some(f) = self.random.pick(&real).copied() else { return e.to_owned() };

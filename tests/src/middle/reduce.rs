@@ -1,5 +1,6 @@
-//! Reductions of core by their definition, on dual numbers with error bounds. Which of two terms is chosen is known where
-//! they are further apart than rounding, or where both are exact, or made in the same way.
+//! **Reductions** of core by their definition, on dual numbers with error bounds. The choice
+//! between two terms is decided if they differ by more than rounding, are exact, or were computed
+//! in the same way.
 
 use lang_core::ir::reduce::{Reducer, Reduction};
 use lang_core::syntax::ops::Scalar;
@@ -8,7 +9,7 @@ use super::number::Number;
 use super::reference::{Eval, Frame, Ref, Reference, Stop, times};
 
 impl Reference<'_> {
-    /// The value of a reduction.
+    /// Evaluates a reduction.
     pub(super) fn reduction(&mut self, f: &mut Frame, r: &Reduction) -> Eval<Ref> {
         let mut terms = Vec::new();
         self.terms(f, r, 0, &mut terms)?;
@@ -32,7 +33,7 @@ impl Reference<'_> {
         })
     }
 
-    /// The terms in their order, each with its place.
+    /// Collects the terms in order, each with its position.
     fn terms(&mut self, f: &mut Frame, r: &Reduction, depth: usize, out: &mut Vec<(Ref, i64)>) -> Eval<()> {
         let Some(index) = r.indices.get(depth) else {
             if self.holds(f, &r.terms)? {
@@ -51,7 +52,7 @@ impl Reference<'_> {
     }
 }
 
-/// The first of the best, or its place.
+/// Returns the first best term, or its position.
 fn chosen(terms: &[(Ref, i64)], reducer: Reducer, greatest: bool) -> Eval<Ref> {
     let mut best: Option<&(Ref, i64)> = None;
     for term in terms {
@@ -82,7 +83,7 @@ fn chosen(terms: &[(Ref, i64)], reducer: Reducer, greatest: bool) -> Eval<Ref> {
     Ok(if reducer.gives_place() { Ref::Int(*place) } else { value })
 }
 
-/// A NaN beats every number, and no NaN.
+/// Returns whether a term replaces the best so far. A NaN beats every number, but not another NaN.
 fn beats(term: &Ref, best: &Ref, greatest: bool) -> Eval<bool> {
     Ok(match (term, best) {
         (Ref::Int(a), Ref::Int(b)) => (a > b) == greatest && a != b,

@@ -1,5 +1,6 @@
-//! Core by its definition (ATL Figs. 4 and 5), on dual numbers with error bounds: what every form and every
-//! derivative is held against. It shares nothing with the evaluators of `lang-core` but scalar functions.
+//! **Reference evaluator.** Evaluates core by its definition (ATL Figs. 4 and 5), on dual numbers
+//! with error bounds. Every form and every derivative is compared with it. It shares only scalar
+//! functions with the evaluators of `lang-core`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,32 +33,32 @@ pub enum Ref {
     Rel(Vec<Vec<i64>>),
 }
 
-/// Why there is none.
+/// The reason why an evaluation has no value.
 #[derive(Clone, Debug)]
 pub enum Stop {
     /// A check failed.
     Failed(Arc<Failing>),
-    /// More steps than are allowed.
+    /// The fuel is exhausted.
     Fuel,
-    /// A condition on reals, between which rounding decides.
+    /// A condition on reals depends on rounding.
     Undecided,
-    /// A derivative of what varies, or of a derivative.
+    /// A derivative of an expression that varies, or of a derivative.
     Higher,
-    /// The form is not what it should be.
+    /// The form violates an invariant of core.
     Broken(&'static str),
 }
 
-/// What the evaluation asks of others.
+/// The definitions and tables that an evaluation needs.
 pub trait World {
-    /// The core form of a callee.
+    /// Returns the core form of a callee.
     fn core(&self, callee: &Callee) -> Option<Arc<Function>>;
-    /// The value of a top-level `let`.
+    /// Returns the value of a top-level `let`.
     fn global(&self, name: &GlobalName) -> Option<Ref>;
-    /// A partial derivative of an operation, at these numbers.
+    /// Returns a partial derivative of an operation at these numbers.
     fn partial(&self, operation: Operation, k: usize, args: &[Value]) -> Option<f64>;
 }
 
-/// What an evaluation gives.
+/// The result of an evaluation.
 pub(super) type Eval<T> = Result<T, Stop>;
 
 /// An evaluation.
@@ -66,11 +67,11 @@ pub struct Reference<'w> {
     fuel: u64,
 }
 
-/// Variables; those of existentials have large numbers.
+/// The values of variables. Variables of existentials have large numbers.
 pub(super) type Frame = HashMap<LocalId, Ref>;
 
 impl<'w> Reference<'w> {
-    /// One that takes so many steps.
+    /// Returns an evaluation with this much fuel.
     #[must_use]
     pub fn new(world: &'w dyn World, fuel: u64) -> Self {
         Self { world, fuel }
@@ -79,7 +80,7 @@ impl<'w> Reference<'w> {
     /// Calls a function.
     ///
     /// # Errors
-    /// What fails in it.
+    /// The reason why the call has no value.
     pub fn call(&mut self, function: &Function, sizes: &[i64], args: Vec<Ref>) -> Eval<Ref> {
         let mut frame = Frame::new();
         for (local, n) in function.sizes.iter().zip(sizes) {
@@ -91,7 +92,7 @@ impl<'w> Reference<'w> {
         self.eval(&mut frame, &function.body)
     }
 
-    /// The core form of a callee.
+    /// Returns the core form of a callee.
     pub(super) fn core_of(&self, callee: &Callee) -> Eval<Arc<Function>> {
         self.world.core(callee).ok_or(Stop::Broken("a function"))
     }
@@ -123,7 +124,8 @@ impl<'w> Reference<'w> {
         })
     }
 
-    /// `None`: as a term of a sum it is none (4.24, 4.30). Nested summations have their terms together (`joint`).
+    /// Evaluates an expression as a term. `None` is a masked term, which a sum skips (4.24, 4.30).
+    /// With `joint`, nested summations contribute their terms to one sum.
     fn term(&mut self, f: &mut Frame, e: &Expr, joint: bool) -> Eval<Option<Ref>> {
         self.step()?;
         Ok(Some(match &e.kind {
@@ -193,7 +195,7 @@ impl<'w> Reference<'w> {
                 }
                 path.reverse();
                 match part(f, base) {
-                    // Of a variable, or of a part of one, only the element is copied.
+                    // For a variable or a component of one, only the element is copied.
                     Some(part) => element(part, &path)?.clone(),
                     None => {
                         let base = self.eval(f, base)?;
@@ -237,7 +239,8 @@ impl<'w> Reference<'w> {
         }))
     }
 
-    /// A loop as its definition says: the body, again and again. Where there is no iteration its output is zero.
+    /// Evaluates a loop by its definition, iteration by iteration. The output at a position without
+    /// an iteration is zero.
     fn repeat(&mut self, f: &mut Frame, repeat: &Repeat, args: &[E], ty: &CoreType) -> Eval<Ref> {
         let body = self.core_of(&repeat.body)?;
         let mut given = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
@@ -315,7 +318,7 @@ impl<'w> Reference<'w> {
             }
             _ => {}
         }
-        // A power with a small whole exponent is a product.
+        // A power with a small integer exponent is a product.
         if let (Operation::PowInt, [Ref::Real(x, t), Ref::Int(k @ 1..=8)]) = (operation, args) {
             let mut below = Number::exact(1.0, single);
             for _ in 1..*k {
@@ -328,7 +331,7 @@ impl<'w> Reference<'w> {
         }
         let at: Vec<Value> = args.iter().map(plain).collect::<Option<_>>().ok_or(Stop::Broken("an operand"))?;
         let result = value::apply(operation, &at).ok_or(Stop::Broken("an operation"))?;
-        // The sign of a zero is that of an order of additions.
+        // The sign of a zero depends on the order of additions.
         for (k, value) in at.iter().enumerate().filter(|(_, v)| real(v) == Some(0.0)) {
             let mut other = at.clone();
             if let (Some(slot), Some(zero)) = (other.get_mut(k), value.negated()) {
@@ -392,7 +395,7 @@ impl<'w> Reference<'w> {
         Ok(sum)
     }
 
-    /// Compared numbers are exact.
+    /// Evaluates a polynomial for a comparison: exactly, because comparisons must not wrap.
     fn compared(&mut self, f: &Frame, p: &Poly) -> Eval<i128> {
         let mut sum = 0_i128;
         for (monomial, c) in p.terms() {
@@ -433,7 +436,7 @@ impl<'w> Reference<'w> {
             Pred::Eq(p) => self.compared(f, p)? == 0,
             Pred::Ne(p) => self.compared(f, p)? != 0,
             Pred::And(items) => {
-                // What says whether an index is inside comes before what reads there.
+                // Conjuncts that bound an index must precede those that read at it.
                 for late in [false, true] {
                     for p in items.iter().filter(|p| p.is_opaque() == late) {
                         if !self.holds(f, p)? {
@@ -480,7 +483,7 @@ impl<'w> Reference<'w> {
     }
 }
 
-/// A sum of the terms that there are.
+/// A sum of the terms that are not masked.
 #[derive(Default)]
 struct Sum {
     sum: Option<Ref>,
@@ -498,7 +501,8 @@ impl Sum {
         Ok(())
     }
 
-    /// Of many terms the error is that of the worst order, in which each addition rounds the whole.
+    /// Returns the sum. With many terms the error bound is that of the worst order, in which each
+    /// addition rounds the whole.
     fn result(self) -> Option<Ref> {
         let loosened = |x: Number| {
             let unit = if x.single { f64::from(f32::EPSILON) } else { f64::EPSILON };
@@ -523,7 +527,7 @@ fn plus(a: &Ref, b: &Ref) -> Eval<Ref> {
 pub(super) fn times(a: &Ref, b: &Ref) -> Eval<Ref> {
     Ok(match (a, b) {
         (Ref::Real(x, s), Ref::Real(y, t)) => {
-            // What does not vary has no part in the tangent, though it be infinite.
+            // A constant factor contributes nothing to the tangent, even if it is infinite.
             let part = |x: &Number, t: &Number| if t.is_nothing() { *t } else { x.times(t) };
             Ref::Real(x.times(y), part(x, t).plus(&part(y, s)))
         }
@@ -545,7 +549,7 @@ fn constant(c: Constant, of: Scalar) -> Ref {
     of_value(&Value::constant(c, of), None)
 }
 
-/// The operands as the scalar functions take them.
+/// Returns an operand as the scalar functions accept it.
 fn plain(of: &Ref) -> Option<Value> {
     #[expect(clippy::cast_possible_truncation, reason = "it is held exactly")]
     Some(match of {
@@ -557,7 +561,7 @@ fn plain(of: &Ref) -> Option<Value> {
     })
 }
 
-/// The real that a value is.
+/// Returns the real in a value.
 #[must_use]
 pub fn real(value: &Value) -> Option<f64> {
     match value {
@@ -567,7 +571,7 @@ pub fn real(value: &Value) -> Option<f64> {
     }
 }
 
-/// The operands with one of them moved by as much as it may be off, up and down.
+/// Returns the operands with one of them moved down and up by its error bound.
 fn moved(args: &[Ref]) -> Vec<Vec<Value>> {
     let mut all = Vec::new();
     for (k, arg) in args.iter().enumerate() {
@@ -586,7 +590,7 @@ fn moved(args: &[Ref]) -> Vec<Vec<Value>> {
     all
 }
 
-/// A place in an array.
+/// Returns a mutable element of an array.
 fn slot<'r>(of: &'r mut Ref, at: &[i64]) -> Eval<&'r mut Ref> {
     let Some((first, rest)) = at.split_first() else { return Ok(of) };
     match of {
@@ -598,7 +602,7 @@ fn slot<'r>(of: &'r mut Ref, at: &[i64]) -> Eval<&'r mut Ref> {
     }
 }
 
-/// Element by element.
+/// Adds two values element by element.
 fn sum_of(a: &Ref, b: &Ref) -> Eval<Ref> {
     match (a, b) {
         (Ref::Array(x), Ref::Array(y)) => {
@@ -615,7 +619,7 @@ fn get(f: &Frame, x: LocalId) -> Eval<&Ref> {
     f.get(&x).ok_or(Stop::Broken("a variable"))
 }
 
-/// A variable, or a component of one.
+/// Returns a variable or a component of one, without evaluation.
 fn part<'r>(f: &'r Frame, e: &Expr) -> Option<&'r Ref> {
     match &e.kind {
         Kind::Var(x) => f.get(x),
@@ -636,7 +640,8 @@ fn element<'r>(of: &'r Ref, at: &[i64]) -> Eval<&'r Ref> {
     })
 }
 
-/// A value along a direction, which has the same form; without one it does not vary.
+/// Converts a value with a direction, which must have the same shape. Without a direction the value
+/// is constant.
 #[must_use]
 pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
     let inner = |items: &[Value], other: Option<&[Value]>| {
@@ -659,8 +664,9 @@ pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
     }
 }
 
-/// Does the expression, or what it calls, do its work in another way than the interpreter: ask whether there is an index,
-/// where the interpreter stops at the first, put in order, or take a derivative?
+/// Returns whether the work of the expression or of a callee is not comparable with the
+/// interpreter's. This holds for existentials (the interpreter stops at the first index), sorting,
+/// and derivatives.
 #[must_use]
 pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     fn in_pred(p: &Pred) -> bool {
@@ -673,9 +679,9 @@ pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
     let mut found = match &e.kind {
         Kind::Guard(p, _) | Kind::Check(p, ..) => in_pred(p),
         Kind::Reduce(r) => in_pred(&r.terms),
-        // It compares in another way.
+        // Core counts its comparisons differently.
         Kind::Order(..) => true,
-        // The interpreter's derivatives are not these.
+        // The interpreter computes derivatives differently.
         Kind::Call(callee, ..) if !callee.derived.is_empty() => true,
         Kind::Call(callee, ..) if !seen.contains(callee) => {
             seen.push(callee.clone());

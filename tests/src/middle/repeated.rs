@@ -1,25 +1,25 @@
-//! Loops and updates in drawn programs: `fold`, `scan` and `loop … while` over carries of every kind, at most three
-//! deep, over ranges that may depend on indices around them, with updates of what is carried at places that indices
-//! and data tell; lambdas, derivatives and checks inside.
+//! **Loops and updates** in drawn programs. Draws `fold`, `scan` and `loop … while` over carries of
+//! every kind, at most three deep. Ranges may depend on enclosing indices. Carried arrays are
+//! updated at positions from indices and data. Bodies contain lambdas, derivatives and checks.
 
 use super::programs::{Draw, Ty};
 
-/// Loops inside one another.
+/// The greatest depth of nested loops.
 const DEEPEST: usize = 3;
 
-/// Where an array is changed, and under what condition that is one of its places.
+/// A position of an update, and the condition under which it is in bounds.
 struct Place {
     at: String,
     inside: Option<String>,
 }
 
 impl Draw {
-    /// May there be one more loop here?
+    /// Returns whether another loop may be drawn here.
     pub(super) fn may_repeat(&mut self, depth: usize, once_in: usize) -> bool {
         self.repeats && depth > 1 && self.left > 2 && self.loops < DEEPEST && self.random.once_in(once_in)
     }
 
-    /// The index variable of a loop and its range, in scope from here on.
+    /// Draws an index variable of a loop with its range. The variable is in scope from here on.
     fn range(&mut self) -> String {
         let i = self.name("t");
         let all: Vec<(String, char)> = self.indices.iter().filter(|(_, e)| *e != 'c').cloned().collect();
@@ -40,13 +40,13 @@ impl Draw {
         range
     }
 
-    /// One range or two.
+    /// Draws one range or two.
     fn ranges(&mut self) -> String {
         let one = self.range();
         if self.random.once_in(6) { format!("{one}, {}", self.range()) } else { one }
     }
 
-    /// The body of a loop, or what is like one.
+    /// Draws the body of a loop or of a similar form.
     fn inside(&mut self, text: impl FnOnce(&mut Self) -> String) -> String {
         self.loops += 1;
         let outer = std::mem::replace(&mut self.inner, self.indices.len());
@@ -56,14 +56,16 @@ impl Draw {
         text
     }
 
-    /// Would a slice that begins or ends there have another extent for each index of a binder? There is none such.
+    /// Returns whether a slice that begins or ends at `at` would have a different extent for each
+    /// index of a binder. Arrays must be rectangular, so such a slice is not drawn.
     fn is_ragged(&self, at: &str) -> bool {
         let mut binders = self.indices.iter().skip(self.inner).filter(|(i, _)| i.starts_with('i'));
         let data = at.contains('k') || self.ints.iter().any(|c| c == at);
         binders.any(|(i, _)| data || at.contains(i))
     }
 
-    /// The next value of a real that is carried: often linear in it, so that numbers stay short.
+    /// Draws the next value of a carried real. Often it is linear in the real, so that numbers stay
+    /// short.
     fn step(&mut self, t: &str, d: usize) -> String {
         match self.random.below(7) {
             0 | 1 => format!("0.5 * {t} + {}", self.real(d)),
@@ -80,7 +82,7 @@ impl Draw {
         }
     }
 
-    /// The next value of an integer that is carried.
+    /// Draws the next value of a carried integer.
     fn count(&mut self, c: &str) -> String {
         let mut all = vec![format!("{c} + 1"), format!("({c} + 1) % 3"), format!("2 - {c}")];
         for (i, e) in &self.indices {
@@ -92,7 +94,7 @@ impl Draw {
         self.random.pick(&all).cloned().unwrap_or_default()
     }
 
-    /// A real that a loop makes.
+    /// Draws a real that a loop computes.
     pub(super) fn repeated(&mut self, depth: usize) -> String {
         let d = depth - 1;
         match self.random.below(16) {
@@ -153,13 +155,13 @@ impl Draw {
         }
     }
 
-    /// The sum of a row's elements, each times something.
+    /// Draws the sum of a row's elements with factors.
     fn total(&mut self, row: &str, extent: char) -> String {
         let w = self.name("v");
         self.over(extent, |g, i| format!("(let {w} = {row} in sum {i} < {extent}: {w}[{i}] * {})", g.leaf()))
     }
 
-    /// `fold … yield`
+    /// Draws a `fold … yield`.
     fn with_output(&mut self, d: usize) -> String {
         let (t, ys, init) = (self.name("v"), self.name("v"), self.real(d.min(1)));
         let extent = self.random.pick_or(&['n', 'm'], 'n');
@@ -176,7 +178,7 @@ impl Draw {
         })
     }
 
-    /// All states of a loop, added.
+    /// Draws a sum over the states of a loop.
     fn scan(&mut self, d: usize) -> String {
         let (t, ys, init) = (self.name("v"), self.name("v"), self.real(d.min(1)));
         let extent = self.random.pick_or(&['n', 'm'], 'n');
@@ -196,11 +198,11 @@ impl Draw {
         }
     }
 
-    /// As long as a condition holds, and no longer than three times.
+    /// Draws a `while` loop of at most three iterations.
     fn while_loop(&mut self, d: usize) -> String {
         let (t, c, init) = (self.name("v"), self.name("c"), self.real(d.min(1)));
         let most = self.random.below(4);
-        // How many states there are may not be another number for each index.
+        // The number of states must not differ between indices.
         let scan = self.indices.is_empty() && self.random.once_in(2);
         let text = self.inside(|g| {
             g.reals.push(t.clone());
@@ -220,7 +222,7 @@ impl Draw {
         format!("(let ({t}, {c}) = {}loop {text} in {t} * f64({c}))", kept(&text))
     }
 
-    /// Reals beside an integer or a truth value that tells what is done.
+    /// Draws a carry of reals with an integer or a truth value that selects the step.
     fn tuple_carry(&mut self, d: usize) -> String {
         let (t, u, c) = (self.name("v"), self.name("v"), self.name("c"));
         let (a, b) = (self.real(d.min(1)), self.real(0));
@@ -246,7 +248,7 @@ impl Draw {
         })
     }
 
-    /// The range and the body of a loop that carries `{u: f64, v: [m]f64}`.
+    /// Draws the range and the body of a loop that carries `{u: f64, v: [m]f64}`.
     fn record_carry(&mut self, w: &str, d: usize) -> String {
         self.inside(|g| {
             let over = g.ranges();
@@ -261,7 +263,7 @@ impl Draw {
         })
     }
 
-    /// A tuple or a record, or an array of tuples, that a loop makes.
+    /// Draws a loop that computes a tuple, a record or an array of tuples.
     pub(super) fn repeated_several(&mut self, ty: Ty, depth: usize) -> String {
         let d = depth - 1;
         let (w, init) = (self.name("v"), self.expr(ty, d.min(1)));
@@ -296,7 +298,7 @@ impl Draw {
 
     // ---- arrays ----
 
-    /// A place of an array of this extent.
+    /// Draws a position in an array of this extent.
     fn place(&mut self, extent: char) -> Place {
         let inside = |at: &str| Some(format!("0 <= {at} < {extent}"));
         let mut all: Vec<(String, Option<String>)> = Vec::new();
@@ -323,7 +325,7 @@ impl Draw {
         Place { at, inside }
     }
 
-    /// A row with other elements, at a place or two, or in a slice.
+    /// Draws an update of a row: at one or two positions, or in a slice.
     fn changed(&mut self, w: &str, extent: char, d: usize) -> String {
         let place = self.place(extent);
         let at = &place.at;
@@ -338,7 +340,7 @@ impl Draw {
             6 => format!("{w} with [{at}] = 0.5 * {w}[{at}] + {}", self.real(d)),
             7 if !self.is_ragged(at) => {
                 let op = if self.random.once_in(2) { "=" } else { "+=" };
-                // What is put there has an extent, which data may not tell.
+                // The assigned array has an extent, which must not depend on data.
                 let data = at.contains("k[") || self.ints.contains(at);
                 match self.random.below(if data { 2 } else { 4 }) {
                     0 => format!("{w} with [0..{at}] {op} {}", self.real(d.min(2))),
@@ -360,7 +362,7 @@ impl Draw {
         text
     }
 
-    /// A row that a loop makes, or an update.
+    /// Draws a loop that computes a row, or an update.
     pub(super) fn repeated_row(&mut self, extent: char, depth: usize) -> String {
         let d = depth - 1;
         let (w, init) = (self.name("v"), self.row(extent, d.min(1)));
@@ -390,7 +392,7 @@ impl Draw {
                 });
                 format!("(let {ys} = {text} in for {j} < {extent}: {ys}[{j} + 1] - {ys}[{j}])")
             }
-            // A loop in the body of a loop that changes the same array.
+            // A nested loop that updates the same array.
             5 if self.loops + 1 < DEEPEST => self.inside(|g| {
                 let over = g.range();
                 g.rows.push((w.clone(), "", extent));
@@ -410,7 +412,7 @@ impl Draw {
         }
     }
 
-    /// A matrix that is changed row by row, column by column, or element by element.
+    /// Draws a loop that updates a matrix by row, by column or by element.
     pub(super) fn repeated_matrix(&mut self, depth: usize) -> String {
         let d = depth - 1;
         let (w, init) = (self.name("v"), self.matrix(d.min(1)));
@@ -435,7 +437,7 @@ impl Draw {
 
     // ---- functions ----
 
-    /// A lambda that is called twice.
+    /// Draws a lambda that is called twice.
     fn lambda(&mut self, d: usize) -> String {
         let (h, z) = (self.name("h"), self.name("v"));
         let body = self.scoped(|g| {
@@ -445,7 +447,7 @@ impl Draw {
         format!("(let {h} = \\({z}: f64): {body} in {h}({}) - {h}({}))", self.leaf(), self.leaf())
     }
 
-    /// A derivative.
+    /// Draws a derivative.
     fn operator(&mut self, d: usize) -> String {
         let z = self.name("v");
         let body = self.scoped(|g| {
@@ -463,7 +465,7 @@ impl Draw {
 }
 
 impl Place {
-    /// The change where this is a place, else what was there.
+    /// Returns the update under the condition that the position is in bounds, else the old array.
     fn around(&self, text: String, otherwise: &str) -> String {
         match &self.inside {
             Some(p) => format!("(if {p} then {text} else {otherwise})"),
@@ -472,7 +474,8 @@ impl Place {
     }
 }
 
-/// Whether a loop of this text has checkpoints, and which: of the text alone, so that nothing else is drawn for it.
+/// Returns the checkpoint annotation of a loop with this text. It depends on the text alone, so
+/// that the sequence of random numbers does not change.
 fn kept(text: &str) -> &'static str {
     match text.len() % 12 {
         0 => "checkpoint: ",

@@ -1,5 +1,5 @@
-//! Drawn programs under the laws: which rules they reached, what happened, and, of each law that is broken, the
-//! first program, made smaller.
+//! **Soak test of the middle.** Checks the laws on drawn programs. Reports the rules that were
+//! reached, the outcomes, and the first program that broke each law, shrunk.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,51 +23,52 @@ use crate::random::Random;
 use crate::run::MAIN;
 use crate::typed::shrink::shrink;
 
-/// What a run found.
+/// The result of a run.
 #[derive(Default)]
 pub struct Report {
-    /// How many programs were drawn as text, and as core.
+    /// The number of programs drawn, as text and as core.
     pub programs: u64,
-    /// How many definitions they had.
+    /// The number of definitions in them.
     pub definitions: u64,
-    /// What happened.
+    /// The number of checks, by outcome.
     pub tally: Tally,
-    /// Which rules were applied.
+    /// The number of applications of each rule.
     pub hits: Hits,
-    /// Which scalar functions occurred in what was differentiated.
+    /// The scalar functions in differentiated definitions.
     pub functions: BTreeMap<ScalarFn, u64>,
-    /// How many broke a law.
+    /// The number of programs that broke a law.
     pub broken: u64,
-    /// The first of each law, made smaller.
+    /// The first failure of each law, shrunk.
     pub failures: Vec<String>,
-    /// Are costs as formulas not compared?
+    /// Whether cost formulas are not compared.
     pub without_costs: bool,
 }
 
-/// One program in so many has its costs compared as formulas, which takes longer than all other laws.
+/// One program in this many has its cost formulas compared, because that takes longer than all
+/// other laws.
 const COSTED: u64 = 8;
 
-/// All rules of the passes and the derivatives.
+/// Returns all rules of the passes and the derivatives.
 pub fn rules() -> impl Iterator<Item = &'static str> {
     let all = [lift::RULES, pairs::RULES, pushout::RULES, to_ssa::RULES, ad::forward::RULES, ad::adjoint::RULES];
     all.into_iter().flatten().copied()
 }
 
 impl Report {
-    /// The rules that were not reached.
+    /// Returns the rules that were not reached.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         rules().filter(|rule| self.hits.of(rule) == 0).collect()
     }
 
-    /// The real functions that did not occur.
+    /// Returns the real functions that did not occur.
     #[must_use]
     pub fn missing_functions(&self) -> Vec<&'static str> {
         let real = ScalarFn::ALL.iter().filter(|f| f.domain() != Domain::Int);
         real.filter(|f| !self.functions.contains_key(f)).map(|f| f.name()).collect()
     }
 
-    /// Adds what another run found.
+    /// Adds the result of another run.
     fn add(&mut self, other: Self) {
         self.programs += other.programs;
         self.definitions += other.definitions;
@@ -80,7 +81,7 @@ impl Report {
         self.failures.extend(other.failures);
     }
 
-    /// How often each rule was applied, for a reader.
+    /// Returns the number of applications of each rule as text.
     #[must_use]
     pub fn table(&self) -> String {
         let mut rows: Vec<(u64, &str)> = rules().map(|rule| (self.hits.of(rule), rule)).collect();
@@ -90,11 +91,11 @@ impl Report {
     }
 }
 
-/// Draws `count` programs of each kind from `seed`, from this number on, and tries the laws on each. Each processor takes a
-/// share of them.
+/// Draws `count` programs of each kind from `seed`, beginning with number `first`, and checks the
+/// laws on each. The processors share the programs.
 ///
 /// # Errors
-/// A share panics.
+/// If a thread panics.
 pub fn soak(seed: u64, first: u64, count: u64) -> Result<Report, String> {
     let of = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(8);
     let numbers = move |share: usize| (first..first.saturating_add(count)).skip(share).step_by(of);
@@ -108,7 +109,7 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Result<Report, String> {
     })
 }
 
-/// The same for the programs of these numbers.
+/// Does the same for the programs of these numbers.
 fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> Report {
     let mut report = Report::default();
     let mut laws: BTreeMap<String, u64> = BTreeMap::new();
@@ -151,10 +152,10 @@ fn soak_share(seed: u64, numbers: impl Iterator<Item = u64>) -> Report {
     report
 }
 
-/// How long the interpreter may take for one program: what is made smaller may run on and on.
+/// The longest time of the interpreter for one program, because a shrunk program may run for long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Stops what runs when patience is at an end; dropped, it does nothing more.
+/// Sets `stop` after [`PATIENCE`]. If it is dropped earlier, it does nothing.
 struct Watch {
     _ended: mpsc::Sender<()>,
 }
@@ -172,10 +173,10 @@ impl Watch {
     }
 }
 
-/// The laws on every definition of a program.
+/// Checks the laws on every definition of a program.
 ///
 /// # Errors
-/// The first that is broken.
+/// The first broken law.
 pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Result<(), Broken> {
     let broken = |law: &str, how: String| Broken { law: law.to_owned(), how };
     session.set_text(MAIN, text);

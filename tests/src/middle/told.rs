@@ -1,5 +1,6 @@
-//! The cost that is told at given sizes, without values, against what the evaluator counts: the same, or no less
-//! where data decide.
+//! **Predicted cost.** Compares the cost that is predicted from sizes, without values, with the
+//! evaluator's counts. They must be equal, or the prediction an upper bound if the cost depends on
+//! data.
 
 use std::collections::HashMap;
 
@@ -13,11 +14,11 @@ use super::forms::All;
 use super::judge::{FUEL, Judge, Law, Point, broken, tensors};
 use super::values::part;
 
-/// Tuples that are counted at most.
+/// The greatest number of index tuples that the prediction visits.
 const LIMIT: u64 = 1_000_000;
 
 impl Judge<'_> {
-    /// Of Tensor SSA at a point where it has a value.
+    /// Checks the predicted cost of Tensor SSA at a point where it has a value.
     pub(super) fn told(&mut self, stages: &Stages, point: &Point) -> Law {
         let ssa = &stages.ssa;
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(point.sizes.iter().copied()).collect();

@@ -1,4 +1,5 @@
-//! Values between the interpreter, the evaluators and the reference; arguments that fit a signature.
+//! **Value conversion** between the interpreter, the evaluators and the reference, and random
+//! arguments for a signature.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use lang_core::syntax::ops::Scalar;
 use super::reference::Ref;
 use crate::random::Random;
 
-/// A value of the interpreter as the evaluators have it; records in the order of their names. Sum types are left out.
+/// Converts a value of the interpreter for the evaluators. Record fields are sorted by name. `None`
+/// for sum types.
 #[must_use]
 pub fn plain(value: &Computed) -> Option<Value> {
     Some(match value {
@@ -36,7 +38,7 @@ pub fn plain(value: &Computed) -> Option<Value> {
     })
 }
 
-/// Elements in their order as arrays of these extents.
+/// Returns elements in their order as nested arrays of these extents.
 pub fn nested(items: &mut dyn Iterator<Item = Value>, dims: &[usize]) -> Value {
     match dims.split_first() {
         None => items.next().unwrap_or(Value::Tuple(Vec::new())),
@@ -44,8 +46,9 @@ pub fn nested(items: &mut dyn Iterator<Item = Value>, dims: &[usize]) -> Value {
     }
 }
 
-/// A part of a value: a path through tuples, arrays of tuples taken as tuples of arrays. An extent inside an
-/// array without elements is not in the value, and comes from the type, of which these are the extents.
+/// Returns a part of a value by its path through tuples; an array of tuples counts as a tuple of
+/// arrays. `dims` are the extents of the type. They are needed for an array without elements,
+/// because its value does not determine its inner extents.
 #[must_use]
 pub fn part(value: &Value, path: &[u32], dims: &[usize]) -> Tensor {
     fn fill(value: &Value, path: &[u32], out: &mut Vec<Value>) {
@@ -70,7 +73,7 @@ pub fn part(value: &Value, path: &[u32], dims: &[usize]) -> Tensor {
     Tensor { dims: dims.to_vec(), items }
 }
 
-/// Does each element say whether its place is a member?
+/// Returns whether each element states the membership of its index tuple in the relation.
 fn is_relation(relation: &Relation, wanted: &Ref, at: &mut Vec<i64>) -> bool {
     match wanted {
         Ref::Bool(member) => relation.contains(at) == *member,
@@ -84,7 +87,7 @@ fn is_relation(relation: &Relation, wanted: &Ref, at: &mut Vec<i64>) -> bool {
     }
 }
 
-/// A part of a value, whose extents are those that it has.
+/// Returns a part of a value, with the extents of the value itself.
 #[must_use]
 pub fn part_as_is(value: &Value, path: &[u32]) -> Tensor {
     fn extents(value: &Value, path: &[u32], out: &mut Vec<usize>) {
@@ -108,7 +111,7 @@ pub fn part_as_is(value: &Value, path: &[u32]) -> Tensor {
     part(value, path, &dims)
 }
 
-/// The scalars of a part of what the reference gives.
+/// Collects the scalars of a part of a reference value.
 pub fn scalars<'r>(of: &'r Ref, path: &[u32], out: &mut Vec<&'r Ref>) {
     match of {
         Ref::Array(items) => items.iter().for_each(|item| scalars(item, path, out)),
@@ -123,20 +126,20 @@ pub fn scalars<'r>(of: &'r Ref, path: &[u32], out: &mut Vec<&'r Ref>) {
     }
 }
 
-/// The parts of a value of a type, in the order of the type's leaves.
+/// Returns the parts of a value of a type, in the order of the type's leaves.
 #[must_use]
 pub fn parts(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Vec<Tensor> {
     let leaves = ty.leaves().into_iter();
     leaves.map(|leaf| part(value, &leaf.path, &extents(&leaf.dims, sizes))).collect()
 }
 
-/// Extents as numbers.
+/// Evaluates extents.
 #[must_use]
 pub fn extents(dims: &[Poly], sizes: &dyn Fn(&Poly) -> i64) -> Vec<usize> {
     dims.iter().map(|n| usize::try_from(sizes(n)).unwrap_or(0)).collect()
 }
 
-/// A value for the interpreter.
+/// Converts a value for the interpreter.
 #[must_use]
 pub fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
     let (dims, element) = ty.peel();
@@ -198,12 +201,12 @@ fn flatten(value: &Value, depth: usize, out: &mut Vec<Value>) {
     }
 }
 
-/// A value of a type: dyadic numbers, small integers.
+/// Draws a value of a type: dyadic numbers and small integers.
 #[must_use]
 pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Value> {
     Some(match ty {
         CoreType::Scalar(s) => scalar(random, *s),
-        // A sum type: which constructor, then the arguments of each.
+        // A sum type: the constructor's number, then the arguments of each constructor.
         CoreType::Tuple(items, Labels::Sum(_)) => {
             let tag = i64::try_from(random.below(items.len() - 1)).ok()?;
             let parts = items.iter().skip(1).map(|t| draw(random, t, sizes));
@@ -215,7 +218,8 @@ pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) ->
     })
 }
 
-/// A tangent of a value: other reals, and in constructors what is not real as it is.
+/// Draws a tangent of a value: other reals; inside a constructor, a part without reals keeps its
+/// value.
 #[must_use]
 pub fn draw_tangent(random: &mut Random, ty: &CoreType, of: &Value, held: bool) -> Option<Value> {
     let has_real = || ty.leaves().iter().any(|leaf| matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32)));
@@ -238,7 +242,7 @@ pub fn draw_tangent(random: &mut Random, ty: &CoreType, of: &Value, held: bool) 
     })
 }
 
-/// The type of tangents.
+/// Returns the type of tangents.
 #[must_use]
 pub fn tangent_type(ty: &CoreType) -> CoreType {
     match ty {
@@ -252,13 +256,13 @@ pub fn tangent_type(ty: &CoreType) -> CoreType {
     }
 }
 
-/// A scalar: an eighth, or a small integer.
+/// Draws a scalar: a multiple of an eighth, or a small integer.
 pub fn scalar(random: &mut Random, of: Scalar) -> Value {
     eighth(random, of, -16)
 }
 
-/// The value with its reals made positive, so that logarithms and the like have values; how values of sum types are
-/// made stays.
+/// Returns the value with positive numbers, which lie in the domain of logarithms and similar
+/// functions. The constructors of sum types do not change.
 #[must_use]
 pub fn positive(value: &Value, ty: &CoreType) -> Value {
     let moved = |x: f64| if x > 0.0 { x } else { 0.125 - x };
@@ -279,7 +283,7 @@ pub fn positive(value: &Value, ty: &CoreType) -> Value {
     }
 }
 
-/// The value with other numbers for its zeros: a direction in which everything varies.
+/// Returns the value with its zeros replaced, as a direction in which every real varies.
 #[must_use]
 pub fn varied(value: &Value) -> Value {
     let all = |items: &[Value]| items.iter().map(varied).collect();
@@ -303,8 +307,8 @@ fn eighth(random: &mut Random, of: Scalar, least: i32) -> Value {
     }
 }
 
-/// Arguments that fit these sizes. Integers that extents mention are sizes too: they come from `sizes`
-/// behind those that a call passes. `None`: there are none, as an extent is negative.
+/// Draws arguments that fit these sizes. Integer arguments in extents are sizes too: they come from
+/// `sizes` after those that a call passes. `None` if an extent would be negative.
 #[must_use]
 pub fn arguments(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<Vec<Value>> {
     let above = random.once_in(3);
@@ -327,7 +331,7 @@ pub fn arguments(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<
     Some(args)
 }
 
-/// The integer parameters that indices and extents of the definition are made of.
+/// Returns the integer parameters on which indices and extents of the definition depend.
 #[must_use]
 pub fn sizes_among(core: &Function) -> Vec<usize> {
     let int = |ty: &CoreType| matches!(ty, CoreType::Scalar(Scalar::I64));
@@ -335,7 +339,7 @@ pub fn sizes_among(core: &Function) -> Vec<usize> {
     params.filter(|(_, (x, ty))| int(ty) && core.bounded.contains(x)).map(|(k, _)| k).collect()
 }
 
-/// The value of an extent.
+/// Returns a function that evaluates extents; an unknown extent is -1.
 pub fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly) -> i64 + use<> {
     let mut locals: HashMap<u32, i64> = core.sizes.iter().map(|l| l.0).zip(sizes.iter().copied()).collect();
     locals.extend(core.params.iter().zip(args).filter_map(|((l, _), v)| Some((l.0, v.int()?))));
@@ -348,7 +352,7 @@ pub fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly)
     }
 }
 
-/// The parameters of a definition that are made of reals alone, and so can vary.
+/// Returns the parameters that consist of reals alone and can vary.
 #[must_use]
 pub fn varying(core: &Function) -> Vec<usize> {
     let real = |ty: &CoreType| {
@@ -358,11 +362,12 @@ pub fn varying(core: &Function) -> Vec<usize> {
     core.params.iter().enumerate().filter(|(_, (_, ty))| real(ty)).map(|(k, _)| k).collect()
 }
 
-/// A value of the interpreter against the reference: calls `see` with each pair of scalars that has to agree,
-/// reals as they are. Of a sum type the parts of the constructor that the value is made by count alone.
+/// Compares a value of the interpreter with the reference. Calls `see` with each pair of scalars
+/// that must agree, without comparing reals itself. In a sum type only the parts of the value's own
+/// constructor count.
 ///
 /// # Errors
-/// That they differ in form.
+/// If their shapes differ.
 pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -> Result<(), String> {
     let differ = || Err(format!("{found:?} is not of the form of {wanted:?}"));
     let each = |items: &mut dyn Iterator<Item = Computed>, wanted: &[Ref], see: &mut dyn FnMut(f64, &Ref)| {
@@ -389,7 +394,7 @@ pub fn compare(found: &Computed, wanted: &Ref, see: &mut dyn FnMut(f64, &Ref)) -
             order.sort_by_key(|(name, _)| (*name).clone());
             each(&mut order.into_iter().map(|(_, v)| v.clone()), wanted, see)?;
         }
-        // A relation that the program made is an array of truth values in core.
+        // In core, a relation that the program constructs is an array of truth values.
         (Computed::Rel(relation), Ref::Array(_)) => {
             if !is_relation(relation, wanted, &mut Vec::new()) {
                 return differ();

@@ -1,6 +1,9 @@
-//! Derivatives of drawn functions, by laws that need no other program: a run on dual numbers gives
-//! the value bit for bit; the tangent is the inner product with the gradient; differences of values
-//! come near it where the function is smooth, and differences of gradients come near `hvp`.
+//! **Derivative laws** of drawn functions that need no second program. The checks are:
+//!
+//! - a run on dual numbers returns the value bit for bit;
+//! - the tangent is the inner product of the direction with the gradient;
+//! - differences of values are close to the tangent if the function is smooth;
+//! - differences of gradients are close to `hvp`.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,23 +16,23 @@ use crate::golden::Tolerances;
 use crate::random::Random;
 use crate::run::MAIN;
 
-/// How many derivatives of drawn functions could be tried, and how.
+/// The number of derivatives that could be checked, by the kind of check.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Seen {
     /// Points at which the function and its derivatives have values.
     pub points: u64,
-    /// Those where the tangent is not zero.
+    /// Those of them with a tangent other than zero.
     pub varying: u64,
-    /// Tangents that differences of values came near.
+    /// Tangents that differences of values confirmed.
     pub first: u64,
-    /// Second derivatives that differences of gradients came near.
+    /// Second derivatives that differences of gradients confirmed.
     pub second: u64,
-    /// Points where the function fails, and its derivatives in the same way.
+    /// Points where the function fails and its derivatives fail with the same code.
     pub failing: u64,
 }
 
 impl Seen {
-    /// Adds what another program gave.
+    /// Adds the counts of another program.
     pub fn add(&mut self, other: Self) {
         self.points += other.points;
         self.varying += other.varying;
@@ -39,16 +42,16 @@ impl Seen {
     }
 }
 
-/// The steps of the differences.
+/// The steps of the finite differences.
 const STEPS: [f64; 3] = [1e-3, 5e-4, 2.5e-4];
 
-/// How near things have to be; the file of tolerances says why.
+/// The tolerances; the file of tolerances states the reasons.
 struct Allowed {
-    /// Differences at all steps agree to this where the function is smooth at this scale.
+    /// The agreement of the differences at all steps if the function is smooth at this scale.
     smooth: f64,
-    /// Then the derivative is this near to what they tend to.
+    /// The distance of the derivative from the limit of the differences.
     near: f64,
-    /// Sums in another order differ by this.
+    /// The difference between sums in different orders.
     sums: f64,
 }
 
@@ -60,7 +63,7 @@ impl Allowed {
     }
 }
 
-/// Points for each function.
+/// The number of points for each function.
 const POINTS: usize = 2;
 
 /// The function, and its derivatives, at one point and along one direction.
@@ -73,10 +76,10 @@ struct Point<'k> {
     dy: Vec<f64>,
 }
 
-/// A law that does not hold, and how.
+/// A broken law, and the details.
 type Wrong = (&'static str, String);
 
-/// What a definition gives: the reals in it, or the failure.
+/// The result of a definition: the reals in its value, or the failure.
 type Result = std::result::Result<Vec<f64>, Box<Failure>>;
 
 impl Point<'_> {
@@ -87,7 +90,7 @@ impl Point<'_> {
         result.map(|v| reals(&v))
     }
 
-    /// The point, so far along the direction.
+    /// Returns the point, moved by `t` along the direction.
     fn at(&self, t: f64) -> Vec<Value> {
         let y = self.y.iter().zip(&self.dy).map(|(y, dy)| y + t * dy).collect();
         vec![Value::F64(self.x + t * self.dx), array(y)]
@@ -101,12 +104,13 @@ impl Point<'_> {
         of.iter().zip(std::iter::once(&self.dx).chain(&self.dy)).map(|(a, b)| a * b).sum()
     }
 
-    /// What central differences of a real function along the direction tend to, if they agree.
+    /// Returns the limit of central differences of a real function along the direction, or `None`
+    /// if they disagree.
     fn slope(&self, f: impl Fn(Vec<Value>) -> Option<f64>) -> Option<f64> {
         let slopes: Vec<f64> =
             STEPS.iter().map(|h| Some((f(self.at(*h))? - f(self.at(-h))?) / (2.0 * h))).collect::<Option<_>>()?;
         let [a, b, c] = slopes.try_into().ok()?;
-        // The error of each falls with the square of the step.
+        // Richardson extrapolation: the error of each falls with the square of the step.
         let (ab, bc) = ((4.0 * b - a) / 3.0, (4.0 * c - b) / 3.0);
         let limit = (16.0 * bc - ab) / 15.0;
         let near = |x: f64| (x - limit).abs() <= self.allowed.smooth * (1.0 + limit.abs());
@@ -114,10 +118,10 @@ impl Point<'_> {
     }
 }
 
-/// Tries the derivatives of the function `q0` of a program, if it has one.
+/// Checks the derivatives of the function `q0` of a program, if it has one.
 ///
 /// # Errors
-/// The law that does not hold, and how.
+/// The law that does not hold, and the details.
 pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, Wrong> {
     let mut seen = Seen::default();
     if !["q0", "q3", "q4", "q5", "q6"].iter().all(|def| text.contains(&format!("def {def}("))) {
@@ -132,7 +136,7 @@ pub fn check(session: &Session, text: &str) -> std::result::Result<Seen, Wrong> 
         let mut reals = || (0..n).map(|_| real()).collect::<Vec<_>>();
         let (y, dy) = (reals(), reals());
         let point = Point { known: Known::new(session, &stop), allowed: &allowed, x: real(), y, dx: real(), dy };
-        // `stop` makes derivatives other than those of the values.
+        // A program with `stop` has derivatives that differ from those of its values.
         try_point(&point, text.contains("stop("), &mut seen)
             .map_err(|(law, how)| (law, format!("at x = {:?}, y = {:?}: {how}", point.x, point.y)))?;
     }
@@ -225,7 +229,7 @@ fn array(elements: Vec<f64>) -> Value {
     Value::array(&[elements.len()], elements).unwrap_or_else(Value::unit)
 }
 
-/// The reals of a value, in order.
+/// Returns the reals of a value, in order.
 fn reals(value: &Value) -> Vec<f64> {
     match value {
         Value::F64(x) => vec![*x],

@@ -1,21 +1,22 @@
-//! Drawing: what is in scope, types, sizes, and one expression of a wanted type.
+//! **Typed generation.** Holds the generator's state (names in scope, definitions, cost) and draws
+//! types, sizes and an expression of a wanted type.
 //!
-//! `hint` says that the context tells the checker the type; without it the text alone does, so
-//! that nothing drawn depends on what stands around it. Work is bounded: every loop multiplies
-//! the cost of what is in it, and too dear a thing is not drawn.
+//! `hint` states whether the context determines the type for the checker. Without it, the text
+//! alone must determine the type, so no drawn text depends on its context. Work is bounded: each
+//! loop multiplies the cost of its body, and an expression that costs too much is not drawn.
 
 use super::types::{Class, Instance, Ty, bound, lone, named, number};
 use crate::random::Random;
 use lang_core::predicate::Poly;
 
-/// What a name in scope is.
+/// The kind of a name in scope.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// A value.
     Value,
-    /// An `i64` that is a size of other types.
+    /// An `i64` that is a size in other types.
     Size,
-    /// An index variable below an extent, if that is known; bare if its range is not written.
+    /// An index variable: its extent, if known, and whether it is bare (its range is not written).
     Index(Option<Poly>, bool),
 }
 
@@ -27,13 +28,13 @@ pub(super) struct Var {
     pub(super) kind: Kind,
 }
 
-/// What a parameter is for.
+/// The purpose of a parameter.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Role {
     Plain,
-    /// It is a size.
+    /// A size.
     Size,
-    /// It counts a recursion down.
+    /// The counter of a recursion.
     Small,
 }
 
@@ -48,14 +49,14 @@ pub(super) struct Def {
     pub(super) cost: u64,
 }
 
-/// A sum type: constructors with their arguments, and whether it takes a type.
+/// A sum type: its constructors with their arguments, and whether it has a type parameter.
 #[derive(Clone, Debug)]
 pub(super) struct Data {
     pub(super) ctors: Vec<(String, Vec<Ty>)>,
     pub(super) takes: bool,
 }
 
-/// The state of a drawing.
+/// The state of the generator.
 pub(super) struct Draw<'r> {
     pub(super) random: &'r mut Random,
     pub(super) datas: Vec<Data>,
@@ -63,19 +64,20 @@ pub(super) struct Draw<'r> {
     pub(super) globals: Vec<(String, Ty)>,
     pub(super) scope: Vec<Var>,
     pub(super) next: u32,
-    /// How often what is drawn now runs, at most.
+    /// An upper bound on the number of times that the current expression runs.
     pub(super) mult: u64,
-    /// What was drawn so far costs.
+    /// The cost of the definition so far.
     pub(super) cost: u64,
-    /// Conditions around this place: an access that could fail always is not drawn under them.
+    /// The number of conditions in force here. An access that could always fail is not drawn under
+    /// a condition.
     pub(super) facts: u32,
-    /// The traps that were set.
+    /// The traps in the program.
     pub(super) traps: Vec<&'static str>,
 }
 
-/// Loops nest up to this many runs of the innermost body.
+/// The greatest number of runs of the innermost body of nested loops.
 const MAX_RUNS: u64 = 150;
-/// A definition costs about this much at most.
+/// The approximate greatest cost of a definition.
 const MAX_COST: u64 = 2_500;
 
 impl Draw<'_> {
@@ -108,7 +110,7 @@ impl Draw<'_> {
 
     pub(super) fn fresh(&mut self, prefix: &str) -> String {
         self.next += 1;
-        // `i64` is a type.
+        // `i64` is a type's name.
         self.next += u32::from(self.next == 64);
         format!("{prefix}{}", self.next)
     }
@@ -126,7 +128,7 @@ impl Draw<'_> {
         drawn
     }
 
-    /// Draws what runs only under a condition.
+    /// Draws code that runs only under a condition.
     pub(super) fn under<T>(&mut self, draw: impl FnOnce(&mut Self) -> T) -> T {
         self.facts += 1;
         let drawn = draw(self);
@@ -134,7 +136,7 @@ impl Draw<'_> {
         drawn
     }
 
-    /// Draws what runs this often; `None` if that is too much.
+    /// Draws code that runs `n` times, or returns `None` if that costs too much.
     pub(super) fn times<T>(&mut self, n: u64, draw: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.mult.saturating_mul(n) > MAX_RUNS || self.dear() {
             return None;
@@ -150,7 +152,7 @@ impl Draw<'_> {
         self.cost > MAX_COST
     }
 
-    /// Names in scope that are not shadowed.
+    /// Returns the names in scope that are not shadowed.
     pub(super) fn visible(&self) -> Vec<&Var> {
         let mut seen: Vec<&Var> = Vec::new();
         for v in self.scope.iter().rev() {
@@ -161,7 +163,7 @@ impl Draw<'_> {
         seen
     }
 
-    /// A variable that this holds of.
+    /// Returns a variable in scope that satisfies `p`.
     pub(super) fn var(&mut self, p: impl Fn(&Var) -> bool) -> Option<Var> {
         let found: Vec<Var> = self.visible().into_iter().filter(|v| p(v)).cloned().collect();
         self.random.pick(&found).cloned()
@@ -169,7 +171,7 @@ impl Draw<'_> {
 
     // ---- types and sizes ----
 
-    /// A size, of at most 4 where names stand for at most 4.
+    /// Draws a size of at most 4, if its names denote at most 4.
     pub(super) fn size(&mut self) -> Poly {
         if !self.one_in(3)
             && let Some(v) = self.var(|v| matches!(v.kind, Kind::Size))
@@ -197,7 +199,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A type that arrays may hold.
+    /// Draws a type that arrays may contain.
     pub(super) fn element(&mut self, depth: u32) -> Ty {
         if depth == 0 {
             return self.scalar();
@@ -227,14 +229,14 @@ impl Draw<'_> {
         Ty::Data(k, if takes { Some(Box::new(self.element(depth.min(1)))) } else { None })
     }
 
-    /// A function between scalars.
+    /// Draws a type of functions of scalars.
     pub(super) fn function(&mut self) -> Ty {
         let params = (0..=self.below(5) / 3).map(|_| self.scalar()).collect();
         let result = if self.one_in(4) { self.element(1) } else { self.scalar() };
         Ty::Fun(params, Box::new(result))
     }
 
-    /// Any type.
+    /// Draws any type.
     pub(super) fn ty(&mut self, depth: u32) -> Ty {
         match self.below(14) {
             0..3 => self.scalar(),
@@ -262,7 +264,7 @@ impl Draw<'_> {
 
     // ---- expressions ----
 
-    /// An expression of this type.
+    /// Draws an expression of this type.
     pub(super) fn expr(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
         self.cost += self.mult;
         if depth == 0 || self.dear() {
@@ -277,7 +279,7 @@ impl Draw<'_> {
         self.leaf(t, hint)
     }
 
-    /// The smallest of its type: a variable or a literal.
+    /// Draws the smallest expression of its type: a variable or a literal.
     pub(super) fn leaf(&mut self, t: &Ty, hint: bool) -> String {
         let wanted = matches!(t, Ty::Param(..)) || !self.one_in(3);
         if wanted && let Some(v) = self.var(|v| v.ty == *t) {
@@ -350,7 +352,7 @@ impl Draw<'_> {
         params.join(", ")
     }
 
-    /// Constructor `c` of a type.
+    /// Draws constructor `c` of a sum type with its arguments.
     pub(super) fn ctor(&mut self, k: usize, arg: Option<&Ty>, c: usize, hint: bool, depth: u32) -> String {
         let Some((name, args)) = self.datas.get(k).and_then(|d| d.ctors.get(c)).cloned() else {
             return String::new();
@@ -371,10 +373,11 @@ impl Draw<'_> {
 
     // ---- binding ----
 
-    /// Binds a new name, seldom one that is taken.
+    /// Binds a new name, or rarely one that is in scope and thus shadows it.
     pub(super) fn bind(&mut self, t: &Ty) -> String {
         let taken = if self.one_in(16) {
-            // A value of a type parameter cannot be made: its name stays.
+            // A name of a type parameter's type is not shadowed, because no other value of that
+            // type can be drawn.
             let free = |v: &Var| matches!(v.kind, Kind::Value) && v.name.starts_with('v') && !v.ty.has_param();
             self.var(free).map(|v| v.name)
         } else {
@@ -392,7 +395,7 @@ impl Draw<'_> {
         name
     }
 
-    /// A pattern that matches every value of the type.
+    /// Draws a pattern that matches every value of the type.
     pub(super) fn pattern(&mut self, t: &Ty, depth: u32) -> String {
         if self.one_in(12) {
             return "_".to_owned();
@@ -418,7 +421,7 @@ impl Draw<'_> {
         }
     }
 
-    /// In one pattern all names differ.
+    /// Draws a component of a pattern. All names in one pattern differ.
     fn sub_pattern(&mut self, t: &Ty, depth: u32) -> String {
         match t {
             Ty::Tup(_) | Ty::Rec(_) if depth > 0 => self.pattern(t, depth),
@@ -427,7 +430,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Index variables for a loop: their text and how many steps there are. They are pushed.
+    /// Draws index variables of a loop and pushes them. Returns their text and the number of steps.
     pub(super) fn index_vars(&mut self, count: usize) -> (String, u64) {
         let mut texts = Vec::new();
         let mut steps = 1_u64;
@@ -451,7 +454,7 @@ impl Draw<'_> {
                     let from = self.var(|v| matches!(v.kind, Kind::Index(..))).map_or("0".to_owned(), |v| v.name);
                     texts.push(format!("{i} in {from}..{n}"));
                     steps = steps.saturating_mul(bound(&n));
-                    // The body runs only where `from < n`.
+                    // The body runs only if `from < n`, which is a condition.
                     self.facts += 1;
                     self.push(&i, Ty::I64, Kind::Index(None, false));
                 }
@@ -468,7 +471,7 @@ impl Draw<'_> {
 
     // ---- calls ----
 
-    /// A call of some definition whose result has this type.
+    /// Draws a call of a definition whose result has this type.
     pub(super) fn call(&mut self, t: &Ty, depth: u32) -> Option<String> {
         let def = self.random.pick(&self.defs).cloned()?;
         self.call_of(&def, t, depth)
@@ -517,7 +520,8 @@ impl Draw<'_> {
             .map(|((name, written, role), t)| match role {
                 Role::Size => inst.sizes.get(name).map(ToString::to_string).unwrap_or_default(),
                 Role::Small => self.below(3).to_string(),
-                // An integer that is there under a condition, else 0: where it counts or is compared that is seen.
+                // An integer under a bracket, else 0. If it counts or is compared, the bracket has
+                // a visible effect.
                 Role::Plain if *t == Ty::I64 && self.one_in(4) => {
                     let b = self.expr(&Ty::Bool, false, depth.min(1));
                     format!("([{b}] * {})", self.leaf(t, false))
@@ -531,7 +535,7 @@ impl Draw<'_> {
         Some(format!("{}({})", def.name, args.join(", ")))
     }
 
-    /// The name of a size variable that may differ from others when the program runs.
+    /// Returns a size variable that may differ from others at run time.
     pub(super) fn loose_size(&mut self) -> Option<Poly> {
         let v = self.var(|v| matches!(v.kind, Kind::Size))?;
         Some(named(&v.name)).filter(|n| lone(n).is_some())

@@ -1,4 +1,5 @@
-//! Expressions that may have any type: choices, bindings, calls, components, folds, updates.
+//! **Generic expressions.** Draws forms that may have any type: conditionals, bindings, calls,
+//! components, folds, updates.
 
 use super::draw::{Draw, Kind};
 use super::types::{Ty, bound, lone, named, number};
@@ -28,7 +29,7 @@ impl Draw<'_> {
             16 => {
                 let p = self.expr(&Ty::Bool, true, depth.min(1));
                 let name = self.pick(&["_", "()"]);
-                // A pattern of the unit type is a tuple of nothing.
+                // `()` would be a pattern of no components, so `_` replaces it.
                 let name = if name == "()" { "_" } else { name };
                 Some(format!("(let {name} = assert({p} || true, \"holds\") in {})", self.expr(t, hint, depth)))
             }
@@ -107,7 +108,7 @@ impl Draw<'_> {
         })
     }
 
-    /// An arm for each constructor, drawn with the names that its pattern binds.
+    /// Draws an arm for each constructor. The body may use the names that its pattern binds.
     pub(super) fn arms(&mut self, k: usize, arg: Option<&Ty>, body: &mut ArmBody<'_, Self>) -> String {
         let ctors = self.datas.get(k).map(|d| d.ctors.clone()).unwrap_or_default();
         let inst =
@@ -207,7 +208,7 @@ impl Draw<'_> {
             let pattern = d.pattern(t, 2);
             let body = d.times(steps, |d| d.expr(t, true, depth))?;
             let colon = if written { format!(": {t}") } else { String::new() };
-            // Of the text alone, so that nothing else is drawn for it.
+            // Chosen from the text alone, so that the sequence of random numbers does not change.
             let kept = match body.len() % 6 {
                 0 => "checkpoint: ",
                 1 => "checkpoint 3: ",
@@ -239,8 +240,8 @@ impl Draw<'_> {
 
     // ---- indexing ----
 
-    /// A place on an axis of this extent that is in bounds or checked, and the condition that it
-    /// is in bounds where the text does not tell.
+    /// Draws a subscript of an axis of this extent. It is in bounds by its text, or is checked at
+    /// run time.
     pub(super) fn subscript(&mut self, n: &Poly) -> Option<String> {
         let count = n.as_constant();
         let exact = self.var(|v| matches!(&v.kind, Kind::Index(Some(m), _) if m == n)).map(|v| v.name);
@@ -281,7 +282,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A small integer expression.
+    /// Draws a small integer expression about which the checker knows nothing.
     fn opaque(&mut self) -> String {
         match self.var(|v| v.ty == Ty::I64) {
             Some(v) if !self.one_in(3) => format!("{} + {}", v.name, self.below(3)),
@@ -289,7 +290,7 @@ impl Draw<'_> {
         }
     }
 
-    /// An element, or a part, of an array.
+    /// Draws an element or a subarray of an array.
     fn element_of(&mut self, t: &Ty, depth: u32) -> Option<String> {
         let known = self.var(|v| matches!(&v.ty, Ty::Arr(..)) && part(&v.ty, t).is_some());
         let (x, axes) = match known {
@@ -300,7 +301,7 @@ impl Draw<'_> {
                     return None;
                 }
                 let of = axes.iter().rev().fold(t.clone(), |t, n| Ty::arr(n.clone(), t));
-                // It may come to stand under a condition that the access is given.
+                // The generator counts a condition, because the access may come to lie under one.
                 let x = self.under(|d| d.expr(&of, false, depth.min(2)));
                 (format!("({x})"), axes)
             }
@@ -313,15 +314,17 @@ impl Draw<'_> {
         Some(format!("{x}[{}]", subs?.join(", ")))
     }
 
-    /// An access under the condition that it is in bounds: the checker should prove it, and must
-    /// not prove too much.
+    /// Draws an access under the condition that it is in bounds. The checker should prove that
+    /// access, and must not prove more.
     fn guarded_access(&mut self, x: &str, n: &Poly, t: &Ty, depth: u32) -> String {
         let v = self.fresh("v");
-        // The same condition in different words; `v + 1` may wrap, and the last proves nothing.
+        // The same condition in different forms. `v + 1` may wrap, and the last form proves
+        // nothing.
         let weak = self.facts == 0 && n.as_constant() != Some(0);
         let words = self.below(if weak { 6 } else { 4 });
         let e = match self.var(|v| v.ty == Ty::I64) {
-            // What the condition does not exclude must not be known to be out of bounds.
+            // The checker must not know an index to be out of bounds unless the condition excludes
+            // it.
             _ if words == 5 => format!("i64({})", self.expr(&Ty::F64, true, depth.min(1))),
             Some(i) => match self.below(5) {
                 0 => format!("{} + 1", i.name),
@@ -347,7 +350,7 @@ impl Draw<'_> {
         }
     }
 
-    /// A part of an array up to an index variable, which is a size of its own there.
+    /// Draws a slice of an array up to an index variable; the slice's extent is a size only there.
     fn local_slice(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
         let i = self.var(|v| matches!(&v.kind, Kind::Index(Some(_), false)))?;
         let Kind::Index(Some(n), _) = &i.kind else { return None };
@@ -457,9 +460,10 @@ impl Draw<'_> {
         }))
     }
 
-    /// An array where another extent is wanted: verified when the program runs.
+    /// Draws an array where another extent is wanted; the extent is verified at run time.
     fn size_checked(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
-        // What is known of a size, as in a loop to it from another index, may refute what is drawn.
+        // Known facts about a size may refute the drawn type, for example in a loop up to it from
+        // another index.
         if self.facts > 0 || self.scope.iter().any(|v| matches!(v.kind, Kind::Index(None, _))) {
             return None;
         }
@@ -480,10 +484,11 @@ impl Draw<'_> {
     }
 }
 
-/// Draws the body of an arm, given the names that its pattern binds.
+/// A function that draws the body of an arm from the names that its pattern binds.
 pub(super) type ArmBody<'a, D> = dyn FnMut(&mut D, &[(String, Ty)]) -> String + 'a;
 
-/// The axes to index to get from an array to a part of it.
+/// Returns the axes to index to get from an array to a part of it, or `None` if no part has the
+/// type `t`.
 fn part(of: &Ty, t: &Ty) -> Option<Vec<Poly>> {
     let mut axes = Vec::new();
     let mut rest = of;

@@ -1,13 +1,14 @@
-//! Which typed nodes occur in the checked bodies of drawn programs, and which traps were set in them. Every match is exhaustive:
-//! a new variant does not compile until it is drawn.
+//! **Coverage of the typed tree.** Counts the typed nodes in the checked bodies of drawn programs,
+//! and the traps in them. Every match is exhaustive: a new variant does not compile until it has a
+//! name here, and the test fails until it is drawn.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
 
 use lang_core::types::tree::{Body, Callee, Expr, IndexRange, Pat, Place, Special, Subscript};
 
-/// What may occur. `Error` stands for errors and `Size` is made by later passes: the checker
-/// gives a size that is used as a value as a local.
+/// The nodes and traps that must occur. `Error` represents errors. Later passes create `Size`; the
+/// checker represents a size that is used as a value as a local.
 const ALL: &[&str] = &[
     "Real",
     "Int",
@@ -105,7 +106,7 @@ const ALL: &[&str] = &[
     "Trap told twice",
 ];
 
-/// How often each occurred.
+/// The number of occurrences of each.
 #[derive(Clone, Default, Debug)]
 pub struct Hits(BTreeMap<String, u64>);
 
@@ -117,13 +118,13 @@ impl Hits {
         }
     }
 
-    /// What never occurred.
+    /// Returns the names that never occurred.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         ALL.iter().copied().filter(|name| !self.0.contains_key(*name)).collect()
     }
 
-    /// Counts something.
+    /// Counts one occurrence of a name.
     pub fn hit(&mut self, name: &str) {
         if let Some(n) = self.0.get_mut(name) {
             *n += 1;
@@ -293,7 +294,7 @@ impl Hits {
     }
 }
 
-/// A line for each, the rare ones first.
+/// Prints one line for each name, the rare ones first.
 impl Display for Hits {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let mut all: Vec<_> = self.0.iter().collect();

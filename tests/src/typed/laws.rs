@@ -1,12 +1,14 @@
-//! What must hold of a program that is well typed by construction.
+//! **Metamorphic laws** of a program that is well typed by construction:
 //!
-//! It checks; no access that was proved in bounds fails; printing and formatting change neither
-//! its trees nor what it does and costs; neither do other names for its variables, another order
-//! of its definitions, nor the inferred types written at its `let`s. And where the type of a
-//! result follows from the body alone, removing it changes the signature in nothing but the
-//! names of unknown extents, the order of record fields and the names in function types. (Where a
-//! body needs the type that is wanted of it, as for a bare `for i:` or an `f32` literal, removing
-//! that type may change or break it; such definitions are not asked.)
+//! - the program checks, and no access that was proved in bounds fails;
+//! - printing and formatting change neither its trees nor its results and costs;
+//! - nor do renaming its variables, reordering its definitions, or writing the inferred types at
+//!   its `let`s;
+//! - if the body alone determines a result type, removing that type keeps the signature. Names of
+//!   unknown extents, the order of record fields and names in function types may change.
+//!
+//! A body may need its declared type, as for a bare `for i:` or an `f32` literal. Removing that
+//! type may change or break the body, so the last law skips such definitions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,9 +33,9 @@ use crate::run::MAIN;
 /// A law that a program broke.
 #[derive(Debug)]
 pub struct Broken {
-    /// Which.
+    /// The name of the law.
     pub law: String,
-    /// How.
+    /// The details.
     pub how: String,
 }
 
@@ -41,22 +43,22 @@ fn broken<T>(law: impl Into<String>, how: impl Into<String>) -> Result<T, Broken
     Err(Broken { law: law.into(), how: how.into() })
 }
 
-/// What a program did, in numbers.
+/// The counts of a program's results.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Did {
-    /// Items that gave a value.
+    /// Items with a value.
     pub values: u64,
     /// Items that failed.
     pub failures: u64,
-    /// `let`s that got a type.
+    /// `let`s that received a type.
     pub annotated: u64,
     /// Definitions whose result type was removed.
     pub inferred: u64,
-    /// How its derivatives could be tried.
+    /// The derivatives that could be checked.
     pub derivatives: Seen,
 }
 
-/// Tries all laws on a program.
+/// Checks all laws on a program.
 ///
 /// # Errors
 /// The first law that does not hold.
@@ -111,7 +113,8 @@ fn outcome(session: &mut Session, text: &str, law: &str) -> Result<Vec<Ran>, Bro
     }
 }
 
-/// The law tells the codes, so that a program made smaller is refused for the same reason.
+/// Fails if errors exist. The name of the law contains their codes, so that a shrunk program fails
+/// for the same reason.
 fn refused(text: &str, errors: &[Diagnostic], law: &str) -> Result<(), Broken> {
     if errors.is_empty() {
         return Ok(());
@@ -132,7 +135,7 @@ fn same(session: &mut Session, original: &[Ran], text: &str, law: &str) -> Resul
     Ok(())
 }
 
-/// Printing a tree and parsing that gives the tree, and prints the same.
+/// Checks that printing a tree and parsing the text returns the same tree, which prints the same.
 fn printing(text: &str) -> Result<(), Broken> {
     for item in split(text) {
         let tree = parse_item(&item.text).tree;
@@ -148,7 +151,7 @@ fn printing(text: &str) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Other names for all variables.
+/// Renames all variables.
 fn rename(text: &str) -> String {
     let mut out = String::new();
     let mut at = 0;
@@ -165,7 +168,7 @@ fn rename(text: &str) -> String {
     out
 }
 
-/// A name as the drawing gives them to variables.
+/// Returns whether the generator uses the name for variables.
 fn is_variable(name: &str) -> bool {
     let mut chars = name.chars();
     name != "i64"
@@ -174,7 +177,7 @@ fn is_variable(name: &str) -> bool {
         && chars.all(|c| c.is_ascii_digit())
 }
 
-/// Definitions and types in reverse; values and effects keep their order.
+/// Reverses the order of definitions and types. Values and effects keep their order.
 fn reorder(text: &str) -> String {
     let items = split(text);
     let free = |kind: ItemKind| matches!(kind, ItemKind::Def | ItemKind::Type);
@@ -188,7 +191,7 @@ fn reorder(text: &str) -> String {
     out
 }
 
-/// The text with something put in or taken out at places of it, the places in any order.
+/// Applies edits (start, end, new text) to a text. The edits may be in any order.
 fn edited(text: &str, mut edits: Vec<(usize, usize, String)>) -> String {
     edits.sort();
     let mut out = String::new();
@@ -202,7 +205,7 @@ fn edited(text: &str, mut edits: Vec<(usize, usize, String)>) -> String {
     out
 }
 
-/// Writes the inferred type at every `let` of one name, where it can be written.
+/// Writes the inferred type at every `let` of one name, if the type can be written.
 fn annotate(text: &str, bodies: &[(ItemRef, Arc<Body>)]) -> (String, u64) {
     let mut edits = Vec::new();
     for (item, body) in bodies {
@@ -239,7 +242,7 @@ fn annotate(text: &str, bodies: &[(ItemRef, Arc<Body>)]) -> (String, u64) {
     (edited(text, edits), count)
 }
 
-/// Are all sizes of it made of names that are never shadowed?
+/// Returns whether all sizes of the type consist of names that are never shadowed.
 fn writable(ty: &Type) -> bool {
     let mut fine = !ty.has_error();
     ty.visit(&mut |_| {}, &mut |p| {
@@ -250,7 +253,8 @@ fn writable(ty: &Type) -> bool {
     fine
 }
 
-/// Removes the result types of the definitions whose bodies do not need them.
+/// Removes the result types of the definitions whose bodies do not need them, and compares the
+/// signatures.
 fn removal(session: &mut Session, text: &str, signatures: &[(GlobalName, Option<Signature>)]) -> Result<u64, Broken> {
     let law = "result types are inferred";
     let mut edits = Vec::new();
@@ -281,7 +285,7 @@ fn removal(session: &mut Session, text: &str, signatures: &[(GlobalName, Option<
     Ok(count)
 }
 
-/// A signature without what two spellings of it may differ in.
+/// Returns a signature without the details in which two spellings of it may differ.
 fn plain(s: &Signature) -> Signature {
     let mut s = s.clone();
     let unknown: Vec<bool> = s.sizes.iter().map(|size| size.source == SizeSource::Result).collect();
@@ -303,7 +307,7 @@ fn plain(s: &Signature) -> Signature {
     s
 }
 
-/// Record fields in one order, and no names in function types.
+/// Sorts record fields and drops the names in function types.
 fn unordered(t: &Type) -> Type {
     match t {
         Type::Array(n, t) => Type::Array(n.clone(), unordered(t).into()),

@@ -1,10 +1,11 @@
-//! Programs that are well typed by construction, and the laws they must obey.
+//! **Property tests of the checker.** Generates programs that are well typed by construction, and
+//! the laws that they must obey.
 //!
-//! A program is drawn as text, led by the type that is wanted at each place: definitions over
-//! sizes, polymorphic and recursive ones among them, types of their own, and expressions of every
-//! kind that the typed tree has, which a table of hits shows. What fails when it runs (an index out
-//! of bounds, the greatest of nothing) is allowed where it was not proved impossible; whatever
-//! the checker refuses is a defect of the drawing or of the checker.
+//! A program is drawn as text, directed by the wanted type of each expression. It contains
+//! definitions over sizes, some polymorphic or recursive, sum types, and expressions of every kind
+//! of the typed tree, which `hits` checks. A run-time failure (an index out of bounds, the maximum
+//! of an empty array) is allowed unless the checker proved it impossible. A program that the
+//! checker rejects shows a defect of the generator or of the checker.
 
 pub mod derivatives;
 mod draw;
@@ -25,22 +26,22 @@ use hits::Hits;
 use lang_core::session::Session;
 use laws::{Broken, Did, check};
 
-/// What a run found.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// How many programs were drawn.
+    /// The number of programs drawn.
     pub programs: u64,
-    /// Which typed nodes occurred in them, and which traps.
+    /// The typed nodes and the traps in them.
     pub hits: Hits,
-    /// What they did.
+    /// The counts of their results.
     pub did: Did,
-    /// How many broke a law.
+    /// The number of programs that broke a law.
     pub broken: u64,
-    /// The first broken programs of each law, made smaller.
+    /// The first programs that broke each law, shrunk.
     pub failures: Vec<String>,
 }
 
-/// Draws `count` programs from `seed`, from this number on, and tries the laws on each.
+/// Draws `count` programs from `seed`, beginning with number `first`, and checks the laws on each.
 #[must_use]
 pub fn soak(seed: u64, first: u64, count: u64) -> Report {
     let mut report = Report::default();
@@ -70,7 +71,7 @@ pub fn soak(seed: u64, first: u64, count: u64) -> Report {
     report
 }
 
-/// The seed of a program: runs with other seeds see other programs.
+/// Returns the seed of a program. Runs with different seeds draw different programs.
 fn number(seed: u64, nth: u64) -> u64 {
     Random::new(Random::new(seed).number().wrapping_add(nth)).number()
 }

@@ -1,4 +1,5 @@
-//! Expressions that are made for their type: arithmetic, conditions, arrays, data, functions.
+//! **Type-specific expressions.** Draws forms that construct their type: arithmetic, conditions,
+//! arrays, data, functions.
 
 use super::draw::{Draw, Kind};
 use super::types::{Ty, bound, named, number};
@@ -41,7 +42,8 @@ impl Draw<'_> {
                 let ctors = self.datas.get(*k).map(|d| d.ctors.clone()).unwrap_or_default();
                 let c = self.random.below(ctors.len());
                 let bare = ctors.get(c).is_some_and(|c| c.1.is_empty());
-                // Nothing tells the type argument of a constructor without arguments.
+                // Without a hint, nothing determines the type argument of a constructor without
+                // arguments.
                 let c = if bare && arg.is_some() && !hint { 0 } else { c };
                 Some(self.ctor(*k, arg.as_deref(), c, hint, depth.min(2)))
             }
@@ -158,7 +160,7 @@ impl Draw<'_> {
         }
     }
 
-    /// `sum i < n if p: e`, and the like; sometimes with bare indices.
+    /// Draws a reduction, as `sum i < n if p: e`, sometimes with bare indices.
     fn reduction(&mut self, kind: &str, t: &Ty, hint: bool, depth: u32) -> Option<String> {
         if self.one_in(4) {
             let x = self.var(|v| matches!(&v.ty, Ty::Arr(..)))?;
@@ -324,7 +326,7 @@ impl Draw<'_> {
         let (i, j) = (self.fresh("i"), self.fresh("i"));
         let bare = hint && self.one_in(2);
         let var = |i: &str, n: &Poly| if bare { i.to_owned() } else { format!("{i} < {n}") };
-        // Other ranges of the same extent, whose variable is no index of it.
+        // Other ranges of the same extent. Their variable is not an index of the axis.
         let shifted = match self.below(6) {
             0 if !bare => Some(format!("{i} in 1..{}", n.plus(1))),
             1 if !bare => Some(format!("{i} in 0..{} by 2", n.scale(2))),
@@ -435,7 +437,7 @@ impl Draw<'_> {
                 let (a, b) = self.under(|d| (d.leaf(t, hint), d.expr(t, hint, depth)));
                 Some(format!("(if {p} then {a} else {b})"))
             }
-            // A function may be called anywhere, so its body counts as if it ran often.
+            // A function may be called anywhere, so its body counts as eight runs.
             _ => self.scoped(|d| {
                 let params = d.lambda_params(ts);
                 d.times(8, |d| d.under(|d| d.expr(r, hint, depth))).map(|body| format!("(\\{params}: {body})"))
@@ -475,14 +477,14 @@ impl Draw<'_> {
         })
     }
 
-    /// The name of a size as a size.
+    /// Pushes a size's name and returns the size.
     pub(super) fn size_var(&mut self, name: &str) -> Poly {
         self.push(name, Ty::I64, Kind::Size);
         named(name)
     }
 }
 
-/// In parentheses unless it is a name.
+/// Adds parentheses unless the expression is a name.
 fn parens(e: &str) -> String {
     if e.chars().all(char::is_alphanumeric) { e.to_owned() } else { format!("({e})") }
 }

@@ -1,12 +1,13 @@
-//! A whole program: types, top-level values, definitions, calls of each of them, and items that
-//! are checked but not run.
+//! **Program generation.** Draws a whole program: types, top-level values, definitions, calls of
+//! each definition, and items that are checked but not run.
 
 use super::draw::{Data, Def, Draw, Kind, Role};
 use super::traps;
 use super::types::{Class, Ty, bound, named, number};
 use crate::random::Random;
 
-/// Prelude functions that drawn programs call: name, type parameters, sizes, parameters, result.
+/// Returns prelude functions that drawn programs call, with type parameters, sizes, parameters and
+/// result.
 fn library() -> Vec<Def> {
     let a = |class| Ty::Param("a", class);
     let (n, m, k) = (named("n"), named("m"), named("k"));
@@ -50,7 +51,7 @@ fn library() -> Vec<Def> {
     all
 }
 
-/// Draws a program from a number, and tells which traps were set in it.
+/// Draws a program from a seed. Returns its text and the traps in it.
 #[must_use]
 pub fn program(seed: u64) -> (String, Vec<&'static str>) {
     let mut random = Random::new(seed);
@@ -99,7 +100,7 @@ impl Draw<'_> {
         items.join("\n") + "\n"
     }
 
-    /// The types of the program: one that takes a type and holds itself, and a plain one.
+    /// Draws the types of the program: a recursive one with a type parameter, and a plain one.
     fn types(&mut self) -> Vec<String> {
         let a = Ty::Param("a", Class::Any);
         let tree = Ty::Data(0, Some(Box::new(a.clone())));
@@ -145,15 +146,15 @@ impl Draw<'_> {
         format!("let {name}{colon} = {value}")
     }
 
-    /// A closed expression.
+    /// Draws a closed expression.
     fn closed(&mut self, t: &Ty) -> String {
         self.scope.clear();
         self.cost = 0;
         self.expr(t, false, 2)
     }
 
-    /// A definition; it may be called by what follows. Names of those whose result type follows
-    /// from the body alone begin with `s`.
+    /// Draws a definition that later items may call. Its name begins with `s` if the body alone
+    /// determines its result type.
     fn def(&mut self, number_of: usize) -> String {
         self.scope.clear();
         self.cost = 0;
@@ -171,7 +172,7 @@ impl Draw<'_> {
         };
         let mut params: Vec<(String, Ty, Role)> = Vec::new();
         if number_of == 0 {
-            // A function that others can pass on.
+            // A function that others can pass as an argument.
             def.result = self.scalar();
             let t = self.scalar();
             params.push((self.fresh("v"), t, Role::Plain));
@@ -182,8 +183,8 @@ impl Draw<'_> {
                 if self.one_in(5) {
                     params.push((n.clone(), Ty::I64, Role::Size));
                 }
-                // An array of that extent tells that the size is not negative: under `n == -1` an
-                // extent `n` would be refused, and rightly.
+                // An array of that extent implies that the size is not negative. Without it, the
+                // checker rightly rejects an extent `n` under the condition `n == -1`.
                 let elem = self.element(1);
                 params.push((self.fresh("v"), Ty::arr(size, elem), Role::Plain));
                 def.sizes.push(n);
@@ -252,7 +253,7 @@ impl Draw<'_> {
                 Ty::Arr(_, elem) => format!(" -> [?k]{elem}"),
                 _ => String::new(),
             },
-            // What follows from the body alone need not be written.
+            // A result type that the body determines may be omitted.
             _ if alone && classes.is_empty() && self.one_in(4) => String::new(),
             _ => format!(" -> {}", def.result),
         };
@@ -262,7 +263,7 @@ impl Draw<'_> {
         format!("def {name}({}){result}{classes} =\n  {body}", list.join(", "))
     }
 
-    /// Calls itself with a count that falls.
+    /// Draws a body that calls itself with a decreasing counter.
     fn counted(&mut self, name: &str, params: &mut Vec<(String, Ty, Role)>, result: &Ty) -> String {
         let count = self.fresh("v");
         params.insert(0, (count.clone(), Ty::I64, Role::Small));
@@ -275,7 +276,7 @@ impl Draw<'_> {
         format!("if {count} <= 0 then {base} else (let {rest} = {name}({}) in {step})", args.join(", "))
     }
 
-    /// Calls itself on the parts of a tree.
+    /// Draws a body that calls itself on the subtrees of a tree.
     fn over_tree(&mut self, name: &str, params: &mut Vec<(String, Ty, Role)>, result: &Ty) -> String {
         let tree = Ty::Data(0, Some(Box::new(self.scalar())));
         let v = self.fresh("v");
@@ -301,7 +302,7 @@ impl Draw<'_> {
         format!("match {v} {{ {arms} }}")
     }
 
-    /// The extent of its result is known only when it runs.
+    /// Draws a body whose result has an extent known only at run time.
     fn filtered(&mut self, def: &mut Def) -> String {
         let elem = self.element(1);
         let n = self.size();
@@ -315,7 +316,7 @@ impl Draw<'_> {
         format!("filter({p}, {x})")
     }
 
-    /// A call of a definition with arguments that depend on nothing.
+    /// Draws a call of a definition with closed arguments.
     fn root_call(&mut self, def: &Def, k: usize) -> Option<String> {
         self.scope.clear();
         self.cost = 0;
@@ -340,7 +341,7 @@ impl Draw<'_> {
         Some(format!("def m{k}() -> {result} = {call}"))
     }
 
-    /// A function and its derivatives; see [`super::derivatives`].
+    /// Draws a function and its derivatives; see [`super::derivatives`].
     fn derivatives(&mut self) -> Vec<String> {
         self.scope.clear();
         self.cost = 0;

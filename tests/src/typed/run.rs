@@ -1,5 +1,5 @@
-//! Running a drawn program: its top-level values, then every definition without parameters that
-//! calls one of the others, each by itself, so that a failure of one hides nothing of the rest.
+//! **Runs of drawn programs.** Computes the top-level values, then calls each definition without
+//! parameters by itself, so that one failure does not hide the others.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use lang_core::types::tree::{Body, Expr, Place, Subscript};
 
 use crate::run::{MAIN, limits};
 
-/// What came of one item.
+/// The result of one item.
 #[derive(PartialEq, Debug)]
 pub(super) struct Ran {
     pub(super) item: String,
@@ -26,10 +26,10 @@ pub(super) struct Ran {
     pub(super) iterations: u64,
 }
 
-/// Long enough for every program that is drawn; one that is made smaller may run forever.
+/// Enough time for every drawn program. A shrunk program may not terminate.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A failure that may not be.
+/// A failure that is not allowed.
 pub(super) struct Forbidden {
     /// The law that it breaks.
     pub(super) law: &'static str,
@@ -39,7 +39,7 @@ pub(super) struct Forbidden {
 /// Runs the main module of a session.
 ///
 /// # Errors
-/// A failure that may not be.
+/// A failure that is not allowed.
 pub(super) fn run(session: &Session) -> Result<Vec<Ran>, Forbidden> {
     let stop = Arc::new(AtomicBool::new(false));
     let (done, waits) = mpsc::channel::<()>();
@@ -91,7 +91,7 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// A run in which no top-level value has been computed.
+    /// Returns a run in which no top-level value has been computed.
     pub(super) fn new(session: &'a Session, stop: &'a AtomicBool) -> Self {
         Self { session, values: HashMap::new(), stop }
     }
@@ -122,7 +122,8 @@ impl<'a> Known<'a> {
         Ok(Ran { item: item.to_owned(), result, work, tests, iterations })
     }
 
-    /// Failures that data may cause; never that of an access that had been proved.
+    /// Checks that the failure is one that data may cause. An access that was proved in bounds must
+    /// never fail.
     fn allowed(&self, failure: &Failure) -> Result<(), Forbidden> {
         let forbid = |law, how| Err(Forbidden { law, how });
         match failure.code {
@@ -148,7 +149,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Is there an access at this place, and every one there proved?
+/// Returns whether the span has an access and every access with that span was proved.
 fn proved_at(body: &Body, span: Span) -> bool {
     let mut found = Vec::new();
     let mut look = |subs: &[Subscript]| {

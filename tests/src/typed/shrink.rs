@@ -1,5 +1,5 @@
-//! Making a program that breaks a law smaller: items go, and expressions give way to parts of
-//! them of the same type, as long as the same law is broken.
+//! **Shrinking.** Makes a program that breaks a law smaller: removes items, and replaces
+//! expressions with subexpressions of the same type, as long as the same law breaks.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use lang_core::types::ty::{Scalar, Type};
 
 use crate::run::MAIN;
 
-/// Tries at most this often.
+/// The greatest number of candidates.
 const TRIES: usize = 1_500;
-/// And no longer than this: what is made smaller may run on and on.
+/// The greatest duration, because a shrunk program may run for long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The smallest found that breaks the same law.
+/// Returns the smallest program found that breaks the same law.
 pub(crate) fn shrink(text: &str, breaks: &mut dyn FnMut(&str) -> bool) -> String {
     let mut best = text.to_owned();
     let mut tries = 0;
@@ -38,7 +38,7 @@ pub(crate) fn shrink(text: &str, breaks: &mut dyn FnMut(&str) -> bool) -> String
     }
 }
 
-/// Smaller programs, the smallest first.
+/// Returns smaller programs, the smallest first.
 fn candidates(text: &str) -> Vec<String> {
     let items = split(text);
     let mut all: Vec<String> = (0..items.len())

@@ -1,12 +1,13 @@
-//! Places where a checker is tempted to know too much: what a condition says before it has been
-//! asked, integers that wrap, sizes that would be negative, extents that are told twice.
+//! **Traps.** Draws programs that tempt the checker to prove too much. They contain facts from a
+//! condition that has not been evaluated yet, integers that wrap, sizes that would be negative, and
+//! extents that two arrays must share.
 
 use super::draw::{Draw, Kind};
 use super::types::{Ty, lone, named, number};
 
 impl Draw<'_> {
     pub(super) fn trap(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
-        // What is known from around may refute what is drawn here.
+        // Facts of the context may refute the drawn text.
         if self.facts > 0 || self.scope.iter().any(|v| matches!(v.kind, Kind::Index(None, _))) {
             return None;
         }
@@ -22,14 +23,15 @@ impl Draw<'_> {
         drawn
     }
 
-    /// An integer that nothing is known of: small, or one whose multiples wrap.
+    /// Draws an integer about which the checker knows nothing: a small one, or one whose multiples
+    /// wrap.
     fn anything(&mut self) -> String {
         let e = self.expr(&Ty::F64, true, 1);
         let all = "0, 1, 2, 3, (-1), 4611686018427387904, 4611686018427387905, 9223372036854775807";
         format!("([{all}])[i64({e}) % 8]")
     }
 
-    /// A condition that says where an access is in bounds, and an access before or after it: in a
+    /// Draws a condition that bounds an access, and an access before or after it. They occur in a
     /// chain, a filter, a loop, under a bracket or in a branch.
     fn asked(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
         let x = self.var(|v| matches!(&v.ty, Ty::Arr(n, elem) if elem.is_num() && lone(n).is_some()))?;
@@ -52,7 +54,7 @@ impl Draw<'_> {
             parts.reverse();
         }
         let all = match self.below(4) {
-            // `a || b` asks for `b` where `a` does not hold.
+            // `a || b` evaluates `b` if `a` is false.
             0 => format!("(!({inside}) || {access})"),
             1 => format!("({access} || !({inside}))"),
             _ => format!("({})", parts.join(" && ")),
@@ -70,8 +72,8 @@ impl Draw<'_> {
         Some(format!("(let {v} = {value} in {use_of})"))
     }
 
-    /// An extent whose arithmetic may wrap, made in one of many ways, and an access that would be
-    /// in bounds if it did not.
+    /// Draws an extent whose arithmetic may wrap, in one of many forms, and an access that would be
+    /// in bounds without wrapping.
     fn wrapped(&mut self, t: &Ty, hint: bool, depth: u32) -> String {
         let (v, w, k, i) = (self.fresh("v"), self.fresh("v"), self.fresh("k"), self.fresh("i"));
         let value = self.anything();
@@ -107,7 +109,7 @@ impl Draw<'_> {
         format!("(let {v} = {value} {made} let {i}: f64 = {access} in {rest})")
     }
 
-    /// A call whose size would be negative where the argument is too short.
+    /// Draws a call whose size would be negative if the argument is too short.
     fn too_short(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
         let x = self.var(|v| matches!(&v.ty, Ty::Arr(n, _) if lone(n).is_some()))?;
         let Ty::Arr(n, elem) = &x.ty else { return None };
@@ -123,7 +125,7 @@ impl Draw<'_> {
         })
     }
 
-    /// Two arrays whose type says that one unknown extent is that of both.
+    /// Draws two arrays whose types share one unknown extent.
     fn told_twice(&mut self, t: &Ty, hint: bool, depth: u32) -> Option<String> {
         let (n, m) = (self.loose_size()?, self.loose_size()?);
         let (a, b, k) = (self.fresh("v"), self.fresh("v"), self.fresh("k"));
@@ -146,7 +148,7 @@ impl Draw<'_> {
     }
 }
 
-/// The definitions that `too_short` calls.
+/// Returns the definitions that `too_short` calls.
 pub(super) fn definitions() -> Vec<String> {
     let n = named("n");
     let longer = Ty::arr(n.add(&number(2)), Ty::Param("a", super::types::Class::Any));

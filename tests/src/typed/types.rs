@@ -1,4 +1,4 @@
-//! The types that drawn programs are made of, and how they are written.
+//! **Types of drawn programs**, and their text.
 
 use std::collections::HashMap;
 
@@ -25,13 +25,13 @@ pub(super) enum Ty {
     Fun(Vec<Ty>, Box<Ty>),
     /// `rel[n, m]`
     Rel(Vec<Poly>),
-    /// A sum type of the program, by number, with its argument if it takes one.
+    /// A sum type of the program, by number, with its argument if it has a parameter.
     Data(usize, Option<Box<Ty>>),
     /// A type parameter.
     Param(&'static str, Class),
 }
 
-/// What a type parameter may be.
+/// The constraint of a type parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
     /// Any type.
@@ -42,28 +42,28 @@ pub(super) enum Class {
     Real,
 }
 
-/// What stands for the sizes and type parameters of a definition where it is called.
+/// A substitution for the sizes and type parameters of a definition at a call.
 #[derive(Default)]
 pub(super) struct Instance {
-    /// By name.
+    /// The sizes, by name.
     pub(super) sizes: HashMap<String, Poly>,
-    /// By name.
+    /// The types, by name.
     pub(super) types: HashMap<&'static str, Ty>,
 }
 
-/// A size by name.
+/// Returns the size of that name.
 #[must_use]
 pub(super) fn named(name: &str) -> Poly {
     Poly::atom(Atom::Local(LocalId(0), name.into()))
 }
 
-/// A size that is a number.
+/// Returns a constant size.
 #[must_use]
 pub(super) fn number(n: usize) -> Poly {
     Poly::constant(i128::try_from(n).unwrap_or(0))
 }
 
-/// The size that is just a name.
+/// Returns the name if the size is a single name.
 #[must_use]
 pub(super) fn lone(size: &Poly) -> Option<&str> {
     match size.as_atom() {
@@ -72,32 +72,32 @@ pub(super) fn lone(size: &Poly) -> Option<&str> {
     }
 }
 
-/// The greatest value of a size whose names stand for at most 4.
+/// Returns the greatest value of a size whose names denote at most 4; at least 1.
 #[must_use]
 pub(super) fn bound(size: &Poly) -> u64 {
     size.eval(&mut |_| Some(4)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0).max(1)
 }
 
 impl Ty {
-    /// `[n, m]T`
+    /// Returns the type `[n]T`.
     #[must_use]
     pub(super) fn arr(size: Poly, elem: Self) -> Self {
         Self::Arr(size, Box::new(elem))
     }
 
-    /// A number?
+    /// Returns whether the type is a number.
     #[must_use]
     pub(super) fn is_num(&self) -> bool {
         matches!(self, Self::F64 | Self::F32 | Self::I64 | Self::Param(_, Class::Num | Class::Real))
     }
 
-    /// A real number?
+    /// Returns whether the type is a real number.
     #[must_use]
     pub(super) fn is_real(&self) -> bool {
         matches!(self, Self::F64 | Self::F32 | Self::Param(_, Class::Real))
     }
 
-    /// Has it a zero, so that a bracket may guard it?
+    /// Returns whether the type has a zero, so that a bracket may guard it.
     #[must_use]
     pub(super) fn has_zero(&self) -> bool {
         match self {
@@ -110,7 +110,7 @@ impl Ty {
         }
     }
 
-    /// May `sum` add it up?
+    /// Returns whether `sum` can add values of the type.
     #[must_use]
     pub(super) fn has_sum(&self) -> bool {
         match self {
@@ -121,19 +121,19 @@ impl Ty {
         }
     }
 
-    /// Can values of it be compared bit by bit?
+    /// Returns whether values of the type can be compared bit by bit.
     #[must_use]
     pub(super) fn is_plain(&self) -> bool {
         !self.any(&|t| matches!(t, Self::Fun(..)))
     }
 
-    /// Does it mention a type parameter?
+    /// Returns whether the type mentions a type parameter.
     #[must_use]
     pub(super) fn has_param(&self) -> bool {
         self.any(&|t| matches!(t, Self::Param(..)))
     }
 
-    /// Does something in it have this property?
+    /// Returns whether the type or a part of it satisfies `p`.
     pub(super) fn any(&self, p: &dyn Fn(&Self) -> bool) -> bool {
         p(self)
             || match self {
@@ -146,7 +146,7 @@ impl Ty {
             }
     }
 
-    /// All sizes in it.
+    /// Appends all sizes in the type.
     pub(super) fn sizes(&self, out: &mut Vec<Poly>) {
         match self {
             Self::Arr(n, t) => {
@@ -165,7 +165,7 @@ impl Ty {
         }
     }
 
-    /// Does it mention a size by name?
+    /// Returns whether the type mentions a size by name.
     #[must_use]
     pub(super) fn has_names(&self) -> bool {
         let mut sizes = Vec::new();
@@ -173,7 +173,7 @@ impl Ty {
         sizes.iter().any(|n| n.as_constant().is_none())
     }
 
-    /// Its axes and what is in it.
+    /// Returns the axes of an array type and its element type.
     #[must_use]
     pub(super) fn peel(&self) -> (Vec<&Poly>, &Self) {
         let mut axes = Vec::new();
@@ -185,7 +185,7 @@ impl Ty {
         (axes, t)
     }
 
-    /// The type where a definition is called.
+    /// Returns the type under the substitution.
     #[must_use]
     pub(super) fn at(&self, inst: &Instance) -> Self {
         let all = |ts: &[Self]| ts.iter().map(|t| t.at(inst)).collect();
@@ -201,8 +201,8 @@ impl Ty {
         }
     }
 
-    /// Finds what must stand for the names in this type to make it the other. Sizes that are not
-    /// just a name are left to a comparison afterwards.
+    /// Unifies this type with another and extends the substitution. A size that is not a single
+    /// name is not compared here; a later comparison does so.
     pub(super) fn fits(&self, other: &Self, own: &dyn Fn(&str) -> bool, inst: &mut Instance) -> bool {
         let all = |a: &[Self], b: &[Self], inst: &mut Instance| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.fits(b, own, inst))
@@ -240,7 +240,7 @@ impl Ty {
 }
 
 impl Instance {
-    /// The size where the definition is called.
+    /// Returns the size under the substitution.
     #[must_use]
     pub(super) fn size(&self, size: &Poly) -> Poly {
         size.substitute(&|atom| match atom {
@@ -250,7 +250,7 @@ impl Instance {
     }
 }
 
-/// As it is written.
+/// Prints the type as the language writes it.
 impl std::fmt::Display for Ty {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let list = |f: &mut std::fmt::Formatter<'_>, ts: &[Self]| -> std::fmt::Result {

@@ -1,5 +1,5 @@
-//! The book: every diagnostic code has a page and every page a code, the summary lists all
-//! pages, and links inside the repository lead somewhere.
+//! **The book.** Checks that every diagnostic code has a page and every page a code, and that the
+//! summary lists all pages. Also checks that links inside the repository resolve.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
         }
     }
     for file in files {
-        // What is no page is shown by one.
+        // Files that are not Markdown are not pages.
         let Some(inside) = file.path.strip_prefix(BOOK).filter(|path| path.ends_with(".md")) else { continue };
         if file.path != SUMMARY && !summary.contains(&format!("({inside})")) {
             problems.push(Problem::error(&file.path, 0, "not listed in SUMMARY.md"));
@@ -45,7 +45,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
     problems
 }
 
-/// The codes of the `codes!` table: lines such as `E0200 "type mismatch",`.
+/// Returns the codes of the `codes!` table, whose lines have the form `E0200 "type mismatch",`.
 fn codes(diag: &str) -> BTreeSet<String> {
     diag.lines()
         .filter_map(|line| line.trim().split_once(" \""))
@@ -58,8 +58,9 @@ fn codes(diag: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Links `](target)` of a page, outside its code blocks, that lead to no file of the repository.
-/// Only files that the checks read can be targets; others and addresses are left alone.
+/// Returns the links `](target)` of a page, outside its code blocks, without a file in the
+/// repository. Only files that the checks read can be targets. Other targets and web addresses are
+/// ignored.
 fn dead_links(file: &File, paths: &BTreeSet<&str>) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut code = false;
@@ -87,7 +88,7 @@ fn dead_links(file: &File, paths: &BTreeSet<&str>) -> Vec<Problem> {
     problems
 }
 
-/// The path that `target` means in the file `from`.
+/// Returns the path that `target` denotes in the file `from`.
 fn join(from: &str, target: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();

@@ -1,22 +1,21 @@
-//! The arrows between the crates of the workspace.
+//! **Crate dependencies.** Checks the dependencies between the crates of the workspace.
 
 use super::{File, Problem};
 
-/// Each crate and the crates of the workspace it may depend on. Nothing depends on a crate that
-/// is not named on some right side.
-const ARROWS: [(&str, &[&str]); 9] = [
+/// Each crate with the workspace crates that it may depend on. A crate that no list names has no
+/// dependents in the workspace.
+const ARROWS: [(&str, &[&str]); 8] = [
     ("lang-core", &[]),
     ("lang-ide", &["lang-core"]),
     ("lang-jit", &["lang-core"]),
-    ("lang-gpu", &["lang-core"]),
     ("lang-lsp", &["lang-ide"]),
-    ("lang-repl", &["lang-core", "lang-ide", "lang-jit", "lang-gpu"]),
-    ("tests", &["lang-core", "lang-ide", "lang-jit", "lang-gpu"]),
-    ("benches", &["lang-core", "lang-ide", "lang-jit", "lang-gpu"]),
+    ("lang-repl", &["lang-core", "lang-jit"]),
+    ("tests", &["lang-core", "lang-ide", "lang-jit"]),
+    ("benches", &["lang-core", "lang-jit"]),
     ("xtask", &[]),
 ];
 
-/// What each folder's package is called where other manifests name it.
+/// Returns the package name of a folder, as other manifests write it.
 fn package(folder: &str) -> String {
     match folder {
         "tests" | "benches" => format!("iverson-{folder}"),
@@ -29,7 +28,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
     for file in files {
         let Some(folder) = file.path.strip_suffix("/Cargo.toml") else { continue };
         if folder == "fuzz" {
-            continue; // Outside the workspace: its targets call what the tests call.
+            continue; // It is outside the workspace, and its targets call the same code as the tests.
         }
         let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| *name == folder) else {
             problems.push(Problem::error(&file.path, 0, "crate without a place among the arrows"));
@@ -47,7 +46,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
     problems
 }
 
-/// The names in the dependency tables of a manifest, with their lines.
+/// Returns the names in the dependency tables of a manifest, with their lines.
 fn dependencies(manifest: &str) -> Vec<(usize, &str)> {
     let mut inside = false;
     let mut names = Vec::new();

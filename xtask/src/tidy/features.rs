@@ -1,5 +1,5 @@
-//! One set of features: what `cargo run` builds is what `cargo test --workspace` builds. Where
-//! they differ, the second command compiles the dependencies again.
+//! **Features.** Checks that `cargo run` and `cargo test --workspace` build dependencies with the
+//! same features. If they differ, the second command compiles the dependencies again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use super::Problem;
 
-/// A package with its version, and the feature lists it is built with (two where a build script
-/// or macro needs it too).
+/// Packages with their versions, and their feature lists. A package has two lists if a build script
+/// or macro also needs it.
 type Packages = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn check(root: &Path) -> Vec<Problem> {
@@ -34,8 +34,8 @@ fn tree(root: &Path, which: &[&str]) -> Result<Packages, String> {
     Ok(packages(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// Reads lines `name v1.2.3|feature,feature`, perhaps marked `(*)` as seen before. Packages with
-/// a path are ours and have no features to compare.
+/// Parses lines `name v1.2.3|feature,feature`, optionally with the mark `(*)` for a repeated
+/// package. Packages with a path are our own and have no features to compare.
 fn packages(text: &str) -> Packages {
     let mut found = Packages::new();
     for line in text.lines() {

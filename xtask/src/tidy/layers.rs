@@ -1,9 +1,10 @@
-//! The folders of `lang-core` depend only leftwards.
+//! **Layers.** Checks that each folder of `lang-core` depends only on the folders before it in
+//! [`ORDER`].
 
 use super::{File, Problem};
 
-/// The folders of `lang-core/src`, in the order a program passes through them. `lib.rs` cannot
-/// hold the order: the formatter sorts its `mod` lines.
+/// The folders of `lang-core/src`, in the order in which a program passes through them. `lib.rs`
+/// cannot hold the order, because the formatter sorts its `mod` lines.
 const ORDER: [&str; 18] = [
     "base",
     "syntax",
@@ -43,7 +44,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
             ));
             continue;
         };
-        // How many `super::` lead from this file to the crate's root.
+        // The number of `super::` from this file to the crate's root.
         let depth = 1 + rest.split('/').filter(|part| *part != "mod.rs").count();
         for (number, line) in file.text.lines().enumerate() {
             if line.trim_start().starts_with("//") {
@@ -60,7 +61,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
     problems
 }
 
-/// `lib.rs` declares exactly the folders of [`ORDER`].
+/// Checks that `lib.rs` declares exactly the folders of [`ORDER`].
 fn declared(lib: &File) -> Vec<Problem> {
     let found: Vec<&str> = lib
         .text
@@ -80,8 +81,8 @@ fn position(folder: &str) -> Option<usize> {
     ORDER.iter().position(|known| *known == folder)
 }
 
-/// The names right below the crate's root that a line reaches: `crate::x`, `crate::{x, y::z}`, and
-/// `super::` as often as leads there.
+/// Returns the top-level modules that a line names: `crate::x`, `crate::{x, y::z}`, and `super::`
+/// repeated up to the root.
 fn mentioned(line: &str, depth: usize) -> Vec<String> {
     let up = "super::".repeat(depth);
     let mut names = Vec::new();
@@ -98,7 +99,7 @@ fn mentioned(line: &str, depth: usize) -> Vec<String> {
     names
 }
 
-/// The first segments of a `use` group, without what is nested in it.
+/// Returns the first segments of a `use` group, without nested groups.
 fn heads(group: &str) -> Vec<String> {
     let (mut names, mut nested, mut fresh) = (Vec::new(), 0_u32, true);
     for (at, c) in group.char_indices() {

@@ -1,28 +1,33 @@
-//! What the compiler does not check. Each check is a function from texts to problems, in a file
-//! named after what it looks at, with its own tests; this file reads the repository and reports.
+//! **Repository checks** that the compiler does not do. Each check is a function from texts to
+//! problems, in a file named after its subject, with its own tests. This file reads the repository
+//! and reports the problems.
 
 mod book;
 mod crates;
 mod features;
+mod glossary;
 mod layers;
+mod prose;
 mod sources;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+pub(crate) use prose::{BUDGETS, lowered};
+
 /// A file of the repository: its path from the root, with `/`, and its text.
 pub(crate) struct File {
-    path: String,
-    text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
-/// Something to mend, at a line of a file (0: the file as a whole).
+/// A problem at a line of a file; line 0 is the file as a whole.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     path: String,
     line: usize,
     message: String,
-    /// Told, but not a failure.
+    /// Whether it is reported without failing the check.
     warning: bool,
 }
 
@@ -59,6 +64,8 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     problems.extend(sources::check(&files));
     problems.extend(crates::check(&files));
     problems.extend(book::check(&files));
+    problems.extend(prose::check(&files));
+    problems.extend(glossary::check(&files));
     problems.extend(features::check(root));
     for problem in &problems {
         eprintln!("{problem}");
@@ -68,8 +75,9 @@ pub(crate) fn run(root: &Path) -> ExitCode {
     if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// All Rust, Markdown and Cargo files, outside build folders.
-fn read(root: &Path) -> std::io::Result<Vec<File>> {
+/// Reads all Rust, Markdown, Cargo and Iverson files outside build folders, and the list of
+/// budgets.
+pub(crate) fn read(root: &Path) -> std::io::Result<Vec<File>> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -83,8 +91,11 @@ fn read(root: &Path) -> std::io::Result<Vec<File>> {
             }
             if entry.file_type()?.is_dir() {
                 folders.push(entry.path());
-            } else if [".rs", ".md", ".toml", ".iv"].iter().any(|end| name.ends_with(end)) {
+            } else {
                 let path = relative(root, &entry.path());
+                if path != BUDGETS && ![".rs", ".md", ".toml", ".iv"].iter().any(|end| name.ends_with(end)) {
+                    continue;
+                }
                 files.push(File { path, text: std::fs::read_to_string(entry.path())? });
             }
         }
@@ -102,7 +113,7 @@ fn relative(root: &Path, path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// The problems of `check` on these files, as they are printed.
+    /// Asserts the printed problems of `check` on these files.
     #[track_caller]
     pub(super) fn shows(check: fn(&[File]) -> Vec<Problem>, files: &[(&str, &str)], expected: &[&str]) {
         let files: Vec<File> =

@@ -1,13 +1,14 @@
-//! Rust files open with `//!`, stay small, and leave nothing half done; programs have a folder.
+//! **Source files.** Checks that Rust files begin with `//!`, are not too long and contain no
+//! unfinished work, and that programs are in folders.
 
 use super::{File, Problem};
 
-/// Past this many lines a file is told about.
+/// A file with more lines causes a warning.
 const LONG: usize = 700;
-/// Past this many lines a file is a fault of design.
+/// A file with more lines is an error.
 const TOO_LONG: usize = 1_000;
 
-/// What stands for unfinished work, split so that this file does not hold it.
+/// The marks of unfinished work, split so that this file does not contain them.
 const UNFINISHED: [&str; 3] = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("#[ig", "nore")];
 
 pub(super) fn check(files: &[File]) -> Vec<Problem> {

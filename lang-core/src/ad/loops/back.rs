@@ -1,6 +1,8 @@
-//! Arrays that the body of a loop only updates. No states of them are kept but the elements that are overwritten, with
-//! which the reverse puts them back, update by update. Where a loop in the body updates them, its reverse puts them
-//! back; if that has no need of them, or there is none, there is a loop for that alone.
+//! **Store-on-kill** for arrays that the body of a loop only updates. The forward loop keeps the
+//! overwritten elements instead of states, and the reverse writes them back, update by update.
+//!
+//! If a nested loop updates the array, the reverse of that loop restores it. If no such reverse
+//! restores it, a separate loop does.
 
 use std::sync::Arc;
 
@@ -11,36 +13,36 @@ use crate::ir::region::{Arg, Loop, Part};
 use crate::ir::ssa::{Access, Rhs, Stmt, Var, index, index_number};
 use crate::predicate::{Atom, Poly};
 
-/// A carried array that a body only updates.
+/// A carried array that a body only updates, with all its versions.
 #[derive(Clone)]
 pub(super) struct Chain {
-    /// The input, and the statement that is it.
+    /// The carried input, and the statement that reads it.
     pub(super) input: u32,
     pub(super) first: Var,
-    /// The versions after.
+    /// The later versions, in order.
     pub(super) links: Vec<Link>,
 }
 
-/// A version of an array, after an update or after a loop of updates.
+/// A version of an array, after an update or after a nested loop of updates.
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) after: Var,
-    /// After a loop: the statement of the reverse that is the version before.
+    /// After a nested loop: the statement of the reverse that computes the previous version.
     pub(super) before: Option<Var>,
 }
 
 impl Chain {
-    /// Is it one of the versions?
+    /// Whether the statement is one of the versions.
     pub(super) fn has(&self, v: Var) -> bool {
         self.first == v || self.links.iter().any(|l| l.after == v)
     }
 
-    /// The version at the end.
+    /// Returns the last version.
     pub(super) fn last(&self) -> Var {
         self.links.last().map_or(self.first, |l| l.after)
     }
 
-    /// From the last to the first, each with the version before.
+    /// Iterates over the versions from the last to the first, each with the version before it.
     pub(super) fn backwards(&self) -> impl Iterator<Item = (Var, &Link)> {
         let before = std::iter::once(self.first).chain(self.links.iter().map(|l| l.after));
         let all: Vec<(Var, &Link)> = before.zip(&self.links).collect();
@@ -48,14 +50,15 @@ impl Chain {
     }
 }
 
-/// A loop of a reverse that puts an array back: which version it has at first, and its input that is the array.
+/// A loop of a reverse that restores an array: the version it starts from, and its input for the
+/// array.
 pub(in crate::ad) struct PutBack {
     pub(super) after: Var,
     pub(super) by: Arc<Loop>,
     pub(super) input: u32,
 }
 
-/// The carried arrays of a body that it only updates.
+/// Returns the carried arrays that a body only updates.
 fn chains(of: &Loop) -> Vec<Chain> {
     of.carried().filter_map(|(k, next)| chain(of, k, next)).collect()
 }
@@ -88,8 +91,8 @@ fn chain(of: &Loop, input: u32, next: u32) -> Option<Chain> {
 }
 
 impl Deriving<'_> {
-    /// The body of a loop and its adjoint, which this is the pass of, taken apart: what the reverse takes that gives
-    /// these statements, and these inputs put back.
+    /// Partitions a loop body and its adjoint, which this pass holds. The reverse part computes
+    /// these cotangents and restores these inputs.
     pub(super) fn split(&mut self, of: &Loop, cotangents: &[Var], inputs: &[u32]) -> Split {
         let mut chains = chains(of);
         loop {
@@ -102,13 +105,14 @@ impl Deriving<'_> {
                 link.before = before;
             }
             if before.is_none() {
-                // Whole states are kept then.
+                // No loop restores the array, so the forward loop keeps whole states.
                 chains.retain(|c| !c.has(after));
             }
         }
     }
 
-    /// What an array was before a loop that updates it.
+    /// Returns the version of an array before the nested loop that updates it, or `None` if it
+    /// cannot be restored.
     fn before(&mut self, after: Var) -> Option<Var> {
         let stmt = self.builder.get(after)?.clone();
         let known = self.back.iter().find(|b| b.after == after).map(|b| (b.by.clone(), b.input));
@@ -119,7 +123,8 @@ impl Deriving<'_> {
         Some(self.builder.looped(&stmt.dims, stmt.scalar?, &by, Part::Last(input), stmt.needs))
     }
 
-    /// A loop that puts an array back which a loop updates.
+    /// Builds a loop that restores the array which a nested loop updates. Returns the loop and its
+    /// input for the array.
     fn put_back(&mut self, stmt: &Stmt) -> Option<(Arc<Loop>, u32)> {
         let Rhs::Loop(of, Part::Last(k)) = &stmt.rhs else { return None };
         let mut pass = Deriving::new(&of.body, self.functions, self.hits);
@@ -137,7 +142,7 @@ impl Deriving<'_> {
     }
 }
 
-/// What an update overwrites, over its bound indices.
+/// Returns a statement over the bound indices of an update that reads the elements it overwrites.
 pub(super) fn overwritten(stmt: &Stmt, before: Var) -> Stmt {
     let Rhs::Update { bound, pred, at, .. } = &stmt.rhs else { return stmt.clone() };
     let free = stmt.dims.len();

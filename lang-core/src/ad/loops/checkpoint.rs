@@ -1,11 +1,15 @@
-//! Checkpoints of loops (Griewank and Walther, ch. 12; here of one level). Of a loop that is to have them the forward
-//! pass keeps every k-th state and nothing else. The reverse is a loop over segments of k iterations, from the last to
-//! the first: an iteration of it runs the segment again from the state that was kept, now keeping what the reverse
-//! reads, and then the reverse loop over the segment. Both are the loops that there would be without checkpoints, over
-//! fewer iterations, and what is carried from one segment to the next is what was carried before: so every operation
-//! has the operands that it had, and gradients are the same bit for bit.
+//! **Checkpointing** of loops (Griewank and Walther, ch. 12; here of one level). The forward pass
+//! of such a loop keeps every k-th state and nothing else.
 //!
-//! An array that is updated in place is kept whole at a checkpoint, and put back inside a segment.
+//! The reverse is a loop over segments of k iterations, from the last to the first. For each
+//! segment it runs the primal again from the kept state, now keeping the values that the reverse
+//! reads. Then it runs the reverse loop over the segment.
+//!
+//! Both inner loops have the bodies of the loops without checkpoints, and the outer loop carries
+//! the same cotangents. So every operation has the same operands, and gradients are bit-identical
+//! to those without checkpoints.
+//!
+//! An array that is updated in place is kept whole at a checkpoint, and restored inside a segment.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,32 +29,35 @@ use crate::syntax::ops::Scalar;
 /// The segments of a loop, over its batch.
 #[derive(Clone)]
 pub(super) struct Segments {
-    /// How often the loop runs.
+    /// The trip count of the loop.
     trips: Poly,
-    /// How long a segment is, but perhaps the last.
+    /// The length of a segment; the last one may be shorter.
     length: Poly,
-    /// How many there are.
+    /// The number of segments.
     count: Poly,
-    /// Extents for all of the batch, of what there is for a segment and in it.
+    /// The extents of the segment axis and of the axis in a segment, sufficient for the whole
+    /// batch.
     extents: [Poly; 2],
 }
 
 impl Segments {
-    /// Where iteration `t` is in what the reverse gives for each segment and iteration.
+    /// Returns the position of iteration `t` in an output of the reverse that has both axes: the
+    /// segment, then the position in it. Both count from the end.
     pub(super) fn place(&self, t: &Poly) -> Option<[Poly; 2]> {
         let segment = t.div(&self.length)?;
         let long = self.length.least(&self.trips.sub(&segment.mul(&self.length)));
         Some([self.count.plus(-1).sub(&segment), long.plus(-1).sub(&t.rem(&self.length)?)])
     }
 
-    /// The place of the state of iteration `t` among those that are kept, and -1 of one that is not.
+    /// Returns the position of the state of iteration `t` among the kept states, or -1 if it is not
+    /// kept.
     pub(super) fn kept_at(&self, t: &Poly) -> Option<Poly> {
         let segment = t.div(&self.length)?;
         let inside = t.rem(&self.length)?.least(&Poly::constant(1));
         Some(segment.sub(&inside.mul(&segment.plus(1))))
     }
 
-    /// The extents of what the reverse gives for each.
+    /// Returns the extents of the two axes of an output of the reverse.
     pub(super) fn extents(&self) -> &[Poly] {
         &self.extents
     }
@@ -59,12 +66,14 @@ impl Segments {
 /// The reverse loop over segments.
 pub(super) struct Backward {
     pub(super) of: Arc<Loop>,
-    /// The cotangents by their places, those that are carried at the end.
+    /// The parts that hold the cotangents, in the order of `wrt`. Carried cotangents are read after
+    /// the last segment.
     pub(super) parts: Vec<Part>,
 }
 
 impl Deriving<'_> {
-    /// The segments of a loop that is to have checkpoints; `None` where there is no telling them.
+    /// Returns the segments of a loop with checkpoints. `None` if the loop has no checkpoints, or
+    /// if the segments have no polynomial form.
     pub(super) fn segments(&mut self, of: &Arc<Loop>, needs: &[u32]) -> Option<Segments> {
         let spacing = of.checkpoint.as_ref()?;
         if of.carried().any(|(k, _)| of.body.inputs.get(k as usize).is_none_or(|i| i.leaf.scalar.is_none())) {
@@ -86,7 +95,7 @@ impl Deriving<'_> {
         Some(Segments { trips, length, count, extents })
     }
 
-    /// The square root of an integer that is at least 1, or of 1, rounded up.
+    /// Returns the square root of max(n, 1), rounded up.
     fn root(&mut self, batch: &[Poly], n: &Poly) -> Poly {
         let n = self.builder.index(batch, &n.greatest(&Poly::constant(1)));
         let steps = [
@@ -102,7 +111,8 @@ impl Deriving<'_> {
         inline::integer(&self.builder, batch, &Pred::truth(), &Access { var: root, at: own(batch) })
     }
 
-    /// The loop over segments, of the bodies that there would be without. `wrt`: the inputs that have cotangents.
+    /// Builds the loop over segments from the bodies of the loops without checkpoints. `wrt` lists
+    /// the inputs that have cotangents.
     pub(super) fn backward_segments(
         &mut self,
         of: &Arc<Loop>,
@@ -115,7 +125,7 @@ impl Deriving<'_> {
         self.hits.count("reverse loop over segments");
         let batch = of.batch.len();
         let outer: Vec<Poly> = (0..batch).map(|k| index(k, &Poly::default()).value()).collect();
-        // Segments in turn, from the last.
+        // The segments in turn, from the last.
         let nth = segments.count.plus(-1).sub(&of.number());
         let start = nth.mul(&segments.length);
         let states = self.states(of, segments, needs)?;
@@ -201,7 +211,7 @@ impl Deriving<'_> {
             batch: of.batch.clone(),
             pred: of.pred.clone(),
             trips: Trips::Count(segments.count.clone()),
-            // A derivative of this one runs segments again too.
+            // A derivative of this loop recomputes segments too.
             checkpoint: Some(Spacing::Every(Poly::constant(1))),
             sizes,
             args,
@@ -212,7 +222,7 @@ impl Deriving<'_> {
         Some(Backward { of: Arc::new(all), parts })
     }
 
-    /// The states that are kept, by the inputs that are carried.
+    /// Returns the kept states, by carried input.
     fn states(&mut self, of: &Arc<Loop>, segments: &Segments, needs: &[u32]) -> Option<HashMap<u32, Var>> {
         let [extent, _] = &segments.extents;
         let mut states = HashMap::new();
@@ -227,10 +237,10 @@ impl Deriving<'_> {
     }
 }
 
-/// A region that is being made: what it is given and carries, and its sizes.
+/// A region under construction: its inputs, its arguments and its sizes.
 struct Shell<'a> {
     outer: &'a Builder,
-    /// The number of the iteration is the index after those of the batch.
+    /// The number of batch indices. The index after them is the iteration number.
     batch: usize,
     vars: Vars,
     sizes: Vec<(LocalId, Poly)>,
@@ -252,7 +262,8 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// A polynomial of the place of the loop and the number of the iteration.
+    /// Returns the size of the region that equals this polynomial over the loop's batch and
+    /// iteration number. Adds the size if it is new.
     fn size(&mut self, p: &Poly) -> Poly {
         if p.as_constant().is_some() {
             return p.clone();
@@ -266,7 +277,7 @@ impl<'a> Shell<'a> {
         Poly::atom(self.vars.atom(local))
     }
 
-    /// An input: what it is at first, or in every iteration.
+    /// Returns the region's input for an argument, and adds the input if it is new.
     fn input(&mut self, arg: Arg) -> Access {
         let of = arg.access();
         let same = |other: &Arg| matches!((other, &arg), (Arg::Given(a), Arg::Given(b)) if a == b);
@@ -289,7 +300,9 @@ impl<'a> Shell<'a> {
         self.input(Arg::Given(of))
     }
 
-    /// What is read in an iteration of the loop, inside: it is given as far as no number of an iteration tells it.
+    /// Returns an access inside the region for an operand of the inner loop. The region receives
+    /// the operand at its leading indices, up to the first that depends on the inner iteration
+    /// number.
     fn slice(&mut self, of: &Access, number: &Poly) -> Access {
         let own = index(self.batch, &Poly::default()).atom();
         let count = of.at.iter().take_while(|p| !p.mentions(&own)).count();
@@ -298,7 +311,8 @@ impl<'a> Shell<'a> {
         Access { var, at: rest.iter().map(|p| self.inside(p, number)).collect() }
     }
 
-    /// A polynomial over the batch and the number of an iteration of the loop, inside, where that number is this.
+    /// Rewrites a polynomial over the batch and the inner loop's iteration number for the inside of
+    /// the region, where that number is `number`.
     fn inside(&mut self, p: &Poly, number: &Poly) -> Poly {
         let own = index(self.batch, &Poly::default()).atom();
         if !p.mentions(&own) {
@@ -327,7 +341,7 @@ impl<'a> Shell<'a> {
         p.substitute(&|a| known.get(a).cloned())
     }
 
-    /// It as a function without statements of its own.
+    /// Returns the region as a function with no statements except its inputs.
     fn region(self, like: &Ssa) -> Ssa {
         Ssa {
             callee: like.callee.clone(),

@@ -1,11 +1,14 @@
-//! Derivatives of loops: the derivative of the body, and a loop of it.
+//! **Derivatives of loops.** Derives the body of a loop, and builds a loop of the result.
 //!
-//! Forward, the tangents of what is carried are carried too. The adjoint is a loop that runs from the last iteration to
-//! the first: what is carried in it are the cotangents of what was carried, and the cotangents of what every iteration
-//! is given whole, which are sums over all of them. Of the loop itself it reads what the reverse of the body reads
-//! and cannot be given again, which the loop then gives for every iteration: nothing is kept where the body is
-//! linear. Of an array that the body only updates no states are kept but the elements that are overwritten: the
-//! reverse loop puts them back (PAPERS, "Don't Unroll Adjoint").
+//! The forward derivative also carries the tangents of the carried inputs. The adjoint is a loop
+//! that runs from the last iteration to the first. It carries the cotangents of the carried inputs,
+//! and the cotangents of inputs that every iteration reads whole, because these are sums over all
+//! iterations.
+//!
+//! The reverse recomputes the cheap statements of the body that it reads. The forward loop outputs
+//! the rest for every iteration, so it keeps nothing if the body is linear. For an array that the
+//! body only updates, the forward loop keeps the overwritten elements instead of states. The
+//! reverse loop restores them (PAPERS, "Don't Unroll Adjoint").
 
 mod back;
 mod checkpoint;
@@ -34,14 +37,16 @@ use crate::syntax::ops::Scalar;
 pub(super) struct ForwardLoop {
     of: Arc<Loop>,
     new: Arc<Loop>,
-    /// The input that is the tangent of an input, and the output that is the tangent of an output.
+    /// Maps from inputs to the inputs that are their tangents, and from outputs to the outputs that
+    /// are their tangents.
     inputs: BTreeMap<u32, u32>,
     outputs: BTreeMap<u32, u32>,
-    /// May a tangent in it be zero for want of terms?
+    /// Whether a tangent in the loop may be a structural zero in places.
     partly: bool,
 }
 
-/// Which inputs of the body vary, if these arguments do: carried ones that depend on them too.
+/// Returns the inputs of the body that vary if these arguments do, including carried inputs that
+/// depend on them.
 fn varying(of: &Loop, is_active: &dyn Fn(&Access) -> bool) -> BTreeSet<u32> {
     let real = |k: u32| of.body.inputs.get(k as usize).is_some_and(|i| is_real(i.leaf.scalar));
     let mut varying: BTreeSet<u32> =
@@ -66,7 +71,8 @@ fn varying(of: &Loop, is_active: &dyn Fn(&Access) -> bool) -> BTreeSet<u32> {
 impl Deriving<'_> {
     // ---- forward ----
 
-    /// The tangent of a part of a loop; `Some(None)`: it is zero.
+    /// Returns the tangent of a part of a loop, `Some(None)` if it is zero, or `None` if the loop
+    /// has no derivative.
     #[expect(clippy::option_option, reason = "no derivative, or a derivative that is zero")]
     pub(super) fn loop_tangent(
         &mut self,
@@ -112,8 +118,9 @@ impl Deriving<'_> {
         let active = active(&of.body, &wrt);
         let derivation = Derivation::Forward(wrt.clone().into());
         let (mut pass, mut outputs) = forward::forward(&of.body, &wrt, &[], self.functions, self.hits)?;
-        // Predicates of one iteration do not hold in the next: if a tangent is zero for want of terms in some iteration, and
-        // a factor may be infinite, a comparison with zero decides where there is a term.
+        // Predicates of one iteration do not hold in the next. A tangent may lack terms in some
+        // iteration while a factor may be infinite. Then a comparison with zero decides where the
+        // tangent has a term.
         let real = |k: u32| of.body.outputs.iter().take(k as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
         let partly = |k: &&u32| {
             of.args.get(**k as usize).is_some_and(|arg| {
@@ -157,23 +164,24 @@ impl Deriving<'_> {
         self.hits.count("tangents of a loop");
         self.globals(&body, &mut args);
         made.new = Arc::new(Loop { args, body: Arc::new(body.closed()), ..(**of).clone() });
-        // The values come from it too.
+        // The new loop computes the primal values too.
         self.builder.replace_loop(of, &made.new);
         Some(made)
     }
 
-    /// May tangents in this loop, which has been derived, be zero for want of terms?
+    /// Returns whether tangents in this loop, which the pass has derived, may be structural zeros
+    /// in places.
     pub(super) fn is_partly(&self, of: &Arc<Loop>) -> bool {
         self.loops.iter().any(|l| l.partly && (Arc::ptr_eq(&l.of, of) || l.of == *of))
     }
 
-    /// Where in the derived body the tangent of an output is.
+    /// Returns the output of the derived body that is the tangent of output `k`.
     fn tangent_output(&self, of: &Loop, k: u32) -> Option<u32> {
         let before = of.body.outputs.iter().take(k as usize).filter(|(leaf, _)| is_real(leaf.scalar)).count();
         u32::try_from(of.body.outputs.len() + before).ok()
     }
 
-    /// What a body reads of top-level `let`s that it did not read before.
+    /// Adds arguments for the top-level `let`s that only the derived body reads.
     fn globals(&mut self, body: &Ssa, args: &mut Vec<Arg>) {
         for input in body.inputs.iter().skip(args.len()) {
             let (vars, inputs) = (&mut self.vars, &mut self.inputs);
@@ -182,7 +190,7 @@ impl Deriving<'_> {
         }
     }
 
-    /// Zeros of the shape of what is read.
+    /// Returns zeros of the shape of an operand.
     fn zeros_like(&mut self, a: &Access) -> Access {
         let dims: Vec<Poly> = self.builder.dims(a.var).into_iter().skip(a.at.len()).collect();
         let scalar = self.builder.scalar(a.var);
@@ -191,7 +199,7 @@ impl Deriving<'_> {
 
     // ---- adjoint ----
 
-    /// Gives what a loop reads its part of the cotangents of the parts of the loop.
+    /// Adds to the cotangents of a loop's operands, from the cotangents `given` of its parts.
     pub(super) fn loop_adjoint(
         &mut self,
         of: &Arc<Loop>,
@@ -214,8 +222,9 @@ impl Deriving<'_> {
             let of_every = |present: &Pred| Presence { inside: Pred::truth(), nonzero: !present.is_true() };
             carried.chain(plan.every.iter().map(|(k, _, present)| (*k, of_every(present)))).collect()
         };
-        // Where the cotangents of what is carried have terms at first they may have later, and nowhere else, if the body
-        // shows it; if it does not, they have them where they are not zero.
+        // The first attempt assumes that a carried cotangent keeps its initial support in all
+        // iterations. If the body's adjoint does not confirm that, a second attempt lets the
+        // cotangent have terms wherever it is not zero.
         let whole_at_first = |k: &u32| plan.last.get(k).is_some_and(|last| last.present.is_true());
         let mut present: Vec<Presence> = plan
             .carried
@@ -254,7 +263,7 @@ impl Deriving<'_> {
                 (self.backward_segments(of, segments, &made, &ends, &wrt, needs)?, known)
             }
             None => {
-                // The loop itself gives what is kept.
+                // The primal loop itself outputs the kept values.
                 let forward = Arc::new(Loop { body: Arc::new(made.forward.clone()), ..(**of).clone() });
                 self.builder.replace_loop(of, &forward);
                 let known = self.trips(&forward, needs)?;
@@ -273,7 +282,7 @@ impl Deriving<'_> {
         for ((part, k), whole) in parts.into_iter().zip(&wrt).zip(everywhere) {
             let arg = of.args.get(*k as usize)?.clone();
             let scalar = self.builder.scalar(arg.access().var);
-            // What is carried has its cotangent at the end.
+            // A cotangent that the reverse carries is read after its last iteration.
             if let Part::Last(_) = part {
                 let (dims, read) = spread(self, &of.batch, arg.access());
                 let var = self.builder.looped(&dims, scalar, &backward, part, needs.to_vec());
@@ -281,7 +290,7 @@ impl Deriving<'_> {
                 self.hand_on(&dims, &of.pred, needs, &read, (self.whole(var), whole), terms);
                 continue;
             }
-            // A slice has it in its iteration.
+            // The cotangent of a slice is an output of the slice's iteration.
             self.hits.count("cotangent of a slice");
             let outer: Vec<Poly> = of.batch.iter().cloned().chain([extent.clone()]).collect();
             let (dims, read) = spread(self, &outer, arg.access());
@@ -300,7 +309,8 @@ impl Deriving<'_> {
         Some(())
     }
 
-    /// The same loop, which gives the states that have cotangents as outputs of its iterations.
+    /// Returns the loop with its differentiated states as outputs of the iterations, and the
+    /// cotangents of its parts.
     fn with_states(&mut self, of: &Arc<Loop>, given: &[(Part, Tangent)], needs: &[u32]) -> (Arc<Loop>, Vec<Cotangent>) {
         let states = given.iter().any(|(part, _)| matches!(part, Part::State(_)));
         let segments = if states { self.segments(of, needs) } else { None };
@@ -321,7 +331,8 @@ impl Deriving<'_> {
                     });
                     body.outputs.push((Leaf { path: Vec::new(), ..input.leaf }, var));
                     let output = u32::try_from(body.outputs.len() - 1).unwrap_or(u32::MAX);
-                    // Other states than those that are kept have none: outside there is zero.
+                    // A state that is not kept has no cotangent. Its place is -1, which is outside
+                    // the array and so reads as zero.
                     let outside = Poly::constant(-1);
                     let place = segments.as_ref().and_then(|s| s.kept_at(&number)).unwrap_or(outside);
                     Cotangent { part: Part::Every(output), of: cotangent.clone(), at: every(at(place)) }
@@ -337,7 +348,7 @@ impl Deriving<'_> {
         (new, all)
     }
 
-    /// What the reverse loop begins with.
+    /// Returns the initial values of the reverse loop.
     fn ends(&mut self, of: &Loop, plan: &Plan, sums: &[u32], wrt: &[u32]) -> Option<Ends> {
         let batch: Vec<Poly> = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
         let every = plan.every.iter().map(|(_, at, _)| at.clone()).collect();
@@ -355,7 +366,8 @@ impl Deriving<'_> {
         Some(ends)
     }
 
-    /// The reverse of a loop, of which `forward` gives what is kept, and how often it runs.
+    /// Builds the reverse of a loop whose kept values `forward` outputs. `trips` and `extent` are
+    /// its trip count.
     fn backward(
         &mut self,
         of: &Loop,
@@ -421,7 +433,8 @@ impl Deriving<'_> {
         Some(backward)
     }
 
-    /// A term of the cotangent of what is read: everywhere, or where it is not zero.
+    /// Adds a term to the cotangent of an operand: everywhere if `all`, else only where the term is
+    /// not zero.
     fn hand_on(
         &mut self,
         dims: &[Poly],
@@ -441,7 +454,8 @@ impl Deriving<'_> {
         self.transpose(&inner, &[], (&pred, &present), false, of, &[cotangent], terms);
     }
 
-    /// How often a loop runs, over its batch, and an extent for all of the batch.
+    /// Returns the trip count of a loop over its batch, and an extent that suffices for the whole
+    /// batch.
     fn trips(&mut self, of: &Arc<Loop>, needs: &[u32]) -> Option<(Poly, Poly)> {
         let trips = match of.count() {
             Some(n) => n.clone(),
@@ -456,8 +470,8 @@ impl Deriving<'_> {
         Some((trips, extent))
     }
 
-    /// An extent that is enough wherever indices of these ranges are: where data tell it for each of them the greatest
-    /// of all.
+    /// Returns an extent that suffices for all indices of these ranges. If `n` depends on data per
+    /// index, a `max` over the indices computes it.
     fn extent(&mut self, n: &Poly, dims: &[Poly], pred: &Pred, needs: &[u32]) -> Poly {
         if let Some(hull) = hull(n, dims) {
             return hull;
@@ -476,7 +490,8 @@ impl Deriving<'_> {
         inline::integer(&self.builder, &[], &Pred::truth(), &Access { var: most, at: Vec::new() })
     }
 
-    /// The extents of what every iteration gives; none where data tell them that the loop does not give.
+    /// Returns the extents of an output that is stacked over all iterations. `None` if they depend
+    /// on data that the loop does not output.
     fn stacked(&mut self, of: &Arc<Loop>, extent: &Poly, leaf: &Leaf, needs: &[u32]) -> Option<Vec<Poly>> {
         let all: Vec<Poly> = of.batch.iter().chain([extent]).cloned().collect();
         let mut dims = all.clone();
@@ -494,7 +509,8 @@ impl Deriving<'_> {
         Some(dims)
     }
 
-    /// A polynomial of the body over the batch and the number of the iteration: the data in it are given by the loop.
+    /// Rewrites a polynomial of the body over the batch and the iteration number. Data in it are
+    /// read from outputs of the loop; `None` if the loop does not output them.
     fn of_iteration(&mut self, of: &Arc<Loop>, n: &Poly, all: &[Poly], needs: &[u32]) -> Option<Poly> {
         let sizes = loops::outside(&self.builder, of);
         if let Some(known) = loops::lifted(n, &sizes, &loops::given(of)) {
@@ -518,32 +534,35 @@ impl Deriving<'_> {
     }
 }
 
-/// The cotangent of a part of a loop, and where it is read for an iteration.
+/// The cotangent of a part of a loop, and the access that reads it for one iteration.
 struct Cotangent {
     part: Part,
     of: Tangent,
     at: Access,
 }
 
-/// What a reverse loop begins with: over the batch, and what is given over the number of the iteration too.
+/// The initial values of a reverse loop, over the batch. Those that vary per iteration are also
+/// over the iteration number.
 struct Ends {
-    /// The cotangents of what is carried, which are the first outputs of the reverse.
+    /// The initial cotangents of the carried inputs, which are the first outputs of the reverse.
     carried: Vec<Access>,
-    /// The cotangents of what every iteration gives.
+    /// The cotangents of the outputs of each iteration.
     every: Vec<Access>,
-    /// Cotangents that are sums over iterations, and the outputs that they are.
+    /// The initial values of cotangents that are sums over iterations, with their outputs of the
+    /// reverse.
     sums: Vec<(Access, u32)>,
-    /// How many cotangents the reverse gives.
+    /// The number of cotangents that the reverse returns.
     count: usize,
 }
 
-/// Does it depend on the index of this number?
+/// Whether the access depends on index number `k`.
 fn mentions(a: &Access, k: usize) -> bool {
     let atom = index(k, &Poly::default()).atom();
     a.at.iter().any(|p| p.mentions(&atom))
 }
 
-/// What is no less wherever the indices of these extents are; none where data tell it for each of them.
+/// Returns an upper bound of the polynomial over all indices of these extents. `None` if it is not
+/// linear in an index, or if it reads data at an index.
 fn hull(p: &Poly, batch: &[Poly]) -> Option<Poly> {
     let mut hull = p.clone();
     for (k, n) in batch.iter().enumerate() {

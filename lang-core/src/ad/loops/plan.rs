@@ -1,4 +1,5 @@
-//! Which cotangents there are in the adjoint of a loop.
+//! **Activity analysis** for the adjoint of a loop: selects the inputs and outputs of the body that
+//! have cotangents. `Deriving::loop_adjoint` derives the body by them.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,15 +10,15 @@ use crate::ir::region::{Loop, Part};
 use crate::ir::ssa::{Access, Rhs, Ssa, Var, index, index_number};
 use crate::predicate::{Atom, Poly, Pred};
 
-/// Which cotangents there are in the adjoint of a loop.
+/// The cotangents in the adjoint of a loop.
 pub(super) struct Plan {
-    /// The inputs that are carried and have cotangents.
+    /// The carried inputs that have cotangents.
     pub(super) carried: Vec<u32>,
-    /// Those that are given.
+    /// The other inputs that have cotangents.
     pub(super) given: Vec<u32>,
     /// The cotangents of the last values of carried inputs.
     pub(super) last: HashMap<u32, Tangent>,
-    /// Outputs of every iteration with their cotangents, and where these have terms.
+    /// The outputs of every iteration with their cotangents and the supports of these.
     pub(super) every: Vec<(u32, Access, Pred)>,
 }
 
@@ -49,13 +50,13 @@ impl Plan {
             }
             carried.extend(more);
         }
-        // What is only carried through has the cotangent that it had.
+        // An input that the body only passes through keeps its cotangent.
         plan.carried = carried.into_iter().collect();
         plan
     }
 
-    /// Where the cotangent of a carried input may have terms, as the body says it. What the body itself adds is not
-    /// known before.
+    /// Returns the initial support of a carried cotangent, over the sizes of the body. It is true
+    /// if the body cannot express it. Terms that the body itself adds are not included.
     pub(super) fn present(&self, of: &Loop, k: u32) -> Pred {
         let Some(last) = self.last.get(&k) else { return Pred::falsity() };
         let present = last.present.known();
@@ -81,7 +82,7 @@ impl Plan {
         }
         present.map(&|p| {
             p.substitute(&|a| match a {
-                // Indices of the batch are sizes of the body, if it knows them.
+                // Batch indices are sizes of the body, if the body has them.
                 Atom::Local(l, _) => match index_number(*l).and_then(|k| k.checked_sub(batch)) {
                     Some(own) => Some(index(own, &Poly::default()).value()),
                     None => sizes.get(a).cloned(),
@@ -91,14 +92,14 @@ impl Plan {
         })
     }
 
-    /// The output of the reverse body that is the cotangent of an input.
+    /// Returns the output of the reverse body that is the cotangent of an input.
     pub(super) fn output(&self, k: u32) -> Option<u32> {
         let at = self.carried.iter().chain(&self.given).position(|j| *j == k)?;
         u32::try_from(at).ok()
     }
 }
 
-/// The inputs, of those that vary, that some outputs read as reals.
+/// Returns the inputs, of those that vary, that these outputs depend on as reals.
 fn reached(body: &Ssa, outputs: &BTreeSet<u32>, varying: &BTreeSet<u32>) -> BTreeSet<u32> {
     let wrt: Vec<u32> = varying.iter().copied().collect();
     let active = active(body, &wrt);

@@ -1,5 +1,5 @@
-//! The body of a loop and its adjoint, taken apart: the body that gives what is kept too, and the body of the reverse
-//! loop.
+//! **Forward/reverse partition** of a loop body and its adjoint. It produces two bodies: the primal
+//! body, which also outputs the kept values, and the body of the reverse loop.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use crate::ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, reads};
 use crate::norm::{dead, loops};
 use crate::predicate::{Atom, Poly, Pred};
 
-/// What an input of the reverse body is.
+/// The source of an input of the reverse body.
 #[derive(Clone, Debug)]
 pub(super) enum Fed {
     /// A part of a top-level `let`.
     Global(Input),
-    /// An input of the body that is given, in the same iteration.
+    /// An input of the primal body that is not carried, in the same iteration.
     Given(u32),
-    /// What the loop keeps: this output of the extended body.
+    /// A kept value: an output of the extended primal body.
     Kept(u32),
-    /// The cotangent of one of the outputs, by its place among the seeds.
+    /// The cotangent of an output, by its position among the seeds.
     Seed(u32),
-    /// The sum of the cotangents of an input so far, by its place among those.
+    /// The sum of an input's cotangents so far, by its position among the sums.
     Sum(u32),
-    /// An array that was updated, as it was after the iteration.
+    /// An updated array, as it was after the iteration.
     Back(u32),
 }
 
 impl Fed {
-    /// As it is counted.
+    /// Returns the name under which this source is counted.
     pub(super) fn rule(&self) -> Option<&'static str> {
         Some(match self {
             Self::Global(_) => return None,
@@ -44,21 +44,21 @@ impl Fed {
     }
 }
 
-/// The body and its adjoint, taken apart: what of the primal the reverse reads.
+/// The partition of a body and its adjoint, by the primal values that the reverse reads.
 pub(super) struct Split {
-    /// Statements of the primal that the reverse makes again.
+    /// Primal statements that the reverse recomputes.
     again: BTreeSet<u32>,
-    /// Statements of the primal that are kept.
+    /// Primal statements that the forward loop keeps.
     kept: Vec<Var>,
     /// Statements of the reverse.
     reverse: BTreeSet<u32>,
-    /// Arrays that are only updated, and put back.
+    /// Arrays that the body only updates and the reverse restores.
     back: Vec<Chain>,
-    /// The version of one of them that a loop in the body gives, and nothing puts back yet.
+    /// A version of such an array that a nested loop computes and that no loop restores yet.
     pub(super) missing: Option<Var>,
 }
 
-/// What of a pass over a body is the body.
+/// The primal part of a pass over a body.
 struct Primal<'a> {
     stmts: &'a [Stmt],
     count: usize,
@@ -73,7 +73,8 @@ impl<'a> Primal<'a> {
         Self { stmts, count, loops }
     }
 
-    /// The parts of loops that were not read before, each behind what its extents are made of.
+    /// Returns the parts of loops that the body did not read before, and the statements that their
+    /// extents need. Operands come first.
     fn new_parts(&self) -> BTreeSet<u32> {
         let all = (0..).take(self.stmts.len()).map(Var);
         let mut open: Vec<Var> = all.skip(self.count).filter(|v| self.has(*v)).collect();
@@ -88,7 +89,7 @@ impl<'a> Primal<'a> {
         found
     }
 
-    /// Is it a statement of the body, or a part of a loop in it that was not read before?
+    /// Returns whether this is a statement of the body, or a newly read part of a loop in it.
     fn has(&self, v: Var) -> bool {
         let part = || match self.stmts.get(v.0 as usize).map(|s| &s.rhs) {
             Some(Rhs::Loop(of, _)) => self.loops.iter().any(|other| Arc::ptr_eq(other, of)),
@@ -100,17 +101,18 @@ impl<'a> Primal<'a> {
 
 /// The two bodies.
 pub(super) struct Made {
-    /// The body, which gives what is kept too.
+    /// The primal body, which also outputs the kept values.
     pub(super) forward: Ssa,
     pub(super) reverse: Ssa,
-    /// The carried inputs that the reverse puts back; their outputs come last.
+    /// The carried inputs that the reverse restores. Their outputs come last.
     pub(super) back: Vec<u32>,
-    /// What the inputs of the reverse are.
+    /// The sources of the reverse body's inputs.
     pub(super) inputs: Vec<Fed>,
 }
 
 impl Split {
-    /// What the reverse takes that gives these, of a body with these arrays that are only updated.
+    /// Computes the partition for a reverse that computes the statements `ends`, with these arrays
+    /// that the body only updates.
     pub(super) fn of(of: &Loop, pass: &Deriving<'_>, ends: &[Var], chains: &[Chain]) -> Self {
         let stmts = &pass.builder.stmts;
         let primal = Primal::of(of, pass);
@@ -146,7 +148,9 @@ impl Split {
                     Rhs::Input(k) => !carried.contains(k),
                     Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => true,
                     Rhs::Contract { bound, factors, .. } if bound.is_empty() && factors.len() == 1 => {
-                        // A view is made again unless it is less than what it shows.
+                        // A view is recomputed, unless it has fewer axes than its operand: then the
+                        // view itself is kept. A view of an input that is not carried is always
+                        // recomputed.
                         let shown = factors.first().and_then(|f| stmts.get(f.var.0 as usize));
                         let given = shown.is_some_and(|s| matches!(s.rhs, Rhs::Input(k) if !carried.contains(&k)));
                         given || shown.is_some_and(|s| s.dims.len() <= stmt.dims.len())
@@ -174,7 +178,8 @@ impl Split {
         split
     }
 
-    /// What an update takes to be put back: where it was.
+    /// Collects the operands that restoring an update needs, which describe its position. After a
+    /// nested loop, marks the version as missing.
     fn open_update(&mut self, stmts: &[Stmt], after: Var, open: &mut Vec<Var>) {
         match stmts.get(after.0 as usize).map(|s| &s.rhs) {
             Some(Rhs::Update { bound, pred, at, .. }) => {
@@ -185,7 +190,8 @@ impl Split {
         }
     }
 
-    /// The extended body and the reverse one.
+    /// Builds the extended primal body and the reverse body. The first `seeds` inputs after the
+    /// primal's are seeds, of which `carried` are carried.
     pub(super) fn made(
         &self,
         of: &Loop,
@@ -195,11 +201,12 @@ impl Split {
     ) -> Made {
         let stmts = &pass.builder.stmts;
         let mut forward = (*of.body).clone();
-        // Statements of loops inside give what is kept of them.
+        // Nested loops output the values that their reverses keep.
         for (slot, stmt) in forward.stmts.iter_mut().zip(stmts) {
             slot.rhs.clone_from(&stmt.rhs);
         }
-        // Parts of loops that were not read before, and what their extents are made of.
+        // Parts of loops that the body did not read before, and the statements that their extents
+        // need.
         let primal = Primal::of(of, pass);
         let mut moved: HashMap<u32, u32> = (0..).take(forward.stmts.len()).map(|k: u32| (k, k)).collect();
         for k in primal.new_parts() {
@@ -207,7 +214,7 @@ impl Split {
             let put = Places { places: &moved };
             let dims = stmt.dims.iter().map(|n| put.poly(n)).collect();
             let rhs = match &stmt.rhs {
-                // It reads what the body has.
+                // A loop reads statements of the body, whose numbers do not change.
                 Rhs::Loop(..) => stmt.rhs.clone(),
                 rhs => rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p)),
             };
@@ -257,14 +264,14 @@ impl Split {
                 let number =
                     fresh(&pass.vars.name(old.local), leaf_of(&stmt), feed, &mut inputs, &mut feeds, &mut vars);
                 if let (Some(slot), true) = (inputs.last_mut(), given) {
-                    // An integer may be a size.
+                    // The local stays the same, because an integer input may be a size.
                     slot.local = old.local;
                 }
                 stmt = input(&stmt, number);
             }
             places.insert(*k, push(&mut all, stmt));
         }
-        // What is carried has its cotangent though nothing in the body reads it.
+        // A carried cotangent is an input even if nothing in the body reads it.
         for j in 0..carried {
             let known = feeds.iter().any(|f| matches!(f, Fed::Seed(k) if *k == j));
             let old = pass.inputs.get(of.body.inputs.len() + j as usize);
@@ -273,7 +280,8 @@ impl Split {
                 fresh(&pass.vars.name(old.local), leaf, Fed::Seed(j), &mut inputs, &mut feeds, &mut vars);
             }
         }
-        // Versions before, from the last to the first, with what was overwritten.
+        // Earlier versions, from the last to the first, each written back from the overwritten
+        // elements.
         for (before, link) in self.back.iter().flat_map(Chain::backwards) {
             if let Some(place) = link.before.and_then(|v| places.get(&v.0)).copied() {
                 places.insert(before.0, place);
@@ -288,7 +296,7 @@ impl Split {
             let value = Var(push(&mut all, input(&old, number)));
             let free = stmt.dims.len();
             let own = (0..bound.len()).map(|k| index(free + k, &Poly::default()).value()).collect();
-            // Of the numbers here all but the value's are those before.
+            // All statement numbers in this update are old ones, except the value's.
             let rhs = Rhs::Update {
                 base: Access { var: link.after, at: Vec::new() },
                 batch: 0,
@@ -310,7 +318,7 @@ impl Split {
             check.dims.iter_mut().for_each(|n| *n = put.poly(n));
             (check.guard, check.cond) = (put.pred(&check.guard), put.pred(&check.cond));
         }
-        // Integers that are sizes of what is left.
+        // Integers that are sizes of the remaining statements.
         let mut sizes = BTreeSet::new();
         let used = Ssa { stmts: all.clone(), checks: checks.clone(), ..(*of.body).clone() };
         loops::for_each_local(&used, &mut |l| {
@@ -336,7 +344,7 @@ impl Split {
             })
             .collect();
         let mut reverse = Ssa { vars, inputs, stmts: all, checks, needs: Vec::new(), outputs, ..(*of.body).clone() };
-        // Data that are extents of what is kept are given too.
+        // Data that are extents of kept values become outputs too.
         let mut extents = BTreeSet::new();
         forward.outputs.iter().for_each(|(leaf, _)| {
             leaf.dims.iter().for_each(|n| {
@@ -357,10 +365,10 @@ impl Split {
     }
 }
 
-/// Statements of the reverse body that are new have numbers from here on until all are placed.
+/// The offset of the numbers of new reverse statements, until all statements are renumbered.
 const NEW: u32 = 1 << 22;
 
-/// Old numbers of statements to new ones.
+/// A map from old statement numbers to new ones.
 struct Places<'a> {
     places: &'a HashMap<u32, u32>,
 }
@@ -396,7 +404,7 @@ impl Places<'_> {
     }
 }
 
-/// A new input, by its number.
+/// Adds an input, and returns its number.
 fn fresh(name: &str, leaf: Leaf, feed: Fed, inputs: &mut Vec<Input>, feeds: &mut Vec<Fed>, vars: &mut Vars) -> u32 {
     let number = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
     inputs.push(Input { local: vars.fresh(name), source: Source::Param(number), leaf });

@@ -1,4 +1,4 @@
-//! Drawn questions: what is proved holds at all sizes that are looked at, what is refuted grows.
+//! Random questions: a proved factor holds at all sampled sizes, and a refuted ratio grows.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::count::{Formula, Piece, Ratio};
 use crate::predicate::testing::{atom, poly};
 use crate::predicate::{Atom, Poly, Pred};
 
-/// A generator whose numbers are the same in every run.
+/// A generator that yields the same numbers in every run.
 pub(super) struct Draw(pub(super) u64);
 
 impl Draw {
@@ -26,7 +26,7 @@ impl Draw {
     }
 }
 
-/// What is not negative, by what is known.
+/// Draws a polynomial that is non-negative by the known facts.
 fn monomial(draw: &mut Draw, names: &[&str], degree: usize) -> Poly {
     let mut product = Poly::constant(1 + draw.number(4));
     for _ in 0..draw.below(degree + 1) {
@@ -42,7 +42,7 @@ fn monomial(draw: &mut Draw, names: &[&str], degree: usize) -> Poly {
     product
 }
 
-/// A few monomials, some of them subtracted, and a triangular number now and then.
+/// Draws a sum of a few monomials, some of them subtracted, and occasionally a triangular number.
 fn value(draw: &mut Draw, names: &[&str]) -> Ratio {
     let mut sum = monomial(draw, names, 3);
     for _ in 0..draw.below(3) {
@@ -82,7 +82,7 @@ pub(super) fn drawn(seed: u64) -> Asked {
     of_sizes(seed, &["n", "m", "k"], 3)
 }
 
-/// With some of these sizes, and at most so many pieces in a formula.
+/// Draws a question over some of these sizes, with a limited number of pieces in each formula.
 fn of_sizes(seed: u64, sizes: &[&'static str], pieces: usize) -> Asked {
     let draw = &mut Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut names = sizes.to_vec();
@@ -110,7 +110,7 @@ fn of_sizes(seed: u64, sizes: &[&'static str], pieces: usize) -> Asked {
         }
     }
     let primal = formula(draw, &names, pieces);
-    // Mostly like the function.
+    // Usually similar to the function.
     let factor = Ratio::constant(1 + draw.number(4));
     let derived = match draw.below(4) {
         0 => formula(draw, &names, pieces),
@@ -129,12 +129,12 @@ fn of_sizes(seed: u64, sizes: &[&'static str], pieces: usize) -> Asked {
     Asked { known, bounds, primal, derived, io, extra }
 }
 
-/// The atoms that are drawn, sizes and symbols.
+/// The atoms of the questions: sizes and symbols.
 const ATOMS: [&str; 5] = ["n", "m", "k", "s", "t"];
 
 type Values = BTreeMap<Atom, i64>;
 
-/// Both sides by the formulas themselves, where what is known holds.
+/// Evaluates both sides directly from the formulas; `None` if the known facts do not hold.
 fn sides(question: &Question<'_>, values: &Values) -> Option<(i128, i128)> {
     let mut f = |a: &Atom| values.get(a).copied();
     if question.known.iter().any(|p| Ratio::from(p.clone()).eval(&mut f).unwrap() < 0) {
@@ -148,7 +148,7 @@ fn sides(question: &Question<'_>, values: &Values) -> Option<(i128, i128)> {
     Some((derived + io, primal + io + extra))
 }
 
-/// Points of the box from 0 to 7, all if they are few, and some far beyond.
+/// Returns points of the box from 0 to 7, all of them if they are few, and some far beyond.
 fn points(draw: &mut Draw, names: usize) -> Vec<Vec<i64>> {
     let mut all: Vec<Vec<i64>> = match names {
         0..=2 => (0..64).map(|k| vec![k / 8, k % 8]).collect(),
@@ -173,7 +173,7 @@ struct Seen {
     nodes: usize,
 }
 
-/// Looks at so many questions.
+/// Certifies `count` questions, and compares the verdicts with values.
 fn look(count: u64, seed: u64) -> Seen {
     let mut seen = Seen::default();
     for seed in seed..seed + count {
@@ -193,7 +193,7 @@ fn look(count: u64, seed: u64) -> Seen {
                 seen.nodes += nodes(proof);
                 let mut atoms =
                     ATOMS.iter().enumerate().filter(|(_, a)| question.known.iter().any(|p| p.mentions(&atom(a))));
-                // The names drawn are the first, or a symbol follows.
+                // The drawn names are the first ones, or a symbol follows.
                 let last = atoms.next_back().map_or(0, |(k, _)| k + 1);
                 put(&[0; 5]);
                 for point in points(draw, last) {
@@ -220,7 +220,7 @@ fn look(count: u64, seed: u64) -> Seen {
                 let ratio = |w: &Witness| w.derived as f64 / w.primal as f64;
                 match witness.as_slice() {
                     [one] => assert!(one.primal == 0 && one.derived > 0, "{}", shown()),
-                    // What grows slowly has a term beside it that is still larger at the first sizes.
+                    // At the first sizes another term may still dominate a slowly growing one.
                     [one, .., last] => {
                         assert!(witness.is_sorted_by(|v, w| ratio(v) < ratio(w)), "{}", shown());
                         assert!(ratio(last) > 2.0 * ratio(one), "{}", shown());
@@ -238,13 +238,13 @@ fn look(count: u64, seed: u64) -> Seen {
     seen
 }
 
-/// A variable that soaks set.
+/// Reads an environment variable that longer test runs set.
 #[expect(clippy::disallowed_methods, reason = "soaks say how often")]
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Many sizes and pieces: the search ends, and so does the grid.
+/// With many sizes and pieces, the search and the grid still terminate.
 #[test]
 #[expect(clippy::disallowed_macros, reason = "what was drawn")]
 fn large_questions_end() {

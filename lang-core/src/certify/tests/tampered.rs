@@ -1,4 +1,5 @@
-//! Proofs that were tampered with: what changes a number is not accepted, and what is accepted proves what holds.
+//! Proofs with deliberate errors: the checker rejects a changed number, and an accepted proof
+//! proves a true claim.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use crate::certify::{Verdict, certify, check, claim};
 use crate::predicate::testing::atom;
 use crate::predicate::{Atom, Poly};
 
-/// All combinations in a proof.
+/// Collects all combinations in a proof.
 fn combinations<'p>(proof: &'p mut Proof, all: &mut Vec<&'p mut Combination>) {
     match proof {
         Proof::Split(_, sides) => sides.iter_mut().for_each(|p| combinations(p, all)),
@@ -20,7 +21,7 @@ fn combinations<'p>(proof: &'p mut Proof, all: &mut Vec<&'p mut Combination>) {
     }
 }
 
-/// All nodes of a proof are visited, the first one that the function changes is the last.
+/// Visits the nodes of a proof in order, and changes the node at position `at`.
 fn change(proof: &mut Proof, at: &mut usize, f: &mut dyn FnMut(&mut Proof)) {
     if *at == 0 {
         f(proof);
@@ -35,7 +36,7 @@ fn change(proof: &mut Proof, at: &mut usize, f: &mut dyn FnMut(&mut Proof)) {
     }
 }
 
-/// What was done.
+/// The kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Done {
     Coefficient,
@@ -140,7 +141,7 @@ fn tamper(proof: &mut Proof, draw: &mut Draw) -> Option<Done> {
     done
 }
 
-/// Another claim: less is known, more is claimed, or it is claimed elsewhere.
+/// Changes the claim: weakens an assumption, strengthens the goal, or changes a guard.
 fn other(claim: &mut Claim, draw: &mut Draw) {
     match draw.below(4) {
         0 => {
@@ -170,7 +171,7 @@ fn other(claim: &mut Claim, draw: &mut Draw) {
     }
 }
 
-/// Does the claim hold at small integers?
+/// Whether the claim holds at small integers.
 fn holds(claim: &Claim, draw: &mut Draw) -> bool {
     (0..80).all(|_| {
         let values: BTreeMap<Atom, i64> = ["n", "m", "k", "s", "t"]
@@ -217,7 +218,7 @@ fn no_wrong_proof_is_accepted() {
         for _ in 0..12 {
             let mut wrong = proof.clone();
             let Some(done) = tamper(&mut wrong, draw) else { continue };
-            // One that is found to be wrong is never accepted for less.
+            // A proof with an error is never accepted for a smaller factor.
             assert!(less.iter().all(|less| !check(less, &wrong)), "seed {seed}");
             if wrong == proof {
                 continue;

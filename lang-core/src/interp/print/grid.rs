@@ -1,4 +1,4 @@
-//! The elements of an array as texts that can stand below one another.
+//! **Table of cells.** Formats the elements of an array as aligned texts, for [`super::layout`].
 
 use super::super::array::{Array, Store};
 use super::super::dual::primal;
@@ -7,21 +7,22 @@ use super::layout::Layout;
 use super::number::{self, Cell, Column};
 use super::{Notation, write};
 
-/// The elements that are shown, rows one after another, and the widths of their columns.
+/// The shown elements in row-major order, and the widths of their columns.
 #[derive(Default)]
 pub(super) struct Grid {
     cells: Vec<Cell>,
     columns: Vec<Column>,
-    /// How many cells a row has.
+    /// The number of cells per row.
     width: usize,
-    /// Where the next row begins.
+    /// The first cell of the next row.
     next: usize,
     truths: bool,
 }
 
 impl Grid {
-    /// Of an array of which so much is shown, if it has elements and each of them fits in a line of
-    /// this width. Where the middle is left out anyway, so are columns that do not fit.
+    /// Formats an array of which `ends` parts per axis end are shown. Returns `None` if it has no
+    /// elements, or one does not fit in `room` characters. An elided array also loses columns that
+    /// do not fit.
     pub(super) fn of(array: &Array, ends: Option<usize>, layout: &Layout, room: usize) -> Option<Self> {
         let mut across = ends;
         loop {
@@ -29,7 +30,7 @@ impl Grid {
             let wide: usize = grid.columns.iter().map(|c| c.width() + 2).sum();
             match across {
                 Some(n) if n > 1 && wide > room + 2 && array.dims().len() > 1 => across = Some(n - 1),
-                // Rows that have to be broken have all their cells below one another.
+                // If rows must be broken, all cells share one column width.
                 _ if wide > room + 2 => {
                     let columns = vec![grid.one_column(); grid.width];
                     return Some(Self { columns, ..grid });
@@ -70,7 +71,7 @@ impl Grid {
                 column.see(&cell);
                 grid.cells.push(cell);
             }
-            // The next row, last axis fastest.
+            // The next row; the last leading axis varies fastest.
             let mut axis = leading.len();
             loop {
                 let Some(outer) = axis.checked_sub(1) else { return Some(grid) };
@@ -85,7 +86,7 @@ impl Grid {
         }
     }
 
-    /// Of texts, of which so many are shown as of an array.
+    /// Formats texts, elided like the elements of a vector.
     pub(super) fn of_texts(count: usize, layout: &Layout, texts: &mut dyn Iterator<Item = String>) -> Self {
         let mut grid = Self::default();
         let mut seen = 0;
@@ -110,27 +111,28 @@ impl Grid {
         &self.columns
     }
 
-    /// All cells below one another.
+    /// Returns one column that contains all cells.
     pub(super) fn one_column(&self) -> Column {
         let mut column = Column::default();
         self.cells.iter().for_each(|cell| column.see(cell));
         column
     }
 
-    /// The cells of the next row.
+    /// Moves out the cells of the next row.
     pub(super) fn next_row(&mut self) -> Vec<Cell> {
         let row = self.cells.get_mut(self.next..self.next + self.width).unwrap_or_default();
         self.next += self.width;
         row.iter_mut().map(|cell| std::mem::replace(cell, Cell::left(String::new()))).collect()
     }
 
-    /// One truth value in brackets would read as an Iverson bracket.
+    /// Whether each row is a single truth value, which in brackets would parse as an Iverson
+    /// bracket.
     pub(super) fn lone_truth(&self) -> bool {
         self.truths && self.width == 1
     }
 }
 
-/// The positions of an axis that are shown; `None` stands for those that are not.
+/// Returns the positions of an axis to show. `None` represents the elided ones.
 fn positions(n: usize, ends: Option<usize>) -> Vec<Option<usize>> {
     match ends {
         Some(ends) if n > 2 * ends + 1 => (0..ends).map(Some).chain([None]).chain((n - ends..n).map(Some)).collect(),
@@ -138,7 +140,7 @@ fn positions(n: usize, ends: Option<usize>) -> Vec<Option<usize>> {
     }
 }
 
-/// An element, if it fits in a line.
+/// Formats an element, if it fits in a line.
 fn cell(array: &Array, at: usize, layout: &Layout, room: usize) -> Option<Cell> {
     let digits = layout.digits.element();
     let value = array.element(at)?;

@@ -1,11 +1,12 @@
-//! Values as people read them.
+//! **Pretty-printer** of values for people.
 //!
-//! What fits in a line stands in one, unless it has a matrix of several rows: those stand one a
-//! line, aligned, and blocks of more axes with an empty line between. Of a tuple, record or
-//! constructor that takes more than a line each component begins one, a chain of one constructor
-//! (a list) is filled as a paragraph is. Of large arrays the middle is left out, of deep trees what
-//! is deep, and after [`LIMIT`] bytes nothing new is begun. All of it is Iverson: where nothing is
-//! left out, it reads back.
+//! A value that fits in a line takes one, except a matrix of several rows. Such a matrix has one
+//! aligned row per line, and blocks of more axes are separated by an empty line. A tuple, record or
+//! constructor that needs several lines begins each component on a new line. A chain of one
+//! constructor (a list) is filled like a paragraph.
+//!
+//! The printer elides the middle of large arrays and the deep parts of trees. After [`LIMIT`] bytes
+//! it begins nothing new. The output is Iverson syntax: without elision, it reads back.
 
 use super::super::array::Array;
 use super::super::value::{Cell, Value};
@@ -13,14 +14,14 @@ use super::grid::Grid;
 use super::number::Digits;
 use super::{Notation, components, full, quote, write};
 
-/// How values are laid out.
+/// The layout options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
-    /// How many significant digits reals have.
+    /// The number of significant digits of reals.
     pub digits: Digits,
-    /// So many characters a line has, where there is a choice.
+    /// The line width in characters, used at possible breaks.
     pub width: usize,
-    /// Of an array of more elements the middle is left out.
+    /// The number of elements beyond which the middle of an array is elided.
     pub threshold: usize,
 }
 
@@ -30,52 +31,52 @@ impl Default for Layout {
     }
 }
 
-/// Lines are at least so wide: with less there is no room to indent.
+/// The minimal line width, because narrower lines have no room to indent.
 const NARROWEST: usize = 20;
 
-/// Of an axis that is not shown whole, so many parts are shown at either end.
+/// The number of parts that are shown at each end of an elided axis.
 const ENDS: usize = 3;
 
-/// Empty rows are worth less.
+/// The threshold for arrays without elements, because empty rows carry little information.
 const MOST_EMPTY: usize = 12;
 
-/// After so much text nothing new is begun.
+/// The number of bytes after which nothing new is begun.
 const LIMIT: usize = 64 << 10;
 
-/// The same where nothing is to be left out.
+/// The number of bytes after which nothing new is begun, even without elision.
 const LIMIT_OF_ALL: usize = 256 << 20;
 
-/// Arrays of more elements are not aligned where nothing is to be left out.
+/// The number of elements beyond which an array without elision is not aligned.
 const ALIGNED: usize = 1 << 20;
 
-/// A component inside so many others that do not fit in a line is left out, unless it does.
+/// The nesting depth beyond which a component that does not fit in a line is elided.
 const DEPTH: usize = 8;
 
-/// A chain of one constructor that is longer than this
+/// The length beyond which a chain of one constructor is elided.
 const CHAIN: usize = 100;
-/// is shown so far.
+/// The number of links shown of an elided chain.
 const CHAIN_HEAD: usize = 20;
 
-/// A shorter one is no list but a tree.
+/// The length below which a chain is laid out as a tree instead of a list.
 const SHORTEST_CHAIN: usize = 4;
 
-/// What is named by more characters stands below its name.
+/// The label length beyond which a broken value moves to the line below its label.
 const LABEL: usize = 16;
 
-/// Is it a matrix of several rows, or more?
+/// Returns whether the extents are those of a matrix of several rows, or of a block.
 pub(super) fn has_rows(dims: &[usize]) -> bool {
     let rows = dims.split_last().map_or(0, |(_, rows)| rows.iter().fold(1usize, |n, d| n.saturating_mul(*d)));
     rows > 1 && dims.last() != Some(&0)
 }
 
 impl Layout {
-    /// Is nothing left out?
+    /// Whether nothing is elided.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.digits == Digits::All
     }
 
-    /// A value.
+    /// Prints a value.
     #[must_use]
     pub fn show(&self, value: &Value) -> String {
         let mut writer = Writer::new(self);
@@ -83,7 +84,7 @@ impl Layout {
         writer.out
     }
 
-    /// A value after its name and type: in their line if it fits there, else below.
+    /// Prints a value after its name and type: on the same line if it fits, else below.
     #[must_use]
     pub fn show_after(&self, head: &str, value: &Value) -> String {
         let mut writer = Writer::new(self);
@@ -99,7 +100,7 @@ impl Layout {
         writer.out
     }
 
-    /// Texts and values side by side, as `print` writes them: texts without quotes.
+    /// Prints texts and values side by side, as `print` does. Texts have no quotes.
     #[must_use]
     pub fn message(&self, values: &[Value]) -> String {
         let mut writer = Writer::new(self);
@@ -132,30 +133,31 @@ impl Layout {
         writer.out
     }
 
-    /// How many parts are shown at either end of the axes of an array that is not shown whole.
+    /// Returns the number of parts to show at each end of the axes, or `None` to show the whole
+    /// array.
     pub(super) fn ends(&self, dims: &[usize]) -> Option<usize> {
-        // Without elements there are still brackets.
+        // Even without elements, an array has brackets.
         let product =
             |most: usize| dims.iter().take_while(|d| **d > 0).fold(1usize, |n, d| n.saturating_mul((*d).min(most)));
         let most = if dims.contains(&0) { self.threshold.min(MOST_EMPTY) } else { self.threshold };
         if self.is_whole() || product(usize::MAX) <= most {
             return None;
         }
-        // Of many axes fewer parts, so that what is left is not much either.
+        // With many axes fewer parts are shown, to bound the total.
         (1..=ENDS).rev().find(|ends| product(2 * ends + 1) <= self.threshold.max(100)).or(Some(1))
     }
 }
 
-/// What is still to be written.
+/// A pending piece of output.
 enum Task {
-    /// A value, after which so many characters follow in its line. If it has to be broken it may
-    /// stand below what it belongs to, which begins at `home`.
+    /// A value, followed by `tail` characters on its last line. If it must be broken, it may move
+    /// below its label, which begins at column `home`.
     Value { value: Value, tail: usize, home: usize, depth: usize },
-    /// The components of something, one a line.
+    /// The components of a value, one per line.
     Items(Items),
-    /// One level of an array, a part a line.
+    /// One level of an array, one part per line.
     Axis(Axis),
-    /// So many closing parentheses.
+    /// A number of closing parentheses.
     Close { count: usize, indent: usize },
 }
 
@@ -183,7 +185,7 @@ struct Writer {
     out: String,
     column: usize,
     tasks: Vec<Task>,
-    /// The rows of the array that is being written, if they are aligned.
+    /// The rows of the current array, if they are aligned.
     grid: Option<Grid>,
 }
 
@@ -210,12 +212,12 @@ impl Writer {
         self.spaces(indent);
     }
 
-    /// How many characters fit in the line if so many follow.
+    /// Returns the number of characters that fit in the line before a tail of this length.
     fn room(&self, tail: usize) -> usize {
         self.layout.width.saturating_sub(self.column + tail)
     }
 
-    /// Lines are indented so far at the most.
+    /// Returns the maximal indentation.
     fn margin(&self) -> usize {
         self.layout.width / 2
     }
@@ -224,7 +226,7 @@ impl Writer {
         self.out.len() > if self.layout.is_whole() { LIMIT_OF_ALL } else { LIMIT }
     }
 
-    /// A value that begins here.
+    /// Prints a value at the current position.
     fn show(&mut self, value: &Value) {
         self.tasks.push(Task::Value { value: value.clone(), tail: 0, home: self.column, depth: 0 });
         while let Some(task) = self.tasks.pop() {
@@ -274,7 +276,7 @@ impl Writer {
             Value::Tuple(_) => (String::from("("), ")"),
             Value::Record(_) => (String::from("{"), "}"),
             Value::Data(cell) if !cell.args().is_empty() => (format!("{}(", cell.tag().name), ")"),
-            // Nothing to break.
+            // The value has no break points.
             _ => return self.text(&write(value, line, usize::MAX).unwrap_or_default()),
         };
         if let Value::Data(cell) = value
@@ -306,14 +308,14 @@ impl Writer {
             self.text(name);
             self.text(": ");
         }
-        // Not more than a few of the brackets at the end: what closes much may begin a line.
+        // At most eight closing brackets are reserved, because a longer run may start a line.
         let tail = if last { (items.tail + 1).min(8) } else { 1 };
         let (home, depth) = (items.indent, items.depth);
         self.tasks.push(Task::Items(Items { next: items.next + 1, ..items }));
         self.tasks.push(Task::Value { value, tail, home, depth });
     }
 
-    /// Text in quotes; of a very long one the beginning.
+    /// Writes text in quotes, and elides the end of a very long one.
     fn string(&mut self, text: &str) {
         let most = if self.layout.is_whole() { usize::MAX } else { self.layout.threshold };
         let mut quoted = String::new();
@@ -325,8 +327,9 @@ impl Writer {
         }
     }
 
-    /// A constructor whose last argument is made by the same one, and so on: `Cons(1, Cons(2, …`.
-    /// Is it one whose other arguments fit in a line?
+    /// Writes a chain: a constructor whose last argument has the same constructor, and so on, as in
+    /// `Cons(1, Cons(2, …`. Returns false, without output, if the value is not a chain or another
+    /// argument does not fit in a line.
     fn chain(&mut self, cell: &Cell, depth: usize) -> bool {
         let whole = self.layout.is_whole();
         let most = if whole { usize::MAX } else { CHAIN };
@@ -370,7 +373,7 @@ impl Writer {
         true
     }
 
-    /// A link of a chain but for its last argument, if it fits in a line.
+    /// Returns a link of a chain without its last argument, if it fits in a line.
     fn head(&self, link: &Cell, indent: usize) -> Option<String> {
         let (_, others) = link.args().split_last()?;
         let mut head = format!("{}(", link.tag().name);
@@ -389,7 +392,7 @@ impl Writer {
             let text = full(&Value::Array(array.clone()), LIMIT_OF_ALL);
             return self.text(&text.unwrap_or_else(|| "[…]".to_owned()));
         }
-        // The brackets of a row take two characters for each axis, about.
+        // The brackets of a row take about two characters per axis.
         let room = self.room(2 * dims.len());
         self.grid = Grid::of(array, ends, &self.layout, room);
         if let (Some(grid), [_]) = (&mut self.grid, dims) {
@@ -450,7 +453,7 @@ impl Writer {
         }
     }
 
-    /// Goes on to the next part of an axis: blocks have an empty line between them.
+    /// Moves to the next part of an axis. Blocks are separated by an empty line.
     fn part(&mut self, axes: usize, indent: usize) {
         self.text(",");
         if axes > 1 {
@@ -459,7 +462,7 @@ impl Writer {
         self.new_line(indent);
     }
 
-    /// The next row of the matrix.
+    /// Writes the next row of the matrix.
     fn row(&mut self) {
         let Some(mut grid) = self.grid.take() else { return };
         self.text("[");
@@ -468,7 +471,7 @@ impl Writer {
         for (i, (cell, column)) in cells.iter().zip(grid.columns()).enumerate() {
             if i > 0 {
                 self.text(",");
-                // The rows of a matrix are broken at the same columns, as they are aligned.
+                // All rows of a matrix break at the same columns, because they are aligned.
                 if self.column + pad + 1 + column.width() + 2 > self.layout.width {
                     self.new_line(indent);
                 } else {
@@ -487,12 +490,12 @@ impl Writer {
         self.grid = Some(grid);
     }
 
-    /// A vector on several lines.
+    /// Writes a vector on several lines.
     fn paragraph(&mut self, grid: &Grid) {
         self.text("[");
         let (indent, mut pad) = (self.column, 0);
         let column = grid.one_column();
-        // Elements below one another, as many a line as fit.
+        // The elements are aligned in columns, as many per line as fit.
         let line = (self.room(1) + 1) / (column.width() + 2);
         for (i, cell) in grid.cells().iter().enumerate() {
             if i > 0 {

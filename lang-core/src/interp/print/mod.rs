@@ -1,11 +1,12 @@
-//! Values as text: `[1.0, 2.0]`, `(1, true)`, `{x: 1.0}`, `Node(Leaf(1.0), Leaf(2.0))`.
+//! **Printing** of values: `[1.0, 2.0]`, `(1, true)`, `{x: 1.0}`, `Node(Leaf(1.0), Leaf(2.0))`.
 //!
-//! What people read is laid out by [`layout`]: aligned, elided, as many digits as they want. Here
-//! is everything in one line: [`full`] reads back as an expression (functions excepted), [`short`]
-//! leaves out the middle of long arrays and what comes after a few thousand characters. Reals are
-//! the shortest digits that read back as the same number, always with a point, an exponent, or
-//! `inf` or `nan`. Values are as deep as programs make them, so every walk keeps a list of what
-//! is open and does not recurse.
+//! [`layout`] formats values for people: aligned, elided, with a chosen number of digits. This
+//! module writes values in one line. [`full`] reads back as an expression (functions excepted).
+//! [`short`] omits the middle of long arrays, and everything after a few thousand characters.
+//!
+//! A real has the shortest digits that read back as the same number, always with a point or an
+//! exponent, or is `inf` or `nan`. Programs determine how deep values are, so every walk uses a
+//! worklist and does not recurse.
 
 mod grid;
 pub mod layout;
@@ -25,51 +26,51 @@ use crate::base::Name;
 pub use layout::Layout;
 pub use number::Digits;
 
-/// Of a longer array, [`short`] shows so many elements at the beginning,
+/// The number of elements that [`short`] shows at the beginning of a longer array.
 const HEAD: usize = 12;
-/// and so many at the end.
+/// The number of elements that [`short`] shows at its end.
 const TAIL: usize = 3;
-/// After so many bytes [`short`] shows nothing new.
+/// The number of bytes after which [`short`] begins nothing new.
 const SHORT: usize = 4000;
-/// Types of functions that take more bytes are not shown.
+/// The length in bytes beyond which the type of a function is omitted.
 const LONG_TYPE: usize = 200;
 
-/// How values are written.
+/// The notation of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
-    /// Iverson, elided.
+    /// Iverson syntax, elided.
     Short,
-    /// Iverson, everything.
+    /// Iverson syntax, complete.
     Full,
-    /// JSON, everything.
+    /// JSON, complete.
     Json,
-    /// Iverson as people read it, where that is one line.
+    /// The notation of [`Layout`], for values that fit in one line.
     Line(Layout),
 }
 
-/// In a line for messages about the interpreter itself.
+/// Prints a value in one elided line, for debug output and internal messages.
 #[must_use]
 pub fn short(value: &Value) -> String {
     write(value, Notation::Short, SHORT).unwrap_or_default()
 }
 
-/// All of it, to be read back; `None` if that takes more than `limit` bytes.
+/// Prints a complete value that reads back, or returns `None` beyond `limit` bytes.
 #[must_use]
 pub fn full(value: &Value, limit: usize) -> Option<String> {
     write(value, Notation::Full, limit)
 }
 
-/// A container that is being written.
+/// A pending container.
 enum Open {
-    /// A value to begin with.
+    /// A value to begin.
     Value(Value),
-    /// Components of a value: which is next, what to write at the end.
+    /// The components of a value: the next one, and the closing bracket.
     Items { of: Value, next: usize, close: &'static str },
-    /// One level of an array: its axis, where it begins, which part is next.
+    /// One level of an array: its axis, its start, and the next part.
     Axis { array: Array, axis: usize, start: usize, next: usize },
 }
 
-/// The components of a tuple, a record or a constructor, with the names of fields.
+/// Returns the components of a tuple, record or constructor, and the names of fields.
 fn components(of: &Value) -> (&[Value], Option<&[Name]>) {
     match of {
         Value::Tuple(t) => (t.values(), None),
@@ -79,8 +80,8 @@ fn components(of: &Value) -> (&[Value], Option<&[Name]>) {
     }
 }
 
-/// Writes a value; `None` if it takes more than `limit` bytes and is not to be cut short, or if it
-/// is to be a line and is none.
+/// Writes a value. Returns `None` beyond `limit` bytes, unless the notation elides, and if a line
+/// was required but the value needs several.
 pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<String> {
     let mut out = String::new();
     let mut open = vec![Open::Value(value.clone())];
@@ -132,7 +133,7 @@ pub(super) fn write(value: &Value, notation: Notation, limit: usize) -> Option<S
     (notation == Notation::Short || out.len() <= limit).then_some(out)
 }
 
-/// Begins a value; `element` says that it stands in an array.
+/// Begins a value. `element` is true inside an array.
 fn begin(value: &Value, notation: Notation, element: bool, out: &mut String, open: &mut Vec<Open>) {
     let json = notation == Notation::Json;
     let digits = match notation {
@@ -182,7 +183,7 @@ fn begin(value: &Value, notation: Notation, element: bool, out: &mut String, ope
     }
 }
 
-/// A function by its name or, without one, by its type.
+/// Writes a function by its name or, if it has none, its type.
 fn function(f: &Fun, out: &mut String) {
     let called = match f {
         Fun::Lambda { code, node, .. } => code.body.nodes[*node].ty.to_string(),
@@ -212,7 +213,7 @@ fn axis_part(
     let n = array.dims().get(axis).copied().unwrap_or(0);
     let inner: usize = array.dims().get(axis + 1..).unwrap_or_default().iter().product();
     if next >= n {
-        // One truth value in brackets would read as an Iverson bracket.
+        // A single truth value in brackets would parse as an Iverson bracket.
         let read_back = match notation {
             Notation::Full => true,
             Notation::Line(layout) => layout.is_whole(),
@@ -257,7 +258,7 @@ fn axis_part(
     }
 }
 
-/// What JSON has for a real that it has no number for.
+/// Writes a real that JSON cannot represent as a number.
 fn json_name(x: f64, out: &mut String) {
     out.push_str(if x.is_nan() {
         "\"NaN\""
@@ -268,7 +269,7 @@ fn json_name(x: f64, out: &mut String) {
     });
 }
 
-/// A relation as the call that makes it; in JSON, its members.
+/// Writes a relation as a call that constructs it; in JSON, its members.
 fn relation(r: &Relation, notation: Notation, out: &mut String) {
     let json = notation == Notation::Json;
     let list = |row: &[i64]| row.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
@@ -294,8 +295,8 @@ fn relation(r: &Relation, notation: Notation, out: &mut String) {
     }
 }
 
-/// Text in quotes. The escapes are those that Iverson and JSON share, and for other control
-/// characters JSON's.
+/// Writes text in quotes. The escapes are those that Iverson and JSON share, and JSON's for other
+/// control characters.
 fn quote(text: &str, out: &mut String) {
     out.push('"');
     for c in text.chars() {

@@ -1,38 +1,39 @@
-//! Numbers as people read them: so many significant digits, with a point, and an exponent where
-//! the number is very large or very small.
+//! **Number formatting** for people: a number of significant digits, with a point, and an exponent
+//! for very large or very small numbers.
 //!
-//! Digits that are shown are true: a number that has more of them than are shown is never written
-//! with zeros in their place, but with an exponent (`1.23457e5`); whole numbers keep theirs.
+//! Every shown digit is correct. Zeros never replace omitted digits; an exponent does
+//! (`1.23457e5`). Whole numbers keep all their digits.
 
 use std::fmt::{Debug, LowerExp};
 
-/// How many significant digits reals are shown with.
+/// The number of significant digits of reals.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Digits {
-    /// A number by itself with all it has, elements of arrays with at most [`ELEMENT`].
+    /// All digits for a single number, and at most [`ELEMENT`] for elements of arrays.
     #[default]
     Usual,
-    /// At most so many.
+    /// At most this many.
     AtMost(usize),
-    /// As many as tell a number from its neighbours. Nothing is left out of arrays either, so
-    /// that what is shown reads back as the same value.
+    /// The shortest digits that identify a number. Arrays are not elided either, so the output
+    /// reads back as the same value.
     All,
 }
 
-/// So many significant digits an element of an array has, unless another number is set.
+/// The default number of significant digits of array elements.
 const ELEMENT: usize = 6;
 
-/// More digits than a real has.
+/// A number of digits that no real exceeds.
 const MOST: usize = 20;
 
-/// Whole numbers below this one are shown with all their digits.
+/// The bound below which whole numbers are shown with all their digits.
 const WHOLE: f64 = 1e15;
 
-/// An exact number ends in so many zeros before the point at the most; more are an exponent.
+/// The maximal number of trailing zeros before the point of an exact number; beyond it, an exponent
+/// is used.
 const ZEROS: usize = 6;
 
 impl Digits {
-    /// How many a number by itself has; `None` is all.
+    /// Returns the number of digits of a single number; `None` is all.
     pub(super) fn alone(self) -> Option<usize> {
         match self {
             Self::AtMost(n) => Some(n.clamp(1, MOST)),
@@ -40,13 +41,13 @@ impl Digits {
         }
     }
 
-    /// How many an element of an array has; `None` is all.
+    /// Returns the number of digits of an array element; `None` is all.
     pub(super) fn element(self) -> Option<usize> {
         if self == Self::Usual { Some(ELEMENT) } else { self.alone() }
     }
 }
 
-/// A real with at most so many digits; `inf` and `nan`.
+/// Formats a real with at most this many digits, or as `inf`, `-inf` or `nan`.
 pub(super) fn real<T: Debug + LowerExp + Into<f64> + Copy>(x: T, digits: Option<usize>) -> String {
     let value: f64 = x.into();
     if !value.is_finite() {
@@ -61,14 +62,14 @@ pub(super) fn real<T: Debug + LowerExp + Into<f64> + Copy>(x: T, digits: Option<
     }
     let Some(most) = digits else { return format!("{x:?}") };
     let shortest = Decimal::read(&format!("{x:e}"));
-    // Whole numbers keep their digits, as counts and times are told apart by the last.
+    // Whole numbers keep their digits, because counts and times differ in the last ones.
     let whole = value.fract() == 0.0 && value.abs() < WHOLE;
     let exact = whole || shortest.digits.len() <= most;
     let decimal = if exact { shortest } else { Decimal::read(&format!("{x:.*e}", most.saturating_sub(1))) };
     decimal.text(exact, most)
 }
 
-/// `digits` with a point after the first, times ten to the `exponent`.
+/// A decimal number: `digits` with a point after the first, times ten to the `exponent`.
 struct Decimal {
     negative: bool,
     digits: String,
@@ -76,7 +77,7 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// Reads `-1.25e-7`.
+    /// Parses text such as `-1.25e-7`.
     fn read(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
@@ -91,7 +92,7 @@ impl Decimal {
     fn text(&self, exact: bool, most: usize) -> String {
         let sign = if self.negative { "-" } else { "" };
         let digits = self.digits.as_str();
-        // How many digits stand before the point.
+        // The number of digits before the point.
         let whole = usize::try_from(self.exponent.saturating_add(1)).unwrap_or(0);
         let fits = if exact { whole.saturating_sub(digits.len()) <= ZEROS } else { whole < most.max(2) };
         if self.exponent < -4 || whole > 16 || !fits {
@@ -110,26 +111,26 @@ impl Decimal {
     }
 }
 
-/// The text of an element that stands below others: numbers are aligned at the point.
+/// The text of an array element in a column. Reals are aligned at the point.
 pub(super) struct Cell {
     pub(super) text: String,
-    /// So many characters stand before what is aligned.
+    /// The number of characters before the alignment point.
     before: usize,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A real: aligned at its point, or where its point would be.
+    /// A real, aligned at its point, or at its exponent if it has no point.
     Point,
     /// Integers, truth values, `inf`, `nan`: aligned at the right.
     Right,
-    /// Anything else: aligned at the left.
+    /// All other texts: aligned at the left.
     Left,
 }
 
 impl Cell {
-    /// A real.
+    /// Builds the cell of a real.
     pub(super) fn real(text: String) -> Self {
         match text.find(['.', 'e']) {
             Some(before) => Self { text, before, kind: Kind::Point },
@@ -137,23 +138,23 @@ impl Cell {
         }
     }
 
-    /// What is aligned at the right.
+    /// Builds a cell that is aligned at the right.
     pub(super) fn right(text: String) -> Self {
         Self { text, before: 0, kind: Kind::Right }
     }
 
-    /// What is aligned at the left.
+    /// Builds a cell that is aligned at the left.
     pub(super) fn left(text: String) -> Self {
         Self { text, before: 0, kind: Kind::Left }
     }
 
-    /// How wide it is.
+    /// Returns the width in characters.
     pub(super) fn width(&self) -> usize {
         self.text.chars().count()
     }
 }
 
-/// Cells below one another.
+/// The widths of a column of cells.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Column {
     before: usize,
@@ -162,7 +163,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Takes a cell into account.
+    /// Widens the column for a cell.
     pub(super) fn see(&mut self, cell: &Cell) {
         let width = cell.width();
         if cell.kind == Kind::Point {
@@ -173,12 +174,12 @@ impl Column {
         }
     }
 
-    /// How wide its cells are.
+    /// Returns the width of the cells in characters.
     pub(super) fn width(self) -> usize {
         self.other.max(self.before + self.after)
     }
 
-    /// So many spaces stand before a cell.
+    /// Returns the number of spaces before a cell.
     pub(super) fn indent(self, cell: &Cell) -> usize {
         match cell.kind {
             Kind::Left => 0,

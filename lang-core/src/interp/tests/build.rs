@@ -1,4 +1,4 @@
-//! A small builder of typed bodies, and a world for them to run in.
+//! **Test fixture.** A small builder of typed bodies, and a program and host to run them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::types::tree::{
 };
 use crate::types::ty::{FunType, Signature, Type};
 
-/// A body in the making. Spans are the node's number, so that failures tell the node.
+/// A body under construction. The span of a node is its number, so that failures identify the node.
 pub(super) struct B {
     pub(super) body: Body,
 }
@@ -230,7 +230,7 @@ impl B {
     }
 }
 
-/// Definitions, global values, and `type List = Nil | Cons(f64, List)`.
+/// A program of definitions, global values, and `type List = Nil | Cons(f64, List)`.
 #[derive(Default)]
 pub(super) struct World {
     pub(super) defs: HashMap<GlobalName, Arc<Body>>,
@@ -320,7 +320,7 @@ pub(super) fn run(build: impl FnOnce(&mut B) -> TId) -> Ran {
     World::default().run(&b.root(root))
 }
 
-/// What an expression gives: its value as text, or the failure.
+/// Checks the value of an expression as text, or its failure.
 #[track_caller]
 pub(super) fn check(expected: &str, build: impl FnOnce(&mut B) -> TId) {
     assert_eq!(text(run(build).result), expected);
@@ -333,7 +333,7 @@ pub(super) fn text(result: Result<Value, Box<Failure>>) -> String {
     }
 }
 
-/// Work, tests, iterations.
+/// Checks the work, tests and iterations of an expression.
 #[track_caller]
 pub(super) fn counts(expected: (u64, u64, u64), build: impl FnOnce(&mut B) -> TId) {
     let ran = run(build);

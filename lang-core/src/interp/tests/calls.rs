@@ -1,4 +1,4 @@
-//! Calls, function values, patterns, extents that a value tells, and the items of the top level.
+//! Tests of calls, function values, patterns, extents that a value reveals, and top-level items.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn calls() {
     let e = b.call("square", &[x], Type::F64);
     assert_eq!(text(world.run(&b.root(e)).result), "9.0");
 
-    // As a value.
+    // The definition as a value.
     let mut b = B::new();
     let f = b.node(Expr::DefValue(name("square"), Instance::default()), fun(&[Type::F64], Type::F64));
     let x = b.real(3.0);
@@ -62,7 +62,7 @@ fn polymorphic_calls() {
     let instance = RtInstance { types: Arc::from([RtType::Scalar(Scalar::I64)]), sizes: vec![1] };
     let x = Value::array(&[1], vec![5i64]).unwrap();
     assert_eq!(text(world.call("zeros", instance, vec![x])), "([0], 1, 1)");
-    // Shapes that are not what the callee's types say are a defect of the caller.
+    // A mismatch between argument shapes and the callee's types is a defect of the caller.
     let instance = RtInstance { types: Arc::from([RtType::Scalar(Scalar::I64)]), sizes: vec![2] };
     let x = Value::array(&[1], vec![5i64]).unwrap();
     if cfg!(debug_assertions) {

@@ -1,4 +1,4 @@
-//! Counts against counts by hand: (work, tests, iterations).
+//! Compares counts with counts by hand: (work, tests, iterations).
 
 use super::build::*;
 use crate::resolve::builtin::Builtin;
@@ -50,10 +50,11 @@ fn dot(b: &mut B, n: i64) -> TId {
 
 #[test]
 fn sums() {
-    // n products and n - 1 additions (4.30), none of none.
+    // n products and n - 1 additions (4.30); zero for an empty sum.
     counts((9, 0, 5), |b| dot(b, 5));
     counts((0, 0, 0), |b| dot(b, 0));
-    // A filter and a bracket: two terms, one addition, five tests; the body only where true.
+    // A filter and a bracket: two terms, one addition, five tests. The body runs only if the
+    // condition holds.
     for bracket in [false, true] {
         counts((3, 5, 5), |b| {
             let i = b.below(5, "i");
@@ -92,7 +93,7 @@ fn sums() {
 
 #[test]
 fn guarded_addition() {
-    // (4.24): 1 only where both predicates hold.
+    // (4.24): 1 only if both predicates hold.
     for (p, q, work) in [(false, false, 0), (false, true, 0), (true, false, 0), (true, true, 1)] {
         counts((work, 2, 0), |b| {
             let (p, q, x, y) = (b.bool(p), b.bool(q), b.real(1.0), b.real(2.0));
@@ -100,7 +101,7 @@ fn guarded_addition() {
             b.add(x, y)
         });
     }
-    // (4.33): nothing guarded is evaluated.
+    // (4.33): the guarded operand is not evaluated.
     counts((0, 1, 0), |b| {
         let (p, x, y) = (b.bool(false), b.real(1.0), b.real(2.0));
         let e = b.mul(x, y);
@@ -124,7 +125,7 @@ fn reductions() {
         let (i, x) = (b.below(4, "i"), b.int(1));
         b.binder(BinderKind::Max, vec![i], x, Type::I64)
     });
-    // Stops at the second.
+    // `any` stops at the second index.
     counts((0, 2, 2), |b| {
         let i = b.below(4, "i");
         let (k, one) = (b.get(i.local), b.int(1));
@@ -139,7 +140,7 @@ fn reductions() {
 
 #[test]
 fn control() {
-    // fold: a product a step.
+    // fold: one product per step.
     counts((4, 0, 4), |b| {
         let (i, acc, one) = (b.below(4, "i"), b.local("acc", Type::F64), b.real(1.0));
         let (x, two) = (b.get(acc), b.real(2.0));
@@ -155,7 +156,7 @@ fn control() {
         let body = b.add(k, one);
         b.node(Expr::Loop { scan: false, acc: Pat::Bind(n), init: zero, cond, body }, Type::I64)
     });
-    // += of a slice of two, then of a false bracket.
+    // `+=` of a slice of two, then of a false bracket.
     counts((2, 0, 0), |b| {
         let (x, i, j, v) = (b.reals(&[1.0, 2.0, 3.0]), b.int(1), b.int(3), b.real(1.0));
         b.update(x, Place::Index(vec![Subscript::Range { from: i, to: j, proved: false }]), true, v)
@@ -165,7 +166,7 @@ fn control() {
         let g = b.guard(p, v);
         b.update(x, Place::Index(vec![Subscript::At { index: i, proved: false }]), true, g)
     });
-    // Sorted already: n - 1 comparisons.
+    // The input is sorted: n - 1 comparisons.
     counts((3, 0, 0), |b| {
         let x = b.reals(&[1.0, 2.0, 3.0, 4.0]);
         b.node(Expr::Call { callee: Callee::Builtin(Builtin::Sort, Instance::default()), args: vec![x] }, Type::Error)

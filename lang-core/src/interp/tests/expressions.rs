@@ -1,4 +1,4 @@
-//! Operators, arrays, binders, folds and updates.
+//! Tests of operators, arrays, binders, folds and updates.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn arithmetic() {
             b.arith(op, x, y)
         });
     }
-    // A scalar over an array, and arrays with arrays.
+    // A scalar with an array, and arrays with arrays.
     check("[3.0, 4.0]", |b| {
         let (x, y) = (b.reals(&[1.0, 2.0]), b.real(2.0));
         b.add(x, y)
@@ -124,7 +124,7 @@ fn powers() {
 
 #[test]
 fn conditions() {
-    // 1 < 2 < 1 stops; 3 is not reached.
+    // 1 < 2 < 1 is false, so the next operand is not evaluated.
     check("false", |b| {
         let (x, y, z) = (b.int(1), b.int(2), b.int(1));
         let bad = b.node(Expr::Error, Type::I64);
@@ -175,7 +175,7 @@ fn brackets() {
         let g = b.guard(p, x);
         b.arith(BinOp::Sub, g, two)
     });
-    // Of a scalar and a false array, the scalar stands for every element.
+    // A scalar beside a false array is broadcast to every element.
     check("[2.0, 2.0]", |b| {
         let (p, x, two) = (b.bool(false), b.reals(&[1.0, 1.0]), b.real(2.0));
         let g = b.guard(p, x);
@@ -194,12 +194,13 @@ fn tuples_and_records() {
         let t = b.tuple(&[x, y]);
         b.proj(t, 1)
     });
-    // Values stand in the order of the type, whatever the order of the text.
+    // The values are in the order of the type, not in that of the text.
     check("{x: 1, y: 2}", |b| {
         let (x, y) = (b.int(1), b.int(2));
         b.node(Expr::Record(vec![(1, y), (0, x)]), record_of(&[("x", Type::I64), ("y", Type::I64)]))
     });
-    // A record made in another order is read by name, in patterns too.
+    // Fields are read by name, also in patterns, because records may be constructed in another
+    // order.
     check("1", |b| {
         let l = b.local("r", record_of(&[("x", Type::I64), ("y", Type::I64)]));
         let (x, y) = (b.int(1), b.int(2));
@@ -311,7 +312,7 @@ fn generation() {
         let e = b.add(x, y);
         b.binder(BinderKind::For, vec![i, j], e, vec_of(2, vec_of(3, Type::I64)))
     });
-    // Of arrays, of boxed values, over strides, over nothing.
+    // Elements that are arrays, boxed elements, strides, and empty ranges.
     check("[[1.0, 2.0], [1.0, 2.0]]", |b| {
         let (i, x) = (b.below(2, "i"), b.reals(&[1.0, 2.0]));
         b.binder(BinderKind::For, vec![i], x, vec_of(2, vec_of(2, Type::F64)))
@@ -334,7 +335,7 @@ fn generation() {
         let (i, j, x) = (b.below(0, "i"), b.below(3, "j"), b.real(1.0));
         b.binder(BinderKind::For, vec![i, j], x, vec_of(0, vec_of(3, Type::F64)))
     });
-    // The extent that is known from a size.
+    // A range whose extent is a size.
     check("[0, 1]", |b| {
         let n = b.local("n", Type::I64);
         let i = IndexVar { local: b.local("i", Type::I64), range: IndexRange::Extent(size_of_local(n)) };
@@ -379,7 +380,7 @@ fn reductions() {
         let (i, x) = (b.below(0, "i"), b.int(1));
         b.binder(BinderKind::Max, vec![i], x, Type::I64)
     });
-    // The index, not its number; several indices give a tuple.
+    // The value is the index itself, not its position in the range; several indices form a tuple.
     check("(1, 4)", |b| {
         let (from, to) = (b.int(3), b.int(5));
         let i = b.below(2, "i");
@@ -511,7 +512,7 @@ fn folds() {
     fold(false, false, 3, "8");
     fold(true, false, 3, "[1, 2, 4, 8]");
     fold(true, false, 0, "[1]");
-    // A yield sees the state before the step.
+    // A `yield` reads the state before the step.
     fold(false, true, 2, "(4, [(0, 1), (1, 2)])");
     fold(false, true, 0, "(1, [])");
 }
@@ -547,7 +548,7 @@ fn updates() {
         let (x, i, v) = (b.reals(&[1.0, 2.0]), b.int(1), b.real(9.0));
         b.update(x, Place::Index(vec![Subscript::At { index: i, proved: false }]), true, v)
     });
-    // A scalar fills a slice, an array is copied into it.
+    // A scalar fills a slice; an array is copied into it.
     check("[0, 7, 7]", |b| {
         let (x, i, j, v) = (b.ints(&[0, 0, 0]), b.int(1), b.int(3), b.int(7));
         b.update(x, Place::Index(vec![range(i, j)]), false, v)
@@ -584,7 +585,7 @@ fn updates() {
         let (a, new, i) = (b.node(Expr::Array(vec![t, u]), vec_of(2, ty)), b.tuple(&[v, v]), b.int(1));
         b.set(a, i, new)
     });
-    // The old value is not changed; later values see it.
+    // The old value stays unchanged, and operands read it.
     check("([1, 2], [2, 2])", |b| {
         let l = b.local("x", vec_of(2, Type::I64));
         let init = b.ints(&[1, 2]);

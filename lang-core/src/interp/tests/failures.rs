@@ -1,4 +1,4 @@
-//! Every way to fail, and where failures say they happened.
+//! Tests of every kind of failure, and of the places that failures report.
 
 use std::sync::atomic::AtomicBool;
 
@@ -122,7 +122,7 @@ fn the_subscript_is_what_is_wrong() {
 
 #[test]
 fn memory_is_limited() {
-    // A list without end.
+    // An infinite list.
     let mut b = B::new();
     let (l, one, nil) = (b.local("l", list_type()), b.real(1.0), b.nil());
     let (cond, got) = (b.bool(true), b.get(l));
@@ -132,7 +132,7 @@ fn memory_is_limited() {
     let limits = Limits { max_bytes: 10 << 20, ..Limits::default() };
     let ran = World::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
     assert_eq!(text(ran.result), "E0508 the values of this run need more than 10 MiB");
-    // One array.
+    // A single array.
     let mut b = B::new();
     let (i, x) = (b.below(2_000_000, "i"), b.real(1.0));
     let e = b.binder(BinderKind::For, vec![i], x, vec_of(2_000_000, Type::F64));

@@ -1,7 +1,7 @@
-//! Updates of values nobody else holds happen in place: n steps on an array of n are O(n).
+//! **Copy elision.** Updates of unshared values happen in place: n steps on an array of n are O(n).
 //!
-//! Seen from the bytes in use: a copy needs room for a second array, so with room for one and a
-//! half it fails.
+//! The tests observe the bytes in use. A copy needs room for a second array, so it fails with room
+//! for one and a half.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,7 +13,7 @@ use crate::types::tree::{Expr, Pat, Place, TId};
 use crate::types::ty::Type;
 
 const N: i64 = 20_000;
-/// Bytes of one and a half arrays.
+/// The bytes of one and a half arrays.
 const ROOM: usize = 12 * 20_000;
 
 fn zeros(b: &mut B) -> TId {
@@ -25,7 +25,7 @@ fn array() -> Type {
     vec_of(N.into(), Type::F64)
 }
 
-/// Runs with room for one and a half arrays.
+/// Runs with room for one and a half arrays. Checks whether that suffices.
 #[track_caller]
 fn fits(expected: bool, build: impl FnOnce(&mut B) -> TId) {
     let mut b = B::new();
@@ -38,7 +38,7 @@ fn fits(expected: bool, build: impl FnOnce(&mut B) -> TId) {
     }
 }
 
-/// `fold acc = zeros for i < 3: body(acc, i)`
+/// Builds `fold acc = zeros for i < 3: body(acc, i)`.
 fn folded(b: &mut B, body: impl FnOnce(&mut B, LocalId, LocalId) -> TId) -> TId {
     let (acc, i, init) = (b.local("acc", array()), b.below(3, "i"), zeros(b));
     let body = body(b, acc, i.local);
@@ -53,7 +53,7 @@ fn a_carry_updated_in_its_body() {
             b.set(base, i, v)
         })
     });
-    // Its own elements are read first; a row of it is let go of when read for the last time.
+    // The update first reads an element of the carry itself, and takes the carry at its last use.
     fits(true, |b| {
         folded(b, |b, acc, i| {
             let (base, read, j, i) = (b.get(acc), b.get(acc), b.get(i), b.get(i));
@@ -61,7 +61,7 @@ fn a_carry_updated_in_its_body() {
             b.set(base, i, v)
         })
     });
-    // The old value is still read after: one copy a step.
+    // The old value is read again later: one copy per step.
     fits(false, |b| {
         folded(b, |b, acc, i| {
             let new = b.local("new", array());
@@ -90,7 +90,7 @@ fn branches_and_lets() {
             b.bind(new, updated, choice)
         })
     });
-    // A view that only the other branch reads is let go of.
+    // A view that only the other branch reads is dropped on entry.
     fits(true, |b| {
         folded(b, |b, acc, i| {
             let view = b.local("view", array());
@@ -138,7 +138,7 @@ fn state_fold(b: &mut B, body: impl FnOnce(&mut B, LocalId) -> TId) -> TId {
     b.fold(Pat::Bind(s), init, vec![i], body)
 }
 
-/// `s.x with [s.n] = 1.0`
+/// Builds `s.x with [s.n] = 1.0`.
 fn touched(b: &mut B, s: LocalId) -> TId {
     let (whole, again, v) = (b.get(s), b.get(s), b.real(1.0));
     let (x, n) = (b.proj(whole, 0), b.proj(again, 1));
@@ -210,7 +210,7 @@ fn what_a_loop_reads_again_stays() {
         let s = b.sum(vec![i], e);
         b.bind(x, init, s)
     });
-    // A lambda called twice keeps what it captured.
+    // A lambda that is called twice keeps its captures.
     check("[1.0, 1.0]", |b| {
         let f_type = fun(&[], Type::F64);
         let (x, f) = (b.local("x", vec_of(1, Type::F64)), b.local("f", f_type.clone()));

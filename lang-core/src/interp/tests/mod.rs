@@ -1,4 +1,4 @@
-//! Tests of the interpreter on bodies built by hand.
+//! Tests of the interpreter on hand-built typed bodies.
 
 mod build;
 mod calls;

@@ -1,5 +1,5 @@
-//! Taking values out of slots changes nothing that a program can see: random programs give the
-//! same with and without a plan.
+//! **Randomised test** of the last-use analysis: random programs have the same value with and
+//! without a plan. So no program can observe that values are taken out of slots.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,7 +17,7 @@ use crate::types::ty::Type;
 struct Gen {
     b: B,
     state: u64,
-    /// Locals in scope.
+    /// The locals in scope.
     scope: Vec<LocalId>,
 }
 

@@ -1,4 +1,4 @@
-//! What a host is told of long work.
+//! Tests of progress reports.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ use crate::syntax::ops::BinOp;
 use crate::types::tree::{Expr, Pat};
 use crate::types::ty::Type;
 
-/// Asks again whenever it was told.
+/// A host that requests a new report after each one.
 struct Curious<'a> {
     asked: &'a AtomicBool,
     told: String,
@@ -46,7 +46,8 @@ fn told(asks: bool, expected: &str, build: impl FnOnce(&mut B) -> crate::types::
     assert_eq!(host.told, expected);
 }
 
-/// `sum i < n: sum j < m: 1.0`, which are two works as the terms are a product.
+/// Builds `(sum j < m: 1.0) * 1.0` inside `sum i < n`. These are two levels of work, because the
+/// inner sum is a factor of the term.
 fn nested(b: &mut B, n: i64, m: i64) -> crate::types::tree::TId {
     let (i, j, x) = (b.below(n, "i"), b.below(m, "j"), b.real(1.0));
     let (inner, one) = (b.sum(vec![j], x), b.real(1.0));
@@ -56,14 +57,14 @@ fn nested(b: &mut B, n: i64, m: i64) -> crate::types::tree::TId {
 
 #[test]
 fn steps_are_told() {
-    // Not unless asked.
+    // Without a request the host receives nothing.
     told(false, "", |b| nested(b, 3, 3));
-    // The end is told too. Of quick steps each 64th is told.
+    // The end is reported too. Fast steps report every 64th.
     told(true, "1/200; 65/200; 129/200; 193/200; ; ", |b| {
         let (i, x) = (b.below(200, "i"), b.real(1.0));
         b.sum(vec![i], x)
     });
-    // The inner work stands after the outer, until it turns out to be quick.
+    // The inner work follows the outer one, until its steps turn out to be fast.
     told(true, "0/3 1/2; 1/3; 2/3; ; ", |b| nested(b, 3, 2));
     told(true, "", |b| nested(b, 0, 2));
 }
@@ -84,7 +85,7 @@ fn loops_and_folds_are_told() {
         let body = b.add(got, one);
         b.fold(Pat::Bind(n), zero, vec![i], body)
     });
-    // What fails ends too.
+    // Work that fails also ends.
     told(true, "1/3; ; ", |b| {
         let (i, x) = (b.below(3, "i"), b.int(1));
         let local = i.local;

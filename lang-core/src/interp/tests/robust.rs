@@ -1,4 +1,4 @@
-//! Depth, length and time: nothing a program does takes the interpreter down.
+//! Tests of robustness: no depth, length or running time of a program crashes the interpreter.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,7 +8,7 @@ use crate::syntax::ops::BinOp;
 use crate::types::tree::{Expr, Pat};
 use crate::types::ty::Type;
 
-/// A list of this length, built by a fold.
+/// Builds a list of this length by a fold.
 fn list(n: i64) -> Value {
     run(|b| {
         let (l, i, x, nil) = (b.local("l", list_type()), b.below(n, "i"), b.real(1.0), b.nil());
@@ -38,7 +38,7 @@ fn a_list_of_a_million() {
 
 #[test]
 fn nested_otherwise() {
-    // Tuples in tuples, arrays in tuples, closures that capture one another.
+    // Tuples in arrays in tuples, and closures that capture closures.
     let mut v = Value::unit();
     for _ in 0..300_000 {
         v = Value::tuple(vec![v, Value::I64(1)]);
@@ -57,7 +57,7 @@ fn nested_otherwise() {
     drop(ran.result.unwrap());
 }
 
-/// `def down(n: i64) -> i64 = if n == 0 then 0 else 1 + down(n - 1)`
+/// Builds `def down(n: i64) -> i64 = if n == 0 then 0 else 1 + down(n - 1)`.
 fn down() -> World {
     let mut b = B::new();
     let n = b.param("n", Type::I64);
@@ -84,7 +84,7 @@ fn deep_recursion() {
 
 #[test]
 fn deep_trees() {
-    // A chain of operators is flat as written and deep here.
+    // A chain of operators is flat in the source but a deep tree here.
     check("100000", |b| {
         let mut e = b.int(0);
         for _ in 0..100_000 {
@@ -97,7 +97,7 @@ fn deep_trees() {
 
 #[test]
 fn deep_trees_in_deep_recursion() {
-    // def f(x) = f(x) + 1 + … + 1: every call stands in a thousand sums.
+    // def f(x) = f(x) + 1 + … + 1: every call is nested in a thousand sums.
     let mut b = B::new();
     let x = b.param("x", Type::I64);
     let x = b.get(x);
@@ -139,7 +139,7 @@ fn interrupted() {
         interp.eval_body(&name("main"), &body).map(|r| r.0)
     });
     assert_eq!(text(result), "E0507 interrupted");
-    // Binders and calls look too; an empty one visits nothing.
+    // Binders and calls also check the flag. The interrupt was set before the run.
     let interrupt = AtomicBool::new(true);
     let mut b = B::new();
     let (i, j, x) = (b.below(1 << 46, "i"), b.below(1, "j"), b.real(1.0));

@@ -1,4 +1,4 @@
-//! Scalar functions, and values as text.
+//! Tests of scalar functions, and of values as text.
 
 use super::build::*;
 use crate::interp::scalar::{f32s, f64s, i64s};
@@ -24,7 +24,7 @@ fn every_function_covers_its_domain() {
     }
 }
 
-/// What `ScalarFn::is_total` says, at points of the size of usual data and at edges of domains.
+/// Checks `ScalarFn::is_total` at points of usual magnitude and at the edges of domains.
 #[test]
 fn total_functions_are_finite() {
     let points = [-700.0, -2.5, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, 2.5, 700.0];
@@ -63,7 +63,7 @@ fn conventions() {
     same(f64s::powi(f64::NAN, 0), 1.0);
     same(f64s::powi(-2.0, 3), -8.0);
     same(f64s::powi(2.0, i64::MIN), 0.0);
-    // An even power has no sign, though it is beyond all others.
+    // An even power has no sign, even for the exponent of the largest magnitude.
     same(f64s::powi(-1.5, i64::MIN), 0.0);
     same(f64s::powi(-1.5, i64::MIN + 1), -0.0);
     same(f64s::powi(-0.5, i64::MIN), f64::INFINITY);

@@ -1,5 +1,5 @@
-//! Sums of terms: equal terms once, what is the same for some index computed once, and in the body of a loop what is
-//! added to few elements as an update.
+//! **Sums of terms** in solved form: equal terms are merged, and a sum that does not depend on an
+//! index is computed without it. In a loop body, terms that affect few elements become updates.
 
 use super::{Builder, at_indices, without_index};
 use crate::ir::ssa::{Access, Addend, Rhs, Var, index, index_number};
@@ -20,8 +20,8 @@ impl Builder {
             }
             needs.extend(inner.needs);
             let term = Addend { neg: term.neg ^ inner.neg, pred, of: inner.of };
-            // Of two terms that are the same, where one is there and where the other is, one is made. A term that is
-            // everywhere is where each other is.
+            // Two equal terms with disjoint domains become one term over the union. A term whose
+            // domain is everything is disjoint from no other.
             let apart = |t: &&mut Addend| {
                 !t.pred.is_true()
                     && (t.neg, &t.of) == (term.neg, &term.of)
@@ -33,7 +33,8 @@ impl Builder {
                 None => kept.push(term),
             }
         }
-        // What is the same for some index is computed once, if its range is not empty.
+        // A sum that does not depend on an index is computed once, if the range of the index is not
+        // empty.
         let same = |k: &usize| {
             let atom = index(*k, &Poly::default()).atom();
             !kept.iter().any(|t| t.pred.mentions(&atom) || t.of.at.iter().any(|p| p.mentions(&atom)))
@@ -67,8 +68,9 @@ impl Builder {
         }
     }
 
-    /// The only term that a sum has where it is read, or that there is none: so the diagonal of a Jacobian does not need the
-    /// rest of it. `None` where there may be several, or the access may fail.
+    /// Returns the only term of a sum that can be present at the read indices, or `Some(None)` if
+    /// no term can. So the diagonal of a Jacobian does not need the rest of it. Returns `None` if
+    /// several terms may be present, or if the sum needs checks that the reader does not.
     pub(super) fn only_term(
         &self,
         dims: &[Poly],
@@ -98,7 +100,8 @@ impl Builder {
         Some(only)
     }
 
-    /// `[p] · (X with [a] = v if p) + [!p] · X` is `X with [a] = v if p`, of several updates one after the other, too.
+    /// Rewrites `[p] · (X with [a] = v if p) + [!p] · X` to `X with [a] = v if p`, also for a chain
+    /// of updates.
     fn changed_where(&mut self, dims: &[Poly], scalar: Scalar, terms: &[Addend], needs: &[u32]) -> Option<Var> {
         let [a, b] = terms else { return None };
         let own: Vec<Poly> = dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
@@ -137,7 +140,8 @@ impl Builder {
         Some(var)
     }
 
-    /// A sum whose first term is all of a tensor: what is added to elements that equations tell updates it.
+    /// Builds a sum of which one term is a whole tensor. A term with indices that equations
+    /// determine becomes an update of that tensor.
     fn added_to(&mut self, dims: &[Poly], scalar: Scalar, mut terms: Vec<Addend>, needs: Vec<u32>) -> Var {
         let own: Vec<Poly> = dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
         let whole = |t: &Addend| t.pred.is_true() && !t.neg && t.of.at == own && self.dims(t.of.var) == dims;
@@ -176,7 +180,8 @@ impl Builder {
     }
 }
 
-/// Indices of bound variables after those of a statement, as those of a statement of their own.
+/// Renumbers bound indices, which follow the `by` indices of a statement, as the indices of a
+/// separate statement.
 fn shifted_down(p: &Poly, by: usize) -> Poly {
     p.substitute(&|a| match a {
         Atom::Local(l, _) => Some(index(index_number(*l)?.checked_sub(by)?, &Poly::default()).value()),
@@ -184,8 +189,8 @@ fn shifted_down(p: &Poly, by: usize) -> Poly {
     })
 }
 
-/// The extents of bound indices, the predicate, the element and what is added, all over bound indices, if equations
-/// tell some indices of a term.
+/// Returns the update for a term, if equations determine some of its indices: the extents of the
+/// bound indices, the predicate, the element and the addend. All are over the bound indices.
 fn added_at(dims: &[Poly], term: &Addend) -> Option<(Vec<Poly>, Pred, Vec<Poly>, Access)> {
     let n = dims.len();
     let mut told: Vec<Option<Poly>> = vec![None; n];

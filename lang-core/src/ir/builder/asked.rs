@@ -1,15 +1,16 @@
-//! What predicates ask of statements: truth values and integers seen through views, and the conditions of a choice in place of
-//! the constant that it gives.
+//! **Reads in predicates.** Reads truth values and integers in predicates through views. Replaces a
+//! comparison with an integer that is a choice among constants by the conditions of the choice.
 
 use super::{Builder, at_indices};
 use crate::ir::core::Constant;
 use crate::ir::ssa::{Access, Rhs, Var, exclusive, reads};
 use crate::predicate::{Atom, Poly, Pred};
 
-/// Of more conditions nothing is made.
+/// The maximal total size of the conditions that replace a comparison.
 const MOST_CHOSEN: usize = 24;
 
-/// Can it not hold, whatever its parts are? One that stands alone in a conjunction answers the others.
+/// Whether the predicate is false for all values of its parts. Each disjunction is split into
+/// cases; a conjunct refutes its own negation.
 fn is_never(p: &Pred) -> bool {
     let items = p.conjuncts();
     if p.is_false() {
@@ -23,7 +24,8 @@ fn is_never(p: &Pred) -> bool {
 }
 
 impl Builder {
-    /// A predicate, with the truth values and the integers that it asks seen through views that hide nothing.
+    /// Rewrites a predicate so that the truth values and integers in it are read through views that
+    /// show them unchanged.
     pub(crate) fn asked(&self, p: &Pred) -> Pred {
         let asked = p.replace_opaque(&|x| {
             let of = self.plainly(Var::of_local(x.of).filter(|_| x.array)?, x.at)?;
@@ -42,8 +44,8 @@ impl Builder {
         self.told(asked)
     }
 
-    /// A predicate in which an integer that conditions choose among constants, as the number of a constructor, is no more
-    /// asked for, but those conditions.
+    /// Replaces comparisons with an integer that conditions choose among constants, such as the
+    /// number of a constructor, by those conditions.
     fn told(&self, p: Pred) -> Pred {
         match &p {
             Pred::And(items) => Pred::all(items.iter().map(|p| self.told(p.clone()))),
@@ -54,7 +56,7 @@ impl Builder {
         }
     }
 
-    /// Where a polynomial is 0 that is such an integer less a constant.
+    /// Returns where `of` is 0, if it is such an integer minus a constant.
     fn chosen(&self, of: &Poly) -> Option<Pred> {
         let atom = of.terms().iter().find_map(|(m, _)| m.as_slice().first())?.0.clone();
         let (1, rest) = of.linear_in(&atom)? else { return None };
@@ -73,19 +75,20 @@ impl Builder {
             _ => None,
         };
         let terms: Vec<(Pred, i128)> = terms.iter().map(constant).collect::<Option<_>>()?;
-        // Of all its values or of none: others are told apart by these.
+        // The limit counts the conditions of all values, so that either all comparisons of the
+        // integer are replaced or none.
         let all: Vec<&Pred> = terms.iter().map(|(p, _)| p).collect();
         if all.iter().map(|p| p.size()).sum::<usize>() > MOST_CHOSEN || !exclusive(&all) {
             return None;
         }
         let of = |c: i128| Pred::any_of(terms.iter().filter(|(_, own)| *own == c).map(|(p, _)| p.clone()));
-        // Where none of them holds it is 0.
+        // The integer is 0 where none of the conditions holds.
         let none = Pred::all(all.iter().map(|p| p.negated()));
         let holds = if value != 0 || is_never(&none) { of(value) } else { Pred::any_of([of(0), none]) };
         Some(holds.map(&|p| at_indices(p, at)))
     }
 
-    /// What a view that hides nothing reads.
+    /// Returns the element that a view shows unchanged, or `None` if there is no such view.
     fn plainly(&self, var: Var, at: &[Poly]) -> Option<Access> {
         let seen = self.see(&Access { var, at: at.to_vec() })?;
         let plain = seen.pred.is_true() && !seen.neg && seen.needs.is_empty() && seen.of.var != var;

@@ -1,5 +1,6 @@
-//! Builds Tensor SSA in solved form: equal statements once, views seen through, indices that an equation tells put in
-//! their place, and what does not depend on an index computed without it.
+//! **Builder of Tensor SSA** in solved form. Equal statements are shared, and views are read
+//! through. Indices that an equation determines are eliminated, and values that do not depend on an
+//! index are computed without it. `norm` and `ad` build functions with it.
 
 mod add;
 mod asked;
@@ -17,50 +18,51 @@ use crate::ir::value::{self, Value};
 use crate::predicate::{Atom, Context, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
-/// What makes a statement what it is: extents, scalar, right-hand side, checks.
+/// The key for sharing statements: extents, scalar type, right-hand side, checks.
 type Key = (Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>);
 
-/// Builds statements: equal ones once, in solved form.
+/// Builds statements in solved form and shares equal ones.
 #[derive(Default, Debug)]
 pub struct Builder {
     /// The statements so far.
     pub stmts: Vec<Stmt>,
     /// The checks so far.
     pub checks: Vec<Check>,
-    /// What they are made for.
+    /// The origins of the statements.
     pub trace: Trace,
-    /// Is it the body of a loop? There what is added to few elements of an array is an update of it.
+    /// Whether it builds the body of a loop. There, a sum that adds to few elements of an array
+    /// becomes an update of the array.
     pub region: bool,
-    /// Are larger definitions than usual put in place of their calls?
+    /// Whether larger definitions than usual are inlined.
     pub in_place: bool,
-    /// Sizes, which are not negative.
+    /// The sizes, which are never negative.
     sizes: Vec<Poly>,
     memo: HashMap<Key, Var>,
-    /// Predicates that were simplified: the same ones come again and again.
+    /// Memoised simplifications, because the same predicates recur often.
     simplified: RefCell<HashMap<(Vec<Poly>, Pred), Pred>>,
 }
 
-/// An element as a reader of it sees it, views seen through.
+/// An element as its reader sees it, after reading through views.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Where it is not zero.
+    /// The domain; the element is zero elsewhere.
     pub pred: Pred,
-    /// Is it negated?
+    /// Whether the element is negated.
     pub neg: bool,
-    /// What is read.
+    /// The element that the views show.
     pub of: Access,
-    /// What has to hold.
+    /// The checks that the views need.
     pub needs: Vec<u32>,
 }
 
 impl Builder {
-    /// None so far, over these sizes.
+    /// Creates an empty builder over these sizes.
     #[must_use]
     pub fn new(sizes: Vec<Poly>) -> Self {
         Self { sizes, ..Self::default() }
     }
 
-    /// One that goes on where a function ends.
+    /// Creates a builder that continues a function.
     #[must_use]
     pub fn of(ssa: &Ssa) -> Self {
         let sizes = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
@@ -75,25 +77,25 @@ impl Builder {
         builder
     }
 
-    /// A statement.
+    /// Returns a statement.
     #[must_use]
     pub fn get(&self, var: Var) -> Option<&Stmt> {
         self.stmts.get(var.0 as usize)
     }
 
-    /// The extents of a statement.
+    /// Returns the extents of a statement.
     #[must_use]
     pub fn dims(&self, var: Var) -> Vec<Poly> {
         self.get(var).map(|s| s.dims.clone()).unwrap_or_default()
     }
 
-    /// What a statement holds.
+    /// Returns the scalar type of a statement.
     #[must_use]
     pub fn scalar(&self, var: Var) -> Scalar {
         self.get(var).and_then(|s| s.scalar).unwrap_or(Scalar::F64)
     }
 
-    /// What is known inside the ranges of indices.
+    /// Returns the facts about indices in their ranges.
     #[must_use]
     pub fn context(&self, dims: &[Poly]) -> Context {
         let mut context = Context::new(&self.sizes);
@@ -101,7 +103,7 @@ impl Builder {
         context
     }
 
-    /// A predicate without what follows from the ranges of indices.
+    /// Removes from a predicate the parts that follow from the ranges of indices.
     #[must_use]
     pub fn simplify(&self, dims: &[Poly], pred: &Pred) -> Pred {
         if pred.is_true() || pred.is_false() {
@@ -119,7 +121,7 @@ impl Builder {
         simplified
     }
 
-    /// Does the second follow from the first and the ranges of indices?
+    /// Whether `pred` follows from `given` and the ranges of indices.
     #[must_use]
     pub fn implies(&self, dims: &[Poly], given: &Pred, pred: &Pred) -> bool {
         if pred.is_true() || given == pred {
@@ -130,7 +132,7 @@ impl Builder {
         context.implies(pred)
     }
 
-    /// Adds a statement, unless there is one like it.
+    /// Adds a statement, or returns the existing equal one.
     pub fn push(&mut self, dims: Vec<Poly>, scalar: Option<Scalar>, rhs: Rhs, mut needs: Vec<u32>) -> Var {
         needs.sort_unstable();
         needs.dedup();
@@ -147,7 +149,7 @@ impl Builder {
         var
     }
 
-    /// Remembers a check; equal ones are one.
+    /// Adds a check, or returns the number of the existing equal one.
     pub fn check(&mut self, check: Check) -> u32 {
         let found = self.checks.iter().position(|c| *c == check);
         let at = found.unwrap_or_else(|| {
@@ -157,13 +159,13 @@ impl Builder {
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// Zero everywhere.
+    /// Builds a tensor of zeros.
     pub fn zero(&mut self, dims: &[Poly], scalar: Scalar) -> Var {
         self.push(dims.to_vec(), Some(scalar), Rhs::Zero, Vec::new())
     }
 
-    /// Zero, with those of the checks that fail in every run: a value that cannot be computed is not zero because
-    /// nothing of it is left.
+    /// Builds a tensor of zeros that keeps the checks that fail in every run. A value that cannot
+    /// be computed must not become zero because none of its terms remains.
     pub(super) fn zero_unless(&mut self, dims: &[Poly], scalar: Scalar, mut needs: Vec<u32>) -> Var {
         needs.retain(|k| {
             let check = self.checks.get(*k as usize);
@@ -173,12 +175,12 @@ impl Builder {
         self.push(dims.to_vec(), Some(scalar), Rhs::Zero, needs)
     }
 
-    /// A constant.
+    /// Builds a constant.
     pub fn constant(&mut self, c: Constant, scalar: Scalar) -> Var {
         self.push(Vec::new(), Some(scalar), Rhs::Constant(c), Vec::new())
     }
 
-    /// The value of an index expression.
+    /// Builds the value of an index expression.
     pub fn index(&mut self, dims: &[Poly], p: &Poly) -> Var {
         let Some(c) = p.as_constant().and_then(|c| i64::try_from(c).ok()) else {
             return self.push(dims.to_vec(), Some(Scalar::I64), Rhs::Index(p.clone()), Vec::new());
@@ -187,7 +189,7 @@ impl Builder {
         self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at: Vec::new() }], Vec::new())
     }
 
-    /// An element seen through views. `None`: it is zero.
+    /// Reads an element through views. Returns `None` if it is zero.
     #[must_use]
     pub fn see(&self, of: &Access) -> Option<Seen> {
         let itself = || Seen { pred: Pred::truth(), neg: false, of: of.clone(), needs: Vec::new() };
@@ -207,9 +209,9 @@ impl Builder {
         }
     }
 
-    /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`. Factors are seen through, bound indices that an equation tells are put
-    /// in their place, and where equations pin indices of the result only the rest is computed, and read by
-    /// a view.
+    /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`. Factors are read through views, and bound indices that an
+    /// equation determines are eliminated. If equations pin indices of the result, only the rest is
+    /// computed, and a view reads it.
     pub fn contract(
         &mut self,
         dims: &[Poly],
@@ -229,7 +231,7 @@ impl Builder {
             needs.extend(inner.needs);
             seen.push(inner.of);
         }
-        // One times something is that.
+        // A factor of one is dropped.
         if let [a, b] = seen.as_slice() {
             match (self.is_one(a), self.is_one(b)) {
                 (true, _) => seen = vec![b.clone()],
@@ -264,7 +266,8 @@ impl Builder {
                 None => self.view(dims, scalar, pred, neg, seen, needs),
             };
         }
-        // In the body of a loop also what data tell: an iteration has one such place.
+        // In a loop body, data may pin an index too, because an iteration has only one such
+        // position.
         if let Some((k, value)) = pinned(dims.len(), &pred, self.region) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
             let put = |p: &Poly| without_index(p, k, &value);
@@ -283,7 +286,7 @@ impl Builder {
         self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound, pred, neg, factors: seen }, needs)
     }
 
-    /// `[p] · ± X[a]`: the tensor itself if that is what it is.
+    /// `[p] · ± X[a]`, or the tensor itself if the view is the identity.
     fn view(
         &mut self,
         dims: &[Poly],
@@ -293,8 +296,8 @@ impl Builder {
         factors: Vec<Access>,
         needs: Vec<u32>,
     ) -> Var {
-        // Where the factor is zero so is the view: what says no more than that is left out, if the factor has
-        // an element everywhere.
+        // The view is zero wherever its factor is zero. So a predicate that follows from the
+        // support of the factor is dropped, if the factor has an element everywhere.
         let pred = match factors.as_slice() {
             [one] if !pred.is_true() => {
                 let mut context = self.context(dims);
@@ -307,7 +310,7 @@ impl Builder {
             _ => pred,
         };
         if let ([one], true, false) = (factors.as_slice(), pred.is_true(), neg) {
-            // What is asked of it is asked already where it is made.
+            // The statement must already need the checks of the view.
             let known = |s: &Stmt| s.dims == dims && needs.iter().all(|c| s.needs.contains(c));
             let same = self.get(one.var).is_some_and(known)
                 && one.at.iter().enumerate().all(|(k, p)| dims.get(k).is_some_and(|n| *p == index(k, n).value()));
@@ -318,7 +321,8 @@ impl Builder {
         self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound: Vec::new(), pred, neg, factors }, needs)
     }
 
-    /// What was computed without index `k`, which has this value, as a tensor with it.
+    /// Builds the view that adds index `k`, with the value `value`, to a tensor computed without
+    /// it.
     pub(super) fn unpinned(
         &mut self,
         dims: &[Poly],
@@ -330,7 +334,7 @@ impl Builder {
     ) -> Var {
         let scalar = self.scalar(inner);
         let at = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(j, n)| index(j, n).value()).collect();
-        // Of the predicate what is about the result alone tells where it may be other than zero.
+        // Only the conjuncts over indices of the result restrict where the view may be nonzero.
         let outer = pred.conjuncts().iter().filter(|p| {
             let mut own = true;
             p.visit(
@@ -356,7 +360,8 @@ impl Builder {
         }
     }
 
-    /// Where an element may be other than zero, as far as indices and sizes tell.
+    /// Returns a predicate outside of which the element is zero, as far as indices and sizes
+    /// determine it.
     #[must_use]
     pub fn support(&self, of: &Access) -> Pred {
         let Some(stmt) = self.get(of.var) else { return Pred::truth() };
@@ -378,7 +383,7 @@ impl Builder {
         own.map(&|p| at_indices(p, &of.at))
     }
 
-    /// Where a sum has terms, though data tell: elsewhere it is zero.
+    /// Returns where a sum with a data-dependent predicate has terms; it is zero elsewhere.
     fn terms(&self, of: &Access) -> Pred {
         match self.get(of.var) {
             Some(Stmt { dims, rhs: Rhs::Contract { bound, pred, .. }, .. })
@@ -392,7 +397,7 @@ impl Builder {
         }
     }
 
-    /// A part of a loop, without indices of its batch on which nothing in it depends.
+    /// Builds a part of a loop. Batch indices on which nothing in the loop depends are removed.
     pub fn looped(&mut self, dims: &[Poly], scalar: Scalar, of: &Arc<Loop>, part: Part, needs: Vec<u32>) -> Var {
         let batch = of.batch.len();
         let used = |k: usize| {
@@ -418,7 +423,9 @@ impl Builder {
         self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at }], Vec::new())
     }
 
-    /// The same loop, which gives more: its parts are those of this one.
+    /// Replaces a loop by one that returns more; statements that read parts of the old one then
+    /// read the new one. The new loop may read later statements than its readers, so the order of
+    /// the statements can break until dead-code elimination sorts them.
     pub fn replace_loop(&mut self, of: &Arc<Loop>, new: &Arc<Loop>) {
         for (k, stmt) in (0..).zip(&mut self.stmts) {
             if let Rhs::Loop(old, part) = &mut stmt.rhs
@@ -431,12 +438,13 @@ impl Builder {
         }
     }
 
-    /// A tensor with some of its elements replaced or added to.
+    /// Builds a tensor with some of its elements replaced or added to.
     pub fn update(&mut self, dims: &[Poly], scalar: Scalar, of: Rhs, needs: Vec<u32>) -> Var {
         let Rhs::Update { base, batch, bound, pred, at, value, add } = of else {
             return self.push(dims.to_vec(), Some(scalar), of, needs);
         };
-        // An array without elements is updated too: nothing follows from its own indices.
+        // The ranges of the array's own indices are not assumed, because an empty array is updated
+        // too.
         let mut context = Context::new(&self.sizes);
         let (outer, free) = (batch as usize, dims.len());
         dims.iter().enumerate().take(outer).for_each(|(k, n)| context.enter(&index(k, n)));
@@ -467,8 +475,9 @@ impl Builder {
         self.push(dims.to_vec(), Some(scalar), Rhs::Update { base, batch, bound, pred, at, value, add }, needs)
     }
 
-    /// What is read whole below its first indices, which are over these, where the predicate holds, through a view that
-    /// keeps it whole and that nothing has to hold for.
+    /// Reads a whole subarray through a view: `of` has its first indices, over `outer`. Returns
+    /// `of` itself unless the view shows the subarray unchanged where `pred` holds and needs no
+    /// checks.
     #[must_use]
     pub fn whole_below(&self, of: &Access, outer: &[Poly], pred: &Pred) -> Access {
         match self.seen_below(of, outer, pred) {
@@ -477,7 +486,8 @@ impl Builder {
         }
     }
 
-    /// The same, and what has to hold for it.
+    /// Reads a whole subarray through a view, and returns the checks that the view needs; `None` if
+    /// the view does not show it unchanged.
     fn seen_below(&self, of: &Access, outer: &[Poly], pred: &Pred) -> Option<(Access, Vec<u32>)> {
         let dims = self.dims(of.var);
         let own = dims.get(of.at.len()..)?;
@@ -493,7 +503,7 @@ impl Builder {
         shown.then(|| (Access { var: seen.of.var, at: at.to_vec() }, seen.needs))
     }
 
-    /// The value of an operation on constants.
+    /// Folds an operation on constants.
     fn folded(&self, operation: Operation, args: &[Access]) -> Option<Constant> {
         let mut values = Vec::new();
         for arg in args {
@@ -515,7 +525,8 @@ impl Builder {
         self.get(a.var).is_some_and(one)
     }
 
-    /// `[p] · f(X₀[a₀], …)`. Arguments are seen through where that leaves them as they are.
+    /// `[p] · f(X₀[a₀], …)`. Operands are read through views that show them unchanged where `p`
+    /// holds.
     pub fn map(
         &mut self,
         dims: &[Poly],
@@ -546,7 +557,7 @@ impl Builder {
             let var = self.constant(value, scalar);
             return self.contract(dims, Vec::new(), &pred, false, &[Access { var, at: Vec::new() }], needs);
         }
-        // The first power is the number itself.
+        // `x ^ 1` is `x`.
         if let (Operation::PowInt, [x, k]) = (operation, seen.as_slice())
             && matches!(self.get(k.var).map(|s| &s.rhs), Some(Rhs::Constant(Constant::Int(1))))
         {
@@ -570,18 +581,19 @@ impl Builder {
     }
 }
 
-/// What is the same for some index. It is computed where the range of that index is not empty.
+/// A computation that does not depend on some index. It happens only if the range of that index is
+/// not empty.
 struct Invariant {
     /// The extents without the index.
     rest: Vec<Poly>,
-    /// The predicate and the factors there.
+    /// The predicate and the factors without the index.
     some: Pred,
     at: Vec<Access>,
-    /// How the result is read.
+    /// The indices at which the result is read.
     read: Vec<Poly>,
 }
 
-/// The first index, of those that are not bound, for which all is the same.
+/// Finds the first index of the result on which nothing depends.
 fn invariant(dims: &[Poly], bound: &[Poly], pred: &Pred, factors: &[Access]) -> Option<(usize, Invariant)> {
     let k = (0..dims.len()).find(|k| {
         let atom = index(*k, &Poly::default()).atom();
@@ -596,7 +608,7 @@ fn invariant(dims: &[Poly], bound: &[Poly], pred: &Pred, factors: &[Access]) -> 
     Some((k, Invariant { rest, some, at, read }))
 }
 
-/// A polynomial over the indices of a statement at these indices.
+/// Substitutes these indices for those of a statement in a polynomial.
 #[must_use]
 pub fn at_indices(p: &Poly, at: &[Poly]) -> Poly {
     p.substitute(&|a| match a {
@@ -605,7 +617,7 @@ pub fn at_indices(p: &Poly, at: &[Poly]) -> Poly {
     })
 }
 
-/// A polynomial with an index replaced by its value and those after it renumbered.
+/// Replaces an index by its value in a polynomial and renumbers the indices after it.
 pub(crate) fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
     let renumber = |p: &Poly| {
         p.substitute(&|a| match a {
@@ -623,16 +635,17 @@ pub(crate) fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
     renumber(&put)
 }
 
-/// A bound index that an equation tells, and its value.
+/// Finds a bound index that an equation determines, and its value.
 fn solved(free: usize, bound: &[Poly], pred: &Pred) -> Option<(usize, Poly)> {
-    // The last first: those before it stand in what it is told by.
+    // The last index is tried first, because its value may mention the indices before it.
     (0..bound.len()).rev().find_map(|k| {
         let atom = index(free + k, &Poly::default()).atom();
         Some((k, pred.solution(&atom)?))
     })
 }
 
-/// An index of the result that an equation between indices of the result and sizes tells, or data.
+/// Finds an index of the result that an equation determines from other indices of the result and
+/// sizes, and its value. If `data`, the equation may also read data.
 pub(super) fn pinned(free: usize, pred: &Pred, data: bool) -> Option<(usize, Poly)> {
     (0..free).rev().find_map(|k| {
         let atom = index(k, &Poly::default()).atom();
@@ -649,7 +662,7 @@ pub(super) fn pinned(free: usize, pred: &Pred, data: bool) -> Option<(usize, Pol
     })
 }
 
-/// Factors in the order of their statements, so that equal products look equal.
+/// Sorts factors by statement, so that equal products are equal statements.
 fn order_factors(factors: &mut [Access]) {
     factors.sort_by(|a, b| a.var.cmp(&b.var).then_with(|| a.at.cmp(&b.at)));
 }

@@ -1,4 +1,5 @@
-//! Calls: the callee, run by the evaluator for each tuple of the batch, and its parts.
+//! **Calls** in the evaluator of Tensor SSA: runs the callee for each tuple of the batch and
+//! assembles its results.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::ir::value::Value;
 use crate::syntax::ops::Scalar;
 
 impl Run<'_, '_> {
-    /// A part of what a definition gives; the calls are made once for all parts.
+    /// Evaluates a part of the result of a call. All parts share the same runs.
     pub(super) fn call(&mut self, stmt: &Stmt, empty: Tensor) -> Eval<Arc<Tensor>> {
         let Rhs::Call { callee, sizes, pred, args, batch, part } = &stmt.rhs else {
             return Err(Stopped::Broken("a call"));

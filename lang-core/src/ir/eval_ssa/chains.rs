@@ -1,8 +1,10 @@
-//! How long chains of operations become and what loops keep for others, for whoever asks what is counted of statements.
+//! **Critical path** of an evaluation, and the memory that loops keep for other loops.
+//! [`super::Population`] counts the rest.
 //!
-//! A chain is made of real operations each of which needs the one before. An array is taken as a whole, as deep as the
-//! deepest of its elements; calls and loops are followed into, from one iteration to the next. So what is found is no less
-//! than the longest chain of operations on scalars.
+//! A chain is a sequence of real operations in which each needs the previous one. An array counts
+//! as one value, as deep as its deepest element. Chains continue through calls and loops, and from
+//! one iteration to the next. So the result is no less than the longest chain of operations on
+//! scalars.
 
 use std::collections::HashMap;
 
@@ -12,40 +14,40 @@ use crate::ir::ssa::{Access, Rhs, Stmt, Var, for_each_read, reads};
 use crate::ir::value::Value;
 use crate::syntax::ops::Scalar;
 
-/// The chains of a function that is being evaluated.
+/// The chains of the function under evaluation.
 #[derive(Default)]
 pub(super) struct Chains {
-    /// To each statement.
+    /// The longest chain to each statement.
     to: Vec<u64>,
-    /// Of the statement that is evaluated: for one element so many operations, one after the other.
+    /// The longest chain of operations within one element of the current statement.
     own: u64,
-    /// To the part of a call or of a loop that the statement is.
+    /// The chain to the part of a call or loop that the current statement reads.
     end: Option<u64>,
-    /// To the parts of calls.
+    /// The chains to the parts of calls.
     calls: HashMap<String, Vec<u64>>,
-    /// Bytes that its loops keep for others.
+    /// Bytes that the loops of this function keep for others.
     kept: u64,
-    /// The most that anything inside it keeps.
+    /// The most that any nested function keeps.
     inside: u64,
 }
 
 impl Chains {
-    /// An element of the statement takes so many operations, one after the other.
+    /// Records that an element of the statement takes this many operations in sequence.
     pub(super) fn element(&mut self, operations: u64) {
         self.own = self.own.max(operations);
     }
 
-    /// Before these so many more.
+    /// Adds operations that precede those of each element.
     pub(super) fn first(&mut self, operations: u64) {
         self.own += operations;
     }
 
-    /// The statement is a part of a call, or of a loop, to which there is this chain.
+    /// Records the chain to the part of a call or loop that the statement reads.
     pub(super) fn ends(&mut self, to: u64) {
         self.end = Some(to);
     }
 
-    /// The statement is a part of this call.
+    /// Records that the statement reads this part of a call.
     pub(super) fn part(&mut self, call: &str, part: u32) {
         let to = self.calls.get(call).and_then(|parts| parts.get(part as usize));
         self.end = Some(to.copied().unwrap_or_default());
@@ -57,12 +59,13 @@ impl Chains {
 }
 
 impl Run<'_, '_> {
-    /// To what is read.
+    /// Returns the chain to an operand.
     pub(super) fn chain_to(&self, a: &Access) -> u64 {
         self.chains.to(a.var)
     }
 
-    /// To what tells where and how often a statement is computed.
+    /// Returns the longest chain to the data that determine where and how often a statement is
+    /// computed.
     pub(super) fn chain_to_places(&self, rhs: &Rhs) -> u64 {
         let mut most = 0;
         let mut read = |v: Var| most = self.chains.to(v).max(most);
@@ -71,7 +74,8 @@ impl Run<'_, '_> {
         most
     }
 
-    /// Evaluates something inside whose inputs have these chains; gives those of its outputs.
+    /// Evaluates a nested function whose inputs have these chains. Returns the result and the
+    /// chains to its outputs.
     pub(super) fn chained<T>(&mut self, inputs: Vec<u64>, f: impl FnOnce(&mut Self) -> Eval<T>) -> Eval<(T, Vec<u64>)> {
         self.evaluator.passed = inputs;
         let result = f(self)?;
@@ -80,14 +84,15 @@ impl Run<'_, '_> {
         Ok((result, outputs))
     }
 
-    /// One of the calls of a statement.
+    /// Adds one of the calls of a statement; the longest chain to each part counts.
     pub(super) fn called(&mut self, call: &str, parts: &[u64]) {
         let all = self.chains.calls.entry(call.to_owned()).or_default();
         all.resize(parts.len().max(all.len()), 0);
         all.iter_mut().zip(parts).for_each(|(all, one)| *all = (*all).max(*one));
     }
 
-    /// The statement is evaluated: what its array is, and the chains to the inputs.
+    /// Records the chain to an evaluated statement. `inputs` are the chains to the inputs of the
+    /// function.
     pub(super) fn evaluated(&mut self, stmt: &Stmt, value: &Tensor, inputs: &[u64]) {
         let (own, end) = (std::mem::take(&mut self.chains.own), self.chains.end.take());
         let to = match (&stmt.rhs, end) {
@@ -118,14 +123,14 @@ impl Run<'_, '_> {
         self.ssa.stmts.iter().any(reads)
     }
 
-    /// The function is evaluated.
+    /// Passes the chains to the outputs and the kept memory to the caller.
     pub(super) fn returns(&mut self) {
         self.evaluator.passed = self.ssa.outputs.iter().map(|(_, v)| self.chains.to(*v)).collect();
         self.evaluator.kept = self.chains.kept + self.chains.inside;
     }
 }
 
-/// How many bytes an element takes in memory.
+/// Returns the size of an element in bytes.
 fn size(scalar: Option<Scalar>) -> u64 {
     match scalar.map(Value::zero_of) {
         Some(Value::F64(_) | Value::I64(_)) => 8,

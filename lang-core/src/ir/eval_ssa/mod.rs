@@ -1,6 +1,7 @@
-//! Tensor SSA, evaluated statement by statement and counted. Only the index tuples that the predicates leave
-//! are visited (`nest`), and an element for which there is no term is zero without being visited: work is
-//! that of Fig. 6, iterations are what a compiled loop nest would run.
+//! **Evaluator of Tensor SSA**: evaluates statement by statement and counts operations. It visits
+//! only the index tuples that the predicates allow (`nest`); an element without terms is zero and
+//! is not visited. Work is that of Fig. 6, and iterations are those of a compiled loop nest. Tests
+//! compare it with the evaluator of core and with compiled code.
 
 mod call;
 mod chains;
@@ -28,25 +29,25 @@ use chains::Chains;
 pub use population::Population;
 use repeat::Ran;
 
-/// What the evaluation of a function needs beside its arguments.
+/// The environment of an evaluation, beside its arguments.
 pub trait Functions {
-    /// A callee in Tensor SSA.
+    /// Returns a callee in Tensor SSA.
     fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>>;
-    /// A part of the value of a top-level `let`.
+    /// Returns a part of the value of a top-level `let`.
     fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor>;
 }
 
-/// A tensor of scalars, the last index fastest; or the members of a relation.
+/// A tensor of scalars, with the last index fastest, or the members of a relation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tensor {
-    /// Extents.
+    /// The extents.
     pub dims: Vec<usize>,
-    /// Elements; of a relation the rows.
+    /// The elements, or the rows of a relation.
     pub items: Vec<Value>,
 }
 
 impl Tensor {
-    /// The offset of an element.
+    /// Returns the offset of an element, or `None` if it is out of bounds.
     fn offset(&self, at: &[i64]) -> Option<usize> {
         let mut offset = 0_usize;
         for (i, n) in at.iter().zip(&self.dims) {
@@ -63,28 +64,30 @@ impl Tensor {
 
 type Eval<T> = Result<T, Stopped>;
 
-/// An evaluation.
+/// An evaluator with its counters.
 pub struct SsaEvaluator<'a> {
     functions: &'a dyn Functions,
-    /// What was counted.
+    /// The operation counts so far.
     pub counts: Counts,
-    /// Elements of arrays that were copied because what is updated is read elsewhere too.
+    /// The number of array elements copied because an updated array is also read elsewhere.
     pub copied: u64,
-    /// What all runs of each statement add up to, if that is asked: of those inside calls and loops by the numbers of
-    /// these, outermost first.
+    /// The totals of each statement over all its runs, if requested. The key of a statement inside
+    /// calls and loops begins with the numbers of these, outermost first.
     pub populations: Option<HashMap<Vec<u32>, Population>>,
-    /// The longest chain of real operations each of which needs the one before, arrays taken as wholes.
+    /// The longest chain of real operations in which each needs the previous one. An array counts
+    /// as one value.
     pub span: u64,
-    /// Bytes of what loops gave of every iteration, and of states, for other loops to read; of what is inside that of what
-    /// keeps most.
+    /// Bytes that loops keep for other loops to read: outputs of every iteration, and states. Among
+    /// nested functions, only the one that keeps most counts.
     pub kept: u64,
-    /// The longest chains to what is given to a function, and then to what it gives.
+    /// The longest chains to the inputs of a function before it runs, and to its outputs
+    /// afterwards.
     passed: Vec<u64>,
     path: Vec<u32>,
     fuel: u64,
 }
 
-/// A function that is being evaluated.
+/// The evaluation of one function.
 struct Run<'a, 'e> {
     evaluator: &'a mut SsaEvaluator<'e>,
     ssa: &'a Ssa,
@@ -93,19 +96,19 @@ struct Run<'a, 'e> {
     checked: Vec<bool>,
     calls: HashMap<String, Vec<Arc<Tensor>>>,
     loops: Vec<Ran>,
-    /// The last statement that reads each, if no output is it.
+    /// The last statement that reads each statement, or `None` if an output reads it.
     last: Vec<Option<usize>>,
-    /// The statement that is being evaluated.
+    /// The current statement.
     at: usize,
-    /// What is counted of it.
+    /// The counts of the current statement.
     own: Population,
     chains: Chains,
-    /// Calls that were made nowhere.
+    /// Calls that no tuple of their batch makes.
     nowhere: HashSet<String>,
 }
 
 impl<'a> SsaEvaluator<'a> {
-    /// One that visits so many tuples.
+    /// Creates an evaluator that may visit at most `fuel` tuples.
     #[must_use]
     pub fn new(functions: &'a dyn Functions, fuel: u64) -> Self {
         let counts = Counts::default();
@@ -122,19 +125,19 @@ impl<'a> SsaEvaluator<'a> {
         }
     }
 
-    /// How many tuples are left to be visited.
+    /// Returns the number of tuples that it may still visit.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.fuel
     }
 
-    /// Calls a function with the parts of its arguments, those of top-level `let`s left out.
+    /// Calls a function with the parts of its arguments, without those of top-level `let`s.
     ///
     /// # Errors
-    /// What fails in it.
+    /// The first failure in it, see [`Stopped`].
     pub fn call(&mut self, ssa: &Ssa, sizes: &[i64], parts: Vec<Tensor>) -> Eval<Vec<Arc<Tensor>>> {
         let parts: Vec<Arc<Tensor>> = parts.into_iter().map(Arc::new).collect();
-        // They are the caller's: nothing in them changes.
+        // The arguments belong to the caller, so no update may change them in place.
         let held = parts.clone();
         let before = self.counts;
         let results = self.run(ssa, sizes, parts);
@@ -143,7 +146,7 @@ impl<'a> SsaEvaluator<'a> {
         results
     }
 
-    /// The same. What is given and not shared may be changed in place.
+    /// Runs a function. An argument that is not shared may be updated in place.
     fn run(&mut self, ssa: &Ssa, sizes: &[i64], parts: Vec<Arc<Tensor>>) -> Eval<Vec<Arc<Tensor>>> {
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         let mut parts = parts.into_iter();
@@ -156,7 +159,7 @@ impl<'a> SsaEvaluator<'a> {
                 Source::Param(_) | Source::Tangent(_) | Source::Cotangent(_) => parts.next(),
             };
             let tensor = tensor.ok_or(Stopped::Broken("an input"))?;
-            // An integer parameter may be a size.
+            // An integer parameter may be used as a size.
             if let ([], [Value::I64(i)]) = (tensor.dims.as_slice(), tensor.items.as_slice()) {
                 locals.insert(input.local, *i);
             }
@@ -206,7 +209,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// A tuple for which there is this term.
+    /// Counts a tuple for which term `k` is present.
     fn term(&mut self, k: usize) -> Eval<()> {
         self.own.visited(k);
         self.iteration()
@@ -217,7 +220,8 @@ impl Run<'_, '_> {
         self.step()
     }
 
-    /// One that is read outside an array is 0: what has it is left out.
+    /// Evaluates extents. An extent that reads out of bounds is 0, so the statement has no
+    /// elements.
     fn extents(&mut self, dims: &[Poly]) -> Eval<Vec<i64>> {
         let each = dims.iter().map(|n| match self.number(n, &[]) {
             Err(Stopped::Broken(indices::OUTSIDE)) => Ok(0),
@@ -238,7 +242,7 @@ impl Run<'_, '_> {
         Ok(Tensor { items: vec![zero; count.ok_or(Stopped::Fuel)?], dims })
     }
 
-    /// A check, once: for all indices.
+    /// Runs a check for all its indices, at most once.
     fn check(&mut self, c: u32) -> Eval<()> {
         let (Some(done), Some(check)) = (self.checked.get_mut(c as usize), self.ssa.checks.get(c as usize)) else {
             return Err(Stopped::Broken("a check"));
@@ -343,7 +347,8 @@ impl Run<'_, '_> {
         Ok(Arc::new(out))
     }
 
-    /// A reduction: where it is computed first what it is over nothing, then its terms in their order.
+    /// Evaluates a reduction. Every element of its domain starts as the result over no terms; then
+    /// the terms follow in their order.
     fn reduction(&mut self, r: &Reduce, free: Vec<i64>, out: &mut Tensor) -> Eval<()> {
         let broken = Stopped::Broken;
         let of = self.ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
@@ -385,7 +390,7 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    /// Orders along the last index, for every tuple of the others.
+    /// Sorts along the last index, for every tuple of the others.
     fn order(&mut self, o: &Order, mut outer: Vec<i64>, out: &mut Tensor) -> Eval<()> {
         let broken = Stopped::Broken("an order");
         let count = outer.pop().ok_or(broken.clone())?;
@@ -410,7 +415,7 @@ impl Run<'_, '_> {
         })
     }
 
-    /// In place where what it changes is read nowhere else.
+    /// Evaluates an update, in place if nothing else reads the old array.
     fn update(&mut self, stmt: &Stmt, mut extents: Vec<i64>) -> Eval<Arc<Tensor>> {
         let Rhs::Update { base, batch, bound, pred, at, value, add } = &stmt.rhs else {
             return Err(Stopped::Broken("an update"));
@@ -473,7 +478,7 @@ impl Run<'_, '_> {
         Ok(Arc::new(out))
     }
 
-    /// The elements of a tensor behind its first indices.
+    /// Returns the subtensor at the first indices of the access.
     fn slice(&mut self, a: &Access, at: &[i64]) -> Eval<Arc<Tensor>> {
         let tensor = self.tensor(a.var)?;
         if a.at.is_empty() {
@@ -493,7 +498,7 @@ impl Run<'_, '_> {
         tensor.get(&at).cloned().ok_or(Stopped::Broken("an element"))
     }
 
-    /// Adds a term to an element: the first is not added (4.30).
+    /// Accumulates a term into an element. The first term is not an addition (4.30).
     fn accumulate(&mut self, out: &mut Tensor, present: &mut [u64], at: &[i64], value: Value) -> Eval<()> {
         let k = out.offset(at).ok_or(Stopped::Broken("an element"))?;
         let (Some(slot), Some(present)) = (out.items.get_mut(k), present.get_mut(k)) else {
@@ -512,7 +517,8 @@ impl Run<'_, '_> {
     }
 }
 
-/// The last statement that reads each, if no output or check is it.
+/// Returns the last statement that reads each statement, or `None` if an output or a check reads
+/// it.
 fn last_uses(ssa: &Ssa) -> Vec<Option<usize>> {
     let mut last = vec![None; ssa.stmts.len()];
     if !ssa.stmts.iter().any(|s| matches!(s.rhs, Rhs::Update { .. } | Rhs::Loop(..))) {
@@ -520,7 +526,7 @@ fn last_uses(ssa: &Ssa) -> Vec<Option<usize>> {
     }
     let mut loops: Vec<&Arc<Loop>> = Vec::new();
     for (k, stmt) in ssa.stmts.iter().enumerate() {
-        // A loop runs at the first of its parts.
+        // A loop runs when the first of its parts is evaluated.
         if let Rhs::Loop(of, _) = &stmt.rhs {
             if loops.iter().any(|other| Arc::ptr_eq(other, of) || *other == of) {
                 continue;
@@ -539,7 +545,7 @@ fn last_uses(ssa: &Ssa) -> Vec<Option<usize>> {
     last
 }
 
-/// An evaluation at indices of a statement.
+/// An evaluation at these indices of a statement.
 struct At<'r, 'a, 'e> {
     run: &'r mut Run<'a, 'e>,
     at: &'r [i64],
@@ -610,7 +616,7 @@ impl World for Run<'_, '_> {
     }
 }
 
-/// The value, unless something was read outside an array.
+/// Returns the value, or `None` if it reads out of bounds.
 fn inside<T>(value: Eval<T>) -> Eval<Option<T>> {
     match value {
         Ok(value) => Ok(Some(value)),
@@ -619,7 +625,7 @@ fn inside<T>(value: Eval<T>) -> Eval<Option<T>> {
     }
 }
 
-/// Puts a tensor behind these first indices of another, whose extents may be larger.
+/// Copies a tensor into another at these first indices. The extents of the target may be larger.
 fn paste(out: &mut Tensor, at: &[usize], part: &Tensor) -> Eval<()> {
     let broken = Stopped::Broken("a part of a loop");
     let mut place = vec![0_usize; part.dims.len()];

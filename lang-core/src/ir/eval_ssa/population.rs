@@ -1,5 +1,5 @@
-//! What the evaluator counts of each statement, for whoever asks what data decide: how many tuples a predicate leaves, how
-//! often a loop runs.
+//! **Counts for each statement** of an evaluation. They show the facts that depend on data: how
+//! many tuples a predicate leaves, and how often a loop runs.
 
 use std::sync::Arc;
 
@@ -8,18 +8,19 @@ use crate::interp::Counts;
 use crate::ir::ssa::Stmt;
 use crate::ir::value::Value;
 
-/// What all runs of a statement add up to.
+/// The totals of a statement over all its runs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Population {
-    /// Tuples for which there is a term, of each term.
+    /// The number of tuples for which each term is present.
     pub terms: Vec<u64>,
-    /// Elements that have a term.
+    /// The number of elements that have a term.
     pub present: u64,
-    /// Iterations of loops.
+    /// The number of loop iterations.
     pub trips: u64,
-    /// The values of an integer.
+    /// The sum of the values, if the statement is a scalar integer.
     pub value: i128,
-    /// Everything, what is inside too; but for checks that are made before.
+    /// All counts, including those of nested functions, but without the checks that run before the
+    /// statement.
     pub counts: Counts,
 }
 
@@ -45,7 +46,7 @@ impl Population {
     }
 }
 
-/// What was counted since.
+/// Returns the difference of two counts.
 fn since(before: Counts, now: Counts) -> Counts {
     Counts {
         work: now.work.saturating_sub(before.work),
@@ -55,7 +56,7 @@ fn since(before: Counts, now: Counts) -> Counts {
 }
 
 impl SsaEvaluator<'_> {
-    /// What a whole function counted, without a path.
+    /// Adds the counts of a whole function under the empty path.
     pub(super) fn note_all(&mut self, before: Counts) {
         let counts = since(before, self.counts);
         if let Some(populations) = &mut self.populations {
@@ -65,7 +66,7 @@ impl SsaEvaluator<'_> {
 }
 
 impl<'e> Run<'_, 'e> {
-    /// A statement, with what is counted of it.
+    /// Evaluates a statement and adds its counts.
     pub(super) fn counted(&mut self, stmt: &Stmt) -> Eval<Arc<Tensor>> {
         if self.evaluator.populations.is_none() {
             return self.statement(stmt);
@@ -83,7 +84,7 @@ impl<'e> Run<'_, 'e> {
         Ok(value)
     }
 
-    /// What was counted since then is of something else than the statement.
+    /// Attributes the counts since `before` to `place` instead of the current statement.
     pub(super) fn aside(&mut self, place: u32, before: Counts) {
         let counts = since(before, self.evaluator.counts);
         self.note(place, &Population { counts, ..Population::default() });
@@ -97,7 +98,7 @@ impl<'e> Run<'_, 'e> {
         populations.entry(path).or_default().add(own);
     }
 
-    /// Evaluates what is inside the statement.
+    /// Evaluates a nested function, with the current statement on the path.
     pub(super) fn inside<T>(&mut self, f: impl FnOnce(&mut SsaEvaluator<'e>) -> T) -> T {
         self.evaluator.path.push(u32::try_from(self.at).unwrap_or(u32::MAX));
         let result = f(self.evaluator);

@@ -1,4 +1,5 @@
-//! Loops: the body, run by the evaluator for each iteration, and what is kept of it.
+//! **Loops** in the evaluator of Tensor SSA: runs the body for each iteration and keeps the parts
+//! of the result that statements read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,13 +14,13 @@ use crate::ir::ssa::{Access, Rhs};
 use crate::ir::value::Value;
 use crate::syntax::ops::Scalar;
 
-/// The loops of a statement, when they have run.
+/// The finished runs of a loop, one for each tuple of its batch.
 pub(super) struct Ran {
     of: Arc<Loop>,
     of_all: Vec<OneLoop>,
 }
 
-/// One of them.
+/// One run of a loop.
 struct OneLoop {
     /// The tuple of the batch.
     at: Vec<i64>,
@@ -27,12 +28,12 @@ struct OneLoop {
     every: HashMap<u32, Vec<Arc<Tensor>>>,
     states: HashMap<u32, Vec<Arc<Tensor>>>,
     trips: i64,
-    /// The longest chains to its parts.
+    /// The longest chains to the parts of its result.
     chains: HashMap<Part, u64>,
 }
 
 impl Run<'_, '_> {
-    /// A part of a loop, which runs once for all of them.
+    /// Evaluates a part of a loop. All parts share the same run.
     pub(super) fn looped(&mut self, of: &Arc<Loop>, part: Part, mut out: Tensor) -> Eval<Arc<Tensor>> {
         let known = self.loops.iter().position(|ran| Arc::ptr_eq(&ran.of, of) || ran.of == *of);
         let at = match known {
@@ -53,7 +54,7 @@ impl Run<'_, '_> {
         if let ([_], Part::Last(k), 1) = (ran.of_all.as_slice(), part, parts.count())
             && batch == 0
         {
-            // It is read here alone, and may be changed in place.
+            // Only this statement reads the part, so its users may update it in place.
             let one = self.loops.get_mut(at).and_then(|ran| ran.of_all.first_mut());
             return one.and_then(|one| one.last.remove(&k)).ok_or(Stopped::Broken("a part of a loop"));
         }
@@ -105,7 +106,7 @@ impl Run<'_, '_> {
         Ok(Ran { of: of.clone(), of_all: all })
     }
 
-    /// One loop; `places`: the chain to what tells where and how often it runs.
+    /// Runs one loop. `places` is the chain to the data that determine where and how often it runs.
     fn iterate(&mut self, of: &Loop, parts: &BTreeSet<Part>, at: &[i64], places: u64) -> Eval<OneLoop> {
         let broken = Stopped::Broken("a loop");
         let count = of.count().map(|n| self.number(n, at)).transpose()?;
@@ -113,7 +114,7 @@ impl Run<'_, '_> {
         let (mut carry, mut held): (HashMap<usize, Arc<Tensor>>, Vec<Arc<Tensor>>) = (HashMap::new(), Vec::new());
         for k in next.keys() {
             let init = of.args.get(*k).ok_or(broken.clone())?.access();
-            // What nothing else reads is changed in place.
+            // An initial value that nothing else reads is updated in place.
             let own = init.at.is_empty() && self.last.get(init.var.0 as usize) == Some(&Some(self.at));
             let readers = of.args.iter().filter(|a| a.access().var == init.var).count();
             let taken = if own && at.is_empty() && readers == 1 {
@@ -215,7 +216,7 @@ impl Run<'_, '_> {
         Ok(OneLoop { at: at.to_vec(), last, every, states, trips, chains })
     }
 
-    /// What an input of a body is in an iteration: zero where it is read outside.
+    /// Returns the value of an input in an iteration. It is zero if the access is out of bounds.
     fn given(&mut self, of: &Loop, k: usize, a: &Access, at: &[i64]) -> Eval<Arc<Tensor>> {
         match self.slice(a, at) {
             Err(Stopped::Broken("a slice" | indices::OUTSIDE)) => {}

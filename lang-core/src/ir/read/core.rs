@@ -1,4 +1,5 @@
-//! Core from its tree: names looked up, and each expression given the type that its parts tell.
+//! **Reader of core**: resolves the names in its tree and infers the type of each expression from
+//! its parts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub(super) fn function(parser: &mut Parser<'_>, module: &ModuleName) -> Read<Fun
     Ok(Function { callee, vars: core.vars, sizes, params, bounded, body, locals: Vec::new(), rule_of: None })
 }
 
-/// What a head binds.
+/// The variables that a head binds.
 pub(super) struct Opened {
     pub(super) sizes: Vec<LocalId>,
     pub(super) params: Vec<(LocalId, CoreType)>,
@@ -57,7 +58,7 @@ pub(super) fn open(head: &HeadTree, terms: &mut Terms, vars: &mut Vars) -> Read<
         terms.enter(&name, index(vars, local));
         opened.sizes.push(local);
     }
-    // Extents may be made of parameters that come later, and of top-level `let`s.
+    // Extents may mention later parameters and top-level `let`s.
     let scalar = |ty: &TypeTree| matches!(ty.node, super::tree::TypeNode::Scalar(Scalar::I64));
     let mut locals = Vec::new();
     for param in &head.params {
@@ -104,7 +105,7 @@ fn once(terms: &Terms, name: &Name, at: usize) -> Read<()> {
     if terms.knows(name) { Err(Wrong::new(at, format!("`{name}` is there twice"))) } else { Ok(()) }
 }
 
-/// The same type but for extents?
+/// Whether the types are equal except for extents.
 fn alike(a: &CoreType, b: &CoreType) -> bool {
     guarded(|| match (a, b) {
         (CoreType::Scalar(a), CoreType::Scalar(b)) => a == b,
@@ -117,7 +118,7 @@ fn alike(a: &CoreType, b: &CoreType) -> bool {
     })
 }
 
-/// A type, but for extents `_`, which are those of the other.
+/// Replaces the extents `_` of a type by those of the other type.
 fn told(ty: &CoreType, other: &CoreType) -> CoreType {
     guarded(|| match (ty, other) {
         (CoreType::Tensor(n, a), CoreType::Tensor(m, b)) => {
@@ -131,7 +132,7 @@ fn told(ty: &CoreType, other: &CoreType) -> CoreType {
     })
 }
 
-/// What an operation of this name does with so many arguments.
+/// Returns the scalar function, conversion or `stop` of this name.
 pub(super) fn operation(name: &str) -> Option<Operation> {
     if let Some(f) = ScalarFn::ALL.iter().find(|f| f.name() == name) {
         return Some(Operation::Scalar(*f));
@@ -148,7 +149,7 @@ struct Core {
     item: GlobalName,
 }
 
-/// The names that indices are.
+/// Returns the names among the indices, `None` for other expressions.
 fn names(at: &[Tree]) -> impl Iterator<Item = Option<&Name>> {
     at.iter().map(|t| if let Node::Name(name) = &t.node { Some(name) } else { None })
 }
@@ -172,7 +173,7 @@ impl Core {
         trees.iter().map(|t| self.expr(t)).collect()
     }
 
-    /// A scalar.
+    /// Resolves an expression that must be a scalar.
     fn scalar(&mut self, tree: &Tree) -> Read<E> {
         let e = self.expr(tree)?;
         match e.ty.scalar() {
@@ -181,7 +182,7 @@ impl Core {
         }
     }
 
-    /// An expression that is no index expression, or is not taken as one.
+    /// Resolves an expression as an operation on data, not as an index expression.
     fn plain(&mut self, tree: &Tree) -> Read<E> {
         let wrong = |message: String| Err(Wrong::new(tree.at, message));
         Ok(match &tree.node {
@@ -327,7 +328,7 @@ impl Core {
         Ok(new(Kind::Reduce(Box::new(Reduction { reducer: tree.reducer, indices, terms, place, body })), ty))
     }
 
-    /// A loop of this type.
+    /// Resolves a loop of this type.
     fn repeat(&mut self, tree: &LoopTree, ty: CoreType, at: usize) -> Read<E> {
         let extent = match &ty {
             CoreType::Tuple(parts, Labels::Places) => match &**parts {
@@ -403,7 +404,7 @@ impl Core {
         }
     }
 
-    /// Two scalars of one type.
+    /// Resolves two scalars of the same type.
     fn pair(&mut self, a: &Tree, b: &Tree) -> Read<Vec<E>> {
         let (x, y) = (self.scalar(a)?, self.scalar(b)?);
         if x.ty == y.ty {
@@ -434,7 +435,7 @@ impl Core {
 
     fn access(&mut self, of: &Tree, at: &[Tree]) -> Read<E> {
         if let (Node::Name(name), []) = (&of.node, at) {
-            // An integer parameter, as data.
+            // An integer parameter, read as data.
             return match self.terms.find(name, of.at)? {
                 Found::Index(_, x) => Ok(new(Kind::Var(x), I64)),
                 _ => Err(Wrong::new(of.at, format!("`{name}` needs no brackets"))),
@@ -479,7 +480,7 @@ impl Core {
         Ok(new(Kind::Call(callee, sizes, args), ty))
     }
 
-    /// `e: T`
+    /// Resolves `e: T`.
     fn typed(&mut self, inner: &Tree, ty: &TypeTree) -> Read<E> {
         let told = self.terms.ty(ty)?;
         let sign = matches!(&inner.node, Node::Neg(of) if matches!(of.node, Node::Real(..)));
@@ -493,7 +494,8 @@ impl Core {
                     _ => Err(Wrong::new(ty.at, "a real is `f64` or `f32`")),
                 }
             }
-            // What reads as an index expression, as operations on data; a value of a sum type.
+            // An operation on data that would otherwise read as an index expression, or a value of
+            // a sum type.
             _ => {
                 let e = self.plain(inner)?;
                 if let (CoreType::Tuple(items, Labels::Places), CoreType::Tuple(wanted, Labels::Sum(_))) =

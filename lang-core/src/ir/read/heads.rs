@@ -1,4 +1,4 @@
-//! Heads, types and callees as trees.
+//! **Parser for heads**, types and callees.
 
 use super::lexer::Token;
 use super::parser::{Parser, Read};
@@ -9,14 +9,14 @@ use crate::ir::core::{Derivation, LocalRule, Rule};
 use crate::syntax::ops::Scalar;
 
 impl Parser<'_> {
-    /// Up to the `=`.
+    /// Parses a head up to its `=`.
     pub(super) fn head(&mut self, form: &str) -> Read<HeadTree> {
         let at = self.at();
         let opaque = form == "ssa" && self.takes_word("opaque");
         self.word(form)?;
         let start = self.next;
         let callee = self.callee()?;
-        // A form is of the module that it is read for.
+        // A form always belongs to the module for which it is read.
         if callee.def.module.is_some() {
             self.next = start;
             return self.wanted("a name without a module");
@@ -98,9 +98,9 @@ impl Parser<'_> {
         Ok(TypeTree { node, at })
     }
 
-    /// `solve`, `linalg.solve`, `"path/of/file.iv".f`, `derivative f`
+    /// Parses `solve`, `linalg.solve`, `"path/of/file.iv".f`, `derivative f`.
     pub(super) fn global(&mut self) -> Read<GlobalTree> {
-        // A number after the point is a part of what has the name.
+        // A number after the dot is a component of the named value.
         let qualified = matches!(self.ahead(1), Token::Sign(".")) && !matches!(self.ahead(2), Token::Int(_));
         let module = match self.ahead(0) {
             Token::Text(module) if qualified => Some(module.as_str()),
@@ -123,7 +123,7 @@ impl Parser<'_> {
         Ok(GlobalTree { module: module.map(Name::from), name: name.into() })
     }
 
-    /// With its types and sizes.
+    /// Parses a callee with its types and sizes.
     pub(super) fn callee(&mut self) -> Read<CalleeTree> {
         let mut def = self.global()?;
         let (mut rules, mut local) = (Vec::new(), None);
@@ -142,7 +142,7 @@ impl Parser<'_> {
             }
         }
         let mut derived = Vec::new();
-        // The first ending is part of the word before it.
+        // The lexer joins the first suffix to the word before it.
         let mut ending = def.name.as_str();
         let mut own = true;
         loop {
@@ -187,7 +187,7 @@ impl Parser<'_> {
         Ok(CalleeTree { def, rules, local, derived, types, sizes })
     }
 
-    /// Is there a `;` before the bracket closes that was just opened?
+    /// Whether a `;` occurs before the closing partner of the bracket that was just opened.
     fn has_types(&self) -> bool {
         let Some(Some(close)) = self.tokens.partners.get(self.next - 1) else { return false };
         let mut k = self.next;
@@ -205,7 +205,7 @@ impl Parser<'_> {
         false
     }
 
-    /// Is what comes next a callee with its brackets and arguments? Only looks.
+    /// Whether the next tokens form a callee with its brackets and arguments. Consumes nothing.
     pub(super) fn sees_call(&self) -> bool {
         let token = |k: usize| self.tokens.tokens.get(k).map_or(&Token::End, |t| &t.0);
         let mut k = self.next;

@@ -1,4 +1,4 @@
-//! Tokens of the texts of forms.
+//! **Lexer** for the texts of forms.
 
 use super::Wrong;
 use crate::syntax::lexer::{is_name_continue, is_name_start};
@@ -14,18 +14,18 @@ pub(super) enum Token {
     Text(String),
     /// An integer.
     Int(i128),
-    /// A real; an `f32` with that suffix.
+    /// A real number; true if it has the suffix `f32`.
     Real(f64, bool),
-    /// What stands after `--`.
+    /// A comment, without its `--`.
     Remark(String),
-    /// Anything else.
+    /// An operator or a punctuation mark.
     Sign(&'static str),
     /// The end of the text.
     End,
 }
 
 impl Token {
-    /// As a message has it.
+    /// Returns the token as messages print it.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Name(name) => format!("`{name}`"),
@@ -40,14 +40,14 @@ impl Token {
     }
 }
 
-/// Longer ones first.
+/// Longer signs come first, because the lexer takes the first match.
 const SIGNS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "->", "=>", "+=", "//", "+", "-", "*", "/", "%", "^", "<", ">", "=", "!", "(",
     ")", "[", "]", "{", "}", ",", ";", ":", ".", "#",
 ];
 
-/// The tokens with the offsets where they begin, [`Token::End`] last; and for each opening bracket the position
-/// of the token that closes it.
+/// The tokens with their start offsets, [`Token::End`] last. `partners` holds the position of the
+/// closing bracket for each opening one.
 pub(super) struct Tokens {
     pub(super) tokens: Vec<(Token, usize)>,
     pub(super) partners: Vec<Option<usize>>,
@@ -57,7 +57,7 @@ pub(super) fn tokens(text: &str) -> Result<Tokens, Wrong> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-        // The number of a component, which a dot may follow.
+        // A digit sequence here is the number of a component, which another dot may follow.
         let after_dot = match tokens.last() {
             Some((Token::Sign(sign), _)) => *sign == ".",
             Some((Token::Name(word), _)) => word == "at",
@@ -111,7 +111,7 @@ pub(super) fn tokens(text: &str) -> Result<Tokens, Wrong> {
     Ok(Tokens { tokens, partners })
 }
 
-/// A number and its length. After a dot, or `at`, it is the number of a component.
+/// Lexes a number and returns its length. After a dot, or `at`, it is the number of a component.
 fn number(text: &str, after_dot: bool) -> Option<(Token, usize)> {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
@@ -142,7 +142,7 @@ fn number(text: &str, after_dot: bool) -> Option<(Token, usize)> {
     Some((token, end))
 }
 
-/// A text as Rust's `{:?}` prints it, and its length.
+/// Lexes a string as Rust's `{:?}` prints it, and returns its length.
 fn string(text: &str) -> Option<(Token, usize)> {
     let mut out = String::new();
     let mut chars = text.char_indices().skip(1);

@@ -1,4 +1,4 @@
-//! The lines of Tensor SSA as trees.
+//! **Parser for the lines** of Tensor SSA, to trees without name resolution.
 
 use super::Wrong;
 use super::lexer::Token;
@@ -15,7 +15,7 @@ use crate::syntax::ops::Scalar;
 pub(super) struct Lines {
     pub(super) checks: Vec<CheckLine>,
     pub(super) stmts: Vec<StmtLine>,
-    /// By their numbers.
+    /// The loops, with their numbers.
     pub(super) loops: Vec<(u32, LoopLine)>,
     pub(super) outputs: Vec<OutputTree>,
     pub(super) needs: Vec<(u32, usize)>,
@@ -57,7 +57,7 @@ pub(super) struct TermTree {
 }
 
 pub(super) struct InputTree {
-    /// That among the inputs, where it is not the next.
+    /// The number among the inputs, if it is not the next one.
     pub(super) number: Option<u32>,
     pub(super) bounded: bool,
     pub(super) name: Name,
@@ -91,7 +91,7 @@ pub(super) enum RhsTree {
         place: Option<Tree>,
         of: AccessTree,
     },
-    /// Over the index of this name.
+    /// A sort along the index of this name.
     Order {
         pred: Option<Tree>,
         index: Name,
@@ -118,14 +118,14 @@ pub(super) enum RhsTree {
         value: AccessTree,
         add: bool,
     },
-    /// What a region is given.
+    /// An input of a region.
     Arg(ArgTree),
     /// A part of the loop of this number.
     Part(u32, PartTree),
 }
 
 impl Parser<'_> {
-    /// The lines of a function, or of a region with so many loops around, up to what ends them.
+    /// Parses the lines of a function, or of a region inside `depth` loops, up to its end.
     pub(super) fn block(&mut self, depth: u32) -> Read<Lines> {
         let mut lines = Lines::default();
         while self.sees_word("check") {
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(CheckLine { dims, guard, cond, code, what })
     }
 
-    /// `[i0 < n, i1 < m]`, or nothing.
+    /// Parses `[i0 < n, i1 < m]`, or nothing.
     fn indices(&mut self, from: usize) -> Read<Vec<Tree>> {
         if !self.takes("[") {
             return Ok(Vec::new());
@@ -172,7 +172,7 @@ impl Parser<'_> {
         self.list("]", |p| p.numbered('i', &mut next))
     }
 
-    /// `i0 < n`
+    /// Parses `i0 < n`.
     pub(super) fn numbered(&mut self, letter: char, next: &mut usize) -> Read<Tree> {
         let own = format!("{letter}{next}");
         *next += 1;
@@ -230,7 +230,7 @@ impl Parser<'_> {
         Ok(OutputTree { at, var, path })
     }
 
-    /// `at 0.1`, `at ()`, or nothing.
+    /// Parses `at 0.1`, `at ()`, or nothing.
     fn place(&mut self) -> Read<Option<Vec<u32>>> {
         if !self.takes_word("at") {
             return Ok(None);
@@ -244,7 +244,7 @@ impl Parser<'_> {
         Ok(Some(path))
     }
 
-    /// `.0.1`
+    /// Parses `.0.1`.
     fn path(&mut self) -> Read<Vec<u32>> {
         let mut path = Vec::new();
         while self.takes(".") {
@@ -400,7 +400,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[i1] += X1[i1] for i1 < n if p`, after what is updated.
+    /// Parses `[i1] += X1[i1] for i1 < n if p`, which follows the updated tensor.
     fn update(&mut self, base: AccessTree, batch: u32, free: usize) -> Read<RhsTree> {
         self.sign("[")?;
         let at = self.list("]", Self::index)?;
@@ -428,7 +428,7 @@ impl Parser<'_> {
         Ok(factors)
     }
 
-    /// The name of an operation and its opening parenthesis.
+    /// Parses the name of an operation and its opening parenthesis.
     fn mapped(&mut self) -> Option<String> {
         if *self.ahead(1) != Token::Sign("(") {
             return None;
@@ -451,7 +451,7 @@ impl Parser<'_> {
         Ok(RhsTree::Call { callee, batch, pred, args, part: self.number("the number of a part")? })
     }
 
-    /// A constant of the scalar type, if there is one.
+    /// Parses a constant of the scalar type, if one comes next.
     fn constant(&mut self, scalar: Option<Scalar>) -> Read<Option<Constant>> {
         let neg = self.sees("-");
         let constant = match self.ahead(usize::from(neg)) {

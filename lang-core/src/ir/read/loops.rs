@@ -1,4 +1,4 @@
-//! Loops of Tensor SSA: their lines, and what these stand for.
+//! **Loops of Tensor SSA** in the reader: parses their lines and resolves them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub(super) enum PartTree {
 }
 
 impl Parser<'_> {
-    /// The number of the loop whose line or part comes next.
+    /// Returns the number of the loop, if the next tokens begin its line or a part of it.
     pub(super) fn loop_number(&self, sign: &str) -> Option<u32> {
         match (self.ahead(0), self.ahead(1)) {
             (Token::Name(word), Token::Sign(s)) if *s == sign => word.strip_prefix('L')?.parse().ok(),
@@ -66,7 +66,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A loop with its body, in which so many loops are around, this one included.
+    /// Parses a loop with its body. `depth` counts the enclosing loops, including this one.
     pub(super) fn loop_line(&mut self, depth: u32) -> Read<LoopLine> {
         let at = self.at();
         if self.loop_number("=") != Some(self.loops) {
@@ -123,7 +123,7 @@ impl Parser<'_> {
         Ok(LoopLine { at, batch, pred, trips, checkpoint, sizes, body })
     }
 
-    /// What a statement of a region is given, or carries.
+    /// Parses an input of a region.
     pub(super) fn argument(&mut self) -> Read<RhsTree> {
         let carried = self.sees_word("carried");
         self.skip();
@@ -142,7 +142,7 @@ impl Parser<'_> {
         Ok(RhsTree::Arg(ArgTree { name, of, next }))
     }
 
-    /// `L0.last Y1`, if that is what comes.
+    /// Parses `L0.last Y1`, if it comes next.
     pub(super) fn part(&mut self) -> Read<Option<RhsTree>> {
         let Some(number) = self.loop_number(".") else { return Ok(None) };
         let named = matches!(self.ahead(3), Token::Name(_));
@@ -161,12 +161,12 @@ impl Parser<'_> {
     }
 }
 
-/// A loop that has been read, and what its statements are in it.
+/// A resolved loop, with the roles of the statements in its body.
 pub(super) struct Known {
     of: Arc<Loop>,
     inputs: BTreeMap<Var, u32>,
     outputs: Vec<Var>,
-    /// The rank and scalar of its statements.
+    /// The rank and scalar type of its statements.
     shapes: Vec<(usize, Option<Scalar>)>,
     depth: u32,
 }
@@ -177,7 +177,7 @@ impl Known {
             .ok_or_else(|| Wrong::new(at, format!("`{name}` is no statement of this loop")))
     }
 
-    /// A part of it as a right-hand side of a statement.
+    /// Returns a part of the loop as the right-hand side of a statement.
     pub(super) fn part(&self, tree: &PartTree, line: &StmtLine) -> Read<Rhs> {
         let wrong = |what: String| Err(Wrong::new(line.at, what));
         let batch = self.of.batch.len();
@@ -219,7 +219,7 @@ impl Known {
 }
 
 impl Build {
-    /// A loop of which these parts are read.
+    /// Resolves a loop whose parts `parts` are read.
     pub(super) fn looped(&mut self, line: &LoopLine, parts: &[PartTree]) -> Read<Known> {
         self.terms.of_loop = true;
         let read = guarded(|| self.loop_here(line, parts));
@@ -275,7 +275,8 @@ impl Build {
         let Block { stmts, checks, needs } = inner.block(body)?;
         let shape = |v: Var| inner.shapes.get(v.0 as usize).copied();
         let shapes = inner.shapes.clone();
-        // What is carried, and what is read of every iteration.
+        // The outputs are the statements that are carried on and those that are read in every
+        // iteration.
         let mut given = BTreeSet::new();
         let mut next = Vec::new();
         for (number, (name, at)) in carried {
@@ -330,7 +331,7 @@ impl Build {
         Ok(Known { of, inputs, outputs, shapes, depth })
     }
 
-    /// What is read for an input: all of it but the indices that are told.
+    /// Resolves the access of an input, which must leave as many indices as the input has.
     fn passed(&self, arg: &ArgTree, stmt: &StmtLine) -> Read<Access> {
         let of = self.access(&arg.of, false)?;
         let (rank, scalar) = self.shapes.get(of.var.0 as usize).copied().unwrap_or_default();
@@ -341,7 +342,7 @@ impl Build {
         Ok(of)
     }
 
-    /// A size, or an integer that is one.
+    /// Declares a size, or an integer that is used as one.
     fn integer(&mut self, name: &Name, at: usize) -> Read<LocalId> {
         if self.terms.knows(name) {
             return Err(Wrong::new(at, format!("`{name}` is there twice")));

@@ -1,8 +1,9 @@
-//! The texts of core and of Tensor SSA, read again. What is read prints as it was, and has the same values at
-//! the same counts; places are not in the texts and so are lost.
+//! **Readers** of the texts of core and of Tensor SSA. A form that is read prints as the same text,
+//! and has the same values and the same counts. Source locations are lost, because the texts do not
+//! contain them. Tests use the readers to write forms by hand.
 //!
-//! A text is read relative to a module: names without one are that module's. The functions that a function
-//! makes to differentiate them are functions of their own, with texts of their own.
+//! A text is read relative to a module: a name without a module belongs to that module. The local
+//! functions that a function makes for differentiation have texts of their own.
 
 mod core;
 mod heads;
@@ -22,17 +23,17 @@ use super::core::Function;
 use super::ssa::Ssa;
 use crate::base::ModuleName;
 
-/// A text longer than this is not read.
+/// The maximal length of a text, in bytes.
 pub const MAX_TEXT: usize = 1 << 24;
 
-/// Why a text is not the form that it should be, and where.
+/// The reason why a text is not a valid form, with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadError {
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column, in characters from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The description of the error.
     pub message: String,
 }
 
@@ -44,23 +45,23 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// A function of a module in core, from its text.
+/// Reads a core function of a module.
 ///
 /// # Errors
-/// What is wrong with the text, and where.
+/// The first error in the text, with its position.
 pub fn read_core(module: &str, text: &str) -> Result<Function, ReadError> {
     read(text, |parser| core::function(parser, &module.into()))
 }
 
-/// A function of a module in Tensor SSA, from its text.
+/// Reads a function of a module in Tensor SSA.
 ///
 /// # Errors
-/// What is wrong with the text, and where.
+/// The first error in the text, with its position.
 pub fn read_ssa(module: &str, text: &str) -> Result<Ssa, ReadError> {
     read(text, |parser| ssa::function(parser, &module.into()))
 }
 
-/// What is wrong, at an offset.
+/// An error at an offset.
 struct Wrong {
     at: usize,
     message: String,
@@ -88,7 +89,7 @@ fn read<T>(text: &str, form: impl FnOnce(&mut parser::Parser<'_>) -> Result<T, W
     })
 }
 
-/// The module of a name without one.
+/// Returns the module of a name, which defaults to the module of the text.
 fn module_of(name: Option<&crate::base::Name>, own: &ModuleName) -> ModuleName {
     name.cloned().unwrap_or_else(|| own.clone())
 }

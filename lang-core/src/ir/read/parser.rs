@@ -1,4 +1,4 @@
-//! From tokens to trees, by recursive descent as deep as [`DEPTH`].
+//! **Recursive-descent parser** from tokens to trees. Nesting is limited to [`DEPTH`].
 
 use super::Wrong;
 use super::lexer::{Token, Tokens};
@@ -8,7 +8,7 @@ use crate::interp::guarded;
 use crate::ir::reduce::Reducer;
 use crate::syntax::ops::BinOp;
 
-/// What is nested deeper is not read.
+/// The maximal depth of nesting.
 pub(super) const DEPTH: usize = 400;
 
 pub(super) type Read<T> = Result<T, Wrong>;
@@ -16,7 +16,7 @@ pub(super) type Read<T> = Result<T, Wrong>;
 pub(super) struct Parser<'t> {
     pub(super) tokens: &'t Tokens,
     pub(super) next: usize,
-    /// How many loops of Tensor SSA have begun.
+    /// The number of loops of Tensor SSA that have begun.
     pub(super) loops: u32,
     depth: usize,
 }
@@ -32,7 +32,7 @@ impl<'t> Parser<'t> {
         self.tokens.tokens.get(self.next + k).map_or(&Token::End, |t| &t.0)
     }
 
-    /// The offset of the next token.
+    /// Returns the offset of the next token.
     pub(super) fn at(&self) -> usize {
         self.tokens.tokens.get(self.next).or(self.tokens.tokens.last()).map_or(0, |t| t.1)
     }
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
         Ok(numbers)
     }
 
-    /// Items up to a closing bracket, with commas between.
+    /// Parses items up to a closing bracket, separated by commas.
     pub(super) fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let mut items = Vec::new();
         while !self.takes(close) {
@@ -105,7 +105,7 @@ impl<'t> Parser<'t> {
                 if !self.takes(",") {
                     return self.wanted(&format!("`,` or `{close}`"));
                 }
-                // A tuple of one: `(x,)`.
+                // A tuple of one item: `(x,)`.
                 if items.len() == 1 && close == ")" && self.takes(close) {
                     return Ok(items);
                 }
@@ -131,17 +131,17 @@ impl<'t> Parser<'t> {
 
     // ---- expressions ----
 
-    /// An index expression.
+    /// Parses an index expression.
     pub(super) fn index(&mut self) -> Read<Tree> {
         self.deeper(Self::sum)
     }
 
-    /// A predicate.
+    /// Parses a predicate.
     pub(super) fn pred(&mut self) -> Read<Tree> {
         self.deeper(Self::or)
     }
 
-    /// An expression as a whole, perhaps with its type.
+    /// Parses a whole expression, with its type if one follows.
     pub(super) fn open(&mut self) -> Read<Tree> {
         self.deeper(|p| {
             let at = p.at();
@@ -377,7 +377,7 @@ impl<'t> Parser<'t> {
         Ok(Node::Reduce(Box::new(ReduceTree { reducer, indices, terms, place, body: self.open()? })))
     }
 
-    /// `i < n, j < m`
+    /// Parses `i < n, j < m`.
     fn extents(&mut self) -> Read<Vec<(Name, Tree)>> {
         let mut indices = Vec::new();
         loop {
@@ -410,7 +410,7 @@ impl<'t> Parser<'t> {
         Ok(Node::Loop(Box::new(LoopTree { counter, count, checkpoint, init, body, args })))
     }
 
-    /// `checkpoint 8`, `checkpoint`, nothing, before this word, which is read too.
+    /// Parses `checkpoint 8`, `checkpoint` or nothing, and then the word `end`.
     pub(super) fn spacing(&mut self, end: &str) -> Read<Option<Option<Tree>>> {
         if !self.takes_word("checkpoint") {
             self.word(end)?;
@@ -451,7 +451,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// `if p at i`: which terms there are, and what is given of the chosen one.
+    /// Parses `if p at i`: the filter of the terms, and the place of the chosen term.
     pub(super) fn filter(&mut self, reducer: Reducer) -> Read<(Option<Tree>, Option<Tree>)> {
         let terms = if self.takes_word("if") { Some(self.pred()?) } else { None };
         let place = if reducer.gives_place() {
@@ -487,7 +487,7 @@ impl<'t> Parser<'t> {
         Ok(Node::Check(Box::new(pred), code, what, Box::new(body)))
     }
 
-    /// `E0500 "index out of bounds"`
+    /// Parses `E0500 "index out of bounds"`.
     pub(super) fn failure(&mut self) -> Read<(Code, Name)> {
         let code = match self.ahead(0) {
             Token::Name(word) => Code::ALL.iter().copied().find(|c| c.name() == word),
@@ -501,7 +501,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// The reduction of this word.
+/// Returns the reducer with this keyword.
 pub(super) fn reducer(word: &str) -> Option<Reducer> {
     Reducer::ALL.into_iter().find(|r| r.word() == word)
 }

@@ -1,5 +1,5 @@
-//! Tensor SSA from its text: its lines first, since checks stand before the statements that they read, then
-//! what the names in them stand for.
+//! **Reader of Tensor SSA.** It parses all lines first, because checks are printed before the
+//! statements that they read. Then it resolves the names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) fn function(parser: &mut Parser<'_>, module: &ModuleName) -> Read<Ssa
     build(&head, &lines, module)
 }
 
-/// The inputs by their numbers.
+/// Returns the inputs in the order of their numbers.
 fn inputs(lines: &Lines) -> Read<Vec<(u32, &InputTree, &StmtLine)>> {
     let mut inputs: Vec<(u32, &InputTree, &StmtLine)> = Vec::new();
     for line in &lines.stmts {
@@ -51,13 +51,13 @@ fn inputs(lines: &Lines) -> Read<Vec<(u32, &InputTree, &StmtLine)>> {
     }
 }
 
-/// What is known of the statements so far.
+/// The state of a function or region under construction.
 pub(super) struct Build {
     pub(super) terms: Terms,
     pub(super) vars: Vars,
-    /// The function.
+    /// The callee of the function.
     pub(super) callee: Arc<Callee>,
-    /// The extents and scalar of each statement of the text.
+    /// The rank and scalar type of each statement of the text.
     pub(super) shapes: Vec<(usize, Option<Scalar>)>,
     pub(super) inputs: Vec<Input>,
     params: Vec<(LocalId, CoreType)>,
@@ -65,7 +65,7 @@ pub(super) struct Build {
     bounded: BTreeSet<LocalId>,
 }
 
-/// What the lines of a function or region stand for.
+/// The resolved lines of a function or region.
 pub(super) struct Block {
     pub(super) stmts: Vec<Stmt>,
     pub(super) checks: Vec<Check>,
@@ -77,7 +77,7 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
     let mut vars = Vars::default();
     let Opened { sizes, params, bounded } = open(head, &mut terms, &mut vars)?;
     let callee = Arc::new(terms.callee(&head.callee)?);
-    // Data are read through the statements that they are inputs of.
+    // Statements read data through input statements, not through parameters.
     for (local, _) in &params {
         let name = vars.name(*local);
         let found = terms.find(&name, head.at)?;
@@ -118,7 +118,7 @@ fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
     Ok(Ssa { callee, vars, sizes, bounded, params, inputs, stmts, checks, needs, opaque, outputs, result })
 }
 
-/// The statement of this name among so many, where so many loops are around.
+/// Returns the statement of this name among the first `count`, inside `depth` loops.
 pub(super) fn numbered(name: &Name, depth: u32, count: usize) -> Option<Var> {
     let number: u32 = name.strip_prefix(statements(depth).as_str())?.parse().ok()?;
     ((number as usize) < count).then_some(Var(number))
@@ -131,7 +131,7 @@ impl Build {
         Self { terms, vars, callee: callee.clone(), shapes, inputs, params, names, bounded }
     }
 
-    /// What the lines stand for, when the inputs are known.
+    /// Resolves the lines. The inputs must already be known.
     pub(super) fn block(&mut self, lines: &Lines) -> Read<Block> {
         self.readable(lines.stmts.len());
         let mut checks = Vec::new();
@@ -192,7 +192,7 @@ impl Build {
         Ok(Block { stmts, checks, needs: needed(&lines.needs)? })
     }
 
-    /// The loop of this number.
+    /// Resolves the loop of this number.
     fn loop_of(&mut self, number: u32, lines: &Lines, at: usize) -> Read<Known> {
         let Some((_, line)) = lines.loops.iter().find(|(k, _)| *k == number) else {
             return Err(Wrong::new(at, format!("there is no loop L{number} here")));
@@ -205,7 +205,7 @@ impl Build {
         self.looped(line, &parts)
     }
 
-    /// The first statements, which may be read.
+    /// Makes the first `count` statements visible to reads.
     fn readable(&mut self, count: usize) {
         let known = self.terms.statements.len();
         self.terms.statements.truncate(count);
@@ -218,7 +218,7 @@ impl Build {
         }
     }
 
-    /// Only names matter here; extents come with the statement.
+    /// Declares an input. Its extents follow with its statement.
     fn input(&mut self, input: &InputTree, line: &StmtLine) -> Read<()> {
         let param = |name: &Name| match self.names.iter().position(|n| n == name) {
             Some(k) => Ok((k, Source::Param(u32::try_from(k).unwrap_or(u32::MAX)))),
@@ -230,7 +230,8 @@ impl Build {
                 let (k, source) = param(name)?;
                 let mut ty = self.params.get(k).map(|p| p.1.clone());
                 for part in path {
-                    // Through arrays: one of tuples is a tuple of arrays here.
+                    // Paths pass through arrays, because an array of tuples counts as a tuple of
+                    // arrays here.
                     ty = match ty.as_ref().map(|t| t.peel().1) {
                         Some(CoreType::Tuple(items, _)) => items.get(*part as usize).cloned(),
                         _ => None,
@@ -287,7 +288,8 @@ impl Build {
         tree.map_or_else(|| Ok(Pred::truth()), |t| self.terms.pred(t))
     }
 
-    /// What is read; of a scalar operation's operand all indices are there.
+    /// Resolves an access. If `whole`, as for the operand of a scalar operation, it must have all
+    /// indices.
     pub(super) fn access(&self, tree: &AccessTree, whole: bool) -> Read<Access> {
         let var = self.var(&tree.name, tree.at)?;
         let rank = self.shapes.get(var.0 as usize).map_or(0, |s| s.0);

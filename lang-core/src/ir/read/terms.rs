@@ -1,4 +1,5 @@
-//! Names, index expressions, predicates, types and callees of the texts, looked up.
+//! **Name resolution** for the texts of forms: names, index expressions, predicates, types and
+//! callees.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,14 +16,14 @@ use crate::predicate::{Atom, Index, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::ty::{Type, TypeArg};
 
-/// The variable of an existential that is being read has this number, less how many are around it.
+/// The local of the outermost existential under construction. Nested ones count down from it.
 const OPEN: u32 = (1 << 23) - 1;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug)]
 pub(super) enum Found {
-    /// An index expression as it is: an index variable, a size, an integer parameter. As data it is this
-    /// variable.
+    /// A plain index expression: an index variable, a size or an integer parameter. The variable
+    /// names it when it is read as data.
     Index(Poly, LocalId),
     /// A variable with its type.
     Data(LocalId, CoreType),
@@ -30,17 +31,17 @@ pub(super) enum Found {
     Global(GlobalName, CoreType),
 }
 
-/// The names of a text.
+/// The scopes of a text.
 pub(super) struct Terms {
     pub(super) module: ModuleName,
     names: HashMap<Name, Vec<Found>>,
     /// In Tensor SSA: the types of the statements that may be read.
     pub(super) statements: Vec<CoreType>,
-    /// In Tensor SSA: how many indices there are.
+    /// In Tensor SSA: the number of indices in scope.
     pub(super) free: usize,
-    /// In Tensor SSA: are indices those of a loop, not of a statement?
+    /// In Tensor SSA: whether indices belong to a loop, not to a statement.
     pub(super) of_loop: bool,
-    /// In Tensor SSA: how many loops are around.
+    /// In Tensor SSA: the number of enclosing loops.
     pub(super) depth: u32,
     existentials: u32,
 }
@@ -58,7 +59,7 @@ impl Terms {
         }
     }
 
-    /// Those of a loop in it, which sees top-level `let`s alone.
+    /// Returns the scope of a loop body, which sees only top-level `let`s.
     pub(super) fn inside(&self) -> Self {
         let global = |found: &&Vec<Found>| matches!(found.last(), Some(Found::Global(..)));
         let names = self.names.iter().filter(|(_, found)| global(found)).map(|(n, f)| (n.clone(), f.clone())).collect();
@@ -165,7 +166,7 @@ impl Terms {
         })
     }
 
-    /// The array that is read at so many indices, which holds this scalar.
+    /// Resolves an array that is read at `count` indices and must hold this scalar.
     fn element(&self, of: &Tree, count: usize, scalar: Scalar) -> Read<(LocalId, Name)> {
         let Node::Name(name) = &of.node else {
             return Err(Wrong::new(of.at, "only a variable is read here"));
@@ -182,7 +183,7 @@ impl Terms {
         }
     }
 
-    /// Does it read as an index expression?
+    /// Whether the tree reads as an index expression.
     pub(super) fn is_index(&self, tree: &Tree) -> bool {
         guarded(|| match &tree.node {
             Node::Name(name) => match self.find(name, tree.at) {
@@ -293,7 +294,7 @@ impl Terms {
         })
     }
 
-    /// A type argument. Extents in it are `s0`, `s1`, …
+    /// Resolves a type argument. Its extents are `s0`, `s1`, …
     fn argument(&self, tree: &TypeTree) -> Read<Type> {
         let extents = |dims: &[Tree]| dims.iter().map(extent).collect::<Read<Vec<Poly>>>();
         guarded(|| {
@@ -329,7 +330,7 @@ impl Terms {
         GlobalName { module: module_of(tree.module.as_ref(), &self.module), name: tree.name.clone() }
     }
 
-    /// Without its sizes, which mean something else in a head.
+    /// Resolves a callee without its sizes, because these are declarations in a head.
     pub(super) fn callee(&self, tree: &CalleeTree) -> Read<Callee> {
         Ok(Callee {
             def: self.global(&tree.def),
@@ -341,7 +342,7 @@ impl Terms {
         })
     }
 
-    /// The sizes in a head: names.
+    /// Returns the names of the sizes in a head.
     pub(super) fn sizes(tree: &CalleeTree) -> Read<Vec<(Name, usize)>> {
         let name = |t: &Tree| match &t.node {
             Node::Name(name) => Ok((name.clone(), t.at)),
@@ -351,12 +352,13 @@ impl Terms {
     }
 }
 
-/// A statement has the same name in the form, however many loops are around.
+/// Returns the name of a variable in the form. The name of a statement there does not depend on its
+/// loop depth.
 fn own(x: LocalId, name: &Name) -> Name {
     Var::of_local(x).map_or_else(|| name.clone(), Var::name)
 }
 
-/// `s0` in a type argument.
+/// Resolves an extent `s0` in a type argument.
 fn extent(tree: &Tree) -> Read<Poly> {
     let found = if let Node::Name(name) = &tree.node { size(name) } else { None };
     found.ok_or_else(|| Wrong::new(tree.at, "an extent in a type argument is `s0`, `s1`, …"))

@@ -1,11 +1,11 @@
-//! What the texts of forms say, before names are looked up: one tree for expressions, index expressions and
-//! predicates, which look alike.
+//! **Syntax trees** of the texts of forms, before name resolution. Expressions, index expressions
+//! and predicates share one tree, because they look alike.
 
 use crate::base::{Code, Name};
 use crate::ir::reduce::Reducer;
 use crate::syntax::ops::{BinOp, Scalar};
 
-/// A node with the offset where it begins.
+/// A node with its start offset.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) node: Node,
@@ -16,20 +16,20 @@ pub(super) struct Tree {
 pub(super) enum Node {
     Name(Name),
     Int(i128),
-    /// A real; is it an `f32`?
+    /// A real number; true if it is an `f32`.
     Real(f64, bool),
     Bool(bool),
-    /// `a - b + c`: each term with whether it is subtracted.
+    /// `a - b + c`: the terms, each with whether it is subtracted.
     Sum(Vec<(bool, Tree)>),
-    /// `a * b // c`, from the left.
+    /// `a * b // c`, associating to the left.
     Product(Box<Tree>, Vec<(BinOp, Tree)>),
     Pow(Box<Tree>, Box<Tree>),
     Compare(BinOp, Box<Tree>, Box<Tree>),
-    /// `&&` or `||` of several.
+    /// A conjunction or disjunction of several items.
     Logic(BinOp, Vec<Tree>),
     Neg(Box<Tree>),
     Not(Box<Tree>),
-    /// In parentheses.
+    /// An expression in parentheses.
     Group(Box<Tree>),
     /// `e: T`
     Typed(Box<Tree>, TypeTree),
@@ -47,7 +47,7 @@ pub(super) enum Node {
     Call(Box<CalleeTree>, Vec<Tree>),
     /// `for i < n: e`, `sum i < n: e`, `argsort i < n: e`, `any i < n: p`
     Binder(Word, Name, Box<Tree>, Box<Tree>),
-    /// `max i < n if p: e`; of `argmax` and `argmin` also `at i`.
+    /// `max i < n if p: e`; for `argmax` and `argmin` also `at i`.
     Reduce(Box<ReduceTree>),
     /// `loop i < n from s: f#0[i](x)`
     Loop(Box<LoopTree>),
@@ -80,7 +80,7 @@ pub(super) struct ReduceTree {
 #[derive(Debug)]
 pub(super) struct LoopTree {
     pub(super) counter: Name,
-    /// None while what is carried says so.
+    /// The trip count, or `None` for a `while` loop.
     pub(super) count: Option<Tree>,
     /// `checkpoint k`
     pub(super) checkpoint: Option<Option<Tree>>,
@@ -107,7 +107,7 @@ pub(super) struct LetTree {
     pub(super) value: Tree,
 }
 
-/// A type with the offset where it begins.
+/// A type with its start offset.
 #[derive(Debug)]
 pub(super) struct TypeTree {
     pub(super) node: TypeNode,
@@ -127,7 +127,7 @@ pub(super) enum TypeNode {
     Data(GlobalTree, Vec<TypeTree>),
 }
 
-/// A top-level name, with its module where that is another.
+/// A top-level name, with its module if that is another one.
 #[derive(Debug)]
 pub(super) struct GlobalTree {
     pub(super) module: Option<Name>,
@@ -158,11 +158,11 @@ pub(super) enum Mark {
     None,
     Bounded,
     Data,
-    /// A top-level `let`, perhaps by another name.
+    /// A top-level `let`, with its name if that differs.
     Global(Option<GlobalTree>),
 }
 
-/// What stands before `=` of a function.
+/// The head of a function, before `=`.
 #[derive(Debug)]
 pub(super) struct HeadTree {
     pub(super) opaque: bool,

@@ -1,4 +1,5 @@
-//! Elements and slices, array literals, other shapes: all of it access and generation.
+//! **Indexing and reshaping.** Elaborates elements, slices, array literals and `reshape` to
+//! accesses and generations of core, with bounds checks for unproved subscripts.
 
 use super::{Elaborator, Frame, Out, Sym};
 use crate::base::{Code, Span};
@@ -8,16 +9,16 @@ use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::types::tree::{Subscript, TId};
 use crate::types::ty::Type;
 
-/// A place between brackets, elaborated.
+/// An elaborated subscript.
 pub(super) enum Sub {
     At(Poly),
-    /// First, and how many.
+    /// The first index and the count.
     Range(Poly, Poly),
     Whole(Poly),
 }
 
 impl Elaborator<'_> {
-    /// `x[i, a..b, _]`
+    /// Elaborates `x[i, a..b, _]`.
     pub(super) fn index(&mut self, f: &mut Frame, id: TId, x: TId, subs: &[Subscript]) -> Out<Sym> {
         let span = self.span(f, id);
         let base = self.expr(f, x)?;
@@ -34,7 +35,7 @@ impl Elaborator<'_> {
             ty = (*inner).clone();
         }
         let check = (!self.proves(&holds)).then(|| (holds, self.failing(f, id, Code::E0500, "index out of bounds")));
-        // Elements are checked where they are read, slices before.
+        // An element is checked where it is read, a slice before that.
         let element_wise = places.iter().all(|p| matches!(p, Sub::At(_)));
         if let (Some((holds, what)), false) = (&check, element_wise) {
             e = Expr::new(Kind::Check(holds.clone(), what.clone(), e.clone()), e.ty.clone(), e.span);
@@ -67,10 +68,11 @@ impl Elaborator<'_> {
         Ok(self.known(e))
     }
 
-    /// A subscript, and what has to hold for it.
+    /// Elaborates a subscript of an axis of extent `n`. Returns it with the condition that it is
+    /// inside.
     pub(super) fn subscript(&mut self, f: &mut Frame, sub: &Subscript, n: &Poly) -> Out<(Sub, Pred)> {
         Ok(match sub {
-            // Of a proved index the polynomial is right whatever wraps on the way.
+            // The polynomial of a proved index is right even if an operation on the way wraps.
             Subscript::At { index, proved: true } => {
                 let span = self.span(f, *index);
                 match self.expr(f, *index)? {
@@ -100,8 +102,9 @@ impl Elaborator<'_> {
         })
     }
 
-    /// An index that is asked to be inside an array, `k[i] + 3`: where adding a small constant to a number wraps, what
-    /// comes of it is outside too.
+    /// Elaborates an index that a check will test, such as `k[i] + 3`. A sum of an integer and a
+    /// small constant needs no variable of its own: if it wraps, the wrapped value is outside the
+    /// array too.
     fn place_of(&mut self, f: &mut Frame, id: TId) -> Out<Poly> {
         let span = self.span(f, id);
         let value = self.expr(f, id)?;
@@ -117,7 +120,8 @@ impl Elaborator<'_> {
         if poly.overflowed() { Err(self.outside(Reason::TooLarge, span)) } else { Ok(poly) }
     }
 
-    /// An extent that must not depend on indices.
+    /// Returns an extent over outer variables. Fails with `DataRange` if it depends on an index (a
+    /// ragged array).
     pub(super) fn extent(&mut self, n: Poly, span: Span) -> Out<Poly> {
         let n = self.outward(&n);
         let mut ragged = false;
@@ -131,7 +135,7 @@ impl Elaborator<'_> {
         if ragged || self.is_ragged(&n) { Err(self.outside(Reason::DataRange, span)) } else { Ok(n) }
     }
 
-    /// `[a, b, c]`: a generation that picks.
+    /// Elaborates `[a, b, c]` to a generation that selects by index.
     pub(super) fn literal(&mut self, f: &mut Frame, items: &[TId], ty: &Type, span: Span) -> Out<Sym> {
         let mut parts = Vec::new();
         for item in items {
@@ -149,8 +153,8 @@ impl Elaborator<'_> {
         Ok(Sym::Data(Expr::generate(index, e)))
     }
 
-    /// The one of several values whose predicate holds, of each other's excluding predicates; the zero where
-    /// none does. What is given twice is free to read.
+    /// Returns the value whose predicate holds, or zero if none does. The predicates must exclude
+    /// each other, and values of array or tuple type must be free to read repeatedly.
     pub(super) fn merge(&mut self, ty: &CoreType, arms: &[(Pred, E)], span: Span) -> E {
         match ty {
             CoreType::Scalar(_) | CoreType::Rel(_) => match arms {
@@ -178,7 +182,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `reshape(x, n, m, …)`: by the place of an element in the order of both.
+    /// Elaborates `reshape(x, n, m, …)` by the row-major position of an element in both shapes.
     pub(super) fn reshape(&mut self, f: &mut Frame, id: TId, x: TId, ty: &Type, span: Span) -> Out<Sym> {
         let value = self.expr(f, x)?;
         let mut e = self.data(&value, span)?;
@@ -208,7 +212,7 @@ impl Elaborator<'_> {
         f.code.body.nodes[x].ty.peel().0.len()
     }
 
-    /// How many elements an array has along its first axis.
+    /// Returns the extent of an array's first axis.
     pub(super) fn length(&mut self, value: &Sym, span: Span) -> Out<Sym> {
         let e = self.data(value, span)?;
         match &e.ty {
@@ -218,7 +222,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// A component; of a tuple as it stands the component itself.
+/// Returns a component; for a tuple expression, the component itself.
 fn projected(e: &E, k: u32) -> E {
     match &e.kind {
         Kind::Tuple(items) => items.get(k as usize).cloned().unwrap_or_else(|| e.clone()),

@@ -1,5 +1,6 @@
-//! Tangents and cotangents of values of sum types: they are made with the constructors of the values that they belong
-//! to, or the derivative fails.
+//! **Derivatives of sum types.** A tangent or cotangent must have the constructors of the value
+//! that it belongs to. These functions compute that condition and check it; the derivative fails if
+//! it does not hold.
 
 use std::sync::Arc;
 
@@ -11,12 +12,12 @@ use crate::predicate::{Atom, Index, Poly, Pred};
 use crate::types::tree::TId;
 
 impl Elaborator<'_> {
-    /// What fails where it does not.
+    /// Returns the failure of a tangent with another constructor.
     pub(super) fn disagreeing(&self, f: &Frame, node: TId) -> Arc<Failing> {
         self.failing(f, node, Code::E0501, crate::norm::OTHER_CONSTRUCTOR)
     }
 
-    /// A value where a predicate has to hold.
+    /// Returns a value with the check that a predicate holds.
     pub(super) fn agreeing(&mut self, p: &Pred, failing: &Arc<Failing>, e: E) -> E {
         if self.context.implies(p) {
             return e;
@@ -26,7 +27,8 @@ impl Elaborator<'_> {
         self.bind("d", checked)
     }
 
-    /// Cotangents of what varies, each where a cotangent agrees with the result if there is anything that it is of.
+    /// Adds a check to each cotangent of the varying arguments: if its part exists in the value,
+    /// the result's cotangent must agree with the result.
     pub(super) fn agreeing_parts(
         &mut self,
         agrees: &Pred,
@@ -49,7 +51,7 @@ impl Elaborator<'_> {
         made
     }
 
-    /// Has a value anything at a path, by the constructors that it is made with?
+    /// Returns the predicate that a value has anything at a path, judged by its constructors.
     fn held(&mut self, value: &E, path: &[u32]) -> Pred {
         let (mut ty, mut indices, mut all) = (value.ty.clone(), Vec::new(), Vec::new());
         for (step, k) in path.iter().enumerate() {
@@ -74,7 +76,7 @@ impl Elaborator<'_> {
         indices.iter().rev().fold(Pred::all(all), |p, i| Pred::exists(i, &p))
     }
 
-    /// Is a tangent made with the constructors of the value?
+    /// Returns the predicate that a tangent has the constructors of the value.
     pub(super) fn agrees(&mut self, value: &E, tangent: &E) -> Pred {
         let ty = value.ty.clone();
         self.agrees_at(&ty, (value, tangent), &mut Vec::new(), &mut Vec::new())
@@ -123,7 +125,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The number of a constructor, at a path in a value and at indices.
+    /// Returns the constructor number at a path in a value and at these indices.
     fn number(&mut self, of: &E, path: &[u32], at: &[Index]) -> Poly {
         let part = self.part_at(of, path);
         if at.is_empty()

@@ -1,9 +1,12 @@
-//! A derivative operator that the run has applied, or an expression that it has reached ([`Applied`]), as a function: its parameters are the data that the
-//! function values have captured and the arguments, in the order in which they are read off values. Captured
-//! functions are known here as they are in an elaborated text, so that they are put in place or called.
+//! **Run-time specialisation.** Elaborates a derivative operator that the run has applied, or an
+//! expression that it has reached ([`Applied`]), to a function. Its parameters are the data that
+//! the function values have captured, and the arguments, in the order in which they are read off
+//! the values. Captured functions are known here as in an elaborated text, so that they are inlined
+//! or called.
 //!
-//! Where a function was made and where the operator stands, sizes have names of their own. What the types say to be
-//! equal is one size: the parameters' types of a function are those of the arguments it is given.
+//! Sizes have different names at the definition of a function and at the operator. Sizes that the
+//! types equate become one size: the parameter types of a function are the types of the arguments
+//! it receives.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -20,14 +23,14 @@ use crate::syntax::ops::Scalar;
 use crate::types::tree::{self, Body};
 use crate::types::ty::{FunType, SizeSource, Type};
 
-/// What the function is passed.
+/// The sizes and parameters of the function.
 #[derive(Default)]
 struct Passed {
     sizes: Vec<LocalId>,
     params: Vec<(LocalId, CoreType)>,
 }
 
-/// What types say of the sizes in others.
+/// The sizes of one scope as polynomials over those of another, solved from types.
 type Solved = HashMap<LocalId, Poly>;
 
 impl Elaborator<'_> {
@@ -57,7 +60,7 @@ impl Elaborator<'_> {
         Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals, rule_of: None })
     }
 
-    /// An operator at arguments.
+    /// Elaborates an operator at arguments.
     fn operator(&mut self, passed: &mut Passed, operator: &Operator, given: &[Given]) -> Out<Sym> {
         let span = Span::default();
         let frame = self.frame_of(passed, &operator.scope, &Solved::new())?;
@@ -65,7 +68,7 @@ impl Elaborator<'_> {
         let wanted = self.point(&ty, operator.operator, Self::arity(&frame.code.body, operator));
         let of = self.known_function(passed, &operator.of, Some(&wanted))?;
         let given = given.iter().zip(&ty.params).map(|(given, (name, ty))| (given, name.as_deref().unwrap_or("x"), ty));
-        // Sizes may be the values of integers, of those after them too.
+        // Integer arguments may be sizes, also in the types of arguments after them.
         let mut integer = |given: &Given, name| matches!(given, Given::Integer).then(|| self.vars.fresh(name));
         let integers: Vec<Option<LocalId>> = given.clone().map(|(given, name, _)| integer(given, name)).collect();
         let values: Vec<Option<Poly>> =
@@ -81,7 +84,7 @@ impl Elaborator<'_> {
         self.derivative_of(&of, operator.operator, wrt, args, span)
     }
 
-    /// The type of an operator with its function, where it stands.
+    /// Returns the type of the operator together with its function.
     fn type_at(&mut self, frame: &Frame, operator: &Operator) -> Out<FunType> {
         let body = Arc::clone(&frame.code.body);
         match &body.nodes[operator.node].ty {
@@ -90,7 +93,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// How many arguments the function takes.
+    /// Returns the number of arguments that the operator's function takes.
     fn arity(body: &Body, operator: &Operator) -> usize {
         let inner = match &body.nodes[operator.node].kind {
             tree::Expr::Special(_, items) => items.first(),
@@ -102,14 +105,15 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A function type over the variables of the function; what arguments tell stays open.
+    /// Returns a function type over the variables of the function. Sizes that depend on arguments
+    /// stay open.
     fn function_type(&mut self, frame: &Frame, ty: &FunType) -> Out<FunType> {
         let span = Span::default();
         let params = ty.params.iter().map(|(name, t)| Ok((name.clone(), self.open_type(frame, t, span)?)));
         Ok(FunType { params: params.collect::<Out<_>>()?, result: self.open_type(frame, &ty.result, span)? })
     }
 
-    /// The type of the arguments that the function of an operator is given, by the operator's own.
+    /// Returns the parameter types of an operator's function, from the type of the operator.
     fn point(&self, ty: &FunType, operator: Derivative, arity: usize) -> FunType {
         use Derivative::{Hvp, Jvp, Jvp2, Vjp, Vjp2};
         let pair = matches!(operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
@@ -123,7 +127,7 @@ impl Elaborator<'_> {
 
     // ---- function values ----
 
-    /// A function value, and what types its parameters have, which are those of `wanted`.
+    /// Returns a function value with its parameter types, which match those of `wanted`.
     fn known_function(&mut self, passed: &mut Passed, known: &Known, wanted: Option<&FunType>) -> Out<Operand> {
         match known {
             Known::Lambda { scope, node } => self.known_lambda(passed, scope, *node, wanted),
@@ -182,7 +186,7 @@ impl Elaborator<'_> {
         let signature = self.bodies.signature(name);
         let signature = signature.ok_or_else(|| self.outside(Reason::Errors, Span::default()))?;
         let types = self.type_arguments(passed, types);
-        // A size of a signature stands for the local of its number.
+        // Size number `k` of a signature is represented by local number `k`.
         let as_local = |k: u32| Some(Poly::atom(Atom::Local(LocalId(k), Name::default())));
         let own = |k: u32| types.get(k as usize).cloned();
         let params = signature.params.iter().map(|(n, t)| (Some(n.clone()), t.substitute(&own, &as_local)));
@@ -195,7 +199,7 @@ impl Elaborator<'_> {
             passed.sizes.push(size);
             given.push(solved.get(&LocalId(k)).cloned().unwrap_or_else(|| Poly::atom(self.vars.atom(size))));
         }
-        // What an integer argument tells is open still.
+        // Sizes that an integer argument determines stay open.
         let bound = |k: u32| match signature.sizes.get(k as usize)?.source {
             SizeSource::Param(p) => Some(Poly::atom(Atom::Arg(0, p))),
             _ => given.get(k as usize).cloned(),
@@ -223,11 +227,11 @@ impl Elaborator<'_> {
 
     // ---- frames ----
 
-    /// The frame that a function value was made in, as far as it is known.
+    /// Returns the frame in which a function value was created, as far as it is known.
     fn frame_of(&mut self, passed: &mut Passed, scope: &Scope, solved: &Solved) -> Out<Frame> {
         let Text { item, body } = &scope.text;
         let types = self.type_arguments(passed, &scope.types);
-        // Places in another item have no meaning where this one is told of.
+        // Spans of another item have no meaning in diagnostics of this one.
         let inlined = (*item != self.item).then(Span::default);
         let code = Rc::new(Item { item: item.clone(), body: Arc::clone(body), types, inlined });
         let mut frame = Frame { code, env: Env::new() };
@@ -255,7 +259,7 @@ impl Elaborator<'_> {
         Ok(frame)
     }
 
-    /// Type arguments, with a size of the function for each extent in them.
+    /// Returns the type arguments, with a size of the function for each extent in them.
     fn type_arguments(&mut self, passed: &mut Passed, types: &Types) -> Vec<Type> {
         let mut extents = Vec::new();
         for k in 0..types.extents {
@@ -267,7 +271,7 @@ impl Elaborator<'_> {
         types.types.iter().map(|t| t.substitute(&|_| None, &bound)).collect()
     }
 
-    /// An integer.
+    /// Adds an integer parameter.
     fn integer(&mut self, passed: &mut Passed, param: LocalId) -> Sym {
         let scalar = CoreType::Scalar(Scalar::I64);
         self.params.insert(param);
@@ -276,7 +280,7 @@ impl Elaborator<'_> {
         Sym::Int { poly: Poly::atom(self.vars.atom(param)), exact: true }
     }
 
-    /// A value of a type, over the variables of the function.
+    /// Adds parameters for a value of this type, over the variables of the function.
     fn given(&mut self, passed: &mut Passed, given: &Given, ty: &Type, name: &str) -> Out<Sym> {
         let span = Span::default();
         match (given, ty) {
@@ -315,8 +319,8 @@ impl Elaborator<'_> {
     }
 }
 
-/// What the types of a function's parameters say of the sizes in `declared`, which are locals: they are those that
-/// `wanted` has in their place.
+/// Solves the sizes in `declared`, which are locals, by matching its parameter types with those of
+/// `wanted`.
 fn solved(wanted: &FunType, declared: &FunType) -> Solved {
     let mut solved = Solved::new();
     let mut open: Vec<(&Type, &Type)> =
@@ -349,7 +353,7 @@ fn has_argument(p: &Poly) -> bool {
     found
 }
 
-/// What arguments are, of which sizes may tell.
+/// Returns the values of integer arguments, which may determine sizes.
 pub(super) fn integers(args: &[Sym]) -> Vec<Option<Poly>> {
     let integer = |sym: &Sym| if let Sym::Int { poly, .. } = sym { Some(poly.clone()) } else { None };
     args.iter().map(integer).collect()

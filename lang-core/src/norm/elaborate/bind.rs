@@ -1,11 +1,11 @@
-//! Values under names: those of the program, and those that are made for what has none.
+//! **Let bindings** of core: names for values, taken from the program or generated.
 
 use super::Elaborator;
 use crate::ir::core::{E, Kind};
 use crate::predicate::LocalId;
 
 impl Elaborator<'_> {
-    /// Names a value that is not free to read twice.
+    /// Binds a value to a generated name, unless it is free to read twice.
     pub(super) fn bind(&mut self, name: &str, e: E) -> E {
         if e.is_free() {
             return e;
@@ -14,7 +14,8 @@ impl Elaborator<'_> {
         self.bind_to(local, e)
     }
 
-    /// The same under a name of the program, which what has none takes too.
+    /// Binds a value to a name of the program. An unnamed variable or part that is free to read
+    /// receives the name.
     pub(super) fn bind_given(&mut self, name: &str, e: E) -> E {
         if e.is_free() {
             match part_of(&e) {
@@ -43,7 +44,7 @@ impl Elaborator<'_> {
         self.bind_to(local, e.clone())
     }
 
-    /// Names a value outside all index variables.
+    /// Binds a value outside all index variables.
     pub(super) fn name_outside(&mut self, name: &str, e: E) -> LocalId {
         let local = self.vars.fresh(name);
         self.types.insert(local, e.ty.clone());
@@ -55,7 +56,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The variable of which it is a part, and which part.
+/// Returns the variable and the path, if the expression is a part of a variable.
 fn part_of(mut e: &E) -> Option<(LocalId, Vec<u32>)> {
     let mut path = Vec::new();
     while let Kind::Proj(of, k) = &e.kind {

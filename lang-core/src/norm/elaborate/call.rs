@@ -1,5 +1,6 @@
-//! Calls. A definition that takes and gives data is called; one that is given functions, and a lambda, is
-//! inlined where it is called, so that no function is left that the run would have to know.
+//! **Calls and constructors.** A definition that takes and returns only data is called. A
+//! definition with function arguments, and a lambda, is inlined at the call. So no function value
+//! is left for the run.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -53,13 +54,13 @@ impl Elaborator<'_> {
         }
         match self.core_type(f, ty, span) {
             Ok(ty) => self.call_at(name, &types, sizes, &args, ty, span),
-            // Extents that it finds out are known where it is put in place.
+            // If the definition computes its extents, inlining makes them known.
             Err(outside) if outside.what == Reason::DataRange => self.inline(name, types, &sizes, args, span),
             Err(outside) => Err(outside),
         }
     }
 
-    /// A call of a definition that takes and gives data.
+    /// Calls a definition that takes and returns data.
     fn call_at(
         &mut self,
         name: &GlobalName,
@@ -74,22 +75,23 @@ impl Elaborator<'_> {
         Ok(self.known(Expr::new(Kind::Call(callee, sizes, args), ty, span)))
     }
 
-    /// What is passed for the type parameters and sizes of a definition.
+    /// Returns the type arguments and sizes of an instance.
     pub(super) fn instance(&mut self, f: &Frame, of: &Instance, span: Span) -> Out<(Vec<Type>, Vec<Poly>)> {
         let types = of.types.iter().map(|t| self.concrete(f, t, span)).collect::<Out<_>>()?;
         Ok((types, of.sizes.iter().map(|p| self.poly(f, p, span)).collect::<Out<_>>()?))
     }
 
-    /// The body of a definition in place of a call; one with a rule is a call of a local function.
+    /// Inlines a definition. If it has a derivative rule, calls a local function instead.
     fn inline(&mut self, name: &GlobalName, types: Vec<Type>, sizes: &[Poly], args: Vec<Sym>, span: Span) -> Out<Sym> {
         if self.bodies.has_rule(name) {
             let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
             let gives_function = self.bodies.signature(name).is_some_and(|s| s.result.has_function());
             if !args.iter().any(holds_function) {
-                // Its derivative would be that of its body.
+                // The derivative would be that of its body.
                 return Err(self.outside(Reason::Derivative, span));
             }
-            // A rule has no tangent for a function in the result, and at other types its own types mean something else.
+            // A rule has no tangent for a function in the result. At types that are not real, its
+            // own types would mean something else.
             if types.iter().all(real) && !gives_function {
                 return self.call_ruled(name, types, sizes, args, span);
             }
@@ -130,7 +132,7 @@ impl Elaborator<'_> {
                 let node = scope.body.nodes[*node].clone();
                 let mut f = Frame { code: Rc::clone(scope), env: env.clone() };
                 match &node.kind {
-                    // Where it is named, its result is written in the sizes of that place.
+                    // The result type is written in the sizes of the place that names the function.
                     tree::Expr::DefValue(name, instance) => {
                         let ty = if let Type::Fun(of) = &node.ty { of.result.clone() } else { ty.clone() };
                         self.call_def(&f, name, instance, args, &ty, span)
@@ -175,7 +177,7 @@ impl Elaborator<'_> {
 
     // ---- sum types ----
 
-    /// The types of a constructor's arguments, at the type that it makes.
+    /// Returns the argument types of a constructor, at a sum type.
     pub(super) fn constructor(&self, ty: &Type, k: u32, span: Span) -> Out<Vec<Type>> {
         let Type::Data(name, args) = ty else { return Err(self.outside(Reason::Errors, span)) };
         let info = self.bodies.type_info(name).ok_or_else(|| self.outside(Reason::Errors, span))?;
@@ -184,8 +186,8 @@ impl Elaborator<'_> {
         Ok(ctor.args.iter().map(|t| put_arguments(t, args)).collect())
     }
 
-    /// The core type of a sum: a number for the constructor, and the arguments of each, those of the others
-    /// being zeros. A recursive one has none.
+    /// Returns the core type of a sum type: the constructor's number, then the arguments of each
+    /// constructor. Those of the other constructors are zeros. Fails if the type is recursive.
     pub(super) fn sum_type(&self, ty: &Type, inside: &mut Vec<GlobalName>, span: Span) -> Out<CoreType> {
         let Type::Data(name, args) = ty else { return Err(self.outside(Reason::Errors, span)) };
         if inside.contains(name) {
@@ -204,7 +206,7 @@ impl Elaborator<'_> {
         Ok(CoreType::Tuple(parts.into(), Labels::Sum(Arc::new(SumType { name: name.clone(), constructors }))))
     }
 
-    /// A value of a sum type.
+    /// Elaborates a value of a sum type.
     pub(super) fn construct(&mut self, f: &Frame, ty: &Type, k: u32, args: Vec<Sym>, span: Span) -> Out<Sym> {
         let ty = self.concrete(f, ty, span)?;
         self.construct_of(&ty, k, args, span)
@@ -226,7 +228,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// A type inside a constructor at the arguments of its type.
+/// Substitutes the arguments of a sum type in the type of a constructor's argument.
 fn put_arguments(ty: &Type, args: &[TypeArg]) -> Type {
     ty.substitute(
         &|k| match args.get(k as usize) {
@@ -240,7 +242,8 @@ fn put_arguments(ty: &Type, args: &[TypeArg]) -> Type {
     )
 }
 
-/// Is only data passed and given, of a shape that no argument tells? Such a definition is called.
+/// Whether the call passes and returns only data, and no argument determines the result's shape.
+/// Such a definition is called.
 pub(super) fn is_data(args: &[Sym], types: &[Type], result: &Type) -> bool {
     !args.iter().any(holds_function)
         && !types.iter().any(Type::has_function)
@@ -248,13 +251,13 @@ pub(super) fn is_data(args: &[Sym], types: &[Type], result: &Type) -> bool {
         && result.arguments().is_empty()
 }
 
-/// A definition at types, and the sizes that it is called with.
+/// Returns the callee for a definition at types, and the sizes of the call.
 pub(super) fn callee(name: &GlobalName, types: &[Type], sizes: Vec<Poly>) -> (Arc<Callee>, Vec<Poly>) {
     let (types, extra) = abstracted(types);
     (Arc::new(Callee::new(name.clone(), types)), sizes.into_iter().chain(extra).collect())
 }
 
-/// Types with a parameter for each extent, and these extents.
+/// Replaces each extent in the types by a parameter. Returns the types and these extents.
 fn abstracted(types: &[Type]) -> (Vec<Type>, Vec<Poly>) {
     let mut extents: Vec<Poly> = Vec::new();
     for ty in types {

@@ -1,8 +1,10 @@
-//! Functions made inside a definition: what is elaborated here becomes a function of its own, whose first
-//! parameters are the variables that it captures. Captured index variables and sizes are sizes of it, integer
-//! parameters stay integer parameters, and everything else is data.
+//! **Closure conversion** (lambda lifting). Turns an expression inside a definition into a local
+//! function, for derivative operators and loops. Its first parameters are the variables that it
+//! captures. Captured index variables and sizes become its sizes, integer parameters remain integer
+//! parameters, and everything else is data.
 //!
-//! It is called where it is made and nowhere else, so what is known there of captured variables holds in it.
+//! The function is called only where it is created, so facts about captured variables that hold
+//! there also hold inside it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use crate::predicate::{Atom, LocalId, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 
 impl Elaborator<'_> {
-    /// A function of these parameters, to be differentiated by them at these arguments.
+    /// Builds a function of these parameters, to be differentiated by them at these arguments.
     pub(super) fn close(
         &mut self,
         params: Vec<(Name, E)>,
@@ -35,7 +37,8 @@ impl Elaborator<'_> {
         Ok(Target { callee, sizes, args, by, outputs: result.leaves(), result })
     }
 
-    /// Is the value the same for all index variables, wherever it is computed, and does its computation never fail?
+    /// Returns whether the value is the same for all index variables, and its computation never
+    /// fails.
     pub(super) fn is_outer(&self, e: &E) -> bool {
         let mut free = Free::default();
         free.expr(e);
@@ -46,7 +49,8 @@ impl Elaborator<'_> {
         is_total(e) && free.used.iter().all(|l| free.bound.contains(l) || outer(l))
     }
 
-    /// A function of parameters of these types, with what it captures; some have a name of the program.
+    /// Builds a function of parameters of these types, and finds its captures. A parameter may have
+    /// a name of the program.
     pub(super) fn enclose(
         &mut self,
         params: Vec<(Option<Name>, CoreType)>,
@@ -56,7 +60,7 @@ impl Elaborator<'_> {
         self.enclose_with(params, &[], span, body)
     }
 
-    /// The same; it captures the variables of these values too.
+    /// Does the same, and also captures the variables of the values `also`.
     pub(super) fn enclose_with(
         &mut self,
         params: Vec<(Option<Name>, CoreType)>,
@@ -77,7 +81,7 @@ impl Elaborator<'_> {
         }
         let depths = std::mem::take(&mut self.depths);
         let depth = std::mem::take(&mut self.depth);
-        // Index variables around it are sizes of it.
+        // The enclosing index variables are sizes inside the function.
         let sizes = self.indices.keys().map(|l| (*l, None)).collect();
         let indices = std::mem::replace(&mut self.indices, sizes);
         let body = self.closed(span, |this| body(this, given));
@@ -114,7 +118,7 @@ impl Elaborator<'_> {
         Ok(Enclosed { callee, sizes, captured, own, result })
     }
 
-    /// Are the extents of the result known where the function is called?
+    /// Returns whether the extents of the result are known at the call.
     pub(super) fn knows(&self, of: &Enclosed) -> bool {
         let mut free = Free::default();
         free.ty(&of.result);
@@ -122,17 +126,18 @@ impl Elaborator<'_> {
         free.used.iter().all(captured)
     }
 
-    /// A captured variable, where the function is called.
+    /// Returns a captured variable as an argument of the call.
     pub(super) fn capture(&self, local: LocalId, ty: &CoreType, span: Span) -> E {
         let integer = self.params.contains(&local) && *ty == CoreType::Scalar(Scalar::I64);
         let kind = if integer { Kind::Index(Poly::atom(self.vars.atom(local))) } else { Kind::Var(local) };
         Expr::new(kind, ty.clone(), span)
     }
 
-    /// Captured sizes and index variables, then captured data, in the order in which they were made.
+    /// Returns the captured sizes and index variables, then the captured data, each in the order of
+    /// creation.
     fn captured(&self, mut free: Free, span: Span) -> Out<Captured> {
         let (mut sizes, mut data) = (BTreeSet::new(), BTreeSet::new());
-        // The extents of what is captured are captured too.
+        // Captures extend to the extents of captured data.
         while let Some(local) = free.used.pop_last() {
             if free.bound.contains(&local) || data.contains(&local) {
                 continue;
@@ -150,7 +155,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Does its computation never fail?
+/// Returns whether the computation never fails.
 pub(super) fn is_total(e: &E) -> bool {
     let mut total = match &e.kind {
         Kind::Check(..) | Kind::Call(..) | Kind::Loop(..) | Kind::Update(..) => false,
@@ -165,23 +170,23 @@ pub(super) fn is_total(e: &E) -> bool {
     total
 }
 
-/// A function made here.
+/// A function built inside a definition.
 pub(super) struct Enclosed {
     pub(super) callee: Arc<Callee>,
-    /// Sizes and index variables that it captures.
+    /// The captured sizes and index variables.
     pub(super) sizes: Vec<LocalId>,
-    /// Data that it captures, which are its first parameters.
+    /// The captured data, which are its first parameters.
     pub(super) captured: Vec<(LocalId, CoreType)>,
     /// Its other parameters.
     pub(super) own: Vec<(LocalId, CoreType)>,
-    /// What it gives.
+    /// The type of its result.
     pub(super) result: CoreType,
 }
 
-/// Sizes, then data with their types.
+/// The captured sizes, then the captured data with their types.
 type Captured = (Vec<LocalId>, Vec<(LocalId, CoreType)>);
 
-/// The variables of an expression.
+/// The free variables of an expression: those used, minus those bound.
 #[derive(Default)]
 struct Free {
     used: BTreeSet<LocalId>,
@@ -238,7 +243,7 @@ impl Free {
         });
     }
 
-    /// The variables of a value, for a function those that it captured.
+    /// Collects the variables of a value; for a function, those that it captured.
     fn sym(&mut self, sym: &Sym) {
         match sym {
             Sym::Int { poly, .. } => self.poly(poly),

@@ -1,4 +1,5 @@
-//! Choices, patterns, brackets and binders.
+//! **Control flow and binders.** Elaborates `if`, `match` and patterns, Iverson brackets, `for`,
+//! `sum`, `any` and `all`.
 
 use std::rc::Rc;
 
@@ -14,7 +15,7 @@ use crate::types::tree::{self, IndexVar, Pat, TId};
 use crate::types::ty::Type;
 
 impl Elaborator<'_> {
-    /// A value under a name of the program, so that what is made of it can keep the name.
+    /// Binds a value to a name of the program, so that derived values can keep the name.
     pub(super) fn named(&mut self, value: Sym, name: &str) -> Sym {
         match value {
             Sym::Data(e) => Sym::Data(self.bind_given(name, e)),
@@ -26,7 +27,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `[p] * e`
+    /// Elaborates `[p] * e`.
     pub(super) fn guard(&mut self, f: &mut Frame, p: TId, e: TId, span: Span) -> Out<Sym> {
         let p = self.predicate(f, p)?;
         let (bindings, e) = self.scope(|this| {
@@ -35,7 +36,8 @@ impl Elaborator<'_> {
                 this.data(&e, span)
             })
         })?;
-        // A bracket inside this one is one with it, so that the sums and products that it stands in see it.
+        // A bracket inside this one is merged with it, so that an enclosing sum or product sees the
+        // whole predicate.
         if mask(&e).is_some() {
             self.bind_under(&p, bindings);
             return Ok(self.known(Expr::guard(p, e)));
@@ -43,7 +45,8 @@ impl Elaborator<'_> {
         Ok(self.known(Expr::guard(p, Expr::lets(bindings, e))))
     }
 
-    /// `if`: the sum of brackets that exclude each other. Each branch is evaluated where it is chosen.
+    /// Elaborates `if` to a sum of brackets that exclude each other. A branch is evaluated only
+    /// where it is selected.
     pub(super) fn choice(&mut self, f: &mut Frame, arms: &[(TId, TId)], last: TId, ty: &Type, span: Span) -> Out<Sym> {
         let mut before = Pred::truth();
         let mut branches = Vec::new();
@@ -68,7 +71,7 @@ impl Elaborator<'_> {
         )
     }
 
-    /// The value of the branch whose predicate holds.
+    /// Returns the value of the branch whose predicate holds.
     fn branches(
         &mut self,
         f: &mut Frame,
@@ -107,7 +110,7 @@ impl Elaborator<'_> {
         self.chosen(&ty, values, span)
     }
 
-    /// The one of several values whose predicate holds.
+    /// Returns the value whose predicate holds.
     fn chosen(&mut self, ty: &CoreType, values: Vec<(Pred, Sym)>, span: Span) -> Out<Sym> {
         if let CoreType::Tuple(types, labels) = ty
             && values.iter().all(|(_, v)| matches!(v, Sym::Tuple(..)))
@@ -133,7 +136,8 @@ impl Elaborator<'_> {
         }
         let mut chosen = Vec::new();
         for (p, e) in values {
-            // It is read once for each part of a tuple or element: then it is named, and computed where it is chosen.
+            // The merge reads this value once for each part or element. So the value is named, and
+            // computed only where it is selected.
             let e = if matches!(ty, CoreType::Scalar(_)) || e.is_free() {
                 e
             } else {
@@ -145,7 +149,7 @@ impl Elaborator<'_> {
         Ok(self.known(e))
     }
 
-    /// `match`: predicates of what the value is made by.
+    /// Elaborates `match` to predicates on the constructors of the value.
     pub(super) fn matching(&mut self, f: &mut Frame, e: TId, arms: &[(Pat, TId)], ty: &Type, span: Span) -> Out<Sym> {
         let value = self.expr(f, e)?;
         let value = self.named(value, "m");
@@ -179,8 +183,8 @@ impl Elaborator<'_> {
         )
     }
 
-    /// A value whose constructors, its own and those of its parts, are read once: the predicates of all arms are about the
-    /// same numbers.
+    /// Reads the constructor numbers of a value and its parts once, so that the predicates of all
+    /// arms refer to the same numbers.
     fn tagged(&mut self, value: &Sym, span: Span) -> Out<Sym> {
         let (count, labels) = match value {
             Sym::Tuple(items, labels) => (items.len(), labels.clone()),
@@ -194,13 +198,13 @@ impl Elaborator<'_> {
         let mut parts = Vec::new();
         for k in 0..count {
             let part = self.component(value, k)?;
-            // What a constructor is applied to is there under it alone.
+            // The arguments of a constructor exist only under that constructor.
             parts.push(if matches!(labels, Labels::Sum(_)) { part } else { self.tagged(&part, span)? });
         }
         Ok(Sym::Tuple(parts, labels))
     }
 
-    /// Where does the pattern fit the value?
+    /// Returns the predicate that the pattern matches the value.
     fn fitting(&mut self, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<Pred> {
         match pat {
             Pat::Wild | Pat::Bind(_) => Ok(Pred::truth()),
@@ -255,9 +259,9 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Binds what a pattern that fits binds.
+    /// Binds the variables of a pattern that matches.
     pub(super) fn pattern(&mut self, f: &mut Frame, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<()> {
-        // What is taken apart is computed once.
+        // A value that is destructured is computed once.
         let held = match (pat, value) {
             (Pat::Tuple(_) | Pat::Record(_) | Pat::Ctor(..), Sym::Data(e)) => Sym::Data(self.bind("t", e.clone())),
             _ => value.clone(),
@@ -340,7 +344,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `Σ i: [p] · e`
+    /// Elaborates `Σ i: [p] · e`.
     fn summation(&mut self, f: &mut Frame, id: TId, vars: &[IndexVar], filter: Option<TId>, body: TId) -> Out<E> {
         let span = self.span(f, id);
         let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
@@ -350,7 +354,7 @@ impl Elaborator<'_> {
         self.nest(f, vars, &mut Vec::new(), id, &mut term, Nest::Sum)
     }
 
-    /// A sum of arrays or tuples: the terms as an array, then the sum of each element.
+    /// Elaborates a sum of arrays or tuples: binds the terms as an array, then sums each element.
     fn sum_of_arrays(
         &mut self,
         f: &mut Frame,
@@ -361,7 +365,7 @@ impl Elaborator<'_> {
         ty: &CoreType,
     ) -> Out<Sym> {
         let span = self.span(f, id);
-        // The terms of a sum of sums are those of all of them.
+        // A sum of sums is one sum over all their indices.
         let code = std::sync::Arc::clone(&f.code.body);
         let (mut vars, mut filter, mut body) = (vars.to_vec(), filter, body);
         while let (None, tree::Expr::Binder { kind: BinderKind::Sum, vars: inner, filter: p, body: e }) =
@@ -394,7 +398,7 @@ impl Elaborator<'_> {
                 Expr::new(Kind::Tuple(items), ty.clone(), span)
             }
             CoreType::Scalar(_) | CoreType::Rel(_) => {
-                // A binder is bound once, so each part sums over indices of its own.
+                // A binder is bound only once, so each part sums over indices of its own.
                 let own: Vec<Index> = over.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
                 let put = |p: &Poly| {
                     p.substitute(&|a| {
@@ -409,7 +413,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `any` and `all`: an existential. What its body computes becomes an array.
+    /// Elaborates `any` and `all` to an existential. Values that its body computes become arrays.
     fn quantified(
         &mut self,
         f: &mut Frame,
@@ -450,13 +454,13 @@ impl Elaborator<'_> {
         Ok(Pred::exists(&index, &p))
     }
 
-    /// A generation for each index variable.
+    /// Builds a generation for each index variable.
     pub(super) fn generation(&mut self, f: &mut Frame, vars: &[IndexVar], id: TId, body: Body<'_, Self>) -> Out<E> {
         self.nest(f, vars, &mut Vec::new(), id, body, Nest::Gen)
     }
 
-    /// Generations or summations, one in the other. Index variables run from 0; the extents of inner ones
-    /// that depend on outer ones become those of a box, with a predicate.
+    /// Builds nested generations or sums. Index variables run from 0. An inner extent that depends
+    /// on outer indices is widened to a box, with a predicate.
     fn nest(
         &mut self,
         f: &mut Frame,
@@ -514,10 +518,10 @@ impl Elaborator<'_> {
     }
 }
 
-/// What stands inside a nest of binders.
+/// The body of a nest of binders.
 type Body<'b, E> = &'b mut dyn FnMut(&mut E, &mut Frame, &[Index]) -> Out<Sym>;
 
-/// What a nest of binders makes.
+/// The form that a nest of binders takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Nest {
     Gen,
@@ -531,7 +535,7 @@ fn component_type(ty: &Type, k: usize) -> Type {
     }
 }
 
-/// The position in core of a field, and its type.
+/// Returns the position of a field in core, and its type.
 fn field(ty: &Type, k: u32) -> (usize, Type) {
     match ty {
         Type::Record(fields) => {

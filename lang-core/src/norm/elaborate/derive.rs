@@ -1,7 +1,10 @@
-//! The derivative operators: calls of derived functions. What is differentiated is a definition, or a function
-//! made here of a lambda or of what is inlined, with what it captures as its first parameters
-//! ([`super::close`]). A derived function takes and gives tensors, part by part ([`Derivation`]); tangents and
-//! cotangents are taken apart and put together here as their types say.
+//! **Derivative operators.** Elaborates `grad`, `jvp`, `vjp`, `hvp`, `jacobian`, `hessian` and
+//! `deriv` to calls of derived functions. The differentiated function is a definition, or a local
+//! function built from a lambda or an inlined body, with its captures as first parameters
+//! ([`super::close`]).
+//!
+//! A derived function takes and returns tensors, part by part ([`Derivation`]). This module
+//! flattens tangents and cotangents into parts and reassembles them as their types prescribe.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,33 +19,35 @@ use crate::syntax::ops::Scalar;
 use crate::types::tree::{self, TId};
 use crate::types::ty::{FunType, Type};
 
-/// A function to be differentiated, at a point.
+/// A function to differentiate, at a point.
 pub(super) struct Target {
     pub(super) callee: Arc<Callee>,
     pub(super) sizes: Vec<Poly>,
-    /// The arguments, what is captured first.
+    /// The arguments, captures first.
     pub(super) args: Vec<E>,
-    /// The parts by which it is differentiated: which input each is, and its extents.
+    /// The parts by which the function is differentiated: the number and the leaf of each input.
     pub(super) by: Vec<(u32, Leaf)>,
-    /// What it gives.
+    /// The type of the result.
     pub(super) result: CoreType,
     /// The parts of the result.
     pub(super) outputs: Vec<Leaf>,
 }
 
-/// A function to be differentiated: the types of its parameters are over the variables of the function that is made.
+/// A function to differentiate. Its parameter types are over the variables of the function under
+/// construction.
 pub(super) struct Operand {
     pub(super) closure: Rc<Closure>,
     pub(super) ty: FunType,
-    /// What fails where a tangent does not fit its value.
+    /// The failure if a tangent does not fit its value.
     pub(super) disagreeing: Arc<Failing>,
 }
 
-/// What is differentiated by: the value of each argument; none for what is not data of several parts.
+/// The values of the arguments by which a function is differentiated. `None` for a function, an
+/// integer or a truth value.
 pub(super) type Varying = Vec<Option<E>>;
 
 impl Elaborator<'_> {
-    /// `op(f)(args)`, where `inner` is `f`.
+    /// Elaborates `op(f)(args)`, where `inner` is `f`.
     pub(super) fn derivative(
         &mut self,
         f: &mut Frame,
@@ -64,7 +69,7 @@ impl Elaborator<'_> {
         self.derivative_of(&of, operator, wrt, args, span)
     }
 
-    /// An operator at a function that is known here.
+    /// Applies an operator to a function that is known here.
     pub(super) fn derivative_of(
         &mut self,
         of: &Operand,
@@ -144,7 +149,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `deriv(e, x)`: the Jacobian of `e` by the variable, everything else as it is here.
+    /// Elaborates `deriv(e, x)`: the Jacobian of `e` by the variable, with everything else
+    /// constant.
     pub(super) fn deriv(&mut self, f: &mut Frame, by: LocalId, e: TId, span: Span) -> Out<Sym> {
         let code = Rc::clone(&f.code);
         let local = code.body.locals.get(by.0 as usize);
@@ -166,7 +172,7 @@ impl Elaborator<'_> {
         Ok(self.jacobian(&target, 0, &Blocks::of(&target.result), &Blocks::by(&varying, true), span))
     }
 
-    /// What is differentiated by, as data.
+    /// Returns an argument as data to differentiate by, or `None` if it has no derivative.
     fn varying(&mut self, value: &Sym, span: Span) -> Out<Option<E>> {
         if holds_function(value) || matches!(value, Sym::Int { .. } | Sym::Bool(_)) {
             return Ok(None);
@@ -174,7 +180,7 @@ impl Elaborator<'_> {
         Ok(Some(self.data(value, span)?))
     }
 
-    /// The function that is differentiated, at these arguments, by those at these positions.
+    /// Returns the function to differentiate at these arguments, by those at the positions `wrt`.
     fn target(
         &mut self,
         closure: &Rc<Closure>,
@@ -218,7 +224,8 @@ impl Elaborator<'_> {
         Ok((target, varying))
     }
 
-    /// A definition that takes and gives data is differentiated itself, once for all its calls.
+    /// Differentiates a definition that takes and returns data directly, so that all its calls
+    /// share one derivative.
     fn definition(
         &mut self,
         closure: &Closure,
@@ -264,7 +271,8 @@ impl Elaborator<'_> {
         Ok(Some(Target { callee, sizes, args, by, outputs: result.leaves(), result }))
     }
 
-    /// The gradient of a function as a function to be differentiated: its parts come after the value.
+    /// Returns the gradient of a function as a function to differentiate. The gradient's parts
+    /// follow the value.
     fn gradient_of(&self, target: Target) -> Target {
         let one = self.one(&target);
         let callee = target.callee.derive(Derivation::Adjoint { of: Arc::from([0]), wrt: inputs(&target) });
@@ -275,13 +283,14 @@ impl Elaborator<'_> {
 
     // ---- calls of derived functions ----
 
-    /// The parts of the value, and the tangents of those that are real.
+    /// Calls the forward derivative. Returns the parts of the value, and the tangents of the real
+    /// parts.
     pub(super) fn forward(&mut self, target: &Target, tangents: Vec<E>, span: Span) -> (Vec<E>, Vec<E>) {
         let real = target.outputs.iter().filter(|leaf| is_real(leaf)).cloned().collect();
         self.derived(target, Derivation::Forward(inputs(target)), tangents, real, span)
     }
 
-    /// The parts of the value, and the cotangents of what it is differentiated by.
+    /// Calls the adjoint. Returns the parts of the value, and the cotangents of the varying parts.
     pub(super) fn adjoint(&mut self, target: &Target, cotangents: Vec<E>, span: Span) -> (Vec<E>, Vec<E>) {
         let by = target.by.iter().map(|(_, leaf)| leaf.clone()).collect();
         let of = (0..).zip(&target.outputs).filter(|(_, leaf)| is_real(leaf)).map(|(k, _)| k).collect();
@@ -308,7 +317,7 @@ impl Elaborator<'_> {
         (values, more)
     }
 
-    /// The cotangent of a real result that is asked for its gradient.
+    /// Returns the seed of a gradient: 1 in the type of the result.
     pub(super) fn one(&self, target: &Target) -> E {
         let scalar = target.outputs.first().and_then(|leaf| leaf.scalar).unwrap_or(Scalar::F64);
         Expr::new(Kind::Constant(Constant::Real(1.0)), CoreType::Scalar(scalar), Span::default())
@@ -316,7 +325,7 @@ impl Elaborator<'_> {
 
     // ---- values and their parts ----
 
-    /// Are the tangents of what varies made as it is?
+    /// Returns the predicate that the tangents have the constructors of the varying values.
     fn agree(&mut self, tangent: &E, varying: &Varying, bare: bool) -> Pred {
         let mut all = Vec::new();
         for (k, like) in (0..).zip(varying) {
@@ -327,7 +336,7 @@ impl Elaborator<'_> {
         Pred::all(all)
     }
 
-    /// The real parts of tangents of what varies.
+    /// Returns the real parts of the tangents of the varying values.
     fn parts_of(&mut self, value: &E, varying: &Varying, bare: bool) -> Vec<E> {
         let mut parts = Vec::new();
         for (k, like) in (0..).zip(varying) {
@@ -340,7 +349,7 @@ impl Elaborator<'_> {
         parts
     }
 
-    /// The part of a value at a path through its tuples, as an array.
+    /// Returns the part of a value at a path through its tuples, as an array.
     pub(super) fn part_at(&mut self, e: &E, path: &[u32]) -> E {
         match (&e.ty, path.split_first()) {
             (_, None) => e.clone(),
@@ -354,7 +363,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// Tangents of what varies, of their parts; bare if it is one argument.
+    /// Assembles the tangents of the varying values from their parts. With `bare` the result is
+    /// that of the only argument, not a tuple.
     fn mirror(&mut self, varying: &Varying, bare: bool, parts: Vec<E>, span: Span) -> Sym {
         let mut parts = parts.into_iter();
         let mut items = Vec::new();
@@ -371,12 +381,12 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A value of its parts.
+    /// Assembles a value from its parts.
     pub(super) fn assembled(&mut self, ty: &CoreType, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
         self.assembled_at(ty, parts, None, &mut Vec::new(), span)
     }
 
-    /// A tangent of a value, of the parts of those that are real.
+    /// Assembles a tangent of a value from its real parts.
     pub(super) fn tangent(&mut self, of: &E, parts: &mut dyn Iterator<Item = E>, span: Span) -> E {
         let like = Like { value: of.clone(), held: false };
         self.assembled_at(&of.ty, parts, Some(&like), &mut Vec::new(), span)
@@ -426,7 +436,8 @@ impl Elaborator<'_> {
 /// The value that a tangent belongs to.
 struct Like {
     value: E,
-    /// Is it inside a constructor? What is not real there stays; elsewhere it is `()`.
+    /// Whether it is inside a constructor. Parts that are not real keep their value there;
+    /// elsewhere they are `()`.
     held: bool,
 }
 
@@ -435,12 +446,12 @@ pub(super) fn tuple(items: Vec<E>, labels: Labels, span: Span) -> E {
     Expr::new(Kind::Tuple(items), ty, span)
 }
 
-/// `()`
+/// Returns `()`.
 pub(super) fn unit(span: Span) -> E {
     tuple(Vec::new(), Labels::Places, span)
 }
 
-/// The inputs by which it is differentiated.
+/// Returns the inputs by which the function is differentiated.
 pub(super) fn inputs(target: &Target) -> Arc<[u32]> {
     target.by.iter().map(|(k, _)| *k).collect()
 }

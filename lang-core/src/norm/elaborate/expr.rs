@@ -1,4 +1,5 @@
-//! Expressions one by one; calls, control and indexing have files of their own.
+//! **Expressions.** Dispatches on each kind of typed expression, and elaborates constants, tuples,
+//! records, checks and comparisons. Calls, control flow and indexing have files of their own.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,10 +14,10 @@ use crate::types::tree::{self, Demand, SizeCheck, Special, TId};
 use crate::types::ty::Type;
 
 impl Elaborator<'_> {
-    /// What is known of an expression's value.
+    /// Elaborates an expression to its symbolic value.
     pub(super) fn expr(&mut self, f: &mut Frame, id: TId) -> Out<Sym> {
         let value = self.node(f, id)?;
-        // What stands for something inside, or was made elsewhere, has its place from there.
+        // A value that comes from a subexpression, or from elsewhere, keeps the span of its origin.
         let own = matches!(
             f.code.body.nodes[id].kind,
             tree::Expr::Local(_)
@@ -163,7 +164,8 @@ impl Elaborator<'_> {
             (Special::Assert(text), Some(p)) => {
                 let p = self.predicate(f, p)?;
                 let what = self.failing(f, id, Code::E0502, format!("assertion failed: {text}"));
-                // Nothing reads its value, so that it has a binding of its own, which every form keeps.
+                // Nothing reads the value of an assertion. So it has a binding of its own, which
+                // every form keeps.
                 let unit = Expr::new(Kind::Tuple(Vec::new()), CoreType::unit(), span);
                 let ty = unit.ty.clone();
                 let check = Expr::new(Kind::Check(p, what, unit), ty, span);
@@ -191,7 +193,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A constant to derivatives, leaf by leaf.
+    /// Makes a value constant to derivatives (`stop`), leaf by leaf.
     fn stopped(&mut self, value: &Sym, ty: &CoreType, span: Span) -> Out<Sym> {
         Ok(match (value, ty) {
             (Sym::Int { .. } | Sym::Bool(_), _) => value.clone(),
@@ -225,7 +227,7 @@ impl Elaborator<'_> {
         Ok(Sym::Data(Expr::new(Kind::Constant(Constant::Real(x)), ty, span)))
     }
 
-    /// An integer literal, which at a type parameter may be real.
+    /// Elaborates an integer literal, which is real if a type parameter requires it.
     #[expect(clippy::cast_precision_loss, reason = "literals become the nearest real, as in the interpreter")]
     fn int(&mut self, f: &Frame, i: i64, ty: &Type, span: Span) -> Out<Sym> {
         let ty = self.core_type(f, ty, span)?;
@@ -238,7 +240,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// The zero of a type: brackets that do not hold.
+    /// Returns the zero of a type: a bracket that is false.
     pub(super) fn zero(&mut self, ty: &CoreType, span: Span) -> E {
         match ty {
             CoreType::Scalar(s) => {
@@ -280,7 +282,7 @@ impl Elaborator<'_> {
         Ok(Sym::Tuple(values, Labels::Fields(names)))
     }
 
-    /// A component by its position in the type as it is written.
+    /// Returns a component by its position in the source type.
     pub(super) fn project(&mut self, f: &Frame, value: &Sym, ty: &Type, k: u32) -> Out<Sym> {
         let ty = self.concrete_shape(f, ty);
         let at = match &ty {
@@ -290,7 +292,7 @@ impl Elaborator<'_> {
         self.component(value, at)
     }
 
-    /// A type with its type parameters put in, sizes as they are.
+    /// Returns the type with a type parameter substituted; sizes stay.
     fn concrete_shape(&self, f: &Frame, ty: &Type) -> Type {
         match ty {
             Type::Param(k, _) => f.code.types.get(*k as usize).cloned().unwrap_or(Type::Error),
@@ -298,7 +300,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A component by its position in core.
+    /// Returns a component by its position in core.
     pub(super) fn component(&mut self, value: &Sym, k: usize) -> Out<Sym> {
         match value {
             Sym::Tuple(items, _) => match items.get(k) {
@@ -316,7 +318,7 @@ impl Elaborator<'_> {
 
     // ---- checks ----
 
-    /// The value, if the predicate holds.
+    /// Returns the value with a check, unless the context implies the predicate.
     pub(super) fn checking(&mut self, p: Pred, what: Arc<crate::ir::core::Failing>, e: &E) -> Sym {
         if self.context.implies(&p) {
             return self.known(e.clone());
@@ -351,7 +353,8 @@ impl Elaborator<'_> {
 
     // ---- truth values ----
 
-    /// `&&` and `||`: each part is evaluated where those before it do not decide.
+    /// Elaborates `&&` and `||`. Each operand is evaluated only if those before it do not decide
+    /// the result.
     fn conjunction(&mut self, f: &mut Frame, items: &[TId], and: bool) -> Out<Sym> {
         let mut so_far = if and { Pred::truth() } else { Pred::falsity() };
         for e in items {
@@ -363,7 +366,7 @@ impl Elaborator<'_> {
         Ok(Sym::Bool(so_far))
     }
 
-    /// Makes bindings of an inner scope in this one, evaluated where a predicate holds.
+    /// Moves bindings of an inner scope into the current one, evaluated where a predicate holds.
     pub(super) fn bind_under(&mut self, p: &Pred, bindings: Vec<(crate::predicate::LocalId, E)>) {
         let guarded = bindings.into_iter().map(|(x, e)| (x, Expr::guard(p.clone(), e)));
         if let Some(scope) = self.scopes.last_mut() {
@@ -371,7 +374,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// `a < b <= c`
+    /// Elaborates `a < b <= c`.
     fn compare(&mut self, f: &mut Frame, first: TId, rest: &[(BinOp, TId)], span: Span) -> Out<Sym> {
         let mut left = self.expr(f, first)?;
         if let ([(op, e)], false) = (rest, matches!(left, Sym::Int { .. } | Sym::Bool(_))) {
@@ -400,7 +403,8 @@ impl Elaborator<'_> {
         Ok(Sym::Bool(so_far))
     }
 
-    /// One comparison; of integers that cannot have wrapped a predicate.
+    /// Elaborates one comparison: a predicate for integers that cannot have wrapped, else an
+    /// operation.
     fn comparison(&mut self, op: BinOp, a: Sym, b: Sym, span: Span) -> Out<Sym> {
         if let (Sym::Int { .. }, Sym::Int { .. }) = (&a, &b) {
             let (a, b) = (self.exact(a, span)?, self.exact(b, span)?);
@@ -422,8 +426,11 @@ impl Elaborator<'_> {
         self.apply(Operation::Binary(op), vec![a, b], Scalar::Bool, span)
     }
 
-    /// The polynomial of an integer; if an operation on it may have wrapped, of a variable for it. One that wraps for
-    /// numbers which are no large ones is left to the interpreter: what its variable stands for is put in place later.
+    /// Returns the polynomial of an integer. If an operation on it may have wrapped, returns a
+    /// variable that holds the value instead.
+    ///
+    /// Fails with `Wraps` if small numbers suffice for the wrap, because a later pass substitutes
+    /// the variable's polynomial. The interpreter evaluates such a program.
     pub(super) fn exact(&mut self, a: Sym, span: Span) -> Out<Poly> {
         Ok(match a {
             Sym::Int { poly, exact: true } => poly,
@@ -440,7 +447,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// An integer expression as an index.
+    /// Elaborates an integer expression as an index.
     pub(super) fn index_of(&mut self, f: &mut Frame, id: TId) -> Out<Poly> {
         let span = self.span(f, id);
         let value = self.expr(f, id)?;
@@ -449,14 +456,15 @@ impl Elaborator<'_> {
         if poly.overflowed() { Err(self.outside(Reason::TooLarge, span)) } else { Ok(poly) }
     }
 
-    /// The scalar type of a type, inside its arrays.
+    /// Returns the element type of a type.
     pub(super) fn scalar_of(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Scalar> {
         let ty = self.core_type(f, ty, span)?;
         ty.peel().1.scalar().ok_or_else(|| self.outside(Reason::Errors, span))
     }
 }
 
-/// Has it factors with which numbers far below 2^47 are beyond an `i64`?
+/// Returns whether the polynomial has coefficients with which numbers far below 2^47 leave the
+/// range of `i64`.
 pub(super) fn is_steep(p: &Poly) -> bool {
     const STEEP: u128 = 1 << 16;
     p.terms().iter().any(|(m, c)| {

@@ -1,6 +1,8 @@
-//! Jacobians: a tangent for each coordinate of the argument or a cotangent for each of the result, whichever
-//! are fewer; where sizes decide that, the run does. The one among zeros that a derivative is called with is
-//! a bracket, `[i == j]`, so that where the derived function is put in place nothing is computed for the zeros.
+//! **Jacobians.** Calls the forward derivative for each coordinate of the argument, or the adjoint
+//! for each coordinate of the result, whichever are fewer. If sizes decide that, the run chooses.
+//!
+//! The unit seed is a bracket, `[i == j]`. So where the derived function is inlined, nothing is
+//! computed for the zeros of the seed.
 
 use std::sync::Arc;
 
@@ -12,8 +14,8 @@ use crate::predicate::{Index, Poly, Pred};
 use crate::syntax::ops::Scalar;
 
 impl Elaborator<'_> {
-    /// The blocks of partial derivatives, axes of the result first.
-    /// `first`: the first part of the result that is asked for.
+    /// Builds the blocks of partial derivatives, axes of the result first. `first` is the number of
+    /// the first part of the result to include.
     pub(super) fn jacobian(&mut self, target: &Target, first: usize, of: &Blocks, by: &Blocks, span: Span) -> Sym {
         let rows = count(target.outputs.iter().skip(first).filter(|leaf| is_real(leaf)));
         let columns = count(target.by.iter().map(|(_, leaf)| leaf));
@@ -21,7 +23,7 @@ impl Elaborator<'_> {
         let real: Vec<usize> =
             (0..target.outputs.len()).filter(|k| target.outputs.get(*k).is_some_and(is_real)).collect();
         let pass = Pass { target, real: &real, span };
-        // Where nothing can be both are so: one of the two is made.
+        // If the context decides the comparison, only one of the two modes is generated.
         let always = self.context.implies(&fewer);
         let never = !always && self.context.refutes(&fewer);
         let forward = if never { None } else { Some(self.columns(&pass, &fewer)) };
@@ -32,7 +34,8 @@ impl Elaborator<'_> {
         self.known(e)
     }
 
-    /// For each part of the argument the tangents of the result along each of its coordinates.
+    /// Returns, for each part of the argument, the tangents of the result along each of its
+    /// coordinates.
     fn columns(&mut self, pass: &Pass<'_>, when: &Pred) -> Vec<Vec<E>> {
         let target = pass.target;
         let real: Vec<Leaf> = pass.real.iter().filter_map(|k| target.outputs.get(*k)).cloned().collect();
@@ -43,7 +46,8 @@ impl Elaborator<'_> {
         calls.collect()
     }
 
-    /// For each real part of the result the cotangents of the argument for each of its coordinates.
+    /// Returns, for each real part of the result, the cotangents of the argument for each of its
+    /// coordinates.
     fn rows(&mut self, pass: &Pass<'_>, when: &Pred) -> Vec<Vec<E>> {
         let target = pass.target;
         let by: Vec<Leaf> = target.by.iter().map(|(_, leaf)| leaf.clone()).collect();
@@ -55,8 +59,8 @@ impl Elaborator<'_> {
         calls.collect()
     }
 
-    /// A call for each coordinate of a part, with a one there: what the calls give after the value, each with the
-    /// indices of the coordinate first.
+    /// Calls the derivative once for each coordinate of a part, with a unit seed. Returns the parts
+    /// that follow the value, each with the coordinate's indices first.
     fn unit_calls(&mut self, pass: &Pass<'_>, leaf: &Leaf, along: Derivation, gives: &[Leaf], when: &Pred) -> Vec<E> {
         let (target, span) = (pass.target, pass.span);
         let coordinate: Vec<Index> = leaf.dims.iter().map(|n| self.vars.index("i", n.clone())).collect();
@@ -76,7 +80,7 @@ impl Elaborator<'_> {
         (0..gives.len()).map(|k| self.part_at(&calls, &[u32::try_from(first + k).unwrap_or(u32::MAX)])).collect()
     }
 
-    /// One block: extents of a part of the result, then of a part of the argument.
+    /// Builds one block: the extents of a part of the result, then those of a part of the argument.
     fn dense(&mut self, pass: &Pass<'_>, row: usize, column: usize, made: &Made) -> E {
         let nth = pass.real.iter().position(|k| *k == row).unwrap_or_default();
         let outer = pass.target.outputs.get(row).map(|leaf| leaf.dims.clone()).unwrap_or_default();
@@ -100,7 +104,7 @@ impl Elaborator<'_> {
         of.into_iter().chain(by).rev().fold(element, |e, i| Expr::generate(i, e))
     }
 
-    /// Blocks in the structure of the result, then of the argument.
+    /// Arranges the blocks in the structure of the result, then of the argument.
     fn blocks(
         &mut self,
         of: &Blocks,
@@ -123,7 +127,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// A Jacobian that is being made.
+/// A Jacobian under construction.
 struct Pass<'t> {
     target: &'t Target,
     /// The positions of the real parts of the result.
@@ -131,13 +135,13 @@ struct Pass<'t> {
     span: Span,
 }
 
-/// What the blocks are read from.
+/// The tangents and cotangents from which the blocks are read.
 struct Made {
-    /// For each part of the argument and real part of the result the tangents.
+    /// The tangents, for each part of the argument and each real part of the result.
     forward: Option<Vec<Vec<E>>>,
-    /// For each real part of the result and part of the argument the cotangents.
+    /// The cotangents, for each real part of the result and each part of the argument.
     reverse: Option<Vec<Vec<E>>>,
-    /// Where the first are there.
+    /// The predicate under which the tangents are used.
     fewer: Pred,
 }
 
@@ -145,18 +149,18 @@ struct Made {
 pub(super) enum Blocks {
     /// A real part, by its number.
     Part(usize),
-    /// What is not real.
+    /// A part that is not real.
     Constant,
     Tuple(Vec<Self>, Labels),
 }
 
 impl Blocks {
-    /// Of a result; parts count all of its leaves.
+    /// Returns the structure of a result. Part numbers count all its leaves.
     pub(super) fn of(ty: &CoreType) -> Self {
         Self::made(ty, &mut 0, false)
     }
 
-    /// Of what varies; parts count real leaves.
+    /// Returns the structure of the varying arguments. Part numbers count real leaves.
     pub(super) fn by(varying: &Varying, bare: bool) -> Self {
         let mut next = 0;
         let mut items: Vec<Self> =
@@ -181,8 +185,8 @@ impl Blocks {
         }
     }
 
-    /// The structure of the gradient by what has this one; its parts come after others. What is not real has `()`
-    /// in it.
+    /// Returns the structure of a gradient by arguments of this structure, with part numbers from
+    /// `after` on. Parts that are not real are `()`.
     pub(super) fn of_gradient(&self, after: usize) -> Self {
         match self {
             Self::Part(k) => Self::Part(k + after),
@@ -194,7 +198,7 @@ impl Blocks {
     }
 }
 
-/// How many numbers these are.
+/// Returns the total number of elements of these leaves.
 fn count<'l>(leaves: impl Iterator<Item = &'l Leaf>) -> Poly {
     let size = |leaf: &Leaf| leaf.dims.iter().fold(Poly::constant(1), |product, n| product.mul(n));
     leaves.fold(Poly::default(), |sum, leaf| sum.add(&size(leaf)))

@@ -1,12 +1,13 @@
-//! Sums of arrays and tuples of which some terms are brackets. The terms are an array, in which one whose bracket
-//! does not hold is zero; so that it is not added either (ATL 4.30), the bracket stands in the sums of the parts too.
+//! **Guarded terms** of sums over arrays and tuples. The terms become an array, which is zero where
+//! a term's bracket is false. The bracket is also kept in the sums of the parts, so that these
+//! zeros are not added (ATL 4.30).
 
 use super::{E, Elaborator};
 use crate::ir::core::{Constant, CoreType, Expr, Kind};
 use crate::predicate::{Index, Pred};
 use crate::syntax::ops::Scalar;
 
-/// The terms of a sum by the indices of the sum: an element, and where it is a term.
+/// The terms of a sum by its indices: an element, and the predicate under which it is a term.
 pub(super) type Terms = (E, Pred);
 
 impl Elaborator<'_> {
@@ -23,7 +24,8 @@ impl Elaborator<'_> {
                 let terms = self.bind("terms", terms.clone());
                 (read(&terms, again), p.substitute(&put))
             }
-            // What is read there is known there alone: each term says whether it is one.
+            // The predicate reads data that are known only inside the terms. So each term carries a
+            // flag for its bracket.
             Some(_) => {
                 let terms = self.bind("terms", told(terms, indices.len()));
                 let own: Vec<Index> = again.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
@@ -41,7 +43,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The brackets around every term, behind so many generations.
+/// Returns the conjunction of the brackets around every term, inside `depth` generations.
 fn bracket(e: &E, depth: usize) -> Option<Pred> {
     match &e.kind {
         Kind::Gen(_, e) if depth > 0 => bracket(e, depth - 1),
@@ -54,7 +56,7 @@ fn bracket(e: &E, depth: usize) -> Option<Pred> {
     }
 }
 
-/// Each term with whether it is one.
+/// Pairs each term with the value of its bracket.
 fn told(e: &E, depth: usize) -> E {
     match &e.kind {
         Kind::Gen(index, body) => Expr::generate(index.clone(), told(body, depth.saturating_sub(1))),

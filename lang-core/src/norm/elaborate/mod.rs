@@ -1,15 +1,15 @@
-//! The typed tree to core: what people write to what the paper defines. Functions that take functions are
-//! inlined at their calls, with the functions they are given; types are those of the instance; sizes stay
-//! symbolic. Lifted operations become generations of scalar ones, `if` becomes a sum of brackets, slices
-//! become generations, an index that is not proved gets a check.
+//! **Elaboration**: from the typed tree to core, the calculus of the paper. It is the first pass of
+//! normalisation. Functions that take functions are inlined at their calls, types are those of the
+//! instance, and sizes stay symbolic. Lifted operations and slices become generations, `if` becomes
+//! a sum of brackets, and an unproved index gets a check.
 //!
-//! Elaboration is evaluation with symbols: [`Sym`] is what is known of a value here. Integers are
-//! polynomials and truth values predicates as far as they are understood; an integer or truth value that
-//! only the run knows gets a variable of its own, which polynomials and predicates then read.
+//! Elaboration is symbolic evaluation: [`Sym`] is the symbolic value of an expression. Integers are
+//! polynomials and truth values are predicates, as far as they are understood. An integer or truth
+//! value that only the run knows gets a variable, which polynomials and predicates then read.
 //!
-//! A binding is made in the innermost scope that is open ([`Elaborator::scope`]): a function, the body of a
-//! binder, what a bracket guards. So nothing is evaluated that the program does not evaluate, and what
-//! has been computed is named once.
+//! A binding goes into the innermost open scope ([`Elaborator::scope`]): a function, the body of a
+//! binder, or the operand of a bracket. So core evaluates only expressions that the program
+//! evaluates, and computes each once.
 
 mod access;
 mod agree;
@@ -48,40 +48,41 @@ use crate::types::tree::{Body, Lambda, TId};
 use crate::types::ty::{Signature, SizeSource, Type};
 use derive::Operand;
 
-/// More nodes than this are not made of one function: inlining can multiply them.
+/// The largest number of nodes elaborated for one function. The limit exists because inlining can
+/// multiply nodes.
 const FUEL: usize = 100_000;
 
-/// Functions inlined inside one another; deeper ones are taken for a recursion.
+/// The deepest nesting of inlined functions. Beyond it a recursion is assumed.
 const MAX_INLINED: usize = 64;
 
-/// Integers below this size in absolute value stand in understood arithmetic ([`Function::bounded`]).
+/// The bound on the absolute value of integers in understood arithmetic ([`Function::bounded`]).
 const BOUND: i128 = 1 << 47;
 
-/// What elaboration asks of other items.
+/// Queries of elaboration about other items.
 pub trait Bodies {
-    /// The body of a definition; `None` where it has errors.
+    /// Returns the body of a definition; `None` if it has errors.
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>>;
-    /// The type of a definition.
+    /// Returns the type of a definition.
     fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>>;
-    /// What a type is.
+    /// Returns the declaration of a type.
     fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
 
-    /// The name of the rule that gives the derivative of a definition, if one stands beside it.
+    /// Returns the name of the derivative rule of this kind beside a definition, if it exists.
     fn rule(&self, name: &GlobalName, kind: Rule) -> Option<GlobalName> {
         let rule = GlobalName::new(&name.module, &format!("{} {}", kind.word(), name.name));
         self.body(&rule).map(|_| rule)
     }
 
-    /// Does the definition have a rule?
+    /// Returns whether the definition has a derivative rule.
     fn has_rule(&self, name: &GlobalName) -> bool {
         [Rule::Derivative, Rule::Adjoint].into_iter().any(|kind| self.rule(name, kind).is_some())
     }
 }
 
-/// The core form of a definition at types.
+/// Returns the core form of a definition at types.
 ///
 /// # Errors
-/// What in it has none.
+/// The first expression in it that has no core form.
 pub fn elaborate(bodies: &dyn Bodies, callee: &Arc<Callee>) -> Result<Function, Box<Outside>> {
     let mut elaborator = Elaborator::new(bodies, callee);
     let made = match &callee.applied {
@@ -91,57 +92,60 @@ pub fn elaborate(bodies: &dyn Bodies, callee: &Arc<Callee>) -> Result<Function, 
     if callee.rules.is_empty() {
         return made;
     }
-    // The rule was found on the way, if there is one.
+    // Elaboration of the definition has reached the rule, if it exists.
     elaborator.found.take().unwrap_or_else(|| Err(elaborator.outside(Reason::Derivative, Span::default())))
 }
 
 type Out<T> = Result<T, Box<Outside>>;
 
-/// What is known of a value.
+/// The symbolic value of an expression.
 #[derive(Clone)]
 enum Sym {
-    /// An `i64`. `exact`: no operation on the way can have wrapped, so that it may be compared as it is.
+    /// An `i64`. `exact`: no operation on the way can have wrapped, so the polynomial may be used
+    /// in comparisons.
     Int { poly: Poly, exact: bool },
     /// A `bool`.
     Bool(Pred),
-    /// Anything else that is data.
+    /// Any other data.
     Data(E),
-    /// A tuple, record or value of a sum type by its components, in the order of [`CoreType::Tuple`].
+    /// A tuple, a record or a value of a sum type, by components in the order of
+    /// [`CoreType::Tuple`].
     Tuple(Vec<Sym>, Labels),
     /// A function.
     Fun(Rc<Closure>),
 }
 
-/// A function that is known here.
+/// A function value known at elaboration.
 enum Closure {
-    /// A lambda with what it captures.
+    /// A lambda with its captures.
     Lambda { scope: Rc<Item>, env: Env, lambda: Arc<Lambda> },
-    /// Any other: the expression that names it, and where.
+    /// Any other function, by the expression that names it and its environment.
     Named { scope: Rc<Item>, env: Env, node: TId },
-    /// A definition at types and sizes, with the type of what it gives.
+    /// A definition at types and sizes, with the type of its result.
     Definition { name: GlobalName, types: Vec<Type>, sizes: Vec<Poly>, result: Type },
-    /// A function of the library that is not written in Iverson.
+    /// A library function that is not written in Iverson.
     Builtin(Builtin),
     /// A scalar function.
     Scalar(ScalarFn),
     /// A constructor of a type.
     Constructor(Type, u32),
-    /// The tangent of a function by what it captured.
+    /// The tangent of a function along the tangents of its captures.
     Tangent { of: Rc<Closure>, along: Rc<ruled::Tangents> },
-    /// A derivative operator and its function.
+    /// A derivative operator applied to a function.
     Operator { operator: Derivative, wrt: Arc<[usize]>, of: Box<Operand> },
 }
 
-/// Values of locals.
+/// The values of locals.
 type Env = HashMap<LocalId, Sym>;
 
-/// A body that is being elaborated.
+/// A body under elaboration.
 struct Item {
     item: GlobalName,
     body: Arc<Body>,
-    /// The types of its type parameters; extents in them are over the variables of the function.
+    /// The arguments for its type parameters. Extents in them are over the variables of the
+    /// function.
     types: Vec<Type>,
-    /// It is inlined, and what happens in it happens here.
+    /// The span of the call, if the body is inlined: everything in it is located there.
     inlined: Option<Span>,
 }
 
@@ -151,10 +155,10 @@ struct Frame {
     env: Env,
 }
 
-/// What is bound together.
+/// A scope: bindings at one depth.
 #[derive(Default)]
 struct Scope {
-    /// How many index variables are in scope of it.
+    /// The number of index variables in scope.
     depth: usize,
     bindings: Vec<(LocalId, E)>,
 }
@@ -164,35 +168,37 @@ struct Elaborator<'a> {
     /// The item that the function belongs to.
     item: GlobalName,
     vars: Vars,
-    /// The scopes that are open, outermost first.
+    /// The open scopes, outermost first.
     scopes: Vec<Scope>,
     context: Context,
-    /// The extents of index variables and sizes, by which sums over them are bounded.
+    /// Index variables with their extents, by which sums over them are bounded; sizes have none.
     indices: HashMap<LocalId, Option<Poly>>,
     params: BTreeSet<LocalId>,
     bounded: BTreeSet<LocalId>,
-    /// How many index variables are in scope of the function or loop body.
+    /// The number of index variables in scope within the function or loop body.
     depth: usize,
-    /// What is bound where there were some: it has a value for each of their values.
+    /// The depth at which a variable is bound. If it is above 0, the variable has a value for each
+    /// value of the index variables.
     depths: HashMap<LocalId, usize>,
-    /// Is this the body of a loop? There what is updated changes in place.
+    /// Whether this is the body of a loop, in which updates are in place.
     repeated: bool,
-    /// Positions in an order, with the extent of the axis that they are of.
+    /// Arrays of positions, with the extent of the axis that they index.
     ordered: HashMap<LocalId, Poly>,
-    /// What is told of the states that are kept of the loop that comes next.
+    /// The checkpoint settings of the next loop.
     kept: Option<repeat::Kept>,
-    /// The types of parameters and of what is bound.
+    /// The types of parameters and bound variables.
     types: HashMap<LocalId, CoreType>,
-    /// Functions made to be differentiated.
+    /// Local functions: closures, loop bodies and functions to differentiate.
     locals: Vec<Arc<Function>>,
-    /// Top-level `let`s whose functions are known.
+    /// Top-level `let`s that hold known functions.
     globals: HashMap<GlobalName, Sym>,
     callee: Arc<Callee>,
     fuel: usize,
     inlined: Vec<GlobalName>,
-    /// How many of the rules that lead to the function have been entered.
+    /// The number of rules entered on the path to the requested rule
+    /// ([`crate::ir::core::LocalRule`]).
     led: usize,
-    /// The rule that the last of them is.
+    /// The rule at the end of that path.
     found: Option<Out<Function>>,
 }
 
@@ -226,7 +232,7 @@ impl<'a> Elaborator<'a> {
     fn function(&mut self, callee: &Arc<Callee>) -> Out<Function> {
         let nowhere = |what| Box::new(Outside { what, item: callee.def.clone(), span: Span::default() });
         let body = self.bodies.body(&callee.def).ok_or_else(|| nowhere(Reason::Errors))?;
-        // A rule has none of its own.
+        // A rule has no signature of its own.
         let signature = self.bodies.signature(&callee.def);
         let is_size = |name: &Name| {
             let sizes = signature.iter().flat_map(|s| &s.sizes);
@@ -248,7 +254,8 @@ impl<'a> Elaborator<'a> {
             let decl = body.locals.get(local.0 as usize).ok_or_else(|| nowhere(Reason::Errors))?;
             let param = self.vars.fresh(decl.name.clone());
             self.params.insert(param);
-            // Extents of other parameters, of those before it too, may be its value.
+            // An integer may be an extent of any other parameter, including one before it. So
+            // integers are declared first.
             if decl.ty == Type::I64 {
                 let poly = Poly::atom(self.vars.atom(param));
                 frame.env.insert(*local, Sym::Int { poly, exact: true });
@@ -273,7 +280,7 @@ impl<'a> Elaborator<'a> {
         let body = self.closed(span, |this| {
             let result = this.expr(&mut frame, root)?;
             let e = this.data(&result, span)?;
-            // Whoever calls it knows its extents by its type.
+            // A caller knows the extents by the declared type.
             Ok(match this.core_type(&frame, &ty, span) {
                 Ok(declared) => Sym::Data(this.with_extents(e, &declared)),
                 Err(_) => Sym::Data(e),
@@ -284,7 +291,8 @@ impl<'a> Elaborator<'a> {
         Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals, rule_of: None })
     }
 
-    /// The value with these extents, which are its own where they have another name.
+    /// Returns the value with the declared extents, if its own extents read data. The two are
+    /// equal, but the caller knows only the declared ones.
     fn with_extents(&mut self, e: E, ty: &CoreType) -> E {
         let mut read = false;
         for leaf in e.ty.leaves() {
@@ -318,7 +326,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// A size of the function.
+    /// Adds a size of the function.
     fn size(&mut self, name: Name) -> LocalId {
         let size = self.vars.fresh(name);
         self.indices.insert(size, None);
@@ -327,7 +335,7 @@ impl<'a> Elaborator<'a> {
         size
     }
 
-    /// The type arguments, with a size of the function for each extent in them.
+    /// Returns the type arguments, and adds a size of the function for each extent in them.
     fn instance_types(&mut self, callee: &Callee, sizes: &mut Vec<LocalId>) -> Vec<Type> {
         let mut extra = HashMap::new();
         for ty in &*callee.types {
@@ -356,7 +364,7 @@ impl<'a> Elaborator<'a> {
 
     // ---- scopes ----
 
-    /// What is elaborated in a scope of its own, with the bindings made in it.
+    /// Elaborates in a scope of its own, and returns the scope's bindings with the value.
     fn scope<T>(&mut self, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<(Vec<(LocalId, E)>, T)> {
         self.scopes.push(Scope { depth: self.depth, bindings: Vec::new() });
         let value = guarded(|| f(self));
@@ -364,7 +372,7 @@ impl<'a> Elaborator<'a> {
         Ok((scope.bindings, value?))
     }
 
-    /// Data elaborated in a scope of its own.
+    /// Elaborates data in a scope of its own, and wraps them in the scope's bindings.
     fn closed(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Out<Sym>) -> Out<E> {
         let (bindings, e) = self.scope(|this| {
             let sym = f(this)?;
@@ -373,7 +381,7 @@ impl<'a> Elaborator<'a> {
         Ok(Expr::lets(bindings, e))
     }
 
-    /// Elaborates where a predicate holds.
+    /// Elaborates under the assumption of a predicate.
     fn under<T>(&mut self, p: &Pred, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<T> {
         let mark = self.context.mark();
         self.context.assume(p);
@@ -394,7 +402,7 @@ impl<'a> Elaborator<'a> {
         value
     }
 
-    /// A variable as what is known of it.
+    /// Returns the symbolic value of a variable.
     fn variable(&self, local: LocalId, ty: &CoreType, span: Span) -> Sym {
         let name = self.vars.name(local);
         match ty {
@@ -406,7 +414,8 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// What is known of data: integers and truth values get a variable if they are no element of one.
+    /// Returns the symbolic value of data. An integer or truth value that is not an element of a
+    /// variable is bound to one.
     fn known(&mut self, e: E) -> Sym {
         let scalar = match e.ty {
             CoreType::Scalar(s @ (Scalar::I64 | Scalar::Bool)) => s,
@@ -425,7 +434,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// A value as data.
+    /// Returns a symbolic value as data.
     fn data(&mut self, sym: &Sym, span: Span) -> Out<E> {
         Ok(match sym {
             Sym::Data(e) => e.clone(),
@@ -443,7 +452,7 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// A truth value as data: the constant "true" in a bracket.
+    /// Returns a truth value as data: the constant `true` in a bracket.
     fn truth(&mut self, p: &Pred, span: Span) -> E {
         let ty = CoreType::Scalar(Scalar::Bool);
         if let Pred::Is(x, _, at, true) = p {
@@ -453,10 +462,10 @@ impl<'a> Elaborator<'a> {
         if p.is_false() { constant(false) } else { Expr::guard(p.clone(), constant(true)) }
     }
 
-    /// An element of a variable.
+    /// Returns an element of a variable.
     fn read(&self, x: LocalId, at: &[Poly], scalar: Scalar, span: Span) -> E {
         let array = CoreType::Scalar(scalar).array(at.iter().map(|_| Poly::default()));
-        // The extents of the variable do not matter to its element.
+        // The extents of the variable do not matter for one element.
         at.iter().fold(Expr::new(Kind::Var(x), array, span), |e, at| Expr::access(&e, at.clone()))
     }
 
@@ -481,7 +490,7 @@ impl<'a> Elaborator<'a> {
 
     // ---- types and sizes ----
 
-    /// A size over the variables of the function.
+    /// Returns a size over the variables of the function.
     fn poly(&mut self, f: &Frame, p: &Poly, span: Span) -> Out<Poly> {
         let mut unknown = false;
         p.for_each_atom(&mut |a| {
@@ -505,7 +514,7 @@ impl<'a> Elaborator<'a> {
         Ok(put)
     }
 
-    /// A size in which some atoms have no meaning here.
+    /// Returns a size over the variables of the function, in which unknown atoms stay.
     fn known_part(&mut self, f: &Frame, p: &Poly) -> Poly {
         let put = p.substitute(&|a| match a {
             Atom::Local(l, _) => match f.env.get(l) {
@@ -518,7 +527,7 @@ impl<'a> Elaborator<'a> {
         put
     }
 
-    /// Integer parameters in what is taken as an index or size are bounded from here on.
+    /// Bounds the integer parameters in a polynomial, because it is used as an index or size.
     fn use_in_index(&mut self, p: &Poly) {
         p.for_each_atom(&mut |a| {
             if let Atom::Local(l, _) = a
@@ -529,12 +538,12 @@ impl<'a> Elaborator<'a> {
         });
     }
 
-    /// A type with type parameters and sizes put in.
+    /// Substitutes type parameters and sizes in a type.
     fn concrete(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Type> {
         self.put_in(f, ty, false, span)
     }
 
-    /// The same; what the arguments of function types around it tell stays open.
+    /// Does the same, but sizes that depend on arguments of enclosing function types stay open.
     fn open_type(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Type> {
         self.put_in(f, ty, true, span)
     }
@@ -556,13 +565,13 @@ impl<'a> Elaborator<'a> {
         Ok(ty.map(&param, &|p, _| sizes.get(p).cloned().unwrap_or_default()))
     }
 
-    /// The core type of a type; functions have none.
+    /// Returns the core type of a type. A function type has none.
     fn core_type(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<CoreType> {
         let ty = self.concrete(f, ty, span)?;
         self.core_of(&ty, &mut Vec::new(), span)
     }
 
-    /// `inside`: the sum types around it.
+    /// Does the same for a type without parameters. `inside` lists the enclosing sum types.
     fn core_of(&self, ty: &Type, inside: &mut Vec<GlobalName>, span: Span) -> Out<CoreType> {
         Ok(match ty {
             Type::Scalar(s) => CoreType::Scalar(*s),
@@ -585,7 +594,8 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// May the polynomial be taken for the value, whatever wraps? Sets what it needs of parameters.
+    /// Returns whether the polynomial equals the `i64` value, because no operation can wrap. If so,
+    /// bounds the parameters that this depends on.
     fn fits(&mut self, p: &Poly) -> bool {
         if p.as_atom().is_some() || p.as_constant().is_some() {
             return true;
@@ -598,7 +608,7 @@ impl<'a> Elaborator<'a> {
         fits
     }
 
-    /// A bound of the absolute value.
+    /// Returns a bound on the absolute value, if one is known.
     fn magnitude(&self, p: &Poly) -> Option<i128> {
         p.terms().iter().try_fold(0_i128, |sum, (m, c)| {
             let product = m.iter().try_fold(c.checked_abs()?, |product, (a, power)| {
@@ -624,14 +634,14 @@ fn holds_function(value: &Sym) -> bool {
     }
 }
 
-/// The positions of a record's fields, sorted by name.
+/// Returns the positions of a record's fields, sorted by name.
 fn field_order(fields: &[(Name, Type)]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..fields.len()).collect();
     order.sort_by(|a, b| fields.get(*a).map(|f| &f.0).cmp(&fields.get(*b).map(|f| &f.0)));
     order
 }
 
-/// The variable and indices, if the expression is an element of one or one itself.
+/// Returns the variable and the indices, if the expression is a variable or an element of one.
 fn element(e: &E) -> Option<(LocalId, Vec<Poly>)> {
     let mut at = Vec::new();
     let mut e = e;

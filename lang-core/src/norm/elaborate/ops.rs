@@ -1,5 +1,5 @@
-//! Arithmetic: `+` and `*` as the calculus has them, everything else a black box, and all of it lifted over
-//! arrays by generations.
+//! **Arithmetic.** Sums and products use the calculus's own forms, and every other operation is a
+//! black box. All of them are lifted over arrays by generations.
 
 use std::sync::Arc;
 
@@ -12,11 +12,13 @@ use crate::predicate::{Atom, Poly, Pred};
 use crate::syntax::ops::{BinOp, Scalar};
 use crate::types::tree::{self, TId};
 
-/// What fails, and for which second operands it does not.
+/// The failure of a partial operation, and the condition on the second operand under which it is
+/// defined.
 type Asked<'a> = (Arc<Failing>, &'a dyn Fn(&Poly) -> Pred);
 
 impl Elaborator<'_> {
-    /// `+ - * / // %`. Chains nest to the left without bound, and the terms of a sum stay together.
+    /// Elaborates `+ - * / // %`. Chains nest to the left without limit, and consecutive terms
+    /// become one sum.
     pub(super) fn chain(&mut self, f: &mut Frame, id: TId) -> Out<Sym> {
         let body = Arc::clone(&f.code.body);
         let mut links = Vec::new();
@@ -30,7 +32,7 @@ impl Elaborator<'_> {
         let mut before = self.span(f, first);
         for (op, b, at) in links.into_iter().rev() {
             let span = self.span(f, at);
-            // What stands there is all of the chain so far.
+            // The left operand's span covers the whole chain so far.
             let so_far = std::mem::replace(&mut before, span);
             let right = self.expr(f, b)?;
             let sum = matches!(op, BinOp::Add | BinOp::Sub) && !matches!(value, Sym::Int { .. });
@@ -97,13 +99,14 @@ impl Elaborator<'_> {
         }
     }
 
-    /// A polynomial, if the operation is one.
+    /// Returns the result as a polynomial, if the operation has one.
     fn integers(&mut self, op: BinOp, (p, x): (&Poly, bool), (q, y): (&Poly, bool)) -> Option<Sym> {
         let poly = match op {
             BinOp::Add => p.add(q),
             BinOp::Sub => p.sub(q),
             BinOp::Mul => p.mul(q),
-            // Quotients by what may be 0 fail; of what wrapped they are others.
+            // A division by a possible 0 fails, and a wrapped operand has another quotient than its
+            // polynomial.
             BinOp::FloorDiv if x && q.as_constant().is_some() => p.div(q)?,
             BinOp::Mod if x && q.as_constant().is_some() => p.rem(q)?,
             _ => return None,
@@ -113,17 +116,18 @@ impl Elaborator<'_> {
         (!poly.overflowed() && (fits || !quotient)).then(|| wrapped(poly, x && y && fits))
     }
 
-    /// Of integers, where the divisor may be 0.
+    /// Elaborates a division of integers whose divisor may be 0.
     fn integer_quotient(&mut self, f: &Frame, id: TId, op: BinOp, a: &Sym, b: &Sym, span: Span) -> Out<Sym> {
         let what = self.failing(f, id, Code::E0505, "division by zero");
         self.partial(Operation::Binary(op), a, b, (what, &|divisor| Pred::zero(divisor).negated()), span)
     }
 
-    /// An operation on integers that has a value for some second operands alone. Each element is asked for its own.
+    /// Elaborates an integer operation that is defined only for some second operands. Each element
+    /// has a check of its own.
     fn partial(&mut self, operation: Operation, a: &Sym, b: &Sym, (what, holds): Asked<'_>, span: Span) -> Out<Sym> {
         let integer = CoreType::Scalar(Scalar::I64);
         let apply = |a: E, b: E| Expr::new(Kind::Apply(operation, vec![a, b]), CoreType::Scalar(Scalar::I64), span);
-        // Of what wraps a quotient is no other's, whatever the polynomials say.
+        // A quotient of a wrapped number is not the quotient of its polynomial.
         if matches!(a, Sym::Int { poly, exact: false } if is_steep(poly)) {
             return Err(self.outside(Reason::Wraps, span));
         }
@@ -156,7 +160,7 @@ impl Elaborator<'_> {
         Ok(Sym::Data(indices.into_iter().rev().fold(e, |e, i| Expr::generate(i, e))))
     }
 
-    /// The polynomial of a number among operands.
+    /// Returns the polynomial of an integer operand.
     fn integer_of(&mut self, value: &Sym, data: &E, span: Span) -> Out<Poly> {
         let value = match value {
             Sym::Int { .. } => value.clone(),
@@ -165,7 +169,7 @@ impl Elaborator<'_> {
         self.exact(value, span)
     }
 
-    /// An array under a name, so that an element of it is one of a variable.
+    /// Binds an array to a variable, so that its elements are elements of a variable.
     pub(super) fn named_array(&mut self, e: E) -> E {
         if matches!(e.kind, Kind::Var(_)) || !matches!(e.ty, CoreType::Tensor(..)) { e } else { self.bind_always(&e) }
     }
@@ -191,11 +195,11 @@ impl Elaborator<'_> {
         Ok(self.known(e))
     }
 
-    /// A sum of terms, left to right.
+    /// Elaborates a sum of terms, left to right.
     pub(super) fn sum(&mut self, terms: Vec<Sym>, span: Span) -> Out<Sym> {
         let terms = terms.iter().map(|t| self.data(t, span)).collect::<Out<Vec<E>>>()?;
         let ty = terms.iter().fold(CoreType::Scalar(Scalar::Bool), |ty, t| joint(&ty, &t.ty));
-        // A term that is a bracket of an array is one of its elements, under the same bracket.
+        // If a term is a bracket of an array, each of its elements is under the same bracket.
         let masks: Vec<Pred> = terms.iter().map(|t| mask(t).unwrap_or_default()).collect();
         let lifted = matches!(ty, CoreType::Tensor(..));
         let add = |args: Vec<E>| {
@@ -229,25 +233,25 @@ impl Elaborator<'_> {
         self.apply(operation, vec![a, b], of, span)
     }
 
-    /// Where a product has a term: the brackets of all its factors.
+    /// Returns the predicate under which a product has a term: the brackets of all its factors.
     fn mask_of_product(&self, factors: &[&E]) -> Pred {
         let mask = factors.iter().filter_map(|e| mask(e)).fold(Pred::truth(), |p, q| p.and(&q));
         if self.context.implies(&mask) { Pred::truth() } else { mask }
     }
 
-    /// A factor of a product that is zero unless `p` holds. A factor that may fail is bound before the product, because it is
-    /// evaluated where `p` is false too.
+    /// Returns a factor of a product that is zero unless `p` holds. A factor that may fail is bound
+    /// before the product, because it is evaluated where `p` is false too.
     fn evaluated(&mut self, p: &Pred, e: E) -> E {
         let fails_elsewhere = !p.is_true() && mask(&e).as_ref() != Some(p) && !is_total(&e);
         if fails_elsewhere { self.bind_always(&e) } else { e }
     }
 
-    /// A scalar function, lifted; `of` is the type of its elements.
+    /// Applies a scalar operation, lifted over arrays. `of` is the element type of the result.
     pub(super) fn apply(&mut self, operation: Operation, args: Vec<Sym>, of: Scalar, span: Span) -> Out<Sym> {
         self.apply_where(&Pred::truth(), operation, args, of, span)
     }
 
-    /// A scalar function, lifted, and zero where the predicate does not hold.
+    /// Does the same, with zero where the predicate does not hold.
     fn apply_where(&mut self, p: &Pred, op: Operation, args: Vec<Sym>, of: Scalar, span: Span) -> Out<Sym> {
         let args = args.iter().map(|a| self.data(a, span)).collect::<Out<Vec<E>>>()?;
         let shape = args.iter().fold(CoreType::Scalar(of), |ty, a| joint(&ty, &a.ty));
@@ -258,7 +262,8 @@ impl Elaborator<'_> {
         Ok(self.known(e))
     }
 
-    /// A scalar operation over arrays of equal shapes; a scalar stands for every element.
+    /// Lifts a scalar operation over arrays of equal shapes. A scalar operand is used for every
+    /// element.
     pub(super) fn lift(&mut self, args: Vec<E>, ty: &CoreType, f: &dyn Fn(Vec<E>) -> E) -> E {
         let dims: Vec<Poly> = ty.peel().0.into_iter().cloned().collect();
         if dims.is_empty() {
@@ -275,7 +280,8 @@ impl Elaborator<'_> {
     }
 }
 
-/// Where brackets leave a term of a product or sum: elsewhere, the whole of it is zero.
+/// Returns the predicate under which brackets leave a term of a product or sum. Elsewhere the whole
+/// expression is zero.
 pub(super) fn mask(e: &E) -> Option<Pred> {
     match &e.kind {
         Kind::Add(terms) => terms.iter().map(mask).collect::<Option<Vec<_>>>().map(Pred::any_of),
@@ -286,7 +292,7 @@ pub(super) fn mask(e: &E) -> Option<Pred> {
     }
 }
 
-/// The type of an elementwise operation: that of an array if one is.
+/// Returns the type of an elementwise operation: the array type, if one operand is an array.
 fn joint(a: &CoreType, b: &CoreType) -> CoreType {
     match (a, b) {
         (CoreType::Tensor(..), _) => a.clone(),
@@ -294,7 +300,7 @@ fn joint(a: &CoreType, b: &CoreType) -> CoreType {
     }
 }
 
-/// An integer; a constant as it wraps.
+/// Returns an integer; a constant outside the range of `i64` wraps.
 fn wrapped(poly: Poly, exact: bool) -> Sym {
     match poly.as_constant().map(|c| (c, i64::try_from(c))) {
         Some((c, Err(_))) => {

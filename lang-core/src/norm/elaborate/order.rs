@@ -1,6 +1,9 @@
-//! Sorting and filtering: the positions in order are data, and what stands there is read. Of a filter the first positions
-//! are those where the condition holds, and how many do is a sum.
-//! What is filtered for each value of an index has an extent for each of them: it is taken apart ([`Elaborator::apart`]).
+//! **Sorting and filtering.** The positions in sorted order are data, and elements are read at
+//! these positions. For a filter, the positions whose condition holds come first, and a sum counts
+//! them.
+//!
+//! A filter inside an index range has another extent for each index, so it is outlined
+//! ([`Elaborator::apart`]).
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use crate::types::tree::TId;
 use crate::types::ty::Type;
 
 impl Elaborator<'_> {
-    /// A function of the library that is not written in Iverson, at arguments of these types.
+    /// Elaborates a library function that is not written in Iverson, at arguments of these types.
     pub(super) fn builtin(&mut self, builtin: Builtin, args: &[Sym], types: &[Type], span: Span) -> Out<Sym> {
         match (builtin, args) {
             (Builtin::Len, [x]) => self.length(x, span),
@@ -40,7 +43,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// An array, and the positions of its elements in their order, both named.
+    /// Returns an array and the positions of its elements in order, both bound to variables.
     fn order_of(&mut self, x: &E, span: Span) -> Out<(E, E)> {
         let CoreType::Tensor(n, _) = x.ty.clone() else { return Err(self.outside(Reason::Errors, span)) };
         let x = self.bind("x", x.clone());
@@ -50,7 +53,7 @@ impl Elaborator<'_> {
         Ok((x, order))
     }
 
-    /// Names positions, of which it is known from here on that they are some.
+    /// Binds an array of positions, and records that they are inside their axis.
     fn positions(&mut self, order: E) -> E {
         let extent = order.ty.peel().0.first().map(|n| (*n).clone());
         let order = self.bind("order", order);
@@ -60,7 +63,7 @@ impl Elaborator<'_> {
         order
     }
 
-    /// As many elements, at the first of these positions.
+    /// Reads the first `count` elements in this order.
     fn read_at(&mut self, x: &E, order: &E, count: Poly, span: Span) -> Out<E> {
         let Kind::Var(positions) = order.kind else { return Err(self.outside(Reason::Errors, span)) };
         let index = self.vars.index("i", count);
@@ -68,7 +71,7 @@ impl Elaborator<'_> {
         Ok(Expr::at(&Expr::generate(index, Expr::access(x, Poly::atom(at))), span))
     }
 
-    /// `filter(p, x)`
+    /// Elaborates `filter(p, x)`.
     fn filtered(&mut self, p: &Closure, x: &E, element: &Type, span: Span) -> Out<Sym> {
         if self.depth > 0 {
             return Err(self.outside(Reason::DataRange, span));
@@ -98,7 +101,8 @@ impl Elaborator<'_> {
         Ok(Sym::Data(self.read_at(&x, &order, count, span)?))
     }
 
-    /// Does it hold? Positions are inside the axis that they are of.
+    /// Returns whether the context implies the predicate, with positions known to be inside their
+    /// axis.
     pub(super) fn proves(&mut self, p: &Pred) -> bool {
         if self.ordered.is_empty() {
             return self.context.implies(p);
@@ -119,7 +123,8 @@ impl Elaborator<'_> {
         self.under(&Pred::all(known), |this| Ok(this.context.implies(p))).unwrap_or(false)
     }
 
-    /// The body of a binder, in a scope of its own; apart where extents in it vary with the index.
+    /// Elaborates the body of a binder in a scope of its own. If extents in it vary with the index,
+    /// the body is outlined.
     pub(super) fn closed_in_binder(&mut self, span: Span, mut f: impl FnMut(&mut Self) -> Out<Sym>) -> Out<E> {
         let locals = self.locals.len();
         let outside = match self.closed(span, &mut f) {
@@ -137,7 +142,7 @@ impl Elaborator<'_> {
         apart.map_err(|_| outside)
     }
 
-    /// A truth value as a predicate.
+    /// Elaborates a truth value to a predicate.
     pub(super) fn predicate(&mut self, f: &mut Frame, id: TId) -> Out<Pred> {
         let span = self.span(f, id);
         let value = match self.expr(f, id) {

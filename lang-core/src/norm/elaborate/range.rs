@@ -1,7 +1,9 @@
-//! The ranges of index variables. In core an index runs from 0 to an extent that is the same for all outer indices: a box
-//! around what there is, and a predicate that says what there is. Where outer indices tell a bound linearly, the box
-//! ends where they make it greatest. Where data tell it for each of them, as in `ptr[i]..ptr[i + 1]`, it ends at the
-//! greatest bound of all, which is computed before: a reduction outside all indices.
+//! **Index ranges.** In core an index runs from 0 to an extent that is the same for all outer
+//! indices. So a range becomes a box, its hull, with a predicate.
+//!
+//! If outer indices determine a bound linearly, the box ends at the greatest bound. If data
+//! determine it for each index, as in `ptr[i]..ptr[i + 1]`, a `max` reduction outside all indices
+//! computes the greatest bound first.
 
 use std::sync::Arc;
 
@@ -18,29 +20,30 @@ pub(super) struct Range {
     pub(super) first: Poly,
     pub(super) by: Poly,
     pub(super) count: Poly,
-    /// Is the step above 0? Where it has to be asked for.
+    /// The condition that the step is positive, if it needs a check.
     pub(super) asked: Option<Pred>,
 }
 
-/// An index variable from 0, its value in the program, where it is in the range, and what is asked of the step.
+/// An index variable from 0, its value in the program, the predicate that it is in range, and the
+/// condition on the step.
 type Asked = (Index, Poly, Pred, Option<Pred>);
 
 impl Range {
-    /// The value at a number.
+    /// Returns the value at a position of the range.
     pub(super) fn at(&self, number: &Poly) -> Poly {
         self.first.add(&number.mul(&self.by))
     }
 }
 
 impl Elaborator<'_> {
-    /// An index variable from 0, its value in the program, and where it is in the range. A step that may be below 1 is
-    /// outside.
+    /// Returns an index variable from 0, its value in the program, and the predicate that it is in
+    /// range. Fails with `DataRange` if the step needs a check.
     pub(super) fn range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<(Index, Poly, Pred)> {
         let (index, value, inside, asked) = self.asked_range(f, var, span)?;
         if asked.is_some() { Err(self.outside(Reason::DataRange, span)) } else { Ok((index, value, inside)) }
     }
 
-    /// The same, with what has to be asked of the step.
+    /// Does the same, and also returns the condition on the step that needs a check.
     pub(super) fn asked_range(&mut self, f: &mut Frame, var: &IndexVar, span: Span) -> Out<Asked> {
         let name = f.code.body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         let mut range = self.span_of(f, var)?;
@@ -57,8 +60,9 @@ impl Elaborator<'_> {
         Ok((index.clone(), range.at(&index.value()), inside, range.asked))
     }
 
-    /// An extent that is no less wherever outer indices are, where these tell it linearly: they are put at the end of
-    /// their range that makes it largest.
+    /// Returns an upper bound of an extent over all outer indices. Each outer index is replaced by
+    /// the end of its range that maximises the bound. `None` if an index does not occur linearly,
+    /// or if data determine the extent.
     pub(super) fn hull(&self, count: &Poly) -> Option<Poly> {
         if self.is_ragged(count) {
             return None;
@@ -73,7 +77,7 @@ impl Elaborator<'_> {
         None
     }
 
-    /// The index variables in scope that it mentions, with their extents.
+    /// Returns the index variables in scope that the polynomial mentions, with their extents.
     fn indices_of(&self, p: &Poly) -> Vec<(Atom, Poly)> {
         let mut found: Vec<(Atom, Poly)> = Vec::new();
         p.for_each_atom(&mut |a| {
@@ -87,8 +91,9 @@ impl Elaborator<'_> {
         found
     }
 
-    /// The same with integers that were named inside index variables and are the same for all of them, and elements of
-    /// arrays that are, read outside them. What they fail by is asked here.
+    /// Hoists loop-invariant integers: rewrites the polynomial to read variables outside all index
+    /// variables. It applies to integers bound inside index variables that have the same value for
+    /// all of them, and to elements of such arrays. Their checks become assertions here.
     pub(super) fn outward(&mut self, p: &Poly) -> Poly {
         let mut moved: Vec<(LocalId, LocalId, Vec<Poly>)> = Vec::new();
         let mut named: Vec<(LocalId, Poly)> = Vec::new();
@@ -118,7 +123,7 @@ impl Elaborator<'_> {
                 }
                 at.reverse();
             }
-            // Another name for such an integer.
+            // The variable is another name for such an integer.
             let renamed = match super::element(&of) {
                 Some((y, place)) if !self.is_outer(&of) && at.is_empty() => {
                     let other = Poly::atom(Atom::Read(y, self.vars.name(y), place.into()));
@@ -156,10 +161,10 @@ impl Elaborator<'_> {
         })
     }
 
-    /// The greatest that outer indices make of it, zero if there are none.
+    /// Returns the maximum of the polynomial over the outer indices, or zero if these are empty.
     fn greatest(&mut self, p: &Poly, span: Span) -> Out<Poly> {
         let over = self.indices_of(p);
-        // It is computed outside all indices, so what it reads has to be there.
+        // The reduction is outside all indices, so its operands must be available there.
         let mut read: Vec<(LocalId, Vec<Poly>)> = Vec::new();
         p.for_each_atom(&mut |a| {
             if let Atom::Read(x, _, at) = a {
@@ -177,7 +182,7 @@ impl Elaborator<'_> {
             })
             .collect();
         let put = |p: &Poly| p.substitute(&|a| own.iter().find(|(atom, _)| atom == a).map(|(_, index)| index.value()));
-        // Where brackets around it leave indices out, it may read outside.
+        // At indices that surrounding brackets exclude, the reads may be out of bounds.
         let mut terms = Pred::truth();
         for (x, at) in &read {
             let Some(ty) = self.types.get(x) else { return Err(self.outside(Reason::DataRange, span)) };
@@ -196,7 +201,7 @@ impl Elaborator<'_> {
         Ok(Poly::atom(Atom::Read(most, self.vars.name(most), Arc::from([]))))
     }
 
-    /// The values of an index variable.
+    /// Returns the values of an index variable.
     pub(super) fn span_of(&mut self, f: &mut Frame, var: &IndexVar) -> Out<Range> {
         let span = f.code.inlined.unwrap_or_default();
         let one = Poly::constant(1);
@@ -222,14 +227,15 @@ impl Elaborator<'_> {
         Ok(Range { first, by, count, asked })
     }
 
-    /// A value over a range whose step is asked.
+    /// Adds the check on the step of a range to a value.
     pub(super) fn stepping(&self, f: &Frame, id: TId, asked: Option<Pred>, e: E) -> E {
         let Some(asked) = asked else { return e };
         let what = self.failing(f, id, Code::E0511, "the stride is below 1");
         e.with(Kind::Check(asked, what, e.clone()), e.ty.clone())
     }
 
-    /// Do data tell it that are another for each value of an index variable in scope?
+    /// Returns whether the polynomial reads data that differ for each value of an index variable in
+    /// scope.
     pub(super) fn is_ragged(&self, p: &Poly) -> bool {
         let mut ragged = false;
         p.for_each_atom(&mut |a| {

@@ -1,7 +1,9 @@
-//! Products, greatest and least values, and where those are. The ranges and the filter say which terms there are; what
-//! they compute becomes arrays outside, so that the reduction has a predicate over its indices.
+//! **Reductions**: `prod`, `max`, `min`, `argmax` and `argmin`. Ranges and the filter become the
+//! predicate of the terms. Values that they compute become arrays outside, because the reduction
+//! needs a predicate over its indices.
 //!
-//! Over nothing the greatest and the least of integers fail, and so does any place: a check asks whether there is a term.
+//! An empty `max` or `min` of integers fails, and so does an empty `argmax` or `argmin`. A check
+//! tests that a term exists.
 
 use super::{Elaborator, Frame, Out, Sym};
 use crate::base::Code;
@@ -14,14 +16,14 @@ use crate::types::tree::{IndexVar, TId};
 
 /// The terms of a reduction.
 struct Terms {
-    /// Which there are.
+    /// The predicate under which a term exists.
     pred: Pred,
     /// The values of the index variables.
     places: Vec<Poly>,
     term: E,
 }
 
-/// A binder: its variables, its filter, its body.
+/// A binder: its variables, its filter and its body.
 #[derive(Clone, Copy)]
 struct Binder<'b> {
     vars: &'b [IndexVar],
@@ -30,7 +32,7 @@ struct Binder<'b> {
 }
 
 impl Elaborator<'_> {
-    /// `max i < n, j in a..b if p: e`
+    /// Elaborates `max i < n, j in a..b if p: e`.
     pub(super) fn reduction(
         &mut self,
         f: &mut Frame,
@@ -96,7 +98,8 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Makes bindings of the scope inside an index in this one: an array of what is computed for each index (5.6).
+    /// Moves bindings out of the range of an index into the current scope (5.6). Each becomes an
+    /// array with an element for each index.
     pub(super) fn bind_arrays(&mut self, index: &Index, inside: &Pred, bindings: Vec<(LocalId, E)>) -> Vec<LocalId> {
         let mut lifted = Vec::new();
         for (x, e) in bindings {

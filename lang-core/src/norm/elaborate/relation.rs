@@ -1,6 +1,8 @@
-//! Relations that the program makes: arrays of truth values, one for each tuple. Relations that are passed in stay as they
-//! are; where both may stand, as in a carry, they become arrays too. What takes a made relation, or gives one, is put in
-//! place of its call.
+//! **Relations.** A relation that the program builds is an array of truth values, one for each
+//! tuple. A relation that is passed in stays abstract. Where both may occur, as in a loop's carry,
+//! it becomes an array too.
+//!
+//! A definition that takes a built relation, or returns one, is inlined.
 
 use std::sync::Arc;
 
@@ -15,7 +17,7 @@ use crate::types::ty::Type;
 const INTEGER: CoreType = CoreType::Scalar(Scalar::I64);
 
 impl Elaborator<'_> {
-    /// `R(i, j)`
+    /// Elaborates `R(i, j)`.
     pub(super) fn member(&mut self, f: &mut Frame, relation: TId, args: &[TId], span: Span) -> Out<Sym> {
         let relation = self.expr(f, relation)?;
         let relation = self.data(&relation, span)?;
@@ -29,14 +31,14 @@ impl Elaborator<'_> {
         }
         let array = self.named_array(relation.clone());
         let Kind::Var(r) = array.kind else { return Err(self.outside(Reason::Relation, span)) };
-        // What is outside its extents is no member.
+        // A tuple outside the extents is not a member.
         let (dims, _) = array.ty.peel();
         let inside = Pred::all(at.iter().zip(dims).map(|(at, n)| Pred::inside(at, n)));
         let inside = if self.context.implies(&inside) { Pred::truth() } else { inside };
         Ok(inside.and(&Pred::Is(r, self.vars.name(r), at.into(), true)))
     }
 
-    /// `|R|`
+    /// Elaborates `|R|`.
     pub(super) fn population(&mut self, f: &mut Frame, relation: TId, span: Span) -> Out<Sym> {
         let relation = self.expr(f, relation)?;
         let relation = self.data(&relation, span)?;
@@ -53,7 +55,7 @@ impl Elaborator<'_> {
         Ok(self.known(count))
     }
 
-    /// `rel i < n, j < m if p: q`
+    /// Elaborates `rel i < n, j < m if p: q`.
     pub(super) fn comprehension(
         &mut self,
         f: &mut Frame,
@@ -64,7 +66,7 @@ impl Elaborator<'_> {
     ) -> Out<Sym> {
         let span = self.span(f, id);
         for var in vars {
-            // The indices are the tuple.
+            // The index variables are the components of the tuple.
             let range = self.span_of(f, var)?;
             if !range.first.is_zero() || range.by != Poly::constant(1) {
                 return Err(self.outside(Reason::Relation, span));
@@ -80,7 +82,8 @@ impl Elaborator<'_> {
         Ok(Sym::Data(e))
     }
 
-    /// `relation(idx, n, m)`: how often each tuple is among the rows, which takes a step for each row.
+    /// Elaborates `relation(idx, n, m)`: counts how often each tuple is among the rows, with one
+    /// step for each row.
     pub(super) fn listed(&mut self, f: &mut Frame, id: TId, rows: TId, span: Span) -> Out<Sym> {
         let rows = self.expr(f, rows)?;
         let rows = self.data(&rows, span)?;
@@ -117,7 +120,7 @@ impl Elaborator<'_> {
         Ok(Sym::Data(indices.into_iter().rev().fold(holds, |e, i| Expr::generate(i, e))))
     }
 
-    /// A relation that was passed in as an array of truth values, alone or as a part.
+    /// Returns a passed relation as an array of truth values, alone or inside a tuple.
     pub(super) fn as_array(&mut self, e: E) -> Out<E> {
         let span = e.span;
         match &e.ty {
@@ -142,7 +145,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// Does it take a relation that the program makes, or give one?
+/// Whether the call takes a relation that the program builds, or returns one.
 pub(super) fn makes_relations(args: &[Sym], types: &[Type], result: &Type) -> bool {
     let made = |(arg, ty): (&Sym, &Type)| {
         holds_relation(ty) && !matches!(arg, Sym::Data(e) if matches!(e.ty, CoreType::Rel(_)))

@@ -1,7 +1,9 @@
-//! Folds, scans and loops. The body becomes a function of its own (`close`), of what it captures and the carry, which
-//! gives the next carry and what is kept of the step. Several index variables are loops inside one another.
+//! **Loops**: `fold`, `scan` and `loop`. The body becomes a local function (`close`) of its
+//! captures and the carry. It returns the next carry and the output of the step. Several index
+//! variables are nested loops.
 //!
-//! A loop with a condition carries the truth value of it: whether to go on is known before a step is taken.
+//! A loop with a condition carries the condition's value, because it must be known before a step
+//! runs.
 
 use std::sync::Arc;
 
@@ -31,15 +33,15 @@ impl Fold<'_> {
     }
 }
 
-/// What is told of the states that are kept of a loop.
+/// The checkpoint settings of a loop.
 pub(super) struct Kept {
     spacing: Spacing,
-    /// What has to hold of it, if that is not known.
+    /// The condition on the spacing, if it needs a check.
     checked: Option<(Pred, Arc<Failing>)>,
 }
 
 impl Elaborator<'_> {
-    /// `checkpoint k: fold …`
+    /// Elaborates `checkpoint k: fold …`.
     pub(super) fn checkpoint(&mut self, f: &mut Frame, every: Option<TId>, of: TId) -> Out<Sym> {
         let mut kept = Kept { spacing: Spacing::Root, checked: None };
         if let Some(every) = every {
@@ -55,7 +57,7 @@ impl Elaborator<'_> {
         self.expr(f, of)
     }
 
-    /// `fold acc = init for …: body yield e`, `scan`
+    /// Elaborates `fold acc = init for …: body yield e`, and `scan`.
     pub(super) fn fold(&mut self, f: &mut Frame, id: TId, fold: &Fold<'_>) -> Out<Sym> {
         let span = self.span(f, id);
         let states = self.kept.take();
@@ -71,8 +73,8 @@ impl Elaborator<'_> {
         Ok(if fold.yields.is_some() { Sym::Tuple(vec![last, kept], Labels::Places) } else { last })
     }
 
-    /// The loops over the variables from this depth on: the last carry, and what is kept of the steps.
-    /// States are kept of the first alone.
+    /// Builds the loops over the variables from this depth on. Returns the last carry and the
+    /// stacked outputs of the steps. Checkpoints apply to the outermost loop only.
     fn steps(
         &mut self,
         f: &mut Frame,
@@ -128,7 +130,7 @@ impl Elaborator<'_> {
         Ok((self.known(Expr::proj(&e, 0)), self.known(Expr::proj(&e, 1))))
     }
 
-    /// `loop acc = init while cond: body`, `scan`
+    /// Elaborates `loop acc = init while cond: body`, and `scan`.
     #[expect(clippy::too_many_arguments, reason = "the parts of a loop")]
     pub(super) fn repeat(
         &mut self,
@@ -175,7 +177,8 @@ impl Elaborator<'_> {
                 Ok(Sym::Tuple(vec![Sym::Tuple(vec![Sym::Bool(going), after], Labels::Places), kept], Labels::Places))
             },
         )?;
-        // A scan is two loops here, and has to be one later.
+        // A scan is two loops here. They must have equal spacing, because Tensor SSA merges them
+        // into one.
         let again = states.as_ref().map(|kept| Kept { spacing: kept.spacing.clone(), checked: None });
         let e = self.looped(&region, counter.clone(), Trips::While, states, start.clone(), span);
         let e = self.bind("r", e);
@@ -194,7 +197,7 @@ impl Elaborator<'_> {
         self.states(&init, &Expr::proj(&e, 1), 1, span)
     }
 
-    /// A body as a function of these parameters, which are the carry.
+    /// Builds a loop body as a local function of these parameters, which are the carry.
     pub(super) fn body(
         &mut self,
         counter: &Index,
@@ -208,7 +211,7 @@ impl Elaborator<'_> {
         } else {
             self.context.enter(counter);
         }
-        // What varies around it is given to it, and does not vary in it.
+        // Outer index variables are arguments of the body, and constant inside it.
         let indices = self.indices.clone();
         self.indices.values_mut().for_each(|extent| *extent = None);
         self.indices.insert(counter.local, None);
@@ -220,8 +223,9 @@ impl Elaborator<'_> {
         enclosed
     }
 
-    /// A value as one of a function of its own, of the index variables and all else that it depends on: in it they do not
-    /// vary, so that extents may depend on them. It is a loop of one step, which keeps the value.
+    /// Outlines a value: computes it in a local function of the index variables and everything else
+    /// that it depends on. These are constant inside the function, so extents may depend on them.
+    /// The call is a loop of one iteration, which outputs the value.
     pub(super) fn apart(&mut self, span: Span, value: impl FnOnce(&mut Self) -> Out<E>) -> Out<E> {
         let one = Poly::constant(1);
         let counter = self.vars.index("once", one.clone());
@@ -230,7 +234,7 @@ impl Elaborator<'_> {
             let value = value(this)?;
             Ok(Sym::Tuple(vec![unit(), Sym::Data(value)], Labels::Places))
         })?;
-        // What it has so many of is known around it, and the same for all.
+        // The extents of the result must be known outside, and must not depend on indices.
         let mut known = true;
         if let CoreType::Tuple(parts, _) = &body.result {
             for leaf in parts.iter().flat_map(|ty| ty.leaves()) {
@@ -273,7 +277,8 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The first state and those after the steps, which have so many indices, as one array.
+    /// Concatenates the initial state and the states after the steps, which have `indices` axes, to
+    /// one array.
     fn states(&mut self, init: &E, after: &E, indices: usize, span: Span) -> Out<Sym> {
         let (mut extents, mut ty) = (Vec::new(), &after.ty);
         while let (CoreType::Tensor(n, inner), true) = (ty, extents.len() < indices) {
@@ -292,7 +297,7 @@ impl Elaborator<'_> {
         Ok(Sym::Data(Expr::generate(index, e)))
     }
 
-    /// Extents that only the run knows, from here on.
+    /// Binds the sizes of `let [k] xs = e`, which only the run knows.
     pub(super) fn opened(&mut self, f: &mut Frame, opens: &[Open], ty: &Type, value: &Sym, span: Span) -> Out<()> {
         for open in opens {
             let (mut ty, mut at) = (ty.clone(), value.clone());
@@ -317,7 +322,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// What the program calls the carry, if it is one name.
+/// Returns the name of the carry, if the pattern is one name.
 fn carry_name(f: &Frame, acc: &Pat) -> Option<Name> {
     match acc {
         Pat::Bind(local) => f.code.body.locals.get(local.0 as usize).map(|l| l.name.clone()),

@@ -1,11 +1,14 @@
-//! **Rules of definitions that take functions.** A definition with a rule is called, never put in place, because its
-//! derivative would be that of its body then. If it takes functions, the body with these functions in place becomes a
-//! local function of what they capture and of the real arguments. The rule becomes a function of the same parameters,
-//! and of a tangent for each real part of them, captured ones included. It is made if a derivative asks for it
-//! ([`crate::ir::core::LocalRule`]): the definition is elaborated again up to the place, and the rule there.
+//! **Rules of definitions that take functions.** A definition with a rule is called, never inlined,
+//! because otherwise its derivative would be that of its body. If it takes functions, its body with
+//! these functions inlined becomes a local function of their captures and the real arguments.
 //!
-//! In the rule the tangent of a function is known as the function and the tangents of its captures
-//! ([`Closure::Tangent`]); its value at a point is a forward derivative of the function there.
+//! The rule becomes a function of the same parameters, and of a tangent for each real part of them,
+//! captures included. It is elaborated only if a derivative requests it
+//! ([`crate::ir::core::LocalRule`]). Then the definition is elaborated again up to the call, and
+//! the rule there.
+//!
+//! In the rule the tangent of a function is the function with the tangents of its captures
+//! ([`Closure::Tangent`]). Its value at a point is a forward derivative of the function there.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -34,7 +37,7 @@ struct Applied<'a> {
 }
 
 impl Elaborator<'_> {
-    /// A call of a definition that has a rule and takes functions.
+    /// Elaborates a call of a definition that has a rule and takes functions.
     pub(super) fn call_ruled(
         &mut self,
         name: &GlobalName,
@@ -66,7 +69,7 @@ impl Elaborator<'_> {
         });
         (self.repeated, self.kept) = around;
         let enclosed = enclosed?;
-        // Extents that only the body knows are not known to a caller.
+        // A caller cannot know extents that only the body computes.
         if !self.knows(&enclosed) {
             return Err(self.outside(Reason::DataRange, span));
         }
@@ -90,7 +93,7 @@ impl Elaborator<'_> {
         Ok(self.known(Expr::new(Kind::Call(enclosed.callee, sizes, args), enclosed.result, span)))
     }
 
-    /// The body of a definition in place of a call.
+    /// Inlines the body of a definition.
     pub(super) fn body_of(
         &mut self,
         name: &GlobalName,
@@ -120,17 +123,17 @@ impl Elaborator<'_> {
         value
     }
 
-    /// The rule of a local function, which has been made just now.
+    /// Elaborates the rule of the local function that was just built.
     fn rule_at(&mut self, of: &Applied<'_>, primal: &Enclosed, kind: Rule) -> Out<Function> {
         let span = of.span;
         let outside = |this: &Self| this.outside(Reason::Derivative, span);
         let all = || primal.captured.iter().chain(&primal.own).map(|(_, ty)| ty).chain([&primal.result]);
-        // The tangent of a sum type repeats what is not real.
+        // The tangent of a sum type repeats the parts that are not real.
         if all().any(has_sum) {
             return Err(outside(self));
         }
         let rule = self.bodies.rule(of.name, kind).ok_or_else(|| outside(self))?;
-        // Local functions of the rule are numbered by themselves.
+        // The rule numbers its local functions separately.
         self.locals.clear();
         let own = primal.own.iter().map(|(local, ty)| (Some(self.vars.name(*local)), ty.clone()));
         let mut params: Vec<(Option<Name>, CoreType)> = own.collect();
@@ -181,7 +184,8 @@ impl Elaborator<'_> {
         Ok(Function { callee: Arc::clone(&self.callee), locals, ..(*function).clone() })
     }
 
-    /// The tangent of an argument, of the tangents of captured variables and of the arguments.
+    /// Returns the tangent of an argument, from the tangents of captured variables and of the
+    /// arguments.
     fn tangent_of(
         &mut self,
         arg: &Sym,
@@ -201,7 +205,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The tangent of a function at arguments.
+    /// Returns the tangent of a function at arguments.
     pub(super) fn tangent_at(
         &mut self,
         of: &Rc<Closure>,
@@ -246,10 +250,12 @@ impl Elaborator<'_> {
         Ok(self.known(tangent))
     }
 
-    /// The cotangents of captured variables, then of the arguments, part by part. Those of the captured come from the
-    /// functions that an adjoint rule gives for functions: each takes a tangent of its function to the change of the
-    /// result, which is linear, and so they are its gradient by the tangents of what is captured, at any of them. It is
-    /// taken at a generic one, by which such a function may choose steps, as `ode.dopri5` does.
+    /// Returns the cotangents of captured variables, then of the arguments, part by part.
+    ///
+    /// For each function argument an adjoint rule returns a function from a tangent of that
+    /// argument to the change of the result. This map is linear. So the cotangents of the captures
+    /// are its gradient by their tangents, at any point. The pass takes it at a generic point,
+    /// because such a function may choose steps by it, as `ode.dopri5` does.
     fn cotangents(&mut self, args: &[Sym], cotangents: &Sym, primal: &Enclosed, span: Span) -> Out<Sym> {
         let (mut functions, mut parts) = (Vec::new(), Vec::new());
         for (k, arg) in args.iter().enumerate() {
@@ -294,7 +300,7 @@ impl Elaborator<'_> {
         Ok(Sym::Data(super::derive::tuple(all, Labels::Places, span)))
     }
 
-    /// A tangent without a pattern: every real is another number between 0.5 and 2.5.
+    /// Returns a generic tangent: its reals follow no pattern and are between 0.5 and 2.5.
     fn generic(&mut self, ty: &CoreType, number: usize, span: Span) -> E {
         let real = ty.peel().1.clone();
         let place = Poly::constant(i128::try_from(number).unwrap_or_default());
@@ -315,7 +321,8 @@ impl Elaborator<'_> {
         indices.into_iter().rev().fold(e, |e, i| Expr::generate(i, e))
     }
 
-    /// Functions with their cotangents, and the cotangents of the real parts of other arguments.
+    /// Collects functions with their cotangents, and the cotangents of the real parts of other
+    /// arguments.
     fn pair_up(
         &mut self,
         arg: &Sym,
@@ -346,7 +353,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// The parts of an argument that are data with reals in it.
+/// Collects the parts of an argument that are data with reals in them.
 fn reals(arg: &Sym, found: &mut Vec<E>) {
     match arg {
         Sym::Data(e) if has_real(e) => found.push(e.clone()),
@@ -355,7 +362,7 @@ fn reals(arg: &Sym, found: &mut Vec<E>) {
     }
 }
 
-/// The argument with these in their place; without them, the rest of it.
+/// Replaces the real data of an argument by the values of `given`, or by nothing if they run out.
 fn with(arg: &Sym, given: &mut dyn Iterator<Item = Sym>) -> Sym {
     match arg {
         Sym::Data(e) if has_real(e) => given.next().unwrap_or_else(|| Sym::Tuple(Vec::new(), Labels::Places)),
@@ -364,7 +371,7 @@ fn with(arg: &Sym, given: &mut dyn Iterator<Item = Sym>) -> Sym {
     }
 }
 
-/// The type of tangents of data.
+/// Returns the type of the tangents of data.
 fn tangent_type(ty: &CoreType) -> CoreType {
     match ty {
         CoreType::Scalar(Scalar::F64 | Scalar::F32) => ty.clone(),

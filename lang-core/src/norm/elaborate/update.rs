@@ -1,6 +1,9 @@
-//! `x with …`: arrays with some elements replaced or added to, records with another component. Outside loops an element
-//! at indices that are understood is a choice for each element, so that what is made of the array sees through it; in a
-//! loop, at places that data tell, and of slices it is an update, which takes no more time than what is put there.
+//! **Updates**: `x with …`, for arrays with some elements replaced or incremented, and for records
+//! with another component.
+//!
+//! Outside loops, an element at understood indices becomes a selection for each element, so that
+//! later passes see through it. In a loop, at data-dependent indices, and for slices it is an
+//! update of core, which costs no more than the elements it writes.
 
 use std::sync::Arc;
 
@@ -13,14 +16,15 @@ use crate::types::tree::{self, Place, Subscript, TId};
 use crate::types::ty::Type;
 
 impl Elaborator<'_> {
-    /// `x with [i] = e`, `x with .k = e`: every element that is not replaced as it was.
+    /// Elaborates `x with [i] = e` and `x with .k = e`. All other elements stay.
     pub(super) fn update(&mut self, f: &mut Frame, x: TId, updates: &[tree::Update], span: Span) -> Out<Sym> {
         let mut value = self.expr(f, x)?;
         let ty = f.code.body.nodes[x].ty.clone();
         let mut steps = Vec::new();
         for update in updates {
             let new = match (self.expr(f, update.value), &update.place) {
-                // Its extent may be that of a slice, whose ends are named where it stands.
+                // The extent of the value may be that of the slice. Elaborating the ends of the
+                // slice first binds them.
                 (Err(outside), Place::Index(subs)) if outside.what == Reason::DataRange => {
                     for sub in subs {
                         if let Subscript::Range { from, to, .. } = sub {
@@ -79,7 +83,7 @@ impl Elaborator<'_> {
         Ok(Sym::Tuple(items, core.1))
     }
 
-    /// Elements and slices.
+    /// Replaces elements or slices.
     fn replace_elements(
         &mut self,
         f: &mut Frame,
@@ -91,7 +95,7 @@ impl Elaborator<'_> {
     ) -> Out<Sym> {
         let base = self.data(value, span)?;
         let new = self.data(new, span)?;
-        // Where a bracket is no term nothing is added.
+        // Nothing is added where the bracket is false.
         let present = match &new.kind {
             Kind::Guard(p, _) if add => p.clone(),
             _ => Pred::truth(),
@@ -126,7 +130,7 @@ impl Elaborator<'_> {
         Ok(Sym::Data(updated.with(Kind::Check(holds, what, updated.clone()), updated.ty.clone())))
     }
 
-    /// A choice for each element.
+    /// Builds a selection for each element.
     fn masked_update(
         &mut self,
         base: &E,
@@ -156,7 +160,7 @@ impl Elaborator<'_> {
         indices.into_iter().rev().fold(element, |e, i| Expr::generate(i, e))
     }
 
-    /// An update; what is put into a slice may be one value for all of it.
+    /// Builds an update. The value for a slice may be one scalar for all its elements.
     fn update_of(
         &mut self,
         base: E,
@@ -166,7 +170,7 @@ impl Elaborator<'_> {
         new: &E,
         span: Span,
     ) -> Out<E> {
-        // What it changes is read nowhere else if it is not named.
+        // An updated array that stays unnamed has no other reader.
         let base = if matches!(base.kind, Kind::Update(..)) { base } else { self.bind("x", base) };
         let (mut over, mut at) = (Vec::new(), Vec::new());
         for place in places {
@@ -187,7 +191,7 @@ impl Elaborator<'_> {
         let value = if rank(&new.ty) == rank(&whole) {
             new.clone()
         } else {
-            // One number fills all of it.
+            // One scalar fills the whole slice.
             let extents = whole.peel().0.into_iter().cloned().collect::<Vec<Poly>>();
             let indices: Vec<Index> = extents.into_iter().map(|n| self.vars.index("i", n)).collect();
             let filled = indices.into_iter().rev().fold(new.clone(), |e, i| Expr::generate(i, e));
@@ -212,7 +216,8 @@ fn reads(p: &Poly) -> bool {
     found
 }
 
-/// One of several arrays, each of which is the same one with updates or as it is: that one, updated where they hold.
+/// Merges several values of one array: if each arm is the same array with or without updates,
+/// returns that array with all updates, guarded by their arms. Otherwise `None`.
 pub(super) fn updated(arms: &[(Pred, E)]) -> Option<E> {
     let mut base: Option<E> = None;
     let mut steps = Vec::new();
@@ -234,7 +239,7 @@ pub(super) fn updated(arms: &[(Pred, E)]) -> Option<E> {
     }
     let base = base?;
     Some(steps.into_iter().fold(base, |base, (p, update, value, span)| {
-        // What is put there may be read only where it is.
+        // The value may be defined only where its arm is selected.
         let known = matches!(value.kind, Kind::Var(_) | Kind::Constant(_));
         let value = if known { value } else { Expr::guard(p.clone(), value) };
         let update = Update { pred: p.and(&update.pred), ..(*update).clone() };

@@ -1,5 +1,5 @@
-//! Tests of `poly`: what normal forms look like, and that arithmetic on them agrees with
-//! arithmetic on their values.
+//! Tests of `poly`: snapshots of normal forms, and agreement of polynomial arithmetic with
+//! arithmetic on values.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use super::{MAX_COEFFICIENT, MAX_DEGREE, MAX_NESTED, MAX_TERMS};
 fn check(text: &str, shown: &str) {
     let p = poly(text);
     assert_eq!(p.to_string(), shown, "{text}");
-    // What is shown means the same.
+    // The printed form must have the same meaning.
     if !p.overflowed() {
         assert_eq!(poly(shown), p, "{text} read again");
     }
@@ -105,7 +105,7 @@ fn powers() {
 fn sizes_are_bounded() {
     let many = (0..=MAX_TERMS).fold(Poly::default(), |p, i| p.add(&poly(&format!("x{i}"))));
     assert!(many.overflowed());
-    // Sharing: each step doubles what the last holds.
+    // Sharing: each step doubles the number of atoms.
     let mut p = poly("n");
     let mut steps = 0;
     while !p.overflowed() {
@@ -113,10 +113,10 @@ fn sizes_are_bounded() {
         steps += 1;
     }
     assert_eq!(MAX_NESTED.ilog2(), steps);
-    // Depth.
+    // Nesting depth.
     let p = (0..1000).fold(poly("n"), |p, i| p.div(&poly(&format!("x{i}"))).expect("not 0"));
     assert!(p.overflowed());
-    // A product of many terms by many ends at once.
+    // A product of many terms by many stops at once.
     let wide = |s: &str| (0..200).fold(Poly::default(), |p, i| p.add(&poly(&format!("{s}{i}"))));
     assert!(wide("x").mul(&wide("y")).overflowed());
 }
@@ -160,7 +160,7 @@ fn text() -> impl Strategy<Value = String> {
                 .prop_map(|(p, op, q)| format!("({p} {op} {q})")),
             (inner.clone(), prop::sample::select(vec!["//", "%"]), 1..5_i32, any::<bool>())
                 .prop_map(|(p, op, d, neg)| format!("({p} {op} {})", if neg { -d } else { d })),
-            // A divisor that may be 0 by value but is not the constant 0.
+            // A divisor that may have the value 0 but is not the constant 0.
             (inner.clone(), prop::sample::select(vec!["//", "%"]))
                 .prop_map(|(p, op)| format!("({p} {op} (2 * b + 1))")),
             (prop::sample::select(vec!["min", "max"]), two).prop_map(|(f, (p, q))| format!("{f}({p}, {q})")),
@@ -232,7 +232,7 @@ proptest! {
         let replaced = p.substitute(&|a| (*a == atom("a")).then(|| q.clone()));
         prop_assume!(!replaced.overflowed());
         let a = i64::try_from(value(&q, at)).expect("small");
-        // A quotient by a polynomial may normalise away where its divisor becomes constant.
+        // A quotient by a polynomial may simplify if its divisor becomes constant.
         if let Some(v) = p.eval(&mut super::tests::at([a, at[1], at[2]])) {
             prop_assert_eq!(value(&replaced, at), i128::from(v));
         }

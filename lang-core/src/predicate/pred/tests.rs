@@ -1,4 +1,5 @@
-//! Predicates against enumeration: negation, elimination of an index, solving, simplification.
+//! Tests of predicates against enumeration: negation, elimination of an index, solving,
+//! simplification.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 
 type Values = BTreeMap<Atom, i64>;
 
-/// What the predicate says where atoms have these values. An array `x` holds at even sums of indices.
+/// Evaluates the predicate at these values of atoms. An array `x` holds at even sums of indices.
 fn holds(p: &Pred, values: &mut Values) -> bool {
     let number = |p: &Poly, values: &Values| p.eval(&mut |a| values.get(a).copied()).unwrap();
     match p {
@@ -43,7 +44,7 @@ fn index(name: &str, extent: &str) -> Index {
     Index { local, name, extent: poly(extent) }
 }
 
-/// Linear comparisons and opaque atoms over `i`, `j` and the sizes `n`, `m`.
+/// Random linear comparisons and opaque atoms over `i`, `j` and the sizes `n`, `m`.
 fn atoms() -> impl Strategy<Value = Pred> {
     let linear = || {
         (-2..=2i128, -2..=2i128, -1..=1i128, -1..=1i128, -3..=3i128).prop_map(|(a, b, c, d, e)| {
@@ -71,7 +72,7 @@ fn preds() -> impl Strategy<Value = Pred> {
     })
 }
 
-/// Every choice of sizes from 0 to 3 and, within them or a little beyond, of indices.
+/// Calls `f` at all sizes from 0 to 3, with indices in their ranges and one beyond.
 fn everywhere(mut f: impl FnMut(&mut Values)) {
     for (n, m) in (0..4).flat_map(|n| (0..4).map(move |m| (n, m))) {
         for (i, j) in (-1..=n).flat_map(|i| (-1..=m).map(move |j| (i, j))) {
@@ -149,17 +150,17 @@ fn as_it_is_written() {
     check(&Pred::exists(&index("j", "m"), &Pred::equal(&i, &j.scale(2))), "(any j < m: i == 2 * j)");
 }
 
-/// Variables of existentials in one another stay apart, whatever their names are.
+/// Variables of nested existentials are not captured, even if their names are equal.
 #[test]
 fn variables_are_not_caught() {
     let element = |at: Poly| Pred::Is(LocalId(9), "x".into(), Arc::from([at]), true);
     let e = |k: u32, extent: &str| Index { local: LocalId(k), name: "e".into(), extent: poly(extent) };
     let [outer, inner, one] = [e(1, "3"), e(2, "3"), e(3, "1")];
-    // In place of an element that mentions a variable, an existential.
+    // An existential replaces an element that mentions a bound variable.
     let double = |at: &Poly| Pred::some(&inner, &Pred::equal(at, &inner.value().scale(2)));
     let some = Pred::some(&outer, &element(poly("i").sub(&outer.value())));
     let told = some.replace_opaque(&|x| Some(double(&x.at[0])));
-    // Around an existential in which there was another.
+    // An existential around a disjunction from which a nested existential disappears.
     let gone = Pred::some(&inner, &element(inner.value())).and(&Pred::less(&poly("n"), &Poly::default()));
     let either = Pred::some(&one, &Pred::any_of([element(poly("j").sub(&one.value())), gone]));
     let put = |name: &str, p: &Pred, by: Poly| p.substitute(&|a| (*a == atom(name)).then(|| by.clone()));
@@ -171,7 +172,7 @@ fn variables_are_not_caught() {
     });
 }
 
-/// What is too large is neither true nor false, whatever else is.
+/// An overflowed predicate is neither true nor false, and combinations with it prove nothing.
 #[test]
 fn overflow_says_nothing() {
     let huge = poly("huge");
@@ -186,7 +187,8 @@ fn overflow_says_nothing() {
     }
 }
 
-/// An extent that the run alone tells leaves of an existential what does not hang on it.
+/// If the extent depends on data, `known` keeps the conjuncts of an existential that do not depend
+/// on it.
 #[test]
 fn known_of_an_unknown_extent() {
     let extent = Poly::atom(Atom::Read(LocalId(9), "d".into(), Arc::from([poly("i")])));

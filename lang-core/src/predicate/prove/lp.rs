@@ -1,25 +1,25 @@
-//! Is there a rational point where all of some rows hold? An exact simplex method without an
-//! objective, in the form of a dictionary: the variables of its rows are given as linear
-//! functions of those of its columns, which are all 0 at the current point. Rows can be added at
-//! any time, so that a search adds only those that its point breaks; Gomory's cuts, which hold
-//! at all integer points, are such rows too.
+//! **Exact simplex method** without an objective: decides whether a rational point satisfies some
+//! rows. The state is a dictionary: row variables are linear functions of column variables, which
+//! are all 0 at the current point. Rows can be added at any time, so the search adds only those
+//! that its point violates. Gomory cuts, which hold at all integer points, are such rows too.
 
 use super::table::{MonoId, Row, gcd, mul};
 
-/// Columns past this number are not kept.
+/// The maximal number of columns.
 const MAX_COLUMNS: usize = 96;
 
-/// Rows past this number are not kept.
+/// The maximal number of rows.
 const MAX_ROWS: usize = 192;
 
-/// A variable may be
+/// The sign constraint of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// any number: a monomial
+    /// Any number: a monomial.
     Free,
-    /// at least 0: how far a row that is an inequality is from 0
+    /// At least 0: the slack of an inequality.
     Nonneg,
-    /// only 0: an equality. As a column it is nothing, and free to take.
+    /// Only 0: the slack of an equality. Such a column contributes nothing, and its position may be
+    /// reused.
     Zero,
 }
 
@@ -29,7 +29,7 @@ struct Column {
     kind: Kind,
 }
 
-/// `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, `den > 0`. Missing
+/// `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, with `den > 0`. Missing
 /// coefficients are 0.
 #[derive(Clone, Debug)]
 struct Line {
@@ -46,23 +46,23 @@ enum Place {
     Line(usize),
 }
 
-/// What became of a search for a point.
+/// The result of the search for a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// No rational point satisfies all rows.
     Empty,
-    /// The current point does.
+    /// The current point satisfies all rows.
     Point,
-    /// A limit was met.
+    /// A limit was reached.
     Unknown,
 }
 
-/// See the head of the file.
+/// A dictionary of rows; see the module documentation.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Lp {
     columns: Vec<Column>,
     lines: Vec<Line>,
-    /// Where each variable stands.
+    /// The position of each variable.
     places: Vec<Place>,
     /// The variable of each monomial.
     vars: Vec<Option<u32>>,
@@ -71,7 +71,7 @@ pub(super) struct Lp {
 }
 
 impl Lp {
-    /// The value of a monomial at the last point that was found; 0 if no row mentions it.
+    /// Returns the value of a monomial at the last point found; 0 if no row mentions it.
     pub(super) fn value(&self, m: MonoId) -> f64 {
         self.values.get(m as usize).copied().unwrap_or(0.0)
     }
@@ -113,7 +113,7 @@ impl Lp {
         Some(var)
     }
 
-    /// Adds a row. `None` past the limits, and then the dictionary is not to be used again.
+    /// Adds a row. Returns `None` past the limits; the dictionary must not be used afterwards.
     pub(super) fn add(&mut self, row: &Row, work: &mut u32) -> Option<()> {
         let mut line = Line {
             var: 0,
@@ -145,8 +145,8 @@ impl Lp {
         Some(())
     }
 
-    /// Moves to a point where all rows hold, if there is one. Bland's rule (of the candidates
-    /// the oldest variable) makes it end.
+    /// Moves to a point that satisfies all rows, if one exists. It terminates by Bland's rule,
+    /// which selects the oldest candidate variable.
     pub(super) fn solve(&mut self, work: &mut u32) -> Verdict {
         loop {
             let broken = self.lines.iter().enumerate().filter(|(_, l)| l.is_broken()).min_by_key(|(_, l)| l.var);
@@ -154,7 +154,7 @@ impl Lp {
                 self.note_values();
                 return Verdict::Point;
             };
-            // The variable must go up, or down if it must be 0 and is more.
+            // The variable must increase, or decrease if it must be 0 and is positive.
             let direction = -line.constant.signum();
             let mut entering: Option<(usize, (bool, bool, u32))> = None;
             for (c, (column, coef)) in self.columns.iter().zip(&line.coefs).enumerate() {
@@ -163,7 +163,8 @@ impl Lp {
                     Kind::Nonneg => *coef != 0 && coef.signum() == direction,
                     Kind::Zero => false,
                 };
-                // A free variable never has to leave again. A unit coefficient keeps numbers small.
+                // A free variable never leaves again, so it is preferred. A unit coefficient keeps
+                // numbers small.
                 let key = match column.kind {
                     Kind::Free => (false, coef.unsigned_abs() != line.den.unsigned_abs(), column.var),
                     _ => (true, true, column.var),
@@ -179,12 +180,12 @@ impl Lp {
         }
     }
 
-    /// Exchanges the variables of a line and a column where its coefficient is not 0.
+    /// Exchanges the variables of a line and a column with a nonzero coefficient.
     fn pivot(&mut self, at: usize, column: usize, work: &mut u32) -> Option<()> {
         let (line, entry) = (self.lines.get_mut(at)?, self.columns.get_mut(column)?);
         spend(work, line.coefs.len())?;
         let p = *line.coefs.get(column)?;
-        // den·x = k + Σ a·y + p·z gives |p|·z = ∓(k + Σ a·y) ± den·x.
+        // den·x = k + Σ a·y + p·z yields |p|·z = ∓(k + Σ a·y) ± den·x.
         if p > 0 {
             line.constant = line.constant.checked_neg()?;
             for a in &mut line.coefs {
@@ -210,23 +211,23 @@ impl Lp {
             let k = other.coefs.get(column).copied().unwrap_or(0);
             if k != 0 {
                 *other.coefs.get_mut(column)? = 0;
-                // den'·y = … + k·z, and z is what the line says.
+                // den'·y = … + k·z, where the line defines z.
                 other.add_scaled(k, line.den, line.constant, &used, work)?;
             }
         }
         Some(())
     }
 
-    /// Adds one cut that breaks the current point: of a line `den·x = k + Σ a·y` whose variables
-    /// are integers, `y` not negative, `Σ (-a mod den)·y` is `k` modulo `den`, and so is at
-    /// least `k mod den`. False if no line that ought to be an integer is fractional, `None` past
-    /// the limits.
+    /// Adds one Gomory cut that the current point violates. In a line `den·x = k + Σ a·y` with
+    /// integer variables and nonnegative `y`, `Σ (-a mod den)·y` is congruent to `k` modulo `den`.
+    /// So it is at least `k mod den`. Returns false if no line that must be an integer is
+    /// fractional, and `None` past the limits.
     pub(super) fn cut(&mut self) -> Option<bool> {
         let cut = self.lines.iter().find_map(|line| {
             let fraction = line.constant.rem_euclid(line.den);
             let integer = self.columns.iter().zip(&line.coefs).all(|(c, a)| match c.kind {
                 Kind::Nonneg => true,
-                // Modulo `den` it is not there.
+                // The term vanishes modulo `den`.
                 Kind::Free => a % line.den == 0,
                 Kind::Zero => true,
             });
@@ -251,8 +252,8 @@ impl Lp {
         }
     }
 
-    /// Moves every column that is free to where the first row stops it, so that fewer are: cuts
-    /// need columns that are not. All rows hold before and after. Did any move? `None` past the
+    /// Moves every free column to the first row that stops it, because cuts need columns that are
+    /// not free. All rows hold before and after. Returns whether any moved, and `None` past the
     /// limits.
     pub(super) fn bind_columns(&mut self, work: &mut u32) -> Option<bool> {
         let mut moved = false;
@@ -260,7 +261,7 @@ impl Lp {
             if self.columns.get(column)?.kind != Kind::Free {
                 continue;
             }
-            // How far: constant / |coefficient|, compared by cross products.
+            // The distance is constant / |coefficient|, compared by cross products.
             let mut nearest: Option<(usize, i128, i128)> = None;
             let mut direction = 0;
             for (at, line) in self.lines.iter().enumerate() {
@@ -313,8 +314,8 @@ impl Line {
         Some(())
     }
 
-    /// Adds `k / den` times the variable of another line, of which the denominator, the constant
-    /// and the coefficients other than 0 are given.
+    /// Adds `k / den` times the variable of another line, from its denominator, its constant and
+    /// its nonzero coefficients.
     fn add_scaled(
         &mut self,
         k: i128,
@@ -345,7 +346,7 @@ impl Line {
         Some(())
     }
 
-    /// Lowest terms.
+    /// Reduces the line to lowest terms.
     fn reduce(&mut self) {
         if self.den == 1 {
             return;
@@ -369,14 +370,14 @@ impl Line {
     }
 }
 
-/// About its value; for guiding the search only.
+/// Returns an approximation, which only guides the search.
 #[expect(clippy::cast_precision_loss, reason = "only guides the search")]
 pub(super) fn float(c: i128) -> f64 {
-    // The conversion of 64 bits is one instruction, and numbers beyond are rare.
+    // Converting 64 bits is one instruction, and larger numbers are rare.
     i64::try_from(c).unwrap_or(if c < 0 { i64::MIN } else { i64::MAX }) as f64
 }
 
-/// Takes work off what is left. `None` when there is not enough.
+/// Subtracts work from the remaining budget. Returns `None` if it does not suffice.
 pub(super) fn spend(work: &mut u32, by: usize) -> Option<()> {
     *work = work.checked_sub(u32::try_from(by).ok()?.saturating_add(1))?;
     Some(())

@@ -1,23 +1,24 @@
-//! Integer points at which the facts hold. What is false at one of them does not follow: most goals that do not are found
-//! out so, without a search. A point that breaks a row is left alone until that row is taken back.
+//! **Counterexamples**: integer points at which the facts hold. A goal that is false at one of them
+//! does not follow. Most such goals are refuted this way, without a search. A point that violates a
+//! row is ignored until that row is removed.
 
 use super::table::{AtomId, Row};
 use crate::predicate::Atom;
 
-/// How many points there are.
+/// The number of points.
 const POINTS: usize = 12;
 
-/// The values of a monomial at the points; `None` where it has none, or a large one.
+/// The values of a monomial at the points; `None` if it has no value, or one outside `i64`.
 pub(super) type Values = [Option<i64>; POINTS];
 
-/// The points, each with the first row that it breaks.
+/// The points, each with the first row that it violates.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Points {
     broken: [Option<u32>; POINTS],
 }
 
-/// The values of an atom of this number that is made of no others. Younger atoms are mostly indices below older ones,
-/// which are sizes.
+/// Returns the values of the atom with this number, which is not compound. Younger atoms are mostly
+/// indices below older ones, which are sizes.
 pub(super) fn of_atom(id: AtomId) -> Values {
     let k = i64::from(id);
     let small = |seed: i64, most: i64| (k * 5 + seed * 7 + k * k * seed) % most;
@@ -38,12 +39,12 @@ pub(super) fn of_atom(id: AtomId) -> Values {
     .map(Some)
 }
 
-/// The values of an atom that is made of others, whose values these are.
+/// Returns the values of a compound atom, from those of the atoms in it.
 pub(super) fn of_built(atom: &Atom, value: &dyn Fn(&Atom, usize) -> Option<i64>) -> Values {
     std::array::from_fn(|at| atom.value(&mut |a| value(a, at)))
 }
 
-/// The values of a product.
+/// Returns the values of a product.
 pub(super) fn of_product<'v>(factors: impl Iterator<Item = &'v Values> + Clone) -> Values {
     std::array::from_fn(|at| {
         let mut factors = factors.clone();
@@ -51,7 +52,7 @@ pub(super) fn of_product<'v>(factors: impl Iterator<Item = &'v Values> + Clone) 
     })
 }
 
-/// The value of the left side of a row at a point.
+/// Returns the value of the left side of a row at a point.
 fn at<'v>(row: &Row, values: &impl Fn(u32) -> Option<&'v Values>, point: usize) -> Option<i128> {
     row.terms
         .iter()
@@ -59,7 +60,7 @@ fn at<'v>(row: &Row, values: &impl Fn(u32) -> Option<&'v Values>, point: usize) 
 }
 
 impl Points {
-    /// Notes which points break this row.
+    /// Records which points violate this row.
     pub(super) fn add<'v>(&mut self, row: &Row, number: u32, values: &impl Fn(u32) -> Option<&'v Values>) {
         for (point, broken) in self.broken.iter_mut().enumerate().filter(|(_, broken)| broken.is_none()) {
             let holds = at(row, values, point).is_some_and(|v| if row.zero { v == 0 } else { v >= 0 });
@@ -69,19 +70,19 @@ impl Points {
         }
     }
 
-    /// Takes back all rows from this number on.
+    /// Removes all rows from this number on.
     pub(super) fn truncate(&mut self, rows: usize) {
         for broken in &mut self.broken {
             *broken = broken.filter(|row| (*row as usize) < rows);
         }
     }
 
-    /// Do the rows hold at one of the points?
+    /// Whether the rows hold at one of the points.
     pub(super) fn any(&self) -> bool {
         self.broken.iter().any(Option::is_none)
     }
 
-    /// Is it negative at a point at which the rows hold?
+    /// Whether the goal is negative at a point at which the rows hold.
     pub(super) fn refute<'v>(&self, goal: &Row, values: &impl Fn(u32) -> Option<&'v Values>) -> bool {
         let mut good = self.broken.iter().enumerate().filter(|(_, broken)| broken.is_none());
         good.any(|(point, _)| at(goal, values, point).is_some_and(|v| v < 0))

@@ -1,14 +1,16 @@
-//! The fast way: bounds are put in for variables, the youngest first, as one would by hand.
-//! From `n + m - 2 - i - j >= 0` the bound `j <= m - 1` leaves `n - 1 - i >= 0`, and `i <= n - 1`
-//! leaves `0 >= 0`. It allocates one short row a step and gives up soon.
+//! **Bound substitution**, the fast path of the prover: replaces variables by their bounds, the
+//! youngest first, as in a proof by hand. From `n + m - 2 - i - j >= 0`, the bound `j <= m - 1`
+//! leaves `n - 1 - i >= 0`, and `i <= n - 1` leaves `0 >= 0`. It allocates one short row for each
+//! step and gives up early.
 
 use super::table::{Row, Table, gcd};
 use crate::predicate::Atom;
 
-/// Bounds tried for one goal. Goals that are proved here take few; the others must go on soon.
+/// The maximal number of bounds tried for one goal. Goals that are proved here take few; the others
+/// must reach the search soon.
 const MAX_STEPS: u32 = 48;
 
-/// Does the goal follow by putting in bounds?
+/// Whether the goal follows by substitution of bounds.
 pub(super) fn proves(table: &Table, goal: &Row) -> bool {
     reduce(table, goal, &mut { MAX_STEPS })
 }
@@ -31,7 +33,7 @@ fn reduce(table: &Table, goal: &Row, steps: &mut u32) -> bool {
             return true;
         }
     }
-    // From below a minimum is one of two values and from above a maximum is.
+    // A lower bound of a minimum, or an upper bound of a maximum, must hold for both operands.
     match table.as_atom(top) {
         Some(Atom::Min(..)) if c > 0 => both(table, goal, c, steps),
         Some(Atom::Max(..)) if c < 0 => both(table, goal, c, steps),
@@ -39,20 +41,20 @@ fn reduce(table: &Table, goal: &Row, steps: &mut u32) -> bool {
     }
 }
 
-/// Puts in a bound: from `goal = c·x + …` and the fact `a·x + … >= 0`, a row from whose being
-/// at least 0 the same follows for the goal.
+/// Substitutes a bound. From `goal = c·x + …` and the fact `a·x + … >= 0`, it returns a row that,
+/// if nonnegative, implies that the goal is nonnegative.
 fn substitute(goal: &Row, c: i128, row: &Row, a: i128) -> Option<Row> {
     let g = i128::try_from(gcd(a.unsigned_abs(), c.unsigned_abs())).ok()?;
     let (by, times) = ((a / g).checked_abs()?, (c / g).checked_mul(-a.signum())?);
     let mut next = goal.combine(by, row, times)?;
-    // `by·goal >= next`, and `by·goal > -by` is enough, as the goal is an integer.
+    // `by·goal >= next`, and `by·goal > -by` suffices, because the goal is an integer.
     next.constant = next.constant.checked_add(by - 1)?;
     next.zero = false;
     Some(next.tighten())
 }
 
-/// The goal with either operand in place of a minimum or maximum: as if the row that compares
-/// them were an equality.
+/// Proves the goal with each operand of a minimum or maximum, as if the row that compares them were
+/// an equality.
 fn both(table: &Table, goal: &Row, c: i128, steps: &mut u32) -> bool {
     let Some(operands) = goal.top().and_then(|(top, _)| table.operands(top)) else {
         return false;
@@ -65,7 +67,7 @@ fn both(table: &Table, goal: &Row, c: i128, steps: &mut u32) -> bool {
     })
 }
 
-/// Drops a product of numbers that are not negative.
+/// Drops a product of factors that are not negative.
 fn all_nonneg(table: &Table, goal: &Row, c: i128, steps: &mut u32) -> bool {
     let Some(((top, _), rest)) = goal.terms.split_last() else { return false };
     let factors = table.factors(*top);

@@ -1,9 +1,15 @@
-//! The thorough way: to prove a goal, show that no point satisfies its negation and the facts.
-//! The search keeps a point where all rows added so far hold, and adds a row that the point
-//! breaks, until no point is left (proved) or no known row is broken. Then it looks for rows
-//! that follow from what it knows and break the point: what defines quotients with symbolic
-//! divisors, cuts, products of rows where the value of a monomial is not the product of the
-//! values of its atoms, and the two cases of a minimum. When there are none it gives up.
+//! **Refutation search**, the thorough path of the prover: a goal follows if no point satisfies its
+//! negation and the facts. The search keeps a point that satisfies all rows added so far. It adds a
+//! row that the point violates, until no point remains (proved) or the point violates no known row.
+//!
+//! In the second case it derives new rows that the point violates:
+//!
+//! - the definitions of quotients with symbolic divisors;
+//! - cuts;
+//! - products of rows, if the value of a monomial is not the product of the values of its atoms;
+//! - the two cases of a minimum.
+//!
+//! If it derives none, it gives up.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,30 +19,30 @@ use super::reduce;
 use super::table::{AtomId, MonoId, Row, Table};
 use crate::predicate::{Atom, Poly};
 
-/// Steps of inner loops for one goal, cases included; about 10 ns each.
+/// The maximal number of inner-loop steps for one goal, including its cases. A step is about 10 ns.
 const MAX_WORK: u32 = 60_000;
 
-/// Cuts for one goal. Those that help come early; many make numbers large.
+/// The maximal number of cuts for one goal. Useful cuts come early; many make numbers large.
 const MAX_CUTS: u32 = 8;
 
-/// Rounds of products. Each raises the degree of what can be proved by at least one.
+/// The maximal number of rounds of products. Each round raises the provable degree by at least one.
 const MAX_ROUNDS: u32 = 6;
 
-/// Rows made for one goal.
+/// The maximal number of rows derived for one goal.
 const MAX_EXTRA: usize = 512;
 
-/// Minima and maxima of which both cases are looked at, one inside the other.
+/// The maximal number of nested case distinctions over minima and maxima.
 const MAX_SPLITS: usize = 4;
 
-/// Monomials of more factors are not split in all ways.
+/// The maximal degree of a monomial that is split in all ways.
 const MAX_SPLIT_DEGREE: usize = 4;
 
-/// A point breaks a row if it does by more than this, relative to the numbers in it. It only
-/// guides the search.
+/// The tolerance, relative to the numbers in a row, by which a point may violate it. It only guides
+/// the search.
 const TOLERANCE: f64 = 1e-9;
 
-/// Do the facts of the table imply the goal? Without a goal: do they contradict each other?
-/// `spent` goes up by the steps that it took.
+/// Whether the facts of the table imply the goal or, without a goal, contradict each other. The
+/// steps are added to `spent`.
 pub(super) fn proves(table: &mut Table, goal: Option<&Row>, spent: &Cell<u64>) -> bool {
     let mut search = Search { table, work: MAX_WORK, nested: false, signs: BTreeMap::new() };
     let proved = search.proves(goal);
@@ -47,20 +53,20 @@ pub(super) fn proves(table: &mut Table, goal: Option<&Row>, spent: &Cell<u64>) -
 struct Search<'t> {
     table: &'t mut Table,
     work: u32,
-    /// Is it run for another search?
+    /// Whether it runs inside another search.
     nested: bool,
-    /// Signs found by the facts alone.
+    /// The signs of atoms that follow from the facts alone.
     signs: BTreeMap<AtomId, Option<i128>>,
 }
 
-/// A row: of the table or made for this goal.
+/// A row of the table, or one derived for this goal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum RowRef {
     Known(u32),
     Extra(u32),
 }
 
-/// What a product is of: two rows, or a row and a monomial.
+/// The factors of a product: two rows, or a row and a monomial.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Factors {
     Rows(RowRef, RowRef),
@@ -71,18 +77,19 @@ enum Factors {
 #[derive(Clone, Default)]
 struct State {
     lp: Lp,
-    /// The negated goal, products, definitions, assumptions of cases.
+    /// The negated goal, products, definitions, and assumptions of cases.
     extra: Vec<Row>,
-    /// Which rows of the table, and which extra ones, are in `lp`.
+    /// The rows of the table, and the extra ones, that are in `lp`.
     used: [Marks; 2],
-    /// Which monomials count: rows that mention none are left alone, unless `everything` is set.
+    /// The relevant monomials. Rows that mention none of them are ignored, unless `everything` is
+    /// set.
     active: Marks,
     everything: bool,
-    /// Products made.
+    /// The products computed so far.
     made: BTreeSet<Factors>,
-    /// Atoms that have their definition or their cases.
+    /// Atoms whose definition or cases have been added.
     seen: BTreeSet<AtomId>,
-    /// The largest degree that products may have: that of what is active.
+    /// The maximal degree of products: that of the active monomials.
     degree: usize,
     splits: usize,
     cuts: u32,
@@ -97,7 +104,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Adds a number. Is it new?
+    /// Adds a number and returns whether it is new.
     fn add(&mut self, number: u32) -> bool {
         let at = number as usize;
         if self.flags.len() <= at {
@@ -116,7 +123,7 @@ impl Marks {
 }
 
 impl State {
-    /// By how much the current point breaks a row; at most 0 if it does not.
+    /// Returns by how much the current point violates a row; at most 0 if it does not.
     fn breach(&self, row: &Row) -> f64 {
         let (mut value, mut size) = (float(row.constant), float(row.constant).abs());
         for &(m, c) in &row.terms {
@@ -143,7 +150,7 @@ impl Search<'_> {
         }
     }
 
-    /// Is there no integer point where all rows hold? False also if that is not found out.
+    /// Whether no integer point satisfies all rows. Returns false if the search cannot decide.
     fn is_empty(&mut self, mut state: State) -> bool {
         loop {
             match state.lp.solve(&mut self.work) {
@@ -207,14 +214,14 @@ impl Search<'_> {
         }
     }
 
-    /// All rows, those made for this goal first.
+    /// Iterates over all rows, those derived for this goal first.
     fn rows<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (RowRef, &'a Row)> {
         let extra = (0..).zip(&state.extra).map(|(at, row)| (RowRef::Extra(at), row));
         let known = (0..).zip(self.table.rows()).map(|(at, row)| (RowRef::Known(at), row));
         extra.chain(known)
     }
 
-    /// The row that the current point breaks most. `None` when out of work.
+    /// Returns the row that the current point violates most. `None` if no work is left.
     fn most_broken(&mut self, state: &State) -> Option<Option<RowRef>> {
         let mut worst = None;
         let mut breach = 0.0;
@@ -237,7 +244,7 @@ impl Search<'_> {
         Some(worst)
     }
 
-    /// Adds a row to the dictionary. False past the limits.
+    /// Adds a row to the dictionary. Returns false past the limits.
     fn add(&mut self, state: &mut State, at: RowRef) -> bool {
         let row = match at {
             RowRef::Known(at) => {
@@ -254,15 +261,16 @@ impl Search<'_> {
         state.lp.add(row, &mut self.work).is_some()
     }
 
-    /// Adds a row made for this goal, to the dictionary too.
+    /// Adds a derived row, also to the dictionary. Returns false past the limits.
     fn add_extra(&mut self, state: &mut State, row: Row) -> bool {
         let at = state.extra.len();
         state.extra.push(row.tighten());
         u32::try_from(at).is_ok_and(|at| self.add(state, RowRef::Extra(at)))
     }
 
-    /// Makes the monomials of eligible rows count where there is more to know of them than these
-    /// rows: the current point may satisfy such a row and still not be possible. Are there new ones?
+    /// Activates the monomials of eligible rows that mention a product or a compound atom. The
+    /// current point may satisfy such a row and still be impossible. Returns whether there are new
+    /// ones.
     fn reach(&mut self, state: &mut State) -> bool {
         let State { extra, active, everything, .. } = state;
         let before = active.list.len();
@@ -283,7 +291,7 @@ impl Search<'_> {
         active.list.len() > before
     }
 
-    /// The active monomial of that place in the list, if it is an atom.
+    /// Returns the active monomial at this position in the list, if it is an atom.
     fn active_atom(&self, state: &State, k: usize) -> Option<(AtomId, Atom)> {
         match self.table.factors(*state.active.list.get(k)?) {
             [a] => Some((*a, self.table.atom(*a)?.clone())),
@@ -291,7 +299,8 @@ impl Search<'_> {
         }
     }
 
-    /// Rows that define quotients and remainders with symbolic divisors. Were there any?
+    /// Adds rows that define quotients and remainders with symbolic divisors. Returns whether there
+    /// were any.
     fn define(&mut self, state: &mut State) -> bool {
         let mut any = false;
         for k in 0..state.active.list.len() {
@@ -300,7 +309,7 @@ impl Search<'_> {
             if q.as_constant().is_some() || !state.seen.insert(a) {
                 continue;
             }
-            // By the sign of the divisor d: p = d·quotient + rest, rest from 0 towards d.
+            // By the sign of the divisor d: p = d·quotient + rest, with the rest from 0 towards d.
             let sign = if self.holds(&q.plus(-1)) {
                 1
             } else if self.holds(&q.neg().plus(-1)) {
@@ -320,7 +329,7 @@ impl Search<'_> {
                 facts.push((p.sub(&quotient.mul(q)).sub(&value), true));
             }
             if sign == 1 {
-                // (d·a + b) // d = a + b // d, which is a where 0 <= b < d.
+                // (d·a + b) // d = a + b // d, which is a if 0 <= b < d.
                 let (whole, part) = p.split_by(q);
                 let nonneg = self.holds(&part);
                 if nonneg && self.holds(&q.sub(&part).plus(-1)) {
@@ -341,7 +350,8 @@ impl Search<'_> {
         any
     }
 
-    /// Is `p >= 0` by the facts? Used for side conditions, one level deep.
+    /// Whether `p >= 0` follows from the facts. This is for side conditions, and nests only one
+    /// level.
     fn holds(&mut self, p: &Poly) -> bool {
         self.table.linear(p, false).is_some_and(|row| self.row_holds(&row))
     }
@@ -360,9 +370,9 @@ impl Search<'_> {
         holds
     }
 
-    /// Products of rows for monomials whose value is not the product of the values of their
-    /// atoms: with monomials of known sign, and only when those are all made, of two rows. Were
-    /// there new ones?
+    /// Adds products of rows for monomials whose value is not the product of the values of their
+    /// atoms. It first multiplies rows by monomials of known sign. Only if that yields nothing new
+    /// does it multiply two rows. Returns whether there were new products.
     fn multiply(&mut self, state: &mut State) -> bool {
         let before = state.extra.len();
         state.degree = state.active.list.iter().map(|m| self.table.factors(*m).len()).max().unwrap_or(0);
@@ -386,8 +396,8 @@ impl Search<'_> {
         (value - product).abs() <= TOLERANCE * (1.0 + value.abs() + product.abs())
     }
 
-    /// Products in which the monomial occurs because a row has a part of it and the other factor
-    /// the rest. `None` past the limits.
+    /// Adds products in which the monomial occurs because one factor has a part of it and the other
+    /// factor the rest. Returns `None` past the limits.
     fn multiply_for(&mut self, state: &mut State, m: MonoId, of_rows: bool) -> Option<()> {
         let parts = self.parts(m);
         spend(&mut self.work, 8 * parts.len())?;
@@ -397,7 +407,7 @@ impl Search<'_> {
         {
             state.extra.push(Row { terms: vec![(m, sign)], constant: 0, zero: false });
         }
-        // The rows that have a part, with the part and the rest.
+        // The rows that contain a part, with the part and the rest.
         let mut found: Vec<(RowRef, MonoId, &[AtomId])> = Vec::new();
         let mut looked = 0;
         for (at, row) in self.rows(state) {
@@ -435,11 +445,11 @@ impl Search<'_> {
         Some(())
     }
 
-    /// The ways to split a monomial in two: the parts that have numbers, with what is missing.
+    /// Returns the ways to split a monomial in two: the interned parts, each with its complement.
     fn parts(&self, m: MonoId) -> Vec<(MonoId, Vec<AtomId>)> {
         let whole = self.table.factors(m);
         let mut parts: Vec<(MonoId, Vec<AtomId>)> = Vec::new();
-        // Of large monomials only single atoms are looked at, and what one atom leaves.
+        // For large monomials only single atoms and their complements are tried.
         let all = (1_u32 << whole.len()) - 1;
         let single = (0..whole.len()).map(|k| 1 << k);
         let masks: Vec<u32> = match whole.len() {
@@ -458,7 +468,7 @@ impl Search<'_> {
         parts
     }
 
-    /// Is it an inequality that says more than the sign of an atom?
+    /// Whether the row is an inequality that is stronger than the sign of an atom.
     fn is_factor(&self, state: &State, at: RowRef) -> bool {
         self.row(state, at).is_some_and(|row| !row.zero && (row.terms.len() > 1 || row.constant != 0))
     }
@@ -476,7 +486,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// 1 if a product of atoms is known not to be negative, -1 if not positive.
+    /// Returns 1 if a product of atoms is known to be nonnegative, and -1 if nonpositive.
     fn sign(&mut self, state: &State, factors: &[AtomId]) -> Option<i128> {
         factors.iter().try_fold(1, |sign, a| Some(sign * self.atom_sign(state, *a)?))
     }
@@ -510,7 +520,8 @@ impl Search<'_> {
         sign
     }
 
-    /// A minimum or maximum whose value is neither of its operands', with the rows that say it is.
+    /// Finds a minimum or maximum whose value equals neither operand, and returns the two rows that
+    /// equate it with them.
     fn cases(&mut self, state: &mut State) -> Option<[Row; 2]> {
         if state.splits >= MAX_SPLITS {
             return None;
@@ -536,7 +547,7 @@ impl Search<'_> {
     }
 }
 
-/// From here on the monomials of the row, and the atoms in them, count.
+/// Activates the monomials of the row, and their atoms.
 fn activate(table: &Table, active: &mut Marks, row: &Row) {
     for &(m, _) in &row.terms {
         if active.add(m) {

@@ -1,6 +1,6 @@
-//! What the prover knows: atoms and monomials by number, and rows, which are linear facts over
-//! monomials. Atoms built from others (`p // 2`, `min(p, q)`) bring rows that define them.
-//! Everything grows at the end and is taken back by [`Table::truncate`].
+//! **Fact table** of the prover: numbered atoms and monomials, and rows, which are linear facts
+//! over monomials. A compound atom (`p // 2`, `min(p, q)`) adds rows that define it. All tables
+//! grow at the end, and [`Table::truncate`] shrinks them.
 
 use std::collections::BTreeMap;
 
@@ -8,46 +8,47 @@ use super::points::{self, Points, Values};
 use crate::predicate::poly::{Poly, floor_div};
 use crate::predicate::{Atom, poly};
 
-/// Rows past this number are not kept: what they say is then not known, which is sound.
-/// Scopes people write hold tens.
+/// The maximal number of rows. Further facts are dropped, which is sound. Scopes that people write
+/// hold tens.
 const MAX_ROWS: usize = 4096;
 
-/// Atoms past this number are not looked at.
+/// The maximal number of atoms.
 const MAX_ATOMS: usize = 2048;
 
-/// Monomials past this number are not looked at.
+/// The maximal number of monomials.
 const MAX_MONOMIALS: usize = 8192;
 
-/// Rows and monomials that only goals mention are forgotten when there are more than this.
+/// The maximal number of rows, and of monomials, that are kept although only goals mention them.
 const MAX_STRAY: usize = 512;
 
 /// The number of an atom.
 pub(super) type AtomId = u32;
 
-/// The number of a monomial other than 1. Of a product or a built atom it is larger than those
-/// of the atoms in it, so that taking the largest away first ends.
+/// The number of a monomial other than 1. The number of a product or a compound atom exceeds those
+/// of the atoms in it, so repeatedly removing the largest terminates.
 pub(super) type MonoId = u32;
 
-/// `constant + Σ c·m >= 0`, or `= 0`. It is over integers, and so is tightened: the greatest
-/// common divisor of the coefficients is 1.
+/// `constant + Σ c·m >= 0`, or `= 0`. Rows are tightened, because the values are integers: the
+/// greatest common divisor of the coefficients is 1.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    /// Monomials with coefficients, sorted, none 0.
+    /// Monomials with their coefficients, sorted. No coefficient is 0.
     pub(super) terms: Vec<(MonoId, i128)>,
-    /// What stands alone.
+    /// The constant term.
     pub(super) constant: i128,
-    /// Is it an equality?
+    /// Whether it is an equality.
     pub(super) zero: bool,
 }
 
 impl Row {
-    /// The largest monomial with its coefficient.
+    /// Returns the largest monomial with its coefficient.
     pub(super) fn top(&self) -> Option<(MonoId, i128)> {
         self.terms.last().copied()
     }
 
-    /// Divides by the greatest common divisor of the coefficients, rounding down: over integers
-    /// the same. An equality that has no integer solution becomes `-1 = 0`.
+    /// Divides by the greatest common divisor of the coefficients and rounds the constant down,
+    /// which is equivalent over the integers. An equality without integer solutions becomes
+    /// `-1 = 0`.
     pub(super) fn tighten(mut self) -> Self {
         let g = self.terms.iter().fold(0, |g, t| gcd(g, t.1.unsigned_abs()));
         let Ok(g) = i128::try_from(g) else { return self };
@@ -63,13 +64,13 @@ impl Row {
         self
     }
 
-    /// `-self - 1 >= 0`: what holds where `self >= 0` does not. `None` on overflow.
+    /// Returns `-self - 1 >= 0`, the negation of `self >= 0`. `None` on overflow.
     pub(super) fn negated(&self) -> Option<Self> {
         let terms: Option<_> = self.terms.iter().map(|t| Some((t.0, t.1.checked_neg()?))).collect();
         Some(Self { terms: terms?, constant: self.constant.checked_neg()?.checked_sub(1)?, zero: false })
     }
 
-    /// `self·by + other·times`. `None` on overflow.
+    /// Returns `self·by + other·times`. `None` on overflow.
     pub(super) fn combine(&self, by: i128, other: &Self, times: i128) -> Option<Self> {
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
@@ -91,7 +92,7 @@ impl Row {
     }
 }
 
-/// Product, checked, fast for numbers of 64 bits.
+/// Returns the product, checked; fast for 64-bit numbers.
 pub(super) fn mul(a: i128, b: i128) -> Option<i128> {
     match (i64::try_from(a), i64::try_from(b)) {
         (Ok(a), Ok(b)) => Some(i128::from(a) * i128::from(b)),
@@ -99,7 +100,7 @@ pub(super) fn mul(a: i128, b: i128) -> Option<i128> {
     }
 }
 
-/// Greatest common divisor; of 0 and `b` it is `b`.
+/// Returns the greatest common divisor; of 0 and `b` it is `b`.
 pub(super) fn gcd(mut a: u128, mut b: u128) -> u128 {
     if let (Ok(mut a), Ok(mut b)) = (u64::try_from(a), u64::try_from(b)) {
         while b != 0 && a != 1 {
@@ -121,36 +122,36 @@ struct AtomEntry {
 
 #[derive(Clone, Debug)]
 struct Mono {
-    /// Sorted, with repetition.
+    /// The atoms, sorted, with repetition.
     factors: Vec<AtomId>,
-    /// The rows of which it is the largest monomial, ascending.
+    /// The rows whose largest monomial it is, ascending.
     tops: Vec<u32>,
-    /// Of a minimum or maximum: the rows that compare it with its operands.
+    /// For a minimum or maximum: the rows that compare it with its operands.
     operands: Option<[u32; 2]>,
     /// Its values at the points.
     values: Values,
 }
 
-/// How much of the table a row needs.
+/// The numbers of atoms and monomials when a row was added.
 #[derive(Clone, Copy, Default, Debug)]
 struct Extent {
     atoms: usize,
     monos: usize,
 }
 
-/// See the head of the file.
+/// A fact table; see the module documentation.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Table {
     atoms: Vec<AtomEntry>,
     atom_ids: BTreeMap<Atom, AtomId>,
     monos: Vec<Mono>,
-    /// Monomials of two and more factors.
+    /// The monomials of two or more factors.
     mono_ids: BTreeMap<Vec<AtomId>, MonoId>,
     rows: Vec<Row>,
     extents: Vec<Extent>,
-    /// How many rows have no monomials, and so are false.
+    /// The number of rows without monomials, which are false.
     falsehoods: usize,
-    /// How many rows are facts or define what facts mention.
+    /// The number of rows that are facts or define atoms of facts.
     kept: usize,
     points: Points,
 }
@@ -164,43 +165,43 @@ impl Table {
         self.rows.get(at as usize)
     }
 
-    /// How much it holds.
+    /// Returns the number of entries.
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
         self.rows.len() + self.atoms.len() + self.monos.len()
     }
 
-    /// Is one of the facts a false number?
+    /// Whether one of the facts is false without any variable.
     pub(super) fn is_false(&self) -> bool {
         self.falsehoods > 0
     }
 
-    /// Do the rows hold at a point that is known?
+    /// Whether the rows hold at a known point.
     pub(super) fn holds_somewhere(&self) -> bool {
         self.points.any()
     }
 
-    /// Is a goal false at a point where the rows hold?
+    /// Whether a goal is false at a known point where the rows hold.
     pub(super) fn refutes(&self, goal: &Row) -> bool {
         self.points.refute(goal, &|m| self.monos.get(m as usize).map(|m| &m.values))
     }
 
-    /// Its atoms, sorted, with repetition.
+    /// Returns the atoms of a monomial, sorted, with repetition.
     pub(super) fn factors(&self, m: MonoId) -> &[AtomId] {
         self.monos.get(m as usize).map_or(&[], |m| &m.factors)
     }
 
-    /// The rows whose largest monomial it is, in the order they were added.
+    /// Returns the rows whose largest monomial it is, in insertion order.
     pub(super) fn tops(&self, m: MonoId) -> &[u32] {
         self.monos.get(m as usize).map_or(&[], |m| &m.tops)
     }
 
-    /// Of a minimum or maximum, the rows that compare it with its operands.
+    /// For a minimum or maximum, returns the rows that compare it with its operands.
     pub(super) fn operands(&self, m: MonoId) -> Option<[u32; 2]> {
         self.monos.get(m as usize).and_then(|m| m.operands)
     }
 
-    /// The atom, if the monomial is just one.
+    /// Returns the atom, if the monomial is a single one.
     pub(super) fn as_atom(&self, m: MonoId) -> Option<&Atom> {
         match self.factors(m) {
             [a] => self.atom(*a),
@@ -212,32 +213,32 @@ impl Table {
         self.atoms.get(a as usize).map(|e| &e.atom)
     }
 
-    /// Has the atom a number?
+    /// Whether the atom has a number.
     pub(super) fn knows(&self, atom: &Atom) -> bool {
         self.atom_ids.contains_key(atom)
     }
 
-    /// The monomial that is just this atom.
+    /// Returns the monomial that is only this atom.
     pub(super) fn mono_of(&self, a: AtomId) -> MonoId {
         self.atoms.get(a as usize).map_or(0, |e| e.mono)
     }
 
-    /// From here on what is added is for a goal, until the next [`Self::settle`].
+    /// Marks all rows as facts. Later rows belong to goals, until the next [`Self::settle`].
     pub(super) fn keep(&mut self) {
         self.kept = self.rows.len();
     }
 
-    /// How many rows are kept.
+    /// Returns the number of rows that are facts.
     pub(super) fn kept(&self) -> usize {
         self.kept
     }
 
-    /// Forgets what only goals mention.
+    /// Removes the entries that only goals mention.
     pub(super) fn settle(&mut self) {
         self.truncate(self.kept);
     }
 
-    /// Forgets what only goals mention if it is much.
+    /// Removes the entries that only goals mention if there are many.
     pub(super) fn settle_if_large(&mut self) {
         let keep = self.extents.last().copied().unwrap_or_default();
         if self.rows.len() - self.kept.min(self.rows.len()) > MAX_STRAY || self.monos.len() - keep.monos > MAX_STRAY {
@@ -245,7 +246,7 @@ impl Table {
         }
     }
 
-    /// Forgets all rows from this number on, and what no other row mentions.
+    /// Removes all rows from this number on, and the atoms and monomials that no other row needs.
     pub(super) fn truncate(&mut self, rows: usize) {
         while self.rows.len() > rows {
             self.extents.pop();
@@ -272,7 +273,8 @@ impl Table {
         }
     }
 
-    /// Adds a fact. One that is always true, or too many, is not kept.
+    /// Adds a fact and returns its number. A trivially true fact, or one past the limit, is
+    /// dropped.
     fn push(&mut self, row: Row) -> Option<u32> {
         let row = row.tighten();
         let number = u32::try_from(self.rows.len()).ok()?;
@@ -292,7 +294,7 @@ impl Table {
         Some(number)
     }
 
-    /// The polynomial over numbered monomials, tightened. `None` past the limits.
+    /// Returns the polynomial as a tightened row over numbered monomials. `None` past the limits.
     pub(super) fn linear(&mut self, p: &Poly, zero: bool) -> Option<Row> {
         let mut row = Row { terms: Vec::with_capacity(p.terms().len()), constant: 0, zero };
         for (m, c) in p.terms() {
@@ -317,12 +319,13 @@ impl Table {
         Some(row.tighten())
     }
 
-    /// How many factors the largest monomial of a row has.
+    /// Returns the degree of a row.
     fn degree(&self, row: &Row) -> usize {
         row.terms.iter().map(|t| self.factors(t.0).len()).max().unwrap_or(0)
     }
 
-    /// The product of two rows, not tightened. `None` past the limits and that degree.
+    /// Returns the product of two rows, not tightened. `None` past the limits, or if its degree
+    /// exceeds `degree`.
     pub(super) fn product(&mut self, p: &Row, q: &Row, degree: usize) -> Option<Row> {
         if self.degree(p) + self.degree(q) > degree {
             return None;
@@ -352,7 +355,7 @@ impl Table {
         Some(Row { terms: sums, constant, zero: p.zero || q.zero })
     }
 
-    /// The product of two monomials. `None` past the limits.
+    /// Returns the product of two monomials. `None` past the limits.
     pub(super) fn times(&mut self, a: MonoId, b: MonoId) -> Option<MonoId> {
         let mut factors = self.factors(a).to_vec();
         factors.extend_from_slice(self.factors(b));
@@ -360,7 +363,7 @@ impl Table {
         self.mono(factors)
     }
 
-    /// The monomial with these factors if it is known.
+    /// Returns the monomial with these factors, if it has a number.
     pub(super) fn find(&self, factors: &[AtomId]) -> Option<MonoId> {
         match factors {
             [a] => Some(self.mono_of(*a)),
@@ -368,7 +371,8 @@ impl Table {
         }
     }
 
-    /// The monomial with these factors, sorted and at least one.
+    /// Returns the monomial with these factors, which must be sorted and at least one. `None` past
+    /// the limits.
     pub(super) fn mono(&mut self, factors: Vec<AtomId>) -> Option<MonoId> {
         if let Some(m) = self.find(&factors) {
             return Some(m);
@@ -383,7 +387,7 @@ impl Table {
         let of_factors = factors.iter().filter_map(|a| self.monos.get(self.mono_of(*a) as usize)).map(|m| &m.values);
         let values = points::of_product(of_factors);
         self.monos.push(Mono { factors, tops: Vec::new(), operands: None, values });
-        // Of an integer r, r·r >= |r|.
+        // r·r >= |r| for every integer r.
         if squares && let Some(root) = self.find(&root) {
             for sign in [1, -1] {
                 self.push(Row { terms: vec![(root, sign), (id, 1)], constant: 0, zero: false });
@@ -396,7 +400,7 @@ impl Table {
         if let Some(&id) = self.atom_ids.get(atom) {
             return Some(id);
         }
-        // What is inside comes first, so that it has smaller numbers.
+        // Inner atoms come first, so that they have smaller numbers.
         let inside = match atom {
             Atom::Div(p, q) | Atom::Mod(p, q) | Atom::Min(p, q) | Atom::Max(p, q) => {
                 Some((self.linear(p, false)?, self.linear(q, false)?))
@@ -425,13 +429,14 @@ impl Table {
         Some(id)
     }
 
-    /// Adds what is always true of an atom built from others.
+    /// Adds the facts that define a compound atom.
     fn define(&mut self, atom: &Atom, mono: MonoId) {
         let a = Poly::atom(atom.clone());
         match atom {
             Atom::Div(p, q) => {
                 if let Some(d) = q.as_constant() {
-                    // Of floor(p / d), with the sign of d moved into p: d·q <= p <= d·q + d - 1.
+                    // For q = floor(p / d), with the sign of d moved into p: d·q <= p <= d·q + d -
+                    // 1.
                     let (p, d) = if d < 0 { (p.neg(), -d) } else { ((**p).clone(), d) };
                     let rest = p.sub(&a.scale(d));
                     self.assume(&rest, false);
@@ -462,7 +467,7 @@ impl Table {
         }
     }
 
-    /// `p = d·(p // d) + p % d`, if the remainder is spoken of.
+    /// Adds `p = d·(p // d) + p % d`, if the remainder has a number.
     fn link(&mut self, p: &Poly, quotient: &Poly, d: i128) {
         if let Some(rest) = p.rem(&Poly::constant(d))
             && rest.as_atom().is_none_or(|a| self.atom_ids.contains_key(a))
@@ -471,7 +476,7 @@ impl Table {
         }
     }
 
-    /// Adds `p >= 0` or `p = 0`. The number of the row, if it is kept.
+    /// Adds `p >= 0` or `p = 0`. Returns the number of the row, if it is kept.
     pub(super) fn assume(&mut self, p: &Poly, zero: bool) -> Option<u32> {
         if p.overflowed() {
             return None;

@@ -1,5 +1,5 @@
-//! What is proved and what is not, as tables; soundness and completeness against brute force;
-//! limits.
+//! Tests of the prover: tables of goals that are proved and that are not; soundness and
+//! completeness against brute force; limits.
 
 use std::cell::Cell;
 
@@ -26,7 +26,7 @@ fn proves(known: &Facts, goal: &str) -> bool {
     facts(goal).iter().all(|(p, zero)| if *zero { known.proves_zero(p) } else { known.proves_nonneg(p) })
 }
 
-/// Under the facts, each goal of `yes` is proved and none of `no`.
+/// Checks that under the facts, each goal of `yes` is proved and none of `no`.
 #[track_caller]
 fn check(known: &str, yes: &[&str], no: &[&str]) {
     let facts = assume(known);
@@ -36,7 +36,7 @@ fn check(known: &str, yes: &[&str], no: &[&str]) {
     for goal in no {
         assert!(!proves(&facts, goal), "{known} |/- {goal}");
     }
-    // The order in which facts become known does not matter.
+    // The order of the facts must not matter.
     let mut reversed = crate::predicate::testing::facts(known);
     reversed.reverse();
     let facts = known_facts(&reversed);
@@ -89,7 +89,7 @@ fn flattened() {
     let known = "n >= 0, m >= 0, 0 <= i < n, 0 <= j < m";
     let yes = ["0 <= i * m + j < n * m", "0 <= j * n + i < n * m", "(n - 1 - i) * m + j < n * m", "i * m < n * m"];
     check(known, &yes, &["i * m + j < n * m - 1", "i * n + j < n * m", "i * m + j < m", "i * m + j >= 1"]);
-    // The sign of m is said by j alone.
+    // Only j determines the sign of m.
     check("0 <= i < n, 0 <= j < m", &yes, &[]);
     check(
         "0 <= i < a, 0 <= j < n, 0 <= k < m",
@@ -105,11 +105,11 @@ fn flattened() {
         &["0 <= ((i * b + j) * c + k) * d + l < a * b * c * d"],
         &[],
     );
-    // With numbers.
+    // With constants.
     check("0 <= i < 8, 0 <= j < 16", &["0 <= 16 * i + j < 128"], &["16 * i + j < 127", "16 * j + i < 128"]);
     check("0 <= i < n, 0 <= j < 3", &["0 <= 3 * i + j < 3 * n"], &["4 * i + j < 3 * n"]);
     check("0 <= i < n, 0 <= j < 1000000000", &["1000000000 * i + j < 1000000000 * n"], &[]);
-    // Through a name.
+    // Through an equation for the size.
     check("s == n * m, 0 <= i < n, 0 <= j < m", &["0 <= i * m + j < s"], &[]);
     check("0 <= i < n * n, n >= 0", &["n >= 1", "i < n * n * n"], &["i < n"]);
 }
@@ -117,7 +117,7 @@ fn flattened() {
 #[test]
 fn strides() {
     check("0 <= k < n, i == 2 * k, x == 2 * n", &["0 <= i < x", "i < x - 1"], &["i < n", "i < x - 2"]);
-    // i in a..b by 3, as a count of steps.
+    // i in a..b by 3, as a number of steps.
     check("a >= 0, b >= 0, i == a + 3 * k, 0 <= k < (b - a + 2) // 3", &["a <= i < b"], &["i < b - 1"]);
     check("s >= 1, i == a + s * k, 0 <= k < (b - a + s - 1) // s", &["a <= i < b"], &["i < b - 1"]);
     check("s >= 1, 0 <= i < n, 0 <= w < k", &["0 <= s * i + w < s * (n - 1) + k"], &["s * i + w < n + k"]);
@@ -166,12 +166,12 @@ fn least_and_greatest() {
     check("0 <= i < min(n, m)", &["i < n", "i < m", "n >= 1"], &["i < n - 1"]);
     check("0 <= i < n, max(0, i - k) <= j < min(n, i + k)", &["0 <= j < n", "j - i < k"], &["j < i"]);
     check("n >= 0, max(0, n - m) >= 1", &["n > m"], &["m >= 0"]);
-    // Nested, where only cases tell.
+    // Nested, which needs case distinction.
     check("a <= 5, b <= 6, c <= 7", &["max(max(a, b), c) <= 7", "min(max(a, b), c) <= 6"], &["max(max(a, b), c) <= 6"]);
     check("2 * max(a, b) - a - b <= 0", &["a == b"], &["a == 0"]);
 }
 
-/// Indices as programs write them.
+/// Index expressions as programs write them.
 #[test]
 fn idioms() {
     // Reversal, even and odd halves, a butterfly, a heap.
@@ -185,7 +185,7 @@ fn idioms() {
     // Clamped.
     check("n >= 1", &["0 <= min(max(i, 0), n - 1) < n", "0 <= max(min(i, n - 1), 0) < n"], &["min(i, n - 1) >= 0"]);
     check("0 <= i < n", &["0 <= max(0, i - 1) < n", "0 <= min(i + 1, n - 1) < n"], &["i - 1 >= 0"]);
-    // Windows with a stride and a dilation, blocks, and what is left of them.
+    // Windows with a stride and a dilation, blocks, and remainders of blocks.
     check("s >= 1, 0 <= i < (n - k) // s + 1, 0 <= j < k", &["0 <= s * i + j < n"], &["s * i + j + 1 < n"]);
     check("0 <= i < (n - k) // 2 + 1, 0 <= j < k", &["0 <= 2 * i + j < n"], &["2 * i + j + 1 < n"]);
     check("0 <= i < n, 0 <= j < m, d >= 1", &["0 <= i + d * j < n + d * (m - 1)"], &["i + d * j < n + m - 1"]);
@@ -200,7 +200,7 @@ fn idioms() {
     check("0 <= a <= b <= n, 0 <= i < b - a", &["0 <= a + i < n", "0 <= b - a <= n"], &["a + i < b - 1"]);
     check("0 <= i < n, 0 <= j < i + 1", &["0 <= j <= i", "i - j < n", "0 <= i + 1 <= n"], &[]);
     check("0 <= i < n, 0 <= j < n, i + j >= n", &["0 <= i + j - n < n"], &[]);
-    // Extents of many axes, as in a network: nothing connected is missed among the rest.
+    // Extents of many axes, as in a network: unrelated facts must not hide the relevant ones.
     let many: Vec<_> = (0..40).map(|k| format!("d{k} >= 0, 0 <= i{k} < d{k}")).collect();
     check(
         &many.join(", "),
@@ -258,10 +258,10 @@ fn unknowns_and_overflow() {
 
 #[test]
 fn long_chains() {
-    // x0 <= x1 <= … <= x39, in an order that does not help.
+    // x0 <= x1 <= … <= x39, in an unhelpful order.
     let chain: Vec<_> = (0..39).map(|i| i * 17 % 39).map(|i| format!("x{i} <= x{}", i + 1)).collect();
     check(&chain.join(", "), &["x0 <= x39", "x3 <= x30 + 1"], &["x39 <= x0", "x0 < x39"]);
-    // Each size known by the one before: the fast way has no limit of its own on their number.
+    // Each size is determined by the one before: the fast path must have no limit on their number.
     let chain: Vec<_> = (0..60).map(|i| format!("x{} == x{i} + 1", i + 1)).collect();
     check(&chain.join(", "), &["x40 == x0 + 40"], &[]);
 }
@@ -300,7 +300,7 @@ fn scopes() {
 
 #[test]
 fn memory_is_bounded() {
-    // Neither goals nor scopes leave anything behind.
+    // Neither goals nor scopes leave entries behind.
     let mut known = assume("n >= 0, 0 <= i < n");
     for k in 0..3000 {
         let mark = known.mark();
@@ -314,7 +314,7 @@ fn memory_is_bounded() {
         assert!(size < 2000, "{size} after {k}");
     }
     assert!(proves(&known, "i // 2 < n"));
-    // Facts past the limit are not known, but nothing breaks.
+    // Facts past the limit are dropped, but nothing breaks.
     let mut known = Facts::new();
     for k in 0..6000 {
         known.assume_nonneg(poly(&format!("x{k}")));
@@ -322,7 +322,7 @@ fn memory_is_bounded() {
     assert!(proves(&known, "x5 >= 0") && !proves(&known, "x5999 >= 0"));
 }
 
-/// Goals that cannot be proved, in contexts made to be hard, end soon.
+/// Unprovable goals in adversarial contexts terminate soon.
 #[test]
 fn work_is_bounded() {
     let vars = 24;
@@ -359,7 +359,7 @@ fn work_is_bounded() {
     check(huge, &[], &["a * a * a >= 4 * b", "b >= 0"]);
 }
 
-/// A row of random numbers as `c0 + c1·x1 + …`.
+/// Returns a row of random numbers as `c0 + c1·x1 + …`.
 fn linear(names: &[&str], c: &[i64]) -> Poly {
     let constant = c.last().copied().unwrap_or(0);
     names
@@ -370,7 +370,7 @@ fn linear(names: &[&str], c: &[i64]) -> Poly {
 
 const BOX: std::ops::RangeInclusive<i64> = -3..=3;
 
-/// All points of the box for `a b c`.
+/// Iterates over all points of the box for `a b c`.
 fn points() -> impl Iterator<Item = [i64; 3]> {
     BOX.flat_map(|a| BOX.flat_map(move |b| BOX.map(move |c| [a, b, c])))
 }
@@ -380,22 +380,23 @@ fn value(p: &Poly, at: [i64; 3]) -> Option<i64> {
     p.eval(&mut |a| names.iter().position(|n| n == a).and_then(|i| at.get(i).copied()))
 }
 
-/// Do the facts hold at the point? Not where an atom has no value (a divisor is 0).
+/// Whether the facts hold at the point. They do not if an atom has no value, because a divisor is
+/// 0.
 fn all_hold(known: &[(Poly, bool)], at: [i64; 3]) -> bool {
     known.iter().all(|(p, zero)| value(p, at).is_some_and(|v| v == 0 || v > 0 && !zero))
 }
 
-/// Does the goal hold at all points of the box where the facts do?
+/// Whether the goal holds at all points of the box that satisfy the facts.
 fn holds(known: &[(Poly, bool)], goal: &Poly) -> bool {
     points().all(|at| !all_hold(known, at) || value(goal, at).is_none_or(|v| v >= 0))
 }
 
-/// The least value of a form at the points of the box where the facts hold.
+/// Returns the minimum of a form over the points of the box that satisfy the facts.
 fn least(known: &[(Poly, bool)], form: &Poly) -> Option<i64> {
     points().filter(|at| all_hold(known, *at)).filter_map(|at| value(form, at)).min()
 }
 
-/// Random expressions over `a b c` with all the operators.
+/// Random expressions over `a b c` with all operators.
 fn expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         2 => (-3..4_i32).prop_map(|c| format!("({c})")),
@@ -419,7 +420,7 @@ fn read(known: &[(String, i32)]) -> Vec<(Poly, bool)> {
     known.iter().map(|(p, zero)| (poly(p), *zero == 0)).collect()
 }
 
-/// That every variable lies in the box.
+/// Returns the facts that every variable is in the box.
 fn in_box() -> Vec<(Poly, bool)> {
     let bounds = |x| [poly(x).plus(-i128::from(*BOX.start())), poly(x).neg().plus((*BOX.end()).into())];
     ["a", "b", "c"].into_iter().flat_map(bounds).map(|p| (p, false)).collect()
@@ -428,7 +429,7 @@ fn in_box() -> Vec<(Poly, bool)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// Proved implies true: any facts, any goal.
+    /// A proved goal is true: for any facts and any goal.
     #[test]
     fn sound(known in prop::collection::vec((expression(), 0..5_i32), 0..6), goal in expression()) {
         let (known, goal) = (read(&known), poly(&goal));
@@ -441,7 +442,8 @@ proptest! {
         }
     }
 
-    /// What is refuted at a point is not proved without points either, and scopes leave no trace of themselves in them.
+    /// A goal that a point refutes is not proved without points either, and scopes leave no trace
+    /// in the points.
     #[test]
     fn points_refute_what_does_not_follow(
         known in prop::collection::vec((expression(), 0..5_i32), 0..4),
@@ -471,7 +473,7 @@ proptest! {
         prop_assert_eq!(refuted(&facts), refuted(&known_facts(&known)));
     }
 
-    /// Bounds that are nearly reached: one more than the least value is never proved.
+    /// Tight bounds: a claim of one more than the minimum is never proved.
     #[test]
     fn sound_when_tight(known in prop::collection::vec((expression(), 0..6_i32), 0..3), form in expression()) {
         let (mut known, form) = (read(&known), poly(&form));
@@ -486,7 +488,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Numbers near every limit: what is known is proved, and nothing that fails at a point where
+    /// Numbers near every limit: known facts are proved, and no goal is that fails at a point where
     /// the facts hold.
     #[test]
     fn large_numbers(
@@ -496,7 +498,7 @@ proptest! {
         shift in large(),
         point in prop::array::uniform3(-40..40_i128),
     ) {
-        // The form that has this value at the point: the constant makes up for the rest.
+        // The form with this value at the point: the constant compensates for the rest.
         let form = |row: &[i128; 4], value: i128| {
             let [ca, cb, cc, cab] = *row;
             let [a, b, c] = point;
@@ -506,7 +508,7 @@ proptest! {
         };
         let mut known: Vec<_> = rows.iter().map(|(row, value)| (form(row, *value), *value == 0)).collect();
         for row in &goals {
-            // A quotient whose value nobody knows: it only has to be ignored or used rightly.
+            // A quotient with an unknown value: the prover may ignore it, but must not misuse it.
             if d > 0 && let Some(quotient) = form(row, shift).div(&Poly::constant(d)) {
                 known.push((quotient.plus(-shift.div_euclid(d)), false));
             }
@@ -532,7 +534,8 @@ fn large_row() -> impl Strategy<Value = [i128; 4]> {
     prop::array::uniform4(large())
 }
 
-/// How often is the exact least value of a form in a box, under further facts, proved?
+/// Counts how often the exact minimum of a form in a box, under further facts, is proved. Returns
+/// the number of proved cases and of all cases.
 fn completeness(cases: u32, problem: impl Strategy<Value = (Vec<(Poly, bool)>, Poly)>) -> (u32, u32) {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let (mut proved, mut all) = (0, 0);
@@ -558,7 +561,7 @@ fn complete_on_most_linear_problems() {
     let row = (prop::array::uniform4(-3..4_i64), 0..6_i32).prop_map(|(c, zero)| (linear(names, &c), zero == 0));
     let problem = (prop::collection::vec(row, 0..5), prop::array::uniform3(-3..4_i64).prop_map(|c| linear(names, &c)));
     let (proved, all) = completeness(1500, problem);
-    // 1485 of 1500 when last looked at.
+    // 1485 of 1500 when last measured.
     assert!(proved * 100 >= all * 98, "{proved} of {all}");
 }
 
@@ -567,6 +570,6 @@ fn proves_some_of_everything() {
     let problem = (prop::collection::vec((expression(), 0..5_i32), 0..3), expression())
         .prop_map(|(known, form)| (read(&known), poly(&form)));
     let (proved, all) = completeness(1000, problem);
-    // 712 of 1000 when last looked at.
+    // 712 of 1000 when last measured.
     assert!(proved * 100 >= all * 65, "{proved} of {all}");
 }

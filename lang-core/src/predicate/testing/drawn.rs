@@ -1,12 +1,13 @@
-//! Drawn integer expressions and predicates for tests: trees with a meaning of their own, the polynomials and
-//! predicates made of them, and what those say at a point by looking at every index.
+//! Random integer expressions and predicates for tests: trees with their own semantics, and the
+//! polynomials and predicates built from them. Their values at a point are computed by enumeration
+//! of every index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
 
-/// A generator whose numbers are the same in every run (splitmix64).
+/// A deterministic random number generator (splitmix64).
 pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
@@ -18,7 +19,7 @@ impl Draw {
         usize::try_from((z ^ (z >> 31)) % n as u64).unwrap()
     }
 
-    /// From `-most` to `most`.
+    /// Returns a number from `-most` to `most`.
     pub(crate) fn small(&mut self, most: usize) -> i64 {
         i64::try_from(self.below(2 * most + 1)).unwrap() - i64::try_from(most).unwrap()
     }
@@ -27,37 +28,37 @@ impl Draw {
         of[self.below(of.len())].clone()
     }
 
-    /// Is it one time in so many?
+    /// Returns true with probability `1 / n`.
     pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 }
 
-/// A variable that soaks set.
+/// Reads an environment variable that soak tests set.
 #[expect(clippy::disallowed_methods, reason = "soaks say how often")]
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// The cases of a test with their generators: so many, or more as `IVERSON_COUNT` says, and other ones by
-/// `IVERSON_SEED`. Of cases that take long only a part is asked for.
+/// Returns the cases of a test with their generators: `usual` of them, or more if `IVERSON_COUNT`
+/// is set, starting at `IVERSON_SEED`. Slow tests divide the requested number by `part`.
 pub(crate) fn cases(usual: u64, part: u64) -> impl Iterator<Item = (u64, Draw)> {
     let first = variable("IVERSON_SEED").unwrap_or(0);
     let count = (variable("IVERSON_COUNT").unwrap_or(0) / part).max(usual);
     (first..first + count).map(|seed| (seed, Draw(seed.wrapping_mul(0xA24B_AED4_963E_E407))))
 }
 
-/// How often what was reached.
+/// Counters of the situations that a test reached.
 #[derive(Default)]
 pub(crate) struct Reached(BTreeMap<&'static str, u64>);
 
 impl Reached {
-    /// Counts it if it is so.
+    /// Counts the situation if `is` holds.
     pub(crate) fn note(&mut self, what: &'static str, is: bool) {
         *self.0.entry(what).or_default() += u64::from(is);
     }
 
-    /// Prints the table. Fails where something that was looked for did not occur.
+    /// Prints the table. Fails if a situation never occurred.
     #[expect(clippy::disallowed_macros, reason = "what was reached")]
     pub(crate) fn show(&self, title: &str) {
         println!("{title}");
@@ -67,7 +68,7 @@ impl Reached {
     }
 }
 
-/// The number of a variable. Indices and sizes are always there, the others are bound by existentials.
+/// The number of a variable. Indices and sizes always exist; existentials bind the others.
 pub(crate) type Var = usize;
 
 pub(crate) const I: Var = 0;
@@ -78,10 +79,11 @@ pub(crate) const M: Var = 3;
 /// The first variable of an existential.
 const BOUND: Var = 4;
 
-/// No existential is deeper.
+/// The limit for variables of existentials, which bounds their depth.
 const DEEPEST: Var = 10;
 
-/// The atom of a variable. All variables of existentials have one name: their numbers tell them apart.
+/// Returns the atom of a variable. All variables of existentials share one name, so only their
+/// numbers differ.
 pub(crate) fn atom(var: Var) -> Atom {
     let name = ["i", "j", "n", "m"].get(var).copied().unwrap_or("e");
     Atom::Local(LocalId(u32::try_from(var).unwrap()), name.into())
@@ -91,16 +93,17 @@ pub(crate) fn value(var: Var) -> Poly {
     Poly::atom(atom(var))
 }
 
-/// A variable as an index with an extent.
+/// Returns a variable as an index with an extent.
 pub(crate) fn index(var: Var, extent: Poly) -> Index {
     let Atom::Local(local, name) = atom(var) else { unreachable!() };
     Index { local, name, extent }
 }
 
-/// The world in which the array of truth values holds at the first few even numbers, as [`even`] says.
+/// The world in which the array of truth values holds at the first few even numbers, as in
+/// [`even`].
 pub(crate) const EVEN: i64 = -1;
 
-/// That it is one of the first few even numbers.
+/// Returns the predicate that `p` is one of the first few even numbers.
 pub(crate) fn even(p: &Poly) -> Pred {
     let half = DEEPEST - 1;
     Pred::some(&index(half, Poly::constant(3)), &Pred::equal(p, &value(half).scale(2)))
@@ -110,17 +113,17 @@ const ARRAY: LocalId = LocalId(20);
 const RELATION: LocalId = LocalId(21);
 const DATA: LocalId = LocalId(22);
 
-/// Values of all variables, and which of some worlds it is: data differ in them.
+/// The values of all variables, and the number of a world. Data differ between worlds.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     vars: [i64; DEEPEST],
     world: i64,
-    /// Variables of existentials that are looked into, innermost last.
+    /// The bound variables of the enclosing existentials, innermost last.
     bound: Vec<(Atom, i64)>,
 }
 
 impl Point {
-    /// Nothing but sizes.
+    /// Returns the point with these sizes, and all else 0.
     pub(crate) fn of_sizes(n: i64, m: i64) -> Self {
         let mut vars = [0; DEEPEST];
         vars[N] = n;
@@ -128,7 +131,7 @@ impl Point {
         Self { vars, world: 0, bound: Vec::new() }
     }
 
-    /// Sizes from 0 to 2 and, from -1 on, indices.
+    /// Iterates over sizes from 0 to 2 and indices from -1 to 2.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Self::sizes(3).flat_map(|at| (0..16).map(move |k| at.with(I, k / 4 - 1).with(J, k % 4 - 1)))
     }
@@ -143,7 +146,7 @@ impl Point {
         point
     }
 
-    /// Sizes up to one below this, and indices 0.
+    /// Iterates over sizes below `most`, with indices 0.
     pub(crate) fn sizes(most: i64) -> impl Iterator<Item = Self> {
         (0..most).flat_map(move |n| (0..most).map(move |m| Self::of_sizes(n, m)))
     }
@@ -152,7 +155,7 @@ impl Point {
         Self { world, ..self.clone() }
     }
 
-    /// The value of an atom that is not made of others.
+    /// Returns the value of an atom that is not compound.
     pub(crate) fn atom(&self, a: &Atom) -> Option<i64> {
         match a {
             Atom::Local(LocalId(k), _) if (*k as usize) < DEEPEST => Some(self.vars[*k as usize]),
@@ -172,7 +175,7 @@ impl Point {
     }
 }
 
-/// What is divided by 0 is 0, as in the forms.
+/// Division by 0 yields 0, as in the forms.
 fn quotient(a: i64, b: i64) -> i64 {
     if b == 0 { 0 } else { a.div_euclid(b.abs()) * b.signum() - i64::from(b < 0 && a.rem_euclid(b) != 0) }
 }
@@ -181,7 +184,7 @@ fn remainder(a: i64, b: i64) -> i64 {
     if b == 0 { 0 } else { a - b * quotient(a, b) }
 }
 
-/// The value of a polynomial at a point, by its terms. It has not overflowed.
+/// Returns the value of a polynomial at a point, term by term. It must not have overflowed.
 pub(crate) fn number(p: &Poly, at: &Point) -> i64 {
     p.terms()
         .iter()
@@ -206,7 +209,7 @@ fn numbers(of: &[Poly], at: &Point) -> Vec<i64> {
     of.iter().map(|p| number(p, at)).collect()
 }
 
-/// What a predicate says at a point, by its structure. Nothing in it has overflowed.
+/// Evaluates a predicate at a point, by its structure. Nothing in it may have overflowed.
 pub(crate) fn holds(p: &Pred, at: &mut Point) -> bool {
     match p {
         Pred::And(items) => items.iter().all(|p| holds(p, at)),
@@ -227,7 +230,7 @@ pub(crate) fn holds(p: &Pred, at: &mut Point) -> bool {
     }
 }
 
-/// An expression.
+/// A random expression.
 #[derive(Clone, Debug)]
 pub(crate) enum Expr {
     Constant(i64),
@@ -252,7 +255,7 @@ impl Expr {
         Self::Two(operator, Box::new([a, b]))
     }
 
-    /// A sum of these variables with small factors.
+    /// Draws a sum of these variables with small factors.
     pub(crate) fn affine(draw: &mut Draw, over: &[Var]) -> Self {
         let mut sum = Self::Constant(draw.small(3));
         for var in over {
@@ -266,7 +269,7 @@ impl Expr {
         sum
     }
 
-    /// Mostly affine; with all operators now and then.
+    /// Draws an expression, mostly affine, sometimes with other operators.
     pub(crate) fn draw(draw: &mut Draw, over: &[Var]) -> Self {
         match draw.below(16) {
             0..=8 => Self::affine(draw, over),
@@ -338,15 +341,15 @@ pub(crate) enum Relation {
     Less,
     AtMost,
     Equal,
-    /// Of the first, from 0 to below the second.
+    /// The first operand is at least 0 and less than the second.
     Inside,
-    /// Of the difference.
+    /// The difference is not negative.
     Nonneg,
     Zero,
     Nonzero,
 }
 
-/// A predicate, made by operations each of which has a name of its own in [`Reached`].
+/// A random predicate, built by operations that are counted separately in [`Reached`].
 #[derive(Clone, Debug)]
 pub(crate) enum Drawn {
     Compare(Relation, Expr, Expr),
@@ -356,16 +359,16 @@ pub(crate) enum Drawn {
     And(Box<[Drawn; 2]>),
     AnyOf(Vec<Drawn>),
     Not(Box<Drawn>),
-    /// Whether the existential is worked on.
+    /// An existential; the flag selects [`exists`] over [`some`].
     Exists(Var, Expr, Box<Drawn>, bool),
-    /// With an expression in place of a variable.
+    /// Substitution of an expression for a variable.
     Put(Var, Expr, Box<Drawn>),
-    /// Simplified where nothing is known.
+    /// Simplification without facts.
     Simple(Box<Drawn>),
 }
 
 impl Drawn {
-    /// A predicate over these variables, with operations in one another as deep as this.
+    /// Draws a predicate over these variables, with operations nested up to this depth.
     pub(crate) fn draw(draw: &mut Draw, over: &[Var], depth: usize) -> Self {
         if depth == 0 || draw.once_in(4) {
             return Self::plain(draw, over);
@@ -401,7 +404,7 @@ impl Drawn {
         }
     }
 
-    /// An extent that stays small: `n + i`.
+    /// Draws an extent that stays small: `n + i`.
     fn extent(draw: &mut Draw, over: &[Var]) -> Expr {
         Expr::two(Operator::Plus, Expr::Var(draw.one_of(&[N, M])), Expr::Var(draw.one_of(over)))
     }
@@ -424,7 +427,7 @@ impl Drawn {
         Self::Compare(relation, Expr::draw(draw, over), right)
     }
 
-    /// What it says at a point.
+    /// Evaluates the predicate at a point.
     pub(crate) fn holds(&self, at: &Point) -> bool {
         match self {
             Self::Compare(relation, a, b) => {
@@ -450,7 +453,8 @@ impl Drawn {
         }
     }
 
-    /// The predicate, by the operations. `None` where a polynomial becomes too large or is divided by 0.
+    /// Builds the predicate by the operations. Returns `None` if a polynomial overflows or is
+    /// divided by 0.
     pub(crate) fn pred(&self, reached: &mut Reached) -> Option<Pred> {
         let each = |items: &[Self], reached: &mut Reached| -> Option<Vec<Pred>> {
             items.iter().map(|p| p.pred(reached)).collect()
@@ -539,7 +543,7 @@ impl Drawn {
     }
 }
 
-/// The existential, worked on.
+/// Returns the existential after elimination.
 pub(crate) fn exists(index: &Index, body: &Pred, reached: &mut Reached) -> Pred {
     let made = Pred::exists(index, body);
     let solved = body.solution(&index.atom()).is_some();
@@ -553,7 +557,7 @@ pub(crate) fn exists(index: &Index, body: &Pred, reached: &mut Reached) -> Pred 
     made
 }
 
-/// The existential as it stands.
+/// Returns the existential without elimination.
 pub(crate) fn some(index: &Index, body: &Pred, reached: &mut Reached) -> Pred {
     let made = Pred::some(index, body);
     reached.note("some", true);

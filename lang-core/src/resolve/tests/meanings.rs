@@ -1,4 +1,4 @@
-//! What names mean, form by form of the language.
+//! Tests of the meaning of names in each form of the language.
 
 use expect_test::expect;
 
@@ -422,7 +422,7 @@ fn patterns() {
               help: did you mean `Camera`?
         "#]],
     );
-    // Matrices go by capital letters.
+    // Matrices may have capital letters as names.
     clean("def f(A: [n, n]f64) -> f64 = let B = A in B[0, 0]");
 }
 
@@ -472,7 +472,7 @@ fn modules() {
               help: a file beside this one is imported by `import "./q.iv"`
         "#]],
     );
-    // Its import has been told of already.
+    // The failed import is reported already.
     clean("def f(x: gone.T) -> f64 = match gone.x { gone.C(y): y }");
 }
 

@@ -1,5 +1,5 @@
-//! Names of small items and what they mean. The last item of a text is resolved; those before it
-//! are the rest of its module, which imports a module `m`.
+//! Tests of name resolution on small items. A test resolves the last item of a text; the items
+//! before it are the rest of its module, which imports a module `m`.
 
 mod meanings;
 mod reports;
@@ -20,7 +20,7 @@ use crate::syntax::split::split;
 const PRELUDE: &str = "def len(x: [n]a) -> i64 = n\ndef total(x: [n]f64) -> f64 = sum i: x[i]";
 const M: &str = "type Camera = Camera(f64, f64)\nlet width = 3\ndef double(x: f64) -> f64 = 2 * x";
 
-/// Modules as texts: what `session` answers by queries, answered by looking.
+/// Modules as texts. It answers by direct search the questions that `session` answers with queries.
 struct World(BTreeMap<ModuleName, Vec<Tree>>);
 
 impl World {
@@ -147,7 +147,7 @@ impl Case {
         }
     }
 
-    /// Every name of the text in order, and what it means.
+    /// Returns every name of the text in order, with its meaning.
     fn meanings(&self) -> Vec<(Span, String)> {
         let mut out = Vec::new();
         for (id, res) in &self.resolved.exprs {
@@ -167,7 +167,7 @@ impl Case {
             }
         }
         for (span, id) in &self.resolved.decls {
-            // An implicit size is mentioned where it is declared.
+            // The first mention of an implicit size is also its declaration.
             if self.resolved.locals[id.0 as usize].kind != LocalKind::ImplicitSize {
                 out.push((*span, format!("declares {}", self.local(*id))));
             }
@@ -177,7 +177,7 @@ impl Case {
     }
 }
 
-/// What every name means.
+/// Compares the meaning of every name.
 #[track_caller]
 fn check(text: &str, expected: Expect) {
     let case = case(text);
@@ -191,7 +191,7 @@ fn check(text: &str, expected: Expect) {
     expected.assert_eq(&out);
 }
 
-/// What is wrong.
+/// Compares the diagnostics.
 #[track_caller]
 fn errors(text: &str, expected: Expect) {
     let case = case(text);
@@ -208,7 +208,7 @@ fn errors(text: &str, expected: Expect) {
     expected.assert_eq(&out);
 }
 
-/// The hint for the one unknown name of an expression.
+/// Compares the help for the one unknown name of an expression.
 #[track_caller]
 fn hint(expr: &str, expected: &str) {
     let case = case(&format!("def f(x: [n]f64, y: [n]f64) -> f64 = {expr}"));
@@ -218,7 +218,7 @@ fn hint(expr: &str, expected: &str) {
     assert_eq!(diagnostic.help.as_deref().unwrap_or_default(), expected);
 }
 
-/// All names of the item are known.
+/// Checks that every name of the item is known.
 #[track_caller]
 fn clean(text: &str) {
     errors(text, expect![[""]]);

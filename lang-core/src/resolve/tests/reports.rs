@@ -1,4 +1,4 @@
-//! What is said about unknown names.
+//! Tests of the diagnostics for unknown names.
 
 use expect_test::expect;
 

@@ -1,9 +1,11 @@
-//! Loops that change arrays element by element become kernels: inside a loop over the iterations stands what the steps of the
-//! body do, one after the other, and what is carried is changed in place.
+//! **In-place loops.** A loop whose body updates arrays becomes one kernel. The loop over the
+//! iterations contains the steps of the body, one after the other, and updates the loop-carried
+//! arrays in place.
 //!
-//! An update has the array that it changes for its own: who reads that reads it before ([`Versions`]). What an iteration makes and
-//! reads has memory for one iteration. Such a kernel has no meaning statement by statement. What is large in one iteration, a loop
-//! over loops, is left to the threads, and the loop with it.
+//! An update must own the array that it changes: all other readers must read it before
+//! ([`Versions`]). Temporaries of an iteration have memory for one iteration. Such a kernel is not
+//! equivalent to any order of its statements one by one. If one iteration contains a parallel nest,
+//! a loop over loops, the loop stays as it is, so that threads can share that nest.
 
 mod nodes;
 mod put;
@@ -29,14 +31,15 @@ use nodes::{by_nodes, is_same, is_shared, read, reads_of};
 /// A kernel has no more statements.
 const LONGEST: usize = 400;
 
-/// The functions of bodies and their steps.
+/// Returns the prepared function of a loop's body and its schedule.
 pub(super) type Bodies<'b> = &'b dyn Fn(&Arc<Ssa>) -> (Arc<Ssa>, Schedule);
 
 /// How what is carried begins, and what it is next, by the statement of the body.
 type States = (Vec<Node>, Vec<(Access, Var)>);
 
-/// The steps with loops as kernels that can be, and the function with their statements, each time with the first part of the
-/// loop; none if there are none.
+/// Replaces loops by kernels where possible. Returns the function with their statements, the steps,
+/// and the ranges of new statements, each with the first part of its loop. `None` if no loop is
+/// replaced.
 pub(super) fn regions(ssa: &Ssa, schedule: &Schedule, bodies: Bodies<'_>) -> Option<(Ssa, Schedule, OfLoops)> {
     let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let mut statements = Vec::new();

@@ -1,17 +1,18 @@
-//! What nodes of a kernel are: those that threads share, those that read a statement, those that do nothing.
+//! **Predicates on kernel nodes** for [`super`]: parallel nests, reads of a statement, and
+//! assignments without effect.
 
 use crate::ir::ssa::{Access, Rhs, Ssa, Var};
 use crate::predicate::{Atom, Poly, Pred};
 use crate::schedule::kernel::{Kernel, Node, Set};
 use crate::schedule::visit::{Seen, Visit};
 
-/// Is it a loop over loops that has no order?
+/// Returns whether the node is an unordered loop over loops, which threads can share.
 pub(super) fn is_shared(node: &Node) -> bool {
     let Node::Loop(of) = node else { return false };
     !of.in_order && of.body.iter().any(|node| matches!(node, Node::Loop(_)))
 }
 
-/// How often a kernel reads elements of a statement.
+/// Returns how often a kernel reads elements of a statement.
 pub(super) fn reads_of(ssa: &Ssa, kernel: &Kernel, var: Var) -> usize {
     let mut count = 0;
     let is_set = |v: Var| kernel.sets.contains(&v);
@@ -21,17 +22,17 @@ pub(super) fn reads_of(ssa: &Ssa, kernel: &Kernel, var: Var) -> usize {
     count
 }
 
-/// An integer that is read.
+/// Returns the integer that an access reads, as a polynomial.
 pub(super) fn read(of: &Access) -> Poly {
     Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.clone().into()))
 }
 
-/// The right-hand side of what nodes alone set.
+/// Returns the right-hand side of a statement that only nodes set.
 pub(super) fn by_nodes() -> Rhs {
     Rhs::Contract { bound: Vec::new(), pred: Pred::falsity(), neg: false, factors: Vec::new() }
 }
 
-/// Is an element set to what it is?
+/// Returns whether the assignment copies an element to itself.
 pub(super) fn is_same(set: &Set) -> bool {
     let Rhs::Contract { bound, pred, neg: false, factors } = &set.rhs else { return false };
     let itself = |f: &Access| f.var == set.var && f.at == set.at;

@@ -1,5 +1,6 @@
-//! What stands in the body of a loop, as it stands in the kernel: sizes are what the loop passes, indices those of the loops there, and
-//! statements what has their elements.
+//! **Substitution of a loop body** into the kernel of [`super`]. Sizes become those that the loop
+//! passes, indices those of the kernel's loops, and statements the variables that hold their
+//! elements. Each function returns `None` if a part has no counterpart.
 
 use std::collections::HashSet;
 
@@ -42,7 +43,8 @@ impl Region<'_> {
         (!failed.get()).then_some(made)
     }
 
-    /// What has the elements of a statement of the body; one that is written where it is read is put here.
+    /// Returns the variable that holds a body statement's elements; adds a trivial statement to the
+    /// function if needed.
     pub(super) fn there(&mut self, var: Var) -> Option<Access> {
         if let Some(there) = self.vars.get(&var) {
             return Some(there.clone());
@@ -70,7 +72,7 @@ impl Region<'_> {
         Some(Access { var: there.var, at: there.at.iter().cloned().chain(self.polys(&of.at)?).collect() })
     }
 
-    /// The same, where what they read may be put here first.
+    /// Substitutes polynomials, after adding the trivial statements that they read.
     pub(super) fn puts(&mut self, all: &[Poly]) -> Option<Vec<Poly>> {
         let mut read = Vec::new();
         all.iter().for_each(|p| reads(p, &mut |v| read.push(v)));

@@ -1,4 +1,5 @@
-//! Costs as queries: what is recomputed, what is told of places, what is hard, and what is not wanted any more.
+//! Costs as queries: recomputation, attribution to places, predicates that are hard to count, and
+//! cancellation.
 
 use std::sync::Arc;
 
@@ -42,13 +43,13 @@ fn a_question_may_be_stopped() {
     let f = def("f");
     let cost = |s: &Session| s.cost(&f).map(|cost| cost.total.work.to_string());
     assert_eq!(session.ask(|stop| stop.stop(), cost), None);
-    // The next one knows nothing of it.
+    // The next question is not affected.
     let told = Some("(2*n - 1)*[0 < n]".to_owned());
     assert_eq!(session.ask(|_| {}, cost), Some(told.clone()));
     assert_eq!(cost(&session), told);
 }
 
-/// What a place costs: its work, its tests, and its iterations.
+/// The cost of a place: its work, its tests, and its iterations.
 #[test]
 fn costs_by_places_of_the_text() {
     let text = "def pick(x: [n]f64, at: [m]i64) -> f64 = sum k: x[at[k]] * x[k % n]\n\
@@ -78,7 +79,8 @@ fn costs_by_places_of_the_text() {
     .assert_eq(&format!("{}\n{}", told("pick"), told("both")));
 }
 
-/// Sixty overlapping predicates about two indices: what is too hard to count is a symbol, and is told soon.
+/// Sixty overlapping predicates about two indices: a count that is too hard is a symbol, and the
+/// answer comes soon.
 #[test]
 fn what_is_hard_to_count_is_a_symbol() {
     let term = |k: i32| format!("[{} * i + {} * j + {k} < {} * m + k] * x[i] * y[j]", k % 5 + 2, k % 7 + 1, k % 3 + 2);
@@ -89,7 +91,8 @@ fn what_is_hard_to_count_is_a_symbol() {
     assert!((1..=61).contains(&cost.symbols.len()), "{}", cost.symbols.len());
 }
 
-/// A gradient alone takes nothing for the value: of the function, and of one that is called in a loop for its gradient.
+/// A gradient alone costs nothing for the value of the function, nor for that of a function called
+/// in a loop for its gradient.
 #[test]
 fn gradients_alone() {
     let session = session(

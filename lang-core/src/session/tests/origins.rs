@@ -1,4 +1,5 @@
-//! Where statements come from follows the text, and nothing else is made again for that.
+//! The origins of statements follow the text, and an edit that only moves text recomputes nothing
+//! else.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::ir::origin::Ancestor;
 use crate::ir::ssa::Var;
 use crate::session::Session;
 
-/// With a check, which has a place too.
+/// The program contains a check, which has a place, too.
 const GATHER: &str = "\
 def gather(x: [n]f64, at: [m]i64) -> [m]f64 = for j: 2.0 * x[at[j]]
 
@@ -22,7 +23,8 @@ fn callee(name: &str) -> Arc<Callee> {
     Arc::new(Callee::new(GlobalName::new(FILE, name), Vec::new()))
 }
 
-/// The statements that stand for the only place of a text in a definition, and the texts of all places of each.
+/// Returns the statements that originate from the only occurrence of a text in a definition, each
+/// with the texts of all its places.
 #[track_caller]
 fn places(session: &Session, name: &str, text: &str) -> Vec<(Var, Vec<String>)> {
     let item = session.item(&GlobalName::new(FILE, name)).expect("the definition");
@@ -67,7 +69,7 @@ fn an_edit_that_only_moves_text_makes_no_derivative_again() {
         |s| replace(s, "in sum", "-- A comment.\n  in   sum"),
         expect!["core(loss) ssa(loss) stages(loss)"],
     );
-    // Nor the forms of callers, which hold its checks.
+    // The forms of callers, which contain its checks, stay, too.
     made_again(
         GATHER,
         |s| replace(s, "2.0 * x", "-- A comment.\n  2.0 * x"),
@@ -77,7 +79,8 @@ fn an_edit_that_only_moves_text_makes_no_derivative_again() {
 
 #[test]
 fn a_typed_tree_with_nan_equals_itself() {
-    // The name of a parameter is in the signature, so `loss` is checked again, and is the same.
+    // The signature contains the name of a parameter, so `loss` is checked again, with the same
+    // result.
     made_again(
         "def one(x: f64) -> f64 = x\n\ndef loss(x: f64) -> f64 = if x > 0 then one(x) else nan\n",
         |s| replace(s, "def one(x: f64) -> f64 = x", "def one(y: f64) -> f64 = y"),

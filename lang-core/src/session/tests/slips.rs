@@ -1,4 +1,5 @@
-//! What is said of a program with one slip: one error, at most two, and what may have been meant.
+//! The diagnostics of a program with one slip: one error, at most two, and a hint at the intended
+//! text.
 
 use std::fmt::Write;
 
@@ -7,10 +8,10 @@ use expect_test::{Expect, expect};
 use super::{FILE, session};
 use crate::base::Diagnostic;
 
-/// The example that the slips are made in.
+/// The program in which the slips are made.
 const PROGRAM: &str = include_str!("../../../../examples/deconvolution.iv");
 
-/// The slips, each the only place of a text and what stands there instead, with all that is said.
+/// Compares all errors of each slip: the only occurrence of a text, and its replacement.
 #[track_caller]
 fn slips(slips: &[(&str, &str)], expected: Expect) {
     let mut out = String::new();

@@ -1,10 +1,10 @@
-//! A text that was edited has the items of one that was split at once.
+//! An edited text has the same items as the same text split at once.
 
 use proptest::prelude::*;
 
 use crate::session::text::FileText;
 
-/// What stands at the boundaries of items, whole and in parts.
+/// Texts at the boundaries of items, whole and in parts.
 const PARTS: &[&str] = &[
     "def f(x: f64) -> f64 = x\n",
     "def",
@@ -47,7 +47,7 @@ fn edits() -> impl Strategy<Value = Vec<(f64, f64, String)>> {
     proptest::collection::vec((0.0..1.0, (0.0..1.0f64).prop_map(|part| part.powi(8)), part), 1..12)
 }
 
-/// A random place of a text.
+/// Returns the position at the fraction `part` of a length.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,5 +1,5 @@
-//! Expressions as documents: operators, literals, what stands in brackets. The forms that begin
-//! with a word are in `forms`.
+//! **Expression layout.** Prints operators, literals and bracketed forms as documents. Module
+//! `forms` prints the forms that begin with a keyword.
 
 use super::prec::{Bind, begins_with_bar, needs_parens};
 use super::printer::{Piece, Printer};
@@ -8,24 +8,25 @@ use crate::syntax::ast::{Arg, Expr, ExprId};
 use crate::syntax::ops::{BinOp, Level, UnOp};
 use crate::syntax::token::{Sym, Word};
 
-/// What an expression follows when it is the body of something.
+/// The construct whose body an expression is; it determines the break before the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum After {
     /// `=`, `in`, `then`, `else`, an arm's `:`. A binder or lambda begins on the same line.
     Equals,
-    /// The `:` of a binder, lambda or fold: its body stands together, on this line or the next.
+    /// The `:` of a binder, lambda or fold. The body begins on this line as a whole, or on the
+    /// next.
     Colon,
-    /// The `=` of a definition, alike for all bodies.
+    /// The `=` of a definition; all bodies have the same layout.
     Head,
 }
 
 impl<'a> Printer<'a> {
-    /// An expression where anything may stand.
+    /// Prints an expression in a position that accepts any.
     pub(super) fn expr(&mut self, at: ExprId) -> Piece<'a> {
         self.deep(|p| p.expr_here(at))
     }
 
-    /// An operand: in parentheses, if it needs them and the tree has no text.
+    /// Prints an operand. A tree without source text gets parentheses as needed.
     pub(super) fn operand(&mut self, at: ExprId, min: Bind, last: bool) -> Piece<'a> {
         if self.is_bare() && needs_parens(self.tree, at, min, last) { self.parens(at) } else { self.expr(at) }
     }
@@ -40,8 +41,9 @@ impl<'a> Printer<'a> {
         self.block(Sym::LParen, 1, Sym::RParen, |p, _| p.expr(at))
     }
 
-    /// Does it end in a closing bracket that may stand on its own line, and begin with the opener
-    /// or a short head? Then it need not begin on a line of its own.
+    /// Returns whether the expression begins with an opening bracket or a short head, and ends with
+    /// the closing bracket, which may have its own line. Such an expression need not begin on a
+    /// line of its own.
     fn is_bracketed(&self, at: ExprId) -> bool {
         match &self.tree.exprs[at].kind {
             Expr::Array { items, .. } | Expr::Tuple(items) => !items.is_empty(),
@@ -105,7 +107,7 @@ impl<'a> Printer<'a> {
                 self.cat([base, dot, field])
             }
             Expr::Proj(base, index, _) => {
-                // `1.0` would be a number, and so would the end of `|R|.0`.
+                // `1.0` would read as a number, and so would the end of `|R|.0`.
                 let apart = matches!(tree.exprs[*base].kind, Expr::Int(_) | Expr::Card(_));
                 let gap = if apart { self.space() } else { self.nil() };
                 let base = self.operand(*base, Bind::Postfix, false);
@@ -174,7 +176,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// The `at`-th of `items`, for [`Self::block`].
+    /// Prints the `at`-th of `items`, for [`Self::block`].
     pub(super) fn nth<T>(
         &mut self,
         items: &'a [T],
@@ -187,8 +189,9 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A body and the break before it: on the same line if it fits there, else on the next,
-    /// except what begins with a bracket, which may break inside.
+    /// Prints a body and the break before it. The body begins on the same line if it fits,
+    /// otherwise on the next. A bracketed body always begins on the same line, because it may break
+    /// inside.
     pub(super) fn body(&mut self, at: ExprId, after: After) -> Piece<'a> {
         let hangs = match &self.tree.exprs[at].kind {
             Expr::Binder { .. } | Expr::Lambda(..) => after == After::Equals,
@@ -246,8 +249,8 @@ impl<'a> Printer<'a> {
         self.group(self.cat([first, rest]))
     }
 
-    /// Operators and operands after the first of a chain, each with the break before it. A
-    /// guard's product goes on in the same chain.
+    /// Prints the operators and operands after the first of a chain, each with the break before it.
+    /// The product of a guard continues the same chain.
     fn terms(&mut self, level: Level, rest: &'a [(BinOp, Span, ExprId)], terms: &mut Vec<Piece<'a>>) {
         let min = Bind::operand(level);
         for (nth, (op, _, operand)) in rest.iter().enumerate() {
@@ -262,7 +265,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// `[p] * a / b`, the breaks as in a product.
+    /// Prints `[p] * a / b`, with breaks as in a product.
     fn guard(&mut self, cond: ExprId, body: ExprId, terms: &mut Vec<Piece<'a>>) {
         terms.push(self.block(Sym::LBracket, 1, Sym::RBracket, |p, _| p.expr(cond)));
         terms.push(self.line());
@@ -278,8 +281,8 @@ impl<'a> Printer<'a> {
         });
     }
 
-    /// May the last operand begin on the line of the first whatever its own length, as in
-    /// `2 * sum i:` with the body on the next line?
+    /// Returns whether the last operand may begin on the line of the first, regardless of its
+    /// length. An example is `2 * sum i:` with the body on the next line.
     fn hangs_on(&self, first: ExprId, last: ExprId) -> bool {
         let kind = |at: ExprId| &self.tree.exprs[at].kind;
         let atom = |at| matches!(kind(at), Expr::Name(_) | Expr::Int(_) | Expr::Float(_));
@@ -296,7 +299,7 @@ impl<'a> Printer<'a> {
             let close = self.sym(Sym::RBracket);
             return self.cat([open, close]);
         }
-        // Short things fill lines, others stand one a line.
+        // Short elements fill lines; longer ones get one line each.
         let short = items.iter().all(|at| self.is_short(*at));
         let mut inside = vec![self.edge()];
         for (nth, item) in items.iter().enumerate() {

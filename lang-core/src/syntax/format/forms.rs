@@ -1,5 +1,5 @@
-//! The expressions that begin with a word and reach as far right as they can, and those made of
-//! places: binders, lambdas, `let`, `if`, `match`, folds, subscripts and updates.
+//! **Layout of forms.** Prints the expressions that begin with a keyword and extend as far right as
+//! possible: binders, lambdas, `let`, `if`, `match`, folds. Also subscripts and updates.
 
 use super::expr::After;
 use super::prec::Bind;
@@ -80,7 +80,7 @@ impl<'a> Printer<'a> {
         self.cat([from, dots, to])
     }
 
-    /// Parameters with types that follow each other share their parentheses.
+    /// Prints a lambda. Adjacent typed parameters share their parentheses.
     pub(super) fn lambda(&mut self, params: &'a [LambdaParam], body: ExprId) -> Piece<'a> {
         let mut head = vec![self.sym(Sym::Backslash)];
         let mut typed = false;
@@ -116,8 +116,8 @@ impl<'a> Printer<'a> {
         self.cat([pat, colon, self.space(), ty])
     }
 
-    /// One binding may share its line with `in`, if the author did not end the line before it;
-    /// several stand one a line.
+    /// Prints a `let` chain. A single binding may share its line with `in`, unless the source ends
+    /// the line before it. Several bindings get one line each.
     pub(super) fn let_chain(&mut self, binds: &'a [LetBind], body: ExprId) -> Piece<'a> {
         let single = binds.len() == 1;
         let mut all = Vec::with_capacity(2 * binds.len() + 3);
@@ -154,7 +154,7 @@ impl<'a> Printer<'a> {
         }
         all.push(self.line());
         all.push(self.word(Word::Else));
-        // An `if` here, without its parentheses, would be part of this chain.
+        // Without its parentheses, an `if` here would become part of this chain.
         let nested = matches!(self.tree.exprs[otherwise].kind, Expr::If(..));
         if nested && self.is_bare() {
             let line = self.line();

@@ -1,4 +1,4 @@
-//! Items as documents.
+//! **Item layout.** Prints definitions, types, imports, top-level bindings and rules as documents.
 
 use super::expr::After;
 use super::printer::{Piece, Printer};
@@ -7,7 +7,7 @@ use crate::syntax::ast::{Def, Expr, Ident, Import, Item, Rule, TopLet, TypeBody,
 use crate::syntax::token::{Sym, Word};
 
 impl<'a> Printer<'a> {
-    /// The tree's item, without its documentation.
+    /// Prints the tree's item, without its documentation.
     pub(super) fn item(&mut self) -> Piece<'a> {
         let tree = self.tree;
         match &tree.item {
@@ -17,7 +17,7 @@ impl<'a> Printer<'a> {
             Item::Let(item) => self.top_let(item),
             Item::Do(value) => {
                 let word = self.word(Word::Do);
-                // `do print(…)` reads as one thing, and breaks inside.
+                // `do print(…)` stays on one line and breaks inside the call.
                 let value = if matches!(tree.exprs[*value].kind, Expr::Call(..)) {
                     let call = self.expr(*value);
                     self.cat([self.space(), call])
@@ -34,7 +34,7 @@ impl<'a> Printer<'a> {
     fn def(&mut self, def: &'a Def) -> Piece<'a> {
         let word = self.word(Word::Def);
         let name = self.name(&def.name.name);
-        // The parameters take lines of their own before the result or the constraints do.
+        // The parameters break before the result or the constraints do.
         let params = self.open_block(Sym::LParen, def.params.len(), Sym::RParen, |p, at| {
             p.nth(&def.params, at, |p, param| p.typed(&param.name.name, param.ty))
         });
@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
                     if nth > 0 || ctors.len() == 1 {
                         all.extend([self.sym(Sym::Bar), self.space()]);
                     } else {
-                        // The first bar is written where each constructor has a line.
+                        // The first bar is printed only if each constructor has its own line.
                         self.pass_over(Sym::Bar);
                         all.push(self.either("| ", ""));
                     }

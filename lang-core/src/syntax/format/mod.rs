@@ -1,13 +1,17 @@
-//! The formatter: a file's text to the same program, comments included, in the one layout.
+//! **Formatter.** Rewrites a file in the one canonical layout, comments included, without a change
+//! of meaning.
 //!
-//! Each item is parsed, printed as a document of the `pretty` crate and laid out. `printer` is
-//! the tool that keeps documents and comments in step with the source's tokens; `items`,
-//! `types`, `expr` and `forms` say what each form looks like; `render` turns layouts into text;
-//! `prec` adds the parentheses that a tree without text needs.
+//! The formatter parses each item, prints it as a document of the `pretty` crate and lays that out.
+//! `printer` keeps documents and comments in step with the source tokens. `items`, `types`, `expr`
+//! and `forms` define the layout of each form. `render` turns layouts into text, and `prec` inserts
+//! the parentheses that a tree without source text needs.
 //!
-//! Promises: formatting twice gives what formatting once gives; the result parses to the same
-//! tree, doubled parentheses aside; every comment stays. The result of each item is checked
-//! for the last two, and the item's own text stands where they fail, which no test has seen.
+//! Guarantees: formatting is idempotent; the result parses to the same tree, up to doubled
+//! parentheses; every comment is kept. The formatter checks the last two for each item, and that
+//! the layout is still one item. If a check fails, it keeps the item's original text. The only
+//! known case is a line that would begin with an item's keyword, such as a field named `def`.
+//!
+//! The command line, the language server and the printer of derived forms call it.
 
 mod expr;
 mod forms;
@@ -32,32 +36,32 @@ use super::parser::{parse_item, parse_split};
 use super::split::split;
 use crate::base::{Diagnostic, Span};
 
-/// Lines are this wide if they can be: two files side by side on a common screen, and the
-/// listings of the book, hold so many columns.
+/// The preferred maximum line width. Two files side by side on a common screen, and the listings of
+/// the book, have this many columns.
 pub const WIDTH: usize = 88;
 
 /// A formatted file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Formatted {
-    /// Its text.
+    /// The formatted text.
     pub text: String,
-    /// How many items were left as they were, as their layout did not pass its check: a fault
+    /// The number of items left unchanged because their layout failed its check, which is a defect
     /// of the formatter.
     pub left_alone: usize,
 }
 
-/// The file in the one layout; what is wrong with it if it has syntax errors.
+/// Formats a file.
 ///
 /// # Errors
-/// The errors of its lexer and parser, with absolute spans.
+/// Returns the lexer and parser errors of the file, with absolute spans.
 pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
     format_file(text).map(|formatted| formatted.text)
 }
 
-/// Like [`format()`], and tells what it could not lay out.
+/// Formats a file like [`format()`], and also returns the number of items left unchanged.
 ///
 /// # Errors
-/// The errors of its lexer and parser, with absolute spans.
+/// Returns the lexer and parser errors of the file, with absolute spans.
 pub fn format_file(text: &str) -> Result<Formatted, Vec<Diagnostic>> {
     let items = split(text);
     let mut out = Formatted { text: String::with_capacity(text.len()), left_alone: 0 };
@@ -91,8 +95,8 @@ pub fn format_file(text: &str) -> Result<Formatted, Vec<Diagnostic>> {
     if errors.is_empty() { Ok(out) } else { Err(errors) }
 }
 
-/// The item with its comments in the one layout, without a newline at its end; `tree` is that
-/// of `text`, and without errors. `None` if the layout did not pass its check.
+/// Formats an item with its comments, without a newline at its end. `tree` must be the error-free
+/// tree of `text`. Returns `None` if the layout fails its check.
 #[must_use]
 pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
     let lexed = lex(text);
@@ -100,13 +104,14 @@ pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
         return None;
     }
     let laid_out = lay_out(tree, text, &lexed)?;
-    // A text in the one layout has its own tree, so the check would find nothing.
+    // A text already in the canonical layout has its own tree, so the check would always pass.
     if laid_out == text.trim_end() && split(&laid_out).len() == 1 {
         return Some(laid_out);
     }
     let again = lex(&laid_out);
     let parsed = parse_item(&laid_out);
-    // In any order, as one may have moved from the item's first line to above its documentation.
+    // The comparison ignores order, because a comment on the item's first line may move above its
+    // documentation.
     let comments = |text: &str, lexed: &Lexed| {
         let mut all: Vec<String> = lexed.comments.iter().map(|c| comment_text(text, c).to_owned()).collect();
         all.sort_unstable();
@@ -115,12 +120,12 @@ pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
     let same = !parsed.diagnostics.iter().any(Diagnostic::is_error)
         && comments(text, &lexed) == comments(&laid_out, &again)
         && same_tree(tree, &parsed.tree)
-        // No line of it may seem to begin another item.
+        // No line of the result may begin another item.
         && split(&laid_out).len() == 1;
     same.then_some(laid_out)
 }
 
-/// A tree that has no text, as text: its documentation, then the item with the parentheses it
+/// Prints a tree without source text: its documentation, then the item with the parentheses it
 /// needs, without a newline at its end.
 #[must_use]
 pub fn print_tree(tree: &Tree) -> String {
@@ -131,7 +136,7 @@ pub fn print_tree(tree: &Tree) -> String {
         out.push_str(format!("--| {line}").trim_end());
         out.push('\n');
     }
-    // Rendering fails only on a document that cannot be laid out, and every break can.
+    // Rendering fails only on a document without a valid layout, and every break here has one.
     out.push_str(&render(item, &[]).map_or_else(String::new, |written| written.text));
     out
 }
@@ -147,10 +152,11 @@ fn lay_out(tree: &Tree, text: &str, lexed: &Lexed) -> Option<String> {
     let shown: Vec<(&str, bool)> = lexed.comments.iter().map(|c| (comment_text(text, c), c.own_line)).collect();
     let written = render(item, &shown)?;
 
-    // What came out of the item's first line goes above its documentation, which must stay on it.
+    // Comments moved out of the first line go above the documentation, which must stay adjacent to
+    // the item.
     let (other, docs) = above.split_at(above.len() - above.iter().rev().take_while(|c| c.doc).count());
     let mut out = comment_block(text, other, docs.first().map_or(first, |c| c.span.start));
-    // A `--|` that was no documentation must not become it.
+    // A blank line keeps a `--|` comment that was not documentation from becoming it.
     let apart = written.above.iter().any(|comment| comment.starts_with("--|"));
     for comment in written.above {
         out.push_str(comment);
@@ -162,7 +168,7 @@ fn lay_out(tree: &Tree, text: &str, lexed: &Lexed) -> Option<String> {
     out.push_str(&comment_block(text, docs, first));
     out.push_str(&written.text);
 
-    // The comments after the item. One that is indented seems to be about its end.
+    // The comments after the item. An indented one seems to describe the item's end.
     let below = rest.get(printer.comments_done().checked_sub(above.len())?..)?;
     let mut end = last;
     for comment in below {
@@ -182,7 +188,7 @@ fn render<'c>(piece: Piece<'_>, comments: &'c [(&'c str, bool)]) -> Option<Writt
     Some(writer.finish())
 }
 
-/// Comments on lines of their own before what stands at `next`, single empty lines kept.
+/// Returns comments on lines of their own, up to the position `next`. Single blank lines are kept.
 fn comment_block(text: &str, comments: &[Comment], next: u32) -> String {
     let mut out = String::new();
     for (nth, comment) in comments.iter().enumerate() {
@@ -200,7 +206,7 @@ fn comment_text<'a>(text: &'a str, comment: &Comment) -> &'a str {
     text.get(comment.span.range()).unwrap_or_default().trim_end()
 }
 
-/// Is a line empty between two places?
+/// Whether a blank line separates two positions.
 fn blank_between(text: &str, from: u32, to: u32) -> bool {
     let between = text.get(Span::new(from, to).range()).unwrap_or_default();
     between.bytes().filter(|b| *b == b'\n').count() > 1

@@ -1,4 +1,5 @@
-//! Trees written out as nested lists without their spans, to compare and to look at.
+//! **Tree dump.** Prints trees as nested lists without spans, for comparison and inspection. The
+//! formatter compares trees with it to check its result.
 
 use std::fmt::Write;
 
@@ -8,19 +9,20 @@ use crate::syntax::ast::{
     TypeExpr, TypeId,
 };
 
-/// Are the trees equal but for the places of their nodes, and for parentheses doubled?
+/// Returns whether two trees are equal up to spans and doubled parentheses.
 #[must_use]
 pub fn same_tree(a: &Tree, b: &Tree) -> bool {
     outline(a, true) == outline(b, true)
 }
 
-/// Are they equal, all parentheses aside?
+/// Returns whether two trees are equal up to spans and all parentheses.
 #[must_use]
 pub fn same_meaning(a: &Tree, b: &Tree) -> bool {
     outline(a, false) == outline(b, false)
 }
 
-/// The tree as a nested list; with its parentheses (doubled ones once), or without any.
+/// Returns the tree as a nested list, either with its parentheses (doubled ones once) or without
+/// any.
 #[must_use]
 pub fn outline(tree: &Tree, parens: bool) -> String {
     let mut out = Outline { tree, parens, text: String::new() };
@@ -51,7 +53,7 @@ impl Outline<'_> {
     }
 
     fn name(&mut self, name: &Name) {
-        // Quoted, as the text of an import may hold anything.
+        // Quoted, because the path of an import may contain any characters.
         let _ = write!(self.text, " {name:?}");
     }
 
@@ -132,7 +134,7 @@ impl Outline<'_> {
 
     fn expr(&mut self, mut at: ExprId) {
         let tree = self.tree;
-        // Doubled parentheses count once, or none at all.
+        // Doubled parentheses count once, or not at all.
         while let Expr::Paren(inner) = tree.exprs[at].kind {
             if self.parens && !matches!(tree.exprs[inner].kind, Expr::Paren(_)) {
                 break;

@@ -1,13 +1,13 @@
-//! Which operands need parentheses. Asked only for trees without a source text: a parsed tree
-//! has a node for every pair of parentheses its text needed.
+//! **Parenthesisation.** Decides which operands need parentheses. The printer queries this only for
+//! trees without source text, because a parsed tree has a node for every pair of parentheses.
 
 use crate::syntax::ast::{Expr, ExprId, Tree};
 use crate::syntax::ops::{Level, UnOp};
 
-/// How tightly an expression holds together, loosest first.
+/// The binding strength of an expression, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Bind {
-    /// Anything: between brackets, after `:`, `=`, `in`.
+    /// Any expression: between brackets, after `:`, `=`, `in`.
     Loose,
     Or,
     And,
@@ -21,7 +21,7 @@ pub(super) enum Bind {
 }
 
 impl Bind {
-    /// That of an operand of a chain of operators at this level.
+    /// Returns the minimum binding strength of the operands of a chain at this level.
     pub(super) fn operand(level: Level) -> Self {
         match level {
             Level::Pipe => Self::Or,
@@ -34,12 +34,12 @@ impl Bind {
     }
 }
 
-/// What kind of expression it is, as its neighbours see it.
+/// The syntactic shape of an expression, as its neighbours see it.
 enum Shape {
-    /// It holds together so tightly.
+    /// An expression with this binding strength.
     Bind(Bind),
-    /// It begins with a word and reaches as far right as it can: it may stand unbracketed as a
-    /// last operand.
+    /// A form that begins with a keyword and extends as far right as possible. It needs no
+    /// parentheses as a last operand.
     Open,
 }
 
@@ -52,7 +52,8 @@ fn shape(expr: &Expr) -> Shape {
         | Expr::Fold { .. }
         | Expr::Loop { .. }
         | Expr::Checkpoint { .. } => return Shape::Open,
-        // These have an end of their own or a base on their left; kept apart, for the reader.
+        // These are delimited by a closing brace or begin with an operand; they get parentheses for
+        // readability.
         Expr::Match(..) | Expr::With(..) => Bind::Loose,
         Expr::Chain { rest, .. } => match rest.first().map(|(op, ..)| op.level()) {
             None | Some(Level::Pipe) => Bind::Loose,
@@ -71,7 +72,7 @@ fn shape(expr: &Expr) -> Shape {
     })
 }
 
-/// Does the expression end in one that would swallow what follows it?
+/// Returns whether the expression ends in one that would absorb the following tokens.
 fn reaches_on(tree: &Tree, mut at: ExprId) -> bool {
     loop {
         at = match &tree.exprs[at].kind {
@@ -83,11 +84,11 @@ fn reaches_on(tree: &Tree, mut at: ExprId) -> bool {
     }
 }
 
-/// Does the expression need parentheses where operands bind at least as `min`, and where it is
-/// the last thing (`last`) or is followed by more?
+/// Returns whether the expression needs parentheses as an operand with the minimum strength `min`.
+/// `last` means that no more operands follow.
 pub(super) fn needs_parens(tree: &Tree, at: ExprId, min: Bind, last: bool) -> bool {
     let expr = &tree.exprs[at].kind;
-    // `[e]` before `*` would be an Iverson bracket.
+    // `[e]` before `*` would become an Iverson bracket.
     let bracket = matches!(expr, Expr::Array { items, comma: false } if items.len() == 1) && min > Bind::Loose;
     let loose = match shape(expr) {
         Shape::Bind(bind) => bind < min,
@@ -96,7 +97,7 @@ pub(super) fn needs_parens(tree: &Tree, at: ExprId, min: Bind, last: bool) -> bo
     bracket || loose || (!last && reaches_on(tree, at))
 }
 
-/// Does the expression begin with a bar? Between bars it would not be read as it is.
+/// Returns whether the expression begins with a bar. Between bars it would be misread.
 pub(super) fn begins_with_bar(tree: &Tree, mut at: ExprId) -> bool {
     loop {
         at = match &tree.exprs[at].kind {

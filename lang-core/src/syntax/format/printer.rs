@@ -1,12 +1,14 @@
-//! The tool the printers of expressions, types and items share: small documents, made strictly
-//! in the order of the tokens they print, beside a cursor in the source's tokens.
+//! **Document builder** for the printers of expressions, types and items. It builds small documents
+//! strictly in token order, in step with a cursor into the source tokens.
 //!
-//! The cursor is what keeps comments: every token printed moves it to the same token of the
-//! source, so the comments between two tokens are known when the break between them, or the
-//! second of them, is made. A break lays them out where they were and must then be taken;
-//! between two tokens with no break they become marks that the writer places when the line is
-//! complete. Each document begins and ends with a token, so between two tokens there is at
-//! most one break: where a comment is put, it stays when the result is formatted again.
+//! The cursor is the mechanism that keeps comments. Every printed token moves it to the same token
+//! of the source. The builder therefore knows the comments between two tokens when it emits the
+//! break between them, or the second token.
+//!
+//! A break lays out its comments at their original position, and must then be broken. Comments
+//! between two tokens without a break become marks, which the writer places when the line is
+//! complete. Each document begins and ends with a token, so at most one break separates two tokens.
+//! A comment therefore keeps its place when the result is formatted again.
 
 use pretty::{Arena, Doc, DocAllocator, RefDoc};
 
@@ -16,15 +18,15 @@ use crate::syntax::ast::Tree;
 use crate::syntax::lexer::{Comment, Lexed, Spanned, Token};
 use crate::syntax::token::{Sym, Word};
 
-/// Stack left before a printer goes on on a fresh one, and the size of that: the printer of one
-/// node, in a build without optimisation, takes a few KiB. Generated trees may be deeper than
-/// the parser's limit.
+/// The stack reserve at which a printer switches to a new stack segment, and the size of that
+/// segment. In an unoptimised build, printing one node takes a few KiB. Generated trees may exceed
+/// the parser's depth limit.
 const STACK: (usize, usize) = (128 << 10, 1 << 20);
 
-/// A laid out piece of text.
+/// A document of laid-out text.
 pub(super) type Piece<'a> = RefDoc<'a, Mark>;
 
-/// The text a tree was parsed from.
+/// The source text of a tree.
 struct Source<'a> {
     text: &'a str,
     tokens: &'a [Spanned],
@@ -33,7 +35,8 @@ struct Source<'a> {
     at: usize,
     /// The next comment to print.
     comment: usize,
-    /// A token was printed that the source has not: what follows can not be trusted.
+    /// Whether the printer has printed a token that the source lacks. The cursor is unreliable from
+    /// then on.
     lost: bool,
 }
 
@@ -42,7 +45,7 @@ impl<'a> Source<'a> {
         self.tokens.get(self.at)
     }
 
-    /// Takes the next token if it passes, leaving out brackets and commas that mean nothing.
+    /// Returns the next token that passes, after skipping redundant brackets and commas.
     fn take(&mut self, passes: impl Fn(&Token) -> bool) -> Option<&'a Spanned> {
         if self.lost {
             return None;
@@ -61,7 +64,7 @@ impl<'a> Source<'a> {
         None
     }
 
-    /// The comments not yet printed that stand before `end`.
+    /// Returns the indices of the pending comments before `end`.
     fn comments_before(&mut self, end: u32) -> std::ops::Range<usize> {
         let from = self.comment;
         while self.comments.get(self.comment).is_some_and(|c| c.span.start < end) {
@@ -70,30 +73,31 @@ impl<'a> Source<'a> {
         from..self.comment
     }
 
-    /// Has the author left a line empty between two places?
+    /// Whether a blank line separates two positions in the source.
     fn blank_between(&self, from: u32, to: u32) -> bool {
         super::blank_between(self.text, from, to)
     }
 }
 
-/// Tokens the formatter may leave out: doubled parentheses, a comma before a closing bracket,
+/// Whether the formatter may omit the token: doubled parentheses, a comma before a closing bracket,
 /// the bar before the first constructor.
 fn may_drop(token: &Token) -> bool {
     matches!(token, Token::Sym(Sym::LParen | Sym::RParen | Sym::Comma | Sym::Bar))
 }
 
-/// A place where a line may end.
+/// A potential line break.
 #[derive(Clone, Copy)]
 struct Gap {
-    /// What stands there if it does not; `None` if it must.
+    /// The text in place of the break on one line; `None` if the break is mandatory.
     flat: Option<&'static str>,
-    /// Keep an empty line the author left.
+    /// Whether a blank line of the source is kept.
     blank: bool,
-    /// It closes a block: comments before it are indented as the block's inside.
+    /// Whether the break closes a block. Comments before it are then indented like the block's
+    /// contents.
     closes: bool,
 }
 
-/// Makes documents.
+/// The printer of a tree.
 pub(super) struct Printer<'a> {
     pub(super) tree: &'a Tree,
     arena: &'a Arena<'a, Mark>,
@@ -101,13 +105,13 @@ pub(super) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// For a tree without a text, which gets the parentheses it needs.
+    /// Creates a printer for a tree without source text, which inserts the necessary parentheses.
     pub(super) fn bare(tree: &'a Tree, arena: &'a Arena<'a, Mark>) -> Self {
         Self { tree, arena, source: None }
     }
 
-    /// For a tree with the text it was parsed from. Comments before its first token are taken
-    /// to be printed already.
+    /// Creates a printer for a tree and its source text. The caller must print the comments before
+    /// the first token itself.
     pub(super) fn with_source(tree: &'a Tree, arena: &'a Arena<'a, Mark>, text: &'a str, lexed: &'a Lexed) -> Self {
         let mut source =
             Source { text, tokens: &lexed.tokens, comments: &lexed.comments, at: 0, comment: 0, lost: false };
@@ -115,17 +119,17 @@ impl<'a> Printer<'a> {
         Self { tree, arena, source: Some(source) }
     }
 
-    /// Is there no text, so that parentheses are up to the printer?
+    /// Whether the tree has no source text, so that the printer must insert parentheses.
     pub(super) fn is_bare(&self) -> bool {
         self.source.is_none()
     }
 
-    /// How many comments are printed or marked.
+    /// Returns the number of comments that are printed or marked.
     pub(super) fn comments_done(&self) -> usize {
         self.source.as_ref().map_or(0, |s| s.comment)
     }
 
-    /// The item with the comment that ends its last line.
+    /// Appends the comment that ends the item's last line.
     pub(super) fn end(&mut self, item: Piece<'a>) -> Piece<'a> {
         let Some(source) = &mut self.source else { return item };
         let at = source.comment;
@@ -158,12 +162,12 @@ impl<'a> Printer<'a> {
         self.arena.alloc(Doc::Nest(INDENT.cast_signed(), piece))
     }
 
-    /// Indented twice, so that it stands apart from the body that follows it.
+    /// Indents twice, which separates the text visually from the body after it.
     pub(super) fn hang(&self, piece: Piece<'a>) -> Piece<'a> {
         self.nest(self.nest(piece))
     }
 
-    /// Text that is no token, such as a space.
+    /// Text that is not a token, such as a space.
     pub(super) fn raw(&self, text: &'static str) -> Piece<'a> {
         self.arena.text(text).into_doc()
     }
@@ -172,7 +176,7 @@ impl<'a> Printer<'a> {
         self.raw(" ")
     }
 
-    /// `broken` where the group around it is broken, else `flat`. Neither is a token.
+    /// `broken` if the enclosing group is broken, else `flat`. Neither may be a token.
     pub(super) fn either(&self, broken: &'static str, flat: &'static str) -> Piece<'a> {
         self.arena.alloc(Doc::FlatAlt(self.raw(broken), self.raw(flat)))
     }
@@ -187,8 +191,8 @@ impl<'a> Printer<'a> {
 
     // Tokens.
 
-    /// Goes to the source's next token, which must pass; gives the marks of comments that stand
-    /// before it and had no break to go to, and the token's own text.
+    /// Advances to the source's next token, which must pass. Returns marks for the comments before
+    /// it that no break has placed, and the token's own text.
     fn step(&mut self, passes: impl Fn(&Token) -> bool) -> (Piece<'a>, Option<&'a str>) {
         let Some(source) = &mut self.source else { return (self.nil(), None) };
         let Some(token) = source.take(passes) else { return (self.nil(), None) };
@@ -209,13 +213,13 @@ impl<'a> Printer<'a> {
         self.cat([marks, self.raw(word.text())])
     }
 
-    /// A symbol that the source may lack here.
+    /// A symbol that may be absent from the source.
     pub(super) fn sym_or_new(&mut self, sym: Sym) -> Piece<'a> {
         let there = self.source.as_ref().and_then(Source::next).is_none_or(|t| t.token == Token::Sym(sym));
         if there { self.sym(sym) } else { self.raw(sym.text()) }
     }
 
-    /// Goes past a symbol that the source may have here; it is not printed.
+    /// Skips a symbol if the source has one here, without printing it.
     pub(super) fn pass_over(&mut self, sym: Sym) {
         if let Some(source) = &mut self.source
             && source.next().is_some_and(|t| t.token == Token::Sym(sym))
@@ -224,7 +228,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// A name, or a word that stands as one.
+    /// A name, or a reserved word used as one.
     pub(super) fn name(&mut self, name: &Name) -> Piece<'a> {
         let (marks, _) = self.step(|t| match t {
             Token::Name(text) => text == name,
@@ -234,22 +238,22 @@ impl<'a> Printer<'a> {
         self.cat([marks, self.owned(name.to_string())])
     }
 
-    /// An index variable's or parameter's name, which may be `_`.
+    /// The name of an index variable or parameter, which may be `_`.
     pub(super) fn variable(&mut self, name: &Name) -> Piece<'a> {
         if name == Sym::Underscore.text() { self.sym(Sym::Underscore) } else { self.name(name) }
     }
 
-    /// A whole number, as the source spells it.
+    /// An integer, in the spelling of the source.
     pub(super) fn int(&mut self, value: u64) -> Piece<'a> {
         let (marks, text) = self.step(|t| *t == Token::Int(value));
         self.cat([marks, self.owned(text.map_or_else(|| value.to_string(), str::to_owned))])
     }
 
-    /// A real number, as the source spells it.
+    /// A real number, in the spelling of the source.
     pub(super) fn float(&mut self, value: f64) -> Piece<'a> {
         let (marks, text) = self.step(|t| matches!(t, Token::Float(other) if other.to_bits() == value.to_bits()));
         let spelled = || match value {
-            // Names, as no literal has these values.
+            // Names, because no literal has these values.
             v if v.is_nan() => "nan".to_owned(),
             v if v.is_infinite() => "inf".to_owned(),
             v => format!("{v:?}"),
@@ -265,7 +269,7 @@ impl<'a> Printer<'a> {
 
     // Breaks.
 
-    /// Does the source end the line before the next token?
+    /// Whether the source ends the line before the next token.
     pub(super) fn line_ended(&self) -> bool {
         let Some(source) = &self.source else { return false };
         let last = source.at.checked_sub(1).and_then(|at| source.tokens.get(at));
@@ -273,27 +277,29 @@ impl<'a> Printer<'a> {
         source.text.get(last.span.range().end..next.span.range().start).is_some_and(|between| between.contains('\n'))
     }
 
-    /// A space, or a new line where the group around it does not fit.
+    /// A space, or a new line if the enclosing group does not fit.
     pub(super) fn line(&mut self) -> Piece<'a> {
         self.gap(Gap { flat: Some(" "), blank: false, closes: false })
     }
 
-    /// Nothing, or a new line where the group around it does not fit.
+    /// Nothing, or a new line if the enclosing group does not fit.
     pub(super) fn edge(&mut self) -> Piece<'a> {
         self.gap(Gap { flat: Some(""), blank: false, closes: false })
     }
 
-    /// Before a closing bracket: like [`Self::line`] or [`Self::edge`], by `flat`.
+    /// The break before a closing bracket: `flat`, or a new line if the enclosing group does not
+    /// fit.
     pub(super) fn closing(&mut self, flat: &'static str) -> Piece<'a> {
         self.gap(Gap { flat: Some(flat), blank: false, closes: true })
     }
 
-    /// A new line. An empty line that the author left is kept.
+    /// A new line. A blank line of the source is kept.
     pub(super) fn newline(&mut self) -> Piece<'a> {
         self.gap(Gap { flat: None, blank: true, closes: false })
     }
 
-    /// A space, or a new line where what follows does not fit, whatever the group does.
+    /// A space, or a new line if the following text does not fit, independently of the enclosing
+    /// group.
     pub(super) fn fill(&mut self) -> Piece<'a> {
         let line = self.line();
         match *line {
@@ -343,7 +349,7 @@ impl<'a> Printer<'a> {
             broken = self.nest(broken);
         }
         broken = self.cat([broken, if blank { plain } else { self.nil() }, plain]);
-        // Flat is no choice any more, here and in all groups around.
+        // The flat alternative fails, so this group and all enclosing ones must break.
         let must = self.arena.alloc(Doc::FlatAlt(broken, self.arena.alloc(Doc::Fail)));
         match suffix {
             Some(at) => self.cat([self.mark(Mark::Suffix(at)), must]),
@@ -351,14 +357,14 @@ impl<'a> Printer<'a> {
         }
     }
 
-    // Shapes that many forms share.
+    // Shapes shared by many forms.
 
-    /// Goes one node deeper.
+    /// Prints a nested node, on a new stack segment if the stack runs low.
     pub(super) fn deep<T>(&mut self, print: impl FnOnce(&mut Self) -> T) -> T {
         stacker::maybe_grow(STACK.0, STACK.1, || print(self))
     }
 
-    /// `open`, items with commas between them, `close`: on one line or one item a line.
+    /// `open`, comma-separated items, `close`: on one line, or one item per line.
     pub(super) fn block(
         &mut self,
         open: Sym,
@@ -370,7 +376,7 @@ impl<'a> Printer<'a> {
         self.group(block)
     }
 
-    /// The same, laid out as the group around it is.
+    /// Like [`Self::block`], but breaks together with the enclosing group.
     pub(super) fn open_block(
         &mut self,
         open: Sym,
@@ -398,7 +404,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// A string literal with this value.
+/// Returns the string literal for a value.
 fn quoted(value: &str) -> String {
     let mut text = String::with_capacity(value.len() + 2);
     text.push('"');

@@ -1,37 +1,37 @@
-//! Where layout becomes text: lines without trailing blanks, with their comments.
+//! **Rendering.** Turns the layout into text: lines without trailing blanks, with their comments.
 //!
-//! A comment that cannot stand where it was written has become a [`Mark`] of no width inside a
-//! line; what to do with it is known only when that line ends, which is here.
+//! A comment that cannot keep its position has become a zero-width [`Mark`] inside a line. The
+//! writer places it when that line is complete.
 
 use pretty::{Render, RenderAnnotated};
 
 /// One step of indentation.
 pub(super) const INDENT: usize = 2;
 
-/// A comment, by its number, that is placed when its line is complete.
+/// A comment, by index, that the writer places when its line is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
-    /// A break follows at once: the comment ends this line.
+    /// A break follows directly: the comment ends this line.
     Suffix(usize),
-    /// No break follows: the comment goes above this line, or ends it if it is the line's only
-    /// one and shared its line with code before.
+    /// No break follows: the comment goes above this line. It ends the line instead if it is the
+    /// line's only comment and followed code on its line in the source.
     Loose(usize),
 }
 
-/// Receives the laid out document.
+/// The output sink of the document renderer.
 pub(super) struct Writer<'a> {
-    /// The texts of the comments, and whether each stood on a line of its own.
+    /// The texts of the comments, and whether each was on a line of its own.
     comments: &'a [(&'a str, bool)],
     done: String,
-    /// The comments to go above the first line.
+    /// The comments for the space above the first line.
     above: Vec<&'a str>,
     line: String,
     marks: Vec<Mark>,
 }
 
-/// What was written.
+/// The rendered text.
 pub(super) struct Written<'a> {
-    /// The comments that go above the first line.
+    /// The comments for the space above the first line.
     pub(super) above: Vec<&'a str>,
     /// The lines, without a newline at the end.
     pub(super) text: String,
@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
     fn end_line(&mut self) {
         let line = self.line.trim_end_matches(' ');
         let code = line.trim_start_matches(' ');
-        // What closes a block has the comments above it inside the block, as `closing` puts them.
+        // A closing line has its comments inside the block, at the indentation that `closing` uses.
         let inside = if code.starts_with([')', ']', '}']) { INDENT } else { 0 };
         let indent = line.len() - code.len() + inside;
         let comment = |at: usize| self.comments.get(at).copied().unwrap_or_default();

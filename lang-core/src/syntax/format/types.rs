@@ -1,4 +1,4 @@
-//! Written types and patterns as documents.
+//! **Layout of types and patterns.** Prints written types and patterns as documents.
 
 use super::prec::Bind;
 use super::printer::{Piece, Printer};
@@ -34,7 +34,7 @@ impl<'a> Printer<'a> {
             }
             TypeExpr::Array(sizes, element) => {
                 let sizes = self.sizes(sizes);
-                // `[n](A) -> B` would be a function.
+                // `[n](A) -> B` would read as a function.
                 let element = match &tree.types[*element].kind {
                     TypeExpr::Fun(..) => self.block(Sym::LParen, 1, Sym::RParen, |p, _| p.ty(*element)),
                     _ => self.ty(*element),
@@ -110,7 +110,7 @@ impl<'a> Printer<'a> {
                     all.push(self.sym(Sym::Dot));
                 }
                 all.push(self.name(&name.name));
-                // Without module and arguments it would be a plain name.
+                // Without module and arguments it would read as a plain name.
                 if !args.is_empty() || module.is_none() {
                     let args =
                         self.block(Sym::LParen, args.len(), Sym::RParen, |p, at| p.nth(args, at, |p, arg| p.pat(*arg)));

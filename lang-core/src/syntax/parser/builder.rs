@@ -1,9 +1,10 @@
-//! What the grammar carries along: the tokens, the nodes made so far, how deep it is.
+//! **Parser state.** The builder that the grammar carries along: the tokens, the nodes allocated so
+//! far and the current nesting depth.
 //!
-//! Nodes are made children first, and where the parser goes back on a choice the nodes made for
-//! it go too. The depth of every node is known when it is made; the first one beyond
-//! [`MAX_DEPTH`] ends the parse, as does nesting of rules beyond it, so no recursion over tokens
-//! or trees is deeper than that.
+//! Nodes are allocated children first, and backtracking removes the nodes of the abandoned
+//! alternative. The builder computes the depth of each node on allocation. The first node beyond
+//! [`MAX_DEPTH`] ends the parse, as does a nesting of rules beyond it. No recursion over tokens or
+//! trees therefore exceeds that depth.
 
 use chumsky::input::{Checkpoint, Cursor};
 use chumsky::inspector::Inspector;
@@ -19,13 +20,13 @@ use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::ops::Scalar;
 use crate::syntax::token::Sym;
 
-/// How many entries into rules that may contain themselves each token allows before errors are no
-/// longer recovered from, and how many a text of any length has besides. Programs, and programs
-/// damaged at random, need less than three for each token.
+/// The fuel for error recovery: entries into recursive rules per token, and the allowance of any
+/// text besides. Without fuel the parser no longer recovers from errors. Programs, and programs
+/// damaged at random, need less than three entries per token.
 const FUEL_PER_TOKEN: usize = 16;
 const FUEL: usize = 1000;
 
-/// Nodes of one sort and the depth of each.
+/// Nodes of one sort, with the depth of each.
 struct Nodes<T> {
     nodes: Vec<Node<T>>,
     depths: Vec<u32>,
@@ -60,7 +61,7 @@ impl<T> Nodes<T> {
     }
 }
 
-/// The parser's state.
+/// The state of the parser.
 pub(super) struct Builder {
     tokens: Vec<Spanned>,
     kinds: Vec<Kind>,
@@ -68,16 +69,16 @@ pub(super) struct Builder {
     exprs: Nodes<Expr>,
     pats: Nodes<Pat>,
     types: Nodes<TypeExpr>,
-    /// How many rules that may contain themselves are open.
+    /// The number of recursive rules now open.
     level: u32,
     too_deep: Option<Span>,
-    /// How many rules that may contain themselves were entered, those gone back on too.
+    /// The number of entries into recursive rules, including those undone by backtracking.
     entered: usize,
-    /// The stretches of tokens that were skipped.
+    /// The ranges of skipped tokens.
     skipped: Vec<(usize, usize)>,
 }
 
-/// How far the parse was, to go back to.
+/// A checkpoint for backtracking.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     exprs: usize,
@@ -150,24 +151,24 @@ impl Builder {
         self.tokens.get(at).is_some_and(|t| t.line_start)
     }
 
-    /// The closer of the bracket that opens at `at`.
+    /// Returns the closer of the bracket that opens at `at`, or 0 for any other token.
     pub(super) fn partner(&self, at: usize) -> usize {
         self.partner.get(at).map_or(0, |p| *p as usize)
     }
 
-    /// Does a comma stand before the closer that ends at `end`?
+    /// Returns whether a comma precedes the closer that ends at `end`.
     pub(super) fn comma_before(&self, end: usize) -> bool {
         end.checked_sub(2).and_then(|at| self.kind(at)) == Some(Kind::Sym(Sym::Comma))
     }
 
-    /// Was the closer that ends at `end` added, none being written? What such a bracket holds is a
-    /// guess, and its node an error.
+    /// Returns whether bracket repair inserted the closer that ends at `end`. The contents of such
+    /// a bracket are a guess, so its node is an error.
     pub(super) fn is_guess(&self, end: usize) -> bool {
         let closer = end.checked_sub(1).and_then(|at| self.tokens.get(at));
         closer.is_some_and(|t| t.span.start == t.span.end)
     }
 
-    /// The bytes of one token; at the end, the empty range after the last.
+    /// Returns the byte range of a token; at the end, the empty range after the last token.
     pub(super) fn span_at(&self, at: usize) -> Span {
         match self.tokens.get(at) {
             Some(token) => token.span,
@@ -175,7 +176,8 @@ impl Builder {
         }
     }
 
-    /// The bytes of the tokens `start..end`; of none, the empty range before `start`.
+    /// Returns the byte range of the tokens `start..end`; for an empty range, the empty range at
+    /// the start of `start`.
     pub(super) fn span(&self, start: usize, end: usize) -> Span {
         let first = self.span_at(start);
         if start >= end {
@@ -184,7 +186,8 @@ impl Builder {
         first.to(self.span_at(end - 1))
     }
 
-    /// The name at a token; a reserved word is one too where the grammar lets it.
+    /// Returns the name at a token. A reserved word counts as a name, because the grammar allows it
+    /// as a field name.
     pub(super) fn ident(&self, at: usize) -> Ident {
         let name = match self.token(at) {
             Some(Token::Name(name) | Token::Str(name)) => name.clone(),
@@ -195,8 +198,8 @@ impl Builder {
         Ident { name, span: self.span_at(at) }
     }
 
-    /// The name that a stretch of skipped text begins with: what it would have declared stays
-    /// known, so that one slip is not told again at every use. Else an empty name.
+    /// Returns the name at the start of skipped text, or an empty name. The name stays declared, so
+    /// that one mistake is not reported again at each use.
     pub(super) fn leading_name(&self, skipped: Span) -> Ident {
         let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
         match self.kind(at) {
@@ -205,8 +208,8 @@ impl Builder {
         }
     }
 
-    /// The field that skipped text declares: a name that a value, a `:` or `=` follows. Else an
-    /// empty name.
+    /// Returns the field that skipped text declares, or an empty name. A field name precedes a
+    /// value, a `:` or an `=`.
     pub(super) fn leading_field(&self, skipped: Span) -> Ident {
         let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
         let value = |kind: Kind| matches!(kind, Kind::Sym(Sym::Colon | Sym::Assign)) || kind.is_leaf();
@@ -216,7 +219,7 @@ impl Builder {
         }
     }
 
-    /// The parameter that skipped text declares: `x` of `x f64` and of `f64 x`.
+    /// Returns the parameter that skipped text declares: `x` for `x f64` and for `f64 x`.
     pub(super) fn leading_param(&self, skipped: Span) -> Ident {
         let first = self.leading_name(skipped);
         let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
@@ -227,21 +230,21 @@ impl Builder {
         }
     }
 
-    /// The pattern that skipped text stands for: the name it begins with, or an error.
+    /// Returns a pattern for skipped text: the name at its start, or an error.
     pub(super) fn leading_pattern(&mut self, skipped: Span) -> PatId {
         let ident = self.leading_name(skipped);
         let kind = if ident.name.is_empty() { Pat::Error } else { Pat::Name(ident.name) };
         self.pat(kind, ident.span)
     }
 
-    /// Notes that the tokens `start..end` were not read.
+    /// Records that the parser skipped the tokens `start..end`.
     pub(super) fn skip(&mut self, start: usize, end: usize) {
         if start < end {
             self.skipped.push((start, end));
         }
     }
 
-    /// The tokens that were not read.
+    /// Returns the skipped tokens.
     pub(super) fn unread(&self) -> Vec<Spanned> {
         let tokens = |(start, end): &(usize, usize)| self.tokens.get(*start..*end).unwrap_or_default();
         self.skipped.iter().flat_map(tokens).cloned().collect()
@@ -249,7 +252,8 @@ impl Builder {
 
     // Depth.
 
-    /// Enters a rule that may contain itself. False if that is too deep.
+    /// Enters a recursive rule. Returns whether the parse may continue, which is false if the
+    /// nesting is too deep.
     pub(super) fn enter(&mut self, at: usize) -> bool {
         self.level += 1;
         self.entered += 1;
@@ -263,14 +267,14 @@ impl Builder {
         self.level = self.level.saturating_sub(1);
     }
 
-    /// May what follows an error still be read? Not where the parse is over because of depth, nor
-    /// where it has gone back on more than a text that anyone writes needs: an error that is looked
-    /// for twice at each of many levels would be looked for without end.
+    /// Returns whether the parser may still recover from an error. It may not after the depth
+    /// limit, nor after more backtracking than any realistic text needs. Without this limit an
+    /// error searched twice at each level would take exponential time.
     pub(super) fn recovers(&self) -> bool {
         self.too_deep.is_none() && self.entered <= FUEL_PER_TOKEN * self.tokens.len() + FUEL
     }
 
-    /// Where nesting became too deep: the parse is over then.
+    /// Returns the position at which nesting exceeded the limit, which ends the parse.
     pub(super) fn too_deep(&self) -> Option<Span> {
         self.too_deep
     }
@@ -311,7 +315,7 @@ impl Builder {
         self.exprs.nodes.get(id.index()).map_or(Span::default(), |n| n.span)
     }
 
-    /// Does a pattern name extents somewhere?
+    /// Returns whether a pattern contains a [`Pat::Sized`].
     pub(super) fn has_sized(&self, root: PatId) -> bool {
         let mut open = vec![root];
         while let Some(id) = open.pop() {
@@ -325,7 +329,7 @@ impl Builder {
         false
     }
 
-    /// Puts the nodes into a tree.
+    /// Moves the nodes into a tree.
     pub(super) fn finish(self, tree: &mut Tree) {
         tree.exprs = self.exprs.into_arena();
         tree.pats = self.pats.into_arena();

@@ -1,29 +1,29 @@
-//! Flat sequences of operands and operators to trees, by precedence.
+//! **Operator precedence.** Groups flat sequences of operands and operators into trees.
 //!
-//! The grammar reads `prefix* operand (operator prefix* operand)*`; here it is grouped with an
-//! explicit stack, so that a chain of a million terms is no deeper than one of two, and what does
-//! nest (`^`, prefixes, brackets) costs no stack of the machine.
+//! The grammar reads `prefix* operand (operator prefix* operand)*`. This module groups that
+//! sequence with an explicit stack. A chain of a million terms is therefore no deeper than one of
+//! two, and the nesting of `^`, prefixes and brackets consumes no machine stack.
 
 use super::builder::Builder;
 use crate::base::Span;
 use crate::syntax::ast::{Expr, ExprId};
 use crate::syntax::ops::{BinOp, Level, UnOp};
 
-/// An operand, before it is known whether `[p]` is an array or an Iverson bracket.
+/// An operand, before the parser knows whether `[p]` is an array or an Iverson bracket.
 #[derive(Clone, Copy)]
 pub(super) enum Operand {
     Node(ExprId),
-    /// `[e]`, no comma, nothing after it.
+    /// `[e]`, without a comma and without a suffix.
     Bracket(ExprId, Span),
 }
 
-/// An operand with its prefixes, the outermost first.
+/// An operand with its prefix operators, outermost first.
 pub(super) struct Term {
     pub(super) prefixes: Vec<(UnOp, Span)>,
     pub(super) operand: Operand,
 }
 
-/// What stands between operands.
+/// An operator between two operands.
 #[derive(Clone, Copy)]
 pub(super) enum Infix {
     Chain(BinOp),
@@ -31,7 +31,7 @@ pub(super) enum Infix {
 }
 
 impl Operand {
-    /// The node; a bracket is an array then.
+    /// Returns the node; a bracket becomes an array.
     pub(super) fn node(self, builder: &mut Builder) -> ExprId {
         match self {
             Self::Node(id) => id,
@@ -40,7 +40,7 @@ impl Operand {
     }
 }
 
-/// Something begun whose right end is not known yet.
+/// A partial expression whose right end is not yet known.
 enum Frame {
     Chain { level: Level, first: ExprId, rest: Vec<(BinOp, Span, ExprId)>, pending: (BinOp, Span) },
     Prefix(UnOp, Span),
@@ -49,10 +49,10 @@ enum Frame {
 }
 
 impl Frame {
-    /// Does what is begun end before this operator?
+    /// Returns whether the partial expression ends before this operator.
     fn ends_before(&self, infix: Infix) -> bool {
         let level = match infix {
-            // `^` is the tightest and groups to the right.
+            // `^` binds tightest and groups to the right.
             Infix::Power => return false,
             Infix::Chain(op) => op.level(),
         };
@@ -80,7 +80,7 @@ impl Frame {
     }
 }
 
-/// Groups a sequence.
+/// Groups a sequence of terms into one expression by precedence.
 pub(super) fn group(first: Term, rest: Vec<(Infix, Span, Term)>, builder: &mut Builder) -> ExprId {
     let mut stack: Vec<Frame> = Vec::new();
     let mut term = first;
@@ -120,7 +120,7 @@ pub(super) fn group(first: Term, rest: Vec<(Infix, Span, Term)>, builder: &mut B
     }
 }
 
-/// Is the next operand the exponent of a power, signs apart?
+/// Returns whether the next operand is the exponent of a power, ignoring prefix operators.
 fn is_exponent(stack: &[Frame]) -> bool {
     stack.iter().rev().find(|frame| !matches!(frame, Frame::Prefix(..))).is_some_and(|f| matches!(f, Frame::Power(_)))
 }

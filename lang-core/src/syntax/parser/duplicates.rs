@@ -1,15 +1,16 @@
-//! Names that stand twice in one list: parameters, index variables, fields.
+//! **Duplicate names** in one list: parameters, index variables, fields. The parser runs this check
+//! on trees without syntax errors.
 //!
-//! The variables of patterns are looked at where every name in one is surely a variable (`let`,
-//! lambdas, carries). In an arm of `match` a name may be a constructor, as in `(None, None)`:
-//! name resolution knows.
+//! Patterns are checked only where every name is certainly a variable (`let`, lambdas, carries). In
+//! an arm of `match` a name may be a constructor, as in `(None, None)`, so name resolution checks
+//! those.
 
 use std::collections::HashMap;
 
 use crate::base::{Code, Diagnostic, Name, Span};
 use crate::syntax::ast::{Expr, Ident, Item, Pat, PatId, Tree, TypeBody, TypeExpr};
 
-/// The diagnostics for all of them.
+/// Returns a diagnostic for each duplicate name of an item.
 pub(super) fn duplicates(tree: &Tree) -> Vec<Diagnostic> {
     let mut found = Found { tree, diagnostics: Vec::new() };
     match &tree.item {
@@ -77,7 +78,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The variables of patterns that bind together.
+    /// Checks the variables of patterns in the same binding.
     fn pattern(&mut self, roots: &[PatId]) {
         let tree = self.tree;
         let mut bound: Vec<(&Name, Span)> = Vec::new();

@@ -1,8 +1,9 @@
-//! Syntax errors as the grammar makes them, and as sentences.
+//! **Syntax errors**, as values of the grammar and as diagnostics.
 //!
-//! An error is small and without allocation, since a grammar makes one wherever an alternative
-//! does not apply: the token where it happened and the set of what could have stood there. Only
-//! those that remain become diagnostics; [`super::hints`] adds what a newcomer may have meant.
+//! An error is small and needs no allocation, because the grammar creates one whenever an
+//! alternative does not apply. It holds the token index and the set of expected tokens. Only the
+//! errors that remain become diagnostics; [`super::hints`] adds help for newcomers' likely
+//! intentions.
 
 use chumsky::DefaultExpected;
 use chumsky::error::{Error, LabelError};
@@ -17,7 +18,7 @@ use crate::base::{Code, Diagnostic, Fix, Span};
 use crate::syntax::lexer::Token;
 use crate::syntax::token::{Sym, Word};
 
-/// A set of what may stand at a place.
+/// A set of tokens and syntactic classes that are expected at one position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Expected(u128);
 
@@ -31,7 +32,8 @@ impl Expected {
     pub(super) const VARIABLE: Self = Self(1 << 105);
     pub(super) const CLASS: Self = Self(1 << 106);
     pub(super) const ITEM: Self = Self(1 << 107);
-    /// Whatever may follow an operand: always possible, hence only said if nothing else is.
+    /// Any continuation of an operand. It is always possible, so messages list it only if nothing
+    /// else is expected.
     pub(super) const OPERATOR: Self = Self(1 << 120);
     pub(super) const END: Self = Self(1 << 121);
 
@@ -62,7 +64,7 @@ impl Expected {
         other.0 != 0 && self.0 & other.0 == other.0
     }
 
-    /// `an expression, a type or ")"`
+    /// Formats the set: `an expression, a type or ")"`.
     fn sentence(self) -> String {
         let mut parts: Vec<String> = Vec::new();
         parts.extend(Self::NAMED.iter().filter(|(set, _)| self.has(*set)).map(|(_, text)| (*text).to_owned()));
@@ -70,7 +72,8 @@ impl Expected {
         let syms = || Sym::ALL.iter().filter(|s| self.has(Self::sym(**s)));
         parts.extend(syms().filter(|s| !s.is_closer()).map(|s| format!("`{s}`")));
         parts.extend(syms().filter(|s| s.is_closer()).map(|s| format!("`{s}`")));
-        // After an operand an operator is always possible: it is said only if little else is.
+        // A continuation of an operand is always possible, so it appears only in an otherwise empty
+        // list.
         if parts.is_empty() {
             let rest = [(Self::OPERATOR, "an operator"), (Self::END, "the end")];
             parts.extend(rest.iter().filter(|(set, _)| self.has(*set)).map(|(_, text)| (*text).to_owned()));
@@ -83,12 +86,12 @@ impl Expected {
     }
 }
 
-/// Slips that a rule recognises itself.
+/// A mistake that a rule of the grammar recognises itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Slip {
-    /// `let` chain without `in`; the place of its last `let`.
+    /// A `let` chain without `in`, with the span of its last `let`.
     NoIn(Span),
-    /// What stands between the parts of a `let` chain elsewhere.
+    /// Another language's separator between the parts of a `let` chain.
     Chain,
     /// `sum(i: e)`
     BinderCall,
@@ -100,30 +103,30 @@ pub(super) enum Slip {
     Untyped,
     /// `(e,)`
     OneTuple,
-    /// `T -> U` without parentheses.
+    /// `T -> U` without parentheses around `T`.
     BareFunction,
-    /// `(x: T)` that no arrow follows.
+    /// `(x: T)` without an arrow after it.
     NamedNoFunction,
     /// `f64[n]`
     SuffixArray,
-    /// `[k] p` outside of `let`.
+    /// `[k] p` outside `let`.
     Sized,
     /// An integer pattern out of range.
     IntPattern,
-    /// A position after `.` out of range.
+    /// A tuple position after `.` out of range.
     Position,
-    /// A list that may not be empty.
+    /// An empty list in a position that requires an element.
     Empty(&'static str),
-    /// Nested too deeply; reported apart.
+    /// Nesting beyond the limit, which is reported separately.
     Deep,
 }
 
-/// One syntax error.
+/// A syntax error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SyntaxError {
     /// The first token that does not fit.
     pub(super) at: usize,
-    /// Where it is a slip, the last token of it, exclusive.
+    /// For a slip, the end of its tokens, exclusive.
     pub(super) end: usize,
     pub(super) expected: Expected,
     pub(super) slip: Option<Slip>,
@@ -138,7 +141,8 @@ impl SyntaxError {
         Self { at: span.start, end: span.end, expected: Expected::NONE, slip: Some(slip) }
     }
 
-    /// Of two, the one that came further; both if they stand at one place.
+    /// Merges two errors. A slip wins, otherwise the one further into the text. At the same
+    /// position their expected sets unite.
     fn further(self, other: Self) -> Self {
         match self.at.cmp(&other.at) {
             _ if self.slip.is_some() => self,
@@ -181,7 +185,7 @@ impl LabelError<'static, Tokens, DefaultExpected<'static, Kind>> for SyntaxError
     }
 }
 
-/// The diagnostic of an error; none where the lexer has reported the token already.
+/// Returns the diagnostic for an error, or `None` if the lexer has already reported the token.
 pub(super) fn diagnostic(error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
     if let Some(slip) = error.slip {
         return slip_diagnostic(slip, error, builder);
@@ -204,7 +208,7 @@ pub(super) fn diagnostic(error: &SyntaxError, builder: &Builder) -> Option<Diagn
     Some(diagnostic)
 }
 
-/// A token as a message names it.
+/// Returns the description of a token for a message.
 pub(super) fn found(builder: &Builder, at: usize) -> String {
     match builder.token(at) {
         None => "the end".to_owned(),
@@ -232,7 +236,7 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
                 _ => "after the last `let` write `in` and the result".to_owned(),
             };
             let diagnostic = diagnostic.label("`in` is missing here").related(start, "the `let`").help(help);
-            // Before a result; where there is none yet, nothing is known of it.
+            // The fix needs a result to precede; without one, the position of `in` is unknown.
             Some(match builder.kind(error.at) {
                 Some(kind) if kind.starts_expr() => diagnostic.fix(Fix::insert(span.start, "in ")),
                 _ => diagnostic,
@@ -300,7 +304,8 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
     }
 }
 
-/// A `let` chain with another language's separators: `let x = 1; y = 2 in …`.
+/// Returns the diagnostic for a `let` chain with another language's separators:
+/// `let x = 1; y = 2 in …`.
 fn chained(error: &SyntaxError, builder: &Builder) -> Diagnostic {
     let sign = (error.end > error.at).then(|| found(builder, error.at));
     let (message, help) = match (builder.token(error.end), sign) {

@@ -1,4 +1,5 @@
-//! Expressions: operands, what may follow them, and sequences of them with operators.
+//! **Expression grammar.** Operands, their suffixes (calls, indices, fields, updates), and
+//! sequences of operands with operators. [`group`] turns a sequence into a tree.
 
 use chumsky::prelude::*;
 
@@ -14,14 +15,15 @@ use crate::syntax::lexer::Token;
 use crate::syntax::ops::{BinOp, BinderKind, UnOp};
 use crate::syntax::token::{Sym, Word};
 
-/// Full expressions, and sequences at sum level: the operands of ranges, the sizes in types and
-/// the values of updates, which leave `with`, comparisons and what is looser to what is around.
+/// Two rules: full expressions, and sequences at sum level. The latter are the bounds of ranges,
+/// the sizes in types and the values of updates. They leave `with`, comparisons and looser
+/// operators to the enclosing rule.
 pub(super) struct Exprs {
     pub(super) expr: Rule<ExprId>,
     pub(super) sum: Rule<ExprId>,
 }
 
-/// Both, given themselves.
+/// Returns both rules; `expr` and `sum` are their recursive references.
 pub(super) fn exprs(
     expr: impl Part<ExprId>,
     sum: impl Part<ExprId>,
@@ -48,7 +50,8 @@ pub(super) fn exprs(
     }
 }
 
-/// A node for what was just read.
+/// Allocates a node over the tokens just read. A bracket whose closer was inserted becomes an error
+/// node.
 pub(super) fn made(kind: Expr, e: &mut At) -> ExprId {
     let at: SimpleSpan = e.span();
     let span = e.state().span(at.start, at.end);
@@ -58,7 +61,7 @@ pub(super) fn made(kind: Expr, e: &mut At) -> ExprId {
     e.state().expr(kind, span)
 }
 
-/// The node of an expression that could not be read.
+/// Allocates the node of an unreadable expression.
 pub(super) fn error(builder: &mut Builder, span: Span) -> ExprId {
     builder.expr(Expr::Error, span)
 }
@@ -86,7 +89,7 @@ fn sequence(operand: impl Part<Operand>, takes: fn(Infix) -> bool) -> Rule<ExprI
         };
         takes(infix).then_some(infix)
     });
-    // Where another language's operator stands for one, that is reported and its operands are read.
+    // Another language's operator is reported, and its operands are read.
     let other = custom(move |inp: Here| {
         let at = place(inp);
         let error = SyntaxError::expected(at, Expected::OPERATOR);
@@ -104,7 +107,7 @@ fn sequence(operand: impl Part<Operand>, takes: fn(Infix) -> bool) -> Rule<ExprI
     term.then(rest).map_with(|(first, rest), e| group(first, rest, e.state())).boxed()
 }
 
-/// The operator for which two signs without space between them stand elsewhere: `**`, `<>`, `=<`.
+/// Returns the operator that two adjacent symbols denote in another language: `**`, `<>`, `=<`.
 fn other_infix(builder: &Builder, at: usize) -> Option<Infix> {
     let (Kind::Sym(first), Kind::Sym(second)) = (builder.kind(at)?, builder.kind(at + 1)?) else { return None };
     let joined = builder.span_at(at).end == builder.span_at(at + 1).start;
@@ -117,7 +120,7 @@ fn other_infix(builder: &Builder, at: usize) -> Option<Infix> {
     }
 }
 
-/// What may follow an operand.
+/// A suffix of an operand.
 enum Suffix {
     Call(Vec<Arg>),
     Index(Vec<Subscript>),
@@ -151,7 +154,7 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
             let end = e.state().span_at(at.end.saturating_sub(1));
             let span = e.state().expr_span(base).to(end);
             let binder = matches!(kind, Expr::Call(..)) && is_binder_call(e.state(), at.start, at.end);
-            // After a range its `:` has been reported.
+            // If a range precedes the `:`, that `:` has already been reported.
             if binder && e.state().kind(at.start + 3) == Some(Kind::Sym(Sym::Colon)) {
                 e.emit(SyntaxError::slip(at, Slip::BinderCall));
             }
@@ -161,7 +164,8 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
         .boxed()
     };
     let atom = atom(expr, pat);
-    // `|R|` holds a postfix expression, not an expression: a bar would read as an operator there.
+    // `|R|` contains a postfix expression only, because in a full expression a bar would read as an
+    // operator.
     let inside = suffixed(atom.clone());
     let card = token(Kind::Sym(Sym::Bar), Expected::EXPR).ignore_then(inside).then_ignore(sym(Sym::Bar)).map_with(
         |inner, e| {
@@ -172,7 +176,7 @@ fn postfix(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> impl Part<Operand>
     suffixed(choice((atom, card)).boxed())
 }
 
-/// Is the call from `start` to `end` a reduction in the manner of a call, `sum(i: e)`?
+/// Returns whether the call in `start..end` is a reduction in call notation: `sum(i: e)`.
 fn is_binder_call(builder: &Builder, start: usize, end: usize) -> bool {
     let binder =
         matches!(builder.token(start), Some(Token::Name(name)) if BinderKind::ALL.iter().any(|b| b.word() == name));
@@ -235,7 +239,7 @@ fn atom(expr: impl Part<ExprId>, pat: impl Part<PatId>) -> Rule<Operand> {
     let record =
         list(Sym::LBrace, Expected::EXPR, entry, |builder, span| (builder.leading_field(span), error(builder, span)))
             .map_with(|fields, e| {
-                // Braces around something else make no record with other fields.
+                // Braces without field names, around some other expression, do not form a record.
                 if fields.iter().any(|(name, _)| name.name.is_empty()) {
                     return Operand::Node(made(Expr::Error, e));
                 }

@@ -1,4 +1,5 @@
-//! **Fixes of errors of syntax** that are told by the tokens around them: what another language writes there, in place.
+//! **Quick fixes** for syntax errors. The tokens around the error determine the fix, which replaces
+//! another language's notation in place.
 
 use super::builder::Builder;
 use super::errors::{Expected, SyntaxError};
@@ -6,20 +7,20 @@ use crate::base::{Code, Diagnostic, Fix, Piece, Span};
 use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::token::{Sym, Word};
 
-/// Words that begin a lambda in other languages.
+/// Words that introduce a lambda in other languages.
 const FUNCTIONS: [&str; 5] = ["lambda", "fn", "fun", "func", "function"];
 
 /// The placeholder for a missing value.
 const UNWRITTEN: &str = "error(\"not written yet\")";
 
-/// The changes that mend an error.
+/// Returns the fixes for an error.
 pub(super) fn fixes(error: &SyntaxError, builder: &Builder) -> Vec<Fix> {
     let at = error.at;
     let found = [function(at, builder), comment(at, builder), otherwise(error, builder)];
     found.into_iter().flatten().collect()
 }
 
-/// `lambda x: e` is `\x: e`.
+/// Replaces `lambda x: e` by `\x: e`.
 fn function(at: usize, builder: &Builder) -> Option<Fix> {
     let is_word =
         |at: &usize| matches!(builder.token(*at), Some(Token::Name(name)) if FUNCTIONS.contains(&name.as_str()));
@@ -28,7 +29,7 @@ fn function(at: usize, builder: &Builder) -> Option<Fix> {
     Some(Fix::replace(Span::new(builder.span_at(word).start, builder.span_at(word + 1).start), "\\"))
 }
 
-/// `x // text` on the line of the error, or a line that begins so or with `%`: the text is a comment.
+/// Replaces the comment sign in `x // text`, or a leading `%` or `;`, on the line of the error.
 fn comment(at: usize, builder: &Builder) -> Option<Fix> {
     let line = (0..=at).rev().find(|k| builder.line_start(*k)).unwrap_or(0);
     let begins = matches!(builder.token(line), Some(Token::Sym(Sym::Percent | Sym::Semi)));
@@ -37,7 +38,7 @@ fn comment(at: usize, builder: &Builder) -> Option<Fix> {
     Some(Fix::replace(builder.span_at(mark), "--"))
 }
 
-/// An `if` without its `else`.
+/// Inserts the missing `else` of an `if` at the end of the text.
 fn otherwise(error: &SyntaxError, builder: &Builder) -> Option<Fix> {
     let wants = error.expected.has(Expected::word(Word::Else));
     let ends = builder.token(error.at).is_none();
@@ -45,7 +46,8 @@ fn otherwise(error: &SyntaxError, builder: &Builder) -> Option<Fix> {
     (wants && ends).then(|| Fix::insert(last.end, format!(" else {UNWRITTEN}")))
 }
 
-/// `a @ b` of two names, which is outside the language.
+/// Adds a fix for `a @ b` of two names, which is outside the language. Names that equal an index
+/// variable of the replacement are excluded.
 pub(super) fn products(text: &str, tokens: &[Spanned], diagnostics: &mut [Diagnostic]) {
     for d in diagnostics.iter_mut().filter(|d| d.code == Code::E0003 && d.span.end == d.span.start + 1) {
         let before = tokens.iter().rfind(|t| t.span.end <= d.span.start);

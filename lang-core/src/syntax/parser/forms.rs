@@ -1,5 +1,5 @@
-//! The forms that reach as far right as they can: binders, lambdas, `let`, `if`, folds; and
-//! `match`, which its braces end.
+//! **Grammar of forms.** The forms that extend as far right as possible: binders, lambdas, `let`,
+//! `if`, folds. Also `match`, which ends at its closing brace.
 
 use chumsky::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::syntax::lexer::Token;
 use crate::syntax::ops::BinderKind;
 use crate::syntax::token::{Sym, Word};
 
-/// All of them but `match`.
+/// Returns the rule for all forms but `match`.
 pub(super) fn forms(
     expr: impl Part<ExprId>,
     sum: impl Part<ExprId>,
@@ -95,7 +95,8 @@ fn lambda(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>)
 
 /// `let p: T = a let q = b in e`
 fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<TypeId>>) -> impl Part<ExprId> {
-    // An error in what is bound ends at its `=`, one in a value at the next `let` or `in`.
+    // Recovery: an error in a pattern ends at its `=`, an error in a value at the next `let` or
+    // `in`.
     let skip_head = skip_until(|builder, at| {
         matches!(builder.kind(at), Some(Kind::Sym(Sym::Assign) | Kind::Word(Word::Let | Word::In)))
     });
@@ -106,10 +107,10 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
         }),
     ));
     let skip_value = skip_until(|builder, at| match builder.kind(at) {
-        // A `let` that begins the value was tried as such; were it taken for the next of this chain,
-        // what follows would be searched twice at each level.
+        // A `let` that begins the value was already tried as part of it. It must not count as the
+        // next `let` of this chain, because the rest would then be searched twice at each level.
         Some(Kind::Word(Word::Let)) => at.checked_sub(1).and_then(|b| builder.kind(b)) != Some(Kind::Sym(Sym::Assign)),
-        // The `in` of an index variable's range is not the chain's.
+        // The `in` of an index variable's range does not end the chain.
         Some(Kind::Word(Word::In)) => !is_range(builder, at),
         _ => false,
     });
@@ -135,7 +136,7 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
         look(Expected::NONE, |kind| kind.is_some_and(Kind::starts_expr)).ignore_then(expr.clone()),
         look(Expected::EXPR, |kind| kind.is_none_or(Kind::is_closer)).map_with(|(), e| made(Expr::Error, e)),
     ));
-    // An error in the result ends where the chain has to end; the names stay known.
+    // An error in the result ends at the end of the chain, so that the bound names stay declared.
     let ends = |kind: Option<Kind>| match kind {
         None => true,
         Some(Kind::Sym(sym)) => sym.is_closer() || matches!(sym, Sym::Comma | Sym::Semi | Sym::Colon | Sym::DotDot),
@@ -156,7 +157,7 @@ fn lets(expr: impl Part<ExprId>, pat: impl Part<PatId>, ty: impl Part<Option<Typ
     binds.then(body).map_with(|(binds, body), e| made(Expr::Let(binds, body), e))
 }
 
-/// `a, b =` after `let`: it is reported, and the names stay known.
+/// `a, b =` after `let`: reports the mistake and keeps the names declared.
 pub(super) fn let_several() -> impl Part<PatId> {
     custom(|inp: Here| {
         let start = place(inp);
@@ -181,8 +182,8 @@ pub(super) fn let_several() -> impl Part<PatId> {
     })
 }
 
-/// `f(x: f64) =` after `let`, a function written like a `def`: it is reported, and the name stays
-/// known. What its parameters are is not, so nothing is read of its body.
+/// `f(x: f64) =` after `let`, a function in the notation of a `def`: reports the mistake and keeps
+/// the name declared. The body is skipped, because its parameters are unknown.
 pub(super) fn let_function() -> impl Part<PatId> {
     custom(|inp: Here| {
         let at = place(inp);
@@ -202,8 +203,9 @@ pub(super) fn let_function() -> impl Part<PatId> {
     })
 }
 
-/// After the value of a `let`: its `in`, the next `let`, or a place where an `in` is missing for
-/// sure, as a line begins there or something ends.
+/// Checks the token after the value of a `let`: `in`, the next `let`, or a position at which `in`
+/// is certainly missing. Such a position is a new line that begins an expression, or the end of an
+/// enclosing form.
 fn after_value(ends: Expected) -> impl Part<()> {
     custom(move |inp: Here| {
         let at = place(inp);
@@ -219,8 +221,8 @@ fn after_value(ends: Expected) -> impl Part<()> {
     })
 }
 
-/// The separator of another language between the parts of a `let` chain: how many tokens it has,
-/// none where a name begins a line, and the word that should stand there.
+/// Recognises another language's separator between the parts of a `let` chain. Returns its length
+/// in tokens (0 if a name begins a line) and the word that belongs there.
 fn separator(builder: &Builder, at: usize) -> Option<(usize, Word)> {
     let binds = |at| (builder.kind(at), builder.kind(at + 1)) == (Some(Kind::Name), Some(Kind::Sym(Sym::Assign)));
     let and = matches!(builder.token(at), Some(Token::Name(name)) if name == "and");
@@ -233,7 +235,8 @@ fn separator(builder: &Builder, at: usize) -> Option<(usize, Word)> {
     }
 }
 
-/// `let` or `in` where a separator stands before it or in its place: it is reported.
+/// Reads `let` or `in` with a foreign separator before it or in its place, and reports the
+/// separator.
 fn chain(part: Word) -> impl Part<()> {
     custom(move |inp: Here| {
         let at = place(inp);
@@ -249,18 +252,18 @@ fn chain(part: Word) -> impl Part<()> {
     })
 }
 
-/// Is this the `in` of an index variable?
+/// Returns whether the `in` at `at` belongs to an index variable.
 fn is_range(builder: &Builder, at: usize) -> bool {
     let back = |tokens: usize| at.checked_sub(tokens).and_then(|b| builder.kind(b));
     matches!((back(2), back(1)), (Some(Kind::Binder(_) | Kind::Word(Word::For)), Some(Kind::Name)))
 }
 
-/// Reports that the `in` of a `let` chain is missing, and takes nothing.
+/// Reports that the `in` of a `let` chain is missing. Consumes nothing.
 fn no_in() -> impl Part<()> {
     custom(|inp: Here| {
         let at = place(inp);
         let builder = inp.state();
-        // The last `let` before this place, brackets and chains that have their `in` whole.
+        // Search backwards for the `let`, skipping brackets and chains that have their `in`.
         let (mut depth, mut chains) = (0usize, 0usize);
         let start = (0..at).rev().find(|here| {
             match builder.kind(*here) {
@@ -268,7 +271,7 @@ fn no_in() -> impl Part<()> {
                 Some(Kind::Sym(sym)) if sym.closer().is_some() => depth = depth.saturating_sub(1),
                 Some(Kind::Word(Word::In)) if depth == 0 && !is_range(builder, *here) => chains += 1,
                 Some(Kind::Word(Word::Let)) if depth == 0 && chains == 0 => return true,
-                // One that an operand stands before goes on with a chain, others begin one.
+                // A `let` after an operand continues a chain; any other begins one.
                 Some(Kind::Word(Word::Let)) if depth == 0 => {
                     let before = here.checked_sub(1).and_then(|b| builder.kind(b));
                     let goes_on = before.is_some_and(|k| k.is_closer() || k.is_leaf());
@@ -292,8 +295,8 @@ fn no_in() -> impl Part<()> {
 fn conditional(expr: impl Part<ExprId>) -> impl Part<ExprId> {
     let branch = expr.clone().then_ignore(word(Word::Then)).then(expr.clone());
     let more = word(Word::Else).then_ignore(token(Kind::Word(Word::If), Expected::NONE)).ignore_then(branch.clone());
-    // After `else` an `if` continues the chain; were it tried again as an expression, an error in
-    // it would be searched for twice at each level.
+    // An `if` after `else` continues the chain. It must not be tried again as an expression,
+    // because an error in it would then be searched for twice at each level.
     let other =
         word(Word::Else).ignore_then(look(Expected::NONE, |kind| kind != Some(Kind::Word(Word::If)))).ignore_then(expr);
     token(Kind::Word(Word::If), Expected::EXPR)
@@ -306,7 +309,8 @@ fn conditional(expr: impl Part<ExprId>) -> impl Part<ExprId> {
         })
 }
 
-/// `fold acc = init for i < n: body yield e`, `loop acc = init while c: body`, `scan` of both; `checkpoint k:` before them.
+/// `fold acc = init for i < n: body yield e`, `loop acc = init while c: body`, `scan` in both
+/// forms; `checkpoint k:` before any of them.
 fn fold(
     expr: impl Part<ExprId>,
     vars: impl Part<Vec<IndexVar>>,

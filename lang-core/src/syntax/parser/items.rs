@@ -1,7 +1,8 @@
-//! Items: `def`, `type`, `import`, `let`, `do`, `derivative`, `adjoint`.
+//! **Item grammar.** The rules for `def`, `type`, `import`, `let`, `do`, `derivative` and
+//! `adjoint`.
 //!
-//! An item is made of whatever could be read: an error in its head leaves the body, and the
-//! reverse.
+//! Recovery keeps the readable parts of an item: an error in the head leaves the body intact, and
+//! conversely.
 
 use chumsky::prelude::*;
 
@@ -18,7 +19,7 @@ use crate::syntax::ast::{
 };
 use crate::syntax::token::{Sym, Word};
 
-/// Any item.
+/// Returns the rule for any item.
 pub(super) fn items(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Part<PatId>) -> Rule<Item> {
     let body = body(expr.clone()).boxed();
     let defined = assign().ignore_then(body.clone());
@@ -33,7 +34,7 @@ pub(super) fn items(expr: impl Part<ExprId>, ty: impl Part<TypeId>, pat: impl Pa
     .boxed()
 }
 
-/// `def f(x: T) -> U where a: num` without a body.
+/// Returns the rule for `def f(x: T) -> U where a: num` without a body.
 pub(super) fn signatures(ty: impl Part<TypeId>) -> Rule<Item> {
     let rest = look(Expected::END, |kind| kind.is_none());
     head(ty)
@@ -45,7 +46,8 @@ pub(super) fn signatures(ty: impl Part<TypeId>) -> Rule<Item> {
         .boxed()
 }
 
-/// An expression up to the end; what cannot be read becomes an error.
+/// Returns the rule for an expression up to the end of the item. Unreadable text becomes an error
+/// node.
 pub(super) fn body(expr: impl Part<ExprId>) -> impl Part<ExprId> {
     let end = look(Expected::OPERATOR.or(Expected::END), |kind| kind.is_none());
     let skipped = rest().map_with(|(start, end), e| {
@@ -55,12 +57,13 @@ pub(super) fn body(expr: impl Part<ExprId>) -> impl Part<ExprId> {
     expr.then_ignore(end).recover_with(via_parser(skipped))
 }
 
-/// All that is left.
+/// Skips the remaining tokens.
 fn rest() -> impl Part<(usize, usize)> {
     skip_until(|_, _| false)
 }
 
-/// `=`. Where it is missing and a body seems to follow, it is reported and the body read.
+/// Reads the `=` of a definition. If it is missing and a body seems to follow, the rule reports it
+/// and continues with the body.
 fn assign() -> impl Part<()> {
     let expected = Expected::sym(Sym::Assign);
     let skipped = skip_until(|builder, at| builder.kind(at) == Some(Kind::Sym(Sym::Assign)));
@@ -73,7 +76,7 @@ fn assign() -> impl Part<()> {
             if body && builder.recovers() { Ok(()) } else { Err(SyntaxError::expected(at, expected)) }
         })
     };
-    // No type begins with these: an `=` further on belongs to the body.
+    // No type begins with these tokens, so a later `=` belongs to the body.
     let surely = absent(|k| matches!(k, Kind::Word(_) | Kind::Binder(_)) && k.starts_expr()).boxed();
     let perhaps = absent(|k| k.starts_expr() && k != Kind::Sym(Sym::LBrace));
     let line = custom(|inp: Here| {
@@ -97,14 +100,15 @@ fn idents(at: &'static str) -> impl Part<Vec<Ident>> {
     )
 }
 
-/// The name of a `def` or `type`. Where none stands but its parameters or `=` do, it is empty.
+/// Reads the name of a `def` or `type`. If parameters or `=` follow without a name, the rule
+/// reports that and returns an empty name.
 fn declared() -> impl Part<Ident> {
     let goes_on =
         look(Expected::NONE, |kind| matches!(kind, Some(Kind::Word(_) | Kind::Sym(Sym::LParen | Sym::Assign))));
     choice((name(), goes_on.ignore_then(missing(Expected::NAME))))
 }
 
-/// A `def` up to its `=`; the body is filled in after.
+/// Reads a `def` up to its `=`. The caller fills in the body.
 fn head(ty: impl Part<TypeId>) -> impl Part<Def> {
     let typed = maybe(Sym::Colon).ignore_then(ty.clone()).or_not();
     let param = name().then(typed).map_with(|(name, ty), e| {

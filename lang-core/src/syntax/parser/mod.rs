@@ -1,13 +1,16 @@
-//! One item's text to its tree. Total: where the text is wrong, the tree has error nodes and the
-//! diagnostics say why.
+//! **Parser.** Parses the text of one item into its tree. It is total: for a wrong text, the tree
+//! contains error nodes and the diagnostics report the errors.
 //!
-//! The way: [`lex`](super::lexer::lex), pair the brackets ([`tokens`]), run the grammar
-//! ([`items`], [`types`], [`patterns`], [`exprs`], [`forms`]; chumsky over [`tokens::Kind`]) which
-//! makes nodes through [`builder`], group operators ([`chain`]), and turn what errors remain into
-//! sentences ([`errors`], [`hints`]).
+//! Stages:
+//! - [`lex`](super::lexer::lex) produces the tokens, and [`tokens`] matches the brackets.
+//! - The grammar ([`items`], [`types`], [`patterns`], [`exprs`], [`forms`]) runs. It uses chumsky
+//!   over [`tokens::Kind`] and allocates nodes through [`builder`].
+//! - [`chain`] groups operators by precedence.
+//! - [`errors`] and [`hints`] turn the remaining errors into diagnostics.
 //!
-//! Promises: time about linear in the text; no tree deeper than [`MAX_DEPTH`]; nodes children
-//! first; every span inside the text; one diagnostic for one slip.
+//! Invariants: time about linear in the text; no tree deeper than [`MAX_DEPTH`]; every node after
+//! its children; every span inside the text; one diagnostic for one mistake. The session parses
+//! each item of [`split`] with [`parse_split`].
 
 mod builder;
 mod chain;
@@ -36,32 +39,32 @@ use super::split::{ItemKind, item_start, split};
 use super::token::{Sym, Word};
 use crate::base::{Arena, Code, Diagnostic, Name, Span};
 
-/// The deepest nesting of nodes in a tree. What recurses over trees relies on it.
+/// The maximum nesting depth of nodes in a tree. Recursive functions over trees rely on it.
 pub const MAX_DEPTH: u32 = 256;
 
-/// How many errors of one sort are told of one item; a reader needs no more.
+/// The maximum number of errors of one sort per item; more would not help a reader.
 const MAX_ERRORS: usize = 64;
 
-/// The input of the grammar. It owns its tokens, so that a grammar is built once and kept.
+/// The input of the grammar. It owns its tokens, so that the grammar is built once and reused.
 type Tokens = Stream<std::vec::IntoIter<Kind>>;
 
-/// What parsing gives.
+/// The result of parsing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parsed {
-    /// The tree, with error nodes where the text is wrong.
+    /// The tree, with error nodes for the unreadable parts.
     pub tree: Tree,
-    /// What is wrong, in the order of the text.
+    /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One item. Spans are relative to `text`.
+/// Parses one item. Spans are relative to `text`.
 #[must_use]
 pub fn parse_item(text: &str) -> Parsed {
     parse(text, Goal::Item).0
 }
 
-/// An item as [`split`] found it. What it found to belong to no item is none, even where the words
-/// make one: a `let` before all items that does not stand in the first column.
+/// Parses an item from [`split`]. Text outside all items is an error even if it reads as an item.
+/// An example is a `let` before all items that does not begin in the first column.
 #[must_use]
 pub fn parse_split(kind: ItemKind, text: &str) -> Parsed {
     let mut parsed = parse_item(text);
@@ -74,19 +77,20 @@ pub fn parse_split(kind: ItemKind, text: &str) -> Parsed {
     parsed
 }
 
-/// One expression, as `do` would hold it.
+/// Parses one expression, as the body of a `do`.
 #[must_use]
 pub fn parse_expr(text: &str) -> Parsed {
     parse(text, Goal::Expr).0
 }
 
-/// A `def` without `=` and body; its body is [`super::ast::Expr::Error`].
+/// Parses a `def` without `=` and body. The body of the result is [`super::ast::Expr::Error`].
 #[must_use]
 pub fn parse_signature(text: &str) -> Parsed {
     parse(text, Goal::Signature).0
 }
 
-/// Is there nothing wrong with the text but that it ends too early? Then more lines make sense.
+/// Returns whether the only error of the text is that it ends too early, so that further lines may
+/// complete it.
 #[must_use]
 pub fn is_incomplete(text: &str) -> bool {
     match split(text).last() {
@@ -94,7 +98,7 @@ pub fn is_incomplete(text: &str) -> bool {
         Some(item) if item.kind == ItemKind::Junk => parse(text, Goal::Expr).1,
         Some(item) => {
             let (parsed, incomplete) = parse(&item.text, Goal::Item);
-            // `let x = 1 in` is the beginning of an expression.
+            // `let x = 1 in` begins an expression.
             let begun = item.kind == ItemKind::Let && !parsed.diagnostics.is_empty();
             incomplete || begun && parse(&item.text, Goal::Expr).1
         }
@@ -108,7 +112,7 @@ enum Goal {
     Signature,
 }
 
-/// The grammar, for each goal.
+/// The grammars, one for each goal.
 struct Grammar {
     item: Rule<Item>,
     expr: Rule<Item>,
@@ -135,11 +139,12 @@ impl Grammar {
 }
 
 thread_local! {
-    /// Building the grammar costs more than parsing an item, and it never changes.
+    /// The grammar of each thread, reused because building it costs more than parsing an item.
     static GRAMMAR: Grammar = Grammar::new();
 }
 
-/// The tree and diagnostics, and whether all that is wrong is that the text ends too early.
+/// Parses a text. Returns the tree and the diagnostics, and whether the only error is that the text
+/// ends too early.
 fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
     let Lexed { tokens, comments, mut diagnostics } = lex(text);
     fixes::products(text, &tokens, &mut diagnostics);
@@ -165,7 +170,7 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
     };
     if goal == Goal::Item && item_start(&tokens, 0).is_none() && !is_item_word(tokens.first().map(|t| &t.token)) {
         tree.unread = names(&tokens);
-        // Characters outside the language are told once, as what they are.
+        // The lexer has already reported characters outside the language.
         if diagnostics.is_empty() {
             diagnostics.push(hints::junk(&tokens));
         }
@@ -179,11 +184,11 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
     let balanced = balance(tokens);
     let open_at_end = balanced.open_at_end;
     let broken = balanced.diagnostics.iter().map(|d| d.span.start).min();
-    // A string without an end takes the closers on its line with it.
+    // An unterminated string swallows the closing brackets on its line.
     let cut = open_at_end && diagnostics.iter().any(|d| d.code == Code::E0005);
     let mut told = if cut { Vec::new() } else { balanced.diagnostics.clone() };
     let mut builder = Builder::new(balanced);
-    // Where the text ends too early, everything that is wrong is at its end.
+    // In an incomplete text, every error is at its end.
     let mut incomplete = diagnostics.is_empty() && (broken.is_none() || open_at_end);
     if builder.too_deep().is_none() {
         let input = Stream::from_iter(builder.kinds().to_vec());
@@ -201,23 +206,24 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         };
         tree.unread.extend(joined_names(builder.tokens()));
         tree.item = item.unwrap_or(Item::Error);
-        // What follows a bracket without partner may be wrong because of it.
+        // Errors after an unmatched bracket may be consequences of it.
         let mut errors: Vec<_> =
             errors.iter().filter(|e| broken.is_none_or(|b| builder.span_at(e.at).start < b)).collect();
         errors.sort_by_key(|e| e.at);
         errors.dedup_by_key(|e| e.at);
-        // One habit is told once, not at every comma.
+        // Report a foreign separator once, not at each comma.
         let mut chained = false;
         errors.retain(|e| e.slip != Some(Slip::Chain) || !std::mem::replace(&mut chained, true));
         let end = builder.kinds().len();
         incomplete &= errors.iter().all(|e| e.at >= end) && (open_at_end || !errors.is_empty());
         incomplete &= builder.recovers() && !errors.iter().any(|e| hints::reduces_array(e, &builder));
-        // A token that the lexer has told of is not told of again.
+        // Drop errors at a token that the lexer has already reported.
         let unread = |d: &Diagnostic| diagnostics.iter().any(|l| l.span.range().contains(&(d.span.start as usize)));
         let mut errors: Vec<Diagnostic> =
             errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)).collect();
         untyped_once(&mut errors, builder.tokens());
-        // A closer without an opener follows from what went wrong before it: the opener is missing there, as a rule.
+        // An unmatched closing bracket after another error is a consequence of it, because usually
+        // the error hides the opening one.
         if let Some(first) = errors.iter().map(|d| d.span.start).min() {
             let closes = |d: &Diagnostic| text.get(d.span.range()).is_some_and(|t| [")", "]", "}"].contains(&t));
             told.retain(|d| d.span.start < first || !closes(d) || !d.related.is_empty());
@@ -231,10 +237,11 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         incomplete = false;
     } else {
         builder.finish(&mut tree);
-        // In a bracket that is never closed a type is joined with a size: `[n + 1f64`.
+        // In an unclosed bracket, a size and a type run together: `[n + 1f64`.
         let open = told.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).min();
         diagnostics.retain(|d| d.code != Code::E0004 || open.is_none_or(|at| d.span.start < at));
-        // Names in what is grouped in another way than is meant may belong to other things.
+        // After a syntax error the grouping may differ from the intended one, so repeated names may
+        // belong to different lists.
         if told.is_empty() {
             diagnostics.extend(duplicates::duplicates(&tree));
         }
@@ -245,14 +252,16 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
     (Parsed { tree, diagnostics }, incomplete)
 }
 
-/// Parameters without types are one mistake, and what follows where the list of parameters ends too early.
+/// Keeps only the first report of a parameter without a type. It drops that one too if the head has
+/// another syntax error, because the parameter list may have ended too early.
 fn untyped_once(errors: &mut Vec<Diagnostic>, tokens: &[Spanned]) {
     let body = tokens.iter().find(|t| t.token == Token::Sym(Sym::Assign)).map_or(u32::MAX, |t| t.span.start);
     let mut told = errors.iter().any(|d| d.code == Code::E0001 && d.span.start <= body);
     errors.retain(|d| d.code != Code::E0011 || !std::mem::replace(&mut told, true));
 }
 
-/// `def fx: f64)`: the names of which one is joined with a parameter's where the bracket between them is missing.
+/// Returns the names that `def fx: f64)` may declare, where a missing bracket joins the name to a
+/// parameter. These are the proper prefixes of the joined name.
 fn joined_names(tokens: &[Spanned]) -> Vec<Name> {
     let [def, name, colon, ..] = tokens else { return Vec::new() };
     let joined = def.token == Token::Word(Word::Def) && colon.token == Token::Sym(Sym::Colon);
@@ -260,7 +269,8 @@ fn joined_names(tokens: &[Spanned]) -> Vec<Name> {
     text.char_indices().skip(1).filter_map(|(at, _)| text.get(..at)).map(Name::from).collect()
 }
 
-/// A `let` of a chain in column 0. Where the chain stands at the top level that is told instead.
+/// Returns a diagnostic for a `let` of a chain in column 0. An item that begins with `let` is
+/// excluded, because its chain has a different error.
 fn unindented(tokens: &[Spanned]) -> Option<Diagnostic> {
     let is_let = |token: &Spanned| token.token == Token::Word(Word::Let);
     let (first, rest) = tokens.split_first()?;
@@ -273,7 +283,7 @@ fn is_item_word(token: Option<&Token>) -> bool {
     matches!(token, Some(Token::Word(Word::Let | Word::Def | Word::Type | Word::Import | Word::Do)))
 }
 
-/// The last block of `--|` lines directly above the item's first token.
+/// Returns the last block of `--|` lines directly above the item's first token.
 fn docs(text: &str, comments: &[Comment], first: u32) -> String {
     let mut lines = Vec::new();
     let mut below = first;

@@ -1,8 +1,9 @@
-//! The small parts of which the grammar is made: tokens, names, lists in brackets, recovery.
+//! **Parser combinators.** The building blocks of the grammar: tokens, names, bracketed lists,
+//! recovery.
 //!
-//! The grammar never has to choose between two alternatives that begin alike, so each token is
-//! read a bounded number of times. Lists in brackets recover element by element: an error in one
-//! ends at the next comma or at the closer, which [`super::tokens::balance`] has made sure of.
+//! First tokens or a lookahead select almost every alternative of the grammar, so each token is
+//! read a bounded number of times. Bracketed lists recover element by element: an error in one ends
+//! at the next comma or at the closer, which [`super::tokens::balance`] guarantees.
 
 use chumsky::input::{InputRef, MapExtra};
 use chumsky::prelude::*;
@@ -15,25 +16,25 @@ use crate::base::Span;
 use crate::syntax::ast::Ident;
 use crate::syntax::token::{Sym, Word};
 
-/// What every rule carries: its errors and the state.
+/// The error and state types of every rule.
 pub(super) type Extra = extra::Full<SyntaxError, Builder, ()>;
-/// The input at a place.
+/// The input at the current position.
 pub(super) type Here<'a, 'b> = &'a mut InputRef<'static, 'b, Tokens, Extra>;
-/// What a rule sees of the place it has just read.
+/// The position and state that a rule's mapping function receives.
 pub(super) type At<'a> = MapExtra<'static, 'a, Tokens, Extra>;
 /// A rule of the grammar.
 pub(super) type Rule<O> = Boxed<'static, 'static, Tokens, O, Extra>;
 
-/// A part of the grammar.
+/// An unboxed rule of the grammar.
 pub(super) trait Part<O>: Parser<'static, Tokens, O, Extra> + Clone + 'static {}
 impl<O, P: Parser<'static, Tokens, O, Extra> + Clone + 'static> Part<O> for P {}
 
-/// The number of the next token.
+/// Returns the index of the next token.
 pub(super) fn place(inp: Here) -> usize {
     *inp.cursor().inner()
 }
 
-/// A token that `choose` wants.
+/// Reads a token that `choose` accepts.
 pub(super) fn pick<O: 'static>(
     expected: Expected,
     choose: impl Fn(Kind) -> Option<O> + Clone + 'static,
@@ -47,18 +48,18 @@ pub(super) fn pick<O: 'static>(
     })
 }
 
-/// A symbol that has to stand here.
+/// Reads a required symbol.
 pub(super) fn sym(sym: Sym) -> impl Part<()> {
     token(Kind::Sym(sym), Expected::sym(sym))
 }
 
-/// A symbol that may stand here; messages do not say so.
+/// Reads an optional symbol, which messages do not list.
 pub(super) fn maybe(sym: Sym) -> impl Part<()> {
     token(Kind::Sym(sym), Expected::NONE)
 }
 
-/// The `:` before a body. Where another language's sign stands for it, that is reported and the
-/// body is read.
+/// Reads the `:` before a body. It reports another language's sign in its place, and continues with
+/// the body.
 pub(super) fn colon() -> impl Part<()> {
     let expected = Expected::sym(Sym::Colon);
     let other = custom(move |inp: Here| {
@@ -80,37 +81,37 @@ pub(super) fn colon() -> impl Part<()> {
     choice((sym(Sym::Colon), other))
 }
 
-/// The `=` that binds a name. Where `==` stands for it, that is reported and what is bound is read.
+/// Reads the `=` of a binding. It reports `==` in its place, and continues with the value.
 pub(super) fn binds() -> impl Part<()> {
     sym(Sym::Assign).recover_with(via_parser(maybe(Sym::Eq)))
 }
 
-/// A reserved word that has to stand here.
+/// Reads a required reserved word.
 pub(super) fn word(word: Word) -> impl Part<()> {
     token(Kind::Word(word), Expected::word(word))
 }
 
-/// A given token, and what messages call it.
+/// Reads the token `token`, which messages list as `expected`.
 pub(super) fn token(token: Kind, expected: Expected) -> impl Part<()> {
     pick(expected, move |kind| (kind == token).then_some(()))
 }
 
-/// Succeeds without taking anything where `here` holds for the next token, `None` at the end.
+/// Succeeds without consuming a token if `here` holds for the next one (`None` at the end).
 pub(super) fn look(expected: Expected, here: impl Fn(Option<Kind>) -> bool + Clone + 'static) -> impl Part<()> {
     custom(move |inp: Here| if here(inp.peek()) { Ok(()) } else { Err(SyntaxError::expected(place(inp), expected)) })
 }
 
-/// A name.
+/// Reads a name.
 pub(super) fn name() -> impl Part<Ident> {
     ident(Expected::NAME, |kind| matches!(kind, Kind::Name | Kind::Binder(_)))
 }
 
-/// An index variable: a name or `_`.
+/// Reads an index variable: a name or `_`.
 pub(super) fn variable() -> impl Part<Ident> {
     ident(Expected::VARIABLE, |kind| matches!(kind, Kind::Name | Kind::Binder(_) | Kind::Sym(Sym::Underscore)))
 }
 
-/// A field name, which may be a reserved word.
+/// Reads a field name, which may be a reserved word.
 pub(super) fn field() -> impl Part<Ident> {
     ident(Expected::FIELD, |kind| matches!(kind, Kind::Name | Kind::Binder(_) | Kind::Word(_)))
 }
@@ -122,12 +123,12 @@ fn ident(expected: Expected, is: impl Fn(Kind) -> bool + Clone + 'static) -> imp
     })
 }
 
-/// The `wrt:` of an argument, if there is one.
+/// Reads the label of an argument (`wrt:`), if one is present.
 pub(super) fn label() -> impl Part<Option<Ident>> {
     ident(Expected::NONE, |kind| kind == Kind::Name).then_ignore(maybe(Sym::Colon)).or_not()
 }
 
-/// The name that is missing: reports it, takes nothing, and is empty.
+/// Reports a missing name and returns an empty one.
 pub(super) fn missing(expected: Expected) -> impl Part<Ident> {
     custom(move |inp: Here| {
         let at = place(inp);
@@ -138,7 +139,7 @@ pub(super) fn missing(expected: Expected) -> impl Part<Ident> {
         inp.emit(error);
         let builder = inp.state();
         let span = builder.span_at(at.saturating_sub(1)).after();
-        // A reserved word in the place of a name is taken for it.
+        // Skip a reserved word in the position of the name.
         let reserved = matches!(builder.kind(at), Some(Kind::Word(_)));
         if reserved && matches!(builder.kind(at + 1), Some(Kind::Sym(Sym::LParen | Sym::Assign))) {
             inp.skip();
@@ -147,7 +148,7 @@ pub(super) fn missing(expected: Expected) -> impl Part<Ident> {
     })
 }
 
-/// A rule that may contain itself, guarded against nesting too deeply.
+/// A recursive rule with a check of the nesting depth.
 pub(super) fn nested<O: 'static>(rule: impl Part<O>) -> impl Part<O> {
     custom(|inp: Here| {
         let at = place(inp);
@@ -164,9 +165,9 @@ fn deep(at: usize) -> SyntaxError {
     SyntaxError { at, end: at + 1, expected: Expected::NONE, slip: Some(Slip::Deep) }
 }
 
-/// Takes tokens, brackets whole, up to one where `stop` holds (it sees the state and the place),
-/// the end of the enclosing bracket or the end. Gives their range. Where no errors are recovered from
-/// any more it fails, and so does every recovery built on it.
+/// Skips tokens, and brackets as a whole. It stops at a token for which `stop` holds, at the closer
+/// of the enclosing bracket, or at the end. Returns the range of the skipped tokens. It fails if
+/// the parser no longer recovers from errors, and so does every recovery built on it.
 pub(super) fn skip_until(stop: impl Fn(&Builder, usize) -> bool + Clone + 'static) -> impl Part<(usize, usize)> {
     custom(move |inp: Here| {
         let start = place(inp);
@@ -191,9 +192,9 @@ pub(super) fn skip_until(stop: impl Fn(&Builder, usize) -> bool + Clone + 'stati
     })
 }
 
-/// `open element, element, … close`: the elements. An error in one ends at a comma or the closer;
-/// what `fallback` makes of the skipped bytes stands for the element. `what` is what messages
-/// call the opening bracket.
+/// Reads `open element, element, … close` and returns the elements. An error in an element ends at
+/// a comma or at the closer. Then `fallback` builds the element from the span of the skipped text.
+/// Messages list the opening bracket as `what`.
 pub(super) fn list<O: 'static>(
     open: Sym,
     what: Expected,
@@ -210,7 +211,7 @@ pub(super) fn list<O: 'static>(
             let span = e.state().span(start, end);
             fallback(e.state(), span)
         });
-    // Where `;` stands for a comma, that is reported and the elements are read.
+    // Reports a `;` in place of a comma, and continues with the elements.
     let semi = custom(move |inp: Here| {
         let error = SyntaxError::expected(place(inp), ends);
         if !inp.state().recovers() || inp.peek() != Some(Kind::Sym(Sym::Semi)) {
@@ -220,7 +221,8 @@ pub(super) fn list<O: 'static>(
         inp.skip();
         Ok(())
     });
-    // An element is tried only where there is one: recovery would make one out of a trailing comma.
+    // Try an element only if one is present, because recovery would create one after a trailing
+    // comma.
     let elements = look(Expected::NONE, |kind| kind.is_some_and(|k| !k.is_closer()))
         .ignore_then(whole.recover_with(via_parser(skipped)))
         .separated_by(choice((sym(Sym::Comma), semi)))

@@ -1,4 +1,5 @@
-//! Patterns: `x`, `_`, `(a, b)`, `Node(l, r)`, `{x, y: p}`, `3`, `[k] xs`.
+//! **Pattern grammar.** The rules for `x`, `_`, `(a, b)`, `Node(l, r)`, `{x, y: p}`, `3` and
+//! `[k] xs`.
 
 use chumsky::prelude::*;
 
@@ -10,7 +11,8 @@ use crate::syntax::ast::{Ident, Pat, PatId};
 use crate::syntax::lexer::Token;
 use crate::syntax::token::{Sym, Word};
 
-/// Patterns, given themselves. Naming extents is among them; see [`plain`].
+/// Returns the rule for patterns; `pat` is its recursive reference. It includes `[k] p`, which
+/// [`plain`] rejects.
 pub(super) fn patterns(pat: impl Part<PatId>) -> Rule<PatId> {
     let simple = pick(Expected::PATTERN, |kind| match kind {
         Kind::Sym(Sym::Underscore) => Some(Pat::Wild),
@@ -28,7 +30,7 @@ pub(super) fn patterns(pat: impl Part<PatId>) -> Rule<PatId> {
             Some(Token::Int(value)) => i64::try_from(*value).ok().map(|v| if negative { -v } else { v }),
             _ => None,
         };
-        // The least i64 has no positive counterpart.
+        // The minimum `i64` has no positive counterpart.
         let least = negative && e.state().token(at.end - 1) == Some(&Token::Int(1 << 63));
         match value.or(least.then_some(i64::MIN)) {
             Some(value) => Pat::Int(value),
@@ -85,7 +87,7 @@ pub(super) fn patterns(pat: impl Part<PatId>) -> Rule<PatId> {
     nested(choice((one, parens))).boxed()
 }
 
-/// A pattern outside of `let`, where no extents can be named.
+/// A pattern outside `let`, which must not name extents.
 pub(super) fn plain(pat: impl Part<PatId>) -> impl Part<PatId> {
     pat.map_with(|id, e| {
         if e.state().has_sized(id) {

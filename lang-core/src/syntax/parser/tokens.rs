@@ -1,8 +1,9 @@
-//! The tokens as the grammar sees them: small, brackets in balance.
+//! **Bracket matching.** Converts the tokens to the form that the grammar reads: small, with
+//! balanced brackets.
 //!
-//! Brackets are paired here, before parsing, because only a view of the whole item tells which
-//! one lacks its partner. The repaired tokens always balance, so that an error inside a bracket
-//! can end at its closer and no rule needs to fear for the end of its bracket.
+//! Brackets are matched here, before parsing, because only a scan of the whole item shows which one
+//! lacks its partner. The repaired tokens always balance. An error inside a bracket can therefore
+//! end at its closer, and every rule can rely on the end of its bracket.
 
 use super::{MAX_DEPTH, MAX_ERRORS};
 use crate::base::{Code, Diagnostic, Span};
@@ -10,14 +11,14 @@ use crate::syntax::lexer::{Spanned, Token};
 use crate::syntax::ops::{BinOp, BinderKind};
 use crate::syntax::token::{Sym, Word};
 
-/// A token without its text. Binder words are told from names by what follows them.
+/// A token without its text. The following token distinguishes binder words from names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Int,
     Float,
     Str,
     Name,
-    /// `sum`, `max`, … before an index variable.
+    /// `sum`, `max` and so on, before an index variable.
     Binder(BinderKind),
     Word(Word),
     Sym(Sym),
@@ -25,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// May an expression begin with it?
+    /// Whether an expression may begin with the token.
     pub(super) fn starts_expr(self) -> bool {
         match self {
             Self::Int | Self::Float | Self::Str | Self::Name | Self::Binder(_) | Self::Error => true,
@@ -49,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// Is it an operand by itself?
+    /// Whether the token is an operand by itself.
     pub(super) fn is_leaf(self) -> bool {
         matches!(
             self,
@@ -57,7 +58,7 @@ impl Kind {
         )
     }
 
-    /// The operator of a flat chain it stands for.
+    /// Returns the operator of a flat chain that the token denotes.
     pub(super) fn bin_op(self) -> Option<BinOp> {
         let Self::Sym(sym) = self else { return None };
         Some(match sym {
@@ -85,7 +86,7 @@ impl Kind {
     }
 }
 
-/// The kind of every token.
+/// Returns the kind of every token.
 pub(super) fn kinds(tokens: &[Spanned]) -> Vec<Kind> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut after_dot = false;
@@ -113,17 +114,17 @@ pub(super) fn kinds(tokens: &[Spanned]) -> Vec<Kind> {
     out
 }
 
-/// What [`balance`] gives.
+/// The result of [`balance`].
 #[derive(Default)]
 pub(super) struct Balanced {
-    /// The tokens with every bracket in a pair.
+    /// The tokens, with every bracket matched.
     pub(super) tokens: Vec<Spanned>,
-    /// For an opening bracket the place of its closer, else 0.
+    /// The index of the closer for an opening bracket, else 0.
     pub(super) partner: Vec<u32>,
     pub(super) diagnostics: Vec<Diagnostic>,
-    /// Is the only fault that brackets are open at the end?
+    /// Whether the only error is that brackets are still open at the end.
     pub(super) open_at_end: bool,
-    /// Where brackets first nest too deeply.
+    /// The first bracket that exceeds the nesting limit.
     pub(super) too_deep: Option<Span>,
 }
 
@@ -131,11 +132,11 @@ struct Open {
     sym: Sym,
     span: Span,
     at: usize,
-    /// A closer of the wrong kind, met while this bracket was the innermost.
+    /// A closer of the wrong kind, found while this bracket was the innermost.
     wrong: Option<(Sym, Span)>,
 }
 
-/// Pairs the brackets: drops closers without an opener, adds closers that are missing.
+/// Matches the brackets: drops closers without an opener and inserts the missing closers.
 pub(super) fn balance(tokens: Vec<Spanned>) -> Balanced {
     match pairs(&tokens) {
         Some((partner, too_deep)) => Balanced { tokens, partner, too_deep, ..Balanced::default() },
@@ -143,7 +144,8 @@ pub(super) fn balance(tokens: Vec<Spanned>) -> Balanced {
     }
 }
 
-/// The partners of the brackets and where they nest too deeply, if all are in pairs.
+/// Returns the partners of the brackets and the first bracket that nests too deeply, or `None` if
+/// some bracket is unmatched.
 fn pairs(tokens: &[Spanned]) -> Option<(Vec<u32>, Option<Span>)> {
     let mut partner = vec![0; tokens.len()];
     let mut open: Vec<(Sym, usize)> = Vec::new();
@@ -174,7 +176,8 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
     let end = tokens.last().map_or(Span::default(), |t| t.span.after());
     let mut strays: Vec<(Sym, Span)> = Vec::new();
     let mut looks = 0;
-    // Closers that were added for an opener: one that comes later after all crosses another pair.
+    // The number of closers inserted for each kind of bracket. A later closer of that kind crosses
+    // another pair.
     let mut added = [0usize; 3];
     let mut rest = tokens.into_iter();
     while let Some(token) = rest.next() {
@@ -196,14 +199,16 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
                     *crossing -= 1;
                     continue;
                 }
-                // No bracket for it to close. Perhaps it is a slip for the innermost one's closer.
+                // No open bracket matches this closer. It may be a mistyped closer of the innermost
+                // bracket.
                 match open.last_mut().filter(|o| o.wrong.is_none()) {
                     Some(inner) => inner.wrong = Some((sym, token.span)),
                     None => strays.push((sym, token.span)),
                 }
                 continue;
             }
-            // It closes a bracket further out. Perhaps it is the one too many, not those inside open.
+            // The closer matches an outer bracket. It may be superfluous, instead of the inner
+            // brackets being unclosed.
             if open.last().is_some_and(|inner| inner.sym.closer() != Some(sym)) && looks < MOST_LOOKS {
                 looks += 1;
                 let around: Vec<Sym> = open.iter().map(|o| o.sym).collect();
@@ -234,7 +239,8 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
         out.diagnostics.push(Diagnostic::new(Code::E0002, span, message));
     }
     out.open_at_end = out.diagnostics.is_empty() && open.iter().all(|o| o.wrong.is_none()) && !open.is_empty();
-    // Brackets open at the end are one slip as a rule: the innermost is reported, with the others.
+    // Brackets open at the end are usually one mistake. The innermost is reported, with the others
+    // as related places.
     let mut first: Option<Diagnostic> = None;
     while let Some(inner) = open.pop() {
         out.close(inner.at, virtual_closer(inner.sym, end));
@@ -252,10 +258,11 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
     out
 }
 
-/// So often it is asked what follows from a closer that is left out.
+/// The maximum number of closers for which the repair simulates the rest without them.
 const MOST_LOOKS: usize = 16;
 
-/// How many brackets lack a partner in tokens before which these are open.
+/// Returns the number of brackets that lack a partner in `tokens`, if the brackets in `open` are
+/// open before them.
 fn faults(mut open: Vec<Sym>, tokens: &[Spanned]) -> usize {
     let mut faults = 0;
     for token in tokens {
@@ -275,7 +282,7 @@ fn faults(mut open: Vec<Sym>, tokens: &[Spanned]) -> usize {
     faults + open.len()
 }
 
-/// The same where a closer stands before them.
+/// Returns the same count if `closer` precedes the tokens.
 fn closing(mut open: Vec<Sym>, closer: Sym, tokens: &[Spanned]) -> usize {
     let at = open.iter().rposition(|o| o.closer() == Some(closer)).unwrap_or_default();
     let inner = open.len().saturating_sub(at + 1);

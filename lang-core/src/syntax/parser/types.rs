@@ -1,4 +1,5 @@
-//! Types: `[n, m]f64`, `(A, n: i64) -> B`, `Tree(a)`, `{x: f64}`, `rel[n, m]`.
+//! **Type grammar.** The rules for `[n, m]f64`, `(A, n: i64) -> B`, `Tree(a)`, `{x: f64}` and
+//! `rel[n, m]`.
 
 use chumsky::prelude::*;
 
@@ -9,14 +10,14 @@ use crate::base::Span;
 use crate::syntax::ast::{Expr, ExprId, Ident, SizeExpr, TypeArg, TypeExpr, TypeId};
 use crate::syntax::token::Sym;
 
-/// What stands between arrows.
+/// An operand of `->`.
 enum Operand {
-    /// In parentheses: parameters, a tuple, or a group.
+    /// A parenthesised list: parameters, a tuple, or a group.
     List(Vec<(Option<Ident>, TypeId)>, SimpleSpan),
     Type(TypeId),
 }
 
-/// Types, given themselves and the expressions that may be sizes.
+/// Returns the rule for types; `ty` is its recursive reference, and `sum` the rule for sizes.
 pub(super) fn types(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> Rule<TypeId> {
     let dims = sizes(Expected::TYPE, sum.clone()).map_with(|sizes, e| (sizes, e.span())).repeated().collect::<Vec<_>>();
     let operand =
@@ -25,7 +26,7 @@ pub(super) fn types(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> Rule<TypeI
                 return operand;
             }
             let whole: SimpleSpan = e.span();
-            // `[n][m]T`: the dimensions come first, the innermost last.
+            // `[n][m]T`: the dimensions precede the element type, the innermost last.
             let inner = alone(operand, e);
             Operand::Type(dims.into_iter().rev().fold(inner, |inner, (sizes, at)| {
                 let span = e.state().span(at.start, whole.end);
@@ -55,7 +56,7 @@ pub(super) fn types(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> Rule<TypeI
     .boxed()
 }
 
-/// The type that an operand is where no arrow follows it.
+/// Returns the type of an operand without an arrow after it.
 fn alone(operand: Operand, e: &mut At) -> TypeId {
     let (items, at) = match operand {
         Operand::Type(ty) => return ty,
@@ -116,7 +117,7 @@ fn record(ty: impl Part<TypeId>) -> impl Part<Operand> {
     })
 }
 
-/// What may follow the name of a type.
+/// A suffix of a type name.
 enum After {
     Args(Vec<TypeArg>),
     Sizes(Vec<SizeExpr>),
@@ -135,7 +136,7 @@ fn named(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> impl Part<Operand> {
     ));
     let args = list(Sym::LParen, Expected::NONE, arg, |builder, span| TypeArg::Type(builder.ty(TypeExpr::Error, span)));
     let after = choice((args.map(After::Args), sizes(Expected::NONE, sum).map(After::Sizes))).or_not();
-    // A token that the lexer could not read stands for a type and is reported no more.
+    // A token that the lexer has reported counts as a type and produces no further error.
     let unread = pick(Expected::NONE, |kind| (kind == Kind::Error).then_some(())).map_with(|(), e| {
         let at: SimpleSpan = e.span();
         let span = e.state().span(at.start, at.end);
@@ -168,8 +169,8 @@ fn named(ty: impl Part<TypeId>, sum: impl Part<ExprId>) -> impl Part<Operand> {
     choice((known, unread))
 }
 
-/// Is the argument of a type that begins at `at` surely a size? It is if it begins with a number
-/// or a sign, or holds arithmetic outside of brackets.
+/// Returns whether the type argument at `at` is a size for certain. It is if it begins with a
+/// number or a sign, or contains arithmetic outside brackets.
 fn starts_size(inp: Here, at: usize) -> bool {
     let builder = inp.state();
     let mut here = at;
@@ -180,7 +181,7 @@ fn starts_size(inp: Here, at: usize) -> bool {
                 return true;
             }
             Kind::Sym(Sym::Comma | Sym::Arrow) => return false,
-            // An array type begins with a bracket; its element type is no sum.
+            // A leading bracket begins an array type, whose element type contains no arithmetic.
             Kind::Sym(Sym::LBracket) if here == at => return false,
             Kind::Sym(open) if open.closer().is_some() => here = builder.partner(here).max(here),
             _ if kind.is_closer() => return false,

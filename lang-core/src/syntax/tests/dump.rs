@@ -1,8 +1,8 @@
-//! Trees as s-expressions, for tests to read.
+//! **S-expression dump** of trees, for the tests.
 
 use crate::syntax::ast::*;
 
-/// The item with all that is in it.
+/// Prints the item with everything below it.
 pub(super) fn dump(tree: &Tree) -> String {
     let d = Dump { tree };
     match &tree.item {

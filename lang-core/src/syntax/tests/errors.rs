@@ -1,4 +1,4 @@
-//! What the parser says of wrong expressions. Every message here is one a user reads.
+//! Tests of the parser's diagnostics for wrong expressions. Users read every message here.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! When the REPL asks for more lines.
+//! Tests of the condition under which the REPL reads more lines.
 
 use crate::syntax::parser::is_incomplete;
 

@@ -1,4 +1,4 @@
-//! What the parser says of wrong items: types, heads, text outside.
+//! Tests of the parser's diagnostics for wrong items: types, heads, text outside items.
 
 use expect_test::expect;
 

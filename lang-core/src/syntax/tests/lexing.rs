@@ -1,4 +1,4 @@
-//! Tokens.
+//! Tests of the lexer.
 
 use expect_test::{Expect, expect};
 
@@ -7,7 +7,7 @@ use crate::base::Code;
 use crate::syntax::lexer::{MAX_TEXT, Token, lex};
 use crate::syntax::token::{Sym, Word};
 
-/// Every token of each line, and what the lexer says.
+/// Compares the tokens and diagnostics of each line.
 #[track_caller]
 fn check(lines: &[&str], expected: Expect) {
     let mut out = String::new();

@@ -1,11 +1,12 @@
-//! Inputs made to hurt end in good time, and nesting too deep is one diagnostic.
+//! **Limit tests.** Adversarial inputs terminate in reasonable time, and excessive nesting is one
+//! diagnostic.
 
 use crate::base::Code;
 use crate::syntax::ast::Item;
 use crate::syntax::parser::{MAX_DEPTH, Parsed, parse_expr, parse_item};
 use crate::syntax::split::split;
 
-/// A megabyte of a pattern.
+/// Repeats a unit to a length of one mebibyte.
 fn much(unit: &str) -> String {
     unit.repeat((1 << 20) / unit.len())
 }
@@ -115,7 +116,7 @@ fn depth_in_reach_is_quick() {
     ] {
         let times = if open.ends_with("else (") { 100 } else { 200 };
         fine(&parse_expr(&format!("{}1{}", open.repeat(times), close.repeat(times))));
-        // An error at the bottom is not searched for again at every level.
+        // The parser does not search for an error at the bottom again at every level.
         let _ = parse_expr(&format!("{}1 +{}", open.repeat(times), close.repeat(times)));
     }
     let edge = MAX_DEPTH as usize - 1;
@@ -127,7 +128,7 @@ fn depth_in_reach_is_quick() {
 fn errors_at_every_level_are_not_searched_for_again_at_each() {
     let chain = |unit: &str, times: usize, end: &str| format!("let = \n{}{end}", unit.repeat(times));
     for text in [
-        // It ends, and it has taken a minute.
+        // An input that once took a minute.
         chain("let = if\n", 21, "let =  a[i]) in k"),
         chain("let = if\n", 2_000, "1"),
         chain("let = if\n", 80, "let = a[i] in k"),

@@ -1,5 +1,5 @@
-//! Tests of the way from text to trees. Trees are read as s-expressions, diagnostics as
-//! `code «text it points to» message`, with related places and help below.
+//! Tests of the path from text to trees. They print trees as s-expressions, and diagnostics as
+//! `code «marked text» message`, with related places and help below.
 
 mod dump;
 mod errors;
@@ -18,7 +18,7 @@ use expect_test::Expect;
 use super::parser::Parsed;
 use crate::base::{Diagnostic, Span};
 
-/// What parsing each text gives.
+/// Compares the result of parsing each text.
 #[track_caller]
 fn check(parse: fn(&str) -> Parsed, texts: &[&str], expected: Expect) {
     let mut out = String::new();

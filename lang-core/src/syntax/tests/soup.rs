@@ -1,4 +1,5 @@
-//! No text makes the lexer, the splitter or the parser panic, and what they give is sound.
+//! **Robustness tests.** No text makes the lexer, the splitter or the parser panic, and their
+//! results satisfy the invariants.
 
 use proptest::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::syntax::parser::{is_incomplete, parse_expr, parse_item, parse_signatu
 use crate::syntax::split::split;
 use crate::syntax::token::{Sym, Word};
 
-/// Holds for every text.
+/// Checks the invariants of every text.
 fn sound(text: &str) {
     let lexed = lex(text);
     let inside = |span: Span| span.start <= span.end && text.get(span.range()).is_some();
@@ -55,11 +56,11 @@ fn tree_sound(text: &str, tree: &Tree) {
     tree.exprs.iter().for_each(|(_, n)| inside(n.span));
     tree.pats.iter().for_each(|(_, n)| inside(n.span));
     tree.types.iter().for_each(|(_, n)| inside(n.span));
-    // Walks all that the item reaches.
+    // Visits every node that the item reaches.
     let _ = super::dump::dump(tree);
 }
 
-/// A token as text, often a useful one.
+/// Generates a token as text, with a bias towards meaningful ones.
 fn token() -> impl Strategy<Value = String> {
     let word = proptest::sample::select(Word::ALL).prop_map(|w| w.text().to_owned());
     let sym = proptest::sample::select(Sym::ALL).prop_map(|s| s.text().to_owned());

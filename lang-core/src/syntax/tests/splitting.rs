@@ -1,4 +1,4 @@
-//! Files to items.
+//! Tests of splitting files into items.
 
 use expect_test::{Expect, expect};
 
@@ -38,7 +38,7 @@ fn kinds_and_names() {
 
 #[test]
 fn where_items_start() {
-    // A `let` in column 0 begins an item, an indented one does not; field names do not.
+    // A `let` in column 0 begins an item, an indented one does not; neither do field names.
     check(
         "def f() =\n  let x = 1\n  in r.\n  do\nlet y = {\n  type: 1,\n  def: 2}\n",
         expect![[r#"
@@ -46,7 +46,7 @@ fn where_items_start() {
             Let "y" 35: "let y = {\n  type: 1,\n  def: 2}"
         "#]],
     );
-    // A bracket left open ends with its item.
+    // An open bracket ends with its item.
     check(
         "def f() = (1 +\n  [2\ndef g() = 3",
         expect![[r#"
@@ -54,14 +54,14 @@ fn where_items_start() {
         Def "g" 20: "def g() = 3"
     "#]],
     );
-    // `derivative` is a name elsewhere.
+    // `derivative` is otherwise an ordinary name.
     check(
         "def f() = a +\n  derivative + derivative(x)\n",
         expect![[r#"
         Def "f" 0: "def f() = a +\n  derivative + derivative(x)"
     "#]],
     );
-    // A field name that is still to be typed does not take the next item for itself.
+    // A missing field name does not absorb the next item.
     check(
         "do x.\ndef f() = 1\ntype = A\n",
         expect![[r#"

@@ -1,4 +1,4 @@
-//! Every form of the language and the tree it has.
+//! Tests of the tree of every form of the language.
 
 use expect_test::expect;
 

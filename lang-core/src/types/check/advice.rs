@@ -1,5 +1,5 @@
-//! Helps for a value whose type is not the wanted one, chosen by both types and by
-//! what is written there.
+//! **Help texts for values of a wrong type**, chosen by the found and the expected type and by the
+//! expression.
 
 use super::super::show::arguments;
 use super::super::tree::{Expr as Typed, TId};
@@ -13,7 +13,7 @@ use crate::syntax::ast::{Expr, ExprId, Ident, Subscript};
 use crate::syntax::ops::BinOp;
 
 impl Checker<'_> {
-    /// The name that stands at a place.
+    /// Returns the name expression with this span.
     pub(super) fn name_at(&self, span: Span) -> Option<&Name> {
         self.tree.exprs.iter().find_map(|(_, node)| match &node.kind {
             Expr::Name(name) if node.span == span => Some(name),
@@ -21,7 +21,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The help for a value of another type, where the context tells more than the types.
+    /// Returns help for a value of another type, if the context is more informative than the types.
     pub(super) fn meant_by(&self, node: TId, found: &Type, wanted: &Type) -> Option<String> {
         let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
         match (&found, &wanted) {
@@ -41,7 +41,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The difference of two function types.
+    /// Describes the difference between two function types.
     fn other_function(&self, found: &FunType, wanted: &FunType) -> Option<String> {
         let shown = |t: &Type| self.metas.shown(t);
         let (takes, given) = (found.params.len(), wanted.params.len());
@@ -71,7 +71,7 @@ impl Checker<'_> {
         Some(help)
     }
 
-    /// The help for a tuple where an array is wanted.
+    /// Returns help for a tuple in a position that expects an array.
     fn array_of_tuples(&self, node: TId, items: &[Type], element: &Type) -> Option<String> {
         let Typed::Tuple(parts) = &self.nodes[node].kind else { return None };
         if items.iter().all(|t| matches!(t, Type::Scalar(_))) && matches!(element, Type::Scalar(_)) {
@@ -87,7 +87,8 @@ impl Checker<'_> {
         Some(format!("an array of tuples is `for i: ({})`", names.join(", ")))
     }
 
-    /// An array that stands as the index of an axis: told, with what selects several elements.
+    /// Reports an array used as a subscript, with help that selects several elements. Returns
+    /// whether it did.
     pub(super) fn array_as_index(&mut self, e: ExprId, node: TId, of: Span) -> bool {
         let t = self.metas.zonk(&self.nodes[node].ty);
         let (dims, element) = t.peel();
@@ -121,7 +122,7 @@ impl Checker<'_> {
         true
     }
 
-    /// The help for a text as the index of a record.
+    /// Returns help for a text used as a subscript of a record.
     pub(super) fn field_by_text(&self, of: Span, subscript: Option<&Subscript>) -> Option<String> {
         let Some(Subscript::At(e)) = subscript else { return None };
         let Expr::Str(field) = &self.tree.exprs[*e].kind else { return None };
@@ -129,7 +130,7 @@ impl Checker<'_> {
         Some(format!("a field is written `{record}.{field}`"))
     }
 
-    /// The help for a field access on an array.
+    /// Returns help for a field access on an array.
     pub(super) fn field_of_array(&self, base: Span, array: &Type, field: &str) -> Option<String> {
         let x = self.name_at(base).cloned().unwrap_or_else(|| "x".into());
         let (dims, element) = array.peel();
@@ -156,8 +157,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Of a field that a value does not have: a module may be meant whose name the value has, and whose definition has that
-    /// of the field.
+    /// Extends the diagnostic for a missing field. A module may be meant that has the name of the
+    /// value and defines the name of the field.
     pub(super) fn hides_module(&self, mut d: Diagnostic, base: TId, field: &Ident) -> Diagnostic {
         let at = self.span(base);
         let Some(name) = self.name_at(at) else { return d };
@@ -183,7 +184,7 @@ impl Checker<'_> {
         ))
     }
 
-    /// A name, if it means nothing here.
+    /// Returns the name if it is unused here.
     fn free_name(&self, name: &str) -> Option<String> {
         let local = self.locals.iter().any(|local| local.name.as_str() == name);
         let known =
@@ -191,7 +192,7 @@ impl Checker<'_> {
         (!known && words::describe(name).is_empty()).then(|| name.to_owned())
     }
 
-    /// Comparisons with NaN, which tell nothing.
+    /// Warns of comparisons with NaN, whose result is constant.
     pub(super) fn told_nan(&mut self, operands: &[TId], ops: &[BinOp]) {
         let is_nan = |node: &TId| match &self.nodes[*node].kind {
             Typed::Real(x) => x.0.is_nan(),
@@ -204,7 +205,7 @@ impl Checker<'_> {
             let (nan, other) = match (is_nan(a), is_nan(b)) {
                 (false, true) => (b, a),
                 (true, false) => (a, b),
-                // Two of them are written on purpose.
+                // A comparison of two NaN literals is deliberate.
                 _ => continue,
             };
             let other = self.name_at(self.span(*other)).cloned().unwrap_or_else(|| "x".into());
@@ -218,7 +219,8 @@ impl Checker<'_> {
         told.into_iter().for_each(|d| self.report(d));
     }
 
-    /// Rows of several lengths, because of what is bound inside a binder.
+    /// Builds the diagnostic for rows of different lengths, caused by a local bound inside a
+    /// binder.
     pub(super) fn ragged(&self, at: Span, t: &Type, inner: LocalId) -> Diagnostic {
         let (name, place) = self.local(inner).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
         let declared = self.resolved.locals.get(inner.0 as usize).map(|d| d.kind);
@@ -239,7 +241,7 @@ impl Checker<'_> {
     }
 }
 
-/// Are these the fields of a key of random numbers?
+/// Returns whether these are the fields of a key of random numbers.
 fn is_key(fields: &[(Name, Type)]) -> bool {
     fields.len() == 2 && ["k0", "k1"].iter().all(|k| fields.iter().any(|(name, t)| name == *k && *t == Type::I64))
 }

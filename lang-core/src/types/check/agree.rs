@@ -1,4 +1,5 @@
-//! Sizes that have one value in a run: top-level constants, and extents that are compared when an index begins to run.
+//! **Sizes with one value per run**: top-level constants, and extents of one index that are
+//! compared on entry of its loop.
 
 use std::collections::HashSet;
 
@@ -13,7 +14,7 @@ use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::LocalKind;
 
 impl Checker<'_> {
-    /// Assumes the known values of the top-level sizes that the obligations and the facts mention.
+    /// Adds as facts the known values of the top-level sizes in the obligations and facts.
     pub(super) fn known_sizes(&self, obligations: &[(usize, Obligation)], facts: &mut Facts) {
         let (mut seen, mut open) = (HashSet::new(), Vec::new());
         let mut note = |p: &Poly| {
@@ -40,7 +41,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Adds the constants that the names in these sizes stand for to a message about them.
+    /// Appends to a diagnostic the values of the top-level constants in these sizes.
     pub(super) fn with_values(&self, d: Diagnostic, sizes: &[&Poly]) -> Diagnostic {
         let mut known: Vec<String> = Vec::new();
         for p in sizes {
@@ -63,9 +64,12 @@ impl Checker<'_> {
         d.help(help)
     }
 
-    /// Two extents of one bare index that can be neither proved nor refuted equal: they are compared when
-    /// the index begins to run, if both are known there. Extents that depend on parameters and indices
-    /// alone must agree for all of their values, so they are never compared at run time.
+    /// Adds a check that two extents of one bare index are equal, on entry of its binder. Returns
+    /// whether it did.
+    ///
+    /// The check needs equality to be neither proved nor refuted, and both extents to be known on
+    /// entry. Extents that depend only on parameters and indices must agree for all values of
+    /// these, so they are never compared at run time.
     pub(super) fn check_on_entry(
         &mut self,
         context: &mut Context,
@@ -110,12 +114,12 @@ impl Checker<'_> {
         if let Some(Typed::Checked(checks, _)) = checked.map(|id| &mut self.nodes[id].kind) {
             checks.push(check);
         } else {
-            // The check takes the place of the binder, to which others refer.
+            // The check replaces the binder node in place, because other nodes refer to it.
             let Node { kind, ty, span } = self.nodes[binder].clone();
             let inner = self.alloc(kind, ty, span);
             self.nodes[binder].kind = Typed::Checked(vec![check], inner);
         }
-        // Inside, both extents are one.
+        // Within the binder's scope the extents are equal.
         context.agreed.push((scope, d));
         context.restart();
         true

@@ -1,4 +1,5 @@
-//! Arguments against the parameters of what is called, and what is said where their sizes do not fit.
+//! **Argument checking.** Unifies arguments with the parameters of a callee, and explains
+//! mismatches of sizes.
 
 use super::super::tree::{Expr as Typed, TId};
 use super::super::ty::{Signature, Type};
@@ -8,17 +9,18 @@ use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::{Atom, Poly};
 use crate::syntax::ast::{Expr, ExprId};
 
-/// An argument: still to be inferred, or already a node (the left side of `|>`).
+/// An argument: an expression to infer, or an inferred node (the left operand of `|>`).
 #[derive(Clone, Copy)]
 pub(super) enum ArgSource {
     Expr(ExprId),
     Node(TId),
 }
 
-/// The type wanted of an argument, given the values of those before it that are understood.
+/// Returns the expected type of an argument, from the known values of the arguments checked before
+/// it.
 type Wanted<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &[Option<Poly>]) -> Type + 'f;
 
-/// Told of the value of an argument that sizes depend on.
+/// Receives the value of an argument on which sizes depend.
 type Solved<'f, 'a> = dyn FnMut(&mut Checker<'a>, usize, &Poly) + 'f;
 
 impl<'a> Checker<'a> {
@@ -38,9 +40,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Arguments against wanted types. Those that others tell of come after them, and lambdas last, when all have told
-    /// what they can. Size equations that stay open are verified after the last argument. The signature, if the callee has
-    /// one, tells whether arguments that do not fit do in each other's place, and its name whether they fit another function.
+    /// Checks arguments against their expected types.
+    ///
+    /// An argument whose type depends on the values of others is checked after them. Lambdas come
+    /// last, because the others then have determined all that they can. Size equations that stay
+    /// open are checked at run time after the last argument.
+    ///
+    /// The signature, if the callee has one, shows whether mismatched arguments fit in each other's
+    /// place. The callee's name, if it has one, serves to find another function that they fit.
     pub(super) fn arguments(
         &mut self,
         args: &[ArgSource],
@@ -58,11 +65,11 @@ impl<'a> Checker<'a> {
             (0..args.len()).partition(|k| args.get(*k).is_some_and(|a| is_lambda(self, a)));
         let mut nodes: Vec<Option<TId>> = vec![None; args.len()];
         let mut values: Vec<Option<Poly>> = vec![None; args.len()];
-        // Sizes in the type of a parameter of a function value may be the values of those after it.
+        // Sizes in the type of a function value's parameter may be the values of later parameters.
         early.sort_by_key(|k| wanted(self, *k, &values).arguments().iter().any(|(around, _)| *around == 0));
         let mut open: Vec<(usize, Goals)> = Vec::new();
         let mut targets: Vec<(usize, Type)> = Vec::new();
-        // What does not fit is told when the arguments after it have told their sizes too.
+        // A mismatch is reported after the later arguments have determined their sizes too.
         let mut unfit: Vec<(usize, TId, Mismatch)> = Vec::new();
         for k in early.into_iter().chain(late) {
             let Some(a) = args.get(k) else { continue };
@@ -112,7 +119,7 @@ impl<'a> Checker<'a> {
         for (k, node, m) in unfit {
             let Some((_, target)) = targets.iter().find(|t| t.0 == k) else { continue };
             let one_of_two = pair.is_some_and(|(i, j)| k == i || k == j);
-            // Of two in each other's place the first is told.
+            // If two arguments are swapped, only the first is reported.
             if one_of_two && swapped.is_none() {
                 continue;
             }
@@ -127,7 +134,7 @@ impl<'a> Checker<'a> {
                 self.report(d);
             }
         }
-        // Sizes that were waiting for others.
+        // Retries the size equations that waited for others, until no further one is solved.
         loop {
             let before: usize = open.iter().map(|(_, goals)| goals.len()).sum();
             for (k, goals) in &mut open {
@@ -152,8 +159,8 @@ impl<'a> Checker<'a> {
         nodes
     }
 
-    /// Of sizes that differ in argument `k`: what is wanted as the signature writes it, and which other arguments told
-    /// the sizes in it.
+    /// Adds to a mismatch of sizes in argument `k` the signature's notation of the expected size,
+    /// and the arguments that determined it.
     fn told_sizes(
         &self,
         mut d: Diagnostic,
@@ -186,7 +193,7 @@ impl<'a> Checker<'a> {
                 unknowns.push(*id);
             }
         });
-        // One that has no name was made here.
+        // A metavariable without a name does not come from the signature.
         if unknowns.iter().any(|id| name(*id).is_none()) {
             return d;
         }
@@ -194,7 +201,7 @@ impl<'a> Checker<'a> {
             Atom::Meta(id) => Some(Poly::atom(Atom::Bound(*id, name(*id)?))),
             _ => None,
         });
-        // The caller may have the same name for something else.
+        // The caller may use the same name for another size.
         let mut own = Vec::new();
         [found, wanted].into_iter().for_each(|p| p.for_each_atom(&mut |a| own.push(Poly::atom(a.clone()).to_string())));
         let is_own = |id: &u32| {

@@ -1,4 +1,4 @@
-//! Binders: index variables and their extents, generation and reductions.
+//! **Binders**: index variables and their extents, array generation, reductions and relations.
 
 use std::sync::Arc;
 
@@ -12,23 +12,25 @@ use crate::predicate::{Atom, LocalId, Poly};
 use crate::syntax::ast::{ExprId, Ident, IndexRange, IndexVar};
 use crate::syntax::ops::BinderKind;
 
-/// Index variables that were bound.
+/// The index variables of a binder, after binding.
 pub(super) struct Indices {
-    /// The scope they are in.
+    /// Their scope.
     pub(super) scope: usize,
     pub(super) vars: Vec<TypedVar>,
     pub(super) extents: Vec<Poly>,
 }
 
 impl Checker<'_> {
-    /// Enters the scope of a binder and binds its index variables. `hints` are the extents that
-    /// the expected type gives; `generates` says that the extents become those of an array.
+    /// Enters the scope of a binder and binds its index variables.
+    ///
+    /// `hints` are the extents that the expected type prescribes. If `generates`, the extents
+    /// become those of an array or a relation.
     pub(super) fn index_vars(&mut self, vars: &[IndexVar], hints: &[Poly], generates: bool) -> Indices {
         let around = self.scopes.current;
         let mut runs = Vec::new();
         let mut indices = Indices { scope: around, vars: Vec::new(), extents: Vec::new() };
         for (k, v) in vars.iter().enumerate() {
-            // The bounds of the first index are evaluated once, before the others begin.
+            // The bounds of the first index are evaluated once, before the scope of the binder.
             let bounds = self.bounds(&v.range);
             if k == 0 {
                 indices.scope = self.enter(ScopeKind::Binder);
@@ -67,7 +69,7 @@ impl Checker<'_> {
         indices
     }
 
-    /// The bounds of a range, evaluated here; those of a bare index are found later.
+    /// Infers the bounds of a range; `None` for a bare index, whose extent its uses determine.
     fn bounds(&mut self, range: &IndexRange) -> Option<TypedRange> {
         match range {
             IndexRange::Bare => None,
@@ -79,12 +81,12 @@ impl Checker<'_> {
         }
     }
 
-    /// The extent of a bare index, which its uses tell.
+    /// Creates the extent of a bare index, which its uses determine.
     fn extent_by_use(&mut self, index: LocalId, name: &Ident, hint: Option<&Poly>) -> Poly {
         let meta = self.metas.fresh_size(SizeWhy::Index(name.name.clone()), name.span);
         if let Some(hint) = hint {
             let hint = self.metas.zonk_size(hint);
-            // An unknown of the context is told by the body rather than the reverse.
+            // A metavariable of the context is solved by the body, rather than the reverse.
             if !has_meta(&hint) {
                 let _ = self.metas.unify_size(&meta, &hint, &mut Vec::new());
             }
@@ -95,7 +97,7 @@ impl Checker<'_> {
         meta
     }
 
-    /// From where, as far as that is known, to where a range goes, and its extent.
+    /// Returns the start and the end of a range, if usable as facts, and its extent.
     fn ends_of(&mut self, range: &TypedRange) -> (Option<Poly>, Option<Poly>, Poly) {
         let poly = |n: TId| self.sym(n).cloned().unwrap_or_else(|| Poly::atom(Atom::Overflow));
         let upper = |n: TId| self.faithful(n).and_then(|p| self.upper(p));
@@ -119,7 +121,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The bound of a range: an `i64` whose value is a polynomial.
+    /// Infers the bound of a range: an `i64` with a polynomial value.
     fn bound(&mut self, e: ExprId) -> TId {
         let node = self.infer(e, Some(&Type::I64));
         let t = self.metas.zonk(&self.nodes[node].ty);
@@ -137,8 +139,8 @@ impl Checker<'_> {
         self.sized(node)
     }
 
-    /// An upper bound that may be used as a fact: arithmetic on it is exact, or can only wrap
-    /// downwards, which leaves the fact true.
+    /// Returns the upper bound if it is usable as a fact. Its arithmetic must be exact, or able to
+    /// wrap only downwards, which leaves the fact true.
     fn upper(&self, p: &Poly) -> Option<Poly> {
         let grows = p.terms().iter().all(|(m, c)| *c >= 0 && m.iter().all(|(a, _)| self.nonneg_atom(a)));
         (grows || self.exact(p)).then(|| p.clone())
@@ -156,7 +158,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `sum i < n if p: e` and the like.
+    /// Infers a binder such as `sum i < n if p: e`.
     pub(super) fn binder(
         &mut self,
         kind: BinderKind,
@@ -192,7 +194,7 @@ impl Checker<'_> {
             self.assume(p, true);
             p
         });
-        // A filter leaves indices out, and these end where they know the answer.
+        // A filter skips indices, and `any` and `all` stop as soon as they know the answer.
         if filter.is_some() || matches!(kind, BinderKind::Any | BinderKind::All) {
             self.runs.truncate(runs);
         }
@@ -207,8 +209,8 @@ impl Checker<'_> {
         self.alloc(Typed::Binder { kind, vars, filter, body }, ty, span)
     }
 
-    /// Members of a relation are indices, so the end of a range is the extent; and it has to be
-    /// known before anything runs.
+    /// Sets the extents of a relation. Its members are indices, so the end of a range is the
+    /// extent. The extent must be known before the binder runs.
     fn relation_extents(&mut self, vars: &[TypedVar], extents: &mut [Poly], before: usize) {
         for (var, extent) in vars.iter().zip(extents) {
             let end = match var.range {
@@ -286,7 +288,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Numbers, and arrays, tuples and records of them, have sums; products are of numbers.
+    /// Checks the element type of a `sum` or `prod`. Numbers, and arrays, tuples and records of
+    /// them, have sums; only numbers have products.
     fn summable(&mut self, t: &Type, kind: BinderKind, body: TId) {
         let at = self.span(body);
         match self.metas.shallow(t) {

@@ -1,4 +1,5 @@
-//! Calls: instantiation of signatures, and extents that only the result knows.
+//! **Calls.** Instantiates the callee's signature, checks the arguments, and opens the extents that
+//! only the result determines.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ use crate::resolve::forms::{Derivative, Form};
 use crate::resolve::habits::{self, Given};
 use crate::syntax::ast::{Arg, Expr, ExprId};
 
-/// An instantiated signature: what stands for each type parameter and each size.
+/// An instantiated signature: the type for each type parameter, and the size for each size
+/// parameter.
 pub(super) struct Instantiated {
     pub(super) types: Vec<Type>,
     pub(super) sizes: Vec<Poly>,
@@ -30,7 +32,8 @@ impl Instantiated {
         t.substitute(&|k| self.types.get(k as usize).cloned(), &|k| self.sizes.get(k as usize).cloned())
     }
 
-    /// As [`Self::apply`], with the values of `i64` parameters as parameters of a function type.
+    /// Like [`Self::apply`], but the values of `i64` parameters become parameters of a function
+    /// type.
     pub(super) fn in_function(&self, signature: &Signature, t: &Type) -> Type {
         let t = t.map_sizes(&|p, depth| {
             p.substitute(&|a| match a {
@@ -44,7 +47,8 @@ impl Instantiated {
         self.apply(&t)
     }
 
-    /// That the sizes are sizes, where no argument has them as an extent.
+    /// Returns the constraint that each implicit size is a valid extent, unless some argument has
+    /// it as an extent.
     pub(super) fn demands(&self, signature: &Signature, name: &str) -> Vec<(Poly, Demand, String)> {
         let solved = |k: u32, size: &SizeParam| {
             let atom = Poly::atom(Atom::Bound(k, size.name.clone()));
@@ -55,19 +59,19 @@ impl Instantiated {
         sizes.map(|((_, size), p)| (p.clone(), Demand::Size, what(size))).collect()
     }
 
-    /// What the call passes.
+    /// Returns the type and size arguments that the call passes.
     pub(super) fn instance(&self, signature: &Signature) -> Instance {
         let implicit = signature.sizes.iter().zip(&self.sizes).filter(|(s, _)| s.source == SizeSource::Implicit);
         Instance { types: self.types.clone(), sizes: implicit.map(|(_, p)| p.clone()).collect() }
     }
 }
 
-/// The arguments as written.
+/// Returns the arguments as expressions still to be inferred.
 fn sources(args: &[Arg]) -> Vec<ArgSource> {
     args.iter().map(|a| ArgSource::Expr(a.value)).collect()
 }
 
-/// Do the arguments tell sizes or types in it?
+/// Returns whether the result type contains type parameters or sizes that the arguments determine.
 fn depends(result: &Type) -> bool {
     let (mut on_type, mut on_size) = (false, false);
     result.visit(&mut |t| on_type |= matches!(t, Type::Param(..)), &mut |p| on_size |= p.as_constant().is_none());
@@ -75,7 +79,7 @@ fn depends(result: &Type) -> bool {
 }
 
 impl<'a> Checker<'a> {
-    /// Unknowns for all that a signature leaves open.
+    /// Instantiates a signature with fresh metavariables.
     pub(super) fn instantiate(&mut self, signature: &Signature, name: &str, span: Span) -> Instantiated {
         let types = signature.type_params.iter().map(|(_, class)| self.metas.fresh(*class, span)).collect();
         let sizes = signature
@@ -86,10 +90,10 @@ impl<'a> Checker<'a> {
         Instantiated { types, sizes }
     }
 
-    /// A call as written.
+    /// Checks a call expression.
     pub(super) fn call(&mut self, callee: ExprId, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
         let res = self.resolved.exprs.get(&callee).cloned();
-        // Where an argument could not be read their number says nothing.
+        // If the parser could not read an argument, the number of arguments is unknown.
         if self.any_hole(args.iter().map(|a| &a.value)) {
             if res.is_none() {
                 self.infer(callee, None);
@@ -120,7 +124,8 @@ impl<'a> Checker<'a> {
             return self.form(form, args, hint, span);
         }
         let sources = sources(args);
-        // A derivative applied at once: its arguments tell the types of a lambda's parameters.
+        // For a derivative that is applied at once, the arguments determine the types of a lambda's
+        // parameters.
         if let Expr::Call(inner, inner_args) = &self.tree.exprs[callee].kind
             && let Some(Res::Derive(d)) = self.resolved.exprs.get(inner)
         {
@@ -129,7 +134,7 @@ impl<'a> Checker<'a> {
         self.apply_callee(callee, &sources, span)
     }
 
-    /// Does a name that means nothing stand in an expression?
+    /// Returns whether an unresolved name occurs in the expression.
     fn is_unknown_in(&self, name: &Name, e: ExprId) -> bool {
         let around = self.tree.exprs[e].span;
         self.resolved.exprs.iter().filter(|(_, res)| **res == Res::Error).any(|(unknown, _)| {
@@ -138,7 +143,7 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// `x |> f`
+    /// Checks `x |> f`.
     pub(super) fn pipe(&mut self, x: TId, f: ExprId, span: Span) -> TId {
         match self.resolved.exprs.get(&f) {
             Some(Res::Form(Form::Dbg)) => {
@@ -236,7 +241,7 @@ impl<'a> Checker<'a> {
                     inner = e;
                 }
                 if let Expr::Lambda(..) = self.tree.exprs[inner].kind {
-                    // Its parameters take the types of the arguments.
+                    // The lambda's parameters take the types of the arguments.
                     let nodes = self.infer_args(args);
                     let result = self.metas.fresh(Class::Any, span);
                     let params = nodes.iter().map(|n| (None, self.nodes[*n].ty.clone())).collect();
@@ -251,7 +256,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The callee has errors of its own: its arguments are checked all the same.
+    /// Checks the arguments of a callee that has errors of its own.
     fn call_unknown(&mut self, args: &[ArgSource], span: Span) -> TId {
         self.infer_args(args);
         self.error_node(span)
@@ -278,7 +283,7 @@ impl<'a> Checker<'a> {
             |k: usize| signature.params.get(k).map(|(n, _)| format!("argument `{n}` of `{name}`")).unwrap_or_default();
         let size_of =
             |k: usize| signature.sizes.iter().position(|s| matches!(s.source, SizeSource::Param(p) if p as usize == k));
-        // Values given for sizes against those that the other arguments tell.
+        // Checks that a size passed by value equals the size that the other arguments determine.
         let mut given = Vec::new();
         let mut nodes = self.arguments(
             args,
@@ -303,7 +308,7 @@ impl<'a> Checker<'a> {
                         Err(_) => {}
                     }
                     for (found, wanted) in goals {
-                        // The solved size and the value given must agree when the program runs.
+                        // The solved size and the passed value must agree at run time.
                         given.push((wanted, Demand::Equal(found), what(k)));
                     }
                 }
@@ -313,7 +318,7 @@ impl<'a> Checker<'a> {
             given.extend(inst.demands(signature, name));
             *last = self.with_checks(*last, given, Code::E0300);
         }
-        // Extents that only the result knows.
+        // Opens the extents that only the result determines.
         let mut opens = Vec::new();
         let shape = inst.apply(&signature.result);
         for (s, meta) in signature.sizes.iter().zip(&inst.sizes) {
@@ -332,7 +337,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        // Of an argument that does not fit nobody knows what it was to tell.
+        // An argument that does not fit may have determined any part of the result type.
         let unfit = nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
         let ty = if unfit && depends(&signature.result) { Type::Error } else { self.metas.zonk(&shape) };
         let call = self.alloc(Typed::Call { callee: callee(inst.instance(signature)), args: nodes }, ty.clone(), span);
@@ -362,7 +367,7 @@ impl<'a> Checker<'a> {
         self.alloc(Typed::Call { callee: Callee::Ctor(ty.clone(), k), args: nodes }, result, span)
     }
 
-    /// Unknowns for the parameters of a type.
+    /// Creates metavariables for the parameters of a type definition.
     pub(super) fn fresh_params(&mut self, info: &TypeInfo, of: &str, span: Span) -> Vec<TypeArg> {
         info.params
             .iter()
@@ -373,7 +378,7 @@ impl<'a> Checker<'a> {
             .collect()
     }
 
-    /// A constructor by itself: a value if it takes nothing, else a function.
+    /// Infers a constructor used as a value: data if it takes no arguments, else a function.
     pub(super) fn ctor_value(&mut self, ty: &GlobalName, k: u32, span: Span) -> TId {
         let Some(info) = self.env.type_info(ty) else { return self.error_node(span) };
         let TypeInfoBody::Sum(ctors) = &info.body else { return self.error_node(span) };
@@ -389,7 +394,7 @@ impl<'a> Checker<'a> {
         self.alloc(Typed::CtorValue(ty.clone(), k), t, span)
     }
 
-    /// How a function value is written, where that is short: a definition, or a derivative of one.
+    /// Returns the short notation of a function value: a definition, or a derivative of one.
     fn function_name(&self, f: TId) -> Option<String> {
         match &self.nodes[f].kind {
             Typed::DefValue(global, _) => Some(global.name.to_string()),
@@ -400,7 +405,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A function value, or a relation asked for membership.
+    /// Checks a call of a function value, or a membership test of a relation.
     pub(super) fn call_value(&mut self, f: TId, args: &[ArgSource], span: Span) -> TId {
         match self.ty(f) {
             Type::Fun(fun) => {
@@ -515,7 +520,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// How to write a scalar function of so many arguments.
+/// Returns help for a scalar function that is applied to this number of arguments.
 fn other_arity(name: &str, given: usize) -> Option<String> {
     match (name, given) {
         ("round" | "floor" | "ceil" | "trunc", 2) => {
@@ -529,11 +534,11 @@ fn other_arity(name: &str, given: usize) -> Option<String> {
     }
 }
 
-/// Which parameters of a function type its sizes mention.
+/// Returns the `i64` parameters of a function type that its sizes mention.
 fn used_args(fun: &FunType) -> Vec<usize> {
     let mut used = Vec::new();
     let whole = Type::Fun(Arc::new(fun.clone()));
-    // Depth is ignored: naming one parameter too many only gives it a name.
+    // The depth is ignored, because an extra parameter only receives an unneeded name.
     whole.visit(&mut |_| {}, &mut |p| {
         p.for_each_atom(&mut |a| {
             if let Atom::Arg(_, k) = a {

@@ -1,4 +1,4 @@
-//! Control: `if`, `match`, folds, scans and loops.
+//! **Control flow**: inference for `if`, `match`, folds, scans and loops.
 
 use super::super::tree::{Expr as Typed, Open, TId};
 use super::super::ty::Type;
@@ -12,7 +12,7 @@ use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::Poly;
 use crate::syntax::ast::{Arm, ExprId, IndexVar, PatId, TypeId};
 
-/// A `fold` or a `scan` over indices, as written.
+/// The parts of a `fold`, or of a `scan` over indices.
 pub(super) struct Fold<'t> {
     pub(super) scan: bool,
     pub(super) acc: PatId,
@@ -23,7 +23,7 @@ pub(super) struct Fold<'t> {
     pub(super) yields: Option<ExprId>,
 }
 
-/// A `loop` or a `scan … while`, as written.
+/// The parts of a `loop` or a `scan … while`.
 pub(super) struct Repeat {
     pub(super) scan: bool,
     pub(super) acc: PatId,
@@ -76,8 +76,10 @@ impl Checker<'_> {
         self.alloc(Typed::If(typed, node), ty, span)
     }
 
-    /// A branch or an arm; the first one tells the type of all. Where the context wants an array
-    /// of that kind, its sizes are those: one branch may have found more special ones.
+    /// Checks a branch or an arm; the first one determines the type of all.
+    ///
+    /// If the context expects an array of the same rank and element type, with known sizes, then
+    /// its sizes take precedence. One branch may have inferred more special ones.
     fn branch(&mut self, e: ExprId, wanted: &mut Option<Type>, hint: Option<&Type>, tail: Option<&Tail>) -> TId {
         if let Some(tail) = tail {
             *wanted = Some(tail.ty.clone());
@@ -132,7 +134,7 @@ impl Checker<'_> {
             );
             return self.error_node(span);
         };
-        // What a wrong pattern was to match, nobody knows.
+        // If a pattern is wrong, the values that it should match are unknown.
         if !arms.iter().any(|a| self.is_wrong(a.pat)) {
             self.coverage.push(Coverage {
                 ty: self.nodes[value].ty.clone(),
@@ -144,7 +146,7 @@ impl Checker<'_> {
         self.alloc(Typed::Match(value, typed), ty, span)
     }
 
-    /// The first value of a carry.
+    /// Checks the initial carry.
     fn carry(&mut self, init: ExprId, ty: Option<TypeId>, hint: Option<&Type>) -> TId {
         match ty {
             Some(t) => {
@@ -155,7 +157,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The next carry has the type of the first.
+    /// Checks the next carry, which must have the type of the first.
     fn next(&mut self, body: ExprId, carry: &Type) -> TId {
         let node = self.infer(body, Some(carry));
         let found = self.nodes[node].ty.clone();
@@ -217,7 +219,8 @@ impl Checker<'_> {
         self.alloc(Typed::Fold { scan: f.scan, acc, init, vars, body, yields }, ty, span)
     }
 
-    /// `checkpoint k: fold …`. Of a `scan … while` the extent is told around the loop.
+    /// Checks `checkpoint k: fold …`. For a `scan … while`, the operand is the `Opened` node around
+    /// the loop.
     pub(super) fn checkpoint(&mut self, every: Option<ExprId>, of: ExprId, hint: Option<&Type>, span: Span) -> TId {
         let every = every.map(|k| self.check(k, &Type::I64, "the spacing of checkpoints"));
         if let Some(k) = every

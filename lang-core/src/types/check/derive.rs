@@ -1,5 +1,5 @@
-//! The derivative operators' types, as the table of the language reference gives them. Tangents
-//! and cotangents mirror their type; those of `i64` and `bool` are `()` in place.
+//! **Types of the derivative operators**, after the table of the language reference. The tangent
+//! and cotangent types of a type mirror its structure; those of `i64` and `bool` are `()` in place.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::resolve::Res;
 use crate::resolve::forms::Derivative;
 use crate::syntax::ast::{Arg, Expr, Item, Pat};
 
-/// The type of tangents (and cotangents) of a type.
+/// Returns the tangent type of a type, which is also its cotangent type.
 pub(crate) fn tangent(t: &Type) -> Type {
     match t {
         Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Data(..) => {
@@ -27,7 +27,8 @@ pub(crate) fn tangent(t: &Type) -> Type {
     }
 }
 
-/// The blocks of a Jacobian: axes of the output, then of the input, within the structure of the
+/// Returns the type of the blocks of a Jacobian, or `None` if the types have none. A block has the
+/// axes of the output, then those of the input. The blocks are nested in the structure of the
 /// output, then of the input.
 pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
     match (output, input) {
@@ -42,7 +43,8 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
         )),
         _ => {
             let ((rows, out), (columns, inp)) = (output.peel(), input.peel());
-            // What is not known yet is taken to be real, and looked at again when it is.
+            // An unknown type is assumed to be real; [`Checker::check_derivatives`] checks it when
+            // it is known.
             let real =
                 |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_));
             let discrete = |t: &Type| matches!(t, Type::Scalar(Scalar::I64 | Scalar::Bool));
@@ -58,8 +60,8 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
 }
 
 impl Checker<'_> {
-    /// The help for `grad(f, x)`: the parameter by which to differentiate is named after `wrt:`, and a point
-    /// stands in parentheses of its own.
+    /// Returns help for `grad(f, x)`: `wrt:` names the parameter to differentiate by, and the point
+    /// follows in its own parentheses.
     fn misplaced_wrt(&self, d: Derivative, plain: &[&Arg], alone: bool) -> Option<String> {
         let [f, rest @ ..] = plain else { return None };
         let Expr::Name(function) = &self.tree.exprs[f.value].kind else { return None };
@@ -89,7 +91,8 @@ impl Checker<'_> {
         })
     }
 
-    /// `grad(f, wrt: x)`: a function. `hint` are the types of the arguments it is applied to.
+    /// Infers `grad(f, wrt: x)`, a function. `hint` holds the types of the arguments that it is
+    /// applied to.
     pub(super) fn derive(&mut self, d: Derivative, args: &[Arg], hint: Option<&[Type]>, span: Span) -> TId {
         let (named, plain): (Vec<&Arg>, Vec<&Arg>) = args.iter().partition(|a| a.name.is_some());
         let [f] = plain.as_slice() else {
@@ -102,7 +105,7 @@ impl Checker<'_> {
             self.report(Diagnostic::new(Code::E0214, span, message).help(help));
             return self.error_node(span);
         };
-        // A lambda's parameters take the types of the point it is differentiated at.
+        // A lambda's parameters take the types of the point of differentiation.
         let point = hint.map(|types| match (d, types.first()) {
             (Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp, Some(t)) => {
                 match (&self.tree.exprs[f.value].kind, self.metas.shallow(t)) {
@@ -120,14 +123,15 @@ impl Checker<'_> {
         let node = self.infer(f.value, fun_hint.as_ref());
         self.settle(false);
         if let Type::Fun(fun) = self.ty(node) {
-            // An integer literal that decides the type of the result is a real one. What has
-            // another type for certain is told of below.
+            // An integer literal that decides the type of the result becomes real. A result that
+            // certainly has another type is reported below.
             let _ = self.demand(&fun.result, Class::Real);
             self.demand_reals(&fun.result);
             self.settle(false);
         }
         if let Type::Fun(fun) = self.ty(node) {
-            // What the derivative is depends on the result: a literal cannot wait for a context.
+            // The derivative depends on the type of the result, so literals take their defaults now
+            // and cannot wait for a context.
             if matches!(d, Derivative::Jacobian | Derivative::Hessian) {
                 self.metas.default_in(&fun.result);
             } else {
@@ -185,7 +189,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Makes integers of integer literals that nothing has decided yet.
+    /// Solves the undecided integer literals of a type by `i64`.
     fn default_integers(&mut self, t: &Type) {
         match self.metas.shallow(t) {
             Type::Meta(id) if self.metas.integer_by_default(id) => {
@@ -198,7 +202,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Makes real what nothing has decided yet; an integer literal among others stays one.
+    /// Requires the undecided parts of a type to be real, except integer literals among them.
     fn demand_reals(&mut self, t: &Type) {
         match self.metas.shallow(t) {
             Type::Meta(id) if self.metas.integer_by_default(id) => {}
@@ -210,8 +214,9 @@ impl Checker<'_> {
         }
     }
 
-    /// What is differentiated, and by what, has to be known where the operator stands, as the types
-    /// of tangents depend on it; so have the classes of type parameters.
+    /// Checks that the operand's and the variable's types were known at each derivative operator,
+    /// because the types of tangents depend on them. The classes of type parameters must be known
+    /// too.
     pub(super) fn check_derivatives(&mut self) {
         let mut wrong = Vec::new();
         for (_, node) in self.nodes.iter() {
@@ -245,8 +250,8 @@ impl Checker<'_> {
         wrong.into_iter().for_each(|d| self.report(d));
     }
 
-    /// A type parameter in a type of which nobody knows whether its values have tangents. What
-    /// stands inside a sum type is left as it is where it has none.
+    /// Returns a type parameter in the type whose values need not have tangents. Arguments of sum
+    /// types do not count.
     fn without_tangent<'t>(&self, t: &'t Type) -> Option<&'t Type> {
         match t {
             Type::Param(k, _) => (self.classes.get(*k as usize) != Some(&Class::Real)).then_some(t),
@@ -257,7 +262,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The parameters' names, where the operand is a definition or a lambda.
+    /// Returns the parameters' names, if the operand is a definition or a lambda.
     fn parameter_names(&self, f: &Arg, fun: &FunType) -> Option<Vec<Name>> {
         match &self.tree.exprs[f.value].kind {
             Expr::Lambda(params, _) => Some(
@@ -276,7 +281,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The positions named by `wrt:`. The outer `None` says that an error was reported.
+    /// Returns the positions named by `wrt:`, or `Some(None)` without `wrt:`. The outer `None`
+    /// means that an error was reported.
     fn wrt(&mut self, named: &[&Arg], names: &Option<Vec<Name>>, d: Derivative) -> Option<Option<Vec<u32>>> {
         let mut positions = Vec::new();
         for a in named {
@@ -339,10 +345,12 @@ impl Checker<'_> {
         Some(if named.is_empty() { None } else { Some(positions) })
     }
 
-    /// The parameter and result types of a rule: `derivative f(x; dx)`, `adjoint f(x; dy)`.
+    /// Returns the types of the parameters after `;` and of the result of a rule:
+    /// `derivative f(x; dx)`, `adjoint f(x; dy)`.
     ///
-    /// The tangent of a function `A -> B` is a function `A -> tangent of B`: its change at a fixed argument by what it
-    /// captured. Its cotangent is a function that takes such a tangent and gives the change of the result by it.
+    /// The tangent of a function `A -> B` is a function `A -> tangent of B`: its change at a fixed
+    /// argument because of its captures. Its cotangent is a function from such a tangent to the
+    /// resulting change of the result.
     pub(super) fn rule_types(&self, adjoint: bool, params: &[Type], result: &Type) -> (Vec<Type>, Type) {
         if adjoint {
             let cotangent = |t: &Type| {
@@ -356,7 +364,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The name of the definition a rule belongs to.
+    /// Returns the rule, if the item is one.
     pub(super) fn rule_of(&self) -> Option<&crate::syntax::ast::Rule> {
         match &self.tree.item {
             Item::Rule(r) => Some(r),
@@ -365,8 +373,8 @@ impl Checker<'_> {
     }
 }
 
-/// The tangent type of a parameter of a definition with a rule; `function` makes that of a function from the type of its
-/// change at a fixed argument.
+/// Returns the tangent type of a rule's parameter. For a function type, `function` builds it from
+/// the type of the function's change at a fixed argument.
 fn of_parameter(t: &Type, function: &dyn Fn(Type) -> Type) -> Type {
     match t {
         Type::Fun(f) => function(Type::Fun(Arc::new(FunType { params: f.params.clone(), result: tangent(&f.result) }))),
@@ -378,18 +386,19 @@ fn of_parameter(t: &Type, function: &dyn Fn(Type) -> Type) -> Type {
     }
 }
 
-/// One value bare, several as a tuple.
+/// Returns a single type as it is, several as a tuple.
 fn bundle(mut types: Vec<Type>) -> Type {
     if types.len() == 1 { types.remove(0) } else { Type::Tuple(types.into()) }
 }
 
-/// One of several parameters that sizes in the function's type depend on.
+/// Returns a parameter on which sizes in the function's type depend, if the function has several
+/// parameters.
 fn dependent(f: &FunType) -> Option<usize> {
     let mut types = f.params.iter().map(|p| &p.1).chain([&f.result]).filter(|_| f.params.len() > 1);
     types.find_map(|t| t.arguments().into_iter().find(|a| a.0 == 0)).map(|a| a.1 as usize)
 }
 
-/// The type of the derived function, or what is wrong.
+/// Returns the type of the derived function, or an error message.
 fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, String> {
     let all: Vec<Type> = f.params.iter().map(|(_, t)| t.clone()).collect();
     let chosen: Vec<Type> = match wrt {

@@ -1,7 +1,8 @@
-//! Accesses that fail at an end of a loop: `for i: x[i + 1]` where `i` runs over all of `x`.
+//! **Accesses out of bounds at a loop end**: `for i: x[i + 1]` with `i` over all of `x`.
 //!
-//! It is told only of what fails whenever the loop runs at all: the access stands under no
-//! condition, every index is visited, and at the first or the last one it is proved to be outside.
+//! The warning covers only accesses that fail whenever the loop runs at all. The access is under no
+//! condition, and the loop visits every index. At the first or the last index, the access is proved
+//! to be out of bounds.
 
 use super::super::tree::IndexRange;
 use super::Checker;
@@ -9,19 +10,19 @@ use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
 
-/// An index variable of a binder that visits all of its range.
+/// An index variable whose binder visits all of its range.
 pub(super) struct Run {
     index: LocalId,
-    /// That of its binder.
+    /// The scope of its binder.
     entered: usize,
-    /// Where the body of its binder begins.
+    /// The scope at which the body of its binder begins.
     pub(super) scope: usize,
-    /// The first index and the end of the range, where they are known exactly.
+    /// The first index and the end of the range, if both are known exactly.
     range: Option<(Poly, Poly)>,
 }
 
 impl Checker<'_> {
-    /// How an index variable of the current scope runs.
+    /// Returns the run of an index variable of the current scope.
     pub(super) fn run(&self, index: LocalId, range: &IndexRange, from: Option<Poly>, to: Option<Poly>) -> Run {
         let exact = |p: &Poly| !p.overflowed() && (matches!(range, IndexRange::Extent(_)) || self.exact(p));
         let known = match (range, from, to) {
@@ -32,18 +33,19 @@ impl Checker<'_> {
         Run { index, entered: 0, scope: 0, range: known }
     }
 
-    /// Notes the index variables of a binder whose body begins here.
+    /// Records the index variables of a binder whose body begins here.
     pub(super) fn run_in_body(&mut self, entered: usize, runs: Vec<Run>) {
         let scope = self.scopes.current;
         self.runs.extend(runs.into_iter().map(|r| Run { entered, scope, ..r }));
     }
 
-    /// Warns of an access whose index is outside at an end of a range; `facts` are those of its scope.
+    /// Warns of an access whose index is out of bounds at an end of a range. `facts` are those of
+    /// its scope.
     pub(super) fn check_ends(&mut self, facts: &Facts, scope: usize, index: &Poly, extent: &Poly, span: Span) {
         let inner = self.runs.partition_point(|r| r.scope < scope);
         let found = self.runs.iter().enumerate().skip(inner).take_while(|(_, r)| r.scope == scope);
         let d = found.filter(|(k, _)| self.free(*k)).find_map(|(_, run)| self.outside(facts, run, index, extent, span));
-        // One range that is too long is told once.
+        // Each range is reported once.
         let Some((place, d)) = d else { return };
         let told = |d: &Diagnostic| d.code == Code::W0312 && d.related.iter().any(|l| l.span == place);
         if !facts.contradictory() && !self.diagnostics.iter().any(told) {
@@ -51,7 +53,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Do the indices after this one in its binder run, or not, whatever it is?
+    /// Returns whether the ranges of the later indices of the same binder are independent of its
+    /// indices. Whether they run is then the same for every value of this index.
     fn free(&self, k: usize) -> bool {
         let Some(run) = self.runs.get(k) else { return false };
         let later = self.runs.iter().skip(k + 1).take_while(|r| r.scope == run.scope);

@@ -1,4 +1,5 @@
-//! Expressions: one function from a surface expression and a hint to a typed node.
+//! **Type inference of expressions.** [`Checker::infer`] translates an expression and a hint to a
+//! typed node; the submodules handle the larger forms.
 
 use std::sync::Arc;
 
@@ -15,10 +16,12 @@ use crate::syntax::ast::{Expr, ExprId, Ident, LambdaParam, LetBind, Pat};
 use crate::syntax::ops::{BinOp, UnOp};
 
 impl Checker<'_> {
-    /// The typed node of an expression. The hint is what the context would like; it decides the
-    /// extents of bare indices, the types of lambda parameters and of literals, and is not enforced.
+    /// Infers the typed node of an expression.
+    ///
+    /// The hint is the type that the context prefers. It decides the extents of bare indices and
+    /// the types of lambda parameters and literals. It is not enforced.
     pub(super) fn infer(&mut self, e: ExprId, hint: Option<&Type>) -> TId {
-        // Trees are at most `MAX_DEPTH` deep, but a frame for each kind of node adds up.
+        // Trees are at most `MAX_DEPTH` deep, but each node needs several frames, which add up.
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.infer_kind(e, hint))
     }
 
@@ -124,17 +127,19 @@ impl Checker<'_> {
         }
     }
 
-    /// Is it an expression that could not be read?
+    /// Returns whether the parser could not read the expression.
     pub(super) fn is_hole(&self, e: ExprId) -> bool {
         self.tree.exprs[e].kind == Expr::Error
     }
 
-    /// Could a part of a list not be read? Then nobody knows how many parts there are.
+    /// Returns whether the parser could not read an item of a list. The number of items is then
+    /// unknown.
     pub(super) fn any_hole<'e>(&self, parts: impl IntoIterator<Item = &'e ExprId>) -> bool {
         parts.into_iter().any(|e| self.is_hole(*e))
     }
 
-    /// What a list is that could not be read; its parts are checked all the same.
+    /// Checks the items of a list that the parser could not read, and returns an error node for the
+    /// list.
     fn unread<'e>(&mut self, parts: impl IntoIterator<Item = &'e ExprId>, span: Span) -> TId {
         parts.into_iter().for_each(|e| {
             self.infer(*e, None);
@@ -149,7 +154,7 @@ impl Checker<'_> {
             _ => self.metas.literal(Class::Num, Some(Scalar::I64), span),
         };
         let Some(value) = value else {
-            // Too large for i64; as a real it is still a number.
+            // The literal is too large for `i64`, but a real can represent it, rounded.
             if matches!(ty, Type::Scalar(Scalar::F64 | Scalar::F32)) {
                 #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
                 let x = if negative { -(n as f64) } else { n as f64 };
@@ -175,7 +180,7 @@ impl Checker<'_> {
         self.alloc_sym(Typed::Neg(x), ty, span, sym)
     }
 
-    /// A name as a value.
+    /// Infers a name used as a value.
     fn name(&mut self, e: ExprId, name: &Name, span: Span) -> TId {
         match self.resolved.exprs.get(&e) {
             Some(Res::Local(l)) => {
@@ -206,7 +211,7 @@ impl Checker<'_> {
                 let class = super::ops::class_of(f.domain());
                 let t = match f.domain() {
                     crate::resolve::scalar_fn::Domain::Int => Type::I64,
-                    // One of integers too takes the type of its arguments.
+                    // A function that also takes integers has the type of its arguments.
                     _ => self.metas.literal(class, (class == Class::Real).then_some(Scalar::F64), span),
                 };
                 let params = (0..f.arity()).map(|_| (None, t.clone())).collect();
@@ -235,7 +240,7 @@ impl Checker<'_> {
     fn field(&mut self, base: ExprId, field: &Ident, span: Span) -> TId {
         let base = self.infer(base, None);
         match self.ty(base) {
-            // A name that is missing was told.
+            // The parser has reported a missing name.
             _ if field.name.is_empty() => self.error_node(span),
             Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, (n, _))| *n == field.name) {
                 Some((k, (_, ty))) => self.alloc(Typed::Proj(base, k), ty.clone(), span),
@@ -278,7 +283,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Fixes for a field access or method call on an array.
+    /// Returns fixes for a field access or method call on an array.
     fn methods(&self, base: TId, field: &Ident, span: Span) -> Vec<Fix> {
         let Some(habit) = habits::find(habits::METHODS, &field.name) else { return Vec::new() };
         let tree = self.tree;
@@ -297,7 +302,7 @@ impl Checker<'_> {
             Type::Tuple(items) => match items.get(k as usize) {
                 Some(ty) => {
                     let ty = ty.clone();
-                    // `.0` of a tuple written out is understood where its component is.
+                    // A projection of a tuple literal has the polynomial of its component.
                     let sym = match &self.nodes[base].kind {
                         Typed::Tuple(nodes) => nodes.get(k as usize).and_then(|n| self.sym(*n)).cloned(),
                         _ => None,
@@ -334,9 +339,9 @@ impl Checker<'_> {
         }
     }
 
-    /// The type of something must be known here and is not.
+    /// Reports that the type must be known here, and returns an error node.
     pub(super) fn unknown_here(&mut self, span: Span, what: &str) -> TId {
-        // What would have told it may be an error.
+        // The type may be unknown because of an earlier error.
         if self.tainted() {
             return self.error_node(span);
         }
@@ -407,7 +412,8 @@ impl Checker<'_> {
             );
             return self.error_node(span);
         }
-        // Elements of another rank are told of once, by whoever wants the whole.
+        // If the rank of the elements differs from the hint, the mismatch is reported once, for the
+        // whole array, by the code that enforces the hint.
         let elem = elem_hint.filter(|h| !self.other_rank(&self.nodes[node].ty, h));
         let own = elem.is_none();
         let elem = elem.unwrap_or_else(|| self.nodes[node].ty.clone());
@@ -415,13 +421,13 @@ impl Checker<'_> {
         for item in rest {
             nodes.push(self.check(*item, &elem, "the elements of this array"));
         }
-        // Where they do not fit each other nobody knows what the whole is.
+        // If the elements do not fit each other, the type of the array is unknown.
         let unknown = own && nodes.iter().any(|n| self.nodes[*n].kind == Typed::Error);
         let elem = if unknown { Type::Error } else { elem };
         self.alloc(Typed::Array(nodes), Type::Array(count, Arc::new(elem)), span)
     }
 
-    /// Do two types surely differ in their number of axes?
+    /// Returns whether two types certainly differ in rank.
     fn other_rank(&self, found: &Type, wanted: &Type) -> bool {
         match (self.metas.shallow(found), self.metas.shallow(wanted)) {
             (Type::Array(_, a), Type::Array(_, b)) => self.other_rank(&a, &b),
@@ -506,7 +512,8 @@ impl Checker<'_> {
         let body = self.infer(body, result_hint.as_ref());
         self.effects = effects;
         let result = self.metas.zonk(&self.nodes[body].ty);
-        // The value of an `i64` parameter in the result is that parameter of the function type.
+        // The value of an `i64` parameter in the result type becomes that parameter of the function
+        // type.
         let locals: Vec<Option<Atom>> = values.iter().map(|v| v.as_ref().and_then(Poly::as_atom).cloned()).collect();
         let as_arg = |t: &Type| {
             t.map_sizes(&|p, depth| {
@@ -536,7 +543,7 @@ impl Checker<'_> {
         self.alloc_sym(Typed::Let(typed, body), ty, span, sym)
     }
 
-    /// `let pat: ty = value`: the typed pattern and value.
+    /// Infers `let pat: ty = value` and returns the typed pattern and value.
     pub(super) fn bind_value(
         &mut self,
         pat: crate::syntax::ast::PatId,
@@ -555,7 +562,8 @@ impl Checker<'_> {
         (self.pattern(pat, &ty, sym, true), node)
     }
 
-    /// Applies a `[p] *` bracket's or a condition's facts to the current scope.
+    /// Adds to the current scope the facts that follow from the condition `p`, or from its negation
+    /// if `holds` is false.
     pub(super) fn assume(&mut self, p: TId, holds: bool) {
         use super::scope::{Fact, Says};
         match self.nodes[p].kind.clone() {
@@ -588,9 +596,11 @@ impl Checker<'_> {
         }
     }
 
-    /// Does integer arithmetic on this machine give exactly this polynomial's value? A single
-    /// atom is a value as it stands; sums with small factors of indices and sizes, which stay
-    /// below 2^47, cannot wrap. Values of other `i64` may be anything.
+    /// Returns whether wrapping `i64` arithmetic computes the polynomial's exact value.
+    ///
+    /// A constant must fit `i64`. A single atom is exact. A polynomial in indices and sizes, which
+    /// stay below 2^47, is exact if its bound is below 2^62. Other `i64` values may be arbitrary,
+    /// so no bound exists.
     pub(super) fn exact(&self, p: &Poly) -> bool {
         if let Some(c) = p.as_constant() {
             return i64::try_from(c).is_ok();
@@ -598,7 +608,7 @@ impl Checker<'_> {
         p.as_atom().is_some() || self.magnitude(p).is_some_and(|m| m < 1 << 62)
     }
 
-    /// A bound of the absolute value, of everything on the way too.
+    /// Returns an upper bound of the absolute value of the polynomial and of all partial results.
     pub(super) fn magnitude(&self, p: &Poly) -> Option<i128> {
         let mut bound = 0_i128;
         for (m, c) in p.terms() {
@@ -615,7 +625,7 @@ impl Checker<'_> {
     pub(super) fn atom_magnitude(&self, a: &Atom) -> Option<i128> {
         match a {
             Atom::Local(l, _) => self.local(*l)?.magnitude,
-            // The extent of an index.
+            // The extent of an index variable.
             Atom::Meta(_) => Some(super::MAX_SIZE),
             Atom::Div(p, _) => self.magnitude(p),
             Atom::Mod(_, d) => self.magnitude(d),
@@ -624,8 +634,11 @@ impl Checker<'_> {
         }
     }
 
-    /// The polynomial of a node, if it is its value whatever wraps on the way. Sums and products
-    /// wrap as their polynomials do modulo 2^64; quotients, least and greatest of what wrapped do not.
+    /// Returns the polynomial of a node if it equals the node's value even if intermediate results
+    /// wrap.
+    ///
+    /// Sums and products wrap as their polynomials do modulo 2^64. Quotients, remainders, minima
+    /// and maxima of wrapped operands do not, so their operands must be exact.
     pub(super) fn faithful(&self, node: TId) -> Option<&Poly> {
         let exact = |n: &TId| self.sym(*n).is_some_and(|p| self.exact(p));
         let mut open = vec![node];
@@ -647,8 +660,8 @@ impl Checker<'_> {
         self.sym(node)
     }
 
-    /// What a call passes for the type-level parameters, all unknown, and the type of the
-    /// callee as a function.
+    /// Instantiates a signature with fresh metavariables, and returns the callee as a value of
+    /// function type.
     fn as_value(
         &mut self,
         signature: &Signature,

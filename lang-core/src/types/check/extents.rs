@@ -1,4 +1,5 @@
-//! Extents as values: what may be a size, and extents that a value tells.
+//! **Extents as values.** Turns `i64` expressions into sizes, and opens the existential extents
+//! `?k` of a value.
 
 use super::super::lower::unknown_extent;
 use super::super::tree::{Demand, Expr as Typed, Open, Pat as TypedPat, TId};
@@ -11,9 +12,10 @@ use crate::resolve::LocalKind;
 use crate::syntax::ast::{ExprId, TypeId};
 
 impl Checker<'_> {
-    /// The node of an `i64` whose value is a polynomial, so that it may be a size: what is not
-    /// understood is bound to a new local first, and what may wrap is compared with its polynomial
-    /// when it runs, so that extents are exactly what types say.
+    /// Returns a node whose value is exactly a polynomial, so that it may be a size.
+    ///
+    /// An expression without a polynomial is bound to a new local. An expression that may wrap is
+    /// compared with its polynomial at run time, so that extents are exactly those of the types.
     pub(super) fn sized(&mut self, node: TId) -> TId {
         if self.ty(node) == Type::Error || self.nodes[node].kind == Typed::Error {
             return node;
@@ -29,15 +31,15 @@ impl Checker<'_> {
         let named =
             self.alloc_sym(Typed::Let(vec![(TypedPat::Bind(l), node)], local), Type::I64, span, Some(value.clone()));
         let Some(p) = polynomial else { return named };
-        // Its arithmetic may wrap: it is what its polynomial says, or the run ends here.
+        // The arithmetic may wrap: the run ends unless the value equals its polynomial.
         let demand = (value, Demand::Equal(p.clone()), "this size, whose arithmetic wraps".to_owned());
         let checked = self.with_checks(named, vec![demand], Code::E0300);
         self.set_sym(checked, p);
         checked
     }
 
-    /// A value that must have a written type, in which `?k` are extents to be opened. Branches may have
-    /// different ones.
+    /// Checks a value against a written type and opens the extents `?k` in it. The branches of the
+    /// value may have different extents.
     pub(super) fn check_opening(&mut self, value: ExprId, wanted: &Type, written: Span, what: &str) -> TId {
         let unknown = self.unknown_sizes(wanted, written);
         if unknown.is_empty() {
@@ -59,7 +61,8 @@ impl Checker<'_> {
             let node = self.tail_of(value, wanted, &unknown, what);
             return self.alloc(Typed::Opened(opens, node), wanted.clone(), span);
         }
-        // The value may have any extents there; the type then has them.
+        // The value may have any extents in these positions, and the type of the node has the
+        // value's.
         let fresh: Vec<(LocalId, Poly)> =
             unknown.iter().map(|l| (*l, self.metas.fresh_size(SizeWhy::Other, span))).collect();
         let open = wanted.map_sizes(&|p, _| {
@@ -71,10 +74,10 @@ impl Checker<'_> {
         let node = self.check(value, &open, what);
         for (l, meta) in &fresh {
             let atom = self.atom(*l);
-            // An extent that nothing else tells is the new local itself.
+            // An extent that nothing else determines is the new local itself.
             let mut known = Vec::new();
             let _ = self.metas.unify_size(meta, &atom, &mut known);
-            // One that the value tells has two names.
+            // An extent that the value determines has two names, so their equality becomes a fact.
             for (p, q) in known {
                 self.scopes.assume_zero(p.sub(&q));
             }
@@ -83,7 +86,8 @@ impl Checker<'_> {
         self.alloc(Typed::Opened(opens, node), ty, span)
     }
 
-    /// The written type of a lambda's parameter: nothing tells an extent `?k` before the function is made.
+    /// Lowers the written type of a lambda's parameter. Reports an extent `?k`, because no value
+    /// determines it before the function is created.
     pub(super) fn parameter(&mut self, written: TypeId) -> Type {
         let t = self.written(written);
         let unknown = self.unknown_sizes(&t, self.tree.types[written].span);
@@ -93,7 +97,7 @@ impl Checker<'_> {
         Type::Error
     }
 
-    /// The `?k` that a type opens where it is written; those of earlier types are known sizes.
+    /// Returns the locals of the `?k` written in this type. Those of earlier types are known sizes.
     fn unknown_sizes(&self, t: &Type, written: Span) -> Vec<LocalId> {
         let mut found = Vec::new();
         t.visit(&mut |_| {}, &mut |p| {
@@ -114,8 +118,8 @@ impl Checker<'_> {
     }
 }
 
-/// Is the size by itself the extent of an array, or of a relation, that the value holds? In an array
-/// of tuples it need not be: there may be none.
+/// Returns whether every value of the type contains an array or a relation with exactly this size
+/// as an extent. An array of tuples may be empty, so its tuples do not count.
 pub(super) fn has_extent(t: &Type, size: &Poly) -> bool {
     match t {
         Type::Array(..) => t.peel().0.contains(&size),
@@ -126,7 +130,7 @@ pub(super) fn has_extent(t: &Type, size: &Poly) -> bool {
     }
 }
 
-/// Why no axis that can be reached has just this size as its extent.
+/// Returns the reason why no reachable axis has exactly this size, as the end of a message.
 pub(super) fn hidden(t: &Type, size: &Poly) -> &'static str {
     fn of_sum(t: &Type, size: &Poly) -> bool {
         match t {
@@ -143,7 +147,8 @@ pub(super) fn hidden(t: &Type, size: &Poly) -> &'static str {
     }
 }
 
-/// Where an array's extent is just this size: the way through tuples and records, and the axis.
+/// Returns the path through tuples and records to an array or a relation with exactly this extent,
+/// and the axis.
 pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
     match t {
         Type::Array(..) => {
@@ -169,7 +174,8 @@ pub(super) fn find_axis(t: &Type, size: &Poly) -> Option<(Vec<u32>, u32)> {
     }
 }
 
-/// How an extent of a value is written as an expression, `len(t.age)`, if an axis that can be reached has it.
+/// Returns an expression such as `len(t.age)` for an extent of a value, if a reachable axis of an
+/// array has it.
 pub(super) fn length_of(name: &Name, t: &Type, size: &Poly) -> Option<String> {
     let (path, axis) = find_axis(t, size)?;
     let mut part = name.to_string();

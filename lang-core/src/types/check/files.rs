@@ -1,6 +1,7 @@
-//! **Data files**: the rules of `load` and `save` that need no file. The end of a name in quotes tells the
-//! format, and each format holds values of some types. So a `save` that cannot succeed is an error before
-//! anything runs.
+//! **Data files**: the rules of `load` and `save` that need no file.
+//!
+//! The extension of a literal file name determines the format, and each format holds values of
+//! certain types. So a `save` that cannot succeed is an error before anything runs.
 
 use super::super::tree::{Expr as Typed, Special, TId};
 use super::super::ty::{Scalar, Type};
@@ -11,11 +12,11 @@ use crate::resolve::forms::{DataFormat, LoadOption};
 use crate::resolve::suggest;
 use crate::syntax::ast::{Arg, Expr, ExprId, Ident};
 
-/// Advice on names of files.
+/// Help on names of files.
 const FORMATS: &str = "data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written";
 
 impl Checker<'_> {
-    /// `load("file", option: e, …)`
+    /// Infers `load("file", option: e, …)`.
     pub(super) fn load(&mut self, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
         let Some(first) = args.iter().find(|a| a.name.is_none()) else { return self.error_node(span) };
         let file = self.check(first.value, &Type::Str, "the file");
@@ -23,7 +24,8 @@ impl Checker<'_> {
         let no_data = self.effects && format.is_none() && matches!(self.tree.exprs[first.value].kind, Expr::Str(_));
         let ty = match hint {
             Some(t) => t.clone(),
-            // It may stand in what could not be read; a file that holds no data has no type.
+            // The type may be in a part that the parser could not read. A file that holds no data
+            // has no type.
             None if no_data || !self.tree.unread.is_empty() => Type::Error,
             None => {
                 self.report(
@@ -115,7 +117,7 @@ impl Checker<'_> {
         Some((option, node))
     }
 
-    /// `save(e, "file")`
+    /// Infers `save(e, "file")`.
     pub(super) fn save(&mut self, args: &[Arg], span: Span) -> TId {
         let value = args.first().map(|a| self.infer(a.value, None));
         if let (Some(first), [a, b]) = (value, args)
@@ -143,7 +145,8 @@ impl Checker<'_> {
         if let (Some(value), Some(a), true) = (value, args.get(1), self.effects)
             && let Some((format, name)) = self.format_of(a.value)
         {
-            // Formats hold types, so literals cannot wait for a context.
+            // Formats hold certain types, so literals take their defaults now and cannot wait for a
+            // context.
             self.settle(false);
             let ty = self.nodes[value].ty.clone();
             self.metas.default_in(&ty);
@@ -158,7 +161,8 @@ impl Checker<'_> {
         self.alloc(Typed::Special(Special::Save, value.into_iter().chain([file]).collect()), Type::unit(), span)
     }
 
-    /// The format of a file whose name is written in quotes, and the name. An unknown end is an error.
+    /// Returns the format of a file with a literal name, and the name. Reports an unknown
+    /// extension.
     fn format_of(&mut self, file: ExprId) -> Option<(DataFormat, String)> {
         let Expr::Str(name) = &self.tree.exprs[file].kind else { return None };
         let name = name.to_string();
@@ -175,7 +179,7 @@ fn a_file(format: DataFormat) -> String {
     format!("a .{} file", format.name())
 }
 
-/// Types that a file of the format gives.
+/// Describes the types that can be read from the format.
 fn readable(format: DataFormat) -> &'static str {
     match format {
         DataFormat::Npy => "a .npy file is a number or an array of numbers, `[?n]f64`; records are read from .npz",
@@ -189,7 +193,7 @@ fn readable(format: DataFormat) -> &'static str {
     }
 }
 
-/// Types that a file of the format holds.
+/// Describes the types that can be written to the format.
 fn writable(format: DataFormat) -> &'static str {
     match format {
         DataFormat::Npy => "write records and tuples of arrays as .npz, anything as .json",
@@ -203,7 +207,8 @@ fn writable(format: DataFormat) -> &'static str {
     }
 }
 
-/// May a type be a number or truth value, or an array of them, with so many axes? What is not known yet may.
+/// Returns whether the type may be a scalar, or an array of scalars of an accepted rank. An unknown
+/// element type may be.
 fn numbers(ty: &Type, axes: impl Fn(usize) -> bool) -> bool {
     let (dims, element) = ty.peel();
     unknown(element) || matches!(element, Type::Scalar(_)) && axes(dims.len())
@@ -213,7 +218,8 @@ fn unknown(ty: &Type) -> bool {
     matches!(ty, Type::Error | Type::Meta(_) | Type::Param(..))
 }
 
-/// Are the leaves of records and tuples arrays of numbers?
+/// Returns whether the leaves of records and tuples are arrays of scalars. If `outer`, the type
+/// itself must be a record or a tuple.
 fn archive(ty: &Type, outer: bool) -> bool {
     match ty {
         Type::Record(fields) => fields.iter().all(|(_, ty)| archive(ty, false)),
@@ -231,7 +237,8 @@ fn scalars(ty: &Type) -> bool {
     }
 }
 
-/// Is there a part of the type that no text stands for?
+/// Returns whether the type contains a function or, if `relations`, a relation or text, which a
+/// JSON file cannot represent.
 fn has_function(ty: &Type, relations: bool) -> bool {
     let mut found = false;
     ty.visit(
@@ -248,7 +255,7 @@ fn image(ty: &Type) -> bool {
     unknown(ty) || numbers && (dims.len() == 2 || dims.len() == 3 && dims.last().is_some_and(|n| colours(n)))
 }
 
-/// Can a file of the format give a value of the type?
+/// Returns whether a file of the format can yield a value of the type.
 fn reads(format: DataFormat, ty: &Type) -> bool {
     match format {
         DataFormat::Npy => numbers(ty, |_| true),
@@ -264,7 +271,7 @@ fn reads(format: DataFormat, ty: &Type) -> bool {
     }
 }
 
-/// Does a file of the format hold values of the type? Else why not.
+/// Checks that the format can hold values of the type; the error is the reason.
 fn holds(format: DataFormat, ty: &Type) -> Result<(), String> {
     if ty.has_error() {
         return Ok(());

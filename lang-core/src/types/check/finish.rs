@@ -1,5 +1,6 @@
-//! The end of a check: unknowns get their defaults, obligations are decided with the facts of
-//! their scopes, what cannot be decided becomes a check or a diagnostic, and the body is made.
+//! **Conclusion of a check.** Applies defaults to metavariables and decides the obligations from
+//! the facts of their scopes. An undecided obligation becomes a runtime check or a diagnostic. Then
+//! builds the typed body.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,15 +22,15 @@ use crate::predicate::prove::Facts;
 use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::TypeRes;
 
-/// So many places are pointed at besides that of a mistake.
+/// The maximal number of additional places that a diagnostic points at.
 const MOST_PLACES: usize = 6;
 
-/// Facts of the scopes from the item to one of them, changed as little as possible from one
-/// obligation to the next.
+/// The facts of the scopes on the path from the item to one scope. Between obligations it changes
+/// as little as possible.
 #[derive(Default)]
 pub(super) struct Context {
     pub(super) facts: Facts,
-    /// Scopes on the way, with the mark before each.
+    /// The scopes on the path, each with the mark before its facts.
     path: Vec<(usize, usize)>,
     /// Polynomials that are zero in a scope, because a check on its entry compares them.
     pub(super) agreed: Vec<(usize, Poly)>,
@@ -45,8 +46,8 @@ impl Context {
     }
 }
 
-/// The type with errors for what is unknown in it: for the whole of it where a size is. One that overflowed is no error
-/// by itself, and is `doubtful` where there is one.
+/// Replaces unknown parts of the type by [`Type::Error`]; an unknown size makes the whole an error.
+/// A size that overflowed is an error only if `doubtful`, that is, if the item has errors.
 fn known(t: &Type, doubtful: bool) -> Type {
     let mut open = false;
     t.visit(&mut |_| {}, &mut |p| open |= has_meta(p) || doubtful && p.overflowed());
@@ -57,7 +58,7 @@ fn known(t: &Type, doubtful: bool) -> Type {
 }
 
 impl Checker<'_> {
-    /// Solves what is left unknown.
+    /// Solves the remaining metavariables by defaults.
     pub(super) fn solve(&mut self) {
         self.settle(false);
         self.metas.apply_defaults();
@@ -101,7 +102,7 @@ impl Checker<'_> {
         self.hint_at_sizes();
         self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
         let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
-        // What stayed unknown was told here; who uses it is not told again.
+        // Unknown parts were reported here, so dependents must not report them again.
         let doubtful = self.has_errors() || self.tainted();
         let told = |t: &Type| known(&self.metas.zonk(t), doubtful);
         let result = told(&result);
@@ -127,7 +128,8 @@ impl Checker<'_> {
     // ---- obligations ----
 
     fn context(&self, c: &mut Context, scope: usize) {
-        // The path has each scope at its depth: what is new is below the first one that is there.
+        // The path holds each scope at its depth. The new part is below the first scope that the
+        // path already contains.
         let (mut way, mut s) = (Vec::new(), scope);
         let shared = loop {
             let depth = self.scopes.depth(s);
@@ -164,7 +166,7 @@ impl Checker<'_> {
         obligations.sort_by_key(|o| o.0);
         self.runs.sort_by_key(|r| r.scope);
         let mut context = Context::default();
-        // The same two extents of several indices are one mistake.
+        // The same two extents for several indices are one mistake.
         let mut differing: Vec<(Poly, Span)> = Vec::new();
         self.known_sizes(&obligations, &mut context.facts);
         for (scope, o) in obligations {
@@ -178,7 +180,7 @@ impl Checker<'_> {
                     } else if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
                         self.proved(node, update, position);
                     } else if n.is_zero() && i.as_constant().is_none() {
-                        // A loop over what is empty never runs.
+                        // A loop over an empty axis never runs.
                     } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory()
                     {
                         let mut d = Diagnostic::new(
@@ -240,7 +242,7 @@ impl Checker<'_> {
                 Obligation::Agree { index, span, first, second } => {
                     let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
                     let d = n.sub(&m);
-                    // An extent that is not known because of an error may be any.
+                    // An extent that is unknown because of an error may be any.
                     if (d.overflowed() || has_meta(&d)) && (self.has_errors() || self.tainted()) {
                         continue;
                     }
@@ -276,7 +278,7 @@ impl Checker<'_> {
             Demand::Equal(p) => Demand::Equal(self.metas.zonk_size(p)),
             Demand::Size => Demand::Size,
         };
-        // What is proved of this says that the demand is met, or that it never is.
+        // The facts may prove that the constraint holds, or that it never does.
         let (holds, fails, message, label) = match &wanted {
             Demand::Equal(w) => {
                 let d = found.sub(w);
@@ -284,7 +286,7 @@ impl Checker<'_> {
                     return;
                 }
                 if has_meta(&d) {
-                    // One unknown may still be solved by this equation.
+                    // This equation may still solve one metavariable.
                     let mut left = Vec::new();
                     match self.metas.unify_size(&found, w, &mut left) {
                         Ok(()) if left.is_empty() => return,
@@ -302,7 +304,7 @@ impl Checker<'_> {
                 (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.what), label)
             }
             Demand::Size => {
-                // An unknown that nothing solves is told elsewhere.
+                // An unsolved metavariable is reported elsewhere.
                 if has_meta(&found) {
                     return;
                 }
@@ -313,7 +315,7 @@ impl Checker<'_> {
                 let small = found.terms().iter().try_fold(0_i128, |most, (m, c)| match (m.as_slice(), *c < 0) {
                     ([], _) => Some(most + c),
                     ([(a, 1)], false) => Some(most.saturating_add(c.saturating_mul(self.atom_magnitude(a)?))),
-                    // What is subtracted is not negative.
+                    // A negative term does not raise the bound if its atom is not negative.
                     ([(a, 1)], true) => facts.proves_nonneg(&Poly::atom(a.clone())).then_some(most),
                     _ => None,
                 });
@@ -333,7 +335,7 @@ impl Checker<'_> {
             self.report(self.with_values(d, &sizes));
             return;
         }
-        // What an argument of a function value tells is not known here.
+        // A size that an argument of a function value determines is unknown here.
         let open = |p: &Poly| {
             let mut open = false;
             p.for_each_atom(&mut |a| open |= matches!(a, Atom::Arg(..)));
@@ -365,7 +367,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Is there an error in this item, told here or elsewhere, from which others may follow?
+    /// Returns whether the item has an error, reported here or elsewhere, that may cause others.
     pub(super) fn tainted(&self) -> bool {
         let unread = self.tree.exprs.iter().any(|(e, _)| self.is_hole(e));
         let untyped = self.resolved.types.values().any(|t| *t == TypeRes::Error);
@@ -407,7 +409,8 @@ impl Checker<'_> {
         );
     }
 
-    /// Bare indices must have extents that are known where they begin to run; gives those that are not.
+    /// Reports bare indices whose extents are unknown on entry of their binder. Returns the locals
+    /// inside the binder on which the reported extents depend.
     fn check_bare(&mut self) -> Vec<LocalId> {
         let mut told = Vec::new();
         if self.tainted() {
@@ -419,7 +422,7 @@ impl Checker<'_> {
                 self.no_extent(&bare.name, bare.span);
                 continue;
             }
-            // What is bound inside has no value yet where the index begins to run.
+            // Locals bound inside the binder have no value when its loop starts.
             let mut inside = None;
             extent.for_each_atom(&mut |a| {
                 if let Atom::Local(l, name) = a
@@ -444,13 +447,14 @@ impl Checker<'_> {
         told
     }
 
-    /// Was it told that the index bound here has two extents?
+    /// Returns whether a diagnostic already reports two extents for the index bound here.
     fn told_of(&self, index: Span) -> bool {
         let mut told = self.diagnostics.iter().filter(|d| d.code == Code::E0304);
         told.any(|d| d.related.iter().any(|l| l.span == index))
     }
 
-    /// What is known only inside a scope must not be in a type that leaves it, but for what was told.
+    /// Reports types that leave a scope and mention a local of the scope, except the locals in
+    /// `told`, which have a diagnostic.
     fn check_exits(&mut self, told: &[LocalId]) {
         for e in std::mem::take(&mut self.exits) {
             let t = self.metas.zonk(&e.ty);
@@ -538,7 +542,7 @@ impl Checker<'_> {
                     );
                 }
             }
-            // What a misspelt constructor hides is reached when it is mended.
+            // Arms after a misspelt constructor become reachable once it is corrected.
             let hidden = c.spans.iter().position(|s| self.catches_by_mistake(*s)).unwrap_or(c.spans.len());
             for k in result.redundant {
                 if let Some(span) = c.spans.get(k).filter(|_| k <= hidden) {
@@ -555,7 +559,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Does a name stand in this pattern that was told to be no constructor?
+    /// Returns whether the pattern contains a name with a warning that it is not a constructor.
     fn catches_by_mistake(&self, pattern: Span) -> bool {
         let mut told = self.resolved.diagnostics.iter().filter(|d| d.code == Code::W0110);
         told.any(|d| pattern.to(d.span) == pattern)
@@ -563,7 +567,7 @@ impl Checker<'_> {
 
     // ---- the body ----
 
-    /// Puts solutions into all nodes and reports what stayed unknown.
+    /// Substitutes the solutions in all nodes and reports metavariables that are still unsolved.
     fn complete(&mut self) {
         let clean = !self.has_errors() && !self.tainted();
         let mut open: Vec<u32> = Vec::new();
@@ -615,7 +619,7 @@ impl Checker<'_> {
             self.nodes[id].kind = kind;
             self.nodes[id].ty = ty;
         }
-        // Checks that turned out empty vanish.
+        // Removes checks that turned out to be empty.
         let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
         for id in ids {
             if let Typed::Checked(checks, inner) = &self.nodes[id].kind
@@ -644,7 +648,7 @@ impl Checker<'_> {
         i.sizes.iter_mut().for_each(|p| *p = self.metas.zonk_size(p));
     }
 
-    /// Fills in what each lambda reads from the frame around it.
+    /// Computes the captures of each lambda: the locals that it reads from the enclosing frame.
     fn captures(&mut self) {
         let lambdas: Vec<TId> =
             self.nodes.iter().filter(|(_, n)| matches!(n.kind, Typed::Lambda(_))).map(|(id, _)| id).collect();
@@ -673,7 +677,7 @@ impl Checker<'_> {
     }
 }
 
-/// The locals that a size reads.
+/// Collects the locals that a size reads.
 fn poly_locals(p: &Poly, out: &mut HashSet<LocalId>) {
     p.for_each_atom(&mut |a| {
         if let Atom::Local(l, _) = a {

@@ -1,4 +1,5 @@
-//! Forms with typing rules of their own.
+//! **Built-in forms**: `assert`, `par`, `reshape`, `relation`, `deriv` and others that have their
+//! own typing rules. `plot`, `load` and `save` are in modules of their own.
 
 use super::super::show::{arguments, stand_here};
 use super::super::tree::{Expr as Typed, Pat as TypedPat, Special, TId};
@@ -87,7 +88,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A text literal.
+    /// Returns a text literal; reports any other expression.
     fn text(&mut self, args: &[Arg], k: usize) -> Name {
         let Some(a) = args.get(k) else { return Name::default() };
         match &self.tree.exprs[a.value].kind {
@@ -104,7 +105,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Extents given by value.
+    /// Checks extents that are arguments. Returns their nodes and polynomials.
     fn extents(&mut self, args: &[Arg]) -> (Vec<TId>, Vec<Poly>) {
         let mut nodes = Vec::new();
         let mut sizes = Vec::new();
@@ -178,14 +179,14 @@ impl Checker<'_> {
         self.alloc(Typed::Special(Special::Relation, nodes), Type::Rel(sizes.into()), span)
     }
 
-    /// `deriv(e, x)`: axes of `e`, then of `x`.
+    /// Checks `deriv(e, x)`. The result has the axes of `e`, then those of `x`.
     fn deriv(&mut self, args: &[Arg], span: Span) -> TId {
         let [e, x] = args else { return self.error_node(span) };
         let at = self.expr_span(x.value);
         let (l, e, top) = match self.resolved.exprs.get(&x.value).cloned() {
             Some(Res::Local(l)) => (l, self.infer(e.value, None), None),
             Some(Res::Let(global)) => {
-                // Of a value of the top level, those uses vary that stand in `e` itself.
+                // For a top-level value, only its uses within `e` itself vary.
                 let value = self.infer(x.value, None);
                 let l = self.fresh_local(&global.name, self.nodes[value].ty.clone(), at);
                 let before = self.varied.replace((global, l));
@@ -208,7 +209,8 @@ impl Checker<'_> {
             }
         };
         let by = self.local(l).map_or(Type::Error, |i| i.ty.clone());
-        // What blocks there are depends on the types: literals cannot wait for a context.
+        // The blocks of the result depend on the types, so literals take their defaults now and
+        // cannot wait for a context.
         self.settle(false);
         self.metas.default_in(&self.nodes[e].ty);
         self.metas.default_in(&by);

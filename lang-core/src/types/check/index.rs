@@ -1,5 +1,5 @@
-//! Indexing, slices and updates. Every access is an obligation `0 <= i < n`; those not proved
-//! in the end are checked when they run.
+//! **Indexing, slices and updates.** Every access becomes an obligation `0 <= i < n`; one that
+//! `finish` does not prove is checked at run time.
 
 use super::super::tree::{Expr as Typed, Place as TypedPlace, Subscript as TypedSub, TId, Update as TypedUpdate};
 use super::super::ty::{Class, Scalar, Type};
@@ -10,7 +10,7 @@ use crate::predicate::{Atom, Poly};
 use crate::resolve::Res;
 use crate::syntax::ast::{Expr, ExprId, Place, Subscript, Update};
 
-/// A subscript in hand, with what must be proved of it.
+/// A typed subscript and the condition to prove for it.
 pub(super) struct Access {
     sub: TypedSub,
     goal: Goal,
@@ -24,13 +24,14 @@ enum Goal {
 }
 
 impl Checker<'_> {
-    /// `x[i, a..b, _]`
+    /// Infers `x[i, a..b, _]`.
     pub(super) fn index(&mut self, base: ExprId, subscripts: &[Subscript], span: Span) -> TId {
         if self.rows(base, subscripts) {
             return self.error_node(span);
         }
         let base = self.infer(base, None);
-        // What could not be read may have been a slice, which keeps its axis, or several.
+        // A subscript that the parser could not read may have been a slice, which keeps its axis,
+        // or several subscripts.
         if subscripts.iter().any(|s| matches!(s, Subscript::At(e) if self.is_hole(*e))) {
             subscripts.iter().for_each(|s| self.infer_subscript(s));
             return self.error_node(span);
@@ -44,7 +45,8 @@ impl Checker<'_> {
         node
     }
 
-    /// What to do about an index that has no extent; `None` where what is told of the body says it.
+    /// Returns help for an index without an extent. `None` if an error about the binder's body
+    /// exists; the help is then attached to that error.
     pub(super) fn no_extent_help(&mut self, name: &Name, index: Span) -> Option<String> {
         let Some((at, help)) = self.unindexed_body(index) else {
             return Some(format!("say how far it runs: `{name} < …`"));
@@ -58,7 +60,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Of `max i: r`, where `r` is an array: the place of `r`, and what to write.
+    /// For `max i: r` with an array `r`, returns the span of `r` and the suggested text.
     fn unindexed_body(&self, index: Span) -> Option<(Span, String)> {
         self.tree.exprs.iter().find_map(|(_, node)| {
             let Expr::Binder { kind, vars, body, .. } = &node.kind else { return None };
@@ -71,7 +73,8 @@ impl Checker<'_> {
         })
     }
 
-    /// Are these rows of numbers without a comma between them, `[1, 2] [3, 4]`? That is told.
+    /// Reports rows of numbers without a comma between them, `[1, 2] [3, 4]`. Returns whether it
+    /// did.
     fn rows(&mut self, base: ExprId, subscripts: &[Subscript]) -> bool {
         let mut row = base;
         while let Expr::Index(inner, between) = &self.tree.exprs[row].kind
@@ -95,7 +98,8 @@ impl Checker<'_> {
         true
     }
 
-    /// The subscripts against the axes of a type, and the type of what they select.
+    /// Checks the subscripts against the axes of a type. Returns the accesses and the type of the
+    /// selection; reports and returns `None` if there are too many subscripts.
     fn subscripts(&mut self, ty: &Type, at: Span, subscripts: &[Subscript]) -> Option<(Vec<Access>, Type)> {
         let mut kept = Vec::new();
         let mut accesses = Vec::new();
@@ -197,7 +201,7 @@ impl Checker<'_> {
         }
     }
 
-    /// An expression that must be an integer to index with.
+    /// Infers an index, which must be an integer.
     fn index_value(&mut self, e: ExprId, of: Span) -> TId {
         let node = self.infer(e, Some(&Type::I64));
         if self.array_as_index(e, node, of) {
@@ -216,10 +220,11 @@ impl Checker<'_> {
         self.expect(node, &Type::I64, "an index")
     }
 
-    /// A bare index that stands alone on an axis takes its extent; on a second axis both agree.
+    /// Handles a bare index that is a whole subscript: it takes the extent of the axis, and on a
+    /// second axis both extents must agree.
     pub(super) fn stands_alone(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
         let Some(Atom::Local(l, _)) = p.as_atom().cloned() else { return };
-        // Another name for its value is as good as arithmetic on it: it does not stand alone.
+        // An alias of the index counts as arithmetic on it, so it determines no extent.
         if !matches!(self.tree.exprs[e].kind, Expr::Name(_)) || self.resolved.exprs.get(&e) != Some(&Res::Local(l)) {
             return;
         }
@@ -238,7 +243,7 @@ impl Checker<'_> {
         self.obligations.push((scope, Obligation::Agree { index: l, span, first: bare, second: extent.clone() }));
     }
 
-    /// Records what must be proved of the subscripts of a node (or of one of its updates).
+    /// Records the obligations of the subscripts of a node, or of one of its updates.
     fn accesses(&mut self, node: TId, update: Option<usize>, accesses: Vec<Access>) -> Vec<TypedSub> {
         let scope = self.scopes.current;
         let mut subs = Vec::new();
@@ -258,7 +263,7 @@ impl Checker<'_> {
         subs
     }
 
-    /// `x with [i] = e with [j] += f`
+    /// Infers `x with [i] = e with [j] += f`.
     pub(super) fn with(&mut self, base: ExprId, updates: &[Update], hint: Option<&Type>, span: Span) -> TId {
         let base = self.infer(base, hint);
         let ty = self.nodes[base].ty.clone();
@@ -344,7 +349,7 @@ impl Checker<'_> {
         node
     }
 
-    /// The extent of a bare index variable.
+    /// Returns the extent of a bare index variable.
     fn bare_extent(&self, l: crate::predicate::LocalId) -> Option<Poly> {
         self.bare_locals.iter().rev().find(|(b, _)| *b == l).map(|(_, p)| p.clone())
     }

@@ -1,4 +1,5 @@
-//! Entry points: one for each kind of item, and the signature that dependents see.
+//! **Entry points of the checker**, one for each kind of item, and the signature that dependents
+//! read. The session's queries call them.
 
 use std::sync::Arc;
 
@@ -13,29 +14,30 @@ use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::{Decl, LocalKind, Resolved, TypeRes, ValueRef};
 use crate::syntax::ast::{Item, Pat, PatId, Tree};
 
-/// What checking an item gives.
+/// The result of checking an item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
-    /// The typed tree. Of a top-level `let` its value is the tuple of `exports`.
+    /// The typed tree. For a top-level `let`, its value is the tuple of `exports`.
     pub body: Arc<Body>,
-    /// The names a top-level `let` binds, with their types; extents in them that became known
-    /// with the value are exported under names no text can have.
+    /// The names that a top-level `let` binds, with their types. Extents in these types that are
+    /// known only with the value are exported under names that no text can contain.
     pub exports: Vec<(Name, Type)>,
-    /// Which of them are an `i64` whose value is known: a constant, or a polynomial of top-level sizes.
+    /// The exports that are an `i64` with a known value: a constant, or a polynomial in top-level
+    /// sizes.
     pub sizes: Vec<(Name, Poly)>,
     /// The result type of a definition, in terms of the body's locals.
     pub result: Type,
-    /// What is wrong.
+    /// The errors and warnings.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Checks a definition's body against its written types. What is wrong with the signature
-/// itself is reported by [`signature`].
+/// Checks a definition's body against its written types. Errors in the signature itself are
+/// reported by [`signature`].
 pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dyn Env) -> Checked {
     let mut c = Checker::new(tree, resolved, module, env);
     let Item::Def(def) = &tree.item else { return c.nothing() };
     let mut params = Vec::new();
-    // Types of parameters may mention parameters that follow.
+    // Types of parameters may mention later parameters.
     for p in &def.params {
         if resolved.types.get(&p.ty) == Some(&TypeRes::Scalar(Scalar::I64))
             && let Some(l) = c.declared(p.name.span)
@@ -54,7 +56,7 @@ pub fn check_def(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &dy
         c.assume_lone_extents(t);
     }
     let wanted = def.result.map(|t| c.written(t));
-    // What is wrong with the signature is reported with it.
+    // [`signature`] reports the errors of the signature.
     c.diagnostics.clear();
     let what = format!("the result of `{}`", def.name.name);
     let root = match &wanted {
@@ -137,7 +139,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         (&rule.params, types.len(), "parameters", "parameter"),
         (&rule.deltas, deltas.len(), "names after `;`", "name after `;`"),
     ] {
-        // The parser has reported it.
+        // After a syntax error the parser has already reported the problem.
         if have.len() != want && tree.unread.is_empty() {
             let what = if have.len() == 1 { one } else { what };
             let wanted = if want == 1 { "1 is wanted".to_owned() } else { format!("{want} are wanted") };
@@ -173,14 +175,16 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     c.finish(root, implicit, locals, Vec::new(), result)
 }
 
-/// A size of the definition in the scope of its rule.
+/// Returns the local of a definition's size in the scope of its rule.
 fn implicit_size(resolved: &Resolved, name: &str) -> Option<LocalId> {
     let is_it = |d: &Decl| d.kind == LocalKind::ImplicitSize && d.name == name;
     (0..).map(LocalId).zip(&resolved.locals).find(|(_, d)| is_it(d)).map(|(l, _)| l)
 }
 
-/// The signature of a definition as dependents see it. Where the result is not written the body
-/// is checked to find it; the caller makes sure that the definition is not recursive then.
+/// Returns the signature of a definition for its dependents; `None` if it has errors.
+///
+/// If the result is not written, the body is checked to infer it. The caller must ensure that the
+/// definition is then not recursive.
 pub fn signature(
     tree: &Tree,
     resolved: &Resolved,
@@ -208,7 +212,7 @@ pub fn signature(
     if !written.has_result {
         let checked = check_def(tree, resolved, module, env);
         let mut sizes = signature_sizes(tree, resolved);
-        // Extents that only the body knows are unknown extents of the result.
+        // Extents that only the body knows become existential extents of the result.
         let wrong = resolved.diagnostics.iter().chain(&checked.diagnostics).any(Diagnostic::is_error);
         let mut unknown = false;
         checked.result.visit(&mut |_| {}, &mut |p| {
@@ -221,7 +225,7 @@ pub fn signature(
                 }
             });
         });
-        // An extent that an error left open: what follows from it is not told again at every call.
+        // If an error left an extent open, no consequence of it is reported again at each call.
         if wrong && unknown {
             return (None, written.diagnostics);
         }
@@ -239,7 +243,7 @@ pub fn signature(
     if signature.result.has_error() { (None, written.diagnostics) } else { (Some(signature), written.diagnostics) }
 }
 
-/// The names a pattern binds, with their locals.
+/// Collects the names that a pattern binds, with their locals.
 fn bound_names(tree: &Tree, resolved: &Resolved, pat: PatId, out: &mut Vec<(Name, LocalId)>) {
     let mut by_span = |name: &Name, span: Span| {
         if let Some(l) = resolved.decls.get(&span) {
@@ -281,8 +285,7 @@ impl Checker<'_> {
         self.finish(root, Vec::new(), Vec::new(), Vec::new(), Type::Error)
     }
 
-    /// Is the parameter's type written as `i64`?
-    /// An `i64` parameter that is by itself the extent of an array is not negative.
+    /// Assumes that a local is not negative if it is, by itself, an extent of the type.
     fn assume_lone_extents(&mut self, t: &Type) {
         let mut lone = Vec::new();
         t.visit(&mut |_| {}, &mut |p| {
@@ -294,13 +297,13 @@ impl Checker<'_> {
         lone.into_iter().for_each(|p| self.scopes.assume_nonneg(p));
     }
 
-    /// Is an exported local an extent, or a name for it?
+    /// Returns whether an exported local is the extent or an alias of it.
     fn stands_for(&self, export: LocalId, extent: LocalId) -> bool {
         let value = self.local(export).and_then(|i| i.sym.as_ref()).and_then(Poly::as_atom);
         export == extent || matches!(value, Some(Atom::Local(l, _)) if *l == extent)
     }
 
-    /// Finishes a top-level `let`: its value is the tuple of what it binds.
+    /// Finishes a top-level `let`; its value is the tuple of the exported locals.
     fn export(mut self, pat: TypedPat, value: TId, names: Vec<(Name, LocalId)>, span: Span) -> Checked {
         self.solve();
         let mut exports: Vec<(Name, LocalId, Type)> = names
@@ -310,7 +313,8 @@ impl Checker<'_> {
                 (n, l, t)
             })
             .collect();
-        // Extents in the types that no name was given are called by what a user can write for them.
+        // An unnamed extent in the types is exported under the expression that a user can write for
+        // it, if one exists.
         let mut k = 0;
         while let Some((name, _, t)) = exports.get(k) {
             let (name, t) = (name.clone(), t.clone());

@@ -1,7 +1,9 @@
-//! **Linearity of derivative rules**: a tangent of the result is linear in the tangents of the parameters. A rule that
-//! forgets its tangent, or has a term without one, is an error here, because both modes of differentiation rely on it.
+//! **Linearity of derivative rules.** The tangent of the result must be linear in the tangents of
+//! the parameters. A rule that omits its tangent, or has a term without one, is an error, because
+//! both modes of differentiation rely on linearity.
 //!
-//! The check refutes and does not prove: calls, loops and selections by tangents are left open.
+//! The check refutes linearity and does not prove it: calls, loops and selections by tangents are
+//! left undecided.
 
 use std::collections::HashMap;
 
@@ -12,24 +14,24 @@ use crate::base::{Code, Diagnostic, Name};
 use crate::predicate::LocalId;
 use crate::syntax::ops::{BinOp, BinderKind};
 
-/// How an expression depends on the tangents.
+/// The dependence of an expression on the tangents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Degree {
-    /// It is 0.
+    /// The expression is 0.
     Zero,
-    /// It has no tangent.
+    /// The expression contains no tangent.
     Constant,
     Linear,
-    /// It has tangents and is not linear in them.
+    /// The expression contains tangents and is not linear in them.
     Other,
-    /// It may be any of these.
+    /// Undecided: any of the others is possible.
     Unknown,
 }
 
 use Degree::{Constant, Linear, Other, Unknown, Zero};
 
 impl Degree {
-    /// Of a sum, or of parts of a value.
+    /// Returns the degree of a sum, or of the parts of a value together.
     fn plus(self, other: Self) -> Self {
         match (self, other) {
             (Unknown, _) | (_, Unknown) => Unknown,
@@ -57,8 +59,8 @@ struct Degrees<'c, 'a> {
 }
 
 impl Checker<'_> {
-    /// Reports what makes a rule not linear in these locals, its tangents. Of an adjoint rule, which may clip or scale its
-    /// cotangent, only what has no cotangent at all is reported.
+    /// Reports the first part of a rule that is not linear in its tangents. An adjoint rule may
+    /// clip or scale its cotangent, so only a part without any cotangent is reported.
     pub(super) fn check_linear(
         &mut self,
         root: TId,
@@ -97,7 +99,7 @@ impl Checker<'_> {
 }
 
 impl Degrees<'_, '_> {
-    /// A part of the result that is not linear, and how it depends on the tangents.
+    /// Returns a part of the result that is not linear, and its degree.
     fn offence(&mut self, id: TId, adjoint: bool) -> Option<(TId, Degree)> {
         let node = &self.checker.nodes[id];
         if !self.is_real(&node.ty) {
@@ -129,14 +131,14 @@ impl Degrees<'_, '_> {
         }
     }
 
-    /// Does a type hold real numbers and nothing unknown?
+    /// Returns whether the type contains real numbers.
     fn is_real(&self, ty: &Type) -> bool {
         match self.checker.metas.zonk(ty) {
             Type::Scalar(scalar) => Type::Scalar(scalar) == Type::F64 || Type::Scalar(scalar) == Type::F32,
             Type::Array(_, element) => self.is_real(&element),
             Type::Tuple(items) => items.iter().any(|ty| self.is_real(ty)),
             Type::Record(fields) => fields.iter().any(|(_, ty)| self.is_real(ty)),
-            // A parameter of a definition is a real number where its derivative is taken.
+            // A type parameter is a real number wherever the derivative is taken.
             Type::Param(..) => true,
             _ => false,
         }
@@ -210,7 +212,7 @@ impl Degrees<'_, '_> {
                     return Unknown;
                 }
                 let values = cases.iter().map(|(_, e)| *e).chain([*last]);
-                // Each is what the whole may be.
+                // The value may be any of these.
                 let degrees: Vec<Degree> = values.map(|e| self.degree(e)).collect();
                 let first = degrees.first().copied().unwrap_or(Unknown);
                 if degrees.iter().all(|d| *d == first) { first } else { Unknown }
@@ -223,7 +225,7 @@ impl Degrees<'_, '_> {
         }
     }
 
-    /// Of a truth value: constant if no tangent decides it.
+    /// Returns the degree of a truth value: constant if no tangent decides it, else undecided.
     fn decided(&mut self, items: &[TId]) -> Degree {
         let constant = items.iter().all(|e| matches!(self.degree(*e), Constant | Zero));
         if constant { Constant } else { Unknown }

@@ -1,5 +1,8 @@
-//! What a writer may have meant where sizes or types do not fit: two arguments the other way round, a size whose name
-//! is another's but for a letter. Looked for where there is an error, and told as its help.
+//! **Suggestions for swapped arguments and misspelt sizes.** They become the help of an error about
+//! types or sizes that do not fit.
+//!
+//! The search covers two arguments that fit in each other's place, and sizes whose names resemble
+//! another's.
 
 use super::super::lower::{LoneSize, misspelt_sizes};
 use super::super::tree::{Callee, Expr as Typed, TId};
@@ -10,14 +13,14 @@ use crate::base::{Code, Diagnostic, GlobalName, Span};
 use crate::predicate::Poly;
 use crate::resolve::foreign;
 
-/// Of calls with more arguments no two are tried in each other's place.
+/// The maximal number of arguments of a call for which swaps are tried.
 const MOST_ARGUMENTS: usize = 12;
 
-/// Mistakes about sizes.
+/// The codes of errors about sizes.
 const OF_SIZES: [Code; 5] = [Code::E0204, Code::E0300, Code::E0304, Code::E0306, Code::E0307];
 
 impl Checker<'_> {
-    /// Two arguments that fit in each other's place, where these do not fit as they stand.
+    /// Returns two arguments that fit in each other's place, for a call whose arguments do not fit.
     pub(super) fn swapped(&mut self, signature: &Signature, args: &[TId]) -> Option<(usize, usize)> {
         if args.len() != signature.params.len() || args.len() > MOST_ARGUMENTS {
             return None;
@@ -34,7 +37,8 @@ impl Checker<'_> {
         })
     }
 
-    /// The function that takes these arguments, where they do not fit one that other languages do not tell apart from it.
+    /// Returns the library function that takes these arguments, if they do not fit a related one
+    /// that other languages do not distinguish from it.
     pub(super) fn relative(&mut self, callee: &GlobalName, args: &[TId]) -> Option<String> {
         let (module, name) = foreign::relatives(&format!("{}.{}", callee.module, callee.name))
             .iter()
@@ -48,7 +52,8 @@ impl Checker<'_> {
         Some(format!("{alias}.{name}"))
     }
 
-    /// Do arguments surely fit a signature, with sizes that may be sizes? Nothing is solved by it.
+    /// Returns whether the arguments certainly fit a signature, with valid sizes. Leaves the
+    /// metavariables unchanged.
     fn fit(&mut self, signature: &Signature, args: &[TId]) -> bool {
         let before = self.metas.clone();
         let inst = self.instantiate(signature, "", Span::default());
@@ -65,7 +70,7 @@ impl Checker<'_> {
             let value = args.get(k as usize).and_then(|arg| self.sym(*arg)).cloned();
             fits &= value.is_none_or(|value| self.metas.unify_size(p, &value, &mut goals).is_ok());
         }
-        // Sizes that wait for others.
+        // Retries the size equations that waited for others.
         loop {
             let open = goals.len();
             for (found, wanted) in std::mem::take(&mut goals) {
@@ -80,13 +85,13 @@ impl Checker<'_> {
         fits && goals.is_empty() && !sizes.iter().any(|p| has_meta(p) || falls(p))
     }
 
-    /// What to say of two arguments that fit in each other's place.
+    /// Returns the help text for two arguments that fit in each other's place.
     pub(super) fn swapped_help(signature: &Signature, (i, j): (usize, usize)) -> String {
         let name = |k: usize| signature.params.get(k).map(|(name, _)| name.clone()).unwrap_or_default();
         format!("the arguments fit when those for `{}` and `{}` change places", name(i), name(j))
     }
 
-    /// Adds to mistakes about sizes what may have been meant.
+    /// Adds suggestions to the errors about sizes.
     pub(super) fn hint_at_sizes(&mut self) {
         if !self.diagnostics.iter().any(|d| OF_SIZES.contains(&d.code)) {
             return;
@@ -96,7 +101,7 @@ impl Checker<'_> {
         for call in calls {
             let Some(help) = self.backwards(call) else { continue };
             let start = self.span(call).start;
-            // What follows from the call stands in it or after it.
+            // The consequences of the call are within it or after it.
             let follows = |d: &&mut Diagnostic| OF_SIZES.contains(&d.code) && d.span.end >= start;
             if let Some(d) = self.diagnostics.iter_mut().filter(follows).min_by_key(|d| d.span.start) {
                 d.help = Some(help);
@@ -111,8 +116,8 @@ impl Checker<'_> {
         }
     }
 
-    /// What to say of a call that gives sizes which fall as others grow, and would not with two arguments in each other's
-    /// place.
+    /// Returns help for a call with a size that decreases as others grow, if swapping two arguments
+    /// avoids that.
     fn backwards(&mut self, call: TId) -> Option<String> {
         let Typed::Call { callee, args } = &self.nodes[call].kind else { return None };
         let (signature, instance) = match callee {
@@ -129,12 +134,12 @@ impl Checker<'_> {
     }
 }
 
-/// Is a size negative, or less the larger others are?
+/// Returns whether a size is negative or decreases as another grows.
 fn falls(p: &Poly) -> bool {
     p.as_constant().is_some_and(|c| c < 0) || p.terms().iter().any(|(m, c)| !m.is_empty() && *c < 0)
 }
 
-/// Does a message name something in its quotes?
+/// Returns whether the message contains the name within backquotes.
 fn speaks_of(text: &str, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
     text.split('`').skip(1).step_by(2).any(|quoted| quoted.split(|c| !is_part(c)).any(|word| word == name))

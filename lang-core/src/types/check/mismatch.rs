@@ -1,4 +1,4 @@
-//! Types that do not fit, told in the user's words.
+//! **Diagnostics for type mismatches**, in terms of the user's program.
 
 use super::super::tree::{Expr as Typed, TId};
 use super::super::ty::{Class, Scalar, Type};
@@ -8,25 +8,26 @@ use crate::base::{Code, Diagnostic, Fix, Name, Span};
 use crate::predicate::Poly;
 use crate::syntax::ops::BinderKind;
 
-/// A part of a value that does not have the type that is wanted of it.
+/// The part of a value that has the wrong type.
 pub(super) struct Culprit {
-    /// Where it stands.
+    /// Its node.
     pub(super) node: TId,
-    /// The type that is wanted of it.
+    /// The expected type of this part.
     pub(super) wanted: Type,
-    /// Which part it is, as in "`a` of component 1"; empty for the whole.
+    /// The path to the part, as in "`a` of component 1"; empty for the whole.
     pub(super) part: String,
 }
 
 impl Checker<'_> {
-    /// Reports that a node does not have the type that is wanted of it.
+    /// Reports that a node does not have the expected type.
     pub(super) fn unfit(&mut self, m: &Mismatch, node: TId, wanted: &Type, what: &str) {
         if let Some(d) = self.unfitting(m, node, wanted, what) {
             self.report(d);
         }
     }
 
-    /// What is said of a node that does not have the type that is wanted of it; nothing where an error was told before.
+    /// Builds the diagnostic for a node without the expected type; `None` if an earlier error
+    /// explains it.
     pub(super) fn unfitting(&self, m: &Mismatch, node: TId, wanted: &Type, what: &str) -> Option<Diagnostic> {
         let Culprit { node, wanted, part } = self.culprit(node, wanted);
         let found = self.nodes[node].ty.clone();
@@ -45,7 +46,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The part of a value because of which it does not have the type that is wanted of it.
+    /// Finds the part of a value that causes the mismatch.
     pub(super) fn culprit(&self, mut node: TId, wanted: &Type) -> Culprit {
         let mut wanted = self.metas.zonk(wanted);
         let mut parts: Vec<String> = Vec::new();
@@ -80,12 +81,12 @@ impl Checker<'_> {
         Culprit { node, wanted, part: parts.join(" of ") }
     }
 
-    /// Does a node surely have another type than this one?
+    /// Returns whether the node certainly has a type other than this one.
     fn clashes(&self, node: TId, wanted: &Type) -> bool {
         differ(&self.metas, &self.metas.zonk(&self.nodes[node].ty), wanted)
     }
 
-    /// The array that makes an array of a sum: where it stands, and what to say of it.
+    /// Returns the array that turns a reduction's body into an array: its span, and a suggestion.
     fn unindexed(&self, node: TId) -> Option<(Span, String)> {
         let mut index: Option<Name> = None;
         let mut open = vec![node];
@@ -114,14 +115,15 @@ impl Checker<'_> {
         None
     }
 
-    /// Reports that two types are not one, in the user's words.
+    /// Reports that two types do not unify.
     pub(super) fn mismatch(&mut self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) {
         if let Some(d) = self.mismatched(m, found, wanted, span, what) {
             self.report(d);
         }
     }
 
-    /// What is said of two types that are not one; nothing where an error was told before.
+    /// Builds the diagnostic for two types that do not unify; `None` if an earlier error explains
+    /// it.
     fn mismatched(&self, m: &Mismatch, found: &Type, wanted: &Type, span: Span, what: &str) -> Option<Diagnostic> {
         let (found, wanted) = (self.metas.zonk(found), self.metas.zonk(wanted));
         if found.has_error() || wanted.has_error() {
@@ -138,7 +140,7 @@ impl Checker<'_> {
             Mismatch::Size(f, w) => {
                 Diagnostic::new(Code::E0300, span, types).label(format!("the size `{f}` stands where `{w}` is wanted"))
             }
-            // A literal stands where no number is wanted.
+            // A number literal is in a position that expects no number.
             Mismatch::Class(t, class)
                 if matches!(found, Type::Meta(_))
                     || matches!((found.peel().1, wanted.peel().1), (Type::Meta(_), w) if *w == *t) =>
@@ -172,7 +174,8 @@ impl Checker<'_> {
         })
     }
 
-    /// A literal stands where a `t` is wanted, which is not of its class.
+    /// Builds the diagnostic for a literal in a position that expects type `t`, which is not of its
+    /// class.
     fn no_number(&self, t: &Type, class: Class, span: Span, subject: &str) -> Diagnostic {
         let word = if class == Class::Real { "a real number" } else { "a number" };
         let integer = *t == Type::I64;
@@ -224,10 +227,10 @@ impl Checker<'_> {
     }
 }
 
-/// Are two types surely different?
+/// Returns whether two types are certainly different.
 pub(super) fn differ(metas: &Metas, a: &Type, b: &Type) -> bool {
     match (a, b) {
-        // A literal where no number is wanted.
+        // A number literal in a position that expects no number.
         (Type::Meta(id), Type::Scalar(Scalar::Bool) | Type::Array(..) | Type::Tuple(_) | Type::Record(_)) => {
             metas.class(*id) != Class::Any
         }
@@ -253,7 +256,7 @@ fn axes(n: usize) -> String {
     if n == 1 { "1 axis".into() } else { format!("{n} axes") }
 }
 
-/// How to make an array of so many axes of one value.
+/// Returns help for building an array of this rank from one value.
 fn repeated(axes: usize) -> String {
     match axes {
         1 => "the array of the one element `x` is `[x,]`, that of `n` equal elements `for i < n: x`".to_owned(),
@@ -261,7 +264,8 @@ fn repeated(axes: usize) -> String {
     }
 }
 
-/// Two types that are built differently; `types` is the sentence that names them.
+/// Builds the diagnostic for two types with different constructors or ranks; `types` is the
+/// sentence that names them.
 fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic {
     let d = Diagnostic::new(Code::E0200, span, types);
     if let (Type::Data(f, _), Type::Data(w, _)) = (found.peel().1, wanted.peel().1)
@@ -291,7 +295,8 @@ fn shapes(found: &Type, wanted: &Type, span: Span, types: String) -> Diagnostic 
     }
 }
 
-/// An index that stands alone on two axes, `n` the extent of the first.
+/// Builds the diagnostic for an index that subscripts two axes of different extents; `n` is the
+/// extent of the first.
 pub(super) fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagnostic {
     if n.to_string() == m.to_string() {
         let message =
@@ -305,7 +310,7 @@ pub(super) fn two_extents(name: &Name, span: Span, n: &Poly, m: &Poly) -> Diagno
     ))
 }
 
-/// `f64(…)` around an expression.
+/// Returns the fix that wraps an expression in a conversion such as `f64(…)`.
 fn converted(to: &Type, span: Span) -> Fix {
     Fix::wrap(span, format!("{to}("), ")")
 }

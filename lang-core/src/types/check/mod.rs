@@ -1,9 +1,12 @@
-//! The checker: from the surface tree of an item and its names to the typed tree.
+//! **Type checker.** Reads the syntax tree of an item and its resolved names, and writes the typed
+//! tree ([`super::tree`]).
 //!
-//! Types are inferred in one walk, with a hint from the context going down; sizes unify by
-//! normal form. What cannot be decided on the way is left as an obligation, with the facts that
-//! hold at its place, and decided when all unknowns are solved (`finish`): accesses are proved
-//! in bounds or checked when they run, sizes are proved equal, refuted, or checked when they run.
+//! It is bidirectional: types are inferred in one walk, and a hint from the context goes down.
+//! Sizes unify by normal form. A question that the walk cannot decide becomes an obligation, stored
+//! with its scope, whose facts hold at that place.
+//!
+//! `finish` decides the obligations when all metavariables are solved. An access is proved in
+//! bounds or checked at run time. A size constraint is proved, refuted, or checked at run time.
 
 mod advice;
 mod agree;
@@ -51,7 +54,7 @@ use crate::resolve::{LocalKind, Resolved};
 use crate::syntax::ast::{ExprId, Tree, TypeId};
 use scope::{Obligation, ScopeKind, Scopes};
 
-/// What is known of a local.
+/// Known facts about a local.
 #[derive(Clone)]
 pub(super) struct LocalInfo {
     name: Name,
@@ -59,23 +62,23 @@ pub(super) struct LocalInfo {
     ty: Type,
     /// Its value as a polynomial, if it is an `i64`.
     sym: Option<Poly>,
-    /// A bound of its absolute value, where it is less than that of any `i64`.
+    /// An upper bound of its absolute value, if it is smaller than that of every `i64`.
     magnitude: Option<i128>,
-    /// The scope it is bound in.
+    /// The scope that binds it.
     scope: usize,
 }
 
-/// Sizes and the extents of all arrays and loops are below this.
+/// The exclusive upper bound of sizes and of the extents of all arrays and loops.
 const MAX_SIZE: i128 = 1 << 47;
 
-/// A lifted operation whose operand types were not known when it was met.
+/// A lifted operation whose operand types were unknown when the walk reached it.
 struct Deferred {
     operands: Vec<TId>,
-    /// The node that verifies the sizes of the operands, around the last of them.
+    /// The node that checks the sizes of the operands; it wraps the last of them.
     verifier: TId,
     result: Type,
     class: Class,
-    /// The scalar type of the result, where it is not that of the operands.
+    /// The scalar type of the result, if it differs from that of the operands.
     elem: Option<Scalar>,
     what: String,
     span: Span,
@@ -88,15 +91,15 @@ struct Bare {
     index: LocalId,
     name: Name,
     span: Span,
-    /// That of its binder.
+    /// The scope of its binder.
     scope: usize,
 }
 
-/// Patterns that must cover their type.
+/// Patterns that must be exhaustive.
 pub(super) struct Coverage {
     ty: Type,
     pats: Vec<Pat>,
-    /// Places of the arms of a `match`; empty for a pattern that may not fail.
+    /// The spans of the arms of a `match`; empty for a pattern that must be irrefutable.
     spans: Vec<Span>,
     span: Span,
 }
@@ -108,35 +111,36 @@ pub(super) struct Checker<'a> {
     module: &'a ModuleName,
     env: &'a dyn Env,
     nodes: Arena<Node>,
-    /// The polynomial value of each node, if it is an understood `i64`.
+    /// The polynomial value of each node, if it is an `i64` expression that sizes can represent.
     syms: Vec<Option<Poly>>,
     locals: Vec<LocalInfo>,
     metas: Metas,
     classes: Vec<Class>,
     scopes: Scopes,
     obligations: Vec<(usize, Obligation)>,
-    /// Operations that wait for the types of their operands, in the order of the text.
+    /// Operations that wait for the types of their operands, by their order in the text.
     deferred: BTreeMap<u32, Deferred>,
-    /// The value of the top level that a `deriv` varies, and the local that stands for it.
+    /// The top-level value by which an enclosing `deriv` differentiates, and the local that
+    /// replaces it.
     varied: Option<(GlobalName, LocalId)>,
     coverage: Vec<Coverage>,
-    /// Types of `error(…)`, which may be anything.
+    /// Types of `error(…)` expressions, which may be any type.
     any_value: Vec<Type>,
-    /// Extents that each branch of a value with extents `?k` has for itself.
+    /// Extents that differ between the branches of a value with extents `?k`.
     branch_extents: Vec<Poly>,
     diagnostics: Vec<Diagnostic>,
-    /// Are effects (`print`, …) allowed here?
+    /// Whether effects (`print`, …) are allowed here.
     effects: bool,
-    /// Bare indices whose extent must be solved in the end: unknown, name, place.
+    /// Bare index variables whose extents must be solved in the end.
     bare: Vec<Bare>,
     /// Index variables that run through all of their range.
     runs: Vec<ends::Run>,
     /// Bare index variables in scope with their extents.
     bare_locals: Vec<(LocalId, Poly)>,
-    /// Types that leave a scope.
+    /// Types of values that leave a scope.
     exits: Vec<scope::Exit>,
     reported: HashSet<(Code, Span)>,
-    /// Guarded values and the places of their brackets.
+    /// Guarded values and the spans of their brackets.
     guarded: Vec<(TId, Span)>,
 }
 
@@ -207,19 +211,22 @@ impl<'a> Checker<'a> {
         self.local(l).map(|i| i.name.clone()).unwrap_or_default()
     }
 
-    /// The expression of a node, as an operand in a message.
+    /// Prints the expression of a node as an operand in a message.
     fn phrase(&self, node: TId) -> String {
         let phrases = Phrases { nodes: &self.nodes, name: &|l| self.name_of(l), ty: &|n| self.ty(n) };
         phrases.operand(node)
     }
 
-    /// The local as an atom of sizes.
+    /// Returns the local as an atom of sizes.
     fn atom(&self, l: LocalId) -> Poly {
         Poly::atom(Atom::Local(l, self.name_of(l)))
     }
 
-    /// Gives a local its type and, for an `i64`, its value (itself where `sym` is `None`). What is
-    /// made of integer literals is one too, while nothing has made it a real.
+    /// Gives a local its type and, for an `i64`, its value; if `sym` is `None`, the value is the
+    /// local itself.
+    ///
+    /// An undecided literal that defaults to an integer counts as an `i64`, until it becomes a
+    /// real.
     fn bind(&mut self, l: LocalId, ty: Type, sym: Option<Poly>) {
         let scope = self.scopes.current;
         let sym = match ty {
@@ -232,21 +239,21 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A new `i64` local for an extent that becomes known when the program runs.
+    /// Creates an `i64` local for an extent that is known only at run time.
     fn fresh_extent(&mut self, name: &str, span: Span) -> LocalId {
         let l = self.fresh_local(name, Type::I64, span);
         self.bounded(l, Some(MAX_SIZE));
         l
     }
 
-    /// Says how large a local is at most.
+    /// Sets the bound of the local's absolute value.
     fn bounded(&mut self, l: LocalId, magnitude: Option<i128>) {
         if let Some(info) = self.locals.get_mut(l.0 as usize) {
             info.magnitude = magnitude;
         }
     }
 
-    /// A local that the text does not declare.
+    /// Creates a local that the text does not declare.
     fn fresh_local(&mut self, name: &str, ty: Type, span: Span) -> LocalId {
         let l = LocalId(u32::try_from(self.locals.len()).unwrap_or(u32::MAX));
         let scope = self.scopes.current;
@@ -255,7 +262,7 @@ impl<'a> Checker<'a> {
         l
     }
 
-    /// The local that the identifier at `span` declares.
+    /// Returns the local that the identifier at `span` declares.
     fn declared(&self, span: Span) -> Option<LocalId> {
         self.resolved.decls.get(&span).copied()
     }
@@ -272,9 +279,11 @@ impl<'a> Checker<'a> {
         self.nodes.alloc(Node { kind, ty, span })
     }
 
-    /// Is a type, and were all since the last time, small enough to walk? What is too large is
-    /// told of once, where it is met first: types that double with every `let`, call or
-    /// constructor would fill the memory.
+    /// Returns whether the type is small enough to walk, and reports a type that is not, here or
+    /// since the last call.
+    ///
+    /// An item has at most one such diagnostic, at the first place. Without the limit, types that
+    /// double with every `let`, call or constructor would fill the memory.
     pub(super) fn small_enough(&mut self, t: &Type, span: Span) -> bool {
         let fits = self.metas.fits(t);
         if (self.metas.take_large() || !fits) && !std::mem::replace(&mut self.metas.told_large, true) {
@@ -293,7 +302,7 @@ impl<'a> Checker<'a> {
         self.alloc(Typed::Error, Type::Error, span)
     }
 
-    /// The type of a node, its outermost constructor known as far as it is.
+    /// Returns the type of a node, with its outermost constructor resolved as far as it is known.
     fn ty(&self, node: TId) -> Type {
         self.metas.shallow(&self.nodes[node].ty)
     }
@@ -312,7 +321,7 @@ impl<'a> Checker<'a> {
 
     // ---- types ----
 
-    /// The written type, in terms of this item's locals.
+    /// Lowers a written type, in terms of this item's locals.
     fn written(&mut self, id: TypeId) -> Type {
         let locals = &self.locals;
         let used = RefCell::new(Vec::new());
@@ -347,14 +356,14 @@ impl<'a> Checker<'a> {
         self.metas.demand(t, class, &|k| classes.get(k as usize).copied().unwrap_or(Class::Any))
     }
 
-    /// The node with the sizes verified that unification left open.
+    /// Wraps the node in a check of the size equations that unification left open.
     fn with_goals(&mut self, node: TId, goals: Goals, what: &str, code: Code) -> TId {
         let demands =
             goals.into_iter().map(|(found, wanted)| (found, Demand::Equal(wanted), what.to_owned())).collect();
         self.with_checks(node, demands, code)
     }
 
-    /// The node with demands on sizes, each with what it is about.
+    /// Wraps the node in a check of constraints on sizes, each with its subject for messages.
     fn with_checks(&mut self, node: TId, demands: Vec<(Poly, Demand, String)>, code: Code) -> TId {
         if demands.is_empty() {
             return node;
@@ -370,13 +379,14 @@ impl<'a> Checker<'a> {
         checked
     }
 
-    /// Demands that a node has a type; gives the node, wrapped in a check where sizes are open.
+    /// Requires that a node has the type. Returns the node, wrapped in a check if size equations
+    /// are open. Reports a mismatch.
     fn expect(&mut self, node: TId, wanted: &Type, what: &str) -> TId {
         let found = self.nodes[node].ty.clone();
         match self.unify(&found, wanted) {
             Ok(goals) if goals.is_empty() => node,
             Ok(goals) => {
-                // What passes the check has the sizes that are wanted.
+                // A value that passes the check has the sizes of the wanted type.
                 let checked = self.with_goals(node, goals, what, Code::E0300);
                 self.nodes[checked].ty = wanted.clone();
                 checked
@@ -388,13 +398,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Infers with the wanted type as hint, then demands it.
+    /// Infers with the wanted type as hint, then requires that type.
     fn check(&mut self, e: ExprId, wanted: &Type, what: &str) -> TId {
         let node = self.infer(e, Some(wanted));
         self.expect(node, wanted, what)
     }
 
-    /// Leaves a scope with a value of this type: what is bound inside must not occur in it.
+    /// Leaves a scope with a value of this type. `finish` checks that no variable of the scope
+    /// occurs in the type.
     fn leave(&mut self, scope: usize, ty: &Type, span: Span) {
         let kind = self.scopes.kind(scope);
         self.exits.push(scope::Exit { ty: ty.clone(), first: scope, last: self.scopes.last(), kind, span });
@@ -406,7 +417,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// `a`, `a` and `b`, `a`, `b` and `c`
+/// Joins items as in "`a`", "`a` and `b`", "`a`, `b` and `c`".
 fn and_list(items: &[String]) -> String {
     match items {
         [] => String::new(),

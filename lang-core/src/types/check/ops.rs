@@ -1,5 +1,7 @@
-//! Operators: arithmetic, comparisons, powers and scalar functions, all lifted over arrays of
-//! one shape; scalars stand for every element.
+//! **Operators**: arithmetic, comparisons, powers and scalar functions.
+//!
+//! All are lifted over arrays of equal shape; scalars are broadcast. An operation whose operand
+//! types are unknown is deferred until unification wakes it.
 
 use super::super::tree::{Demand, Expr as Typed, SizeCheck, TId};
 use super::super::ty::{Class, Scalar, Type};
@@ -12,7 +14,7 @@ use crate::resolve::scalar_fn::{Domain, ScalarFn};
 use crate::syntax::ast::{Expr, ExprId};
 use crate::syntax::ops::{BinOp, Level};
 
-/// The class of a scalar function's arguments.
+/// Returns the class of a scalar function's arguments.
 pub(super) fn class_of(domain: Domain) -> Class {
     match domain {
         Domain::Real => Class::Real,
@@ -20,14 +22,14 @@ pub(super) fn class_of(domain: Domain) -> Class {
     }
 }
 
-/// What a lift came to.
+/// The result of lifting an operation: its type, or a need for more information.
 enum Lifted {
     Done(Type, Goals),
     Unknown,
 }
 
 impl Checker<'_> {
-    /// A flat chain of operators of one level.
+    /// Infers a flat chain of operators of one precedence level.
     pub(super) fn chain(
         &mut self,
         first: ExprId,
@@ -49,7 +51,7 @@ impl Checker<'_> {
                 let mut items = Vec::with_capacity(rest.len() + 1);
                 for e in std::iter::once(first).chain(rest.iter().map(|r| r.2)) {
                     let p = self.check(e, &Type::BOOL, if level == Level::And { "`&&`" } else { "`||`" });
-                    // What stands right of `a &&` is evaluated only where `a` holds.
+                    // The right operand of `a && b` is evaluated only if `a` holds.
                     self.assume(p, level == Level::And);
                     items.push(p);
                 }
@@ -65,7 +67,7 @@ impl Checker<'_> {
                         Some(node) => node,
                         None => self.infer(*e, hint),
                     };
-                    // With the parentheses around the first operand.
+                    // The span includes parentheses around the first operand.
                     let at = self.expr_span(first).to(self.expr_span(*e));
                     left = self.arithmetic(*op, left, right, at);
                 }
@@ -74,7 +76,7 @@ impl Checker<'_> {
         }
     }
 
-    /// `x * [p]`, which guards nothing.
+    /// Reports `x * [p]`, whose bracket guards nothing.
     fn misplaced_bracket(&mut self, op: BinOp, e: ExprId) -> Option<TId> {
         let Expr::Array { items, comma: false } = &self.tree.exprs[e].kind else { return None };
         let ([item], BinOp::Mul) = (items.as_slice(), op) else { return None };
@@ -115,7 +117,7 @@ impl Checker<'_> {
         self.alloc_sym(Typed::Arith(op, left, right), ty, span, sym)
     }
 
-    /// `//` and `%` are integer operations.
+    /// Requires integer operands of `//` and `%`.
     fn integer(&mut self, ty: &Type, op: BinOp, span: Span) {
         let ty = self.metas.zonk(ty);
         let elem = ty.peel().1.clone();
@@ -143,7 +145,7 @@ impl Checker<'_> {
     fn comparison(&mut self, first: ExprId, rest: &[(BinOp, Span, ExprId)], span: Span) -> TId {
         let mut operands = vec![self.infer(first, None)];
         for (k, (_, _, e)) in rest.iter().enumerate() {
-            // After a comparison that fails the others are not made.
+            // Operands after a false comparison are not evaluated.
             let scope = (k > 0).then(|| self.enter(ScopeKind::Branch));
             let operand = self.infer(*e, None);
             if let Some(scope) = scope {
@@ -173,7 +175,7 @@ impl Checker<'_> {
     pub(super) fn power(&mut self, base: ExprId, exponent: ExprId, hint: Option<&Type>, span: Span) -> TId {
         let base = self.infer(base, hint);
         let exponent = self.infer(exponent, None);
-        // An exponent that is an integer stays one; the base may be any number then.
+        // An integer exponent stays an integer; the base may then be any number.
         let exponent_elem = self.metas.zonk(&self.nodes[exponent].ty).peel().1.clone();
         let literal = matches!(self.nodes[exponent].kind, Typed::Int(_))
             || matches!(exponent_elem, Type::Meta(id) if self.metas.integer_by_default(id));
@@ -220,7 +222,8 @@ impl Checker<'_> {
         self.alloc(Typed::Pow(base, exponent), ty, span)
     }
 
-    /// Powers of integers whose exponents are known to be negative: they have no value.
+    /// Reports powers of integers with exponents known to be negative, because they have no integer
+    /// value.
     pub(super) fn check_powers(&mut self) {
         let powers: Vec<(TId, TId)> = self
             .nodes
@@ -252,7 +255,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A scalar function on its arguments.
+    /// Infers a scalar function applied to its arguments.
     pub(super) fn scalar_call(&mut self, f: ScalarFn, mut args: Vec<TId>, span: Span) -> TId {
         let what = format!("`{}`", f.name());
         let ty = self.lift(&mut args, class_of(f.domain()), None, &what, span);
@@ -272,8 +275,9 @@ impl Checker<'_> {
         self.alloc_sym(Typed::Scalar(f, args), ty, span, sym)
     }
 
-    /// The type of a lifted operation. Verification of sizes is put around the last operand.
-    /// `elem` is the scalar type of the result where it is not that of the operands.
+    /// Returns the type of a lifted operation, and wraps the last operand in the checks of open
+    /// size equations. `elem` is the scalar type of the result, if it differs from that of the
+    /// operands.
     pub(super) fn lift(
         &mut self,
         operands: &mut [TId],
@@ -322,7 +326,8 @@ impl Checker<'_> {
         }
     }
 
-    /// `force`: operands whose type is unknown are taken to have one type with the others.
+    /// Lifts an operation if the operand types are known. If `force`, operands of unknown type are
+    /// assumed to have the type of the others.
     fn try_lift(
         &mut self,
         operands: &[TId],
@@ -335,7 +340,7 @@ impl Checker<'_> {
         let mut goals = Vec::new();
         if types.iter().any(|t| unknown(self, t)) {
             if !force && types.len() == 1 && elem.is_none() {
-                // One operand: whatever it is, the result is the same.
+                // The result of a single operand has its type, whichever that is.
                 if let Some(t) = types.first() {
                     return Ok(if class == Class::Any { Lifted::Done(t.clone(), goals) } else { Lifted::Unknown });
                 }
@@ -384,7 +389,7 @@ impl Checker<'_> {
         Ok(Lifted::Done(Type::array(dims.unwrap_or_default().into_iter(), scalar), goals))
     }
 
-    /// An operation that waits until more is known of its operands.
+    /// Defers an operation until more is known of its operands.
     fn defer(&mut self, key: u32, d: Deferred) {
         for n in &d.operands {
             if let Type::Meta(id) = self.ty(*n) {
@@ -394,7 +399,8 @@ impl Checker<'_> {
         self.deferred.insert(key, d);
     }
 
-    /// Tries again the operations whose operand types were unknown, where more is known now.
+    /// Retries the deferred operations of which more is known. If `force`, also decides those that
+    /// remain, in the order of the text.
     pub(super) fn settle(&mut self, force: bool) {
         loop {
             let woken = self.metas.woken();
@@ -543,7 +549,7 @@ impl Checker<'_> {
         self.report(d);
     }
 
-    /// `f64(e)`, lifted.
+    /// Infers `f64(e)`, lifted.
     pub(super) fn convert(&mut self, to: Scalar, e: TId, span: Span) -> TId {
         let t = self.metas.zonk(&self.nodes[e].ty);
         let (dims, elem) = t.peel();

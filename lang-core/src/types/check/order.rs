@@ -1,33 +1,33 @@
-//! Extents that would be used before they are known: a later part of an expression may tell the
-//! extent of an earlier one, which is evaluated first.
+//! **Use of extents before their definition.** A later part of an expression may determine the
+//! extent of an earlier one, although the earlier one is evaluated first.
 //!
-//! The body is walked in the order of evaluation. Whatever the interpreter asks a size of (a range,
-//! a call's instance, a check, what a function captures, the type of an array that may be empty) may
-//! mention only locals that have a value there.
+//! The pass walks the body in evaluation order. At each size that the interpreter reads, every
+//! local must have a value. Such sizes are ranges, the instance of a call, checks, the captures of
+//! a function, and the type of an array that may be empty.
 
 use super::super::tree::{Expr as Typed, IndexRange, Pat, Special, TId};
 use super::Checker;
 use crate::base::{Code, Diagnostic, Span};
 use crate::predicate::{Atom, LocalId, Poly};
 
-/// What is left to do, the next last.
+/// A step of the walk. The stack holds the next step last.
 enum Step {
     Visit(TId),
-    /// The node's sizes are asked.
+    /// Reads the sizes of the node.
     Ask(TId),
-    /// The extent of a bare index is asked.
+    /// Reads the extent of a bare index.
     Extent(Poly, Span),
     Bind(Vec<LocalId>),
-    /// What is bound from here on is so until the step that leaves.
+    /// Opens a scope; the matching `Leave` removes its bindings.
     Enter,
     Leave,
 }
 
-/// The locals that have a value at a place.
+/// The locals that have a value at a point of the walk.
 struct Known {
     locals: Vec<bool>,
     bound: Vec<LocalId>,
-    /// How many were bound where each scope was entered.
+    /// The number of bound locals at the entry of each scope.
     scopes: Vec<usize>,
 }
 
@@ -55,7 +55,7 @@ impl Known {
 }
 
 impl Checker<'_> {
-    /// Reports what asks for an extent too early. The body has no other errors.
+    /// Reports each use of an extent before its definition. The body must have no other errors.
     pub(super) fn check_order(&mut self, root: TId, from: &[LocalId]) {
         let mut known = Known { locals: vec![false; self.locals.len()], bound: Vec::new(), scopes: Vec::new() };
         from.iter().for_each(|l| known.bind(*l));
@@ -86,7 +86,7 @@ impl Checker<'_> {
                 Step::Leave => known.leave(),
             }
         }
-        // One extent is told once.
+        // Each extent is reported once.
         let mut told = Vec::new();
         for (l, span, what) in early {
             if told.contains(&l) {
@@ -100,7 +100,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A node's parts and what it asks and binds, in the order of evaluation.
+    /// Returns the steps of a node in evaluation order: its children, the sizes it reads and the
+    /// locals it binds.
     fn steps(&self, node: TId) -> Vec<Step> {
         let kind = &self.nodes[node].kind;
         let bound = |p: &Pat| {
@@ -169,7 +170,8 @@ impl Checker<'_> {
         steps
     }
 
-    /// The first range is evaluated outside, the others inside those before them.
+    /// Adds the steps of index ranges. The first range is evaluated outside the loop, each other
+    /// one inside those before it.
     fn loop_steps(&self, vars: &[super::super::tree::IndexVar], steps: &mut Vec<Step>) {
         for (k, v) in vars.iter().enumerate() {
             match &v.range {
@@ -190,11 +192,12 @@ impl Checker<'_> {
         }
     }
 
-    /// The locals of the sizes that the interpreter asks of this node itself.
+    /// Returns the locals in the sizes that the interpreter reads at this node itself.
     fn asked(&self, node: TId) -> Vec<LocalId> {
         let n = &self.nodes[node];
         let mut locals = Vec::new();
-        // Its zero, or its shape where it has no elements.
+        // The value needs the extents of its type for its zero, or for its shape if it has no
+        // elements.
         let shaped = match &n.kind {
             Typed::Array(items) => items.is_empty(),
             Typed::Guard(..) | Typed::Binder { .. } | Typed::Special(Special::Reshape | Special::Relation, _) => true,
@@ -206,7 +209,7 @@ impl Checker<'_> {
         }
         match &n.kind {
             Typed::Lambda(lambda) => locals.extend(&lambda.captures),
-            // Ranges are asked one by one.
+            // Each range has a step of its own.
             Typed::Binder { .. } | Typed::Fold { .. } => {}
             kind => kind.for_each_local(&mut |l| locals.push(l), &mut |_| {}),
         }

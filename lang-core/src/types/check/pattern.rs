@@ -1,4 +1,4 @@
-//! Patterns against types.
+//! **Patterns.** Checks patterns against the type of the matched value, and binds their variables.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::resolve::PatRes;
 use crate::syntax::ast::{Pat, PatId};
 
 impl Checker<'_> {
-    /// A pattern against the type of its value; `sym` is that value, if understood. `must`: it
-    /// stands where it may not fail.
+    /// Checks a pattern against the type of its value. `sym` is the value's polynomial, if known.
+    /// If `must`, the pattern must be irrefutable.
     pub(super) fn pattern(&mut self, pat: PatId, ty: &Type, sym: Option<Poly>, must: bool) -> Typed {
         let typed = self.sub_pattern(pat, ty, sym);
         if must && !simple(&typed) {
@@ -25,7 +25,7 @@ impl Checker<'_> {
         typed
     }
 
-    /// Is there an error in a pattern, or a constructor that does not exist?
+    /// Returns whether the pattern contains a syntax error or an unknown constructor.
     pub(super) fn is_wrong(&self, pat: PatId) -> bool {
         match &self.tree.pats[pat].kind {
             Pat::Error => true,
@@ -174,10 +174,11 @@ impl Checker<'_> {
             return Typed::Wild;
         };
         let params = match ty {
-            // The value has these sizes, even where they are not solved yet.
+            // The value has these sizes, even if they are not solved yet.
             Type::Data(found, args) if found == data => args.to_vec(),
             _ => {
-                // What is not known yet becomes that type, without a question about sizes.
+                // An unknown type becomes this type; its sizes are fresh, so no size equation
+                // arises.
                 let params = self.fresh_params(&info, &ctor.name, span);
                 if self.unify(ty, &Type::Data(data.clone(), params.clone().into())).is_err() {
                     self.pattern_mismatch(&format!("the constructor `{}` of `{data}`", ctor.name), ty, span);
@@ -203,7 +204,7 @@ impl Checker<'_> {
     }
 }
 
-/// Surely matches everything of its type.
+/// Returns whether the pattern certainly matches every value of its type.
 fn simple(p: &Typed) -> bool {
     match p {
         Typed::Wild | Typed::Bind(_) => true,

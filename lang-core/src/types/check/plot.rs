@@ -1,5 +1,7 @@
-//! `plot(x, y, "points: label", …, title: "text")`: groups of data, each ended by a text that says how
-//! it is drawn, and options by name. Without a text the types say how.
+//! **`plot`**: `plot(x, y, "points: label", …, title: "text")`.
+//!
+//! The arguments are groups of data, each ended by a text with the kind of mark, and named options.
+//! Without a text, the types decide the kind.
 
 use std::sync::Arc;
 
@@ -13,20 +15,20 @@ use crate::resolve::forms::{PlotKind, PlotOption, SCALES};
 use crate::resolve::suggest;
 use crate::syntax::ast::{Arg, Expr, ExprId, Ident};
 
-/// What is wrong was told.
+/// The error marker: a diagnostic was reported.
 struct Told;
 
-/// A group as it stands in the text.
+/// A group as written.
 struct Written {
     data: Vec<ExprId>,
-    /// The text that ends it.
+    /// The text that ends the group.
     text: Option<(Name, Span)>,
 }
 
 impl Checker<'_> {
     pub(super) fn plot(&mut self, args: &[Arg], span: Span) -> TId {
         let groups = self.written_groups(args);
-        // Where effects are not allowed that is told, and types may not be known.
+        // If effects are not allowed here, that was reported, and types may be unknown.
         if !self.effects {
             args.iter().for_each(|a| {
                 self.infer(a.value, None);
@@ -85,7 +87,7 @@ impl Checker<'_> {
         groups
     }
 
-    /// What data is called in the text, if it is a name or a field.
+    /// Returns the name of the data in the text, if it is a name or a field; else an empty name.
     fn called(&self, e: ExprId) -> Name {
         match &self.tree.exprs[e].kind {
             Expr::Name(name) => name.clone(),
@@ -97,7 +99,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The kind of a group, its label, and its data as far as that is right.
+    /// Checks a group. Returns its kind, its label, and its data.
     fn group(&mut self, group: &Written, mut data: Vec<TId>) -> Result<(PlotKind, Name, Vec<TId>), Told> {
         let said = match &group.text {
             Some((text, span)) => {
@@ -112,12 +114,13 @@ impl Checker<'_> {
             self.report(d.help("a text ends the data that it is about: `plot(x, y, \"points\")`"));
             return Err(Told);
         };
-        // What is drawn depends on the types: literals cannot wait for a context.
+        // The marks depend on the types, so literals take their defaults now and cannot wait for a
+        // context.
         self.settle(false);
         for node in &data {
             let ty = self.nodes[*node].ty.clone();
             self.metas.default_in(&ty);
-            // Elements of which there is none may be numbers.
+            // The elements of an empty array may be numbers.
             if let (Type::Array(..), elem @ Type::Meta(_)) = (&ty, self.metas.zonk(&ty).peel().1) {
                 let _ = self.unify(elem, &Type::F64);
             }
@@ -173,7 +176,7 @@ impl Checker<'_> {
         Err(Told)
     }
 
-    /// How data is drawn that stands without a text.
+    /// Returns the kind of mark for data without a text.
     fn natural(&mut self, node: TId) -> Result<PlotKind, Told> {
         let t = self.metas.zonk(&self.nodes[node].ty);
         Ok(match (&t, t.peel().0.len()) {
@@ -185,7 +188,7 @@ impl Checker<'_> {
         })
     }
 
-    /// Has the data the type that its kind wants?
+    /// Checks that the data has the type that its kind requires.
     fn fits(&mut self, node: TId, kind: PlotKind) -> Result<(), Told> {
         let t = self.metas.zonk(&self.nodes[node].ty);
         if let (PlotKind::Spy, Type::Rel(dims)) = (kind, &t) {
@@ -229,7 +232,7 @@ impl Checker<'_> {
         Told
     }
 
-    /// All data of a group have one length.
+    /// Checks that all data of a group has one length.
     fn same_lengths(&mut self, data: &mut [TId]) -> Result<(), Told> {
         let Some((first, rest)) = data.split_first_mut() else { return Ok(()) };
         for node in rest {
@@ -251,7 +254,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// A plot that fills its frame stands alone.
+    /// Checks that a plot that fills its frame is the only group.
     fn companions(&mut self, plot: &Plot, groups: &[Written]) -> Result<(), Told> {
         let Some(alone) = plot.groups.iter().find(|g| g.kind.stands_alone()) else { return Ok(()) };
         if groups.len() < 2 {
@@ -332,7 +335,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a kind is made of.
+/// Returns the data that a kind requires, in words.
 fn wanted(kind: PlotKind) -> String {
     let of = match kind {
         PlotKind::Line | PlotKind::Points => "vectors of numbers, `y`, or `x` and one or more `y`",
@@ -345,13 +348,13 @@ fn wanted(kind: PlotKind) -> String {
     format!("{} of {of}", made(kind))
 }
 
-/// `a line is made`
+/// Returns words such as `a line is made`.
 fn made(kind: PlotKind) -> String {
     let (noun, several) = kind.noun();
     format!("{noun} {} made", if several { "are" } else { "is" })
 }
 
-/// `one value, and 2 stand here`
+/// Returns words such as `one value, and 2 stand here`.
 fn count(most: usize, there: usize) -> String {
     match most {
         1 => format!("one value, and {there} stand here"),

@@ -1,10 +1,15 @@
-//! Work that an index repeats: `sum i: f(x)[i]` computes the whole of `f(x)` for every `i`.
+//! **Loop-invariant work under an index**: `sum i: f(x)[i]` computes all of `f(x)` for every `i`.
 //!
-//! It is told of a call or a derivative whose value is indexed by the index of a binder around it and
-//! which mentions nothing that the binder binds, so that a `let` before the binder can have it. It is
-//! not told where the call stands under a condition that the binder does not change, which may be why
-//! the call is not evaluated at all, nor of a definition that calls itself, nor where all arrays that
-//! go in and come out are small whatever the run.
+//! The warning covers a call or a derivative whose value is subscripted by the index of an
+//! enclosing binder. It must mention nothing that the binder binds, so that a `let` before the
+//! binder can hold it.
+//!
+//! Some cases are excluded:
+//!
+//! - The call is under a condition that is invariant in the binder, because the condition may
+//!   prevent its evaluation.
+//! - The definition calls itself.
+//! - All arguments and results are small for every run.
 
 use std::collections::HashMap;
 
@@ -15,36 +20,38 @@ use crate::base::{Code, Diagnostic, Name, Span};
 use crate::predicate::LocalId;
 use crate::syntax::ast::Item;
 
-/// So many elements are computed again without a word, as in the product of a 3×3 matrix and a vector.
+/// The maximal number of elements that may be recomputed without a warning, as in the product of a
+/// 3×3 matrix and a vector.
 const FEW: i128 = 16;
 
-/// What is left to do, the next last.
+/// A step of the walk. The stack holds the next step last.
 enum Step {
     Visit(TId),
     Enter(Frame),
     Leave,
 }
 
-/// What is around a node.
+/// An enclosing construct of a node.
 enum Frame {
-    /// A binder or a `fold` over these indices.
+    /// A binder or a `fold` over these indices, and whether it has a warning.
     Run { word: &'static str, indices: Vec<LocalId>, told: bool },
-    /// A condition that changes with so many of the binders around it.
+    /// A condition, with the number of enclosing binders up to the innermost one that it depends
+    /// on.
     Condition(usize),
 }
 
-/// The way to a node.
+/// The path to a node.
 #[derive(Default)]
 struct Around {
     frames: Vec<Frame>,
-    /// How many of them are binders.
+    /// The number of binders on the path.
     runs: usize,
-    /// In how many binders each local is bound.
+    /// The number of binders at the binding of each local, its own included.
     levels: HashMap<LocalId, usize>,
 }
 
 impl Checker<'_> {
-    /// Warns of what is computed again for every index. The body has no errors.
+    /// Warns of invariant work that is recomputed for every index. The body must have no errors.
     pub(super) fn check_repeated(&mut self, root: TId) {
         let mut around = Around::default();
         let mut steps = vec![Step::Visit(root)];
@@ -71,7 +78,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Notes where the locals are bound that a node binds.
+    /// Records the binding depth of the locals that a node binds.
     fn note_bound(&self, node: TId, around: &mut Around) {
         let kind = &self.nodes[node].kind;
         let level = around.runs + usize::from(matches!(kind, Typed::Binder { .. } | Typed::Fold { .. }));
@@ -81,7 +88,8 @@ impl Checker<'_> {
         });
     }
 
-    /// A node's parts in the order of evaluation, with what is around each.
+    /// Returns the steps of a node's children in evaluation order, each with its enclosing
+    /// constructs.
     fn parts(&self, node: TId, around: &Around) -> Vec<Step> {
         let mut steps = Vec::new();
         let under = |condition: usize, n: TId| [Step::Enter(Frame::Condition(condition)), Step::Visit(n), Step::Leave];
@@ -137,7 +145,8 @@ impl Checker<'_> {
         steps
     }
 
-    /// The bounds, of which the later ones seldom hold a call: they count as outside.
+    /// Adds the bounds of index ranges. All count as outside the binder, because the later ones
+    /// seldom contain a call.
     fn ranges(&self, vars: &[IndexVar], steps: &mut Vec<Step>) {
         for v in vars {
             match &v.range {
@@ -148,8 +157,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Of how many of the binders around it an expression depends: the number of the innermost one that
-    /// binds something it mentions.
+    /// Returns the number of the innermost enclosing binder, counted from outside, that binds a
+    /// local in the expression; 0 if none does.
     fn level(&self, node: TId, around: &Around) -> usize {
         let mut level = 0;
         self.for_each_read(node, &mut |l| level = level.max(around.levels.get(&l).copied().unwrap_or(0)));
@@ -165,7 +174,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The warning, where this node is an index of what need not be computed again.
+    /// Returns the warning if this node subscripts invariant work.
     fn repeated(&self, node: TId, around: &mut Around) -> Option<Diagnostic> {
         let Typed::Index(base, subscripts) = &self.nodes[node].kind else { return None };
         if around.runs == 0 {
@@ -190,7 +199,7 @@ impl Checker<'_> {
             return None;
         }
         let Some(Frame::Run { word, indices, told }) = around.frames.get_mut(place) else { return None };
-        // One place to mend is told once.
+        // Each binder has at most one warning.
         if std::mem::replace(told, true) {
             return None;
         }
@@ -209,7 +218,7 @@ impl Checker<'_> {
         Some(d.help(format!("name it before: `let y = {phrase} in {binder}: …`, and index `y`")))
     }
 
-    /// The call that an indexed value comes from, if it takes time.
+    /// Returns the call that computes an indexed value, if its cost is not trivial.
     fn work(&self, mut node: TId) -> Option<TId> {
         loop {
             match &self.nodes[node].kind {
@@ -233,7 +242,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Is it the definition at hand?
+    /// Returns whether the name is that of the definition being checked.
     fn is_own(&self, module: &str, name: &str) -> bool {
         matches!(&self.tree.item, Item::Def(def) if *self.module == *module && def.name.name == *name)
     }
@@ -243,7 +252,7 @@ fn run(word: &'static str, vars: &[IndexVar]) -> Frame {
     Frame::Run { word, indices: vars.iter().map(|v| v.local).collect(), told: false }
 }
 
-/// Has a value of the type few parts, whatever the run?
+/// Returns whether every value of the type has at most [`FEW`] elements per array.
 fn few(t: &Type) -> bool {
     match t {
         Type::Array(..) => {

@@ -1,27 +1,29 @@
-//! Scopes with the facts that hold in them, and what is left to decide when all unknowns are
-//! solved. A scope is a place whose body may run several times or not at all: the body of a
-//! binder, fold, loop or lambda, a branch, what a bracket guards. And what comes after a fact
-//! is a scope, so that a fact says nothing about what was evaluated before it held.
+//! **Scopes, facts and obligations.** The tree of scopes of an item and the facts that hold in
+//! each. Obligations are the questions that `finish` decides when all metavariables are solved.
+//!
+//! A scope is a region that may run several times or never. It is a branch, the operand of a
+//! bracket, or the body of a binder, fold, loop or lambda. Each fact opens a scope of its own for
+//! the code after it, so it says nothing of code that was evaluated before it held.
 
 use super::super::tree::{Demand, SizeCheck, TId};
 use super::super::ty::Type;
 use crate::base::{Code, Span};
 use crate::predicate::{LocalId, Poly};
 
-/// What makes a scope.
+/// The kind of region that a scope covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ScopeKind {
     /// The item itself.
     Item,
     /// The body of a `for`, a reduction, a fold or a loop.
     Binder,
-    /// A branch, an arm, a guarded factor, the right side of `&&`.
+    /// A branch, an arm, a guarded factor, or the right operand of `&&`.
     Branch,
     /// The body of a lambda.
     Lambda,
 }
 
-/// What a fact says of a polynomial.
+/// The claim of a fact about a polynomial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Says {
     /// `p >= 0`
@@ -32,27 +34,29 @@ pub(super) enum Says {
     NonZero,
 }
 
-/// A fact.
+/// A fact that holds in a scope.
 #[derive(Clone, Debug)]
 pub(super) struct Fact {
     pub(super) p: Poly,
     pub(super) says: Says,
-    /// The type of what was compared. A literal may become a real afterwards, and of reals `x > 0`
-    /// does not say `x >= 1`.
+    /// The type of the compared operands. A literal may become a real later, and for reals `x > 0`
+    /// does not imply `x >= 1`.
     pub(super) of: Type,
 }
 
 struct Scope {
     parent: usize,
-    /// How many scopes are around it.
+    /// The number of scopes around it.
     depth: usize,
     kind: ScopeKind,
-    /// What holds from here on.
+    /// The fact that holds in this scope.
     fact: Option<Fact>,
 }
 
-/// The scopes of an item. Numbers grow in the order of entry, so the scopes inside one are
-/// those from its number to the last number when it is left.
+/// The scopes of an item.
+///
+/// Indices grow in the order of entry. So the scopes inside a scope are those from its own index to
+/// the last index at the time it is left.
 pub(super) struct Scopes {
     scopes: Vec<Scope>,
     pub(super) current: usize,
@@ -92,7 +96,7 @@ impl Scopes {
         self.scopes.get(scope).map_or(0, |s| s.parent)
     }
 
-    /// How many scopes are around this one.
+    /// Returns the number of scopes around this one.
     pub(super) fn depth(&self, scope: usize) -> usize {
         self.scopes.get(scope).map_or(0, |s| s.depth)
     }
@@ -101,43 +105,43 @@ impl Scopes {
         self.scopes.get(scope)?.fact.as_ref()
     }
 
-    /// What holds somewhere.
+    /// Returns the facts of all scopes.
     pub(super) fn facts(&self) -> impl Iterator<Item = &Fact> {
         self.scopes.iter().filter_map(|s| s.fact.as_ref())
     }
 
-    /// From here on, until the scope around is left, this holds.
+    /// Adds a fact that holds until the enclosing scope is left.
     pub(super) fn assume(&mut self, fact: Fact) {
         self.push(self.kind(self.current), Some(fact));
     }
 
-    /// From here on `p >= 0`.
+    /// Adds the fact `p >= 0`.
     pub(super) fn assume_nonneg(&mut self, p: Poly) {
         self.assume(Fact { p, says: Says::NonNegative, of: Type::I64 });
     }
 
-    /// From here on `p == 0`.
+    /// Adds the fact `p == 0`.
     pub(super) fn assume_zero(&mut self, p: Poly) {
         self.assume(Fact { p, says: Says::Zero, of: Type::I64 });
     }
 }
 
-/// What is decided in the end, with the facts of its scope.
+/// A question that `finish` decides from the facts of its scope.
 pub(super) enum Obligation {
-    /// `0 <= index < extent` of a subscript of an index or update node.
+    /// `0 <= index < extent` for a subscript of an index or update node.
     Index { node: TId, update: Option<usize>, position: usize, index: Poly, extent: Poly, axis: usize, span: Span },
     /// `0 <= from <= to <= extent`.
     Slice { node: TId, update: Option<usize>, position: usize, from: Poly, to: Poly, extent: Poly, span: Span },
-    /// A size is what is wanted; checked by the node where not proved.
+    /// A constraint on a size; the node checks it at run time if it is not proved.
     Size { node: TId, check: SizeCheck, code: Code },
-    /// An extent is not too large, and that of an array (`array`) not negative.
+    /// A bound: the extent is not too large and, if it is an array's (`array`), not negative.
     Extent { extent: Poly, array: bool, span: Span },
-    /// The extents of two axes of one bare index.
+    /// Equality of the extents of two axes that one bare index subscripts.
     Agree { index: LocalId, span: Span, first: Poly, second: Poly },
 }
 
 impl Obligation {
-    /// The sizes it is about.
+    /// Returns the sizes in the obligation.
     pub(super) fn sizes(&self) -> Vec<&Poly> {
         match self {
             Self::Index { index, extent, .. } => vec![index, extent],
@@ -152,7 +156,7 @@ impl Obligation {
     }
 }
 
-/// A type that leaves a scope.
+/// The type of a value that leaves a scope; `first..=last` are the indices of the scopes left.
 pub(super) struct Exit {
     pub(super) ty: Type,
     pub(super) first: usize,

@@ -1,6 +1,7 @@
-//! A value with extents `?k`, those of a definition's result or of a `let`: its branches may have
-//! different ones. Each is checked by itself, and the value tells which it has. Nobody uses the
-//! extents of a branch after it, so branches need not agree.
+//! **Branches with existential extents.** The value of a definition or a `let` may have extents
+//! `?k`, and its branches may have different ones. Each branch is checked by itself, and its value
+//! determines its extents. Code outside a branch does not use the branch's extents, so branches
+//! need not agree.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -14,19 +15,19 @@ use crate::predicate::{Atom, LocalId, Poly};
 use crate::resolve::LocalKind;
 use crate::syntax::ast::{Expr, ExprId};
 
-/// What is wanted of each branch.
+/// The type required of each branch.
 pub(super) struct Tail {
-    /// The whole as written.
+    /// The type of the whole as written.
     pub(super) ty: Type,
-    /// Its extents `?k`, and where they are found.
+    /// Its extents `?k`, and their axes.
     unknown: Vec<Open>,
-    /// What they are in each branch.
+    /// The extents in each branch.
     told: RefCell<Vec<Vec<Poly>>>,
     what: String,
 }
 
 impl Checker<'_> {
-    /// Does the value of an expression come from branches?
+    /// Returns whether branches compute the value of an expression.
     pub(super) fn branches(&self, e: ExprId) -> bool {
         match &self.tree.exprs[e].kind {
             Expr::Paren(e) | Expr::Let(_, e) => self.branches(*e),
@@ -35,7 +36,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The body of a definition against the written result.
+    /// Checks the body of a definition against the written result.
     pub(super) fn result_of(&mut self, body: ExprId, ty: &Type, what: &str) -> TId {
         let mut extents: Vec<LocalId> = Vec::new();
         ty.visit(&mut |_| {}, &mut |p| {
@@ -51,8 +52,8 @@ impl Checker<'_> {
         if extents.is_empty() { self.check(body, ty, what) } else { self.tail_of(body, ty, &extents, what) }
     }
 
-    /// A value that has some extents, its branches each its own. Those of arrays inside arrays, which
-    /// a value cannot tell, are the same in all branches.
+    /// Checks a value with existential extents; each branch has its own. The extents of arrays
+    /// inside arrays, which the value cannot reveal, are equal in all branches.
     pub(super) fn tail_of(&mut self, e: ExprId, ty: &Type, extents: &[LocalId], what: &str) -> TId {
         let (mut unknown, mut inner) = (Vec::new(), Vec::new());
         for l in extents {
@@ -65,7 +66,7 @@ impl Checker<'_> {
         let tail = Tail { ty, unknown, told: RefCell::default(), what: what.to_owned() };
         let last = self.scopes.last();
         let node = self.tail(e, &tail);
-        // What is the same in all branches, and known outside, the whole has.
+        // An extent that is equal in all branches, and known outside them, is that of the whole.
         let told = tail.told.into_inner();
         for (k, open) in tail.unknown.iter().enumerate() {
             let mut all = told.iter().filter_map(|extents| extents.get(k)).map(|p| self.metas.zonk_size(p));
@@ -83,7 +84,7 @@ impl Checker<'_> {
         node
     }
 
-    /// An expression whose value is the result.
+    /// Checks an expression in tail position, whose value is the result.
     pub(super) fn tail(&mut self, e: ExprId, tail: &Tail) -> TId {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.tail_kind(e, tail))
     }
@@ -104,7 +105,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The end of a branch: it has some extents for `?k`.
+    /// Checks the end of a branch, with fresh extents for the `?k`.
     fn last(&mut self, e: ExprId, tail: &Tail) -> TId {
         let extents: Vec<LocalId> = tail.unknown.iter().map(|o| o.local).collect();
         let (open, own) = self.anew(&tail.ty, &extents, e);
@@ -120,7 +121,7 @@ impl Checker<'_> {
         self.alloc(Typed::Opened(tail.unknown.clone(), node), tail.ty.clone(), span)
     }
 
-    /// Is it an `error(…)`, which has no value and so no extents?
+    /// Returns whether the node is an `error(…)`, which has no value and so no extents.
     fn ends_run(&self, mut node: TId) -> bool {
         while let Typed::Let(_, body) = &self.nodes[node].kind {
             node = *body;
@@ -128,7 +129,7 @@ impl Checker<'_> {
         matches!(self.nodes[node].kind, Typed::Special(Special::Error(_), _))
     }
 
-    /// The type with unknown sizes for some locals, and these sizes.
+    /// Returns the type with fresh metavariables in place of some locals, and these metavariables.
     fn anew(&mut self, ty: &Type, locals: &[LocalId], at: ExprId) -> (Type, Vec<Poly>) {
         let span = self.expr_span(at);
         let fresh: Vec<Poly> = locals.iter().map(|_| self.metas.fresh_size(SizeWhy::Other, span)).collect();
@@ -142,7 +143,7 @@ impl Checker<'_> {
         (ty, fresh)
     }
 
-    /// What a branch loads tells the extents that are the branch's own.
+    /// Opens the branch's own extents at a `load`, because the loaded value determines them.
     pub(super) fn loaded(&mut self, load: TId) -> TId {
         let ty = self.metas.zonk(&self.nodes[load].ty);
         let span = self.span(load);
@@ -159,8 +160,9 @@ impl Checker<'_> {
         if opens.is_empty() { load } else { self.alloc(Typed::Opened(opens, load), ty, span) }
     }
 
-    /// Extents of branches that nothing tells are 0: those of what ends the run, or of elements that
-    /// are not there. But an index has to say how far it runs.
+    /// Sets to 0 the extents of branches that nothing determines: those of an `error(…)`, or of the
+    /// elements of an empty array. The extent of a bare index is excluded, because the program must
+    /// determine it.
     pub(super) fn close_branches(&mut self) {
         let mut run = HashSet::new();
         for bare in &self.bare {

@@ -1,12 +1,12 @@
-//! What an Iverson bracket guards has a zero. Its type may become known after the bracket, so
-//! this is asked in the end.
+//! **Zeros of guarded values.** The operand of an Iverson bracket must have a zero. Its type may be
+//! inferred after the bracket, so `finish` runs this check.
 
 use super::super::ty::{Class, Type};
 use super::Checker;
 use crate::base::{Code, Diagnostic};
 
 impl Checker<'_> {
-    /// Reports brackets around what has no zero.
+    /// Reports brackets around values whose types have no zero.
     pub(super) fn check_zeros(&mut self) {
         for (body, span) in std::mem::take(&mut self.guarded) {
             let ty = self.metas.zonk(&self.nodes[body].ty);
@@ -23,7 +23,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The part of a type because of which it has no zero.
+    /// Returns the part of a type that has no zero, if any.
     fn without_zero<'t>(&self, t: &'t Type) -> Option<&'t Type> {
         match t {
             Type::Scalar(_) | Type::Error | Type::Meta(_) => None,

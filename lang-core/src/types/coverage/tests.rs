@@ -1,4 +1,5 @@
-//! What is missing and what cannot be reached, as tables; agreement with trying all values.
+//! Missing values and redundant arms as tables, and agreement with an exhaustive enumeration of
+//! values.
 
 use proptest::prelude::*;
 
@@ -8,8 +9,9 @@ use crate::predicate::LocalId;
 use crate::types::tree::Pat;
 use crate::types::ty::{Scalar, Type, TypeArg};
 
-/// `Color = Red | Green | Blue`, `Opt(a) = None | Some(a)`, `Tree = Leaf(i64) | Node(Tree, Tree)`,
-/// `Nest(a) = End | Deep(Nest((a, a)))`, `Lone = Only(bool)`.
+/// The constructors of `Color = Red | Green | Blue`, `Opt(a) = None | Some(a)`,
+/// `Tree = Leaf(i64) | Node(Tree, Tree)`, `Nest(a) = End | Deep(Nest((a, a)))`,
+/// `Lone = Only(bool)`.
 fn ctors(ty: &Type) -> Option<Vec<(Name, Vec<Type>)>> {
     let Type::Data(name, args) = ty else { return None };
     let arg = match args.first() {
@@ -31,7 +33,7 @@ fn data(name: &str, args: Vec<Type>) -> Type {
     Type::Data(GlobalName::new("", name), args.into_iter().map(TypeArg::Type).collect())
 }
 
-/// Reads types and patterns.
+/// A parser of types and patterns.
 struct Text<'a>(&'a str);
 
 impl<'a> Text<'a> {
@@ -49,7 +51,7 @@ impl<'a> Text<'a> {
         word
     }
 
-    /// `item, item` up to the closing bracket.
+    /// Reads `item, item` up to the closing bracket.
     fn list<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self, usize) -> T) -> Vec<T> {
         let mut out = Vec::new();
         while !self.eat(close) {
@@ -126,7 +128,7 @@ fn coverage(ty: &Type, arms: &[Pat]) -> Coverage {
     check(ty, &arms.iter().collect::<Vec<_>>(), &ctors)
 }
 
-/// The arms are separated by `|`, the missing values too.
+/// Checks one table row. `|` separates the arms, and the missing values.
 #[track_caller]
 fn case(ty: &str, arms: &str, missing: &str, redundant: &[usize]) {
     let ty = Text(ty).ty();
@@ -179,7 +181,7 @@ fn recursive() {
     case("Tree", "Leaf(0) | Node(Leaf(_), _) | Node(_, Leaf(_))", "Leaf(_) | Node(Node(_, _), Node(_, _))", &[]);
     case("Tree", "Leaf(_) | Node(x, y) | Node(Leaf(_), _)", "", &[2]);
     case("Tree", "Node(Node(a, b), c) | Node(Leaf(_), c) | Leaf(_) | t", "", &[3]);
-    // The type of what is inside grows at every level.
+    // The type argument grows at every level.
     case("Nest(bool)", "End | Deep(End) | Deep(Deep(End))", "Deep(Deep(Deep(_)))", &[]);
 }
 
@@ -209,7 +211,7 @@ fn irrefutable_patterns() {
 
 #[test]
 fn work_is_bounded() {
-    // Each arm asks for `true` at one place and `false` at the next but one, of many: the number of
+    // Each arm tests for `true` at two places and for `false` at another, of many. The number of
     // ways to miss them all is exponential.
     let n = 60;
     let ty = Type::Tuple(vec![Type::BOOL; n].into());
@@ -225,7 +227,7 @@ fn work_is_bounded() {
     assert_eq!(hard, Coverage { too_large: true, ..Coverage::default() });
     arms.push(Pat::Wild);
     assert_eq!(coverage(&ty, &arms), Coverage::default());
-    // Wide: places that no arm asks about cost nothing, however many they are.
+    // Width: places that no arm tests cost nothing, however many they are.
     let n = 20_000;
     let ty = Type::Tuple(vec![Type::BOOL; n].into());
     let mut last = vec![Pat::Wild; n];
@@ -238,13 +240,13 @@ fn work_is_bounded() {
     arms.push(Pat::Wild);
     arms.push(Pat::Int(7));
     assert_eq!(coverage(&Type::I64, &arms).redundant, [401]);
-    // Deep.
+    // Deep nesting.
     let ty = Text("Nest(bool)").ty();
     let deep = (0..250).fold("End".to_string(), |p, _| format!("Deep({p})"));
     assert_eq!(coverage(&ty, &[read_pat(&deep, &ty)]).missing.len(), 3);
 }
 
-/// A value; `Deep` stands for parts deeper than patterns look.
+/// A value; `Deep` represents parts deeper than patterns look.
 #[derive(Clone, Debug)]
 enum Value {
     Int(i64),
@@ -253,7 +255,8 @@ enum Value {
     Deep,
 }
 
-/// All values of a type up to a depth; of integers, those that patterns use and one more.
+/// Enumerates the values of a type up to a depth. For integers, those that patterns use and one
+/// more.
 fn values(ty: &Type, depth: u32) -> Vec<Value> {
     let product = |k: u32, parts: &[Type]| {
         let all = parts.iter().fold(vec![Vec::new()], |all: Vec<Vec<Value>>, part| {
@@ -285,7 +288,7 @@ fn matches(pat: &Pat, value: &Value) -> bool {
     }
 }
 
-/// Random patterns of a type, three levels deep.
+/// Generates random patterns of a type, three levels deep.
 fn pattern(ty: Type, depth: u32) -> BoxedStrategy<Pat> {
     let wild = prop_oneof![Just(Pat::Wild), Just(Pat::Bind(LocalId(1)))].boxed();
     if depth == 0 {
@@ -347,7 +350,7 @@ proptest! {
         let redundant: Vec<_> = (0..arms.len()).filter(|arm| !reached[*arm]).collect();
         prop_assert_eq!(&found.redundant, &redundant);
         prop_assert_eq!(found.missing.is_empty(), missed.is_empty());
-        // What is shown as missing is missed, as far as it says what it is.
+        // A value reported as missing matches no arm, as far as it is specified.
         for text in &found.missing {
             let pat = read_pat(text, &ty);
             prop_assert!(missed.iter().any(|v| matches(&pat, v)), "{text}");

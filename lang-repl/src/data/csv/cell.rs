@@ -1,28 +1,28 @@
-//! **Cells as numbers.** Integers are parsed exactly, whatever notation they have.
+//! **Cells as numbers.** Integers are parsed exactly, in any notation.
 
 use super::{Kind, Options};
 
-/// Why a cell is no number of the wanted kind.
+/// The reason why a cell is no number of the wanted type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
     Missing,
-    /// It is another kind of value.
+    /// The cell has a value of another kind.
     Truth,
     Number,
     Text,
-    /// It is a number, and not an integer.
+    /// The cell has a number that is no integer.
     Fraction,
-    /// No number of the kind is so large.
+    /// The number is too large for the type.
     Large,
 }
 
-/// A kind of number that cells are parsed as.
+/// A scalar type as which cells are parsed.
 pub(crate) trait Number: Sized {
-    /// The number, or why there is none.
+    /// Parses a trimmed cell, or returns the reason why it cannot.
     fn parse(cell: &str, options: &Options) -> Result<Self, Refused>;
 }
 
-/// The kind of a cell's value.
+/// Returns the kind of a cell's value.
 pub(super) fn kind(cell: &str, options: &Options) -> Kind {
     let cell = cell.trim();
     if options.is_missing(cell) {
@@ -51,7 +51,7 @@ fn is_plain_integer(cell: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The cell with a point for its decimal comma; none if it has a point.
+/// Replaces a decimal comma by a point. `None` if the cell has a point.
 fn pointed<'c>(cell: &'c str, options: &Options, buffer: &'c mut String) -> Option<&'c str> {
     if !options.decimal_comma {
         return Some(cell);
@@ -63,7 +63,7 @@ fn pointed<'c>(cell: &'c str, options: &Options, buffer: &'c mut String) -> Opti
     Some(buffer)
 }
 
-/// Why a cell that is no number is none.
+/// Returns the reason why a cell is no number.
 fn other(cell: &str, options: &Options) -> Refused {
     match cell {
         _ if options.is_missing(cell) => Refused::Missing,
@@ -72,12 +72,12 @@ fn other(cell: &str, options: &Options) -> Refused {
     }
 }
 
-/// An infinite number that is written with digits is one that is too large.
+/// Whether an infinite result comes from a numeral with digits, which is too large.
 fn overflows(cell: &str, infinite: bool) -> bool {
     infinite && cell.contains(|c: char| c.is_ascii_digit())
 }
 
-/// A real number of either precision. `is_infinite` is that of the type.
+/// Parses a real of either precision. `is_infinite` is the method of the type.
 fn real<T: std::str::FromStr>(cell: &str, options: &Options, is_infinite: fn(&T) -> bool) -> Result<T, Refused> {
     if !options.missing.is_empty() && options.is_missing(cell) {
         return Err(Refused::Missing);
@@ -135,7 +135,7 @@ fn integer(cell: &str, options: &Options) -> Result<i64, Refused> {
     exact(text)
 }
 
-/// The integer that a decimal numeral stands for.
+/// Returns the exact integer of a decimal numeral.
 fn exact(text: &str) -> Result<i64, Refused> {
     let (negative, unsigned) = match text.as_bytes() {
         [b'-', ..] => (true, text.get(1..).unwrap_or_default()),
@@ -146,10 +146,10 @@ fn exact(text: &str) -> Result<i64, Refused> {
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let is_numeral = mantissa.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     if !is_numeral {
-        // `inf`, `nan`
+        // The text is `inf` or `nan`.
         return Err(Refused::Fraction);
     }
-    // So large an exponent is as good as any larger one: no cell has so many digits.
+    // The exponent is saturated; no cell has enough digits to distinguish it from a larger one.
     let exponent = exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { -(1 << 40) } else { 1 << 40 });
     let scale = exponent.saturating_sub(i64::try_from(fraction.len()).unwrap_or(i64::MAX));
     let digits = format!("{whole}{fraction}");
@@ -174,11 +174,11 @@ fn exact(text: &str) -> Result<i64, Refused> {
     format!("{sign}{digits}").parse().map_err(|_| Refused::Large)
 }
 
-/// Is a cell an integer that the real number which was read for it does not equal? `shown` is the number's
-/// value without a fraction, all digits.
+/// Whether a cell is an integer that differs from its parsed real. `shown` returns the real with
+/// all digits and no fraction.
 pub(crate) fn integer_is_rounded(cell: &str, shown: impl FnOnce() -> String) -> bool {
     let digits = cell.strip_prefix(['-', '+']).unwrap_or(cell);
-    // Fewer digits are exact in either kind of real.
+    // An integer with fewer digits is exact in both real types.
     if digits.len() < 8 || !is_plain_integer(cell) {
         return false;
     }

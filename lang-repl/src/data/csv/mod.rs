@@ -1,8 +1,9 @@
-//! **Tables**: CSV as RFC 4180 has it, with the separators, decimal commas, comments and words for missing
-//! values that files have beside it.
+//! **Tables**: CSV as in RFC 4180, with the separators, decimal commas, comments and words for
+//! missing values that occur in practice.
 //!
-//! Reading finds rows and counts their cells; what cells hold is parsed when a type is known, and only in the
-//! columns that it names. So no column costs more than it must, and an integer never passes through a real.
+//! Reading only finds the rows and counts their cells. Cells are parsed once a type is known, and
+//! only in the columns that it names. So unused columns cost little, and an integer is never
+//! converted through a real.
 
 mod cell;
 mod options;
@@ -18,10 +19,10 @@ pub(crate) use cell::{Number, Refused, integer_is_rounded};
 pub(crate) use options::Options;
 pub(super) use write::write;
 
-/// More columns than this are no table.
+/// The most columns of a table.
 const MAX_COLUMNS: usize = 100_000;
 
-/// Rows of equal length.
+/// A table whose rows have equal length.
 #[derive(Debug)]
 pub(crate) struct Table {
     text: String,
@@ -30,7 +31,7 @@ pub(crate) struct Table {
     /// The kind of the first row.
     pub(crate) first: First,
     pub(crate) columns: Vec<Column>,
-    /// Where rows begin, the first row included.
+    /// The starts of the rows, including the first one.
     rows: Vec<Row>,
 }
 
@@ -48,23 +49,23 @@ pub(crate) enum First {
 /// A column.
 #[derive(Debug)]
 pub(crate) struct Column {
-    /// The name of the field that takes it; empty without a header.
+    /// The field name of the column; empty without a header.
     pub(crate) name: String,
-    /// Its name in the header.
+    /// The name in the header.
     pub(crate) header: String,
 }
 
-/// The first byte of a row and its line, from 1.
+/// The first byte of a row, and its line, from 1.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     at: usize,
     line: u32,
 }
 
-/// Kinds of columns.
+/// The kind of a column or a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// No row has a value.
+    /// No value.
     Nothing,
     Bool,
     I64,
@@ -72,7 +73,7 @@ pub(crate) enum Kind {
     Text,
 }
 
-/// Reads a table.
+/// Reads a table, and checks that its rows have equal length.
 pub(super) fn read(text: String, options: &Options) -> Result<Table, String> {
     let comment = options.comment.as_deref();
     let mut reader = Rows { text: &text, at: 0, line: 1, separator: ',', comment };
@@ -131,7 +132,7 @@ fn ragged(line: u32, found: usize, wanted: usize, separator: char, text: &str) -
     message
 }
 
-/// The kind of the first row, and the columns.
+/// Returns the kind of the first row, and the columns.
 fn columns(first: &[Cow<'_, str>], options: &Options) -> (First, Vec<Column>) {
     let texts = first.iter().filter(|cell| is_text(cell, options)).count();
     let values = first.iter().filter(|cell| !is_text(cell, options) && !options.is_missing(cell.trim())).count();
@@ -149,34 +150,34 @@ fn columns(first: &[Cow<'_, str>], options: &Options) -> (First, Vec<Column>) {
     (kind, columns.map(|(name, header)| Column { name, header: (*header).to_owned() }).collect())
 }
 
-/// Is a cell neither a number nor a truth value nor missing?
+/// Whether a cell is neither a number, nor a boolean, nor missing.
 fn is_text(cell: &str, options: &Options) -> bool {
     cell::kind(cell, options) == Kind::Text
 }
 
-/// Is a name text to the reader, so that it makes its row a header?
+/// Whether a name reads as text, so that it makes its row a header.
 pub(super) fn is_name(name: &str) -> bool {
     is_text(name, &Options::default())
 }
 
 impl Table {
-    /// How many rows of data there are if the first is a header, or if it is not.
+    /// Returns the number of data rows; `header` is whether the first row is a header.
     pub(crate) fn height(&self, header: bool) -> usize {
         self.rows.len() - usize::from(header)
     }
 
-    /// The line that a row of data begins in.
+    /// Returns the line in which a data row begins.
     pub(crate) fn line(&self, header: bool, row: usize) -> u32 {
         self.rows.get(row + usize::from(header)).map_or(0, |row| row.line)
     }
 
-    /// How the table is written.
+    /// Returns the options with which the table was read.
     pub(crate) fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Visits the cells of some columns, row by row: the row, the position in `wanted`, which ascends, and
-    /// the text without blanks around it.
+    /// Visits the cells of some columns, row by row. `wanted` must be ascending. The callback
+    /// receives the row, the position in `wanted`, and the trimmed text.
     pub(crate) fn visit<E>(
         &self,
         header: bool,
@@ -189,7 +190,7 @@ impl Table {
             (reader.at, reader.line) = (begin.at, begin.line);
             let mut column = 0;
             for (position, want) in wanted.iter().enumerate() {
-                // The cells were read before, so they can be read.
+                // All cells were read without an error before.
                 while let Ok((text, end)) = reader.cell() {
                     column += 1;
                     if column > *want {
@@ -205,7 +206,7 @@ impl Table {
         Ok(())
     }
 
-    /// The kinds of all columns, from their cells; which have missing values.
+    /// Returns the kind of every column, and whether it has missing values.
     pub(crate) fn kinds(&self, header: bool) -> Vec<(Kind, bool)> {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         let mut kinds = vec![(Kind::Nothing, false); all.len()];

@@ -1,34 +1,34 @@
-//! How a table is written, as far as a program says so.
+//! The options of `load` that describe the notation of a table.
 
-/// Words that stand for a missing value, unless a program says others. They are those of pandas, without
-/// the spellings of NaN, which is a number here.
+/// The default words for a missing value. They are those of pandas, without the spellings of NaN,
+/// which is a number here.
 const MISSING: [&str; 13] =
     ["", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "null", "NULL", "None", "-1.#IND", "1.#QNAN"];
 
-/// Options of `load` for tables.
+/// The options of `load` for tables.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Options {
-    /// The separator of cells; unknown, it is found from the first line. A blank stands for any
-    /// number of blanks and tabs.
+    /// The separator of cells; `None`: inferred from the first line. A blank means any number of
+    /// blanks and tabs.
     pub(crate) separator: Option<char>,
-    /// Is the decimal point a comma?
+    /// Whether the decimal point is a comma.
     pub(crate) decimal_comma: bool,
-    /// The rest of a line from this text on is no data.
+    /// The text that begins a comment, which extends to the end of its line.
     pub(crate) comment: Option<String>,
-    /// More words that stand for a missing value.
+    /// Additional words for a missing value.
     pub(crate) missing: Vec<String>,
-    /// Is the first row a header?
+    /// Whether the first row is a header; `None`: inferred.
     pub(crate) header: Option<bool>,
 }
 
 impl Options {
-    /// Does a cell, without blanks around it, stand for a missing value?
+    /// Whether a trimmed cell means a missing value.
     pub(super) fn is_missing(&self, cell: &str) -> bool {
         MISSING.contains(&cell) || self.missing.iter().any(|word| word == cell)
     }
 
-    /// The separator of a table that begins with this line: a tab or a semicolon if the line has no comma
-    /// outside quotes.
+    /// Returns the separator of a table with this first line. Outside quotes, commas take
+    /// precedence, then semicolons, then tabs. With decimal commas, a comma never separates.
     pub(super) fn separator_of(&self, line: &str) -> char {
         if let Some(separator) = self.separator {
             return separator;

@@ -1,9 +1,9 @@
-//! **Rows of cells.** Cells between separators, in quotes where they hold separators, quotes or ends of
-//! lines; lines end in LF, CRLF or CR; lines that are empty or a comment hold no row.
+//! **Rows of cells.** A cell with separators, quotes or line ends is quoted. Lines end in LF, CRLF
+//! or CR. Empty lines and comment lines contain no row.
 
 use std::borrow::Cow;
 
-/// The unread rest of a text: from the byte `at`, in this line, counted from 1.
+/// The unread rest of a text: from byte `at`, in line `line`, counted from 1.
 #[derive(Clone)]
 pub(super) struct Rows<'a> {
     pub(super) text: &'a str,
@@ -25,12 +25,12 @@ impl<'a> Rows<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The separator of cells, unless they stand between blanks.
+    /// Returns the separator, unless cells are separated by blanks.
     fn single(&self) -> Option<char> {
         Some(self.separator).filter(|c| *c != ' ')
     }
 
-    /// Goes to the next line that holds a row.
+    /// Advances to the next line with a row. Returns false at the end of the text.
     pub(super) fn next_row(&mut self) -> bool {
         loop {
             let blanks = self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
@@ -48,7 +48,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Steps over the end of a line, if there is one.
+    /// Skips a line end; returns whether it found one.
     fn end_of_line(&mut self) -> bool {
         let width = match self.rest().as_bytes() {
             [b'\r', b'\n', ..] => 2,
@@ -60,7 +60,7 @@ impl<'a> Rows<'a> {
         true
     }
 
-    /// Reads a cell, and steps over what ends it.
+    /// Reads a cell, and skips the separator or line end after it.
     pub(super) fn cell(&mut self) -> Result<(Cow<'a, str>, End), String> {
         if self.separator == ' ' {
             self.blanks();
@@ -87,7 +87,7 @@ impl<'a> Rows<'a> {
         Ok((cell, End::Row))
     }
 
-    /// Steps over blanks and tabs.
+    /// Skips blanks and tabs; returns whether it found any.
     fn blanks(&mut self) -> bool {
         let rest = self.rest();
         let width = rest.len() - rest.trim_start_matches([' ', '\t']).len();
@@ -95,7 +95,7 @@ impl<'a> Rows<'a> {
         width > 0
     }
 
-    /// Is this the end of a row?
+    /// Whether the row ends here.
     fn at_end(&self) -> bool {
         let rest = self.rest();
         rest.is_empty() || rest.starts_with(['\n', '\r']) || self.comment.is_some_and(|c| rest.starts_with(c))

@@ -6,7 +6,7 @@ use super::super::interrupted;
 use super::super::sheet::Sheet;
 use crate::interrupt;
 
-/// A table as CSV.
+/// Formats a table as CSV.
 pub(in crate::data) fn write(value: &Value) -> Result<Vec<u8>, Refusal> {
     let sheet = Sheet::table(value)?;
     let mut out = String::new();

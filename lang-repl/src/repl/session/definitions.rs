@@ -1,5 +1,5 @@
-//! Definitions come into force and go: what they replace, whose values have to be computed anew, what is
-//! in force again if they fail.
+//! **Redefinition.** Adds definitions to a session: finds the ones they replace and the values that
+//! become stale, and restores the previous state if they fail.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ use crate::problem::Problem;
 use crate::show;
 
 impl Session {
-    /// Puts definitions in force, if they are right; what was before.
+    /// Adds definitions if they have no errors. Returns the previous state, or `None` after
+    /// reporting the errors.
     pub(super) fn define(&mut self, entries: Vec<Entry>) -> Option<Before> {
         let before = self.document.clone();
         if entries.is_empty() {
@@ -61,7 +62,7 @@ impl Session {
         Some(Before { document: before, gone, values, alone })
     }
 
-    /// The names whose values depend on these names and, if imports change, on other modules.
+    /// Returns the names whose values depend on `names` and, if imports change, on other modules.
     pub(super) fn stale(&self, names: &BTreeSet<GlobalName>, imports: bool) -> BTreeSet<GlobalName> {
         let mut roots = names.clone();
         if imports {
@@ -70,7 +71,7 @@ impl Session {
         self.engine.dependents(&self.module(), &roots)
     }
 
-    /// Values of `let`s that were replaced in part only are kept.
+    /// Keeps the stored values of `let`s that were replaced only in part.
     fn keep_rest(&mut self, mut document: Document, gone: &[Entry], names: &BTreeSet<GlobalName>) -> Document {
         for name in gone.iter().filter(|e| e.kind == ItemKind::Let).flat_map(|e| &e.names) {
             let global = self.global(name);
@@ -85,7 +86,8 @@ impl Session {
         document
     }
 
-    /// Values that are computed anew when next used. What is frozen cannot be, and goes.
+    /// Drops stale values, which are computed again at their next use. A stored value cannot be, so
+    /// its entry is removed.
     pub(super) fn forget(&mut self, stale: &BTreeSet<GlobalName>) -> Vec<(GlobalName, Value)> {
         let frozen = |e: &Entry| e.frozen && e.names.iter().any(|n| stale.contains(&GlobalName::new(MODULE, n)));
         if self.document.entries.iter().any(frozen) {
@@ -95,7 +97,7 @@ impl Session {
         self.engine.forget(stale)
     }
 
-    /// Computes a `let` that is now in force; if it fails, what it replaced is in force again.
+    /// Computes a new `let`. If it fails, the definitions that it replaced are restored.
     pub(super) fn computed(&mut self, entry: &Entry, before: &Before) -> bool {
         let (ItemKind::Let, Some(first)) = (entry.kind, entry.names.first()) else { return true };
         let Err(problems) = self.engine.compute(&self.global(first)) else { return true };
@@ -112,7 +114,8 @@ impl Session {
             }
             return;
         }
-        // Others came with it and stay, so values are computed anew, but for those that cannot be.
+        // Other definitions of the same input stay. So values are computed again, except for stored
+        // ones.
         let again: Vec<Entry> = before.gone.iter().filter(|gone| gone.clashes(entry)).cloned().collect();
         let (document, _) = self.document.without(entry).with(again.clone());
         self.install(document);
@@ -123,7 +126,7 @@ impl Session {
         }
     }
 
-    /// Tells what a new definition is.
+    /// Prints the signature or the value of a new definition.
     pub(super) fn tell_about(&mut self, entry: &Entry) {
         if entry.kind != ItemKind::Let {
             for name in &entry.names {
@@ -142,7 +145,7 @@ impl Session {
         self.freeze_if_of_ans(entry);
     }
 
-    /// A `let` computed from `ans` keeps its value when `ans` changes.
+    /// Turns a `let` that was computed from `ans` into a stored value, because `ans` will change.
     fn freeze_if_of_ans(&mut self, entry: &Entry) {
         let of_ans = self.engine.dependents(&self.module(), &BTreeSet::from([self.global(ANS)]));
         if !entry.names.iter().any(|n| of_ans.contains(&self.global(n))) {
@@ -167,13 +170,13 @@ impl Session {
     }
 }
 
-/// What was in force before definitions replaced some of it.
+/// The state of a session before definitions replaced a part of it.
 pub(super) struct Before {
     pub(super) document: Document,
-    /// The entries that were replaced.
+    /// The replaced entries.
     gone: Vec<Entry>,
-    /// Values that were forgotten.
+    /// The dropped values.
     values: Vec<(GlobalName, Value)>,
-    /// One definition came, so undoing it undoes all.
+    /// Whether the input had one definition, so that undoing it restores the whole state.
     alone: bool,
 }

@@ -1,4 +1,4 @@
-//! Expressions: their values are shown and kept as `ans`.
+//! Evaluation of expressions: the value is shown and stored as `ans`.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::show::{self, Evaluated};
 use crate::source::SourceId;
 
 impl Session {
-    /// A `do` item is the expression in it.
+    /// Evaluates the expression of a `do` item.
     pub(super) fn do_item(&mut self, item: &str, source: SourceId, offset: u32) -> bool {
         let word = lex(item).tokens.first().map_or(0, |t| t.span.end);
         let text = item.get(word as usize..).unwrap_or_default();
@@ -28,7 +28,7 @@ impl Session {
     pub(super) fn expression(&mut self, text: &str, source: SourceId, offset: u32) -> bool {
         let Lexed { tokens, diagnostics, .. } = lex(text);
         let Some(last) = tokens.last() else {
-            // A comment as other languages write it.
+            // The text has no tokens, for example a comment in the syntax of another language.
             let told = |d: Diagnostic| crate::problem::of_diagnostic(&d.shift(offset), source);
             let problems: Vec<Problem> = diagnostics.into_iter().map(told).collect();
             let good = problems.is_empty();
@@ -54,7 +54,8 @@ impl Session {
                 true
             }
             Err(problems) => {
-                // A function whose sizes only a call settles has no value to show: what it is does.
+                // A function whose sizes only a call settles has no value to show, so its signature
+                // is shown.
                 if let ([token], true) = (&*tokens, problems.iter().any(|p| p.code == Code::E0301))
                     && let Token::Name(name) = &token.token
                     && let Ok(signature) = self.engine.type_of(&self.module(), name, source)
@@ -68,7 +69,7 @@ impl Session {
         }
     }
 
-    /// A plot of what stands after `:plot`, in parentheses or not.
+    /// Plots the arguments of `:plot`, with or without parentheses.
     pub(super) fn plot(&mut self, argument: &str) {
         let argument = argument.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
         let enclosed = format!("plot{argument}");
@@ -92,7 +93,7 @@ impl Session {
         if !before.entries.contains(&entry) {
             let (document, _) = before.with(vec![entry]);
             self.install(document);
-            // A type that cannot be written here: the value cannot be kept.
+            // The type cannot be written in this module, so the value cannot be stored.
             if self.engine.problems_of_segment(&self.module(), source, 0).iter().any(Problem::is_error) {
                 self.forget(&BTreeSet::from([self.global(ANS)]));
                 return;
@@ -102,7 +103,7 @@ impl Session {
     }
 }
 
-/// Is the text a call of what a single name stands for, and nothing else?
+/// Whether the whole text is one call of a single name.
 fn is_one_call(text: &str) -> bool {
     let parsed = parser::parse_expr(text);
     let Item::Do(root) = parsed.tree.item else { return false };

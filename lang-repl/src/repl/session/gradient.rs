@@ -1,4 +1,4 @@
-//! `:grad`: the value of an expression and its gradient, under the names of what it is taken by.
+//! `:grad`: prints the value of an expression and its gradient, under the names of the variables.
 
 use lang_core::base::Name;
 use lang_core::interp::Value;
@@ -32,7 +32,8 @@ impl Session {
         }
     }
 
-    /// Of a call: its function, differentiated, called with the same arguments; and what these are called.
+    /// Rewrites a call to `value_and_grad(f)(…)` with the same arguments. Returns it with the names
+    /// of the parameters.
     fn of_call(&self, text: &str) -> Option<(String, Vec<Name>)> {
         let tree = parser::parse_expr(text).tree;
         let Item::Do(root) = tree.item else { return None };
@@ -43,7 +44,7 @@ impl Session {
         if parameters.len() != arguments.len() || !parameters.iter().any(|(_, ty)| may_be_real(ty)) {
             return None;
         }
-        // Arguments that are given by name are put where they belong.
+        // Named arguments are moved to their positions.
         let mut given: Vec<Option<&str>> = vec![None; parameters.len()];
         for (at, argument) in arguments.iter().enumerate() {
             let at = match &argument.name {
@@ -57,7 +58,8 @@ impl Session {
         Some((format!("value_and_grad({function})({})", given.join(", ")), names))
     }
 
-    /// Of any other expression: a function of the real variables in it, called with their values.
+    /// Rewrites any other expression to a lambda over its real variables, called with their values.
+    /// Returns it with the names of the variables.
     fn of_variables(&self, text: &str) -> Option<(String, Vec<Name>)> {
         let mut names = Vec::new();
         let mut parameters = Vec::new();
@@ -77,12 +79,12 @@ impl Session {
     }
 }
 
-/// Can an argument of that type have a gradient? A type that is a parameter may be real.
+/// Whether an argument of that type can have a gradient. A type parameter may be real.
 fn may_be_real(ty: &Type) -> bool {
     Engine::has_reals(ty) || matches!(ty.peel().1, Type::Param(..) | Type::Data(..))
 }
 
-/// The components of a tuple.
+/// Returns the components of a tuple.
 fn components(of: &Evaluated) -> Vec<Evaluated> {
     let (Value::Tuple(items), Type::Tuple(types)) = (&of.value, &of.ty) else { return Vec::new() };
     let parts = items.values().iter().zip(types.iter());

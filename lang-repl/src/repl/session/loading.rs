@@ -1,4 +1,4 @@
-//! `:load` and `:reload`: the definitions of files come into the session.
+//! `:load` and `:reload`: bring the definitions of files into the session.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::files;
 use crate::problem::Problem;
 
 impl Session {
-    /// Brings in the definitions of a file, which is remembered.
+    /// Loads a file, and records it for `:reload` if it succeeds.
     pub(super) fn load_and_remember(&mut self, path: PathBuf) {
         if self.load(&path) && !self.loaded.contains(&path) {
             self.loaded.push(path);
@@ -36,7 +36,8 @@ impl Session {
         }
     }
 
-    /// Brings in the definitions of a file and runs it.
+    /// Adds the definitions of a file and runs its items. Returns whether the file was loaded, even
+    /// if its run failed.
     pub(super) fn load(&mut self, path: &Path) -> bool {
         let text = match files::read(path, &mut self.engine.sources) {
             Ok(text) => text,
@@ -105,7 +106,8 @@ impl Session {
         true
     }
 
-    /// The definitions of a file that have errors, which are reported, and those that need them.
+    /// Reports the errors in the definitions of a file. Returns the definitions with errors, and
+    /// those that need them.
     fn wrong(&mut self, entries: &[Entry]) -> Vec<Entry> {
         let before = self.document.clone();
         self.install(before.with(entries.to_vec()).0);
@@ -132,7 +134,7 @@ impl Session {
     }
 }
 
-/// A quoted import of a file elsewhere, as it is written here.
+/// Rewrites a quoted import of a loaded file relative to the current directory.
 fn import_from(text: &str, file: &Path) -> Arc<str> {
     let Item::Import(import) = parser::parse_item(text).tree.item else { return text.into() };
     let directory = file.parent().map(|d| d.display().to_string()).unwrap_or_default();

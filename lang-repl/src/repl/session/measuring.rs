@@ -1,4 +1,5 @@
-//! `:cost`, `:time` and `:bench`: what an evaluation takes, and what a definition costs.
+//! `:cost`, `:time` and `:bench`: the cost of a definition, and the counts and run times of an
+//! evaluation.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +13,13 @@ use crate::lookup;
 use crate::out::seconds;
 use crate::problem::Problem;
 
-/// How long `:bench` goes on,
+/// The duration of `:bench`.
 const LONG: Duration = Duration::from_secs(2);
-/// and how often it measures at most.
+/// The most measurements of `:bench`.
 const MOST: usize = 100_000;
 
 impl Session {
-    /// The formulas of a definition, or the counts of one evaluation, whose value is not shown.
+    /// Prints the cost formulas of a definition, or the counts of one evaluation without its value.
     pub(super) fn cost(&mut self, text: &str) {
         let named = lookup::definition_named(&self.engine, Some(&self.module()), text.trim_end_matches(';'));
         if let Some(def) = named.filter(|def| self.engine.signature(def).is_some()) {
@@ -29,7 +30,7 @@ impl Session {
         }
         let counting = std::mem::replace(&mut self.engine.counting, true);
         let result = self.ready(text).and_then(|ready| {
-            // What it needs is computed before and is no part of it.
+            // The `let`s that the expression needs are computed first and are not counted.
             self.engine.compute_needs(&ready)?;
             self.engine.counts = Counts::default();
             self.engine.run_ready(&ready)
@@ -44,7 +45,7 @@ impl Session {
         }
     }
 
-    /// The value, and how long it took.
+    /// Evaluates an expression, and prints its value and the time it took.
     pub(super) fn time(&mut self, text: &str) {
         let time = std::mem::replace(&mut self.options.common.time, true);
         let source = self.engine.sources.add(INPUT, text);
@@ -52,13 +53,13 @@ impl Session {
         self.options.common.time = time;
     }
 
-    /// The median of many evaluations, and between which times half of them are.
+    /// Prints the median and the interquartile range of many evaluations.
     pub(super) fn bench(&mut self, text: &str) {
         let result = self.ready(text).and_then(|ready| {
             self.engine.compute_needs(&ready)?;
             let silent = std::mem::replace(&mut self.engine.silent, true);
             let counting = std::mem::replace(&mut self.engine.counting, false);
-            // What runs often takes little.
+            // An expression that is evaluated repeatedly is cheap, so no confirmation is needed.
             let budget = self.engine.budget.take();
             let times = self.measured(&ready);
             self.engine.silent = silent;
@@ -83,7 +84,7 @@ impl Session {
     fn measured(&mut self, ready: &Ready) -> Result<Vec<Duration>, Vec<Problem>> {
         let begin = Instant::now();
         let mut times = Vec::new();
-        // The first evaluation reads what the others find; it counts only if it is the only one.
+        // The first evaluation warms up for the others. It counts only if it is the only one.
         let mut first = None;
         while times.is_empty() || (begin.elapsed() < LONG && times.len() < MOST) {
             let start = Instant::now();
@@ -101,7 +102,7 @@ impl Session {
         Ok(times)
     }
 
-    /// The expression, checked.
+    /// Checks an expression and prepares it to run.
     fn ready(&mut self, text: &str) -> Result<Ready, Vec<Problem>> {
         let source = self.engine.sources.add(INPUT, text);
         let end = lex(text).tokens.last().map_or(0, |t| t.span.end as usize);

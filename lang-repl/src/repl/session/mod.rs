@@ -1,4 +1,8 @@
-//! What one input does to a session.
+//! The state of a session, and the execution of one input. An input is a command, a question
+//! (`?name`), or items: definitions and expressions.
+//!
+//! `definitions` adds and replaces definitions, `evaluating` runs expressions. The other modules
+//! implement commands.
 
 mod definitions;
 mod evaluating;
@@ -31,32 +35,32 @@ use crate::progress;
 use crate::show;
 use crate::source::SourceId;
 
-/// What happens after an input.
+/// Whether the session continues after an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Flow {
     Next,
     Quit,
 }
 
-/// A session.
+/// A session: its definitions, settings and status, with the engine that runs it.
 pub(crate) struct Session {
     engine: Engine,
     document: Document,
-    /// Files brought in by `:load`, in order.
+    /// The files loaded by `:load`, in order.
     loaded: Vec<PathBuf>,
-    /// What the line editor is told.
+    /// The snapshot that the line editor reads.
     known: SharedKnown,
     options: Options,
-    /// How someone is asked, if there is someone.
+    /// The prompt for a confirmation; `None` if there is no terminal.
     ask: Option<Ask>,
     out: Out,
     status: Status,
 }
 
-/// The module that the session is: the name of no file.
+/// The name of the session's module; no file has it.
 const MODULE: &str = INTERACTIVE[0];
 
-/// What inputs are called in reports.
+/// The name of inputs in reports.
 const INPUT: &str = "repl";
 
 /// The name of the last value.
@@ -80,18 +84,18 @@ impl Session {
         session
     }
 
-    /// Was every input good so far?
+    /// Returns `Good` if every input so far was.
     pub(crate) fn status(&self) -> Status {
         self.status
     }
 
-    /// Does what an input says.
+    /// Executes one input.
     pub(crate) fn input(&mut self, text: &str) -> Flow {
         let _computing = Computing::start();
         let failed = std::mem::replace(&mut self.status, Status::Good);
         let flow = self.obey(text);
         if interrupt::requested() && self.status == Status::Good {
-            // What was computed is there; what was not shown any more is told.
+            // The value was computed, but an interrupt cut its output.
             self.out.note("interrupted\n");
         }
         self.status = self.status.max(failed);
@@ -129,7 +133,7 @@ impl Session {
         self.out.fail(&problems, &self.engine.sources);
     }
 
-    /// What was asked for is not understood.
+    /// Reports an input that is not understood.
     fn refuse(&mut self, message: String) {
         self.fail(vec![Problem::new(Code::E0600, message)]);
     }
@@ -172,7 +176,7 @@ impl Session {
         }
     }
 
-    /// Makes the settings those of what comes.
+    /// Applies the settings to the engine and the output.
     fn apply_options(&mut self) {
         let common = &self.options.common;
         self.out = Out::new(common);
@@ -187,11 +191,12 @@ impl Session {
         self.engine.budget = self.ask.zip(self.options.budget).map(|(ask, steps)| Budget { steps, ask });
     }
 
-    /// Definitions first, all at once, as they may need each other; then what is to be computed,
-    /// in order. Was all of it good?
+    /// Executes the items of a text. Definitions are added first, all at once, because they may
+    /// need each other. Then `let`s and expressions are computed in order. Returns whether all
+    /// succeeded.
     fn items(&mut self, text: &str, source: SourceId, base: u32) -> bool {
         let mut items = split(text);
-        // A `let … in …` is an expression here.
+        // In the REPL, `let … in …` is an expression.
         for item in items.iter_mut().filter(|i| i.kind == ItemKind::Let && is_expression(&i.text)) {
             item.kind = ItemKind::Junk;
         }
@@ -228,9 +233,9 @@ impl Session {
         GlobalName::new(MODULE, name)
     }
 
-    /// Shows what a name is, as it is seen here.
+    /// Shows the documentation of a name, as it is visible in the session.
     fn question(&mut self, name: &str, source: bool) {
-        // A value that is kept has no text that tells how it came about.
+        // A stored value has no text that shows its origin.
         let kept = self.document.entries.iter().any(|e| e.frozen && e.defines(name));
         let shown = doc::show(&self.engine, Some(&self.module()), name, source && !kept, self.out);
         self.status = self.status.max(shown);
@@ -242,7 +247,7 @@ impl Session {
         }
     }
 
-    /// Shows a form of a definition, or a derivative.
+    /// Shows an intermediate form or a derivative of a definition.
     fn form(&mut self, stage: Stage, name: &str) {
         let here = self.module();
         let def = lookup::definition_named(&self.engine, Some(&here), name).unwrap_or_else(|| self.global(name));
@@ -266,12 +271,12 @@ impl Session {
     }
 }
 
-/// As the text of a definition is shown among what is said of it.
+/// Indents the text of a definition as a code block.
 fn indented(text: &str) -> String {
     text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
-/// Is the text of a `let` no item but a whole expression?
+/// Whether the text of a `let` is a complete expression instead of an item.
 fn is_expression(text: &str) -> bool {
     let wrong = |parsed: parser::Parsed| parsed.diagnostics.iter().any(Diagnostic::is_error);
     let shown = text.trim_end().trim_end_matches(';');

@@ -1,6 +1,6 @@
-//! `:save`: the session as a file that `:load` and `iverson run` take. What has a text is written with it,
-//! in an order in which everything comes after what it needs; values that are kept are written as
-//! literals, and large ones as data files beside the file.
+//! `:save`: writes the session as a file that `:load` and `iverson run` accept. Definitions are
+//! written as text, in topological order. Stored values are written as literals, or as data files
+//! beside the file if they are large.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use crate::data::Format;
 use crate::files;
 use crate::problem::Problem;
 
-/// How a file begins that `:save` wrote, and so may write again.
+/// The first line of a file written by `:save`, which `:save` may therefore overwrite.
 const MARK: &str = "-- A session of iverson, written by :save.\n";
 
-/// A literal of more bytes is a data file instead.
+/// The most bytes of a literal; a larger one becomes a data file.
 const MAX_LITERAL: usize = 16 << 10;
 
 impl Session {
@@ -42,7 +42,7 @@ impl Session {
             }
             written.push(files::shown(file));
         }
-        // The file itself comes last, and is told first.
+        // The session file is written last but named first.
         written.reverse();
         self.out.print(&format!("saved {}\n", written.join(", ")));
         if !lost.is_empty() {
@@ -51,19 +51,19 @@ impl Session {
         }
     }
 
-    /// The session's definitions as a file; values that are kept are left out.
+    /// Returns the session's definitions as the text of a file, without stored values.
     pub(super) fn source_without_values(&self) -> String {
         self.source(Path::new(""), None).0
     }
 
-    /// The text of the file, and the names of values that cannot be written. What becomes a data file is added
-    /// to `data`; without it values are left out.
+    /// Returns the text of the file, and the names of values that cannot be written. Data files are
+    /// added to `data`; if it is `None`, stored values are left out.
     fn source(&self, path: &Path, mut data: Option<&mut Vec<(PathBuf, Vec<u8>)>>) -> (String, Vec<Name>) {
         let module = self.module();
         let order = self.engine.order(&module);
         let at = |entry: &Entry| entry.names.iter().filter_map(|n| order.get(&self.global(n))).min().copied();
         let mut entries: Vec<&Entry> = self.document.entries.iter().collect();
-        // Imports first; a rule after what it is of.
+        // Imports come first, and a derivative rule after its function.
         entries.sort_by_key(|entry| match entry.kind {
             ItemKind::Import => (0, 0, 0),
             ItemKind::Derivative | ItemKind::Adjoint => (1, at(entry).unwrap_or(usize::MAX), 1),
@@ -86,10 +86,10 @@ impl Session {
             };
             texts.push((entry, text));
         }
-        // What needs something that is left out would not check.
+        // A definition that needs an omitted one would not check.
         left_out.extend(self.engine.dependents(&module, &left_out));
         let mut out = MARK.to_owned();
-        // A file must import the modules of the library that the prompt knows without.
+        // A file must import the library modules that the prompt knows without an import.
         let imported = |module: &ModuleName| {
             let is_it = |e: &Entry| e.kind == ItemKind::Import && e.text.trim() == format!("import {module}");
             self.document.entries.iter().any(is_it)
@@ -112,7 +112,7 @@ impl Session {
         (out, lost)
     }
 
-    /// The definition of a value that is kept; `None` if it cannot be written.
+    /// Returns the definition of a stored value; `None` if it cannot be written.
     fn kept(&self, name: &Name, path: &Path, data: &mut Vec<(PathBuf, Vec<u8>)>) -> Option<String> {
         let global: GlobalName = self.global(name);
         let known = self.engine.global_value(&global).filter(|known| !has_function(&known.value))?;
@@ -131,12 +131,12 @@ impl Session {
         Some(format!("let {name}: {ty} = load({})", quoted(&file)))
     }
 
-    /// The text of a definition in a file there: files that it names stay those they are.
+    /// Returns the text of a definition in the new file, with relative file names made absolute.
     fn moved(&self, entry: &Entry, path: &Path) -> String {
         let text = entry.text.to_string();
         let from = self.engine.folder(entry.source).cloned().unwrap_or_default();
         let to = path.parent().map(Path::to_path_buf).unwrap_or_default();
-        // What a loaded file imports was made relative to where we are when it was loaded.
+        // The import of a loaded file was already made relative to the current directory.
         let from = if entry.kind == ItemKind::Import { PathBuf::new() } else { from };
         if from == to {
             return text;
@@ -159,7 +159,8 @@ impl Session {
     }
 }
 
-/// A string at a token that is the name of a file that is read: of an import, or the argument of `load`.
+/// Returns the string token at `at` and its span, if it names a file: in an import, or as the
+/// argument of `load`.
 fn named_file(tokens: &[Spanned], at: usize, kind: ItemKind) -> Option<((usize, usize), String)> {
     let token = tokens.get(at)?;
     let Token::Str(file) = &token.token else { return None };
@@ -175,7 +176,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Is there a function in a value? Values are as deep as programs make them.
+/// Returns whether a value contains a function. Iterative, because values can be arbitrarily deep.
 fn has_function(value: &Value) -> bool {
     let mut open = vec![value.clone()];
     while let Some(value) = open.pop() {
@@ -193,7 +194,7 @@ fn has_function(value: &Value) -> bool {
     false
 }
 
-/// Is there no file of that name, or one that `:save` wrote?
+/// Returns whether the file does not exist or was written by `:save`.
 fn is_own(path: &Path) -> bool {
     if std::fs::symlink_metadata(path).is_err() {
         return true;

@@ -1,4 +1,4 @@
-//! What is told of a session as a whole: to people by `:env`, to the line editor after every input.
+//! The listing of a session by `:env`, and its snapshot for the line editor after every input.
 
 use lang_core::base::Name;
 use lang_core::interp::Value;
@@ -10,7 +10,7 @@ use super::super::known::{Known, Shape, one_line};
 use super::Session;
 use crate::rescue;
 
-/// Values smaller than this are not worth telling the size of.
+/// The smallest value, in bytes, whose size is shown.
 const SMALL: usize = 1 << 10;
 
 impl Session {
@@ -25,7 +25,7 @@ impl Session {
         self.document.entries.iter().map(line).collect()
     }
 
-    /// How much room a large value takes.
+    /// Returns the size of a large value as a remark.
     fn size_of(&self, entry: &Entry, name: &Name) -> String {
         let value = (entry.kind == ItemKind::Let).then(|| self.engine.global_value(&self.global(name))).flatten();
         match value.map_or(0, |known| bytes(&known.value)) {
@@ -35,7 +35,7 @@ impl Session {
         }
     }
 
-    /// Forgets all definitions.
+    /// Removes all definitions.
     pub(super) fn reset(&mut self) {
         let names = self.document.entries.iter().flat_map(|e| e.names.iter().map(|n| self.global(n))).collect();
         self.engine.forget(&names);
@@ -43,7 +43,8 @@ impl Session {
         self.loaded.clear();
     }
 
-    /// Tells the line editor what is in scope, and what is to be rescued should the process be ended.
+    /// Updates the snapshot of the line editor, and the text that is rescued if the process must be
+    /// ended.
     pub(super) fn tell_editor(&self) {
         let module = self.module();
         let mut known = Known { color: self.out.colored(), ..Known::default() };
@@ -83,8 +84,8 @@ impl Session {
         rescue::keep(self.source_without_values());
     }
 
-    /// What values of a type consist of. Types nest no deeper than they are written, but aliases may be
-    /// anything.
+    /// Returns the structure of a type's values. The depth is limited, because aliases can nest
+    /// types deeper than they are written.
     fn shape(&self, ty: &Type, depth: usize) -> Shape {
         if depth > 16 {
             return Shape::Other;
@@ -105,7 +106,7 @@ impl Session {
     }
 }
 
-/// The bytes of the numbers in a value, nearly.
+/// Returns the approximate size in bytes of the numbers in a value.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::Array(array) => {
@@ -113,7 +114,7 @@ fn bytes(value: &Value) -> usize {
                 None => 0,
                 Some(Value::Bool(_)) => 1,
                 Some(Value::F32(_)) => 4,
-                // Those of records and tuples are alike.
+                // All elements of an array of records or tuples have the same size.
                 Some(element) => bytes(&element),
             };
             one.saturating_mul(array.count())

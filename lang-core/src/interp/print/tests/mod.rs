@@ -1,4 +1,4 @@
-//! Values and the text that people see of them: numbers and arrays here.
+//! Tests of the pretty-printer: numbers and arrays.
 
 mod parts;
 
@@ -25,7 +25,7 @@ fn check_as(layout: Layout, value: &Value, expected: Expect) {
     expected.assert_eq(&(layout.show(value) + "\n"));
 }
 
-/// Several values, each shown by itself.
+/// Prints several values, each on its own.
 #[track_caller]
 fn check_each(layout: Layout, values: &[Value], expected: Expect) {
     let shown: String = values.iter().map(|value| layout.show(value) + "\n").collect();
@@ -100,7 +100,7 @@ fn numbers_alone() {
     );
 }
 
-/// An element of an array has six digits, and none of them is made up.
+/// Array elements have six digits, and every one of them is correct.
 #[test]
 fn digits_of_elements() {
     let each = |values: &[f64]| values.iter().map(|x| reals(&[1], &[*x])).collect::<Vec<_>>();
@@ -242,7 +242,7 @@ fn vectors() {
          false,  true, false, false,  true, false]
     "#]],
     );
-    // The last that is shown whole.
+    // The longest vector that is not elided.
     assert_eq!(usual().show(&filled(&[1000], |i| i as f64)).lines().count(), 125);
     check(
         &filled(&[1001], |i| i as f64 / 8.0),
@@ -290,7 +290,7 @@ fn matrices() {
          [false, false]]
     "#]],
     );
-    // One row, one column.
+    // One row; one column.
     check(
         &reals(&[1, 3], &[1.0, 2.0, 3.0]),
         expect![[r#"
@@ -313,7 +313,7 @@ fn matrices() {
           0.0769231, 0.0714286]]
     "#]],
     );
-    // Rows that do not fit are broken at the same columns.
+    // Rows that do not fit break at the same columns.
     check(
         &filled(&[2, 12], |i| 1.0 / (i as f64 + 3.0)),
         expect![[r#"
@@ -421,7 +421,7 @@ fn left_out_in_the_middle() {
          [213.857,    214.0,      214.143]]
     "#]],
     );
-    // Columns that do not fit are left out too.
+    // Columns that do not fit are elided too.
     check(
         &filled(&[200, 200], |i| (i as f64 + 0.1).ln() * 1e-5),
         expect![[r#"

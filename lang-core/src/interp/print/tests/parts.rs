@@ -1,4 +1,4 @@
-//! Values that consist of others, and bounds of the text.
+//! Tests of the pretty-printer: compound values, and bounds on the output.
 
 use std::sync::Arc;
 
@@ -157,7 +157,7 @@ fn trees_and_lists() {
          1)
     "#]],
     );
-    // What is deep is left out, unless all is wanted.
+    // Deep parts are elided, unless all digits are requested.
     let left = (0..12).fold(made("Nil", vec![]), |l, i| made("Snoc", vec![l, Value::I64(i * 1_000_000_000)]));
     check(
         &left,
@@ -275,7 +275,7 @@ fn messages() {
     .assert_eq(&all);
 }
 
-/// However large or deep a value is, its text is short and soon there.
+/// The output is short and fast, however large or deep the value is.
 #[test]
 fn bounded() {
     let deep = list(1_000_000, |i| Value::F64(i as f64));
@@ -298,14 +298,15 @@ fn bounded() {
     .unwrap();
     assert!(usual().show(&wide).len() < 200_000);
     assert!(usual().show(&tree(16)).len() < 200_000);
-    // All of it is as long as it is, and takes no stack.
+    // Complete output has its full length, and uses no stack.
     let whole = with(Digits::All);
     assert!(whole.show(&deep).len() > 10_000_000);
     assert!(whole.show(&left).ends_with("999999)"));
     assert!(whole.show(&nested).ends_with(']'));
 }
 
-/// With all digits nothing is left out: the words are those of the text that reads back.
+/// With all digits nothing is elided: without white space, the output equals the text that reads
+/// back.
 #[test]
 fn all_of_it() {
     let values = [

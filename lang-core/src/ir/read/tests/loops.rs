@@ -1,4 +1,4 @@
-//! Texts of loops.
+//! Tests of the readers on loops.
 
 use expect_test::expect;
 
@@ -279,7 +279,7 @@ fn core_loops() {
     );
 }
 
-/// Loops in loops, for indices, with what they are given; updates; inputs in another order.
+/// Nested loops over a batch, with their inputs; updates; inputs in another order.
 #[test]
 fn loops_printed_as_read() {
     let text = "ssa f_tan{0, 2}[n, m](a: [n, m]f64, data k: i64, b: [k]f64) -> ([n, m]f64, [k]f64, i64) =

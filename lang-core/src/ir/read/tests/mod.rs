@@ -1,4 +1,4 @@
-//! Texts that are no form, and what is said of them; forms that no program of the library has.
+//! Tests of the readers: the errors for invalid texts, and forms that no library program produces.
 
 mod loops;
 
@@ -303,7 +303,8 @@ fn ssa_that_is_none() {
     );
 }
 
-/// What is read is printed in its own order of terms and conditions, and from then on the same.
+/// The first print normalises the order of terms and conditions; after that, reading and printing
+/// change nothing.
 #[test]
 fn printed_as_read() {
     let core = [
@@ -362,7 +363,8 @@ fn printed_as_read() {
     .assert_eq(&texts);
 }
 
-/// Beside what the passes make: every kind of input, a call for each index, places of parts.
+/// Forms that the passes do not produce together: every kind of input, a call for each index, paths
+/// of parts.
 #[test]
 fn ssa_printed_as_read() {
     let text = "opaque ssa f_tan{0}[n, m](bounded k: i64, p: {a: [n]f64, b: i64}, R: rel[n, m], let q: i64) -> ([n, m]f64, f32) =

@@ -1,4 +1,4 @@
-//! Comments in every place.
+//! Tests of comments in every position.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Each form of expression, short and too long.
+//! Layout tests of each form of expression, both on one line and too long for it.
 
 use expect_test::expect;
 
@@ -222,7 +222,7 @@ fn brackets() {
     );
 }
 
-/// A point after a digit or a bar would be a number's.
+/// A point directly after a digit or a bar would read as part of a number.
 #[test]
 fn points() {
     check_body(
@@ -515,7 +515,7 @@ fn updates() {
     );
 }
 
-/// Other ways to write the same tree, whose tokens differ from those printed.
+/// Alternative notations of the same tree, whose tokens differ from the printed ones.
 #[test]
 fn tokens_left_out_and_added() {
     check_body(
@@ -608,7 +608,7 @@ fn tokens_left_out_and_added() {
     );
 }
 
-/// What is one thing in brackets begins where the bracket does.
+/// A single bracketed argument begins on the line of its bracket.
 #[test]
 fn brackets_in_brackets() {
     check_body(

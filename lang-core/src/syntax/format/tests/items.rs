@@ -1,4 +1,4 @@
-//! Items and types, short and too long.
+//! Layout tests of items and types, both on one line and too long for it.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! Layouts as a user sees them, and what holds of large and deep texts.
+//! Tests of layouts as users see them, and of the guarantees for large and deep texts.
 
 mod comments;
 mod exprs;
@@ -10,7 +10,7 @@ use super::{format_file, outline, print_tree, same_tree};
 use crate::syntax::parser::parse_item;
 use crate::syntax::split::split;
 
-/// The layout of a file; it must be that of itself, and all items must pass their check.
+/// Returns the layout of a file. Checks that it is a fixed point and that no item fails its check.
 #[track_caller]
 fn layout(input: &str) -> String {
     let once = format_file(input).unwrap_or_else(|errors| panic!("does not parse: {errors:?}"));
@@ -26,7 +26,7 @@ fn check(input: &str, expected: Expect) {
     expected.assert_eq(&layout(input));
 }
 
-/// The layout of an expression as the body of a definition.
+/// Compares the layout of an expression as the body of a definition.
 #[track_caller]
 fn check_body(body: &str, expected: Expect) {
     check(&format!("def f(x: f64) = {body}"), expected);
@@ -38,8 +38,8 @@ fn the_prelude_is_laid_out() {
     assert_eq!(layout(prelude), prelude);
 }
 
-/// The net under the formatter: a line of this layout would begin with a word that starts an
-/// item, so the item stays as it was written.
+/// The fallback of the formatter: a line of this layout would begin with an item's keyword, so the
+/// item keeps its original text.
 #[test]
 fn what_fails_its_check_is_left_alone() {
     let fields = "field_with_a_long_name, another_field_with_a_long_name, a_third_field_with_a_name, def";
@@ -55,7 +55,7 @@ fn errors_leave_the_text_alone() {
     assert!(errors.iter().all(|e| e.span.start > 12), "{errors:?}");
 }
 
-/// Trees without text get the parentheses they need.
+/// Trees without source text get the parentheses they need.
 #[test]
 fn bare_trees() {
     #[track_caller]
@@ -65,7 +65,7 @@ fn bare_trees() {
     }
     fn strip(tree: &crate::syntax::ast::Tree) -> crate::syntax::ast::Tree {
         use crate::syntax::ast::Expr;
-        // Each pair of parentheses becomes a copy of what it holds.
+        // Each parenthesised expression becomes a copy of its contents.
         let mut tree = tree.clone();
         let ids: Vec<_> = tree.exprs.iter().map(|(id, _)| id).collect();
         for id in ids {

@@ -1,4 +1,4 @@
-//! The tokens around an error, as the tables of slips ask for them.
+//! **Token context.** The tokens around an error, as the tables of hints query them.
 
 use crate::base::{Code, Diagnostic};
 use crate::syntax::lexer::Token;
@@ -49,7 +49,7 @@ impl<'a> Around<'a> {
         self.before == Some(Kind::Word(word))
     }
 
-    /// The name `back` tokens before the error.
+    /// Returns the name `back` tokens before the error.
     pub(super) fn name(&self, back: usize) -> Option<&'a str> {
         self.name_at(self.at.checked_sub(back)?)
     }
@@ -69,7 +69,7 @@ impl<'a> Around<'a> {
         self.here.is_none()
     }
 
-    // What could have stood there.
+    // Expected tokens.
 
     pub(super) fn wants(&self, sym: Sym) -> bool {
         self.expected.has(Expected::sym(sym))
@@ -85,22 +85,22 @@ impl<'a> Around<'a> {
 
     // Lines and brackets.
 
-    /// Does no space stand between this token and the one before?
+    /// Returns whether no space separates this token from the preceding one.
     pub(super) fn joined(&self, at: usize) -> bool {
         at.checked_sub(1).is_some_and(|b| self.builder.span_at(b).end == self.builder.span_at(at).start)
     }
 
-    /// The first token of the line.
+    /// Returns the first token of the line.
     pub(super) fn line(&self) -> usize {
         (0..=self.at).rev().find(|at| self.builder.line_start(*at)).unwrap_or(0)
     }
 
-    /// Does something of this kind stand before the error on its line?
+    /// Returns whether a token of this kind precedes the error on its line.
     pub(super) fn on_line(&self, kind: Kind) -> bool {
         (self.line()..self.at).any(|at| self.builder.kind(at) == Some(kind))
     }
 
-    /// The last token before the error for which `stop` holds, among those of the same bracket.
+    /// Returns the last token before the error, in the same bracket, for which `stop` holds.
     pub(super) fn last(&self, stop: impl Fn(Kind) -> bool) -> Option<usize> {
         let mut depth = 0usize;
         for at in (0..self.at).rev() {
@@ -114,7 +114,7 @@ impl<'a> Around<'a> {
         None
     }
 
-    /// The bracket that is open at the error.
+    /// Returns the innermost bracket that is open at the error.
     pub(super) fn opener(&self) -> Option<usize> {
         let mut depth = 0usize;
         (0..self.at).rev().find(|at| match self.builder.kind(*at) {
@@ -135,18 +135,18 @@ impl<'a> Around<'a> {
         self.opener().is_some_and(|at| self.builder.kind(at) == Some(Kind::Sym(bracket)))
     }
 
-    /// The partner of the closer at `close`.
+    /// Returns the opener of the closer at `close`.
     pub(super) fn opener_of(&self, close: usize) -> Option<usize> {
         (0..close).rev().find(|at| self.builder.partner(*at) == close)
     }
 
-    /// What stands before the brackets that close just before the error.
+    /// Returns the token before the bracket that closes directly before the error.
     pub(super) fn called(&self) -> Option<&'a Token> {
         let open = self.opener_of(self.at.checked_sub(1)?)?;
         self.builder.token(open.checked_sub(1)?)
     }
 
-    /// A diagnostic that marks the tokens `from..to`.
+    /// Returns a diagnostic for the tokens `from..to`.
     pub(super) fn mark(
         &self,
         from: usize,

@@ -1,5 +1,5 @@
-//! Habits of other languages, as tables: operators, words and forms that mean nothing here, each
-//! with what to write instead. A new one is a new row.
+//! **Notation of other languages**, as tables: operators, words and forms without meaning here,
+//! each with its replacement. A new habit is a new row.
 
 use super::around::Around;
 use crate::base::Diagnostic;
@@ -12,8 +12,8 @@ const SHIFT: &str = "bits are shifted with `shl(x, k)` and `shr(x, k)`";
 const ELEMENTWISE: &str = "arithmetic works on each element as it is: leave the point out";
 const LAST: &str = "`a..b` ends before `b`; with it the range is `a..b + 1`";
 
-/// Two symbols without space between them that are one operator elsewhere. No pair of them
-/// makes sense here.
+/// Pairs of adjacent symbols that form one operator in another language. None of these pairs is
+/// valid here.
 const PAIRS: &[(Sym, Sym, &str)] = &[
     (Sym::Star, Sym::Star, "a power is written `^`"),
     (Sym::Assign, Sym::Gt, "write `:` instead of `=>`; greater or equal is `>=`"),
@@ -38,7 +38,7 @@ const PAIRS: &[(Sym, Sym, &str)] = &[
     (Sym::Dot, Sym::Minus, ELEMENTWISE),
 ];
 
-/// An operator of another language.
+/// Returns a diagnostic for another language's operator.
 pub(super) fn pair(a: &Around) -> Option<Diagnostic> {
     let starts = [a.at.checked_sub(1), Some(a.at)].into_iter().flatten();
     starts.filter(|at| a.joined(at + 1)).find_map(|at| {
@@ -46,7 +46,7 @@ pub(super) fn pair(a: &Around) -> Option<Diagnostic> {
             return None;
         };
         let (.., help) = PAIRS.iter().find(|(one, two, _)| (*one, *two) == (first, second))?;
-        // The body of a definition follows.
+        // A `=>` before the body of a definition.
         let body = (first, second) == (Sym::Assign, Sym::Gt) && at == a.at.saturating_sub(1) && a.is_head(at);
         let axes = (first, second) == (Sym::DotDot, Sym::Dot) && a.inside(Sym::LBracket);
         let help = match (body, axes) {
@@ -59,7 +59,7 @@ pub(super) fn pair(a: &Around) -> Option<Diagnostic> {
 }
 
 impl Around<'_> {
-    /// Is the `=` there that of a definition?
+    /// Returns whether the `=` at `assign` belongs to the head of a definition.
     fn is_head(&self, assign: usize) -> bool {
         self.first() == Some(Kind::Word(Word::Def))
             && (0..assign).all(|at| self.builder.kind(at) != Some(Kind::Sym(Sym::Assign)))
@@ -70,7 +70,8 @@ const FUNCTION: &str = r"a function is written `\x: e`";
 const BLOCK: &str = "an expression needs no words around it: it ends where it ends";
 const ELSE_IF: &str = "write `else if`";
 
-/// Words that stand before an operand elsewhere, and here are names with an operand after them.
+/// Words that precede an operand in other languages. Here they read as names with an operand after
+/// them.
 const BEFORE: &[(&[&str], &str)] = &[
     (&["not"], "not is written `!`"),
     (&["return"], "a body is an expression: leave `return` out"),
@@ -85,7 +86,7 @@ const BEFORE: &[(&[&str], &str)] = &[
     (&["new"], "a value is made by its constructor, as in `Leaf(x)`"),
 ];
 
-/// Words that stand between operands elsewhere, or end what they follow.
+/// Words that separate operands in other languages, or close a construct.
 const BETWEEN: &[(&[&str], &str)] = &[
     (&["and"], "and is written `&&`"),
     (&["or"], "or is written `||`"),
@@ -102,7 +103,7 @@ const BETWEEN: &[(&[&str], &str)] = &[
     (&["step"], "a step is written `i in a..b by s`"),
 ];
 
-/// A word of another language.
+/// Returns a diagnostic for another language's word.
 pub(super) fn word(a: &Around) -> Option<Diagnostic> {
     let find = |table: &[(&[&str], &'static str)], name: &str| {
         table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
@@ -120,7 +121,7 @@ pub(super) fn word(a: &Around) -> Option<Diagnostic> {
     Some(told(a.at, name, find(BETWEEN, name)?))
 }
 
-/// A row: where it fits, and the help.
+/// A row: the condition and the help text.
 type Row = (fn(&Around) -> bool, &'static str);
 
 const UNKNOWN: &str = "an extent that is known only in the run stands in a result or a `let`, between the brackets of an array, `[?k]f64`, or where a type takes a size, `Net(?k)`";
@@ -130,7 +131,7 @@ const MATCH: &str = "write `match e { p: a, q: b }`";
 const RANGE: &str = "a range is written `i < n` or `i in a..b`";
 const RECORD: &str = "braces hold the fields of a record, `{x: e}`; parentheses group: `(e)`";
 
-/// Forms of other languages, the surest first.
+/// Forms of other languages, the most certain first.
 pub(super) const FORMS: &[Row] = &[
     // Comments.
     (|a| matches!(a.builder.kind(a.line()), Some(Kind::Sym(Sym::FloorDiv | Sym::Percent | Sym::Semi))), COMMENT),
@@ -236,37 +237,37 @@ const CHOICES: &str =
     "a choice is written `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`";
 const NO_PARENTHESES: &str = "no parentheses stand around index variables: `for i < n: e`";
 
-/// Is this the end of an index variable of a binder, where its `:` is wanted?
+/// Returns whether the error follows an index variable of a binder whose `:` is expected.
 fn range_head(a: &Around) -> bool {
     let begins = |kind| matches!(kind, Kind::Binder(_) | Kind::Word(Word::For) | Kind::Sym(Sym::Colon));
     a.wants(Sym::Colon) && a.last(begins).is_some_and(|at| a.builder.kind(at) != Some(Kind::Sym(Sym::Colon)))
 }
 
-/// Does an index variable without its comma stand here?
+/// Returns whether the error is at an index variable without its comma.
 fn next_variable(a: &Around) -> bool {
     a.here == Some(Kind::Name)
         && matches!(a.ahead(1), Some(Kind::Sym(Sym::Colon | Sym::Lt | Sym::Comma) | Kind::Word(Word::In)))
 }
 
-/// Does `:` or `_` stand for an extent in a written type?
+/// Returns whether `:` or `_` takes the place of an extent in a written type.
 fn unnamed_extent(a: &Around) -> bool {
     let head = matches!(a.first(), Some(Kind::Word(Word::Let | Word::Def | Word::Type)));
     let before_value = (0..a.at).all(|at| a.builder.kind(at) != Some(Kind::Sym(Sym::Assign)));
     head && before_value && a.inside(Sym::LBracket) && (a.is(Sym::Underscore) || a.is(Sym::Colon)) && whole(a)
 }
 
-/// Does a `:` stand alone between commas and brackets?
+/// Returns whether commas or brackets enclose the token on both sides.
 fn whole(a: &Around) -> bool {
     let alone = |kind: Option<Kind>| matches!(kind, Some(Kind::Sym(Sym::LBracket | Sym::RBracket | Sym::Comma)));
     alone(a.before) && alone(a.ahead(1))
 }
 
-/// Do two names stand side by side, as words of a sentence do?
+/// Returns whether two words are adjacent, as in prose.
 fn words_follow(a: &Around) -> bool {
     matches!((a.before, a.here), (Some(Kind::Name), Some(Kind::Name | Kind::Word(_) | Kind::Int)))
 }
 
-/// Does a brace hold an expression rather than a field?
+/// Returns whether a brace contains an expression instead of a field.
 fn one_name(a: &Around) -> bool {
     a.back(2) == Some(Kind::Sym(Sym::LBrace)) && matches!(a.here, Some(Kind::Sym(_)))
 }

@@ -1,8 +1,8 @@
-//! What a newcomer may have meant: recognised from the tokens around an error.
+//! **Syntax hints.** Guesses a newcomer's intention from the tokens around an error.
 //!
-//! The grammar stays free of it. [`habits`] are tables of what other languages write, [`quoted`]
-//! the slips that have a sentence of their own, and here are hints from what was expected. Of all
-//! rows the first that fits is given.
+//! The grammar itself contains no hints. [`habits`] holds tables of other languages' notation,
+//! [`quoted`] the mistakes with messages of their own. This module adds hints based on the expected
+//! tokens. The first matching row wins.
 
 mod around;
 mod habits;
@@ -17,7 +17,7 @@ use crate::syntax::lexer::{COMMENT, DOCSTRING, Spanned, Token};
 use crate::syntax::ops::BinderKind;
 use crate::syntax::token::{Sym, Word};
 
-/// A diagnostic of its own instead of "expected, found".
+/// Returns a specific diagnostic instead of "expected, found".
 pub(super) fn special(error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
     let a = Around::new(error, builder);
     if column0(&a) {
@@ -26,7 +26,7 @@ pub(super) fn special(error: &SyntaxError, builder: &Builder) -> Option<Diagnost
     quoted::QUOTED.iter().find_map(|slip| slip(&a))
 }
 
-/// The help for an error.
+/// Returns the help text for an error.
 pub(super) fn help(error: &SyntaxError, builder: &Builder) -> Option<String> {
     let a = Around::new(error, builder);
     let habit = || habits::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| say(help));
@@ -40,26 +40,27 @@ fn say(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Is this a line in column 0 that is no item?
+/// Returns whether a line in column 0 follows the item but does not begin one.
 fn column0(a: &Around) -> bool {
     let stands = a.builder.tokens().get(a.at).is_some_and(|t| t.column0);
     let part = matches!(a.here, Some(Kind::Word(Word::In | Word::Then | Word::Else | Word::With | Word::Where)));
     a.at > 0 && stands && !part && a.expected.has(Expected::END)
 }
 
-/// A reserved word in the place of a name.
+/// Help for a reserved word in the position of a name.
 fn reserved(a: &Around) -> Option<String> {
     let Some(Kind::Word(word)) = a.here else { return None };
     let names = [Expected::NAME, Expected::PATTERN];
     names.iter().any(|set| a.expected.has(*set)).then(|| format!("`{word}` is a reserved word; choose another name"))
 }
 
-/// Is this a reduction of an array as a whole, `sum y`? Then the text does not go on.
+/// Returns whether the error is a reduction over a whole array (`sum y`). Further lines cannot
+/// complete such a text.
 pub(super) fn reduces_array(error: &SyntaxError, builder: &Builder) -> bool {
     reduced(&Around::new(error, builder)).is_some()
 }
 
-/// A reduction with an array where its index variable belongs: `sum y`.
+/// Help for a reduction with an array in place of its index variable: `sum y`.
 fn reduced(a: &Around) -> Option<String> {
     let Some(Kind::Binder(binder)) = a.back(2) else { return None };
     let word = binder.word();
@@ -67,14 +68,14 @@ fn reduced(a: &Around) -> Option<String> {
     let operator = matches!(a.here, Some(Kind::Sym(Sym::Plus | Sym::Minus | Sym::Star | Sym::Slash | Sym::Caret)));
     let ends = a.at_end() || a.here.is_some_and(Kind::is_closer) || a.builder.line_start(a.at);
     let array = a.name(1).filter(|_| reduction && a.wants(Sym::Colon) && (operator || ends))?;
-    // By its name it is an index, whose body is missing.
+    // The name suggests an index, so the body is missing.
     if matches!(array, "i" | "j" | "k") {
         return None;
     }
     Some(format!("`{array}` is read as an index variable; over the elements of an array write `{word} i: {array}[i]`"))
 }
 
-/// The parts of the language's forms.
+/// Help for incomplete forms of the language.
 fn forms(a: &Around) -> Option<String> {
     if a.wants_word(Word::Then) {
         return say("a choice is written `if c then a else b`").filter(|_| !a.is(Sym::Assign)).or_else(|| equality(a));
@@ -117,7 +118,7 @@ fn forms(a: &Around) -> Option<String> {
     None
 }
 
-/// An `=` that does not belong.
+/// Help for an unexpected `=`.
 fn equality(a: &Around) -> Option<String> {
     if a.back(2) == Some(Kind::Word(Word::Where)) {
         return say("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
@@ -134,7 +135,7 @@ fn equality(a: &Around) -> Option<String> {
     a.operator().then(|| "equality is written `==`".to_owned())
 }
 
-/// Types and heads of items.
+/// Help for types and heads of items.
 fn types(a: &Around) -> Option<String> {
     let def = a.first() == Some(Kind::Word(Word::Def));
     if def && a.wants(Sym::LParen) && a.at == 2 {
@@ -192,7 +193,7 @@ fn types(a: &Around) -> Option<String> {
     None
 }
 
-/// Missing commas, operators, items.
+/// Help for missing commas, operators and items.
 fn structure(a: &Around) -> Option<String> {
     let starts = a.here.is_some_and(Kind::starts_expr);
     let operand = a.before.is_some_and(|k| k.is_closer() || matches!(k, Kind::Name | Kind::Int | Kind::Float));
@@ -221,7 +222,7 @@ fn structure(a: &Around) -> Option<String> {
 const STATEMENTS: &str =
     "a body is one expression: name its parts with `let … in …`; to show several values write a `do print(…)` for each";
 
-/// Is it the first of the three strings as which `"""text"""` is read?
+/// Returns whether the string is the first of the three that the lexer reads for `"""text"""`.
 fn is_docstring(first: &str, tokens: &[Spanned]) -> bool {
     first.is_empty()
         && matches!(tokens, [a, b, ..] if a.span.end == b.span.start && matches!(b.token, Token::Str(_) | Token::Error))
@@ -229,7 +230,7 @@ fn is_docstring(first: &str, tokens: &[Spanned]) -> bool {
 
 const USUAL: &str = "every item starts with `def`, `type`, `import`, `let` or `do`";
 
-/// First words of items of other languages.
+/// First words of items in other languages.
 const ITEMS: &[(&[&str], &str)] = &[
     (&["fn", "fun", "func", "function", "define", "defn"], "a definition begins with `def`"),
     (&["struct", "enum", "data", "class", "record"], "a type is defined with `type`"),
@@ -240,7 +241,7 @@ const ITEMS: &[(&[&str], &str)] = &[
     (&["return"], "a body is an expression: leave `return` out"),
 ];
 
-/// Text that stands in no item: its first line is told.
+/// Returns the diagnostic for text outside all items. It marks the first line.
 pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
     let Some(first) = tokens.first() else {
         return Diagnostic::new(Code::E0001, Span::default(), "expected an item, found the end");

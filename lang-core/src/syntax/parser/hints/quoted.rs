@@ -1,4 +1,5 @@
-//! Slips of which the report says more than what was expected, in the words of the text itself.
+//! **Specific syntax messages.** Mistakes whose message quotes the text, beyond the list of
+//! expected tokens.
 
 use super::around::Around;
 use super::habits;
@@ -8,10 +9,11 @@ use crate::syntax::parser::errors::Expected;
 use crate::syntax::parser::tokens::Kind;
 use crate::syntax::token::{Sym, Word};
 
-/// What may recognise a slip.
+/// A recogniser of one mistake.
 type Slip = fn(&Around) -> Option<Diagnostic>;
 
-/// All of them and the operators and words of other languages, the surest first.
+/// All recognisers, including those for other languages' operators and words, the most certain
+/// first.
 pub(super) const QUOTED: &[Slip] = &[
     top_let,
     no_body,
@@ -58,7 +60,7 @@ fn body_colon(a: &Around) -> Option<Diagnostic> {
     Some(a.mark(a.at, a.at + 1, message, help))
 }
 
-/// `fold i < n: e`, `loop x > 1: e`: nothing is carried.
+/// `fold i < n: e`, `loop x > 1: e`: no carry.
 fn fold_head(a: &Around) -> Option<Diagnostic> {
     let pattern = a.expected.has(Expected::PATTERN);
     if !a.wants(Sym::Assign) && !pattern {
@@ -75,14 +77,14 @@ fn fold_head(a: &Around) -> Option<Diagnostic> {
         Word::Loop => "write `loop acc = init while c: e`".to_owned(),
         _ => return None,
     };
-    // A name that is reserved is another slip.
+    // A reserved word in place of a name is a different mistake.
     if pattern && !a.is_word(Word::For) && !a.is_word(Word::While) {
         return None;
     }
     Some(a.mark(at, at + 1, format!("this `{word}` does not say what it carries and where it starts"), help))
 }
 
-/// `for i in range(3): e`, `for x in xs: e`: what follows `in` is no range.
+/// `for i in range(3): e`, `for x in xs: e`: no range after `in`.
 fn no_range(a: &Around) -> Option<Diagnostic> {
     if !a.wants(Sym::DotDot) || !a.is(Sym::Colon) {
         return None;
@@ -133,7 +135,7 @@ fn formatted(a: &Around) -> Option<Diagnostic> {
     })
 }
 
-/// Reductions by names that are none, and how they are written.
+/// Names that are not reductions here, and their replacements.
 const REDUCTIONS: &[(&[&str], &str)] = &[
     (&["mean", "average", "avg"], "write `(sum i: …) / f64(n)`"),
     (&["product", "times"], "write `prod i: …`"),
@@ -151,7 +153,7 @@ const REDUCTIONS: &[(&[&str], &str)] = &[
 
 /// `mean i: x[i]`
 fn reduction(a: &Around) -> Option<Diagnostic> {
-    // After an index variable another one may stand.
+    // After an index variable, another one may follow.
     let name = a.name(1).filter(|_| a.operator() && !a.wants(Sym::Colon))?;
     let variable = matches!(a.here, Some(Kind::Name | Kind::Sym(Sym::Underscore)));
     let range = match a.ahead(1)? {
@@ -170,10 +172,10 @@ fn reduction(a: &Around) -> Option<Diagnostic> {
     Some(a.mark(a.at - 1, a.at, format!("there is no reduction `{name}`"), help))
 }
 
-/// How far the `:` of index variables is looked for, in tokens.
+/// The search distance, in tokens, for the `:` after index variables.
 const FAR: usize = 64;
 
-/// Does a `:` follow in the same bracket?
+/// Returns whether a `:` follows in the same bracket.
 fn colon_follows(a: &Around) -> bool {
     let mut at = a.at;
     while at < a.at + FAR {
@@ -189,7 +191,7 @@ fn colon_follows(a: &Around) -> bool {
     false
 }
 
-/// `x = 3`, `x[0] = 3`, `x += 1`, `x *= 2` where an expression stands.
+/// `x = 3`, `x[0] = 3`, `x += 1`, `x *= 2` in the position of an expression.
 fn assignment(a: &Around) -> Option<Diagnostic> {
     let operator = [Sym::Plus, Sym::Minus, Sym::Star, Sym::Percent, Sym::Caret, Sym::FloorDiv];
     let compound = a.is(Sym::Assign) && a.joined(a.at) && operator.iter().any(|sym| a.after(*sym));
@@ -203,7 +205,7 @@ fn assignment(a: &Around) -> Option<Diagnostic> {
     Some(a.mark(start, a.at + 1, "there is no assignment", help))
 }
 
-/// What to write instead of an assignment to what ends before `end`.
+/// Returns the replacement for an assignment whose target ends before `end`.
 fn assigned(a: &Around, end: usize, updates: bool) -> Option<String> {
     let target = end.checked_sub(1)?;
     if a.builder.kind(target) == Some(Kind::Sym(Sym::RBracket)) {
@@ -229,7 +231,7 @@ fn assigned(a: &Around, end: usize, updates: bool) -> Option<String> {
     }
 }
 
-/// What belongs to no `if`.
+/// A `then` or `else` without an `if`.
 fn stray(a: &Around) -> Option<Diagnostic> {
     let Some(Kind::Word(word @ (Word::Then | Word::Else))) = a.here.filter(|_| a.operator()) else { return None };
     (!a.wants_word(Word::Then) && !a.wants_word(Word::Else)).then(|| {

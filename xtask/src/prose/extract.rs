@@ -1,0 +1,171 @@
+//! **Extraction.** Reads the prose of a file: comments of Rust and of Iverson, and the text of
+//! Markdown pages.
+//!
+//! Code is left out: fenced blocks, tables, and text in backticks, which becomes the word `CODE`.
+
+use ra_ap_rustc_lexer::{FrontmatterAllowed, TokenKind, tokenize};
+
+use crate::tidy::File;
+
+/// One paragraph or list item, without line breaks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Paragraph {
+    /// The line that it begins in, counted from 1.
+    pub(crate) line: usize,
+    pub(crate) text: String,
+    /// Its lines that are wider than comments may be.
+    pub(crate) wide: Vec<usize>,
+}
+
+/// The widest line of a comment, in columns.
+pub(crate) const WIDTH: usize = 100;
+
+/// One line of prose without its comment marks.
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+    wide: bool,
+    /// Comments of different kinds are different paragraphs.
+    mark: &'a str,
+}
+
+/// Pages that are printed from the documentation of `std/`, which is counted there.
+const PRINTED: &str = "docs/book/src/library/";
+
+/// The paragraphs of a file; none if it is no kind of file that has prose.
+pub(crate) fn paragraphs(file: &File) -> Vec<Paragraph> {
+    if file.path.starts_with(PRINTED) {
+        return Vec::new();
+    }
+    match file.path.rsplit_once('.') {
+        Some((_, "rs")) => join(rust_comments(&file.text)),
+        Some((_, "iv")) => join(iverson_comments(&file.text)),
+        Some((_, "md")) => join(markdown(&file.text)),
+        _ => Vec::new(),
+    }
+}
+
+/// The line comments of a Rust file.
+fn rust_comments(text: &str) -> Vec<Line<'_>> {
+    let (mut lines, mut at, mut number, mut begin) = (Vec::new(), 0_usize, 1, 0);
+    for token in tokenize(text, FrontmatterAllowed::No) {
+        let end = at.saturating_add(token.len as usize);
+        let content = text.get(at..end).unwrap_or_default();
+        if matches!(token.kind, TokenKind::LineComment { .. }) {
+            let width = text.get(begin..end).unwrap_or_default().chars().count();
+            let alone = text.get(begin..at).unwrap_or_default().trim().is_empty();
+            lines.push(comment(number, content, alone && width > WIDTH));
+        }
+        if let Some(last) = content.rfind('\n') {
+            begin = at.saturating_add(last).saturating_add(1);
+            number += content.matches('\n').count();
+        }
+        at = end;
+    }
+    lines
+}
+
+/// The comments of an Iverson program that have a line of their own.
+fn iverson_comments(text: &str) -> Vec<Line<'_>> {
+    let numbered = text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("--"));
+    numbered.map(|(k, line)| comment(k + 1, line.trim_start(), false)).collect()
+}
+
+/// A comment, split into its mark and its text.
+fn comment(number: usize, content: &str, wide: bool) -> Line<'_> {
+    let length =
+        ["//!", "///", "//", "--|", "--"].iter().find(|mark| content.starts_with(**mark)).map_or(0, |m| m.len());
+    let (mark, text) = content.split_at(length);
+    Line { number, text: text.strip_prefix(' ').unwrap_or(text), wide: wide && !text.contains("http"), mark }
+}
+
+fn markdown(text: &str) -> Vec<Line<'_>> {
+    text.lines().enumerate().map(|(k, text)| Line { number: k + 1, text, wide: false, mark: "" }).collect()
+}
+
+/// Joins consecutive lines to paragraphs, without code.
+fn join(lines: Vec<Line<'_>>) -> Vec<Paragraph> {
+    let mut paragraphs: Vec<Paragraph> = Vec::new();
+    let (mut fenced, mut open, mut before) = (false, false, (0, ""));
+    for line in lines {
+        if (line.number, line.mark) != (before.0 + 1, before.1) {
+            (fenced, open) = (false, false);
+        }
+        before = (line.number, line.mark);
+        let text = line.text.trim();
+        if text.starts_with("```") || text.starts_with("~~~") {
+            (fenced, open) = (!fenced, false);
+            continue;
+        }
+        if fenced || text.is_empty() || text.starts_with(['|', '#']) || line.text.starts_with("    ") {
+            open = false;
+            continue;
+        }
+        let item = ["- ", "* ", "+ "].iter().find_map(|mark| text.strip_prefix(mark));
+        let (text, first) = item.map_or((text, !open), |rest| (rest, true));
+        let wide = line.wide.then_some(line.number);
+        match paragraphs.last_mut().filter(|_| !first) {
+            Some(last) => {
+                last.text.push(' ');
+                last.text.push_str(text);
+                last.wide.extend(wide);
+            }
+            None => {
+                let wide = wide.into_iter().collect();
+                paragraphs.push(Paragraph { line: line.number, text: text.into(), wide });
+            }
+        }
+        open = true;
+    }
+    for paragraph in &mut paragraphs {
+        paragraph.text = without_code(&paragraph.text);
+    }
+    paragraphs
+}
+
+/// The text with `CODE` for each part in backticks, and without the marks of bold text.
+fn without_code(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts.map(|(k, part)| if k % 2 == 0 { part.replace("**", "") } else { "CODE".into() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, text: &str, expected: &[(usize, &str)]) {
+        let found = paragraphs(&File { path: path.into(), text: text.into() });
+        let found: Vec<(usize, &str)> = found.iter().map(|p| (p.line, p.text.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn comments_are_joined_and_strings_are_not_comments() {
+        let text = "//! One\n//! two `x + y`.\n\nlet s = \"// no\"; // Three.\n/// Four.\n// Five.\n";
+        check("a.rs", text, &[(1, "One two CODE."), (4, "Three."), (5, "Four."), (6, "Five.")]);
+    }
+
+    #[test]
+    fn code_and_tables_are_left_out() {
+        let text = "# Title\n\nText.\n\n```iverson\n-- not this\n```\n\n| a | b |\n\n- one\n  more\n- two\n";
+        check("a.md", text, &[(3, "Text."), (11, "one more"), (13, "two")]);
+    }
+
+    #[test]
+    fn documentation_of_programs_is_prose() {
+        check(
+            "a.iv",
+            "--| The mean.\n--| Of all.\nlet x = 1 -- not this\n-- Why.\n",
+            &[(1, "The mean. Of all."), (4, "Why.")],
+        );
+    }
+
+    #[test]
+    fn wide_comments_are_found_but_not_wide_code() {
+        let wide = "x".repeat(100);
+        let text = format!("// {wide}\n\nlet a = \"{wide}\"; // Why.\n");
+        let found = paragraphs(&File { path: "a.rs".into(), text });
+        assert_eq!(found.iter().map(|p| p.wide.as_slice()).collect::<Vec<_>>(), [&[1][..], &[]]);
+    }
+}

@@ -1,0 +1,71 @@
+//! **Prose statistics.** Counts the words and sentences of all comments and documentation that the
+//! house rule is about. `cargo xtask prose` prints them per 10,000 words for each room of the
+//! repository.
+//!
+//! `tidy` calls [`findings`] for the same rule, and compares the number of each file with its
+//! budget.
+
+mod extract;
+mod rule;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+pub(crate) use extract::{Paragraph, paragraphs};
+pub(crate) use rule::{Counts, Finding, count, findings_of};
+
+use crate::tidy::File;
+
+/// The sentences and lines of a file that break the rule, in order.
+pub(crate) fn findings(file: &File) -> Vec<Finding> {
+    paragraphs(file).iter().flat_map(findings_of).collect()
+}
+
+/// The table of all rooms, and the sum as its last row.
+pub(crate) fn table(files: &[File]) -> String {
+    let mut rooms: BTreeMap<&str, Counts> = BTreeMap::new();
+    let mut all = Counts::default();
+    for file in files {
+        let counts: Counts = paragraphs(file).iter().map(count).sum();
+        all = all + counts;
+        let room = rooms.entry(room(&file.path)).or_default();
+        *room = *room + counts;
+    }
+    let mut table = String::from("| room | words | what | passive | because | must | opens with What | long |\n");
+    table.push_str("|---|---|---|---|---|---|---|---|\n");
+    for (room, counts) in rooms.into_iter().chain([("all", all)]).filter(|(_, counts)| counts.words > 0) {
+        let _ = writeln!(table, "| {room} | {counts} |");
+    }
+    table
+}
+
+/// The room of a file: its crate, and the folder below `src` if the crate has several.
+fn room(path: &str) -> &str {
+    let Some((at, _)) = path.match_indices('/').nth(if path.starts_with("lang-core/src/") { 2 } else { 0 }) else {
+        return path.rsplit_once('/').map_or(path, |(folder, _)| folder);
+    };
+    path.get(..at).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rooms_are_crates_and_folders_of_the_core() {
+        assert_eq!(room("lang-core/src/ad/rules.rs"), "lang-core/src/ad");
+        assert_eq!(room("lang-core/src/lib.rs"), "lang-core/src");
+        assert_eq!(room("lang-lsp/src/features/tokens.rs"), "lang-lsp");
+        assert_eq!(room("README.md"), "README.md");
+    }
+
+    #[test]
+    fn the_table_has_a_row_for_each_room_and_the_sum() {
+        let text = "//! What it does must be known.\n//! The pass runs, because it is asked.\n";
+        let file = |path: &str| File { path: path.into(), text: text.into() };
+        let rows: Vec<String> = table(&[file("a/x.rs"), file("b/y.rs")]).lines().skip(2).map(String::from).collect();
+        let same = "| 13 | 769.2 | 769.2 | 769.2 | 769.2 | 50.00 % | 0.00 % |";
+        let both = same.replace("13", "26");
+        assert_eq!(rows, [format!("| a {same}"), format!("| b {same}"), format!("| all {both}")]);
+    }
+}

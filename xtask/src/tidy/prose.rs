@@ -1,0 +1,144 @@
+//! **Prose and names.** Each file has a budget of sentences, comment lines and names that break the
+//! house rule. A file that the list of budgets does not contain has a budget of zero. Budgets only
+//! fall: `cargo xtask prose --lower` writes the new ones.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::{File, Problem};
+use crate::prose::{Finding, findings};
+
+/// The list of budgets, from the root.
+pub(crate) const BUDGETS: &str = "xtask/prose-budgets.txt";
+
+/// The maximal number of findings that are printed for a file over its budget.
+const SHOWN: usize = 5;
+
+/// Names that say nothing alone: pronouns, participles, adverbs.
+const BARE: [&str; 20] = [
+    "again", "apart", "around", "asked", "below", "beside", "fewer", "found", "given", "inside", "known", "made",
+    "once", "other", "place", "said", "told", "watched", "within", "wanted",
+];
+
+/// The keywords that declare a name.
+const DECLARES: [&str; 6] = ["fn ", "struct ", "enum ", "trait ", "type ", "mod "];
+
+pub(super) fn check(files: &[File]) -> Vec<Problem> {
+    let budgets = files.iter().find(|file| file.path == BUDGETS).map_or_else(BTreeMap::new, |file| read(&file.text));
+    let mut problems = Vec::new();
+    for file in files.iter().filter(|file| file.path != BUDGETS) {
+        let (findings, budget) = (all(file), budgets.get(file.path.as_str()).copied().unwrap_or(0));
+        if findings.len() > budget {
+            let more = format!("{} faults of prose or names, and its budget is {budget}", findings.len());
+            problems.push(Problem::error(&file.path, 0, more));
+            let shown = findings.into_iter().take(SHOWN);
+            problems.extend(shown.map(|finding| Problem::error(&file.path, finding.line, finding.message)));
+        } else if findings.len() < budget {
+            let fewer = format!("{} faults of prose or names, fewer than its budget of {budget}", findings.len());
+            problems.push(Problem::error(&file.path, 0, format!("{fewer}: run `cargo xtask prose --lower`")));
+        }
+    }
+    let gone = budgets.keys().filter(|path| files.iter().all(|file| file.path != **path));
+    problems.extend(gone.map(|path| Problem::error(BUDGETS, 0, format!("no file is called `{path}`"))));
+    problems
+}
+
+/// The list of budgets for the files as they are; none is higher than before, if there was a list.
+pub(crate) fn lowered(files: &[File]) -> String {
+    let before = files.iter().find(|file| file.path == BUDGETS).map(|file| read(&file.text));
+    let mut list = String::new();
+    for file in files.iter().filter(|file| file.path != BUDGETS) {
+        let allowed = before.as_ref().map_or(usize::MAX, |before| before.get(file.path.as_str()).copied().unwrap_or(0));
+        let budget = all(file).len().min(allowed);
+        if budget > 0 {
+            let _ = writeln!(list, "{budget} {}", file.path);
+        }
+    }
+    list
+}
+
+/// The budgets of a list.
+fn read(text: &str) -> BTreeMap<&str, usize> {
+    let entries = text.lines().filter_map(|line| line.split_once(' '));
+    entries.filter_map(|(count, path)| Some((path, count.parse().ok()?))).collect()
+}
+
+fn all(file: &File) -> Vec<Finding> {
+    let mut all = findings(file);
+    all.extend(bare_names(file));
+    all
+}
+
+/// Declared names of Rust, and names of Rust files, that say nothing alone.
+fn bare_names(file: &File) -> Vec<Finding> {
+    let Some((_, stem)) = file.path.strip_suffix(".rs").map(|path| path.rsplit_once('/').unwrap_or(("", path))) else {
+        return Vec::new();
+    };
+    let finding = |line, name: &str| Finding { line, message: format!("`{name}` says nothing alone") };
+    let mut found: Vec<Finding> = BARE.contains(&stem).then(|| finding(0, stem)).into_iter().collect();
+    for (number, line) in file.text.lines().enumerate() {
+        let code = line.trim_start();
+        let code = code.strip_prefix("pub").map_or(code, |rest| {
+            let rest = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest);
+            rest.trim_start()
+        });
+        let code =
+            ["const ", "async ", "unsafe "].iter().fold(code, |code, word| code.strip_prefix(word).unwrap_or(code));
+        let declared = DECLARES.iter().find_map(|word| code.strip_prefix(word));
+        let name = declared.and_then(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
+        if let Some(name) = name.filter(|name| BARE.contains(&name.to_lowercase().as_str())) {
+            found.push(finding(number + 1, name));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::shows;
+    use super::*;
+
+    const BAD: &str = "//! **Told.** What was asked.\nfn made() {}\n";
+
+    #[test]
+    fn a_file_without_a_budget_has_no_faults() {
+        shows(
+            check,
+            &[("a.rs", BAD), ("b.rs", "//! A list.\nfn list() {}\n")],
+            &[
+                "error: a.rs: 4 faults of prose or names, and its budget is 0",
+                "error: a.rs:1: \"told\" hides who acts: Told.",
+                "error: a.rs:1: a sentence opens with \"what\": What was asked.",
+                "error: a.rs:1: \"asked\" hides who acts: What was asked.",
+                "error: a.rs:2: `made` says nothing alone",
+            ],
+        );
+    }
+
+    #[test]
+    fn budgets_fall_with_the_faults() {
+        shows(check, &[("a.rs", BAD), (BUDGETS, "4 a.rs\n")], &[]);
+        shows(
+            check,
+            &[("a.rs", BAD), (BUDGETS, "5 a.rs\n1 b.rs\n")],
+            &[
+                "error: a.rs: 4 faults of prose or names, fewer than its budget of 5: run `cargo xtask prose --lower`",
+                &format!("error: {BUDGETS}: no file is called `b.rs`"),
+            ],
+        );
+        let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
+        assert_eq!(lowered(&[file("a.rs", BAD)]), "4 a.rs\n");
+        assert_eq!(lowered(&[file("a.rs", BAD), file("b.rs", BAD), file(BUDGETS, "3 a.rs\n")]), "3 a.rs\n");
+    }
+
+    #[test]
+    fn names_of_declarations_and_files_are_found() {
+        let text = "//! A.\npub(crate) struct Found;\npub const fn given_one() {}\nasync fn told() {}\nlet made = 1;\n";
+        let found = bare_names(&File { path: "x/apart.rs".into(), text: text.into() });
+        let found: Vec<(usize, &str)> = found.iter().map(|f| (f.line, f.message.as_str())).collect();
+        assert_eq!(
+            found,
+            [(0, "`apart` says nothing alone"), (2, "`Found` says nothing alone"), (4, "`told` says nothing alone")]
+        );
+    }
+}

@@ -1,4 +1,4 @@
-//! **Glossary check.** Each row of `docs/GLOSSARY.md` names types or functions and links their files.
+//! **Glossary check.** Each row of `docs/GLOSSARY.md` names types or functions and links files.
 //! Each name must occur in one of the linked files. The check of links covers the files themselves.
 
 use super::{File, Problem};

@@ -192,6 +192,15 @@ for _name, _expr, _value in (
 ):
     closed("std/factorisations", f"at an edge: {_name}", _expr, lambda value=_value: value, "linalg")
 
+for _x, _k in ((6.1e-308, -1), (6.1e-308, -2), (1e-300, -23), (1e300, -1999), (1e-300, 1900), (1.5e-300, 1990)):
+    closed(
+        "std/factorisations",
+        f"scale_binary of {_x} by {_k}",
+        f"linalg.scale_binary({_x}, {_k})",
+        lambda x=_x, k=_k: np.ldexp(x, k),
+        "linalg",
+    )
+
 # statistics at edges and in tails
 
 

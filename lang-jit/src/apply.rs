@@ -107,7 +107,7 @@ pub(crate) unsafe extern "C" fn apply(of: *const Applied, a: u64, b: u64) -> u64
 ///
 /// # Safety
 /// `of` must be the address of the receiver, which must live until the call returns.
-pub(crate) unsafe extern "C" fn told(of: *const &dyn Fn(i64, i64), done: i64, all: i64) {
+pub(crate) unsafe extern "C" fn report_progress(of: *const &dyn Fn(i64, i64), done: i64, all: i64) {
     // SAFETY: by the contract above.
     let of = unsafe { &*of };
     of(done, all);

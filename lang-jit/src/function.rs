@@ -13,7 +13,7 @@ use lang_core::exec::native::Code;
 use lang_core::ir::ssa::Ssa;
 use lang_core::schedule::{Kernel, Node};
 
-use crate::apply::{apply, told};
+use crate::apply::{apply, report_progress};
 use crate::arguments::{is_written, memory};
 use crate::code::{Expected, Native};
 use crate::fused::has_fused;
@@ -81,7 +81,7 @@ fn module(isa: &OwnedTargetIsa) -> JITModule {
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbol("apply", apply as *const u8);
     builder.symbol("multiply", multiply as *const u8);
-    builder.symbol("told", told as *const u8);
+    builder.symbol("report_progress", report_progress as *const u8);
     JITModule::new(builder)
 }
 
@@ -99,14 +99,14 @@ fn tell(module: &mut JITModule) -> Made<FuncId> {
     module.declare_function("tell", Linkage::Local, &signature).map_err(|why| why.to_string())
 }
 
-/// Builds the body of `tell`: a call of [`told`].
+/// Builds the body of `tell`: a call of [`report_progress`].
 fn telling(module: &mut JITModule) -> Made<Context> {
     let mut context = module.make_context();
     context.func.signature.call_conv = CallConv::PreserveAll;
     context.func.signature.params.extend([AbiParam::new(types::I64); 3]);
     let mut signature = module.make_signature();
     signature.params.extend([AbiParam::new(types::I64); 3]);
-    let id = module.declare_function("told", Linkage::Import, &signature).map_err(|why| why.to_string())?;
+    let id = module.declare_function("report_progress", Linkage::Import, &signature).map_err(|why| why.to_string())?;
     let told = module.declare_func_in_func(id, &mut context.func);
     let mut frontend = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut context.func, &mut frontend);

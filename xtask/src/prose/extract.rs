@@ -45,22 +45,37 @@ pub(crate) fn paragraphs(file: &File) -> Vec<Paragraph> {
     }
 }
 
-/// The line comments of a Rust file.
-fn rust_comments(text: &str) -> Vec<Line<'_>> {
-    let (mut lines, mut at, mut number, mut begin) = (Vec::new(), 0_usize, 1, 0);
-    for token in tokenize(text, FrontmatterAllowed::No) {
+/// The tokens of a Rust file: the line, the column, the kind and the text of each.
+pub(crate) fn rust_tokens(text: &str) -> impl Iterator<Item = (usize, usize, TokenKind, &str)> {
+    let (mut at, mut number, mut begin) = (0_usize, 1_usize, 0_usize);
+    tokenize(text, FrontmatterAllowed::No).map(move |token| {
         let end = at.saturating_add(token.len as usize);
         let content = text.get(at..end).unwrap_or_default();
-        if matches!(token.kind, TokenKind::LineComment { .. }) {
-            let width = text.get(begin..end).unwrap_or_default().chars().count();
-            let alone = text.get(begin..at).unwrap_or_default().trim().is_empty();
-            lines.push(comment(number, content, alone && width > WIDTH));
-        }
+        let column = text.get(begin..at).unwrap_or_default().chars().count();
+        let found = (number, column, token.kind, content);
         if let Some(last) = content.rfind('\n') {
             begin = at.saturating_add(last).saturating_add(1);
             number += content.matches('\n').count();
         }
         at = end;
+        found
+    })
+}
+
+/// The line comments of a Rust file.
+fn rust_comments(text: &str) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    // The last line that has code.
+    let mut code = 0;
+    for (number, column, kind, content) in rust_tokens(text) {
+        match kind {
+            TokenKind::LineComment { .. } => {
+                let wide = code != number && column + content.chars().count() > WIDTH;
+                lines.push(comment(number, content, wide));
+            }
+            TokenKind::Whitespace => {}
+            _ => code = number + content.matches('\n').count(),
+        }
     }
     lines
 }

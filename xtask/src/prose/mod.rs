@@ -11,7 +11,7 @@ mod rule;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-pub(crate) use extract::{Paragraph, paragraphs};
+pub(crate) use extract::{Paragraph, paragraphs, rust_tokens};
 pub(crate) use rule::{Counts, Finding, count, findings_of};
 
 use crate::tidy::File;

@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use ra_ap_rustc_lexer::TokenKind;
+
 use super::{File, Problem};
-use crate::prose::{Finding, findings};
+use crate::prose::{Finding, findings, rust_tokens};
 
 /// The list of budgets, from the root.
 pub(crate) const BUDGETS: &str = "xtask/prose-budgets.txt";
@@ -21,7 +23,7 @@ const BARE: [&str; 20] = [
 ];
 
 /// The keywords that declare a name.
-const DECLARES: [&str; 6] = ["fn ", "struct ", "enum ", "trait ", "type ", "mod "];
+const DECLARES: [&str; 6] = ["fn", "struct", "enum", "trait", "type", "mod"];
 
 pub(super) fn check(files: &[File]) -> Vec<Problem> {
     let budgets = files.iter().find(|file| file.path == BUDGETS).map_or_else(BTreeMap::new, |file| read(&file.text));
@@ -76,19 +78,15 @@ fn bare_names(file: &File) -> Vec<Finding> {
     };
     let finding = |line, name: &str| Finding { line, message: format!("`{name}` says nothing alone") };
     let mut found: Vec<Finding> = BARE.contains(&stem).then(|| finding(0, stem)).into_iter().collect();
-    for (number, line) in file.text.lines().enumerate() {
-        let code = line.trim_start();
-        let code = code.strip_prefix("pub").map_or(code, |rest| {
-            let rest = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest);
-            rest.trim_start()
-        });
-        let code =
-            ["const ", "async ", "unsafe "].iter().fold(code, |code, word| code.strip_prefix(word).unwrap_or(code));
-        let declared = DECLARES.iter().find_map(|word| code.strip_prefix(word));
-        let name = declared.and_then(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
-        if let Some(name) = name.filter(|name| BARE.contains(&name.to_lowercase().as_str())) {
-            found.push(finding(number + 1, name));
+    let code = rust_tokens(&file.text).filter(|(_, _, kind, _)| {
+        !matches!(kind, TokenKind::Whitespace | TokenKind::LineComment { .. } | TokenKind::BlockComment { .. })
+    });
+    let mut before = "";
+    for (line, _, _, word) in code {
+        if DECLARES.contains(&before) && BARE.contains(&word.to_lowercase().as_str()) {
+            found.push(finding(line, word));
         }
+        before = word;
     }
     found
 }

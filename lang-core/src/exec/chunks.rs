@@ -210,7 +210,7 @@ impl Run<'_> {
         let mut copies: Vec<Copied> = Vec::new();
         for ((var, how), (place, dims)) in own.iter().zip(places) {
             let with = match how {
-                Own::Chunk(Join::Reduce(reducer)) => Some(reducer.nothing(place.scalar)),
+                Own::Chunk(Join::Reduce(reducer)) => Some(reducer.neutral(place.scalar)),
                 Own::Chunk(Join::Sum) | Own::Thread => None,
             };
             let count = if *how == Own::Thread { threads } else { at_once };

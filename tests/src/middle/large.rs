@@ -18,6 +18,8 @@ def products(a: [n, m]f64) -> [m]f64 = for j: prod i: 1 + a[i, j] / f64(n)
 def greatest(a: [n, m]f64) -> [m]f64 = for j: max i: a[i, j]
 def least(a: [n, m]f64) -> [n]f64 = for i: min j: a[i, j]^2
 def nearest(a: [n, m]f64) -> [n]i64 = for i: argmin j: a[i, j]
+def integer_greatest(at: [n]i64) -> i64 = max i: -5 - at[i] * at[i]
+def integer_least(at: [n]i64) -> i64 = min i: 5 + at[i] * at[i]
 def best(x: [n]f64) -> i64 = argmax i: x[i] * sin(x[i])
 def columns(a: [n, m]f64, x: [n]f64) -> [m]f64 = for j: sum i: a[i, j] * x[i]
 def counts(at: [n]i64) -> i64 = sum i: at[i] * at[i] + 1
@@ -54,6 +56,8 @@ pub const RUNS: &[(&str, &[&[i64]])] = &[
     ("greatest", &[&[5000, 17]]),
     ("least", &[&[5000, 17]]),
     ("nearest", &[&[3000, 31]]),
+    ("integer_greatest", &[&[100_003], &[11]]),
+    ("integer_least", &[&[100_003], &[11]]),
     ("best", &[&[30_000]]),
     ("columns", &[&[2000, 37], &[5, 40_000]]),
     ("counts", &[&[90_000]]),

@@ -17,10 +17,10 @@ use std::sync::Arc;
 use iverson_benches::{call, checked, models};
 use lang_core::base::GlobalName;
 use lang_core::exec::Programs;
-use lang_core::generated::Generated;
-use lang_core::interp::Value;
+use lang_core::exec::offload::Generated;
 use lang_core::ir::core::Outside;
 use lang_core::resolve::forms::Derivative;
+use lang_core::runtime::Value;
 use lang_core::session::Session;
 use lang_jit::Jit;
 

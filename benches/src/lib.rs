@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::ad;
 use lang_core::base::{GlobalName, Span};
-use lang_core::interp::{Elsewhere, Host, Interp, Limits, RtInstance, Value};
+use lang_core::interp::Interp;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::ssa::Ssa;
 use lang_core::pipeline::Module;
+use lang_core::runtime::{Elsewhere, Host, Limits, RtInstance, Value};
 use lang_core::session::{Running, Session};
 
 /// Generates a module of about `lines` lines of ordinary definitions: convolution, Cholesky,

@@ -1,30 +1,18 @@
 //! The Iverson language: the whole way from program text to values, derivatives, bounds and
-//! kernels.
+//! kernels. This crate is a façade: each module is a crate of its folder, and the compiler holds
+//! their order.
 //!
-//! The crate reads no files, clocks or environment outside its test helpers, and contains no
-//! `unsafe`. A host passes in all effects as traits and closures. The only threads that it starts
+//! The crates read no files, clocks or environment outside their test helpers, and contain no
+//! `unsafe`. A host passes in all effects as traits and closures. The only threads that they start
 //! drop large values in the background.
-//!
-//! Each module depends only on modules of earlier stages. The formatter sorts the list below, so
-//! `cargo xtask tidy` holds the order of the stages (`xtask/src/tidy/layers.rs`) and checks it.
 
 #![forbid(unsafe_code)]
 
-pub mod ad;
-pub mod base;
-pub mod certify;
-pub mod cost;
-pub mod count;
-pub mod exec;
-pub mod generated;
-pub mod interp;
-pub mod ir;
-pub mod norm;
-pub mod pipeline;
-pub mod predicate;
-pub mod resolve;
-pub mod schedule;
-pub mod session;
-pub mod source;
-pub mod syntax;
-pub mod types;
+pub use {
+    lang_base as base, lang_eval as eval, lang_exec as exec, lang_interp as interp, lang_ir as ir, lang_nest as nest,
+    lang_reader as reader, lang_resolve as resolve, lang_runtime as runtime, lang_session as session,
+    lang_source as source, lang_syntax as syntax, lang_types as types,
+};
+
+pub use lang_middle::{ad, cost, norm, pipeline};
+pub use lang_sizes::{certify, count, predicate};

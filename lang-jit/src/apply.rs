@@ -2,8 +2,8 @@
 //! on the bits of numbers, and progress reports.
 #![allow(unsafe_code, reason = "the code holds the address of what it applies")]
 
-use lang_core::interp::scalar::{convert, f32s, f64s, i64s};
 use lang_core::ir::core::Operation;
+use lang_core::runtime::scalar::{convert, f32s, f64s, i64s};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
 /// An operation, by its signature.

@@ -4,7 +4,7 @@
 //! place with memory its address and extents, and the integers.
 
 use lang_core::ir::ssa::Var;
-use lang_core::schedule::{Kernel, Place, Role};
+use lang_core::nest::{Kernel, Place, Role};
 
 /// The word with the address of the interrupt flag.
 pub(crate) const FLAG: i32 = 0;

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::{Reduce, Reducer};
 use lang_core::ir::ssa::{Access, Rhs, Var};
-use lang_core::schedule::Set;
+use lang_core::nest::Set;
 use lang_core::syntax::ops::Scalar;
 
 use crate::generate::{Generator, Made, ty};

@@ -11,7 +11,7 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
 use lang_core::exec::native::Code;
 use lang_core::ir::ssa::Ssa;
-use lang_core::schedule::{Kernel, Node};
+use lang_core::nest::{Kernel, Node};
 
 use crate::apply::{apply, report_progress};
 use crate::arguments::{is_written, memory};

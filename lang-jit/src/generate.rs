@@ -13,8 +13,8 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use lang_core::ir::core::Constant;
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
+use lang_core::nest::{Join, Kernel, Loop, Node, Place, Product, Role, Set, is_trivial};
 use lang_core::predicate::{Atom, Context, LocalId, Poly, Pred};
-use lang_core::schedule::{Join, Kernel, Loop, Node, Place, Product, Role, Set, is_trivial};
 use lang_core::syntax::ops::Scalar;
 
 use crate::apply::Applied;

@@ -3,8 +3,8 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use lang_core::ir::ssa::{Access, Var};
+use lang_core::nest::loop_number;
 use lang_core::predicate::{Atom, Poly, Pred};
-use lang_core::schedule::loop_number;
 
 use crate::apply::Applied;
 use crate::generate::{Generator, Made};

@@ -8,8 +8,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use cranelift_frontend::Variable;
 use lang_core::ir::ssa::Var;
+use lang_core::nest::{Loop, Node, Set};
 use lang_core::predicate::{Atom, Poly};
-use lang_core::schedule::{Loop, Node, Set};
 
 use crate::generate::{Counted, Generator, Made, ty};
 use crate::spots::Number;

@@ -46,8 +46,8 @@ use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use lang_core::exec::native::{Backend, Code};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
+use lang_core::nest::{Kernel, is_trivial};
 use lang_core::predicate::Atom;
-use lang_core::schedule::{Kernel, is_trivial};
 use lang_core::syntax::ops::Scalar;
 
 pub use memory::LargePages;

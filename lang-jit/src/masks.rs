@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use lang_core::ir::core::Operation;
 use lang_core::ir::ssa::{Access, Rhs, Var};
+use lang_core::nest::Set;
 use lang_core::predicate::{LocalId, Pred};
-use lang_core::schedule::Set;
 use lang_core::syntax::ops::Scalar;
 
 use crate::generate::{Generator, Made};

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
 use lang_core::ir::ssa::{Access, Rhs, Var, at_indices};
+use lang_core::nest::{Loop, Node, Set};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
-use lang_core::schedule::{Loop, Node, Set};
 use lang_core::syntax::ops::Scalar;
 
 use crate::generate::{Generator, Made, mentions, stored, ty};

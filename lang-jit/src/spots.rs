@@ -5,8 +5,8 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use lang_core::ir::ssa::Var;
+use lang_core::nest::loop_number;
 use lang_core::predicate::{Atom, Context, Poly, Pred};
-use lang_core::schedule::loop_number;
 
 use crate::generate::{Generator, Made, ty};
 

@@ -17,8 +17,8 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::Variable;
 use lang_core::ir::core::Operation;
 use lang_core::ir::ssa::{Access, Rhs, Var};
+use lang_core::nest::{Loop, Set};
 use lang_core::predicate::{LocalId, Poly};
-use lang_core::schedule::{Loop, Set};
 
 use crate::generate::{Counted, Generator, Made, ty};
 use crate::registers::Read;

@@ -7,8 +7,8 @@
 
 use std::sync::OnceLock;
 
-use lang_core::interp::scalar::f64s;
 use lang_core::resolve::scalar_fn::ScalarFn;
+use lang_core::runtime::scalar::f64s;
 
 use crate::elementary::{
     ORDINARY, ORDINARY_ANGLE, cos, exp, expm1, log, log1p, ordinary_exp, ordinary_expm1, sigmoid, sin, softplus, tanh,

@@ -11,9 +11,9 @@ use cranelift_frontend::Variable;
 use lang_core::ir::core::{Constant, Operation};
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Access, Rhs, Var};
+use lang_core::nest::{Join, Loop, Node, Set};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
 use lang_core::resolve::scalar_fn::ScalarFn;
-use lang_core::schedule::{Join, Loop, Node, Set};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
 use crate::generate::{Counted, Generator, Made, mentions, ty};

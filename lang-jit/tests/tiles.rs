@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is a failed test")]
 
-use lang_core::interp::scalar::f64s;
+use lang_core::runtime::scalar::f64s;
 use lang_jit::tiles::{Level, Tile};
 
 /// Returns the distance in ulp between two numbers; 0 for two NaNs.

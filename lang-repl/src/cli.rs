@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lang_core::interp::print::Digits;
+use lang_core::runtime::print::Digits;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use lang_core::base::{Code, Span};
-use lang_core::interp::Refusal;
+use lang_core::runtime::Refusal;
 use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::data::{self, Format};

@@ -10,8 +10,8 @@ mod extents;
 use std::collections::HashMap;
 
 use lang_core::base::{Code, GlobalName, Name, Span};
-use lang_core::interp::Value;
 use lang_core::predicate::{Atom, Poly};
+use lang_core::runtime::Value;
 use lang_core::types::info::{TypeInfo, TypeInfoBody};
 use lang_core::types::ty::{Scalar, Signature, SizeSource, Type, TypeArg};
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use lang_core::base::{Code, GlobalName, Span};
-use lang_core::interp::print::Layout;
-use lang_core::interp::{Figure, Host, Progress, Refusal, Value};
 use lang_core::resolve::forms::{LoadOption, PlotOption};
+use lang_core::runtime::print::Layout;
+use lang_core::runtime::{Figure, Host, Progress, Refusal, Value};
 use lang_core::types::ty::Type;
 
 use crate::data::{self, Format, Unreadable};

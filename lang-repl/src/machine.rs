@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lang_core::interp::Limits;
+use lang_core::runtime::Limits;
 
 /// Returns the default limits, but with 7/8 of the memory of the machine or its container. If that
 /// is unknown, the limit is the default of 4 GiB.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lang_core::base::Code;
-use lang_core::interp::Counts;
+use lang_core::runtime::Counts;
 
 use crate::cli::{Common, Format, When};
 use crate::clock::Clock;

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use lang_core::interp::{Progress, Work};
+use lang_core::runtime::{Progress, Work};
 
 use crate::cli::{Common, Format, Shown};
 

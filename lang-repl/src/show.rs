@@ -1,7 +1,7 @@
 //! Values as text, type and shape first, and as JSON.
 
-use lang_core::interp::print::{Digits, Layout};
-use lang_core::interp::{Value, json as interp_json};
+use lang_core::runtime::print::{Digits, Layout};
+use lang_core::runtime::{Value, json as interp_json};
 use lang_core::types::ty::Type;
 
 use crate::{files, interrupt, out};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name};
-use lang_core::interp::{Store, Tag, Value};
 use lang_core::predicate::{Atom, Poly};
+use lang_core::runtime::{Store, Tag, Value};
 use lang_core::types::info::{TypeInfo, TypeInfoBody};
 use lang_core::types::ty::{FunType, Scalar, Signature, Type, TypeArg};
 

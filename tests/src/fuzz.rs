@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lang_core::base::{Diagnostic, Span};
-use lang_core::interp::Limits;
+use lang_core::runtime::Limits;
 use lang_core::session::Session;
 use lang_core::syntax::format::format;
 use lang_core::syntax::lexer::lex;

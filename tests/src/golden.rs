@@ -7,11 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lang_core::interp::Value as Computed;
-use lang_core::interp::json::to_json;
+use lang_core::eval::eval_ssa::Tensor;
 use lang_core::ir::core::{CoreType, Labels};
-use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::value::Value as Plain;
+use lang_core::runtime::Value as Computed;
+use lang_core::runtime::json::to_json;
 use lang_core::session::Session;
 use serde_json::{Map, Value};
 

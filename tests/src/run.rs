@@ -11,11 +11,12 @@ use std::sync::{Arc, LazyLock};
 use lang_core::base::{GlobalName, ModuleName, Span};
 use lang_core::exec::Programs;
 use lang_core::exec::native::Backend;
-use lang_core::generated::{Generated, Tally};
-use lang_core::interp::print::Layout;
-use lang_core::interp::{Failure, Host, Interp, Limits, RtInstance, Value};
+use lang_core::exec::offload::{Generated, Tally};
+use lang_core::interp::Interp;
 use lang_core::ir::core::Outside;
 use lang_core::resolve::forms::Derivative;
+use lang_core::runtime::print::Layout;
+use lang_core::runtime::{Failure, Host, Limits, RtInstance, Value};
 use lang_core::session::{Blame, ItemRef, Running, Session};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
@@ -412,7 +413,7 @@ fn is_unit(ty: &Type) -> bool {
 /// is too long for a text.
 #[must_use]
 pub fn numbers(value: &Value) -> Vec<f64> {
-    let json = lang_core::interp::json::to_json(value, 1 << 22);
+    let json = lang_core::runtime::json::to_json(value, 1 << 22);
     let mut all = Vec::new();
     let mut open: Vec<serde_json::Value> = json.and_then(|json| serde_json::from_str(&json).ok()).into_iter().collect();
     while let Some(value) = open.pop() {

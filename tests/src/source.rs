@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, Name};
-use lang_core::interp::{Counts, Interp, Limits, RtInstance, RtType, Value as Computed};
-use lang_core::ir::convert::value_of;
+use lang_core::eval::convert::value_of;
+use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::interp::Interp;
 use lang_core::ir::core::CoreType;
-use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::value::Value;
 use lang_core::pipeline::Stages;
 use lang_core::predicate::Poly;
+use lang_core::runtime::{Counts, Limits, RtInstance, RtType, Value as Computed};
 use lang_core::session::{Running, Session};
 use lang_core::source::{self, Definition, Which};
 use lang_core::types::ty::SizeSource;

@@ -12,11 +12,11 @@ use iverson_tests::middle::forms::{All, Forms, Middle as _};
 use iverson_tests::middle::given::Given;
 use lang_core::ad::{is_real, real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::interp::Counts;
+use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::cost::cost;
-use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::ir::ssa::{Rhs, Ssa};
+use lang_core::runtime::Counts;
 use lang_core::session::Session;
 
 const FUEL: u64 = 100_000_000;

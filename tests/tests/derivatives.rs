@@ -12,9 +12,9 @@ use iverson_tests::middle::forms::{All, Forms};
 use iverson_tests::middle::machine::{agrees, endless, loose};
 use iverson_tests::run::{Ways, globals, value_of_main, value_of_main_generated};
 use lang_core::base::GlobalName;
-use lang_core::generated::Tally;
+use lang_core::eval::eval_ssa::SsaEvaluator;
+use lang_core::exec::offload::Tally;
 use lang_core::ir::core::Callee;
-use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::session::Session;
 use serde_json::{Map, Value};
 
@@ -91,7 +91,7 @@ fn judge(session: &mut Session, name: &str, check: &Value, tolerance: Tolerance,
         Ok(Err(failure)) => return Some(format!("{name}, generated: {failure}\n{text}")),
         Err(reason) => *share.outside.entry(reason).or_default() += 1,
     }
-    let judge = |how: &str, value: Result<lang_core::interp::Value, String>| {
+    let judge = |how: &str, value: Result<lang_core::runtime::Value, String>| {
         let differing = match value.and_then(|value| golden::json_of(&value)) {
             Ok(found) => tolerance.normwise(wanted).difference(&found, wanted, name),
             Err(failure) => Some(format!("{name}: {failure}\n{text}")),

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use iverson_tests::literate::{self, Kind};
 use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
-use lang_core::generated::Tally;
+use lang_core::exec::offload::Tally;
 use lang_core::session::Session;
 
 /// The number of digits that are compared, because the last ones depend on the order of additions.

@@ -20,8 +20,8 @@ use iverson_tests::told::{
     SHAPES, argument, by_part, has_loop, is_name, joined, number, parts, patterns, peeled, shape, size, size_of, within,
 };
 use lang_core::base::Span;
-use lang_core::interp::Value;
 use lang_core::predicate::{Atom, LocalId, Poly};
+use lang_core::runtime::Value;
 use lang_core::session::{ItemRef, Session};
 use lang_core::source::{Entries, Told};
 use lang_core::syntax::ast::{self, Item, Tree};

@@ -15,10 +15,10 @@ use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::machine::{World, flat};
 use iverson_tests::run::{Ways, limits, value_of_main, value_of_main_generated};
 use lang_core::exec::{self, Machine, Programs, Stopped, Tensor};
-use lang_core::interp::Limits;
-use lang_core::interp::memory::{Memory, TooLarge};
-use lang_core::interp::{Around, pool};
 use lang_core::ir::ssa::Ssa;
+use lang_core::runtime::Limits;
+use lang_core::runtime::memory::{Memory, TooLarge};
+use lang_core::runtime::{Around, pool};
 
 use lang_core::predicate::LocalId;
 use lang_core::session::Session;

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use iverson_tests::golden::Tolerances;
 use iverson_tests::random::{Random, count, first, seed};
 use iverson_tests::run::{Ways, numbers, value_of_main, value_of_main_generated};
-use lang_core::interp::Value;
+use lang_core::runtime::Value;
 use lang_core::session::Session;
 
 /// The definitions at the start of every program.

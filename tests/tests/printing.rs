@@ -16,8 +16,8 @@
 
 use iverson_tests::random::{self, Random};
 use iverson_tests::run;
-use lang_core::interp::Value;
-use lang_core::interp::print::{Digits, Layout};
+use lang_core::runtime::Value;
+use lang_core::runtime::print::{Digits, Layout};
 use lang_core::session::Session;
 
 const SUM: &str = "type Tree = Leaf | Node(Tree, f64, Tree) | More([2, 2]f64, Tree) | Both({x: i64, y: Tree})\n";

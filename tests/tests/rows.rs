@@ -13,7 +13,7 @@ use iverson_tests::middle::forms::{Forms, Middle as _};
 use iverson_tests::middle::machine::World;
 use iverson_tests::run::limits;
 use lang_core::exec::{self, Programs, Tensor};
-use lang_core::interp::Value;
+use lang_core::runtime::Value;
 use lang_core::session::Session;
 use lang_jit::Jit;
 

@@ -14,9 +14,9 @@ use std::fmt::Write;
 
 use iverson_tests::golden::{self, Tolerance, Tolerances};
 use iverson_tests::run::value_of_main;
-use lang_core::interp::json::to_json;
-use lang_core::interp::scalar::{f32s, f64s};
 use lang_core::resolve::scalar_fn::{Accuracy, Domain, ScalarFn};
+use lang_core::runtime::json::to_json;
+use lang_core::runtime::scalar::{f32s, f64s};
 use lang_core::session::Session;
 use lang_jit::tiles::{Level, Tile};
 use serde_json::{Map, Value};

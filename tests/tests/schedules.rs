@@ -12,7 +12,7 @@ use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::ir::core::{Callee, Derivation};
 use lang_core::ir::ssa::{Rhs, Ssa, Var};
-use lang_core::schedule::{Repeated, Shown, Step, prepared, schedule, scheduled};
+use lang_core::nest::{Repeated, Shown, Step, prepared, schedule, scheduled};
 use lang_core::session::Session;
 
 /// Programs in `examples/`, with definitions of them.

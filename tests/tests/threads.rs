@@ -14,10 +14,10 @@ use iverson_tests::middle::machine::{World, flat, near};
 use iverson_tests::run::limits;
 use lang_core::exec::native::{Backend, Code, Copies, Interrupted, Slot};
 use lang_core::exec::{self, Programs, Stopped, Tensor};
-use lang_core::interp::Value as Computed;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
-use lang_core::schedule::Kernel;
+use lang_core::nest::Kernel;
+use lang_core::runtime::Value as Computed;
 use lang_core::syntax::ops::Scalar;
 use lang_jit::Jit;
 

@@ -17,13 +17,13 @@ use iverson_tests::middle::given::Given;
 use iverson_tests::middle::machine::{World, flat};
 use lang_core::ad::{is_real, real_outputs};
 use lang_core::base::GlobalName;
+use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::exec;
-use lang_core::interp::Limits;
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
+use lang_core::runtime::Limits;
 
 /// A function from a size to a program's implicit sizes and arguments.
 type At = fn(usize) -> (Vec<i64>, Vec<Value>);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use lang_core::base::GlobalName;
-use lang_core::interp::Value;
+use lang_core::runtime::Value;
 use lang_core::types::ty::Type;
 
 use super::cost::{Written, sizes_of};

@@ -11,10 +11,10 @@ use lang_core::base::{Code, GlobalName};
 use lang_core::cost::Cost as Formulas;
 use lang_core::count::Formula;
 use lang_core::exec::Plan;
-use lang_core::interp::Counts;
 use lang_core::ir::cost::{Cost, Unknown, cost, extents};
 use lang_core::ir::flat::Source;
 use lang_core::predicate::{Atom, LocalId};
+use lang_core::runtime::Counts;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Signature, SizeSource};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use lang_core::base::{Code, Span};
-use lang_core::interp::Refusal;
+use lang_core::runtime::Refusal;
 use lang_core::types::ty::Signature;
 
 use crate::cli::{Backend, Common, Precision};

@@ -2,8 +2,8 @@
 //! Missing values are NaN in columns of reals, with a warning, and errors in others.
 
 use lang_core::base::Name;
-use lang_core::interp::{Store, Value};
 use lang_core::predicate::Poly;
+use lang_core::runtime::{Store, Value};
 use lang_core::types::ty::{Scalar, Type};
 
 use super::count;

@@ -1,8 +1,8 @@
 //! **Conversion of data files to declared types.** Numbers become reals, with a warning if a large
 //! integer is rounded. Reals become integers only if they are integral. Booleans only fit booleans.
 
-use lang_core::interp::{Store, Value};
 use lang_core::predicate::Poly;
+use lang_core::runtime::{Store, Value};
 use lang_core::types::ty::{Scalar, Type};
 
 use super::names::composed;

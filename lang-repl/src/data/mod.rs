@@ -22,8 +22,8 @@ use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use lang_core::base::Code;
-use lang_core::interp::memory::MAX_EXTENT;
-use lang_core::interp::{Refusal, Value};
+use lang_core::runtime::memory::MAX_EXTENT;
+use lang_core::runtime::{Refusal, Value};
 use lang_core::syntax::lexer::MAX_TEXT;
 
 use crate::files;
@@ -219,7 +219,7 @@ impl Format {
 /// answered.
 fn json_text(value: &Value) -> Result<Option<String>, Refusal> {
     let value = value.clone();
-    files::stoppable(move || lang_core::interp::json::to_json(&value, MAX_JSON)).ok_or_else(interrupted)
+    files::stoppable(move || lang_core::runtime::json::to_json(&value, MAX_JSON)).ok_or_else(interrupted)
 }
 
 /// The message of an interrupted operation.

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read, Write};
 
-use lang_core::interp::{Refusal, Value};
+use lang_core::runtime::{Refusal, Value};
 
 use super::{Array, Elements, INTERRUPTED, MAX_BYTES, count, noun, refusal};
 use crate::interrupt;

@@ -3,7 +3,7 @@
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use lang_core::interp::{Refusal, Value};
+use lang_core::runtime::{Refusal, Value};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 

@@ -3,7 +3,7 @@
 
 use std::io::Cursor;
 
-use lang_core::interp::{Array, Refusal, Value};
+use lang_core::runtime::{Array, Refusal, Value};
 use png::{BitDepth, ColorType, Decoder, Encoder, Limits, Transformations};
 
 use super::{MAX_BYTES, noun, refusal};

@@ -2,7 +2,7 @@
 //! of vectors of one length, and a vector of records or tuples of scalars. `csv` and `text` write
 //! tables.
 
-use lang_core::interp::{Refusal, Value, print};
+use lang_core::runtime::{Refusal, Value, print};
 
 use super::{noun, refusal};
 
@@ -23,7 +23,7 @@ enum Parts<'v> {
     Whole(&'v Value),
     Columns(&'v [Value]),
     /// An array of records or tuples.
-    Rows(&'v lang_core::interp::Array),
+    Rows(&'v lang_core::runtime::Array),
 }
 
 impl<'v> Sheet<'v> {

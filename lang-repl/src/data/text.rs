@@ -1,6 +1,6 @@
 //! Text tables for people: right-aligned columns under their names. The format is only written.
 
-use lang_core::interp::{Refusal, Value};
+use lang_core::runtime::{Refusal, Value};
 
 use super::interrupted;
 use super::sheet::Sheet;

@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use lang_core::base::Code;
-use lang_core::interp::Value;
 use lang_core::resolve::forms::LoadOption;
+use lang_core::runtime::Value;
 use lang_core::syntax::lexer::{Token, is_name_continue, lex};
 use lang_core::syntax::token::{Sym, Word};
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
 use lang_core::cost::{Cost, Symbol};
-use lang_core::interp::Limits;
 use lang_core::ir::core::Leaf;
 use lang_core::predicate::Atom;
+use lang_core::runtime::Limits;
 use lang_core::syntax::ops::Scalar;
 use lang_core::types::tree::Body;
 

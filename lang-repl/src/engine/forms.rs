@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lang_core::base::{Code, GlobalName};
 use lang_core::ir::core::{Callee, Outside};
 use lang_core::ir::ssa::{Rhs, Ssa};
-use lang_core::schedule::{self, Prepared, Scheduled, Step};
+use lang_core::nest::{self, Prepared, Scheduled, Step};
 use lang_core::session::Session;
 use lang_core::source::{self, Shown, Which};
 use lang_core::syntax::split::ItemKind;
@@ -99,7 +99,7 @@ impl Engine {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
                 let note = |of: &Prepared, var| self.stands_at(&callee, of.made_of(var)?);
-                Form::of(schedule::Shown { cases: &self.scheduled(&ssa), note: &note }.to_string())
+                Form::of(nest::Shown { cases: &self.scheduled(&ssa), note: &note }.to_string())
             }
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
@@ -113,7 +113,7 @@ impl Engine {
     }
 
     fn scheduled(&self, ssa: &Arc<Ssa>) -> Vec<Scheduled> {
-        schedule::scheduled(ssa, &|callee| self.session.ssa(callee))
+        nest::scheduled(ssa, &|callee| self.session.ssa(callee))
     }
 
     /// Returns the adjoint of a definition as Iverson source, if it can be printed so.

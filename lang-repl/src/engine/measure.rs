@@ -6,16 +6,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::interp::{Counts, RtInstance, RtType, Store, Value};
-use lang_core::ir::convert::{tensors, value_of};
+use lang_core::eval::convert::{tensors, value_of};
+use lang_core::eval::eval::{Evaluator, Functions, Stopped};
+use lang_core::eval::eval_ssa::{Functions as SsaFunctions, SsaEvaluator, Tensor};
 use lang_core::ir::core::{Callee, CoreType, Derivation, Function, Labels};
 use lang_core::ir::cost::extents;
-use lang_core::ir::eval::{Evaluator, Functions, Stopped};
-use lang_core::ir::eval_ssa::{Functions as SsaFunctions, SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value;
 use lang_core::predicate::LocalId;
+use lang_core::runtime::{Counts, RtInstance, RtType, Store, Value};
 use lang_core::types::ty::{Scalar, Signature, SizeSource, Type};
 
 use super::{Engine, Here};

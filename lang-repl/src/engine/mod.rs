@@ -14,11 +14,12 @@ use std::time::{Duration, Instant};
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Span};
 use lang_core::exec::Programs;
-use lang_core::generated::Generated;
-use lang_core::interp::{Counts, Failure, Frame, Interp, Limits, RtInstance, Value};
+use lang_core::exec::offload::Generated;
+use lang_core::interp::Interp;
 use lang_core::ir::core::{Outside, Reason};
 use lang_core::resolve::Names as _;
 use lang_core::resolve::forms::Derivative;
+use lang_core::runtime::{Counts, Failure, Frame, Limits, RtInstance, Value};
 use lang_core::session::{self, Blame, ItemRef, Running, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;

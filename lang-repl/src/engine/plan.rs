@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::base::GlobalName;
 use lang_core::exec::{Machine, Plan, Tensor, World};
-use lang_core::interp::Around;
-use lang_core::interp::memory::{Limits, Memory};
 use lang_core::ir::core::{Callee, Leaf};
 use lang_core::ir::ssa::Ssa;
 use lang_core::predicate::LocalId;
+use lang_core::runtime::Around;
+use lang_core::runtime::memory::{Limits, Memory};
 
 use super::Engine;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lang_core::base::GlobalName;
-use lang_core::interp::{RtInstance, Value};
+use lang_core::runtime::{RtInstance, Value};
 use lang_core::types::ty::{Signature, Type};
 
 use super::{Engine, Evaluated, Here};

@@ -1,6 +1,6 @@
 //! **Histograms**: bins of equal width, and the counts of numbers in them.
 
-use lang_core::interp::figure::Numbers;
+use lang_core::runtime::figure::Numbers;
 
 use super::plan::LeftOut;
 use super::scale::{Axis, Range, Step};

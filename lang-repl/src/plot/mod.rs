@@ -22,8 +22,8 @@ mod tests;
 use std::path::Path;
 
 use lang_core::base::Code;
-use lang_core::interp::{Figure, Refusal};
 use lang_core::resolve::forms::PlotOption;
+use lang_core::runtime::{Figure, Refusal};
 
 pub(crate) use picture::Format;
 pub(crate) use screen::{Depth, Screen};

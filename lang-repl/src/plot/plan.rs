@@ -1,9 +1,9 @@
 //! **Drawing plan.** Turns a figure into series with their shapes, common axes, and remarks about
 //! omitted values. The plan is independent of the output medium.
 
-use lang_core::interp::Figure;
-use lang_core::interp::figure::{Content, Layer, Numbers};
 use lang_core::resolve::forms::{PlotKind, PlotOption, SCALES};
+use lang_core::runtime::Figure;
+use lang_core::runtime::figure::{Content, Layer, Numbers};
 
 use super::bins::{self, Bar};
 use super::scale::{Axis, Range};

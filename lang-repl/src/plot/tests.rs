@@ -3,8 +3,8 @@
 
 use std::io::Cursor;
 
-use lang_core::interp::{Figure, Value};
 use lang_core::resolve::forms::{PlotKind, PlotOption};
+use lang_core::runtime::{Figure, Value};
 use lang_core::types::tree::{Plot, PlotGroup};
 
 use super::screen::{Depth, Screen, columns};

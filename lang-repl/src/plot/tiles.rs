@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use lang_core::interp::Relation;
-use lang_core::interp::figure::{Content, Layer, Numbers};
 use lang_core::resolve::forms::PlotKind;
+use lang_core::runtime::Relation;
+use lang_core::runtime::figure::{Content, Layer, Numbers};
 use plotters::style::colors::colormaps::ViridisRGB;
 
 use super::plan::are;

@@ -1,8 +1,8 @@
 //! The settings of `:set`, for the rest of a session: a table with names, values and help.
 //! `session` applies them to the engine and the output.
 
-use lang_core::interp::Limits;
-use lang_core::interp::print::{Digits, Layout};
+use lang_core::runtime::Limits;
+use lang_core::runtime::print::{Digits, Layout};
 
 use crate::cli::{self, Backend, Common, Nan, Shown, When};
 use crate::engine::budget;

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use lang_core::ad::real_outputs;
+use lang_core::eval::eval::Stopped;
+use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::core::{Callee, Derivation, Leaf};
-use lang_core::ir::eval::Stopped;
-use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::reduce::Reducer;
 use lang_core::ir::ssa::{Rhs, Ssa};

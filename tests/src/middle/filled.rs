@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::GlobalName;
+use lang_core::eval::eval_ssa::Tensor;
 use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::flat::Input;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;

@@ -6,15 +6,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::{GlobalName, Span};
-use lang_core::interp::Value as Computed;
+use lang_core::eval::eval;
+use lang_core::eval::eval_ssa::{self, SsaEvaluator, Tensor};
 use lang_core::ir::core::{Callee, CoreType, Expr, Function, Kind, Operation};
-use lang_core::ir::eval;
-use lang_core::ir::eval_ssa::{self, SsaEvaluator, Tensor};
 use lang_core::ir::flat::{Flat, Source};
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
 use lang_core::pipeline::{Module, Stages};
 use lang_core::resolve::partials;
+use lang_core::runtime::Value as Computed;
 use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::Type;

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use lang_core::cost::{Amount, Callable, Cost, Greatest, Kind, Place, Symbol, cost, number};
 use lang_core::count::Formula;
-use lang_core::interp::Counts;
+use lang_core::eval::eval::Stopped;
+use lang_core::eval::eval_ssa::{Population, SsaEvaluator, Tensor};
 use lang_core::ir::core::Callee;
-use lang_core::ir::eval::Stopped;
-use lang_core::ir::eval_ssa::{Population, SsaEvaluator, Tensor};
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::predicate::{Atom, LocalId};
+use lang_core::runtime::Counts;
 
 use super::forms::{All, Middle};
 use super::judge::{FUEL, Judge, Law, Point, broken};

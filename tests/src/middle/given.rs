@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
+use lang_core::eval::eval_ssa::Tensor;
 use lang_core::ir::core::{CoreType, Function};
 use lang_core::ir::cost::extents;
-use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::flat::Source;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;

@@ -6,14 +6,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use lang_core::base::Code;
-use lang_core::interp::{Counts, Failure, Value as Computed};
+use lang_core::eval::eval::{Evaluator, Stopped};
+use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::core::{Callee, E, Failing, Kind, Leaf, Trips};
-use lang_core::ir::eval::{Evaluator, Stopped};
-use lang_core::ir::eval_ssa::{SsaEvaluator, Tensor};
 use lang_core::ir::ssa::{Rhs, Ssa, Stmt, for_each_read, reads};
 use lang_core::ir::value::Value;
 use lang_core::norm::{lift, pairs, pushout};
 use lang_core::pipeline::Stages;
+use lang_core::runtime::{Counts, Failure, Value as Computed};
 
 use super::forms::{All, Form, In, Middle};
 use super::number::Number;

@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lang_core::base::GlobalName;
+use lang_core::eval::eval::Stopped;
+use lang_core::eval::eval_ssa::Tensor;
 use lang_core::exec;
 use lang_core::exec::native::{Backend, Code};
-use lang_core::interp::Value as Computed;
 use lang_core::ir::core::{Callee, Leaf};
-use lang_core::ir::eval::Stopped;
-use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::ssa::Ssa;
 use lang_core::ir::value::Value;
-use lang_core::schedule::{Kernel, Loop, Node};
+use lang_core::nest::{Kernel, Loop, Node};
+use lang_core::runtime::Value as Computed;
 use lang_core::syntax::ops::Scalar;
 
 use super::forms::Middle;

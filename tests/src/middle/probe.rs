@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, Span};
-use lang_core::interp::{Host, Interp, Limits, RtInstance, RtType, Value as Computed};
+use lang_core::interp::Interp;
 use lang_core::ir::core::{CoreType, Function};
 use lang_core::pipeline::Stages;
+use lang_core::runtime::{Host, Limits, RtInstance, RtType, Value as Computed};
 use lang_core::session::{Running, Session};
 use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::{Signature, Type};
@@ -169,7 +170,7 @@ impl Interpreter<'_> {
         types: Vec<RtType>,
         sizes: &[i64],
         args: Vec<Computed>,
-    ) -> (Result<Computed, Box<lang_core::interp::Failure>>, lang_core::interp::Counts) {
+    ) -> (Result<Computed, Box<lang_core::runtime::Failure>>, lang_core::runtime::Counts) {
         let program = Running::new(self.session, self.globals);
         let mut host = Silent;
         let limits = Limits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..Limits::default() };

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::GlobalName;
-use lang_core::interp::scalar::i64s;
 use lang_core::ir::core::{
     Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation, Repeat, Trips, Update,
 };
 use lang_core::ir::value::{self, Value};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
+use lang_core::runtime::scalar::i64s;
 use lang_core::syntax::ops::{BinOp, Scalar};
 
 use super::number::Number;

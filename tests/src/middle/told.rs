@@ -4,8 +4,8 @@
 
 use std::collections::HashMap;
 
+use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::ir::cost::cost;
-use lang_core::ir::eval_ssa::SsaEvaluator;
 use lang_core::ir::flat::Source;
 use lang_core::pipeline::Stages;
 use lang_core::predicate::LocalId;

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::Name;
-use lang_core::interp::{Relation, Tag, Value as Computed};
+use lang_core::eval::eval_ssa::Tensor;
 use lang_core::ir::core::{CoreType, Function, Labels};
-use lang_core::ir::eval_ssa::Tensor;
 use lang_core::ir::value::Value;
 use lang_core::predicate::{Atom, Poly};
+use lang_core::runtime::{Relation, Tag, Value as Computed};
 use lang_core::syntax::ops::Scalar;
 
 use super::reference::Ref;
@@ -164,7 +164,7 @@ pub fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> O
             }
             other => {
                 let items: Option<Vec<Computed>> = items.iter().map(|v| computed(v, other, sizes)).collect();
-                Computed::array(&dims, lang_core::interp::Store::Boxed(lang_core::interp::Items::new(items?)))
+                Computed::array(&dims, lang_core::runtime::Store::Boxed(lang_core::runtime::Items::new(items?)))
             }
         };
     }

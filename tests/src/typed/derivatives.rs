@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::GlobalName;
-use lang_core::interp::{Failure, RtInstance, Value};
+use lang_core::runtime::{Failure, RtInstance, Value};
 use lang_core::session::Session;
 
 use super::run::Known;

@@ -8,7 +8,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use lang_core::base::{Code, GlobalName, Span};
-use lang_core::interp::{Counts, Failure, Host, Interp, Limits, RtInstance, Value};
+use lang_core::interp::Interp;
+use lang_core::runtime::{Counts, Failure, Host, Limits, RtInstance, Value};
 use lang_core::session::{Running, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, Place, Subscript};

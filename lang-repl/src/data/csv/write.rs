@@ -1,6 +1,6 @@
 //! **Writing tables** as CSV, with commas.
 
-use lang_core::interp::{Refusal, Value};
+use lang_core::runtime::{Refusal, Value};
 
 use super::super::interrupted;
 use super::super::sheet::Sheet;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use lang_core::base::GlobalName;
-use lang_core::interp::Value;
+use lang_core::runtime::Value;
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::parser;
 use lang_core::syntax::split::ItemKind;

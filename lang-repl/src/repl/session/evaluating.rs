@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lang_core::base::{Code, Diagnostic, Name};
-use lang_core::interp::Counts;
+use lang_core::runtime::Counts;
 use lang_core::syntax::ast::{Expr, Item};
 use lang_core::syntax::lexer::{Lexed, Token, lex};
 use lang_core::syntax::parser;

@@ -1,7 +1,7 @@
 //! `:grad`: prints the value of an expression and its gradient, under the names of the variables.
 
 use lang_core::base::Name;
-use lang_core::interp::Value;
+use lang_core::runtime::Value;
 use lang_core::syntax::ast::{Expr, Item};
 use lang_core::syntax::parser;
 use lang_core::types::ty::Type;

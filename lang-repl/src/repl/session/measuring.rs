@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use lang_core::interp::Counts;
+use lang_core::runtime::Counts;
 use lang_core::syntax::lexer::lex;
 
 use super::{INPUT, Session};

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use lang_core::base::{Code, GlobalName, ModuleName, Name};
-use lang_core::interp::{Refusal, Value, print};
+use lang_core::runtime::{Refusal, Value, print};
 use lang_core::syntax::lexer::{Spanned, Token, lex};
 use lang_core::syntax::split::ItemKind;
 use lang_core::syntax::token::Sym;

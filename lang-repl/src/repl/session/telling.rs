@@ -1,7 +1,7 @@
 //! The listing of a session by `:env`, and its snapshot for the line editor after every input.
 
 use lang_core::base::Name;
-use lang_core::interp::Value;
+use lang_core::runtime::Value;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::Type;
 

@@ -1,0 +1,108 @@
+//! **Counts for each statement** of an evaluation. They show the facts that depend on data: how
+//! many tuples a predicate leaves, and how often a loop runs.
+
+use std::sync::Arc;
+
+use super::{Eval, Run, SsaEvaluator, Tensor};
+use lang_ir::ssa::Stmt;
+use lang_ir::value::Value;
+use lang_runtime::Counts;
+
+/// The totals of a statement over all its runs.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Population {
+    /// The number of tuples for which each term is present.
+    pub terms: Vec<u64>,
+    /// The number of elements that have a term.
+    pub present: u64,
+    /// The number of loop iterations.
+    pub trips: u64,
+    /// The sum of the values, if the statement is a scalar integer.
+    pub value: i128,
+    /// All counts, including those of nested functions, but without the checks that run before the
+    /// statement.
+    pub counts: Counts,
+}
+
+impl Population {
+    pub(super) fn visited(&mut self, term: usize) {
+        if self.terms.len() <= term {
+            self.terms.resize(term + 1, 0);
+        }
+        self.terms.get_mut(term).into_iter().for_each(|n| *n += 1);
+    }
+
+    fn add(&mut self, other: &Self) {
+        for (k, n) in other.terms.iter().enumerate() {
+            if self.terms.len() <= k {
+                self.terms.resize(k + 1, 0);
+            }
+            self.terms.get_mut(k).into_iter().for_each(|m| *m += n);
+        }
+        self.present += other.present;
+        self.trips += other.trips;
+        self.value = self.value.saturating_add(other.value);
+        self.counts.add(other.counts);
+    }
+}
+
+/// Returns the difference of two counts.
+fn since(before: Counts, now: Counts) -> Counts {
+    Counts {
+        work: now.work.saturating_sub(before.work),
+        tests: now.tests.saturating_sub(before.tests),
+        iterations: now.iterations.saturating_sub(before.iterations),
+    }
+}
+
+impl SsaEvaluator<'_> {
+    /// Adds the counts of a whole function under the empty path.
+    pub(super) fn note_all(&mut self, before: Counts) {
+        let counts = since(before, self.counts);
+        if let Some(populations) = &mut self.populations {
+            populations.entry(Vec::new()).or_default().add(&Population { counts, ..Population::default() });
+        }
+    }
+}
+
+impl<'e> Run<'_, 'e> {
+    /// Evaluates a statement and adds its counts.
+    pub(super) fn counted(&mut self, stmt: &Stmt) -> Eval<Arc<Tensor>> {
+        if self.evaluator.populations.is_none() {
+            return self.statement(stmt);
+        }
+        stmt.needs.iter().try_for_each(|c| self.check(*c))?;
+        self.own = Population::default();
+        let before = self.evaluator.counts;
+        let value = self.statement(stmt)?;
+        self.own.counts = since(before, self.evaluator.counts);
+        if let ([], [Value::I64(i)]) = (value.dims.as_slice(), value.items.as_slice()) {
+            self.own.value = (*i).into();
+        }
+        let own = std::mem::take(&mut self.own);
+        self.note(u32::try_from(self.at).unwrap_or(u32::MAX), &own);
+        Ok(value)
+    }
+
+    /// Attributes the counts since `before` to `place` instead of the current statement.
+    pub(super) fn aside(&mut self, place: u32, before: Counts) {
+        let counts = since(before, self.evaluator.counts);
+        self.note(place, &Population { counts, ..Population::default() });
+    }
+
+    fn note(&mut self, place: u32, own: &Population) {
+        let SsaEvaluator { populations, path, .. } = &mut *self.evaluator;
+        let Some(populations) = populations else { return };
+        let mut path = path.clone();
+        path.push(place);
+        populations.entry(path).or_default().add(own);
+    }
+
+    /// Evaluates a nested function, with the current statement on the path.
+    pub(super) fn inside<T>(&mut self, f: impl FnOnce(&mut SsaEvaluator<'e>) -> T) -> T {
+        self.evaluator.path.push(u32::try_from(self.at).unwrap_or(u32::MAX));
+        let result = f(self.evaluator);
+        self.evaluator.path.pop();
+        result
+    }
+}

@@ -1,0 +1,9 @@
+//! **Counting evaluators** of the core calculus and of Tensor SSA. They are slow, and are oracles:
+//! tests compare the interpreter, the passes and machine code with them.
+
+#![forbid(unsafe_code)]
+
+pub mod convert;
+pub mod eval;
+pub mod eval_ssa;
+mod indices;

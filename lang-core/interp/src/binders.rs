@@ -1,0 +1,477 @@
+//! **Binders**: ⊞ (4.7), Σ (4.8), ∃ (4.21) and their relatives.
+//!
+//! Index tuples are visited in lexicographic order, the last variable fastest. A range is evaluated
+//! on entry of its loop, so an inner one may depend on outer variables. A range whose end lies
+//! before its beginning is empty. But `for`, and a fold that builds an array, reject a negative
+//! extent (E0509).
+//!
+//! - `sum` and `prod` start with the first term, not with 0 or 1. So a sum of `-0.0` is `-0.0`, and
+//!   n terms take n − 1 additions. The result over no terms is the zero, or one, of the type. A
+//!   bracket with a false predicate is not added, nor is a `sum` directly inside this one that has
+//!   no terms (4.30, its note **).
+//! - `max` and `min` are NaN if a term is; over no terms they are −∞ and +∞, and fail for `i64`
+//!   (E0504).
+//! - `argmax` and `argmin` return the index variables (a tuple for several) at the first of the
+//!   greatest or least values. A NaN wins over every number in both.
+//! - `any` and `all` stop at the first term that decides.
+//! - `rel` is the set of the index tuples at which its body holds.
+
+use std::sync::Arc;
+
+use super::Interp;
+use super::build::Builder;
+use super::lift::Join;
+use super::progress::Pace;
+use super::rt_type::Fill;
+use lang_base::Code as ErrorCode;
+use lang_base::guarded;
+use lang_runtime::code::{Code, Frame};
+use lang_runtime::dual::primal;
+use lang_runtime::failure::{At, Eval};
+use lang_runtime::memory::{Charge, MAX_EXTENT};
+use lang_runtime::progress::Work;
+use lang_runtime::relation::Relation;
+use lang_runtime::{Store, Value};
+use lang_sizes::predicate::{Atom, LocalId, Poly};
+use lang_syntax::ops::{BinOp, BinderKind};
+use lang_types::tree::{Expr, IndexRange, IndexVar, Node, TId};
+use lang_types::ty::Type;
+
+/// Whether the iteration continues.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    On,
+    Stop,
+}
+
+/// An evaluated range: `count` indices `first`, `first + by`, … A negative `count` is an empty
+/// range.
+#[derive(Clone, Copy)]
+struct Range {
+    first: i64,
+    by: i64,
+    count: i64,
+}
+
+/// The body of a loop nest, called for each index tuple.
+pub(super) type Body<'b, 'i> = &'b mut dyn FnMut(&mut Interp<'i>, &mut Frame, &mut Extents) -> Eval<Step>;
+
+/// The extents observed so far, outermost first, if the loop nest builds an array.
+#[derive(Default)]
+pub(super) struct Extents {
+    seen: Vec<usize>,
+    building: bool,
+}
+
+impl Extents {
+    pub(super) fn building() -> Self {
+        Self { seen: Vec::new(), building: true }
+    }
+
+    /// Returns the extents of the levels that were entered.
+    pub(super) fn seen(&self) -> &[usize] {
+        &self.seen
+    }
+}
+
+/// Returns whether a range consists of literals, sizes and outer locals, joined by `+ - *`. Such a
+/// range depends on none of these index variables, and evaluating it again has no other outcome.
+fn is_plain(c: &Code, vars: &[IndexVar], range: &IndexRange) -> bool {
+    let outside = |l: LocalId| vars.iter().all(|v| v.local != l);
+    let closed = |p: &Poly| {
+        let mut closed = true;
+        p.for_each_atom(&mut |a| closed &= matches!(a, Atom::Local(l, _) if outside(*l)));
+        closed
+    };
+    let plain = |e: &TId| {
+        let mut open = vec![*e];
+        while let Some(e) = open.pop() {
+            match &c.body.nodes[e].kind {
+                Expr::Int(_) => {}
+                Expr::Local(l) if outside(*l) => {}
+                Expr::Size(p) if closed(p) => {}
+                Expr::Neg(a) => open.push(*a),
+                Expr::Arith(BinOp::Add | BinOp::Sub | BinOp::Mul, a, b) => open.extend([*a, *b]),
+                _ => return false,
+            }
+        }
+        true
+    };
+    match range {
+        IndexRange::Extent(p) => closed(p),
+        IndexRange::Below(e) => plain(e),
+        IndexRange::Range(a, b, by) => plain(a) && plain(b) && by.as_ref().is_none_or(plain),
+    }
+}
+
+impl<'i> Interp<'i> {
+    /// Evaluates the range of an index variable.
+    fn range(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, range: &IndexRange) -> Eval<Range> {
+        let upto = |n| Range { first: 0, by: 1, count: n };
+        match range {
+            IndexRange::Extent(n) => self.size(at, f, n).map(upto),
+            IndexRange::Below(e) => self.eval_i64(c, f, *e).map(upto),
+            IndexRange::Range(a, b, by) => {
+                let (a, b) = (self.eval_i64(c, f, *a)?, self.eval_i64(c, f, *b)?);
+                let step = match by {
+                    None => 1,
+                    Some(e) => self.eval_i64(c, f, *e)?,
+                };
+                if step <= 0 {
+                    let at = by.map_or(at, |e| c.at(c.body.nodes[e].span));
+                    return Err(at.fail(ErrorCode::E0511, format!("the stride is {step}; it must be at least 1")));
+                }
+                let width = i128::from(b) - i128::from(a);
+                // The quotient rounded up. For negative widths every value up to 0 represents an
+                // empty range.
+                let count = if width > 0 { (width - 1) / i128::from(step) + 1 } else { width };
+                let count = i64::try_from(count).unwrap_or(if count > 0 { i64::MAX } else { i64::MIN });
+                Ok(Range { first: a, by: step, count })
+            }
+        }
+    }
+
+    /// Calls `body` for every index tuple.
+    pub(super) fn visit(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        at: At<'_>,
+        vars: &[IndexVar],
+        extents: &mut Extents,
+        body: Body<'_, 'i>,
+    ) -> Eval<Step> {
+        self.begin_work();
+        let end = self.visit_from(c, f, at, vars, 0, extents, body);
+        self.end_work();
+        end
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the state of a loop nest")]
+    fn visit_from(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        at: At<'_>,
+        vars: &[IndexVar],
+        depth: usize,
+        extents: &mut Extents,
+        body: Body<'_, 'i>,
+    ) -> Eval<Step> {
+        let Some(var) = vars.get(depth) else {
+            self.iteration(at)?;
+            return body(self, f, extents);
+        };
+        let range = self.range(c, f, at, &var.range)?;
+        if range.count >= MAX_EXTENT {
+            return Err(at.fail(ErrorCode::E0508, format!("the extent {} is too large", range.count)));
+        }
+        if extents.building {
+            self.see_extent(at, extents, depth, range.count)?;
+            // An array without elements reveals no further extents. The iteration stops unless a
+            // range may fail.
+            if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_plain(c, vars, &v.range)) {
+                return Ok(Step::Stop);
+            }
+        }
+        // No index tuple exists if a later range is empty. A range that may fail prevents this
+        // shortcut.
+        if depth == 0 && !extents.building && range.count > 1 {
+            for later in vars.iter().skip(1) {
+                if !is_plain(c, vars, &later.range) {
+                    break;
+                }
+                if self.range(c, f, at, &later.range)?.count <= 0 {
+                    return Ok(Step::On);
+                }
+            }
+        }
+        let mut pace = if depth == 0 { self.follow(Work::Steps, range.count) } else { Pace::default() };
+        let mut index = range.first;
+        let mut left = range.count.max(0);
+        while left > 0 {
+            let steps = pace.steps.min(left);
+            left -= steps;
+            for later in (0..steps).rev() {
+                f.set(var.local, Value::I64(index));
+                let step = if depth + 1 == vars.len() {
+                    self.iteration(at)?;
+                    body(self, f, extents)?
+                } else {
+                    self.poll(at)?;
+                    guarded(|| self.visit_from(c, f, at, vars, depth + 1, extents, body))?
+                };
+                if step == Step::Stop {
+                    return Ok(Step::Stop);
+                }
+                if later > 0 || left > 0 {
+                    index += range.by;
+                }
+            }
+            if left > 0 {
+                self.look(&mut pace, range.count - left);
+            }
+        }
+        Ok(Step::On)
+    }
+
+    /// Records the extent of a level of a `for`, which must be the same at every entry.
+    fn see_extent(&mut self, at: At<'_>, extents: &mut Extents, depth: usize, count: i64) -> Eval<()> {
+        let Ok(n) = usize::try_from(count) else {
+            return Err(at.fail(ErrorCode::E0509, format!("the extent is {count}, which is negative")));
+        };
+        match extents.seen.get(depth) {
+            Some(seen) if *seen == n => Ok(()),
+            Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements where the first has {seen}"))),
+            None => {
+                extents.seen.push(n);
+                Ok(())
+            }
+        }
+    }
+
+    /// Evaluates a binder expression.
+    #[inline(never)]
+    pub(super) fn binder(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+        let node = &c.body.nodes[id];
+        let at = c.at(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+        match kind {
+            BinderKind::For => self.generate(c, f, node, vars, *body),
+            BinderKind::Sum => match self.sum_terms(c, f, id)? {
+                Some(sum) => Ok(sum),
+                None => self.zero(at, f, &node.ty),
+            },
+            BinderKind::Prod => self.reduce(c, f, node, Join::Mul, Fill::One),
+            BinderKind::Max => self.reduce(c, f, node, Join::Max, Fill::Lowest),
+            BinderKind::Min => self.reduce(c, f, node, Join::Min, Fill::Highest),
+            BinderKind::Argmax => self.arg_best(c, f, node, true),
+            BinderKind::Argmin => self.arg_best(c, f, node, false),
+            BinderKind::Any => self.quantify(c, f, node, true),
+            BinderKind::All => self.quantify(c, f, node, false),
+            BinderKind::Rel => self.comprehend(c, f, node, vars, *filter, *body),
+        }
+    }
+
+    /// Evaluates `for` (4.7): appends every element to one buffer in row-major order.
+    #[inline(never)]
+    fn generate(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, vars: &[IndexVar], body: TId) -> Eval {
+        let at = c.at(node.span);
+        let mut builder = Builder::new(0);
+        let mut extents = Extents::building();
+        self.visit(c, f, at, vars, &mut extents, &mut |this, f, extents| {
+            if builder.parts() == 0 {
+                let count = this.memory.count(extents.seen.iter().copied());
+                builder.expect(count.map_err(|e| at.too_large(&e))?);
+            }
+            let value = this.eval(c, f, body)?;
+            this.push(at, &mut builder, value)?;
+            Ok(Step::On)
+        })?;
+        self.finish(at, f, builder, &extents.seen, &node.ty)
+    }
+
+    /// Returns whether the filter accepts this index tuple.
+    fn passes(&mut self, c: &Arc<Code>, f: &mut Frame, filter: Option<TId>) -> Eval<bool> {
+        filter.map_or(Ok(true), |p| self.condition(c, f, p))
+    }
+
+    /// Evaluates a sum (4.8), or returns `None` if it has no terms.
+    fn sum_terms(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<Option<Value>> {
+        let node = &c.body.nodes[id];
+        let at = c.at(node.span);
+        let Expr::Binder { kind: BinderKind::Sum, vars, filter, body } = &node.kind else {
+            return self.summand(c, f, id);
+        };
+        let mut parts: Vec<Option<Value>> = Vec::new();
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, *filter)?
+                && let Some(term) = guarded(|| this.sum_terms(c, f, *body))?
+            {
+                this.add_term(at, &mut parts, term)?;
+            }
+            Ok(Step::On)
+        })?;
+        let mut sum = None;
+        for part in parts.into_iter().flatten() {
+            sum = Some(match sum.take() {
+                None => part,
+                Some(after) => self.join(at, Join::Add, part, &after)?,
+            });
+        }
+        Ok(sum)
+    }
+
+    /// Adds a term to partial sums. Terms are added in order, except `f32`: their partial sum `k`
+    /// holds `2^k` terms, because the error of a sequential sum grows with the number of terms.
+    fn add_term(&mut self, at: At<'_>, parts: &mut Vec<Option<Value>>, term: Value) -> Eval<()> {
+        let in_pairs = match primal(&term) {
+            Value::F32(_) => true,
+            Value::Array(a) => matches!(a.store(), Store::F32(_)),
+            _ => false,
+        };
+        let mut sum = term;
+        for part in parts.iter_mut() {
+            let Some(before) = part.take() else {
+                *part = Some(sum);
+                return Ok(());
+            };
+            sum = self.join(at, Join::Add, before, &sum)?;
+            if !in_pairs {
+                *part = Some(sum);
+                return Ok(());
+            }
+        }
+        parts.push(Some(sum));
+        Ok(())
+    }
+
+    /// Evaluates `prod`, `max` or `min`.
+    #[inline(never)]
+    fn reduce(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, how: Join, empty: Fill) -> Eval {
+        let at = c.at(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+        let mut result = None;
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, *filter)? {
+                let term = this.eval(c, f, *body)?;
+                result = Some(match result.take() {
+                    None => term,
+                    Some(before) => this.join(at, how, before, &term)?,
+                });
+            }
+            Ok(Step::On)
+        })?;
+        if let Some(result) = result {
+            return Ok(result);
+        }
+        let ty = self.rt_type(at, f, &node.ty)?;
+        self.filled(at, &ty, empty).map_err(|mut failure| {
+            if failure.code == ErrorCode::E0504 {
+                failure.message = format!("`{}` over nothing has no value in i64", kind.word());
+            }
+            failure
+        })
+    }
+
+    /// Evaluates `argmax` or `argmin`. Fails with E0504 over no terms.
+    #[inline(never)]
+    fn arg_best(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, greatest: bool) -> Eval {
+        let at = c.at(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+        let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
+        let mut best: Option<(Value, Vec<Value>)> = None;
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, *filter)? {
+                let value = this.eval(c, f, *body)?;
+                let better = match &best {
+                    None => true,
+                    Some((old, _)) => {
+                        if matches!(primal(&value), Value::F64(_) | Value::F32(_)) {
+                            this.work(1);
+                        }
+                        beats(&value, old, greatest).ok_or_else(|| at.internal("values cannot be compared"))?
+                    }
+                };
+                if better {
+                    let place = locals.iter().map(|l| f.get(*l).cloned()).collect::<Option<Vec<_>>>();
+                    best = Some((value, place.ok_or_else(|| at.internal("an index has no value"))?));
+                }
+            }
+            Ok(Step::On)
+        })?;
+        let Some((_, mut place)) = best else {
+            return Err(at.fail(ErrorCode::E0504, format!("`{}` over nothing", kind.word())));
+        };
+        match place.len() {
+            1 => Ok(place.swap_remove(0)),
+            _ => self.make_tuple(at, place),
+        }
+    }
+
+    /// Evaluates `any` (4.21) or `all`.
+    #[inline(never)]
+    fn quantify(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, any: bool) -> Eval {
+        let at = c.at(node.span);
+        let Expr::Binder { vars, filter, body, .. } = &node.kind else { return Err(at.internal("no binder")) };
+        let stopped = self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            let decides = this.passes(c, f, *filter)? && this.condition(c, f, *body)? == any;
+            Ok(if decides { Step::Stop } else { Step::On })
+        })?;
+        Ok(Value::Bool((stopped == Step::Stop) == any))
+    }
+
+    /// Evaluates `rel i, j: p`.
+    #[inline(never)]
+    fn comprehend(
+        &mut self,
+        c: &Arc<Code>,
+        f: &mut Frame,
+        node: &Node,
+        vars: &[IndexVar],
+        filter: Option<TId>,
+        body: TId,
+    ) -> Eval {
+        let at = c.at(node.span);
+        let dims = self.relation_dims(at, f, &node.ty)?;
+        let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
+        let (mut rows, mut charge) = (Vec::new(), Charge::default());
+        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
+            if this.passes(c, f, filter)? && this.condition(c, f, body)? {
+                for (l, n) in locals.iter().zip(&dims) {
+                    let i = f.get(*l).and_then(Value::as_i64).ok_or_else(|| at.internal("an index has no value"))?;
+                    if i < 0 || i >= *n {
+                        let message = format!("the index {i} is out of bounds for a relation of extent {n}");
+                        return Err(at.fail(ErrorCode::E0500, message));
+                    }
+                    this.push_row(at, &mut rows, &mut charge, i)?;
+                }
+            }
+            Ok(Step::On)
+        })?;
+        Ok(Value::Rel(Arc::new(Relation::new(dims, rows, charge))))
+    }
+
+    pub(super) fn push_row(&self, at: At<'_>, rows: &mut Vec<i64>, charge: &mut Charge, i: i64) -> Eval<()> {
+        if rows.len() == rows.capacity() {
+            let capacity = self.memory.capacity(rows.len(), 1);
+            self.memory.grow(rows, charge, capacity).map_err(|e| at.too_large(&e))?;
+        }
+        rows.push(i);
+        Ok(())
+    }
+
+    /// Evaluates the extents of a relation type.
+    pub(super) fn relation_dims(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<Vec<i64>> {
+        let Type::Rel(dims) = ty else { return Err(at.internal("no relation type")) };
+        dims.iter()
+            .map(|n| {
+                let n = self.size(at, f, n)?;
+                super::rt_type::extent(at, n).map(|_| n)
+            })
+            .collect()
+    }
+}
+
+/// Returns whether `a` is better than the best so far. NaN is better than every number, but not
+/// than NaN.
+fn beats(a: &Value, best: &Value, greatest: bool) -> Option<bool> {
+    fn real(a: f64, best: f64, greatest: bool) -> bool {
+        if best.is_nan() {
+            return false;
+        }
+        a.is_nan() || if greatest { a > best } else { a < best }
+    }
+    Some(match (primal(a), primal(best)) {
+        (Value::F64(a), Value::F64(b)) => real(*a, *b, greatest),
+        (Value::F32(a), Value::F32(b)) => real(f64::from(*a), f64::from(*b), greatest),
+        (Value::I64(a), Value::I64(b)) => {
+            if greatest {
+                a > b
+            } else {
+                a < b
+            }
+        }
+        _ => return None,
+    })
+}

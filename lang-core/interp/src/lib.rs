@@ -1,0 +1,35 @@
+//! **Reference interpreter.** A tree-walking interpreter over the typed tree. It implements ATL's
+//! Figs. 4 and 5 directly, and Fig. 6 if it counts operations. Tests compare every other way to run
+//! a program with it.
+//!
+//! Read [`eval`] beside the paper. [`binders`] has ⊞, Σ and ∃; [`control`] has the constructs
+//! beyond the paper. For every program the interpreter returns a value or a [`Failure`]. It does
+//! not panic, overflow the stack, exhaust memory, or continue after an interrupt.
+
+#![forbid(unsafe_code)]
+
+mod binders;
+mod build;
+mod builtins;
+mod call;
+mod control;
+mod derive;
+mod dual;
+mod eval;
+mod generated;
+mod index;
+mod leaves;
+mod lift;
+mod pattern;
+mod progress;
+mod regions;
+mod reverse;
+mod rt_type;
+mod rule;
+mod special;
+mod trap;
+
+#[cfg(test)]
+mod tests;
+
+pub use call::Interp;

@@ -1,0 +1,153 @@
+//! **Pattern matching.** Tests patterns and binds their variables for `let`, `match`, lambdas and
+//! carries. Binding moves the parts out of the value, so an unshared component of a carry stays
+//! unshared.
+
+use std::sync::Arc;
+
+use super::Interp;
+use super::eval::{component, component_type, position};
+use lang_runtime::Value;
+use lang_runtime::code::Frame;
+use lang_runtime::failure::{At, Eval};
+use lang_runtime::value::{take_args, take_fields, take_items};
+use lang_types::info::TypeInfoBody;
+use lang_types::tree::Pat;
+use lang_types::ty::{FunType, Type, TypeArg};
+
+impl Interp<'_> {
+    /// Returns whether the value matches. The type serves only to look up record fields by name;
+    /// `None` reads fields by position.
+    pub(super) fn matches(&self, pat: &Pat, value: &Value, ty: Option<&Type>) -> bool {
+        match pat {
+            Pat::Wild | Pat::Bind(_) => true,
+            Pat::Int(i) => value.as_i64() == Some(*i),
+            Pat::Bool(b) => value.as_bool() == Some(*b),
+            Pat::Sized(_, p) => self.matches(p, value, ty),
+            Pat::Tuple(ps) => match value {
+                Value::Tuple(t) => ps
+                    .iter()
+                    .zip(t.values())
+                    .zip(0..)
+                    .all(|((p, v), k)| self.matches(p, v, ty.and_then(|t| component_type(t, k)))),
+                _ => false,
+            },
+            Pat::Record(fields) => fields.iter().all(|(k, p)| {
+                component(value, ty.unwrap_or(&Type::Error), *k)
+                    .is_some_and(|v| self.matches(p, v, ty.and_then(|t| component_type(t, *k))))
+            }),
+            Pat::Ctor(index, ps) => match value {
+                Value::Data(cell) if cell.tag().index == *index => {
+                    let types = self.arg_types(ps, *index, ty);
+                    ps.iter().zip(cell.args()).enumerate().all(|(k, (p, v))| self.matches(p, v, types.get(k)))
+                }
+                _ => false,
+            },
+        }
+    }
+
+    /// Binds the variables of a pattern that matches. Fails with an internal error if it does not.
+    #[inline(never)]
+    pub(super) fn bind(&self, at: At<'_>, f: &mut Frame, pat: &Pat, value: Value, ty: Option<&Type>) -> Eval<()> {
+        match pat {
+            Pat::Bind(l) if at.code.plan.unread(*l) => {}
+            Pat::Bind(l) => f.set(*l, value),
+            Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+            Pat::Sized(locals, p) => {
+                let dims = match &value {
+                    Value::Array(a) => a.dims().iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect(),
+                    Value::Rel(r) => r.dims().to_vec(),
+                    _ => Vec::new(),
+                };
+                if dims.len() < locals.len() {
+                    return Err(at.internal("a pattern opens more extents than there are"));
+                }
+                for (l, n) in locals.iter().zip(dims) {
+                    f.set(*l, Value::I64(n));
+                }
+                self.bind(at, f, p, value, ty)?;
+            }
+            Pat::Tuple(ps) => {
+                let Value::Tuple(t) = value else { return Err(mismatch(at)) };
+                if t.values().len() != ps.len() {
+                    return Err(mismatch(at));
+                }
+                for ((p, v), k) in ps.iter().zip(take_items(t)).zip(0..) {
+                    self.bind(at, f, p, v, ty.and_then(|t| component_type(t, k)))?;
+                }
+            }
+            Pat::Record(fields) => {
+                let places = fields.iter().map(|(k, _)| position(&value, ty.unwrap_or(&Type::Error), *k));
+                let places: Option<Vec<_>> = places.collect();
+                let (Value::Record(r), Some(places)) = (value, places) else { return Err(mismatch(at)) };
+                let mut values: Vec<_> = take_fields(r).into_iter().map(Some).collect();
+                for ((k, p), place) in fields.iter().zip(places) {
+                    let v = values.get_mut(place).and_then(Option::take).ok_or_else(|| mismatch(at))?;
+                    self.bind(at, f, p, v, ty.and_then(|t| component_type(t, *k)))?;
+                }
+            }
+            Pat::Ctor(index, ps) => {
+                let Value::Data(cell) = value else { return Err(mismatch(at)) };
+                if cell.tag().index != *index || cell.args().len() != ps.len() {
+                    return Err(mismatch(at));
+                }
+                let types = self.arg_types(ps, *index, ty);
+                for (k, (p, v)) in ps.iter().zip(take_args(cell)).enumerate() {
+                    self.bind(at, f, p, v, types.get(k))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the types of the arguments of a constructor. Returns none if no argument pattern
+    /// looks into a record, because only records need them.
+    fn arg_types(&self, pats: &[Pat], index: u32, ty: Option<&Type>) -> Vec<Type> {
+        if !pats.iter().any(has_record) {
+            return Vec::new();
+        }
+        let Some(Type::Data(name, args)) = ty else { return Vec::new() };
+        let Some(info) = self.program.type_info(name) else { return Vec::new() };
+        let TypeInfoBody::Sum(ctors) = &info.body else { return Vec::new() };
+        let Some(ctor) = ctors.get(index as usize) else { return Vec::new() };
+        ctor.args.iter().map(|t| substitute(t, args)).collect()
+    }
+}
+
+fn mismatch(at: At<'_>) -> Box<lang_runtime::Failure> {
+    at.internal("a value does not have the shape of its pattern")
+}
+
+fn has_record(pat: &Pat) -> bool {
+    match pat {
+        Pat::Record(_) => true,
+        Pat::Ctor(_, ps) | Pat::Tuple(ps) => ps.iter().any(has_record),
+        Pat::Sized(_, p) => has_record(p),
+        Pat::Wild | Pat::Bind(_) | Pat::Int(_) | Pat::Bool(_) => false,
+    }
+}
+
+/// Substitutes type arguments for type parameters. Sizes stay unchanged, because pattern matching
+/// does not read them.
+fn substitute(ty: &Type, args: &[TypeArg]) -> Type {
+    lang_base::guarded(|| match ty {
+        Type::Param(k, _) => match args.get(*k as usize) {
+            Some(TypeArg::Type(t)) => t.clone(),
+            _ => Type::Error,
+        },
+        Type::Array(n, e) => Type::Array(n.clone(), Arc::new(substitute(e, args))),
+        Type::Tuple(parts) => Type::Tuple(parts.iter().map(|t| substitute(t, args)).collect()),
+        Type::Record(fields) => Type::Record(fields.iter().map(|(n, t)| (n.clone(), substitute(t, args))).collect()),
+        Type::Fun(fun) => Type::Fun(Arc::new(FunType {
+            params: fun.params.iter().map(|(n, t)| (n.clone(), substitute(t, args))).collect(),
+            result: substitute(&fun.result, args),
+        })),
+        Type::Data(name, inner) => {
+            let arg = |a: &TypeArg| match a {
+                TypeArg::Type(t) => TypeArg::Type(substitute(t, args)),
+                TypeArg::Size(_) => a.clone(),
+            };
+            Type::Data(name.clone(), inner.iter().map(arg).collect())
+        }
+        Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Meta(_) | Type::Error => ty.clone(),
+    })
+}

@@ -1,0 +1,140 @@
+//! Tests of every kind of failure, and of the places that failures report.
+
+use std::sync::atomic::AtomicBool;
+
+use super::build::*;
+use lang_base::{Code, Span};
+use lang_resolve::forms::PlotKind;
+use lang_runtime::Limits;
+use lang_sizes::predicate::{Atom, Poly};
+use lang_syntax::ops::{BinOp, BinderKind};
+use lang_types::tree::{Expr, IndexRange, IndexVar, Plot, PlotGroup, Special};
+use lang_types::ty::Type;
+
+#[test]
+fn errors_and_assertions() {
+    check("E0502 assertion failed: too small", |b| {
+        let p = b.bool(false);
+        b.special(Special::Assert("too small".into()), &[p], Type::unit())
+    });
+    check("E0503 gave up", |b| b.special(Special::Error("gave up".into()), &[], Type::F64));
+    check("E0512 `main` has errors and cannot run", |b| b.node(Expr::Error, Type::F64));
+    check("E0512 `y` has no value yet: its `let` has not run", |b| b.node(Expr::Global(name("y")), Type::F64));
+    check("E0512 `nope` has errors and cannot run", |b| b.call("nope", &[], Type::F64));
+}
+
+#[test]
+fn a_host_without_files() {
+    check("E0510 there are no files to load from here", |b| {
+        let file = b.text("x.npy");
+        b.special(Special::Load([].into()), &[file], Type::F64)
+    });
+    check("E0510 there are no files to save to here", |b| {
+        let (x, file) = (b.real(1.0), b.text("x.npy"));
+        b.special(Special::Save, &[x, file], Type::unit())
+    });
+    check("E0510 there is nothing to draw on here", |b| {
+        let group = PlotGroup { kind: PlotKind::Line, label: "".into(), data: vec!["x".into()] };
+        let plot = Plot { groups: vec![group], options: Vec::new() };
+        let x = b.ints(&[1, 2]);
+        b.special(Special::Plot(plot.into()), &[x], Type::unit())
+    });
+}
+
+#[test]
+fn extents() {
+    check("E0509 the extent is -2, which is negative", |b| {
+        let (i, x) = (b.below(-2, "i"), b.real(1.0));
+        b.binder(BinderKind::For, vec![i], x, vec_of(0, Type::F64))
+    });
+    check("E0508 the extent 140737488355328 is too large", |b| {
+        let (i, x) = (b.below(1 << 47, "i"), b.real(1.0));
+        b.binder(BinderKind::For, vec![i], x, vec_of(0, Type::F64))
+    });
+    check("E0508 an array of 1000000000000 elements is too large", |b| {
+        let (i, j, x) = (b.below(1_000_000, "i"), b.below(1_000_000, "j"), b.real(1.0));
+        b.binder(BinderKind::For, vec![i, j], x, vec_of(0, vec_of(0, Type::F64)))
+    });
+    check("E0511 the stride is 0; it must be at least 1", |b| {
+        let (from, to, by, x) = (b.int(0), b.int(3), b.int(0), b.real(1.0));
+        let i = IndexVar { local: b.local("i", Type::I64), range: IndexRange::Range(from, to, Some(by)) };
+        b.sum(vec![i], x)
+    });
+    // Inner extents that differ.
+    check("E0501 a part has 1 elements where the first has 0", |b| {
+        let (i, x) = (b.below(2, "i"), b.real(1.0));
+        let end = b.get(i.local);
+        let j = IndexVar { local: b.local("j", Type::I64), range: IndexRange::Below(end) };
+        b.binder(BinderKind::For, vec![i, j], x, vec_of(2, vec_of(0, Type::F64)))
+    });
+    check("E0501 element 1 has shape [1] where the first has [2]", |b| {
+        let (x, y) = (b.ints(&[1, 2]), b.ints(&[1]));
+        b.node(Expr::Array(vec![x, y]), vec_of(2, vec_of(2, Type::I64)))
+    });
+}
+
+#[test]
+fn sizes() {
+    let size = |n: i64, expected: &str, poly: &dyn Fn(Poly) -> Poly| {
+        check(expected, |b| {
+            let l = b.local("n", Type::I64);
+            let n = b.int(n);
+            let e = b.node(Expr::Size(poly(size_of_local(l))), Type::I64);
+            b.bind(l, n, e)
+        });
+    };
+    size(7, "3", &|n| n.div(&Poly::constant(2)).unwrap());
+    size(0, "E0505 the size `8 // l0` divides by zero", &|n| Poly::constant(8).div(&n).unwrap());
+    size(i64::MAX, "E0508 the size `l0^2` is too large", &|n| n.mul(&n));
+    size(1, "E0512 `g` has no value yet", &|_| Poly::atom(Atom::Global(name("g"))));
+    let ran = run(|b| b.node(Expr::Size(Poly::atom(Atom::Bound(0, "n".into()))), Type::I64));
+    assert_eq!(text(ran.result), "E0510 internal error: the size `n` is not closed");
+}
+
+#[test]
+fn a_failure_names_its_place_and_callers() {
+    let mut b = B::new();
+    let x = b.param("x", Type::I64);
+    let (one, zero) = (b.get(x), b.int(0));
+    let e = b.arith(BinOp::FloorDiv, one, zero);
+    let world = World::default().def("inner", b.root(e));
+    let mut b = B::new();
+    let one = b.int(1);
+    let e = b.call("inner", &[one], Type::I64);
+    let world = world.def("outer", b.root(e));
+    let mut b = B::new();
+    let e = b.call("outer", &[], Type::I64);
+    let failure = world.run(&b.root(e)).result.unwrap_err();
+    assert_eq!(failure.to_string(), "E0505: integer division by zero (in inner)");
+    assert_eq!((&failure.item, failure.span), (&name("inner"), Span::new(2, 3)));
+    assert_eq!(failure.trace, [(name("outer"), Span::new(1, 2)), (name("main"), Span::new(0, 1))]);
+    assert_eq!(failure.diagnostic().code, Code::E0505);
+}
+
+#[test]
+fn the_subscript_is_what_is_wrong() {
+    let failure = run(|b| {
+        let (x, i) = (b.ints(&[1]), b.int(3));
+        b.at(x, &[i])
+    });
+    assert_eq!(failure.result.unwrap_err().span, Span::new(2, 3));
+}
+
+#[test]
+fn memory_is_limited() {
+    // An infinite list.
+    let mut b = B::new();
+    let (l, one, nil) = (b.local("l", list_type()), b.real(1.0), b.nil());
+    let (cond, got) = (b.bool(true), b.get(l));
+    let body = b.ctor(1, &[one, got]);
+    let e = b.node(Expr::Loop { scan: false, acc: lang_types::tree::Pat::Bind(l), init: nil, cond, body }, list_type());
+    let limits = Limits { max_bytes: 10 << 20, ..Limits::default() };
+    let ran = World::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
+    assert_eq!(text(ran.result), "E0508 the values of this run need more than 10 MiB");
+    // A single array.
+    let mut b = B::new();
+    let (i, x) = (b.below(2_000_000, "i"), b.real(1.0));
+    let e = b.binder(BinderKind::For, vec![i], x, vec_of(2_000_000, Type::F64));
+    let ran = World::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
+    assert_eq!(text(ran.result), "E0508 the values of this run need more than 10 MiB");
+}

@@ -1,0 +1,213 @@
+//! **Randomised test** of the last-use analysis: random programs have the same value with and
+//! without a plan. So no program can observe that values are taken out of slots.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::build::*;
+use crate::Interp;
+use lang_base::Span;
+use lang_runtime::code::Code;
+use lang_runtime::plan::Plan;
+use lang_runtime::{Limits, Value};
+use lang_sizes::predicate::LocalId;
+use lang_syntax::ops::{BinOp, BinderKind};
+use lang_types::tree::{Expr, Pat, Place, Subscript, TId, Update};
+use lang_types::ty::Type;
+
+struct Gen {
+    b: B,
+    state: u64,
+    /// The locals in scope.
+    scope: Vec<LocalId>,
+}
+
+fn array() -> Type {
+    vec_of(3, Type::I64)
+}
+
+fn record() -> Type {
+    record_of(&[("x", array()), ("y", array())])
+}
+
+impl Gen {
+    fn pick(&mut self, n: u64) -> u64 {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 33) % n
+    }
+
+    fn known(&mut self, ty: &Type) -> Option<TId> {
+        let fitting: Vec<_> =
+            self.scope.iter().copied().filter(|l| self.b.body.locals[l.0 as usize].ty == *ty).collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let at = usize::try_from(self.pick(fitting.len() as u64)).unwrap();
+        Some(self.b.get(fitting[at]))
+    }
+
+    fn scoped(&mut self, locals: &[LocalId], f: impl FnOnce(&mut Self) -> TId) -> TId {
+        let mark = self.scope.len();
+        self.scope.extend(locals);
+        let e = f(self);
+        self.scope.truncate(mark);
+        e
+    }
+
+    fn index(&mut self) -> TId {
+        let i = self.pick(3).cast_signed();
+        self.b.int(i)
+    }
+
+    fn condition(&mut self, depth: u32) -> TId {
+        let (x, y) = (self.int(depth), self.int(depth));
+        self.b.compare(BinOp::Lt, x, y)
+    }
+
+    fn int(&mut self, depth: u32) -> TId {
+        if depth == 0 {
+            return match self.known(&Type::I64) {
+                Some(e) => e,
+                None => self.index(),
+            };
+        }
+        match self.pick(4) {
+            0 => {
+                let (x, y) = (self.int(depth - 1), self.int(depth - 1));
+                self.b.add(x, y)
+            }
+            1 => {
+                let i = self.b.below(2, "i");
+                let e = self.scoped(&[i.local], |g| g.int(depth - 1));
+                self.b.binder(BinderKind::Sum, vec![i], e, Type::I64)
+            }
+            _ => {
+                let (a, i) = (self.expr(depth - 1, &array()), self.index());
+                self.b.at(a, &[i])
+            }
+        }
+    }
+
+    fn update(&mut self, depth: u32, ty: &Type) -> TId {
+        let base = self.expr(depth, ty);
+        let updates = (0..=self.pick(2)).map(|_| {
+            let add = self.pick(3) == 0;
+            let (place, value) = if *ty == array() {
+                let place = Place::Index(vec![Subscript::At { index: self.index(), proved: false }]);
+                (place, self.int(depth))
+            } else {
+                (Place::Proj(u32::try_from(self.pick(2)).unwrap()), self.expr(depth, &array()))
+            };
+            Update { place, add, value, span: Span::default() }
+        });
+        let updates = updates.collect();
+        self.b.node(Expr::With(base, updates), ty.clone())
+    }
+
+    fn expr(&mut self, depth: u32, ty: &Type) -> TId {
+        if depth == 0 {
+            if let Some(e) = self.known(ty) {
+                return e;
+            }
+            let (x, y) = (self.b.ints(&[1, 2, 3]), self.b.ints(&[4, 5, 6]));
+            return if *ty == array() { x } else { self.b.record(&[("x", x), ("y", y)]) };
+        }
+        let d = depth - 1;
+        match self.pick(9) {
+            0 | 1 => self.update(d, ty),
+            2 => {
+                if *ty == array() {
+                    let r = self.expr(d, &record());
+                    let k = u32::try_from(self.pick(2)).unwrap();
+                    self.b.proj(r, k)
+                } else {
+                    let (x, y) = (self.expr(d, &array()), self.expr(d, &array()));
+                    self.b.record(&[("x", x), ("y", y)])
+                }
+            }
+            3 => {
+                let (p, x, y) = (self.condition(d), self.expr(d, ty), self.expr(d, ty));
+                self.b.node(Expr::If(vec![(p, x)], y), ty.clone())
+            }
+            4 => {
+                let bound = if self.pick(2) == 0 { array() } else { record() };
+                let l = self.b.local("l", bound.clone());
+                let value = self.expr(d, &bound);
+                let e = self.scoped(&[l], |g| g.expr(d, ty));
+                self.b.bind(l, value, e)
+            }
+            5 => {
+                let acc = self.b.local("acc", ty.clone());
+                let (init, i) = (self.expr(d, ty), self.b.below(2, "i"));
+                let body = self.scoped(&[acc, i.local], |g| g.expr(d, ty));
+                self.b.fold(Pat::Bind(acc), init, vec![i], body)
+            }
+            6 => {
+                let (l, n) = (self.b.local("l", ty.clone()), self.b.local("n", Type::I64));
+                let (first, zero) = (self.expr(d, ty), self.b.int(0));
+                let init = self.b.tuple(&[first, zero]);
+                let (k, two) = (self.b.get(n), self.b.int(2));
+                let more = self.b.compare(BinOp::Lt, k, two);
+                let other = self.scoped(&[l, n], |g| g.condition(d));
+                let cond = self.b.node(Expr::And(vec![more, other]), Type::BOOL);
+                let next = self.scoped(&[l, n], |g| g.expr(d, ty));
+                let (k, one) = (self.b.get(n), self.b.int(1));
+                let k = self.b.add(k, one);
+                let body = self.b.tuple(&[next, k]);
+                let pair = self.b.ty(body);
+                let acc = Pat::Tuple(vec![Pat::Bind(l), Pat::Bind(n)]);
+                let e = self.b.node(Expr::Loop { scan: false, acc, init, cond, body }, pair);
+                self.b.proj(e, 0)
+            }
+            7 => {
+                let (p, q) = (self.b.local("p", array()), self.b.local("q", record()));
+                let (x, y) = (self.expr(d, &array()), self.expr(d, &record()));
+                let t = self.b.tuple(&[x, y]);
+                let e = self.scoped(&[p, q], |g| g.expr(d, ty));
+                let pat = Pat::Tuple(vec![Pat::Bind(p), Pat::Bind(q)]);
+                self.b.node(Expr::Match(t, vec![(pat, e)]), ty.clone())
+            }
+            _ => {
+                let param = self.b.local("param", array());
+                let captures = self.scope.clone();
+                let e = self.scoped(&[param], |g| g.expr(d, ty));
+                let f = self.b.lambda(vec![Pat::Bind(param)], e, captures, fun(&[array()], ty.clone()));
+                let x = self.expr(d, &array());
+                self.b.apply(f, &[x], ty.clone())
+            }
+        }
+    }
+}
+
+fn value(code: &Arc<Code>) -> Value {
+    let (world, mut host, interrupt) = (World::default(), Recorder::default(), AtomicBool::new(false));
+    let mut interp = Interp::new(&world, &mut host, Limits::default(), &interrupt);
+    let mut frame = interp.frame(code.at(Span::default()), code.body.locals.len(), Arc::default()).unwrap();
+    interp.eval(code, &mut frame, code.body.root.unwrap()).unwrap()
+}
+
+#[test]
+fn plans_change_nothing() {
+    let mut takes = 0;
+    for seed in 0..3000 {
+        let mut g = Gen { b: B::new(), state: seed, scope: Vec::new() };
+        let (x, r) = (g.b.local("x", array()), g.b.local("r", record()));
+        let first = g.b.ints(&[7, 8, 9]);
+        let second = g.expr(0, &record());
+        let e = g.scoped(&[x, r], |g| {
+            let (p, q) = (g.expr(4, &record()), g.expr(4, &array()));
+            g.b.tuple(&[p, q])
+        });
+        let e = g.b.bind(r, second, e);
+        let e = g.b.bind(x, first, e);
+        let body = g.b.root(e);
+        let planned = Code::new(&name("main"), body, false);
+        takes += (0..planned.body.nodes.len())
+            .filter(|i| planned.plan.takes(TId::from_raw(u32::try_from(*i).unwrap())))
+            .count();
+        let mut plain = Code::new(&name("main"), planned.body.clone(), false);
+        Arc::get_mut(&mut plain).unwrap().plan = Plan::default();
+        assert_eq!(value(&planned), value(&plain), "seed {seed}");
+    }
+    assert!(takes > 3000);
+}

@@ -1,0 +1,612 @@
+//! The **core calculus**, ATL's Fig. 3: scalars, pairs (here tuples), generation, summation,
+//! access, the Iverson bracket and `let`, over symbolic sizes. Beyond the paper it has `i64`,
+//! `bool` and `f32` scalars, checks (which fail where the program fails) and calls of definitions.
+//!
+//! `norm/elaborate` produces core from the typed tree; the later passes of `norm` normalise it and
+//! lower it to Tensor SSA.
+//!
+//! - `+`, `*` and functions take scalars. A sum has any number of terms, added left to right; a
+//!   bracket whose predicate is false contributes no term (4.24). On `bool`, the sum is "or".
+//! - Generation and summation start at 0. An extent below 0 counts as 0.
+//! - Indices are polynomials over index variables, sizes, integers, and elements of integer arrays
+//!   that are known only at run time ([`Atom::Read`](lang_sizes::predicate::Atom::Read)). Those arrays
+//!   are variables.
+//! - No variable is bound twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use super::callee::{Callee, Derivation, LocalRule, Rule};
+pub use super::core_type::{CoreType, Labels, Leaf, SumType};
+use super::reduce::Reduction;
+use lang_base::guarded;
+use lang_base::{Code, GlobalName, Name, Span};
+use lang_resolve::scalar_fn::ScalarFn;
+use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
+use lang_syntax::ops::{BinOp, Scalar};
+use lang_types::tree::TId;
+
+/// A constant.
+#[derive(Clone, Copy, Debug)]
+pub enum Constant {
+    /// An `f64`, or an `f32` held exactly.
+    Real(f64),
+    /// An `i64`.
+    Int(i64),
+    /// A `bool`.
+    Bool(bool),
+}
+
+impl Constant {
+    fn key(self) -> (u8, u64) {
+        match self {
+            Self::Real(x) => (0, x.to_bits()),
+            Self::Int(i) => (1, i.cast_unsigned()),
+            Self::Bool(b) => (2, u64::from(b)),
+        }
+    }
+}
+
+impl PartialEq for Constant {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Constant {}
+impl std::hash::Hash for Constant {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+/// A scalar function. The calculus treats it as a black box (4.5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Operation {
+    /// A function of the scalar table.
+    Scalar(ScalarFn),
+    /// `/ // %`, and comparisons, which return `bool`.
+    Binary(BinOp),
+    /// `x ^ y`
+    Pow,
+    /// `x ^ k` with an integer `k`.
+    PowInt,
+    /// `!p`
+    Not,
+    /// `f64(e)`, `f32(e)`, `i64(e)`
+    Convert(Scalar),
+    /// `stop(e)`: the identity, with derivative zero.
+    Stop,
+}
+
+impl Operation {
+    /// Returns the work of one evaluation at this scalar type (DESIGN 3). Only operations on reals
+    /// cost anything.
+    #[must_use]
+    pub fn work(self, of: Scalar) -> u64 {
+        let real = matches!(of, Scalar::F64 | Scalar::F32);
+        let costs = match self {
+            Self::Scalar(_) | Self::Pow | Self::PowInt => true,
+            Self::Binary(op) => matches!(op, BinOp::Div | BinOp::FloorDiv | BinOp::Mod),
+            Self::Not | Self::Convert(_) | Self::Stop => false,
+        };
+        u64::from(real && costs)
+    }
+}
+
+/// The failure of a check: reported if the predicate of the check is false.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Failing {
+    /// The diagnostic code.
+    pub code: Code,
+    /// The reason in words: an access, two sizes, an assertion.
+    pub what: Name,
+    /// The item whose source contains the check.
+    pub item: GlobalName,
+    /// The node of the item's typed tree. Its id does not change under an edit that only moves
+    /// text. A form read back from text has `None`.
+    pub node: Option<TId>,
+}
+
+/// An expression with its type and source location.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// The expression.
+    pub kind: Kind,
+    /// Its type.
+    pub ty: CoreType,
+    /// The location in the item of the enclosing function.
+    pub span: Span,
+}
+
+/// A shared expression.
+pub type E = Arc<Expr>;
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        let same = || (self.span, &self.ty, &self.kind) == (other.span, &other.ty, &other.kind);
+        std::ptr::eq(self, other) || guarded(same)
+    }
+}
+
+/// The kinds of expressions.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Kind {
+    /// A parameter or `let` variable (4.1).
+    Var(LocalId),
+    /// A reference to a top-level `let`.
+    Global(GlobalName),
+    /// A constant (4.2).
+    Constant(Constant),
+    /// The value of an index expression (4.13-4.17), as `i64`.
+    Index(Poly),
+    /// `e₀ + e₁ + …` (4.3)
+    Add(Vec<E>),
+    /// `e₀ · e₁` (4.4)
+    Mul(E, E),
+    /// `-e`
+    Neg(E),
+    /// `f(e₀, …)` (4.5)
+    Apply(Operation, Vec<E>),
+    /// `(e₀, …)` (4.6)
+    Tuple(Vec<E>),
+    /// `πₖ e` (4.10)
+    Proj(E, u32),
+    /// `⊞ i < n: e` (4.7)
+    Gen(Index, E),
+    /// `Σ i < n: e` (4.8)
+    Sum(Index, E),
+    /// `max i < n if p: e` and the other reductions.
+    Reduce(Box<Reduction>),
+    /// `argsort i < n: e` over scalars: the values of the index, sorted so that the expression
+    /// ascends ([`super::order`]).
+    Order(Index, E),
+    /// `e[a]` (4.11). The index must be in bounds wherever this is evaluated.
+    Access(E, Poly),
+    /// `[p] · e` (4.12)
+    Guard(Pred, E),
+    /// `let x = e₀ in e₁` (4.9), for several bindings in order.
+    Let(Vec<(LocalId, E)>, E),
+    /// A call: sizes, then arguments.
+    Call(Arc<Callee>, Vec<Poly>, Vec<E>),
+    /// A loop. The operands are the captured values of the body, then the initial carry.
+    Loop(Arc<Repeat>, Vec<E>),
+    /// An array with some of its elements replaced or added to: the array, then the new values.
+    Update(Arc<Update>, E, E),
+    /// The value of the expression if the predicate holds, else a failure.
+    Check(Pred, Arc<Failing>, E),
+}
+
+/// A loop. Its value is a tuple of three: the final carry, an array with the output of each
+/// iteration, and the trip count.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Repeat {
+    /// The body: a local function ([`Function::locals`]) of the captured values and the carry. It
+    /// returns the next carry and the output of the iteration.
+    pub body: Arc<Callee>,
+    /// The sizes of the body. They may mention the iteration number.
+    pub sizes: Vec<Poly>,
+    /// The iteration number, from 0. Its extent is the extent of the output arrays.
+    pub counter: Index,
+    /// The trip count or the loop condition.
+    pub trips: Trips,
+    /// The spacing of checkpoints: a reverse derivative keeps one state per this many iterations.
+    /// If `None`, it keeps the data that it needs from each iteration.
+    pub checkpoint: Option<Spacing>,
+}
+
+/// The distance, in iterations, between the kept states of a loop.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Spacing {
+    /// A fixed distance. Values below 1 count as 1.
+    Every(Poly),
+    /// The square root of the trip count, rounded up; 32 if the trip count is unknown before the
+    /// loop starts.
+    Root,
+}
+
+impl Spacing {
+    /// Applies `poly` to the polynomial, if the spacing has one.
+    #[must_use]
+    pub fn map(&self, poly: impl FnOnce(&Poly) -> Poly) -> Self {
+        match self {
+            Self::Every(k) => Self::Every(poly(k)),
+            Self::Root => Self::Root,
+        }
+    }
+
+    /// Returns the distance that the program wrote, or `None` for [`Spacing::Root`].
+    #[must_use]
+    pub fn told(&self) -> Option<&Poly> {
+        if let Self::Every(k) = self { Some(k) } else { None }
+    }
+
+    /// Returns the spacing of one run, at least 1. `told` is the value of the written distance;
+    /// `trips` is the trip count, if it is known before the loop starts.
+    #[must_use]
+    pub fn value(told: Option<i64>, trips: Option<i64>) -> i64 {
+        let far = match (told, trips) {
+            (Some(k), _) => k,
+            (None, Some(trips)) => root(trips),
+            (None, None) => OPEN_SPACING,
+        };
+        far.max(1)
+    }
+}
+
+/// The spacing of checkpoints in a loop whose trip count is unknown before it starts.
+pub const OPEN_SPACING: i64 = 32;
+
+/// Returns the square root, rounded up.
+fn root(n: i64) -> i64 {
+    let n = n.max(0).unsigned_abs();
+    let floor = n.isqrt();
+    i64::try_from(floor + u64::from(floor * floor < n)).unwrap_or(i64::MAX)
+}
+
+/// The trip count of a loop, or its condition.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Trips {
+    /// A fixed count. Values below 0 count as 0.
+    Count(Poly),
+    /// Runs while the first component of the carry, a `bool`, is true.
+    While,
+}
+
+impl Trips {
+    /// Returns the trip count, or `None` for a `while` loop.
+    #[must_use]
+    pub fn count(&self) -> Option<&Poly> {
+        if let Self::Count(n) = self { Some(n) } else { None }
+    }
+}
+
+/// The elements that an update of an array replaces. No element may be written twice.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Update {
+    /// The index variables of the new values.
+    pub over: Vec<Index>,
+    /// The first indices of the array, as polynomials over the index variables. The update replaces
+    /// the whole subarray at these indices.
+    pub at: Vec<Poly>,
+    /// Whether the update happens at all.
+    pub pred: Pred,
+    /// Whether the new values are added to the old ones.
+    pub add: bool,
+}
+
+/// The variables of a function: their names, by id, and which of the variables the compiler
+/// introduced.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Vars {
+    names: Vec<Name>,
+    made: BTreeSet<LocalId>,
+    /// Names that patterns of the program bind to components of variables.
+    parts: BTreeMap<(LocalId, Vec<u32>), Name>,
+}
+
+impl Vars {
+    /// Allocates a variable.
+    pub fn fresh(&mut self, name: impl Into<Name>) -> LocalId {
+        let id = LocalId(u32::try_from(self.names.len()).unwrap_or(u32::MAX));
+        self.names.push(name.into());
+        id
+    }
+
+    /// Allocates a variable that has no name in the program.
+    pub fn made(&mut self, name: &str) -> LocalId {
+        let id = self.fresh(name);
+        self.made.insert(id);
+        id
+    }
+
+    /// Returns the program's name for a variable, or `None` if the compiler introduced the
+    /// variable.
+    #[must_use]
+    pub fn given(&self, local: LocalId) -> Option<Name> {
+        if self.made.contains(&local) { None } else { self.names.get(local.0 as usize).cloned() }
+    }
+
+    /// Assigns a name from the program to a variable that the compiler introduced. Does nothing for
+    /// other variables.
+    pub fn give(&mut self, local: LocalId, name: &str) {
+        if self.made.remove(&local)
+            && let Some(slot) = self.names.get_mut(local.0 as usize)
+        {
+            *slot = name.into();
+        }
+    }
+
+    /// Assigns a name from the program to a component of a variable. The first assignment wins.
+    pub fn give_part(&mut self, local: LocalId, path: Vec<u32>, name: &str) {
+        self.parts.entry((local, path)).or_insert_with(|| name.into());
+    }
+
+    /// Returns the program's name for a component of a variable.
+    #[must_use]
+    pub fn part(&self, local: LocalId, path: &[u32]) -> Option<Name> {
+        self.parts.get(&(local, path.to_vec())).cloned()
+    }
+
+    /// Allocates an index variable.
+    pub fn index(&mut self, name: impl Into<Name>, extent: Poly) -> Index {
+        let name = name.into();
+        Index { local: self.fresh(name.clone()), name, extent }
+    }
+
+    /// Returns the name of a variable, empty for an unknown id.
+    #[must_use]
+    pub fn name(&self, local: LocalId) -> Name {
+        self.names.get(local.0 as usize).cloned().unwrap_or_default()
+    }
+
+    /// Returns the variable as an atom of a polynomial.
+    #[must_use]
+    pub fn atom(&self, local: LocalId) -> Atom {
+        Atom::Local(local, self.name(local))
+    }
+
+    /// Returns the number of variables.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Returns whether there are no variables.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+}
+
+/// A function in core.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Function {
+    /// The definition and its type arguments.
+    pub callee: Arc<Callee>,
+    /// All variables.
+    pub vars: Vars,
+    /// The sizes that a call passes.
+    pub sizes: Vec<LocalId>,
+    /// The parameters.
+    pub params: Vec<(LocalId, CoreType)>,
+    /// Integer parameters that occur in index expressions. Proofs about them hold only for values
+    /// below 2^47, so a run with a larger value must not use this function.
+    pub bounded: BTreeSet<LocalId>,
+    /// The body.
+    pub body: E,
+    /// Functions made inside this one so that they can be differentiated: lambdas and inlined
+    /// definitions. Each follows those that it calls. Captured values are their first parameters.
+    pub locals: Vec<Arc<Self>>,
+    /// For a local function: the definition with a derivative rule whose body it holds, if that
+    /// definition takes functions. They are substituted in this body.
+    pub rule_of: Option<GlobalName>,
+}
+
+/// The reason and the location why a program has no core form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Outside {
+    /// The construct without a core form.
+    pub what: Reason,
+    /// The item.
+    pub item: GlobalName,
+    /// The location in the item.
+    pub span: Span,
+}
+
+/// The constructs without a core form.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reason {
+    /// An error in the program.
+    Errors,
+    /// A definition that calls itself, directly or indirectly.
+    Recursion,
+    /// A recursive type.
+    RecursiveType,
+    /// A function chosen at run time, or held by a data structure.
+    FunctionValue,
+    /// A range or shape that depends on data.
+    DataRange,
+    /// `rel`, `relation`, `|R|`
+    Relation,
+    /// An update of an array at a position that depends on data.
+    Update,
+    /// `dbg`, or an effect.
+    Effect,
+    /// A derivative of something that has no generated derivative.
+    Derivative,
+    /// A form, or a polynomial in it, that exceeds the limits on size.
+    TooLarge,
+    /// An index or integer quotient that may leave 64 bits although its operands are small.
+    Wraps,
+    /// A derivative that would keep more than the memory limit allows.
+    Memory,
+}
+
+impl Reason {
+    /// Returns the reason as a noun phrase.
+    #[must_use]
+    pub fn phrase(&self) -> &'static str {
+        match self {
+            Self::Errors => "an error",
+            Self::Recursion => "recursion",
+            Self::RecursiveType => "a recursive type",
+            Self::FunctionValue => "a function that only the run knows",
+            Self::DataRange => "an extent that only the run knows",
+            Self::Relation => "a relation made by the program",
+            Self::Update => "an update",
+            Self::Effect => "an effect",
+            Self::Derivative => "a derivative that has no generated form",
+            Self::TooLarge => "too much for one form",
+            Self::Wraps => "an index or a quotient with so large a factor that it may leave 64 bits",
+            Self::Memory => "more to be kept than the limit of memory allows",
+        }
+    }
+}
+
+impl Expr {
+    /// Allocates a shared expression.
+    #[must_use]
+    pub fn new(kind: Kind, ty: CoreType, span: Span) -> E {
+        Arc::new(Self { kind, ty, span })
+    }
+
+    /// Returns an expression of another kind and type at the same location.
+    #[must_use]
+    pub fn with(&self, kind: Kind, ty: CoreType) -> E {
+        Self::new(kind, ty, self.span)
+    }
+
+    /// Returns the expression at another location.
+    #[must_use]
+    pub fn at(e: &E, span: Span) -> E {
+        if e.span == span { Arc::clone(e) } else { Self::new(e.kind.clone(), e.ty.clone(), span) }
+    }
+
+    /// Returns component `k` of a tuple.
+    #[must_use]
+    pub fn proj(e: &E, k: u32) -> E {
+        let ty = match &e.ty {
+            CoreType::Tuple(items, _) => items.get(k as usize).cloned(),
+            CoreType::Scalar(_) | CoreType::Tensor(..) | CoreType::Rel(_) => None,
+        };
+        e.with(Kind::Proj(e.clone(), k), ty.unwrap_or(CoreType::Scalar(Scalar::Bool)))
+    }
+
+    /// `argsort i < n: e`
+    #[must_use]
+    pub fn order(index: Index, e: E) -> E {
+        let ty = CoreType::Tensor(index.extent.clone(), Arc::new(CoreType::Scalar(Scalar::I64)));
+        let span = e.span;
+        Self::new(Kind::Order(index, e), ty, span)
+    }
+
+    /// Returns an element of an array.
+    #[must_use]
+    pub fn access(e: &E, at: Poly) -> E {
+        let ty = match &e.ty {
+            CoreType::Tensor(_, inner) => (**inner).clone(),
+            other => other.clone(),
+        };
+        e.with(Kind::Access(e.clone(), at), ty)
+    }
+
+    /// `⊞ i < n: e`
+    #[must_use]
+    pub fn generate(index: Index, e: E) -> E {
+        let ty = CoreType::Tensor(index.extent.clone(), Arc::new(e.ty.clone()));
+        let span = e.span;
+        Self::new(Kind::Gen(index, e), ty, span)
+    }
+
+    /// `[p] · e`, or `e` itself if `p` is trivially true.
+    #[must_use]
+    pub fn guard(p: Pred, e: E) -> E {
+        if p.is_true() {
+            return e;
+        }
+        let (ty, span) = (e.ty.clone(), e.span);
+        Self::new(Kind::Guard(p, e), ty, span)
+    }
+
+    /// `let x = e₀ in e₁` for several bindings in order. Returns the body if there are no bindings.
+    #[must_use]
+    pub fn lets(bindings: Vec<(LocalId, E)>, body: E) -> E {
+        if bindings.is_empty() {
+            return body;
+        }
+        let (ty, span) = (body.ty.clone(), body.span);
+        Self::new(Kind::Let(bindings, body), ty, span)
+    }
+
+    /// Whether evaluating the expression twice costs nothing: it is a variable, a constant, an
+    /// index expression, or a component or element of one.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        let mut e = self;
+        loop {
+            match &e.kind {
+                Kind::Var(_) | Kind::Global(_) | Kind::Constant(_) | Kind::Index(_) => return true,
+                Kind::Proj(inner, _) | Kind::Access(inner, _) => e = inner,
+                _ => return false,
+            }
+        }
+    }
+
+    /// Visits the direct subexpressions.
+    pub fn for_each_child(&self, f: &mut dyn FnMut(&E)) {
+        match &self.kind {
+            Kind::Var(_) | Kind::Global(_) | Kind::Constant(_) | Kind::Index(_) => {}
+            Kind::Add(items) | Kind::Apply(_, items) | Kind::Tuple(items) | Kind::Call(_, _, items) => {
+                items.iter().for_each(f);
+            }
+            Kind::Mul(a, b) => [a, b].into_iter().for_each(f),
+            Kind::Let(bindings, body) => bindings.iter().map(|b| &b.1).chain([body]).for_each(f),
+            Kind::Neg(e)
+            | Kind::Proj(e, _)
+            | Kind::Gen(_, e)
+            | Kind::Order(_, e)
+            | Kind::Sum(_, e)
+            | Kind::Access(e, _)
+            | Kind::Guard(_, e)
+            | Kind::Check(_, _, e) => f(e),
+            Kind::Loop(_, items) => items.iter().for_each(f),
+            Kind::Update(_, base, value) => [base, value].into_iter().for_each(f),
+            Kind::Reduce(r) => f(&r.body),
+        }
+    }
+
+    /// Rebuilds the expression with its direct subexpressions, polynomials and predicates mapped.
+    #[must_use]
+    pub fn map(&self, e: &mut dyn FnMut(&E) -> E, poly: &dyn Fn(&Poly) -> Poly, pred: &dyn Fn(&Pred) -> Pred) -> E {
+        let index = |i: &Index| Index { extent: poly(&i.extent), ..i.clone() };
+        let kind = match &self.kind {
+            Kind::Var(x) => Kind::Var(*x),
+            Kind::Global(x) => Kind::Global(x.clone()),
+            Kind::Constant(c) => Kind::Constant(*c),
+            Kind::Index(p) => Kind::Index(poly(p)),
+            Kind::Add(items) => Kind::Add(items.iter().map(e).collect()),
+            Kind::Mul(a, b) => Kind::Mul(e(a), e(b)),
+            Kind::Neg(a) => Kind::Neg(e(a)),
+            Kind::Apply(f, items) => Kind::Apply(*f, items.iter().map(e).collect()),
+            Kind::Tuple(items) => Kind::Tuple(items.iter().map(e).collect()),
+            Kind::Proj(a, k) => Kind::Proj(e(a), *k),
+            Kind::Gen(i, a) => Kind::Gen(index(i), e(a)),
+            Kind::Sum(i, a) => Kind::Sum(index(i), e(a)),
+            Kind::Order(i, a) => Kind::Order(index(i), e(a)),
+            Kind::Reduce(r) => Kind::Reduce(r.map(e, poly, pred)),
+            Kind::Access(a, at) => Kind::Access(e(a), poly(at)),
+            Kind::Guard(p, a) => Kind::Guard(pred(p), e(a)),
+            Kind::Let(bindings, body) => {
+                let bindings = bindings.iter().map(|(x, a)| (*x, e(a))).collect();
+                Kind::Let(bindings, e(body))
+            }
+            Kind::Call(f, sizes, args) => {
+                Kind::Call(f.clone(), sizes.iter().map(poly).collect(), args.iter().map(e).collect())
+            }
+            Kind::Check(p, what, a) => Kind::Check(pred(p), what.clone(), e(a)),
+            Kind::Loop(repeat, args) => {
+                let repeat = Repeat {
+                    body: repeat.body.clone(),
+                    sizes: repeat.sizes.iter().map(poly).collect(),
+                    counter: index(&repeat.counter),
+                    trips: match &repeat.trips {
+                        Trips::Count(n) => Trips::Count(poly(n)),
+                        Trips::While => Trips::While,
+                    },
+                    checkpoint: repeat.checkpoint.as_ref().map(|s| s.map(poly)),
+                };
+                Kind::Loop(Arc::new(repeat), args.iter().map(e).collect())
+            }
+            Kind::Update(update, base, value) => {
+                let update = Update {
+                    over: update.over.iter().map(index).collect(),
+                    at: update.at.iter().map(poly).collect(),
+                    pred: pred(&update.pred),
+                    add: update.add,
+                };
+                Kind::Update(Arc::new(update), e(base), e(value))
+            }
+        };
+        Self::new(kind, self.ty.map_sizes(poly), self.span)
+    }
+}

@@ -1,0 +1,66 @@
+//! **Core without tuples**: the output of ATL's pair elimination (Fig. 8) and gen-pushout (Fig. 9),
+//! from which `norm/to_ssa` builds Tensor SSA. Inputs and outputs are tensors of scalars, each a
+//! part of a parameter or of the result. Between them are bindings of such tensors, in order.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::core::{Callee, CoreType, E, Leaf, Vars};
+use lang_base::GlobalName;
+use lang_sizes::predicate::LocalId;
+
+/// The source of an input.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    /// A parameter, by position.
+    Param(u32),
+    /// A top-level `let`, by name.
+    Global(GlobalName),
+    /// The tangent of an input, by the position of the input.
+    Tangent(u32),
+    /// The cotangent of an output, by the position of the output.
+    Cotangent(u32),
+}
+
+impl Source {
+    /// Whether a caller passes the input. Top-level `let`s are not passed, because every function
+    /// can read them.
+    #[must_use]
+    pub fn is_passed(&self) -> bool {
+        !matches!(self, Self::Global(_))
+    }
+}
+
+/// An input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Input {
+    /// Its variable.
+    pub local: LocalId,
+    /// The value of which it is a part.
+    pub source: Source,
+    /// The part.
+    pub leaf: Leaf,
+}
+
+/// A function without tuples.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Flat {
+    /// The definition and its type arguments.
+    pub callee: Arc<Callee>,
+    /// All variables.
+    pub vars: Vars,
+    /// The sizes that a call passes.
+    pub sizes: Vec<LocalId>,
+    /// See [`super::core::Function::bounded`].
+    pub bounded: BTreeSet<LocalId>,
+    /// The types of the parameters.
+    pub params: Vec<(LocalId, CoreType)>,
+    /// Inputs.
+    pub inputs: Vec<Input>,
+    /// Bindings in order. A binding of type `()` exists only for its check.
+    pub bindings: Vec<(LocalId, E)>,
+    /// The parts of the result, each with its expression.
+    pub outputs: Vec<(Leaf, E)>,
+    /// The type of the result.
+    pub result: CoreType,
+}

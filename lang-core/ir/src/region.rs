@@ -1,0 +1,163 @@
+//! **Loops in Tensor SSA.** The body is a region: a separate function in Tensor SSA that sees only
+//! its inputs. Carried inputs pass from one iteration to the next. The other inputs are read from
+//! the enclosing function, anew in each iteration if the access mentions the iteration number. So
+//! an array that is sliced by that number is read by slices. The derivative of a loop follows from
+//! the derivative of its body alone, without a trace of a run.
+//!
+//! A loop belongs to the statements that read its parts. It runs for every tuple of their first
+//! indices, its batch. The next index is the iteration number.
+
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::core::Spacing;
+use super::ssa::{Access, Ssa, Var, for_each_read, index, reads};
+use lang_sizes::predicate::{Poly, Pred};
+
+/// A loop.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loop {
+    /// The extents of the batch indices.
+    pub batch: Vec<Poly>,
+    /// The batch tuples for which the loop runs.
+    pub pred: Pred,
+    /// The trip count or the loop condition.
+    pub trips: Trips,
+    /// The spacing of the states that an adjoint keeps, over the batch.
+    pub checkpoint: Option<Spacing>,
+    /// The sizes of the body, over the batch and the iteration number.
+    pub sizes: Vec<Poly>,
+    /// The arguments, one for each input of the body.
+    pub args: Vec<Arg>,
+    /// The body.
+    pub body: Arc<Ssa>,
+}
+
+/// The trip count of a loop, or its condition.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Trips {
+    /// A fixed count, over the batch. Values below 0 count as 0.
+    Count(Poly),
+    /// Runs while this carried input, a truth value, is true.
+    While(u32),
+}
+
+/// An argument for an input of a body.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Arg {
+    /// A value read at these first indices, over the batch and the iteration number. Out of bounds
+    /// it is zero, because the body does not use it there.
+    Given(Access),
+    /// A carried value: `init`, over the batch, in the first iteration, then output `next` of the
+    /// previous iteration.
+    Carried {
+        /// The initial value.
+        init: Access,
+        /// The output that carries it on.
+        next: u32,
+    },
+}
+
+impl Arg {
+    /// Returns the access of the argument.
+    #[must_use]
+    pub fn access(&self) -> &Access {
+        match self {
+            Self::Given(of) | Self::Carried { init: of, .. } => of,
+        }
+    }
+
+    /// Returns the argument with another access.
+    #[must_use]
+    pub fn with(&self, of: Access) -> Self {
+        match self {
+            Self::Given(_) => Self::Given(of),
+            Self::Carried { next, .. } => Self::Carried { init: of, next: *next },
+        }
+    }
+}
+
+/// A part of the result of a loop.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Part {
+    /// The final value of this input, which one more iteration would read.
+    Last(u32),
+    /// This output of every iteration. The index after the batch is the iteration number.
+    Every(u32),
+    /// The value of this input in every iteration whose number is a multiple of the checkpoint
+    /// spacing. The index after the batch is the quotient.
+    State(u32),
+    /// The trip count of the run, as `i64`.
+    Trips,
+}
+
+impl Hash for Loop {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.trips, &self.sizes, &self.args, self.body.stmts.len()).hash(state);
+    }
+}
+
+impl Loop {
+    /// Maps the accesses, polynomials and predicates, except those of the body.
+    #[must_use]
+    pub fn map(
+        &self,
+        access: &mut dyn FnMut(&Access) -> Access,
+        poly: &dyn Fn(&Poly) -> Poly,
+        pred: &dyn Fn(&Pred) -> Pred,
+    ) -> Self {
+        Self {
+            batch: self.batch.iter().map(poly).collect(),
+            pred: pred(&self.pred),
+            trips: match &self.trips {
+                Trips::Count(n) => Trips::Count(poly(n)),
+                Trips::While(k) => Trips::While(*k),
+            },
+            checkpoint: self.checkpoint.as_ref().map(|s| s.map(poly)),
+            sizes: self.sizes.iter().map(poly).collect(),
+            args: self.args.iter().map(|a| a.with(access(a.access()))).collect(),
+            body: self.body.clone(),
+        }
+    }
+
+    /// Visits the polynomials, except those of accesses and the extents of the batch.
+    pub fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
+        self.sizes.iter().for_each(&mut *f);
+        if let Trips::Count(n) = &self.trips {
+            f(n);
+        }
+        self.checkpoint.iter().filter_map(Spacing::told).for_each(f);
+    }
+
+    /// Returns the trip count, or `None` for a `while` loop.
+    #[must_use]
+    pub fn count(&self) -> Option<&Poly> {
+        if let Trips::Count(n) = &self.trips { Some(n) } else { None }
+    }
+
+    /// Returns the iteration number, as an index.
+    #[must_use]
+    pub fn number(&self) -> Poly {
+        index(self.batch.len(), &Poly::default()).value()
+    }
+
+    /// Returns the carried inputs, each with the output that carries it on.
+    pub fn carried(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..).zip(&self.args).filter_map(|(k, a)| match a {
+            Arg::Carried { next, .. } => Some((k, *next)),
+            Arg::Given(_) => None,
+        })
+    }
+
+    /// Visits the statements that the loop reads; of its arguments, only those for these inputs.
+    pub fn for_each_operand(&self, inputs: &BTreeSet<u32>, f: &mut dyn FnMut(Var)) {
+        for (_, arg) in (0..).zip(&self.args).filter(|(k, _)| inputs.contains(k)) {
+            f(arg.access().var);
+            arg.access().at.iter().for_each(|p| reads(p, f));
+        }
+        for_each_read(&self.pred, f);
+        self.batch.iter().for_each(|p| reads(p, f));
+        self.for_each_poly(&mut |p| reads(p, f));
+    }
+}

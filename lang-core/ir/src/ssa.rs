@@ -1,0 +1,395 @@
+//! **Tensor SSA**, ATL Fig. 10: every right-hand side is one operation on whole tensors, over index
+//! variables with canonical names. A statement defines one element for each tuple of its indices.
+//! `norm/to_ssa` builds it, `ad` differentiates it, and `schedule` lowers it to loop nests.
+//!
+//! The forms are the paper's in *solved form*. If an equation determines an index, as in
+//! `Σ j: [i == j] · X[j]`, the index is eliminated: `X[i]`. So a contraction without bound indices
+//! and with one factor is a *view*: it computes nothing, and its readers read through it
+//! ([`Builder::contract`]). Padding with zeros is not stored: a tensor whose indices are pinned by
+//! equations is computed with fewer indices, and a view reads it (again by [`Builder::contract`]).
+//!
+//! Sums are n-ary. The paper's are binary, which would make every partial sum a tensor.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+pub use super::builder::without_index;
+pub use super::builder::{Builder, Seen, at_indices};
+use super::core::{Callee, Constant, CoreType, Failing, Leaf, Operation, Vars};
+use super::flat::{Input, Source};
+use super::order::Order;
+use super::reduce::Reduce;
+use super::region::{Loop, Part};
+use lang_base::Name;
+use lang_sizes::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use lang_syntax::ops::Scalar;
+
+/// The first local that names an array: polynomials and predicates read the array of statement `k`
+/// as local `FIRST_VAR + k`.
+const FIRST_VAR: u32 = 1 << 24;
+
+/// The first local that names an index: the `k`-th index of a statement is local `FIRST_INDEX + k`.
+/// Indices of the result come first, then bound ones.
+pub const FIRST_INDEX: u32 = 1 << 28;
+
+/// A statement by its position.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Var(pub u32);
+
+impl Var {
+    /// Returns the local that names its array in polynomials and predicates.
+    #[must_use]
+    pub fn local(self) -> LocalId {
+        LocalId(FIRST_VAR + self.0)
+    }
+
+    /// Returns its name there.
+    #[must_use]
+    pub fn name(self) -> Name {
+        format!("X{}", self.0).into()
+    }
+
+    /// Returns the statement whose array the local names.
+    #[must_use]
+    pub fn of_local(local: LocalId) -> Option<Self> {
+        (FIRST_VAR..FIRST_INDEX).contains(&local.0).then(|| Self(local.0 - FIRST_VAR))
+    }
+}
+
+/// Returns the `k`-th index of a statement.
+#[must_use]
+pub fn index(k: usize, extent: &Poly) -> Index {
+    let k = u32::try_from(k).unwrap_or(u32::MAX - FIRST_INDEX);
+    Index { local: LocalId(FIRST_INDEX + k), name: format!("i{k}").into(), extent: extent.clone() }
+}
+
+/// Returns the number of the index that the local names.
+#[must_use]
+pub fn index_number(local: LocalId) -> Option<usize> {
+    local.0.checked_sub(FIRST_INDEX).map(|k| k as usize)
+}
+
+/// The offset that marks the number of a check in a path of statements.
+pub const CHECK: u32 = 1 << 31;
+
+/// `X[a, b]`: all indices for an operand of a scalar operation, the first ones for an argument of a
+/// call.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Access {
+    /// The tensor.
+    pub var: Var,
+    /// The indices.
+    pub at: Vec<Poly>,
+}
+
+/// `[p] · ± X[a]`
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Addend {
+    /// Whether the term is subtracted.
+    pub neg: bool,
+    /// The domain of the term.
+    pub pred: Pred,
+    /// The operand.
+    pub of: Access,
+}
+
+/// The maximal number of predicates for which [`exclusive`] compares every pair.
+const MOST_EXCLUSIVE: usize = 8;
+
+/// Whether at most one of the predicates holds at any index, for all data, as for the terms of a
+/// choice: `[p] · a + [!p] · b`. Returns false for more than 8 predicates.
+#[must_use]
+pub fn exclusive(all: &[&Pred]) -> bool {
+    let apart = |p: &Pred, q: &Pred| {
+        let both = p.and(q);
+        both.is_false() || Context::default().refutes(&both)
+    };
+    let later = |k: usize| all.iter().skip(k + 1);
+    all.len() <= MOST_EXCLUSIVE && all.iter().enumerate().all(|(k, p)| later(k).all(|q| apart(p, q)))
+}
+
+/// A right-hand side. Each element is the zero of its type where the predicate does not hold.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Rhs {
+    /// A part of a parameter or of a top-level `let`, by position in [`Ssa::inputs`].
+    Input(u32),
+    /// A constant, without indices.
+    Constant(Constant),
+    /// Zero everywhere.
+    Zero,
+    /// The value of an index expression, as `i64`.
+    Index(Poly),
+    /// `Σₖ [pₖ] · ± Xₖ[aₖ]`, left to right.
+    Add(Vec<Addend>),
+    /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`, with one factor or two.
+    Contract {
+        /// The extents of the bound indices.
+        bound: Vec<Poly>,
+        /// The filter of the terms.
+        pred: Pred,
+        /// Whether the sum is negated.
+        neg: bool,
+        /// The factors.
+        factors: Vec<Access>,
+    },
+    /// `[p] · max s if q: X[a]` and the other reductions.
+    Reduce(Reduce),
+    /// `[p] · argsort i: X[a]` along the last index.
+    Order(Order),
+    /// `[p] · f(X₀[a₀], …)`
+    Map {
+        /// The operation.
+        operation: Operation,
+        /// The domain.
+        pred: Pred,
+        /// The operands.
+        args: Vec<Access>,
+    },
+    /// A part of the result of a call, one call for every tuple of the first indices.
+    Call {
+        /// The callee.
+        callee: Arc<Callee>,
+        /// The sizes that the call passes.
+        sizes: Vec<Poly>,
+        /// The tuples for which the call happens.
+        pred: Pred,
+        /// The arguments, each a part of a parameter.
+        args: Vec<Access>,
+        /// The number of indices over which the calls run.
+        batch: u32,
+        /// The part of the result.
+        part: u32,
+    },
+    /// A part of the result of a loop.
+    Loop(Arc<Loop>, Part),
+    /// A tensor with some of its elements replaced or added to, for every tuple of the first
+    /// indices. Only these indices and the bound ones may occur in it. No element may be written
+    /// twice.
+    Update {
+        /// The old tensor, at its first indices.
+        base: Access,
+        /// The number of first indices of the statement that range over separate updates.
+        batch: u32,
+        /// The extents of the bound indices, which follow all indices of the statement.
+        bound: Vec<Poly>,
+        /// The filter of the writes.
+        pred: Pred,
+        /// The written element, over the remaining axes of the tensor.
+        at: Vec<Poly>,
+        /// The new value.
+        value: Access,
+        /// Whether the value is added to the old one.
+        add: bool,
+    },
+}
+
+/// `X[i…] = …`
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stmt {
+    /// The extents, outermost first.
+    pub dims: Vec<Poly>,
+    /// The scalar type of the elements, `None` for a relation.
+    pub scalar: Option<Scalar>,
+    /// The right-hand side.
+    pub rhs: Rhs,
+    /// Checks, by number, without which its elements have no meaning.
+    pub needs: Vec<u32>,
+    /// The program's name for it.
+    pub name: Option<Name>,
+}
+
+/// A run-time check: `cond` must hold for all indices for which `guard` holds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// Extents of the indices.
+    pub dims: Vec<Poly>,
+    /// The domain of the check.
+    pub guard: Pred,
+    /// The condition.
+    pub cond: Pred,
+    /// The failure to report otherwise.
+    pub what: Arc<Failing>,
+}
+
+/// A function in Tensor SSA.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ssa {
+    /// The definition and its type arguments.
+    pub callee: Arc<Callee>,
+    /// The names of sizes and integer parameters.
+    pub vars: Vars,
+    /// The sizes that a call passes.
+    pub sizes: Vec<LocalId>,
+    /// Integer parameters that occur in index expressions.
+    pub bounded: BTreeSet<LocalId>,
+    /// The types of the parameters.
+    pub params: Vec<(LocalId, CoreType)>,
+    /// The tensor parts of the parameters and of top-level `let`s.
+    pub inputs: Vec<Input>,
+    /// Statements. In a finished function each follows those it reads. While a derivative is built,
+    /// [`Builder::replace_loop`] can break that order; dead-code elimination (`norm/dead`) restores
+    /// it where it can.
+    pub stmts: Vec<Stmt>,
+    /// The checks, referred to by position.
+    pub checks: Vec<Check>,
+    /// Checks of the whole function: assertions.
+    pub needs: Vec<u32>,
+    /// Whether the function must stay a call, however small it is, because its derivative is a rule
+    /// and not that of its statements.
+    pub opaque: bool,
+    /// The parts of the result.
+    pub outputs: Vec<(Leaf, Var)>,
+    /// The type of the result.
+    pub result: CoreType,
+}
+
+impl Ssa {
+    /// Returns the statement of the input at this position.
+    #[must_use]
+    pub fn input(&self, k: u32) -> Option<Var> {
+        let at = self.stmts.iter().position(|s| s.rhs == Rhs::Input(k))?;
+        Some(Var(u32::try_from(at).ok()?))
+    }
+}
+
+impl Ssa {
+    /// Visits the callees, including those in loop bodies. A callee may occur several times.
+    pub fn for_each_callee(&self, f: &mut dyn FnMut(&Arc<Callee>)) {
+        for stmt in &self.stmts {
+            match &stmt.rhs {
+                Rhs::Call { callee, .. } => f(callee),
+                Rhs::Loop(of, _) => of.body.for_each_callee(f),
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns the function as a region: top-level `let`s that it reads become inputs too.
+    #[must_use]
+    pub fn closed(mut self) -> Self {
+        for (k, input) in (0..).zip(&mut self.inputs) {
+            if !input.source.is_passed() {
+                input.source = Source::Param(k);
+            }
+        }
+        self
+    }
+}
+
+impl Rhs {
+    /// Visits the accesses of the right-hand side, but not the reads in its predicates and indices.
+    pub fn for_each_access(&self, f: &mut dyn FnMut(&Access)) {
+        match self {
+            Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
+            Self::Add(items) => items.iter().for_each(|a| f(&a.of)),
+            Self::Reduce(r) => f(&r.of),
+            Self::Order(o) => f(&o.of),
+            Self::Contract { factors: items, .. } | Self::Map { args: items, .. } | Self::Call { args: items, .. } => {
+                items.iter().for_each(f);
+            }
+            Self::Loop(of, _) => of.args.iter().for_each(|a| f(a.access())),
+            Self::Update { base, value, .. } => [base, value].into_iter().for_each(f),
+        }
+    }
+
+    /// Visits its predicates.
+    pub fn for_each_pred(&self, f: &mut dyn FnMut(&Pred)) {
+        match self {
+            Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
+            Self::Add(items) => items.iter().for_each(|a| f(&a.pred)),
+            Self::Reduce(r) => [&r.pred, &r.terms].into_iter().for_each(f),
+            Self::Order(o) => f(&o.pred),
+            Self::Contract { pred, .. } | Self::Map { pred, .. } | Self::Call { pred, .. } => f(pred),
+            Self::Update { pred, .. } => f(pred),
+            Self::Loop(of, _) => f(&of.pred),
+        }
+    }
+
+    /// Visits every statement that it reads, including reads in predicates and indices, but not
+    /// those in its extents. A statement may occur several times.
+    pub fn for_each_operand(&self, f: &mut dyn FnMut(Var)) {
+        self.for_each_access(&mut |a| f(a.var));
+        self.for_each_pred(&mut |p| for_each_read(p, f));
+        self.for_each_poly(&mut |p| reads(p, f));
+    }
+
+    /// Visits its polynomials, except those in its predicates.
+    pub fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
+        self.for_each_access(&mut |a| a.at.iter().for_each(&mut *f));
+        match self {
+            Self::Index(p) => f(p),
+            Self::Contract { bound, .. } => bound.iter().for_each(f),
+            Self::Reduce(r) => r.bound.iter().chain([&r.place]).for_each(f),
+            Self::Call { sizes, .. } => sizes.iter().for_each(f),
+            Self::Loop(of, _) => of.for_each_poly(f),
+            Self::Update { bound, at, .. } => bound.iter().chain(at).for_each(f),
+            _ => {}
+        }
+    }
+
+    /// Maps its accesses, polynomials and predicates.
+    #[must_use]
+    pub fn map(
+        &self,
+        access: &mut dyn FnMut(&Access) -> Access,
+        poly: &dyn Fn(&Poly) -> Poly,
+        pred: &dyn Fn(&Pred) -> Pred,
+    ) -> Self {
+        let polys = |items: &[Poly]| items.iter().map(poly).collect();
+        match self {
+            Self::Input(_) | Self::Constant(_) | Self::Zero => self.clone(),
+            Self::Index(p) => Self::Index(poly(p)),
+            Self::Add(items) => {
+                Self::Add(items.iter().map(|a| Addend { neg: a.neg, pred: pred(&a.pred), of: access(&a.of) }).collect())
+            }
+            Self::Contract { bound, pred: p, neg, factors } => Self::Contract {
+                bound: polys(bound),
+                pred: pred(p),
+                neg: *neg,
+                factors: factors.iter().map(access).collect(),
+            },
+            Self::Map { operation, pred: p, args } => {
+                Self::Map { operation: *operation, pred: pred(p), args: args.iter().map(access).collect() }
+            }
+            Self::Call { callee, sizes, pred: p, args, batch, part } => Self::Call {
+                callee: callee.clone(),
+                sizes: polys(sizes),
+                pred: pred(p),
+                args: args.iter().map(access).collect(),
+                batch: *batch,
+                part: *part,
+            },
+            Self::Reduce(r) => Self::Reduce(r.map(poly, pred, access)),
+            Self::Order(o) => Self::Order(o.map(pred, access)),
+            Self::Loop(of, part) => Self::Loop(Arc::new(of.map(access, poly, pred)), *part),
+            Self::Update { base, batch, bound, pred: p, at, value, add } => Self::Update {
+                base: access(base),
+                batch: *batch,
+                bound: polys(bound),
+                pred: pred(p),
+                at: polys(at),
+                value: access(value),
+                add: *add,
+            },
+        }
+    }
+}
+
+/// Visits the statements that a predicate and its polynomials read as data.
+pub fn for_each_read(pred: &Pred, f: &mut dyn FnMut(Var)) {
+    let mut found = Vec::new();
+    let mut opaque = Vec::new();
+    pred.visit(&mut |p| reads(p, &mut |v| found.push(v)), &mut |x| opaque.extend(Var::of_local(x)));
+    found.into_iter().chain(opaque).for_each(f);
+}
+
+/// Visits the statements that a polynomial reads as data.
+pub fn reads(p: &Poly, f: &mut dyn FnMut(Var)) {
+    p.for_each_atom(&mut |a| {
+        if let Atom::Read(x, ..) = a
+            && let Some(v) = Var::of_local(*x)
+        {
+            f(v);
+        }
+    });
+}

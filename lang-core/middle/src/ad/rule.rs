@@ -1,0 +1,288 @@
+//! **Custom derivative rules** written beside a definition. `derivative f(x; dx) = …` gives the
+//! tangent of the result, `adjoint f(x; dy) = …` the cotangents of the arguments.
+//!
+//! If only the other kind exists, the derivative is its transpose. A rule is linear in the
+//! parameters after `;`, so its adjoint by them is the other rule. A rule that is not linear by
+//! construction has no transpose, because the transpose would read the tangent itself.
+//!
+//! The definition stays a call beside the rule, and higher derivatives differentiate the rule.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::{Deriving, Functions, is_real};
+use crate::norm::Rule as Kind;
+use crate::norm::hits::Hits;
+use crate::norm::inline::{self, Call};
+use crate::norm::loops::{self, Reads};
+use lang_base::Large;
+use lang_base::guarded;
+use lang_ir::core::{Callee, Derivation, Leaf};
+use lang_ir::flat::Source;
+use lang_ir::origin::{Origins, RULE, VALUE};
+use lang_ir::ssa::{Builder, Rhs, Ssa, Var, for_each_read, reads};
+use lang_sizes::predicate::{Poly, Pred};
+use lang_syntax::ops::Scalar;
+
+/// A derivative rule of a definition.
+pub struct Rule {
+    /// The kind of the rule: tangent of the result, or cotangents of the arguments.
+    pub kind: Kind,
+    /// The rule as a function of the arguments, then of the tangents or cotangents.
+    pub callee: Arc<Callee>,
+}
+
+/// Derives a definition by its rule. Returns the derivative, which holds all results of the rule,
+/// and the origins of its statements. `None` if the rule has neither the requested form nor a
+/// transpose.
+#[must_use]
+pub fn derive(
+    ssa: &Ssa,
+    rule: &Rule,
+    derivation: &Derivation,
+    functions: Functions<'_>,
+    hits: &mut Hits,
+) -> Option<(Ssa, Origins)> {
+    let written = functions(&rule.callee)?;
+    let mut pass = Deriving::new(ssa, functions, hits);
+    // The derivative calls the definition itself, so its statements do not matter here.
+    pass.builder = Large::new(Builder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect()));
+    pass.hits.count(RULE);
+    let inputs = pass.inputs_of(ssa);
+    let results: Vec<Var> = ssa.outputs.iter().map(|(_, var)| *var).collect();
+    let first = *results.first()?;
+    pass.made_for(first, VALUE);
+    let values = pass.called(&ssa.callee, ssa, &inputs);
+    pass.note(&results, &values, VALUE);
+    pass.made_for(first, RULE);
+    let real: Vec<u32> = (0..)
+        .zip(&ssa.inputs)
+        .filter(|(_, i)| is_real(i.leaf.scalar) && i.source.is_passed())
+        .map(|(k, _)| k)
+        .collect();
+    let reals: Vec<(u32, &Leaf)> =
+        (0..).zip(&ssa.outputs).map(|(k, (leaf, _))| (k, leaf)).filter(|(_, leaf)| is_real(leaf.scalar)).collect();
+    let mut outputs: Vec<(Leaf, Var)> =
+        ssa.outputs.iter().zip(values).map(|((leaf, _), var)| (leaf.clone(), var)).collect();
+    match derivation {
+        Derivation::Forward(wrt) => {
+            // The rule takes a tangent for each real part of the arguments: zero for those that do
+            // not vary.
+            let mut tangents = vec![None; real.len()];
+            for k in &**wrt {
+                let input = ssa.inputs.get(*k as usize)?;
+                let name = format!("{}_tan", ssa.vars.name(input.local)).into();
+                pass.made_for(ssa.input(*k)?, RULE);
+                let var = pass.input(name, Source::Tangent(*k), input.leaf.clone());
+                *tangents.get_mut(real.iter().position(|r| r == k)?)? = Some(var);
+            }
+            let mut given = Vec::new();
+            for (k, tangent) in real.iter().zip(tangents) {
+                let leaf = &ssa.inputs.get(*k as usize)?.leaf;
+                given.push(tangent.unwrap_or_else(|| pass.none(leaf)));
+            }
+            let found = match rule.kind {
+                Kind::Derivative => pass.applied(rule, &written, &inputs, &given),
+                Kind::Adjoint => {
+                    let leaves: Vec<Leaf> = reals.iter().map(|(_, leaf)| (*leaf).clone()).collect();
+                    // The rule computes the cotangents of all real arguments, but only some vary.
+                    let some: Vec<u32> = (0..).zip(&real).filter(|(_, k)| wrt.contains(k)).map(|(at, _)| at).collect();
+                    let given: Vec<Var> = some.iter().filter_map(|at| given.get(*at as usize)).copied().collect();
+                    pass.transposed(rule, &written, &inputs, &leaves, &some, &given)?
+                }
+            };
+            let of: Vec<Var> = reals.iter().filter_map(|(k, _)| results.get(*k as usize)).copied().collect();
+            pass.note(&of, &found, RULE);
+            let of = reals.iter().map(|(_, leaf)| Leaf { path: Vec::new(), ..(*leaf).clone() });
+            outputs.extend(of.zip(found));
+        }
+        Derivation::Adjoint { of, wrt } => {
+            let mut cotangents = Vec::new();
+            for (k, leaf) in &reals {
+                if !of.contains(k) {
+                    cotangents.push(None);
+                    continue;
+                }
+                let result = *results.get(*k as usize)?;
+                let own = ssa.stmts.get(result.0 as usize).and_then(|s| s.name.clone());
+                pass.made_for(result, RULE);
+                let name = format!("{}_adj", own.unwrap_or_else(|| "y".into())).into();
+                let leaf = Leaf { path: Vec::new(), ..(*leaf).clone() };
+                cotangents.push(Some(pass.input(name, Source::Cotangent(*k), leaf)));
+            }
+            let found = match rule.kind {
+                Kind::Adjoint => {
+                    let given = cotangents.iter().zip(&reals);
+                    let given: Vec<Var> = given.map(|(c, (_, leaf))| c.unwrap_or_else(|| pass.none(leaf))).collect();
+                    pass.applied(rule, &written, &inputs, &given)
+                }
+                Kind::Derivative => {
+                    let leaves: Option<Vec<Leaf>> =
+                        real.iter().map(|k| Some(ssa.inputs.get(*k as usize)?.leaf.clone())).collect();
+                    let some: Vec<u32> =
+                        (0..).zip(&cotangents).filter(|(_, c)| c.is_some()).map(|(at, _)| at).collect();
+                    let given: Vec<Var> = cotangents.iter().copied().flatten().collect();
+                    pass.transposed(rule, &written, &inputs, &leaves?, &some, &given)?
+                }
+            };
+            for k in &**wrt {
+                let leaf = &ssa.inputs.get(*k as usize)?.leaf;
+                let at = real.iter().position(|r| r == k)?;
+                let cotangent = *found.get(at)?;
+                pass.note(&[ssa.input(*k)?], &[cotangent], RULE);
+                outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, cotangent));
+            }
+        }
+    }
+    Some(pass.finish(derivation, Vec::new(), outputs))
+}
+
+impl Deriving<'_> {
+    /// Attributes each statement of `made` to the statement of `of` at the same position, in
+    /// addition to the call's own origin.
+    fn note(&mut self, of: &[Var], made: &[Var], why: &'static str) {
+        for (of, made) in of.iter().zip(made) {
+            self.made_for(*of, why);
+            self.builder.trace.gives(*made);
+        }
+    }
+
+    /// Adds all inputs of the definition, and returns those that are passed to it.
+    fn inputs_of(&mut self, ssa: &Ssa) -> Vec<Var> {
+        let mut vars = Vec::new();
+        for (k, input) in (0..).zip(&ssa.inputs) {
+            if let Some(of) = ssa.input(k) {
+                self.made_for(of, VALUE);
+            }
+            let var = self.builder.push(input.leaf.dims.clone(), input.leaf.scalar, Rhs::Input(k), Vec::new());
+            if let Some(stmt) = self.builder.stmts.get_mut(var.0 as usize) {
+                stmt.name = Some(ssa.vars.name(input.local));
+            }
+            if input.source.is_passed() {
+                vars.push(var);
+            }
+        }
+        vars
+    }
+
+    /// Returns the zero tangent of a part.
+    fn none(&mut self, leaf: &Leaf) -> Var {
+        self.builder.zero(&leaf.dims, leaf.scalar.unwrap_or(Scalar::F64))
+    }
+
+    /// Adds a call with the sizes of the definition.
+    fn called(&mut self, callee: &Arc<Callee>, ssa: &Ssa, args: &[Var]) -> Vec<Var> {
+        let sizes = self.ssa.sizes.iter().map(|l| Poly::atom(self.ssa.vars.atom(*l))).collect();
+        let args = args.to_vec();
+        let call = Call { callee, sizes, args, dims: Vec::new(), pred: Pred::truth(), needs: Vec::new() };
+        let (vars, inputs) = (&mut self.vars, &mut self.inputs);
+        inline::call(&mut self.builder, &call, ssa, &mut |builder, global| {
+            crate::norm::to_ssa::input_of(builder, vars, inputs, global)
+        })
+    }
+
+    /// Calls the rule with the inputs and the tangents or cotangents `beside`.
+    fn applied(&mut self, rule: &Rule, written: &Ssa, inputs: &[Var], beside: &[Var]) -> Vec<Var> {
+        let args: Vec<Var> = inputs.iter().chain(beside).copied().collect();
+        self.called(&rule.callee, written, &args)
+    }
+
+    /// Calls the transpose of the rule by its parameters after `;`, whose parts are `beside`. The
+    /// seeds `given` are the cotangents of its results `of`. `None` if the rule is not linear.
+    fn transposed(
+        &mut self,
+        rule: &Rule,
+        written: &Ssa,
+        inputs: &[Var],
+        beside: &[Leaf],
+        of: &[u32],
+        given: &[Var],
+    ) -> Option<Vec<Var>> {
+        let passed: Vec<u32> =
+            (0..).zip(&written.inputs).filter(|(_, i)| i.source.is_passed()).map(|(k, _)| k).collect();
+        let by: Arc<[u32]> = passed.get(inputs.len()..)?.into();
+        let callee = Arc::new(rule.callee.derive(Derivation::Adjoint { of: of.into(), wrt: Arc::clone(&by) }));
+        let adjoint = (self.functions)(&callee)?;
+        if !self.is_linear(&adjoint, &by, written.outputs.len()) {
+            return None;
+        }
+        let mut args = inputs.to_vec();
+        for leaf in beside {
+            args.push(self.none(leaf));
+        }
+        args.extend(given);
+        let values = self.called(&callee, &adjoint, &args);
+        Some(values.get(written.outputs.len()..)?.to_vec())
+    }
+
+    /// Returns whether the cotangents, which follow the values, are independent of these inputs.
+    fn is_linear(&self, adjoint: &Ssa, by: &[u32], values: usize) -> bool {
+        let cotangents = adjoint.outputs.get(values..).unwrap_or_default();
+        let read = Dependence { functions: self.functions, known: HashMap::new() }.inputs(adjoint, cotangents);
+        !by.iter().any(|k| read.contains(k))
+    }
+}
+
+/// Dependence analysis: the inputs that outputs depend on. A call depends only on the arguments
+/// that its part of the result depends on.
+struct Dependence<'a> {
+    functions: Functions<'a>,
+    known: HashMap<(Arc<Callee>, u32), Arc<BTreeSet<u32>>>,
+}
+
+impl Dependence<'_> {
+    fn inputs(&mut self, ssa: &Ssa, outputs: &[(Leaf, Var)]) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut open: Vec<Var> = outputs.iter().map(|(_, var)| *var).collect();
+        let mut checks = ssa.needs.clone();
+        let mut asked = BTreeSet::new();
+        outputs.iter().flat_map(|(leaf, _)| &leaf.dims).for_each(|n| reads(n, &mut |v| open.push(v)));
+        loop {
+            if let Some(check) = checks.pop() {
+                let Some(check) = ssa.checks.get(check as usize).filter(|_| asked.insert(check)) else { continue };
+                check.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+                continue;
+            }
+            let Some(var) = open.pop() else { return found };
+            let Some(stmt) = ssa.stmts.get(var.0 as usize).filter(|_| seen.insert(var)) else { continue };
+            checks.extend(&stmt.needs);
+            stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+            match &stmt.rhs {
+                Rhs::Input(k) => drop(found.insert(*k)),
+                Rhs::Call { callee, sizes, pred, args, part, .. } => {
+                    sizes.iter().for_each(|p| reads(p, &mut |v| open.push(v)));
+                    for_each_read(pred, &mut |v| open.push(v));
+                    let read = guarded(|| self.arguments(callee, *part));
+                    for (k, arg) in (0..).zip(args) {
+                        if read.as_ref().is_none_or(|read| read.contains(&k)) {
+                            open.push(arg.var);
+                            arg.at.iter().for_each(|p| reads(p, &mut |v| open.push(v)));
+                        }
+                    }
+                }
+                Rhs::Loop(of, part) => {
+                    let needed = loops::needed(of, &BTreeSet::from([*part]), &mut Reads::default());
+                    of.for_each_operand(&needed.inputs, &mut |v| open.push(v));
+                }
+                rhs => rhs.for_each_operand(&mut |v| open.push(v)),
+            }
+        }
+    }
+
+    /// Returns the arguments that one part of a function's result depends on.
+    fn arguments(&mut self, callee: &Arc<Callee>, part: u32) -> Option<Arc<BTreeSet<u32>>> {
+        let key = (Arc::clone(callee), part);
+        if let Some(known) = self.known.get(&key) {
+            return Some(Arc::clone(known));
+        }
+        let ssa = (self.functions)(callee)?;
+        let inputs = self.inputs(&ssa, ssa.outputs.get(part as usize..)?.get(..1)?);
+        let passed = (0..).zip(&ssa.inputs).filter(|(_, input)| input.source.is_passed());
+        let arguments = (0..).zip(passed).filter(|(_, (k, _))| inputs.contains(k)).map(|(at, _)| at);
+        let arguments = Arc::new(arguments.collect::<BTreeSet<u32>>());
+        self.known.insert(key, Arc::clone(&arguments));
+        Some(arguments)
+    }
+}

@@ -1,0 +1,82 @@
+//! **Worst-case cost**: upper bounds of a cost in sizes alone, for any data.
+
+use std::collections::BTreeMap;
+
+use super::{Cost, number};
+use lang_sizes::count::{Formula, Piece, Ratio};
+use lang_sizes::predicate::{Atom, Context, Poly, Pred};
+
+impl Cost {
+    /// Returns an upper bound of a formula of this cost for sizes that satisfy `known`. Each
+    /// data-dependent number is replaced by its maximum or by zero, whichever yields more. `None`
+    /// if sizes alone do not determine a bound.
+    #[must_use]
+    pub fn at_most(&self, of: &Formula, known: &Context) -> Option<Formula> {
+        let mut all = Formula::default();
+        for piece in of.pieces() {
+            let mut told = true;
+            piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| told &= number(a).is_none()), &mut |_| {});
+            if !told {
+                return None;
+            }
+            let (over, under) = piece.value.parts();
+            let (mut sizes, mut by_symbol) = (Poly::default(), BTreeMap::<usize, Poly>::new());
+            for (monomial, c) in over.terms() {
+                let mut rest = Poly::constant(*c);
+                let mut symbols = Vec::new();
+                for (a, power) in monomial {
+                    match number(a) {
+                        Some(k) => symbols.extend((0..*power).map(|_| k)),
+                        None => (0..*power).for_each(|_| rest = rest.mul(&Poly::atom(a.clone()))),
+                    }
+                }
+                match symbols.as_slice() {
+                    [] => sizes = sizes.add(&rest),
+                    [k] => {
+                        let of = by_symbol.entry(*k).or_default();
+                        *of = of.add(&rest);
+                    }
+                    _ if *c < 0 => {}
+                    _ => return None,
+                }
+            }
+            let mut most = Formula::of([Piece { pred: Pred::truth(), value: Ratio::over(sizes, under) }]);
+            for (k, by) in by_symbol {
+                let by = over_nothing(&by, known);
+                if !by.is_zero() {
+                    let symbol = self.symbols.get(k)?.most.clone().filter(|most| !has_symbols(most))?;
+                    most = most.add(&symbol.times(&Ratio::over(by, under)));
+                }
+            }
+            all = all.add(&most.guarded(&piece.pred));
+        }
+        Some(all)
+    }
+}
+
+/// Returns an upper bound of a polynomial that is nowhere negative. It is the polynomial or 0 if
+/// its sign is known; otherwise its negative terms are dropped.
+fn over_nothing(p: &Poly, known: &Context) -> Poly {
+    if known.implies(&Pred::nonneg(p)) {
+        return p.clone();
+    }
+    if known.implies(&Pred::nonneg(&p.neg())) {
+        return Poly::default();
+    }
+    p.terms().iter().filter(|(_, c)| *c > 0).fold(Poly::default(), |sum, (monomial, c)| {
+        let powers = monomial.iter().flat_map(|(a, power)| (0..*power).map(move |_| a));
+        sum.add(&powers.fold(Poly::constant(*c), |p, a| p.mul(&Poly::atom(a.clone()))))
+    })
+}
+
+/// Returns whether a formula depends on data.
+#[must_use]
+pub fn has_symbols(of: &Formula) -> bool {
+    let mut found = false;
+    for piece in of.pieces() {
+        let mut note = |a: &Atom| found |= number(a).is_some();
+        piece.value.parts().0.for_each_atom(&mut note);
+        piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
+    }
+    found
+}

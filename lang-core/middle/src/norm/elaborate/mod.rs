@@ -1,0 +1,661 @@
+//! **Elaboration**: from the typed tree to core, the calculus of the paper. It is the first pass of
+//! normalisation. Functions that take functions are inlined at their calls, types are those of the
+//! instance, and sizes stay symbolic. Lifted operations and slices become generations, `if` becomes
+//! a sum of brackets, and an unproved index gets a check.
+//!
+//! Elaboration is symbolic evaluation: [`Sym`] is the symbolic value of an expression. Integers are
+//! polynomials and truth values are predicates, as far as they are understood. An integer or truth
+//! value that only the run knows gets a variable, which polynomials and predicates then read.
+//!
+//! A binding goes into the innermost open scope ([`Elaborator::scope`]): a function, the body of a
+//! binder, or the operand of a bracket. So core evaluates only expressions that the program
+//! evaluates, and computes each once.
+
+mod access;
+mod agree;
+mod applied;
+mod bind;
+mod call;
+mod close;
+mod control;
+mod derive;
+mod expr;
+mod jacobian;
+mod masked;
+mod ops;
+mod order;
+mod range;
+mod reduce;
+mod relation;
+mod repeat;
+mod ruled;
+mod update;
+
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use derive::Operand;
+use lang_base::guarded;
+use lang_base::{Code, GlobalName, Name, Span};
+use lang_ir::core::{Callee, CoreType, E, Expr, Failing, Function, Kind, Labels, Outside, Reason, Rule, Vars};
+use lang_resolve::builtin::Builtin;
+use lang_resolve::forms::Derivative;
+use lang_resolve::scalar_fn::ScalarFn;
+use lang_sizes::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use lang_syntax::ops::Scalar;
+use lang_types::info::TypeInfo;
+use lang_types::tree::{Body, Lambda, TId};
+use lang_types::ty::{Signature, SizeSource, Type};
+
+/// The largest number of nodes elaborated for one function. The limit exists because inlining can
+/// multiply nodes.
+const FUEL: usize = 100_000;
+
+/// The deepest nesting of inlined functions. Beyond it a recursion is assumed.
+const MAX_INLINED: usize = 64;
+
+/// The bound on the absolute value of integers in understood arithmetic ([`Function::bounded`]).
+const BOUND: i128 = 1 << 47;
+
+/// Queries of elaboration about other items.
+pub trait Bodies {
+    /// Returns the body of a definition; `None` if it has errors.
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>>;
+    /// Returns the type of a definition.
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>>;
+    /// Returns the declaration of a type.
+    fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>>;
+
+    /// Returns the name of the derivative rule of this kind beside a definition, if it exists.
+    fn rule(&self, name: &GlobalName, kind: Rule) -> Option<GlobalName> {
+        let rule = GlobalName::new(&name.module, &format!("{} {}", kind.word(), name.name));
+        self.body(&rule).map(|_| rule)
+    }
+
+    /// Returns whether the definition has a derivative rule.
+    fn has_rule(&self, name: &GlobalName) -> bool {
+        [Rule::Derivative, Rule::Adjoint].into_iter().any(|kind| self.rule(name, kind).is_some())
+    }
+}
+
+/// Returns the core form of a definition at types.
+///
+/// # Errors
+/// The first expression in it that has no core form.
+pub fn elaborate(bodies: &dyn Bodies, callee: &Arc<Callee>) -> Result<Function, Box<Outside>> {
+    let mut elaborator = Elaborator::new(bodies, callee);
+    let made = match &callee.applied {
+        Some(applied) => elaborator.applied(callee, applied),
+        None => elaborator.function(callee),
+    };
+    if callee.rules.is_empty() {
+        return made;
+    }
+    // Elaboration of the definition has reached the rule, if it exists.
+    elaborator.found.take().unwrap_or_else(|| Err(elaborator.outside(Reason::Derivative, Span::default())))
+}
+
+type Out<T> = Result<T, Box<Outside>>;
+
+/// The symbolic value of an expression.
+#[derive(Clone)]
+enum Sym {
+    /// An `i64`. `exact`: no operation on the way can have wrapped, so the polynomial may be used
+    /// in comparisons.
+    Int { poly: Poly, exact: bool },
+    /// A `bool`.
+    Bool(Pred),
+    /// Any other data.
+    Data(E),
+    /// A tuple, a record or a value of a sum type, by components in the order of
+    /// [`CoreType::Tuple`].
+    Tuple(Vec<Sym>, Labels),
+    /// A function.
+    Fun(Rc<Closure>),
+}
+
+/// A function value known at elaboration.
+enum Closure {
+    /// A lambda with its captures.
+    Lambda { scope: Rc<Item>, env: Env, lambda: Arc<Lambda> },
+    /// Any other function, by the expression that names it and its environment.
+    Named { scope: Rc<Item>, env: Env, node: TId },
+    /// A definition at types and sizes, with the type of its result.
+    Definition { name: GlobalName, types: Vec<Type>, sizes: Vec<Poly>, result: Type },
+    /// A library function that is not written in Iverson.
+    Builtin(Builtin),
+    /// A scalar function.
+    Scalar(ScalarFn),
+    /// A constructor of a type.
+    Constructor(Type, u32),
+    /// The tangent of a function along the tangents of its captures.
+    Tangent { of: Rc<Closure>, along: Rc<ruled::Tangents> },
+    /// A derivative operator applied to a function.
+    Operator { operator: Derivative, wrt: Arc<[usize]>, of: Box<Operand> },
+}
+
+/// The values of locals.
+type Env = HashMap<LocalId, Sym>;
+
+/// A body under elaboration.
+struct Item {
+    item: GlobalName,
+    body: Arc<Body>,
+    /// The arguments for its type parameters. Extents in them are over the variables of the
+    /// function.
+    types: Vec<Type>,
+    /// The span of the call, if the body is inlined: everything in it is located there.
+    inlined: Option<Span>,
+}
+
+/// A body with the values of its locals.
+struct Frame {
+    code: Rc<Item>,
+    env: Env,
+}
+
+/// A scope: bindings at one depth.
+#[derive(Default)]
+struct Scope {
+    /// The number of index variables in scope.
+    depth: usize,
+    bindings: Vec<(LocalId, E)>,
+}
+
+struct Elaborator<'a> {
+    bodies: &'a dyn Bodies,
+    /// The item that the function belongs to.
+    item: GlobalName,
+    vars: Vars,
+    /// The open scopes, outermost first.
+    scopes: Vec<Scope>,
+    context: Context,
+    /// Index variables with their extents, by which sums over them are bounded; sizes have none.
+    indices: HashMap<LocalId, Option<Poly>>,
+    params: BTreeSet<LocalId>,
+    bounded: BTreeSet<LocalId>,
+    /// The number of index variables in scope within the function or loop body.
+    depth: usize,
+    /// The depth at which a variable is bound. If it is above 0, the variable has a value for each
+    /// value of the index variables.
+    depths: HashMap<LocalId, usize>,
+    /// Whether this is the body of a loop, in which updates are in place.
+    repeated: bool,
+    /// Arrays of positions, with the extent of the axis that they index.
+    ordered: HashMap<LocalId, Poly>,
+    /// The checkpoint settings of the next loop.
+    kept: Option<repeat::Kept>,
+    /// The types of parameters and bound variables.
+    types: HashMap<LocalId, CoreType>,
+    /// Local functions: closures, loop bodies and functions to differentiate.
+    locals: Vec<Arc<Function>>,
+    /// Top-level `let`s that hold known functions.
+    globals: HashMap<GlobalName, Sym>,
+    callee: Arc<Callee>,
+    fuel: usize,
+    inlined: Vec<GlobalName>,
+    /// The number of rules entered on the path to the requested rule
+    /// ([`lang_ir::core::LocalRule`]).
+    led: usize,
+    /// The rule at the end of that path.
+    found: Option<Out<Function>>,
+}
+
+impl<'a> Elaborator<'a> {
+    fn new(bodies: &'a dyn Bodies, callee: &Arc<Callee>) -> Self {
+        Self {
+            bodies,
+            item: callee.def.clone(),
+            vars: Vars::default(),
+            scopes: vec![Scope::default()],
+            context: Context::default(),
+            indices: HashMap::new(),
+            params: BTreeSet::new(),
+            bounded: BTreeSet::new(),
+            depth: 0,
+            depths: HashMap::new(),
+            repeated: false,
+            ordered: HashMap::new(),
+            kept: None,
+            types: HashMap::new(),
+            locals: Vec::new(),
+            globals: HashMap::new(),
+            callee: Arc::clone(callee),
+            fuel: FUEL,
+            inlined: vec![callee.def.clone()],
+            led: 0,
+            found: None,
+        }
+    }
+
+    fn function(&mut self, callee: &Arc<Callee>) -> Out<Function> {
+        let nowhere = |what| Box::new(Outside { what, item: callee.def.clone(), span: Span::default() });
+        let body = self.bodies.body(&callee.def).ok_or_else(|| nowhere(Reason::Errors))?;
+        // A rule has no signature of its own.
+        let signature = self.bodies.signature(&callee.def);
+        let is_size = |name: &Name| {
+            let sizes = signature.iter().flat_map(|s| &s.sizes);
+            sizes.into_iter().any(|s| s.name == *name && matches!(s.source, SizeSource::Param(_)))
+        };
+        let mut env = Env::new();
+        let mut sizes = Vec::new();
+        for local in &body.sizes {
+            let name = body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
+            let size = self.size(name);
+            env.insert(*local, Sym::Int { poly: Poly::atom(self.vars.atom(size)), exact: true });
+            sizes.push(size);
+        }
+        let types = self.instance_types(callee, &mut sizes);
+        let code = Rc::new(Item { item: callee.def.clone(), body: body.clone(), types, inlined: None });
+        let mut frame = Frame { code, env };
+        let mut declared = Vec::new();
+        for local in &body.params {
+            let decl = body.locals.get(local.0 as usize).ok_or_else(|| nowhere(Reason::Errors))?;
+            let param = self.vars.fresh(decl.name.clone());
+            self.params.insert(param);
+            // An integer may be an extent of any other parameter, including one before it. So
+            // integers are declared first.
+            if decl.ty == Type::I64 {
+                let poly = Poly::atom(self.vars.atom(param));
+                frame.env.insert(*local, Sym::Int { poly, exact: true });
+                if is_size(&decl.name) {
+                    self.bounded.insert(param);
+                }
+            }
+            declared.push((*local, param, decl));
+        }
+        let mut params = Vec::new();
+        for (local, param, decl) in declared {
+            let ty = self.core_type(&frame, &decl.ty, Span::default())?;
+            if decl.ty != Type::I64 {
+                let sym = self.variable(param, &ty, decl.span);
+                frame.env.insert(local, sym);
+            }
+            self.types.insert(param, ty.clone());
+            params.push((param, ty));
+        }
+        let root = body.root.ok_or_else(|| nowhere(Reason::Errors))?;
+        let (span, ty) = (body.nodes[root].span, body.nodes[root].ty.clone());
+        let body = self.closed(span, |this| {
+            let result = this.expr(&mut frame, root)?;
+            let e = this.data(&result, span)?;
+            // A caller knows the extents by the declared type.
+            Ok(match this.core_type(&frame, &ty, span) {
+                Ok(declared) => Sym::Data(this.with_extents(e, &declared)),
+                Err(_) => Sym::Data(e),
+            })
+        })?;
+        let (vars, bounded) = (std::mem::take(&mut self.vars), std::mem::take(&mut self.bounded));
+        let locals = std::mem::take(&mut self.locals);
+        Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals, rule_of: None })
+    }
+
+    /// Returns the value with the declared extents, if its own extents read data. The two are
+    /// equal, but the caller knows only the declared ones.
+    fn with_extents(&mut self, e: E, ty: &CoreType) -> E {
+        let mut read = false;
+        for leaf in e.ty.leaves() {
+            leaf.dims.iter().for_each(|n| n.for_each_atom(&mut |a| read |= matches!(a, Atom::Read(..))));
+        }
+        if !read || e.ty == *ty {
+            return e;
+        }
+        match (e.ty.clone(), ty) {
+            (CoreType::Tensor(..), CoreType::Tensor(..)) if e.ty.peel().0.len() == ty.peel().0.len() => {
+                let e = self.bind("r", e);
+                let dims: Vec<Poly> = ty.peel().0.into_iter().cloned().collect();
+                let indices: Vec<Index> = dims.into_iter().map(|n| self.vars.index("i", n)).collect();
+                let element = indices.iter().fold(e, |e, i| Expr::access(&e, i.value()));
+                indices.into_iter().rev().fold(element, |e, i| Expr::generate(i, e))
+            }
+            (CoreType::Tuple(parts, labels), CoreType::Tuple(types, _)) if parts.len() == types.len() => {
+                let items: Vec<E> = match &e.kind {
+                    Kind::Tuple(items) => items.clone(),
+                    _ => {
+                        let e = self.bind("r", e.clone());
+                        (0..).take(types.len()).map(|k| Expr::proj(&e, k)).collect()
+                    }
+                };
+                let items: Vec<E> =
+                    items.into_iter().zip(types.iter()).map(|(e, ty)| self.with_extents(e, ty)).collect();
+                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), labels);
+                Expr::new(Kind::Tuple(items), ty, Span::default())
+            }
+            _ => e,
+        }
+    }
+
+    /// Adds a size of the function.
+    fn size(&mut self, name: Name) -> LocalId {
+        let size = self.vars.fresh(name);
+        self.indices.insert(size, None);
+        let poly = Poly::atom(self.vars.atom(size));
+        self.context.assume(&Pred::nonneg(&poly));
+        size
+    }
+
+    /// Returns the type arguments, and adds a size of the function for each extent in them.
+    fn instance_types(&mut self, callee: &Callee, sizes: &mut Vec<LocalId>) -> Vec<Type> {
+        let mut extra = HashMap::new();
+        for ty in &*callee.types {
+            ty.visit(&mut |_| {}, &mut |p| {
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Bound(k, name) = a {
+                        extra.entry(*k).or_insert_with(|| name.clone());
+                    }
+                });
+            });
+        }
+        let mut extra: Vec<_> = extra.into_iter().collect();
+        extra.sort();
+        let given: HashMap<u32, Poly> = extra
+            .into_iter()
+            .map(|(k, name)| {
+                let size = self.size(name);
+                sizes.push(size);
+                (k, Poly::atom(self.vars.atom(size)))
+            })
+            .collect();
+        let put =
+            |p: &Poly, _: u32| p.substitute(&|a| if let Atom::Bound(k, _) = a { given.get(k).cloned() } else { None });
+        callee.types.iter().map(|t| t.map_sizes(&put)).collect()
+    }
+
+    // ---- scopes ----
+
+    /// Elaborates in a scope of its own, and returns the scope's bindings with the value.
+    fn scope<T>(&mut self, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<(Vec<(LocalId, E)>, T)> {
+        self.scopes.push(Scope { depth: self.depth, bindings: Vec::new() });
+        let value = guarded(|| f(self));
+        let scope = self.scopes.pop().unwrap_or_default();
+        Ok((scope.bindings, value?))
+    }
+
+    /// Elaborates data in a scope of its own, and wraps them in the scope's bindings.
+    fn closed(&mut self, span: Span, f: impl FnOnce(&mut Self) -> Out<Sym>) -> Out<E> {
+        let (bindings, e) = self.scope(|this| {
+            let sym = f(this)?;
+            this.data(&sym, span)
+        })?;
+        Ok(Expr::lets(bindings, e))
+    }
+
+    /// Elaborates under the assumption of a predicate.
+    fn under<T>(&mut self, p: &Pred, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<T> {
+        let mark = self.context.mark();
+        self.context.assume(p);
+        let value = f(self);
+        self.context.release(mark);
+        value
+    }
+
+    /// Elaborates inside the range of an index.
+    fn inside<T>(&mut self, index: &Index, f: impl FnOnce(&mut Self) -> Out<T>) -> Out<T> {
+        let mark = self.context.mark();
+        self.context.enter(index);
+        self.indices.insert(index.local, Some(index.extent.clone()));
+        self.depth += 1;
+        let value = f(self);
+        self.depth -= 1;
+        self.context.release(mark);
+        value
+    }
+
+    /// Returns the symbolic value of a variable.
+    fn variable(&self, local: LocalId, ty: &CoreType, span: Span) -> Sym {
+        let name = self.vars.name(local);
+        match ty {
+            CoreType::Scalar(Scalar::I64) => {
+                Sym::Int { poly: Poly::atom(Atom::Read(local, name, Arc::from([]))), exact: true }
+            }
+            CoreType::Scalar(Scalar::Bool) => Sym::Bool(Pred::Is(local, name, Arc::from([]), true)),
+            _ => Sym::Data(Expr::new(Kind::Var(local), ty.clone(), span)),
+        }
+    }
+
+    /// Returns the symbolic value of data. An integer or truth value that is not an element of a
+    /// variable is bound to one.
+    fn known(&mut self, e: E) -> Sym {
+        let scalar = match e.ty {
+            CoreType::Scalar(s @ (Scalar::I64 | Scalar::Bool)) => s,
+            _ => return Sym::Data(e),
+        };
+        if let Kind::Index(poly) = &e.kind {
+            return Sym::Int { poly: poly.clone(), exact: false };
+        }
+        let e = if element(&e).is_some() { e } else { self.bind_always(&e) };
+        match (element(&e), scalar) {
+            (Some((x, at)), Scalar::I64) => {
+                Sym::Int { poly: Poly::atom(Atom::Read(x, self.vars.name(x), at.into())), exact: true }
+            }
+            (Some((x, at)), _) => Sym::Bool(Pred::Is(x, self.vars.name(x), at.into(), true)),
+            (None, _) => Sym::Data(e),
+        }
+    }
+
+    /// Returns a symbolic value as data.
+    fn data(&mut self, sym: &Sym, span: Span) -> Out<E> {
+        Ok(match sym {
+            Sym::Data(e) => e.clone(),
+            Sym::Int { poly, .. } => match poly.as_atom() {
+                Some(Atom::Read(x, _, at)) => self.read(*x, at, Scalar::I64, span),
+                _ => Expr::new(Kind::Index(poly.clone()), CoreType::Scalar(Scalar::I64), span),
+            },
+            Sym::Bool(p) => self.truth(p, span),
+            Sym::Tuple(items, names) => {
+                let items = items.iter().map(|s| self.data(s, span)).collect::<Out<Vec<E>>>()?;
+                let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), names.clone());
+                Expr::new(Kind::Tuple(items), ty, span)
+            }
+            Sym::Fun(_) => return Err(self.outside(Reason::FunctionValue, span)),
+        })
+    }
+
+    /// Returns a truth value as data: the constant `true` in a bracket.
+    fn truth(&mut self, p: &Pred, span: Span) -> E {
+        let ty = CoreType::Scalar(Scalar::Bool);
+        if let Pred::Is(x, _, at, true) = p {
+            return self.read(*x, at, Scalar::Bool, span);
+        }
+        let constant = |b| Expr::new(Kind::Constant(lang_ir::core::Constant::Bool(b)), ty.clone(), span);
+        if p.is_false() { constant(false) } else { Expr::guard(p.clone(), constant(true)) }
+    }
+
+    /// Returns an element of a variable.
+    fn read(&self, x: LocalId, at: &[Poly], scalar: Scalar, span: Span) -> E {
+        let array = CoreType::Scalar(scalar).array(at.iter().map(|_| Poly::default()));
+        // The extents of the variable do not matter for one element.
+        at.iter().fold(Expr::new(Kind::Var(x), array, span), |e, at| Expr::access(&e, at.clone()))
+    }
+
+    // ---- places, limits ----
+
+    fn span(&self, f: &Frame, node: TId) -> Span {
+        f.code.inlined.unwrap_or_else(|| f.code.body.nodes[node].span)
+    }
+
+    fn outside(&self, what: Reason, span: Span) -> Box<Outside> {
+        Box::new(Outside { what, item: self.item.clone(), span })
+    }
+
+    fn failing(&self, f: &Frame, node: TId, code: Code, what: impl Into<Name>) -> Arc<Failing> {
+        Arc::new(Failing { code, what: what.into(), item: f.code.item.clone(), node: Some(node) })
+    }
+
+    fn spend(&mut self, span: Span) -> Out<()> {
+        self.fuel = self.fuel.checked_sub(1).ok_or_else(|| self.outside(Reason::TooLarge, span))?;
+        Ok(())
+    }
+
+    // ---- types and sizes ----
+
+    /// Returns a size over the variables of the function.
+    fn poly(&mut self, f: &Frame, p: &Poly, span: Span) -> Out<Poly> {
+        let mut unknown = false;
+        p.for_each_atom(&mut |a| {
+            unknown |= match a {
+                Atom::Local(l, _) => !matches!(f.env.get(l), Some(Sym::Int { .. })),
+                Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => true,
+                _ => false,
+            };
+        });
+        if unknown {
+            return Err(self.outside(Reason::DataRange, span));
+        }
+        let put = p.substitute(&|a| match a {
+            Atom::Local(l, _) => match f.env.get(l) {
+                Some(Sym::Int { poly, .. }) => Some(poly.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        self.use_in_index(&put);
+        Ok(put)
+    }
+
+    /// Returns a size over the variables of the function, in which unknown atoms stay.
+    fn known_part(&mut self, f: &Frame, p: &Poly) -> Poly {
+        let put = p.substitute(&|a| match a {
+            Atom::Local(l, _) => match f.env.get(l) {
+                Some(Sym::Int { poly, .. }) => Some(poly.clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        self.use_in_index(&put);
+        put
+    }
+
+    /// Bounds the integer parameters in a polynomial, because it is used as an index or size.
+    fn use_in_index(&mut self, p: &Poly) {
+        p.for_each_atom(&mut |a| {
+            if let Atom::Local(l, _) = a
+                && self.params.contains(l)
+            {
+                self.bounded.insert(*l);
+            }
+        });
+    }
+
+    /// Substitutes type parameters and sizes in a type.
+    fn concrete(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Type> {
+        self.put_in(f, ty, false, span)
+    }
+
+    /// Does the same, but sizes that depend on arguments of enclosing function types stay open.
+    fn open_type(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<Type> {
+        self.put_in(f, ty, true, span)
+    }
+
+    fn put_in(&mut self, f: &Frame, ty: &Type, open: bool, span: Span) -> Out<Type> {
+        let mut sizes = HashMap::new();
+        let mut found = Vec::new();
+        ty.visit(&mut |_| {}, &mut |p| found.push(p.clone()));
+        for p in found {
+            let mut told = false;
+            p.for_each_atom(&mut |a| told |= matches!(a, Atom::Arg(..)));
+            let q = if open && told { self.known_part(f, &p) } else { self.poly(f, &p, span)? };
+            sizes.insert(p, q);
+        }
+        let param = |t: &Type, _: u32| match t {
+            Type::Param(k, _) => f.code.types.get(*k as usize).cloned(),
+            _ => None,
+        };
+        Ok(ty.map(&param, &|p, _| sizes.get(p).cloned().unwrap_or_default()))
+    }
+
+    /// Returns the core type of a type. A function type has none.
+    fn core_type(&mut self, f: &Frame, ty: &Type, span: Span) -> Out<CoreType> {
+        let ty = self.concrete(f, ty, span)?;
+        self.core_of(&ty, &mut Vec::new(), span)
+    }
+
+    /// Does the same for a type without parameters. `inside` lists the enclosing sum types.
+    fn core_of(&self, ty: &Type, inside: &mut Vec<GlobalName>, span: Span) -> Out<CoreType> {
+        Ok(match ty {
+            Type::Scalar(s) => CoreType::Scalar(*s),
+            Type::Array(n, t) => CoreType::Tensor(n.clone(), Arc::new(self.core_of(t, inside, span)?)),
+            Type::Tuple(items) => {
+                CoreType::tuple(items.iter().map(|t| self.core_of(t, inside, span)).collect::<Out<Vec<_>>>()?)
+            }
+            Type::Record(fields) => {
+                let order = field_order(fields);
+                let parts = order.iter().filter_map(|k| fields.get(*k));
+                let names = parts.clone().map(|(n, _)| n.clone()).collect();
+                let types = parts.map(|(_, t)| self.core_of(t, inside, span)).collect::<Out<_>>()?;
+                CoreType::Tuple(types, Labels::Fields(names))
+            }
+            Type::Rel(dims) => CoreType::Rel(dims.clone()),
+            Type::Data(..) => self.sum_type(ty, inside, span)?,
+            Type::Fun(_) => return Err(self.outside(Reason::FunctionValue, span)),
+            Type::Str => return Err(self.outside(Reason::Effect, span)),
+            Type::Param(..) | Type::Meta(_) | Type::Error => return Err(self.outside(Reason::Errors, span)),
+        })
+    }
+
+    /// Returns whether the polynomial equals the `i64` value, because no operation can wrap. If so,
+    /// bounds the parameters that this depends on.
+    fn fits(&mut self, p: &Poly) -> bool {
+        if p.as_atom().is_some() || p.as_constant().is_some() {
+            return true;
+        }
+        let Some(size) = self.magnitude(p) else { return false };
+        let fits = size <= i128::from(i64::MAX);
+        if fits {
+            self.use_in_index(p);
+        }
+        fits
+    }
+
+    /// Returns a bound on the absolute value, if one is known.
+    fn magnitude(&self, p: &Poly) -> Option<i128> {
+        p.terms().iter().try_fold(0_i128, |sum, (m, c)| {
+            let product = m.iter().try_fold(c.checked_abs()?, |product, (a, power)| {
+                let of = match a {
+                    Atom::Local(..) => BOUND,
+                    Atom::Div(p, q) => q.as_constant().and_then(|_| self.magnitude(p))?,
+                    Atom::Mod(_, q) => self.magnitude(q)?,
+                    Atom::Min(p, q) | Atom::Max(p, q) => self.magnitude(p)?.max(self.magnitude(q)?),
+                    _ => return None,
+                };
+                (0..*power).try_fold(product, |product, _| product.checked_mul(of))
+            })?;
+            sum.checked_add(product)
+        })
+    }
+}
+
+fn holds_function(value: &Sym) -> bool {
+    match value {
+        Sym::Fun(_) => true,
+        Sym::Tuple(items, _) => items.iter().any(holds_function),
+        Sym::Int { .. } | Sym::Bool(_) | Sym::Data(_) => false,
+    }
+}
+
+/// Returns the positions of a record's fields, sorted by name.
+fn field_order(fields: &[(Name, Type)]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..fields.len()).collect();
+    order.sort_by(|a, b| fields.get(*a).map(|f| &f.0).cmp(&fields.get(*b).map(|f| &f.0)));
+    order
+}
+
+/// Returns the variable and the indices, if the expression is a variable or an element of one.
+fn element(e: &E) -> Option<(LocalId, Vec<Poly>)> {
+    let mut at = Vec::new();
+    let mut e = e;
+    loop {
+        match &e.kind {
+            Kind::Var(x) => {
+                at.reverse();
+                return Some((*x, at));
+            }
+            Kind::Access(inner, p) => {
+                at.push(p.clone());
+                e = inner;
+            }
+            _ => return None,
+        }
+    }
+}

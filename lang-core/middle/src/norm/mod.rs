@@ -1,0 +1,25 @@
+//! **Normalisation**: from the typed tree to Tensor SSA. The stages are elaboration to core (ATL
+//! Fig. 3), let-lifting, pair elimination, gen-pushout, and the conversion to Tensor SSA (ATL Figs.
+//! 7-12).
+//!
+//! Each pass is one total function from one form to the next, with the paper's rule numbers beside
+//! its cases. `pipeline` runs the passes, and checks each of the paper's forms in debug builds
+//! (`is_lifted`, `is_flat`, `is_pushed`). `ad` and `cost` read the resulting Tensor SSA.
+
+pub mod dead;
+pub mod elaborate;
+pub mod hits;
+pub mod inline;
+pub mod lift;
+pub(crate) mod loops;
+pub mod pairs;
+pub mod pushout;
+pub mod substitute;
+pub mod to_ssa;
+
+pub use elaborate::{Bodies, elaborate};
+pub use hits::Hits;
+pub use lang_ir::core::Rule;
+
+/// The message for a tangent or cotangent whose constructors differ from those of its value.
+pub const OTHER_CONSTRUCTOR: &str = "a tangent made with another constructor than its value";

@@ -1,0 +1,274 @@
+//! **Hoisting of gathers and scatters** out of products. A factor that is read at data-dependent
+//! indices is gathered once for those indices, apart from the other indices of the product. Terms
+//! that are added at data-dependent indices are summed over the other indices first.
+//!
+//! `Y[i] = Σ j: A[P[j]] · B[i, j]` becomes `T[j] = A[P[j]]` and `Y[i] = Σ j: T[j] · B[i, j]`.
+//! `Y[p] = Σ i, j: [p == P[j]] · A[i] · B[j]` becomes `T[j] = Σ i: A[i] · B[j]` and
+//! `Y[p] = Σ j: [p == P[j]] · T[j]`. New statements are appended, so existing numbers stay valid.
+
+use std::collections::HashMap;
+
+use super::is_trivial;
+use super::items::has_reads;
+use super::numbers::{access, indices, indices_of, is_inside, places};
+use lang_ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
+use lang_sizes::predicate::{Poly, Pred};
+
+/// Applies the pass to a function; `None` if nothing changes.
+pub(super) fn apart(ssa: &Ssa) -> Option<Ssa> {
+    if !ssa.stmts.iter().any(|stmt| Product::of(stmt).is_some_and(|p| p.reads_data())) {
+        return None;
+    }
+    let mut made = Made { ssa: ssa.clone(), fetched: HashMap::new() };
+    // What is new may be taken apart again, and has fewer indices that data tell.
+    let mut k = 0;
+    while k < made.ssa.stmts.len() {
+        made.sum_first(k);
+        made.fetch(k);
+        k += 1;
+    }
+    (made.ssa.stmts.len() > ssa.stmts.len()).then_some(made.ssa)
+}
+
+/// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`
+struct Product<'s> {
+    stmt: &'s Stmt,
+    bound: &'s [Poly],
+    pred: &'s Pred,
+    neg: bool,
+    factors: &'s [Access],
+}
+
+impl<'s> Product<'s> {
+    fn of(stmt: &'s Stmt) -> Option<Self> {
+        let Rhs::Contract { bound, pred, neg, factors } = &stmt.rhs else { return None };
+        Some(Self { stmt, bound, pred, neg: *neg, factors })
+    }
+
+    fn reads_data(&self) -> bool {
+        let mut asks = false;
+        for_each_read(self.pred, &mut |_| asks = true);
+        asks || self.factors.iter().any(|f| f.at.iter().any(has_reads))
+    }
+
+    /// The extents of all its indices.
+    fn extents(&self) -> Vec<Poly> {
+        self.stmt.dims.iter().chain(self.bound).cloned().collect()
+    }
+}
+
+struct Made {
+    ssa: Ssa,
+    /// What is fetched already: extents, where, and what.
+    fetched: HashMap<(Vec<Poly>, Pred, Access), Var>,
+}
+
+impl Made {
+    fn add(&mut self, stmt: Stmt) -> Var {
+        let var = Var(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
+        self.ssa.stmts.push(stmt);
+        var
+    }
+
+    fn put(&mut self, k: usize, rhs: Rhs) {
+        self.ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.rhs = rhs.clone());
+    }
+
+    /// Terms that are added where data tell: first those that are added at the same place.
+    fn sum_first(&mut self, k: usize) {
+        let Some((first, rest)) = self.ssa.stmts.get(k).and_then(|stmt| summed(&self.ssa, &Product::of(stmt)?)) else {
+            return;
+        };
+        let var = self.add(first);
+        self.put(k, rest(var));
+    }
+
+    /// Factors that are read where data tell: once for all indices that these data do not have.
+    fn fetch(&mut self, k: usize) {
+        let Some(product) = self.ssa.stmts.get(k).and_then(Product::of).filter(|p| p.factors.len() == 2) else {
+            return;
+        };
+        let found: Vec<Option<(Stmt, Vec<Poly>)>> =
+            product.factors.iter().map(|f| fetched(&self.ssa, &product, f)).collect();
+        let mut rhs = product.stmt.rhs.clone();
+        for (nth, found) in found.into_iter().enumerate() {
+            let (Some((stmt, at)), Rhs::Contract { factors, .. }) = (found, &mut rhs) else { continue };
+            let Rhs::Contract { pred, factors: of, .. } = &stmt.rhs else { continue };
+            let Some(of) = of.first() else { continue };
+            let key = (stmt.dims.clone(), pred.clone(), of.clone());
+            let var = match self.fetched.get(&key) {
+                Some(var) => *var,
+                None => {
+                    let var = self.add(stmt.clone());
+                    self.fetched.insert(key, var);
+                    var
+                }
+            };
+            if let Some(same) = self.ssa.stmts.get_mut(var.0 as usize) {
+                let new: Vec<u32> = stmt.needs.iter().copied().filter(|c| !same.needs.contains(c)).collect();
+                same.needs.extend(new);
+            }
+            factors.get_mut(nth).into_iter().for_each(|slot| *slot = Access { var, at: at.clone() });
+        }
+        self.put(k, rhs);
+    }
+}
+
+/// A statement that sums over the bound indices that do not tell the place, and what then adds its elements there.
+fn summed(ssa: &Ssa, product: &Product<'_>) -> Option<(Stmt, impl Fn(Var) -> Rhs + use<>)> {
+    let (extents, free) = (product.extents(), product.stmt.dims.len());
+    let conjuncts = product.pred.conjuncts();
+    let (slot, place, told, equation) = (0..free).find_map(|slot| {
+        let atom = index(slot, &Poly::default()).atom();
+        let told = conjuncts.iter().enumerate().filter_map(|(c, p)| Some((c, p.solution(&atom)?)));
+        let (equation, told) = told.into_iter().find(|(_, value)| has_reads(value))?;
+        let by = indices([&told]);
+        Some((slot, told, by, equation))
+    })?;
+    let others: Vec<&Pred> =
+        conjuncts.iter().enumerate().filter(|(c, _)| *c != equation).map(|(_, conjunct)| conjunct).collect();
+    let mentioned = others.iter().any(|p| indices_of(p).contains(&slot));
+    if told.contains(&slot) || mentioned || indices(product.factors.iter().flat_map(|f| &f.at)).contains(&slot) {
+        return None;
+    }
+    let (telling, summed): (Vec<usize>, Vec<usize>) = (free..extents.len()).partition(|j| told.contains(j));
+    if !are_many(&extents, &summed) || extents.iter().any(|n| !indices([n]).is_empty()) {
+        return None;
+    }
+    let kept: Vec<usize> = (0..free).filter(|j| *j != slot).chain(telling.iter().copied()).collect();
+    let inner: Vec<usize> = kept.iter().chain(&summed).copied().collect();
+    let of = |which: &[usize]| which.iter().filter_map(|j| extents.get(*j).cloned()).collect::<Vec<Poly>>();
+    let renumbered = places(&inner, extents.len());
+    let here = |p: &Poly| at_indices(p, &renumbered);
+    let factors: Vec<Access> = product.factors.iter().map(|f| access(f, &renumbered)).collect();
+    let mut pred = Pred::all(others.iter().map(|p| p.map(&here)));
+    // A factor may be read in bounds only because the place where its term is added is there.
+    let inner_extents = of(&inner);
+    if !factors.iter().all(|f| is_inside(ssa, &inner_extents, &pred, f)) {
+        pred = pred.and(&Pred::inside(&here(&place), extents.get(slot)?));
+    }
+    let first = Stmt {
+        dims: of(&kept),
+        scalar: product.stmt.scalar,
+        rhs: Rhs::Contract { bound: of(&summed), pred, neg: false, factors },
+        needs: product.stmt.needs.clone(),
+        name: None,
+    };
+    let outer: Vec<usize> = (0..free).chain(telling.iter().copied()).collect();
+    let renumbered = places(&outer, extents.len());
+    let here = |p: &Poly| at_indices(p, &renumbered);
+    let without = |p: &&Pred| indices_of(p).iter().all(|j| !summed.contains(j));
+    let pred = Pred::all(conjuncts.iter().filter(without).map(|p| p.map(&here)));
+    let at: Vec<Poly> = kept.iter().filter_map(|j| renumbered.get(*j).cloned()).collect();
+    let (bound, neg) = (of(&telling), product.neg);
+    Some((first, move |var| Rhs::Contract {
+        bound: bound.clone(),
+        pred: pred.clone(),
+        neg,
+        factors: vec![Access { var, at: at.clone() }],
+    }))
+}
+
+/// A statement that is what this factor reads, and at which of its indices it is read then.
+fn fetched(ssa: &Ssa, product: &Product<'_>, factor: &Access) -> Option<(Stmt, Vec<Poly>)> {
+    let source = ssa.stmts.get(factor.var.0 as usize).filter(|stmt| !is_trivial(&stmt.rhs))?;
+    if !factor.at.iter().any(has_reads) {
+        return None;
+    }
+    let extents = product.extents();
+    let own = indices(&factor.at);
+    let (own, others): (Vec<usize>, Vec<usize>) = (0..extents.len()).partition(|j| own.contains(j));
+    // It reads what the product reads, and nothing else.
+    let tells = |p: &Pred| indices_of(p).iter().all(|j| own.contains(j));
+    if !are_many(&extents, &others)
+        || !product.pred.conjuncts().iter().all(tells)
+        || extents.iter().any(|n| !indices([n]).is_empty())
+    {
+        return None;
+    }
+    let renumbered = places(&own, extents.len());
+    let there = others.iter().filter_map(|j| extents.get(*j)).map(|n| Pred::less(&Poly::default(), n));
+    let pred = product.pred.conjuncts().iter().map(|p| p.map(&|p| at_indices(p, &renumbered)));
+    let stmt = Stmt {
+        dims: own.iter().filter_map(|j| extents.get(*j).cloned()).collect(),
+        scalar: source.scalar,
+        rhs: Rhs::Contract {
+            bound: Vec::new(),
+            pred: Pred::all(pred.chain(there)),
+            neg: false,
+            factors: vec![access(factor, &renumbered)],
+        },
+        needs: product.stmt.needs.clone(),
+        name: None,
+    };
+    Some((stmt, own.iter().map(|j| index(*j, &Poly::default()).value()).collect()))
+}
+
+/// Is there more than a few iterations of these indices, as far as their extents tell?
+fn are_many(extents: &[Poly], which: &[usize]) -> bool {
+    which.iter().filter_map(|j| extents.get(*j)).any(|n| n.as_constant().is_none_or(|n| n > 4))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lang_reader::read_ssa;
+
+    /// The statement `X3`, and what it becomes.
+    #[track_caller]
+    fn check(stmt: &str, expected: &[&str]) {
+        let text = format!(
+            "ssa f[n, m](x: [m]f64, p: [n]i64, b: [n, n]f64) -> [n]f64 =
+  X0[i0 < m]: f64 = input x
+  X1[i0 < n]: i64 = input p
+  X2[i0 < n, i1 < n]: f64 = input b
+  {stmt}
+  out X3
+"
+        );
+        let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+        let text = apart(&ssa).unwrap_or(ssa).to_string();
+        let lines: Vec<&str> =
+            text.lines().map(str::trim).skip(4).take_while(|line| !line.starts_with("out")).collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn what_is_read_where_data_tell_is_fetched_once() {
+        check(
+            "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X0[X1[i1]] * X2[i0, i1]",
+            &[
+                "X3[i0 < n]: f64 = sum i1 < n: [i1 + 1 < n] * X4[i1] * X2[i0, i1]",
+                "X4[i0 < n]: f64 = [i0 + 1 < n && 0 < n] * X0[X1[i0]]",
+            ],
+        );
+        // It would be read where the product does not read it.
+        let by_other = "X3[i0 < n]: f64 = sum i1 < n: [i0 < i1] * X0[X1[i1]] * X2[i0, i1]";
+        check(by_other, &[by_other]);
+        // There is nothing that it is read again for.
+        let all = "X3[i0 < n]: f64 = X0[X1[i0]] * X2[i0, i0]";
+        check(all, &[all]);
+    }
+
+    #[test]
+    fn terms_of_one_place_that_data_tell_are_summed_first() {
+        check(
+            "X3[i0 < m]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2] && i1 < i2] * X2[i1, i2]",
+            &[
+                "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
+                "X4[i0 < n]: f64 = sum i1 < n: [i1 < i0] * X2[i1, i0]",
+            ],
+        );
+        // A factor at that place is there only if the place is.
+        check(
+            "X3[i0 < n]: f64 = sum i1 < n, i2 < n: [i0 == X1[i2]] * X2[i1, X1[i2]]",
+            &[
+                "X3[i0 < n]: f64 = sum i1 < n: [i0 == X1[i1]] * X4[i1]",
+                "X4[i0 < n]: f64 = sum i1 < n: [X1[i0] < n && 0 <= X1[i0]] * X2[i1, X1[i0]]",
+            ],
+        );
+        // Each is at a place of its own.
+        let all = "X3[i0 < m]: f64 = sum i1 < n: [i0 == X1[i1]] * X2[i1, i1]";
+        check(all, &[all]);
+    }
+}

@@ -1,0 +1,317 @@
+//! **Counting of existentials.** An existential over computed truth values becomes a sum of ones
+//! over its bound variables. The sum is an ordinary loop, which can fuse with the computation of
+//! the truth values. An existential would be evaluated as a step of its own, after all of them
+//! exist.
+//!
+//! ```text
+//! X1[i, j] = X0[i] < X0[j]                    X1[i, j] = X0[i] < X0[j]
+//! X2[i] = [any j < n: X1[i, j]] * X0[i]       X2[i] = [0 < X4[i]] * X0[i]
+//!                                             X3 = 1
+//!                                             X4[i] = sum j < n: [X1[i, j]] * X3
+//! ```
+//!
+//! Existentials over inputs stay, as do those over fewer truth values than index tuples. They stop
+//! at the first tuple that satisfies them, and equations on their indices allow lookups. New
+//! statements are appended, so existing numbers stay valid.
+
+use std::collections::HashMap;
+
+use super::items::has_reads;
+use super::numbers::{indices, is_inside};
+use lang_ir::core::Constant;
+use lang_ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
+use lang_sizes::predicate::{Atom, Index, Poly, Pred};
+use lang_syntax::ops::Scalar;
+
+/// Applies the pass to a function; `None` if nothing changes.
+pub(super) fn counted(ssa: &Ssa) -> Option<Ssa> {
+    let mut made = Made { ssa: ssa.clone(), one: None, known: HashMap::new() };
+    for k in 0..ssa.stmts.len() {
+        made.statement(k);
+    }
+    (made.ssa.stmts.len() > ssa.stmts.len()).then_some(made.ssa)
+}
+
+struct Made {
+    ssa: Ssa,
+    one: Option<Var>,
+    /// What is counted already: extents, how many of them are the statement's, and of what.
+    known: HashMap<(Vec<Poly>, usize, Pred), Var>,
+}
+
+/// The indices that may stand in a predicate, with their extents: those of the statement, then of existentials around.
+type Scope = Vec<(Atom, Poly)>;
+
+impl Made {
+    fn statement(&mut self, k: usize) {
+        let Some(stmt) = self.ssa.stmts.get(k) else { return };
+        let mut asks = false;
+        stmt.rhs.for_each_pred(&mut |p| asks |= has_existential(p));
+        if !asks {
+            return;
+        }
+        let mut stmt = stmt.clone();
+        let bound = match &stmt.rhs {
+            Rhs::Contract { bound, .. } => bound.clone(),
+            Rhs::Reduce(r) => r.bound.clone(),
+            _ => Vec::new(),
+        };
+        let extents = stmt.dims.iter().chain(&bound).enumerate();
+        let scope: Scope = extents.map(|(k, n)| (index(k, n).atom(), n.clone())).collect();
+        let mut put = |pred: &mut Pred| {
+            if let Some(counted) = self.predicate(pred, &scope) {
+                *pred = counted;
+            }
+        };
+        match &mut stmt.rhs {
+            Rhs::Add(items) => items.iter_mut().for_each(|item| put(&mut item.pred)),
+            Rhs::Contract { pred, .. } | Rhs::Map { pred, .. } => put(pred),
+            Rhs::Reduce(r) => {
+                put(&mut r.pred);
+                put(&mut r.terms);
+            }
+            _ => {}
+        }
+        self.ssa.stmts.get_mut(k).into_iter().for_each(|slot| slot.rhs = stmt.rhs.clone());
+    }
+
+    /// The predicate with what can be counted in it, if there is any.
+    fn predicate(&mut self, p: &Pred, scope: &Scope) -> Option<Pred> {
+        match p {
+            Pred::And(items) | Pred::Or(items) => {
+                let each: Vec<Option<Pred>> = items.iter().map(|p| self.predicate(p, scope)).collect();
+                if each.iter().all(Option::is_none) {
+                    return None;
+                }
+                let each = each.into_iter().zip(&**items).map(|(new, old)| new.unwrap_or_else(|| old.clone()));
+                Some(if matches!(p, Pred::And(_)) { Pred::all(each) } else { Pred::any_of(each) })
+            }
+            Pred::Any(own, body, wanted) => self.existential(own, body, *wanted, scope),
+            _ => None,
+        }
+    }
+
+    fn existential(&mut self, own: &Index, body: &Pred, wanted: bool, scope: &Scope) -> Option<Pred> {
+        // Of an existential within an existential all that both bind is counted.
+        let mut bound = vec![own.clone()];
+        let mut body = body;
+        while let Pred::Any(inner, of, true) = body {
+            bound.push(inner.clone());
+            body = of;
+        }
+        let mut inside = scope.clone();
+        inside.extend(bound.iter().map(|index| (index.atom(), index.extent.clone())));
+        let body = self.predicate(body, &inside).unwrap_or_else(|| body.clone());
+        if has_existential(&body) {
+            return None;
+        }
+        let free: Scope = scope.iter().filter(|(atom, _)| body.mentions(atom)).cloned().collect();
+        let all: Scope =
+            free.iter().cloned().chain(bound.iter().map(|index| (index.atom(), index.extent.clone()))).collect();
+        let plain = |n: &Poly| !has_reads(n) && !inside.iter().any(|(atom, _)| n.mentions(atom));
+        if !all.iter().all(|(_, n)| plain(n)) {
+            return None;
+        }
+        let dims: Vec<Poly> = all.iter().map(|(_, n)| n.clone()).collect();
+        let place = |a: &Atom| {
+            let at = all.iter().position(|(atom, _)| atom == a)?;
+            Some(index(at, &Poly::default()).value())
+        };
+        let pred = body.substitute(&place);
+        if !self.is_computed(&pred, &dims) {
+            return None;
+        }
+        let count = self.count(dims, free.len(), pred)?;
+        let at = free.iter().map(|(atom, _)| Poly::atom(atom.clone())).collect();
+        let count = Poly::atom(Atom::Read(count.local(), count.name(), at));
+        Some(if wanted { Pred::less(&Poly::default(), &count) } else { Pred::equal(&count, &Poly::default()) })
+    }
+
+    /// Is all that it reads there, and is one of the arrays computed for each tuple of these indices?
+    fn is_computed(&self, p: &Pred, dims: &[Poly]) -> bool {
+        let mut reads = Vec::new();
+        let known = reads_of(p, &mut reads);
+        let is_for_each = |of: &Access| {
+            let computed = self.ssa.stmts.get(of.var.0 as usize).is_some_and(|s| !matches!(s.rhs, Rhs::Input(_)));
+            computed && indices(&of.at).len() == dims.len()
+        };
+        known && reads.iter().any(is_for_each) && reads.iter().all(|of| is_inside(&self.ssa, dims, &Pred::truth(), of))
+    }
+
+    /// How many tuples of the indices after the first ones it holds for. That has a meaning wherever what is read has one: no
+    /// check is asked for it, some of which may be about what is made with it.
+    fn count(&mut self, dims: Vec<Poly>, free: usize, pred: Pred) -> Option<Var> {
+        let key = (dims, free, pred);
+        if let Some(var) = self.known.get(&key).copied() {
+            return Some(var);
+        }
+        let one = match self.one {
+            Some(one) => one,
+            None => {
+                let one = self.add(Vec::new(), Rhs::Constant(Constant::Int(1)));
+                *self.one.insert(one)
+            }
+        };
+        let (dims, _, pred) = &key;
+        let (own, bound) = dims.split_at_checked(free)?;
+        let factors = vec![Access { var: one, at: Vec::new() }];
+        let rhs = Rhs::Contract { bound: bound.to_vec(), pred: pred.clone(), neg: false, factors };
+        let var = self.add(own.to_vec(), rhs);
+        self.known.insert(key, var);
+        Some(var)
+    }
+
+    fn add(&mut self, dims: Vec<Poly>, rhs: Rhs) -> Var {
+        let var = Var(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
+        self.ssa.stmts.push(Stmt { dims, scalar: Some(Scalar::I64), rhs, needs: Vec::new(), name: None });
+        var
+    }
+}
+
+fn has_existential(p: &Pred) -> bool {
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().any(has_existential),
+        Pred::Any(..) => true,
+        _ => false,
+    }
+}
+
+/// What a predicate without existentials reads; false if it asks a relation.
+fn reads_of(p: &Pred, found: &mut Vec<Access>) -> bool {
+    let mut known = true;
+    match p {
+        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| known &= reads_of(p, found)),
+        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => reads_in(p, found),
+        Pred::Is(x, _, at, _) => {
+            at.iter().for_each(|p| reads_in(p, found));
+            match Var::of_local(*x) {
+                Some(var) => found.push(Access { var, at: at.to_vec() }),
+                None => known = false,
+            }
+        }
+        Pred::Member(..) | Pred::Any(..) => known = false,
+    }
+    known
+}
+
+fn reads_in(p: &Poly, found: &mut Vec<Access>) {
+    // Atoms inside atoms come too.
+    p.for_each_atom(&mut |a| {
+        if let Atom::Read(x, _, at) = a
+            && let Some(var) = Var::of_local(*x)
+        {
+            found.push(Access { var, at: at.to_vec() });
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use lang_reader::read_ssa;
+
+    #[track_caller]
+    fn check(pred: &str, expected: Expect) {
+        let text = format!(
+            "ssa f[n, m](x: [n]f64, y: [m]f64, k: [m]i64) -> [n]f64 =
+  X0[i0 < n]: f64 = input x
+  X1[i0 < m]: f64 = input y
+  X2[i0 < m]: i64 = input k
+  X3[i0 < n, i1 < m]: bool = <(X0[i0], X1[i1])
+  X4[i0 < n]: f64 = [{pred}] * X0[i0]
+  out X4
+"
+        );
+        let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
+        let made = counted(&ssa).map_or("it stays\n".to_owned(), |ssa| {
+            let text = ssa.to_string();
+            text.lines()
+                .skip_while(|line| !line.starts_with("  X4["))
+                .map(|line| format!("{}\n", line.trim_start()))
+                .collect()
+        });
+        expected.assert_eq(&made);
+    }
+
+    #[test]
+    fn computed_truth_values_are_counted() {
+        check(
+            "any j < m: X3[i0, j]",
+            expect![[r#"
+                X4[i0 < n]: f64 = [0 < X6[i0]] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                out X4
+            "#]],
+        );
+        check(
+            "!(any j < m: X3[i0, j]) && 3 <= i0",
+            expect![[r#"
+                X4[i0 < n]: f64 = [2 < i0 && X6[i0] == 0] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                out X4
+            "#]],
+        );
+        check(
+            "(any j < m: X3[i0, j]) || (any j < m: X3[i0, j] && i0 < j)",
+            expect![[r#"
+                X4[i0 < n]: f64 = [0 < X6[i0] || 0 < X7[i0]] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [i0 < i1 && X3[i0, i1]] * X5
+                X7[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                out X4
+            "#]],
+        );
+        check(
+            "any j < n: !(any l < m: X3[j, l])",
+            expect![[r#"
+                X4[i0 < n]: f64 = [0 < X7] * X0[i0]
+                X5: i64 = 1
+                X6[i0 < n]: i64 = sum i1 < m: [X3[i0, i1]] * X5
+                X7: i64 = sum i0 < n: [X6[i0] == 0] * X5
+                out X4
+            "#]],
+        );
+        check(
+            "any j < n: (any l < m: X3[j, l])",
+            expect![[r#"
+                X4[i0 < n]: f64 = [0 < X6] * X0[i0]
+                X5: i64 = 1
+                X6: i64 = sum i0 < n, i1 < m: [X3[i0, i1]] * X5
+                out X4
+            "#]],
+        );
+    }
+
+    #[test]
+    fn others_stay() {
+        // Given data, fewer truth values than tuples, an element that may be outside, extents that an index tells.
+        check(
+            "any j < m: i0 == X2[j]",
+            expect![[r#"
+            it stays
+        "#]],
+        );
+        check(
+            "any j < m: X3[0, j] && i0 < j",
+            expect![[r#"
+            it stays
+        "#]],
+        );
+        check(
+            "any j < m: X3[i0 + 1, j]",
+            expect![[r#"
+            it stays
+        "#]],
+        );
+        check(
+            "any j < i0: X3[i0, j]",
+            expect![[r#"
+            it stays
+        "#]],
+        );
+    }
+}

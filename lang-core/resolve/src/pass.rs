@@ -1,0 +1,535 @@
+//! **The resolver pass.** Finds the meaning of every name of an item, without type information. It
+//! never fails: a name without a meaning becomes an error, reported once per item.
+//!
+//! A value name is looked up first among the locals, then among the module's items, the prelude and
+//! the language's own names. In the signature of a definition, the first occurrence of a size that
+//! is not a parameter declares it. So does the first occurrence of a lower-case type name that no
+//! type has. This file resolves items and types; `walk` resolves expressions and patterns.
+//!
+//! Recursion follows the tree, whose depth the parser bounds.
+
+use std::collections::HashMap;
+
+use super::reach::Mentions;
+use super::resolved::{Decl, LocalKind, Res, Resolved, TypeRes};
+use super::scopes::Scopes;
+use super::{Names, ValueRef, suggest, type_items};
+use lang_base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
+use lang_sizes::predicate::LocalId;
+use lang_syntax::ast::{
+    Def, Ident, Item, Pat, PatId, Rule, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
+};
+
+/// The maximum number of related places in the diagnostic of an unknown name.
+const PLACES: usize = 5;
+
+/// Resolves all names of the item `tree` of `module`. `names` supplies the names of other items.
+pub fn resolve(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Resolved {
+    let mut resolver = Resolver {
+        tree,
+        module,
+        names,
+        out: Resolved::default(),
+        scopes: Scopes::default(),
+        type_params: HashMap::new(),
+        place: Place::Body,
+        unknown: Vec::new(),
+        unknown_at: HashMap::new(),
+        mentions: Mentions::default(),
+        slipped: Vec::new(),
+        binding: None,
+        written: None,
+    };
+    resolver.item();
+    resolver.finish()
+}
+
+/// The context of a type or a size.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The signature of a definition: unknown sizes and types become its parameters.
+    Signature,
+    /// Any other context.
+    Body,
+}
+
+/// The position of a type annotation outside signatures.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    /// At a `let`.
+    Let,
+    /// At a parameter of a lambda.
+    Lambda,
+}
+
+/// An unknown name with its occurrences.
+struct Unknown {
+    code: Code,
+    message: String,
+    help: Option<String>,
+    places: Vec<Span>,
+    fixes: Vec<Fix>,
+}
+
+pub(super) struct Resolver<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) module: &'a ModuleName,
+    pub(super) names: &'a dyn Names,
+    pub(super) out: Resolved,
+    pub(super) scopes: Scopes,
+    type_params: HashMap<Name, u32>,
+    pub(super) place: Place,
+    unknown: Vec<Unknown>,
+    unknown_at: HashMap<(Code, Name), usize>,
+    pub(super) mentions: Mentions,
+    /// Names that a malformed construct would have declared, such as a `let` in function notation.
+    /// The diagnostic of that construct suffices, so these names are not reported as undefined.
+    pub(super) slipped: Vec<Name>,
+    /// The name bound by the `let` whose value is being resolved.
+    pub(super) binding: Option<Name>,
+    /// The position of the type annotation being resolved.
+    written: Option<Written>,
+}
+
+impl<'a> Resolver<'a> {
+    fn item(&mut self) {
+        let tree = self.tree;
+        match &tree.item {
+            Item::Def(def) => self.def(def),
+            Item::Type(def) => self.type_item(def),
+            Item::Import(_) | Item::Error => {}
+            Item::Let(item) => self.top_let(item),
+            Item::Do(value) => self.expr(*value),
+            Item::Rule(rule) => self.rule(rule),
+        }
+    }
+
+    fn finish(mut self) -> Resolved {
+        for unknown in self.unknown {
+            let Some((first, others)) = unknown.places.split_first() else { continue };
+            let mut diagnostic = Diagnostic::new(unknown.code, *first, unknown.message);
+            diagnostic.help = unknown.help;
+            diagnostic.fixes = unknown.fixes;
+            for place in others.iter().take(PLACES) {
+                diagnostic = diagnostic.related(*place, "here too");
+            }
+            self.out.diagnostics.push(diagnostic);
+        }
+        self.out.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
+        self.out
+    }
+
+    fn def(&mut self, def: &'a Def) {
+        self.place = Place::Signature;
+        for param in &def.params {
+            self.declare(&param.name, LocalKind::Param);
+        }
+        for param in &def.params {
+            self.ty(param.ty);
+        }
+        // The scope of a `?k` is the result type only.
+        let mark = self.scopes.enter();
+        if let Some(result) = def.result {
+            self.ty(result);
+        }
+        self.scopes.leave(mark);
+        self.place = Place::Body;
+        self.out.signature_uses = self.out.uses.clone();
+        for constraint in &def.constraints {
+            self.constrained(&constraint.var);
+        }
+        self.expr(def.body);
+    }
+
+    /// Checks that the variable of a `where` constraint is a type parameter.
+    fn constrained(&mut self, var: &Ident) {
+        if var.name.is_empty() || self.type_params.contains_key(&var.name) {
+            return;
+        }
+        let message = format!("`{}` is not a type parameter of this definition", var.name);
+        self.unknown(Code::E0101, var, message, |this| {
+            let known: Vec<&str> = this.out.type_params.iter().map(|(n, _)| n.as_str()).collect();
+            suggest::did_you_mean(&var.name, &known).or_else(|| {
+                Some(match known.as_slice() {
+                    [] => format!("a type parameter is a lower-case name in the signature, as in `x: {}`", var.name),
+                    known => format!("its type parameters are {}", quoted(known)),
+                })
+            })
+        });
+    }
+
+    fn type_item(&mut self, def: &'a TypeDef) {
+        let own = GlobalName { module: self.module.clone(), name: def.name.name.clone() };
+        let sizes = self.names.size_params(&own);
+        for (position, param) in def.params.iter().enumerate() {
+            self.out.type_params.push((param.name.clone(), param.span));
+            if sizes.get(position).copied().unwrap_or(false) {
+                self.declare(param, LocalKind::ImplicitSize);
+            } else if let Ok(number) = u32::try_from(position) {
+                self.type_params.insert(param.name.clone(), number);
+            }
+        }
+        match &def.body {
+            TypeBody::Sum(ctors) => {
+                for arg in ctors.iter().flat_map(|c| &c.args) {
+                    self.ty(*arg);
+                }
+            }
+            TypeBody::Single(ty) => {
+                let tree = self.tree;
+                let Some((_, args)) = type_items::single_ctor(tree, def, self.module, self.names) else {
+                    self.ty(*ty);
+                    return;
+                };
+                self.out.single_ctor = true;
+                for arg in args {
+                    match arg {
+                        TypeArg::Type(ty) => self.ty(*ty),
+                        TypeArg::Size(size) => self.size(size),
+                    }
+                }
+            }
+        }
+    }
+
+    fn top_let(&mut self, item: &'a TopLet) {
+        self.expr(item.value);
+        if let Some(ty) = item.ty {
+            self.sized_type(ty, Written::Let);
+        }
+        self.pat(item.pat, LocalKind::Let);
+    }
+
+    fn rule(&mut self, rule: &'a Rule) {
+        let name = &rule.name;
+        match self.names.value(self.module, &name.name) {
+            Some(ValueRef::Def(def)) if def.module == *self.module => {
+                self.signature_of(&def, name.span);
+                self.out.uses.insert(def);
+            }
+            _ if name.name.is_empty() || self.names.is_unread(self.module, &name.name) => {}
+            _ => {
+                let message = format!("there is no definition `{}` in this module", name.name);
+                let near = self.names.near_value(self.module, &name.name, &|_| true).map(suggest::asks);
+                let help = near.unwrap_or_else(|| "a rule stands in the module of its definition".to_owned());
+                self.out.diagnostics.push(Diagnostic::new(Code::E0100, name.span, message).help(help));
+            }
+        }
+        for param in rule.params.iter().chain(&rule.deltas) {
+            self.declare(param, LocalKind::Param);
+        }
+        self.expr(rule.body);
+    }
+
+    /// Adds the sizes and type parameters of a definition to the scope of its rule.
+    fn signature_of(&mut self, def: &GlobalName, span: Span) {
+        let names = self.names.signature_names(def);
+        for name in names.sizes {
+            // The rule does not declare them, so they have no declaration span of their own.
+            let id = LocalId(u32::try_from(self.out.locals.len()).unwrap_or(u32::MAX));
+            self.out.locals.push(Decl { name: name.clone(), span, kind: LocalKind::ImplicitSize });
+            self.scopes.bind(name, id);
+        }
+        for (number, name) in (0..).zip(names.types) {
+            self.out.type_params.push((name.clone(), span));
+            self.type_params.insert(name, number);
+        }
+    }
+
+    /// Declares a local without binding its name.
+    pub(super) fn local(&mut self, name: &Name, span: Span, kind: LocalKind) -> LocalId {
+        let id = LocalId(u32::try_from(self.out.locals.len()).unwrap_or(u32::MAX));
+        self.out.locals.push(Decl { name: name.clone(), span, kind });
+        self.out.decls.insert(span, id);
+        id
+    }
+
+    /// Declares a local and binds its name, unless it is `_` or missing.
+    pub(super) fn declare(&mut self, ident: &Ident, kind: LocalKind) -> LocalId {
+        let id = self.local(&ident.name, ident.span, kind);
+        if !matches!(ident.name.as_str(), "" | "_") {
+            self.scopes.bind(ident.name.clone(), id);
+        }
+        id
+    }
+
+    /// Returns the variable of a pattern that is a single variable, perhaps with named extents.
+    pub(super) fn bound_name(&self, pat: PatId) -> Option<Name> {
+        match &self.tree.pats[pat].kind {
+            Pat::Name(name) => Some(name.clone()),
+            Pat::Sized(_, inner) => self.bound_name(*inner),
+            _ => None,
+        }
+    }
+
+    /// Resolves a type annotation. Its position determines the help for unknown sizes.
+    pub(super) fn sized_type(&mut self, ty: TypeId, at: Written) {
+        let around = self.written.replace(at);
+        self.ty(ty);
+        self.written = around;
+    }
+
+    /// Returns the help for an unknown size.
+    pub(super) fn size_help(&self, name: &Name) -> Option<String> {
+        Some(match self.written? {
+            Written::Let => format!(
+                "an extent that the value tells is written `?{name}` here; a size in the type of a `let` has been named before"
+            ),
+            Written::Lambda => {
+                r"leave the type out, `\x: …`: it is told where the function is used; a size of its own takes a `def`"
+                    .to_owned()
+            }
+        })
+    }
+
+    /// Resolves a written type.
+    pub(super) fn ty(&mut self, id: TypeId) {
+        let tree = self.tree;
+        let node = &tree.types[id];
+        match &node.kind {
+            TypeExpr::Error => {}
+            TypeExpr::Name { module, name, args } => self.named_type(id, module.as_ref(), name, args),
+            TypeExpr::Array(sizes, elem) => {
+                sizes.iter().for_each(|s| self.size(s));
+                self.ty(*elem);
+            }
+            TypeExpr::Tuple(items) => items.iter().for_each(|t| self.ty(*t)),
+            TypeExpr::Record(fields) => fields.iter().for_each(|(_, t)| self.ty(*t)),
+            TypeExpr::Fun(params, result) => {
+                let mark = self.scopes.enter();
+                for (name, ty) in params {
+                    self.ty(*ty);
+                    if let Some(name) = name {
+                        self.declare(name, LocalKind::FunParam);
+                    }
+                }
+                self.ty(*result);
+                self.scopes.leave(mark);
+            }
+            TypeExpr::Rel(sizes) => sizes.iter().for_each(|s| self.size(s)),
+        }
+    }
+
+    fn size(&mut self, size: &SizeExpr) {
+        match size {
+            SizeExpr::Expr(e) => self.expr(*e),
+            SizeExpr::Unknown(name) => match self.scopes.get(&name.name) {
+                Some(local) if self.kind(local) == Some(LocalKind::ResultSize) => {
+                    self.out.decls.insert(name.span, local);
+                }
+                Some(local) if self.place == Place::Signature => {
+                    let message = format!("`{}` is already a size of this signature", name.name);
+                    let mut diagnostic = Diagnostic::new(Code::E0012, name.span, message);
+                    if let Some(decl) = self.out.locals.get(local.0 as usize) {
+                        diagnostic = diagnostic.related(decl.span, "declared here");
+                    }
+                    let help = format!("write `{}` for the same size, or choose another name", name.name);
+                    self.out.diagnostics.push(diagnostic.help(help));
+                    self.local(&name.name, name.span, LocalKind::ResultSize);
+                }
+                _ => {
+                    self.declare(name, LocalKind::ResultSize);
+                }
+            },
+        }
+    }
+
+    fn kind(&self, local: LocalId) -> Option<LocalKind> {
+        self.out.locals.get(local.0 as usize).map(|d| d.kind)
+    }
+
+    /// Returns the size of that name in a signature: the parameter, or an implicit size declared
+    /// here.
+    pub(super) fn signature_size(&mut self, name: &Name, span: Span) -> LocalId {
+        if let Some(local) = self.scopes.get(name) {
+            return local;
+        }
+        let local = self.local(name, span, LocalKind::ImplicitSize);
+        self.scopes.bind_outermost(name.clone(), local);
+        local
+    }
+
+    fn named_type(&mut self, id: TypeId, module: Option<&Ident>, name: &Ident, args: &'a [TypeArg]) {
+        let res = match module {
+            Some(module) => self.module_type(module, name),
+            None => self.bare_type(name, args.is_empty()),
+        };
+        let sizes = match &res {
+            TypeRes::Global(ty) => {
+                self.out.uses.insert(ty.clone());
+                self.names.size_params(ty)
+            }
+            _ => Vec::new(),
+        };
+        let known = res != TypeRes::Error;
+        self.out.types.insert(id, res);
+        for (position, arg) in args.iter().enumerate() {
+            let want_size = sizes.get(position).copied().unwrap_or(false);
+            match (arg, type_items::bare_arg(self.tree, arg)) {
+                (_, Some((arg, name))) if want_size => self.bare_size(arg, &Name::from(name)),
+                // The type itself is unknown and reported, so the roles of its arguments are
+                // unknown too.
+                (_, Some((arg, name))) if !known && !self.is_type(name) => {
+                    self.out.types.insert(arg, TypeRes::Error);
+                }
+                (TypeArg::Type(arg), _) => self.ty(*arg),
+                (TypeArg::Size(size), _) => self.size(size),
+            }
+        }
+    }
+
+    /// Resolves a bare name in a type argument whose parameter is a size.
+    fn bare_size(&mut self, id: TypeId, name: &Name) {
+        let span = self.tree.types[id].span;
+        let res = match self.scopes.get(name) {
+            Some(local) => Res::Local(local),
+            None if self.is_type(name) => {
+                let message = format!("`{name}` is a type, and a size is wanted here");
+                self.out.diagnostics.push(Diagnostic::new(Code::E0108, span, message));
+                Res::Error
+            }
+            None if self.place == Place::Signature => Res::Local(self.signature_size(name, span)),
+            None => self.value(name, span),
+        };
+        let res = if res == Res::Error { TypeRes::Error } else { TypeRes::Size(res) };
+        self.out.types.insert(id, res);
+    }
+
+    fn is_type(&self, name: &str) -> bool {
+        self.type_params.contains_key(name)
+            || self.names.type_name(self.module, name).is_some()
+            || type_items::scalar(name).is_some()
+    }
+
+    fn bare_type(&mut self, ident: &Ident, may_be_param: bool) -> TypeRes {
+        let name = &ident.name;
+        if name.is_empty() {
+            return TypeRes::Error;
+        }
+        if let Some(param) = self.type_params.get(name) {
+            return TypeRes::Param(*param);
+        }
+        if let Some(ty) = self.names.type_name(self.module, name) {
+            return TypeRes::Global(ty);
+        }
+        if let Some(scalar) = type_items::scalar(name) {
+            return TypeRes::Scalar(scalar);
+        }
+        let habit = suggest::type_habit(name);
+        let near_scalar = name.chars().any(|c| c.is_ascii_digit())
+            && suggest::nearest(name, ["f64", "f32", "i64"]).is_some()
+            && name.len() > 2;
+        let lower = name.chars().next().is_some_and(|c| !c.is_uppercase());
+        if self.place == Place::Signature && may_be_param && lower && habit.is_none() && !near_scalar {
+            let number = u32::try_from(self.out.type_params.len()).unwrap_or(u32::MAX);
+            self.out.type_params.push((name.clone(), ident.span));
+            self.type_params.insert(name.clone(), number);
+            return TypeRes::Param(number);
+        }
+        if self.scopes.get(name).is_some_and(|l| self.kind(l) == Some(LocalKind::ImplicitSize)) {
+            let message = format!("`{name}` is a size, and a type is wanted here");
+            self.out.diagnostics.push(Diagnostic::new(Code::E0108, ident.span, message));
+            return TypeRes::Error;
+        }
+        self.unknown(Code::E0101, ident, format!("there is no type `{name}`"), |this| {
+            let there = |m: &ModuleName| this.names.type_name(m, name).is_some_and(|t| t.module == *m);
+            if let Some(help) = this.imported(name, there).or_else(|| habit.map(str::to_owned)) {
+                return Some(help);
+            }
+            let params = this.out.type_params.iter().map(|(n, _)| n.as_str());
+            let scalars = lang_syntax::ops::Scalar::ALL.iter().map(|s| s.name());
+            let top = this.names.near_type(this.module, name, &|_| true);
+            suggest::did_you_mean(name, params.chain(scalars).chain(top.as_deref())).or_else(|| {
+                this.names
+                    .value(this.module, name)
+                    .map(|_| format!("`{name}` is a value; a type is written `f64`, `[n]f64`, `(f64, i64)`, …"))
+            })
+        });
+        TypeRes::Error
+    }
+
+    fn module_type(&mut self, module: &Ident, name: &Ident) -> TypeRes {
+        let Some(target) = self.names.import(self.module, &module.name) else {
+            self.no_module(module, &name.name);
+            return TypeRes::Error;
+        };
+        if !self.names.has_module(&target) || name.name.is_empty() {
+            return TypeRes::Error;
+        }
+        match self.names.type_name(&target, &name.name) {
+            Some(ty) if ty.module == target => TypeRes::Global(ty),
+            _ => {
+                let key = Ident { name: format!("{}.{}", module.name, name.name).into(), span: name.span };
+                let message = format!("module `{}` has no type `{}`", module.name, name.name);
+                self.unknown(Code::E0107, &key, message, |this| {
+                    let own = |n: &str| this.names.type_name(&target, n).is_some_and(|t| t.module == target);
+                    this.names.near_type(&target, &name.name, &own).map(suggest::asks)
+                });
+                TypeRes::Error
+            }
+        }
+    }
+
+    pub(super) fn no_module(&mut self, module: &Ident, name: &str) {
+        if module.name.is_empty() {
+            return;
+        }
+        let message = format!("no module is imported as `{}`", module.name);
+        let imports = self.names.imports(self.module);
+        let habit = || suggest::type_habit(name).filter(|_| suggest::is_module(&module.name));
+        let help = if let Some((alias, _)) = imports.iter().find(|(_, known)| *known == module.name) {
+            format!("`{}` is imported as `{alias}`: write `{alias}.{name}`", module.name)
+        } else if self.names.library().contains(&module.name) {
+            format!("`{0}` is a module of the library: `import {0}`", module.name)
+        } else if let Some(habit) = habit() {
+            habit.to_owned()
+        } else if suggest::is_module(&module.name) {
+            "types are written `f64`, `i64`, `bool`, `[n]f64`, `(f64, i64)`, …, without a module".to_owned()
+        } else {
+            format!("a file beside this one is imported by `import \"./{}.iv\"`", module.name)
+        };
+        self.unknown(Code::E0100, module, message, |_| Some(help));
+    }
+
+    /// Records an unknown name: one diagnostic for all its occurrences.
+    pub(super) fn unknown(
+        &mut self,
+        code: Code,
+        ident: &Ident,
+        message: String,
+        help: impl FnOnce(&Self) -> Option<String>,
+    ) {
+        if code == Code::E0100 && self.slipped.contains(&ident.name) {
+            return;
+        }
+        // Unreadable text of the module may declare it.
+        if self.names.is_unread(self.module, &ident.name) {
+            return;
+        }
+        let key = (code, ident.name.clone());
+        if let Some(unknown) = self.unknown_at.get(&key).and_then(|at| self.unknown.get_mut(*at)) {
+            unknown.places.push(ident.span);
+            return;
+        }
+        let help = help(self);
+        self.unknown_at.insert(key, self.unknown.len());
+        self.unknown.push(Unknown { code, message, help, places: vec![ident.span], fixes: Vec::new() });
+    }
+
+    /// Adds fixes to the diagnostic of the unknown name at this span.
+    pub(super) fn mend(&mut self, at: Span, fixes: Vec<Fix>) {
+        if let Some(unknown) = self.unknown.iter_mut().find(|unknown| unknown.places.contains(&at)) {
+            unknown.fixes.extend(fixes);
+        }
+    }
+}
+
+/// "`a`, `b` and `c`"
+fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        None => String::new(),
+    }
+}

@@ -1,0 +1,544 @@
+//! **Suggestions** for unknown names: the closest existing name, or the notation here for a habit
+//! from another language.
+
+use std::cmp::Reverse;
+use std::sync::LazyLock;
+
+use super::builtin::Builtin;
+use super::forms::{Const, Derivative, Form};
+use super::habits::{self, Habit};
+use super::scalar_fn::ScalarFn;
+use lang_base::Name;
+use lang_syntax::ops::Scalar;
+
+/// Returns the value names of the language itself.
+pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
+    let conversions = [Scalar::F64, Scalar::F32, Scalar::I64];
+    ScalarFn::ALL
+        .iter()
+        .map(|f| f.name())
+        .chain(Builtin::ALL.iter().map(|b| b.name()))
+        .chain(Form::ALL.iter().map(|f| f.name()))
+        .chain(Derivative::ALL.iter().map(|d| d.name()))
+        .chain(Const::ALL.iter().map(|c| c.name()))
+        .chain(conversions.into_iter().map(Scalar::name))
+        .chain(["true", "false"])
+}
+
+/// Returns the closest name of the language itself.
+pub(super) fn near_language(name: &str) -> Option<String> {
+    static ALL: LazyLock<Vec<Candidate>> = LazyLock::new(|| language_names().map(Candidate::new).collect());
+    nearest_of(name, ALL.iter(), &|_| true)
+}
+
+/// Returns the candidate closest to `name`: fewest edits, then the longest common prefix, then the
+/// first in alphabetical order. The limit is one edit for a short name, and one per three letters
+/// of a long one. Two names of the same length, up to three letters, that differ in a single letter
+/// count as distinct names.
+pub fn nearest<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
+    let mut search = Search::new(name);
+    for candidate in candidates {
+        let candidate = candidate.as_ref();
+        search.see(candidate, Traits::of(candidate), &|_| true);
+    }
+    search.found()
+}
+
+/// A candidate name with its precomputed traits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Candidate {
+    name: Name,
+    traits: Traits,
+}
+
+impl Candidate {
+    /// Creates a candidate from a name.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), traits: Traits::of(name) }
+    }
+}
+
+/// Returns the closest candidate like [`nearest`], from precomputed candidates; only those that are
+/// `wanted` count.
+pub fn nearest_of<'c>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'c Candidate>,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Option<String> {
+    let mut search = Search::new(name);
+    for Candidate { name, traits } in candidates {
+        search.see(name, *traits, wanted);
+    }
+    search.found()
+}
+
+/// The length and the letter set of a name, a cheap filter that excludes most candidates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Traits {
+    length: usize,
+    letters: u64,
+}
+
+impl Traits {
+    fn of(name: &str) -> Self {
+        Self { length: name.chars().count(), letters: letters(name) }
+    }
+}
+
+/// The search for the candidate closest to a name.
+struct Search<'n> {
+    name: &'n str,
+    own: Traits,
+    best: Option<(usize, Reverse<usize>, String)>,
+}
+
+impl<'n> Search<'n> {
+    fn new(name: &'n str) -> Self {
+        Self { name, own: Traits::of(name), best: None }
+    }
+
+    fn see(&mut self, candidate: &str, of: Traits, wanted: &dyn Fn(&str) -> bool) {
+        let Self { name, own, best } = self;
+        let allowed = (own.length / 3).max(1);
+        if of.length == 0 || of.length.abs_diff(own.length) > allowed || candidate == *name {
+            return;
+        }
+        let same_but_case = of.letters == own.letters && folded(candidate).eq(folded(name));
+        if !same_but_case {
+            // A cheap lower bound: one edit removes a letter, adds one, or does both.
+            let differ = (of.letters ^ own.letters).count_ones() as usize;
+            // A single letter is one edit away from any other, so it yields no suggestion. A
+            // doubled letter, however, is a typing error.
+            let doubled = own.length.abs_diff(of.length) == 1 && differ == 0;
+            let short = own.length.min(of.length) < 2 && !doubled;
+            let other_letter = own.length == of.length && own.length <= 3 && differ_in_one(name, candidate);
+            if differ > 2 * allowed || short || other_letter {
+                return;
+            }
+        }
+        if !wanted(candidate) {
+            return;
+        }
+        let edits = if same_but_case { 0 } else { strsim::damerau_levenshtein(name, candidate) };
+        if edits > allowed {
+            return;
+        }
+        let common = name.chars().zip(candidate.chars()).take_while(|(a, b)| a == b).count();
+        let found = (edits, Reverse(common), candidate.to_owned());
+        if best.as_ref().is_none_or(|best| found < *best) {
+            *best = Some(found);
+        }
+    }
+
+    fn found(self) -> Option<String> {
+        self.best.map(|best| best.2)
+    }
+}
+
+/// Returns whether two names of the same length differ in exactly one position.
+fn differ_in_one(a: &str, b: &str) -> bool {
+    a.chars().zip(b.chars()).filter(|(a, b)| a != b).count() == 1
+}
+
+/// Returns the set of letters in a name, ignoring case. One edit changes at most two bits. ASCII
+/// letters and digits have a bit each, so that few of many names pass the filter.
+fn letters(name: &str) -> u64 {
+    // One letter per character, because the lower case of `İ` has two.
+    name.chars().filter_map(|c| c.to_lowercase().next()).fold(0, |set, c| {
+        let bit = match c {
+            'a'..='z' => u32::from(c) - u32::from('a'),
+            '0'..='9' => 26 + u32::from(c) - u32::from('0'),
+            _ => 36 + u32::from(c) % 28,
+        };
+        set | 1 << bit
+    })
+}
+
+fn folded(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_lowercase)
+}
+
+/// Returns `did you mean …?` for the closest candidate.
+pub fn did_you_mean<S: AsRef<str>>(name: &str, candidates: impl IntoIterator<Item = S>) -> Option<String> {
+    nearest(name, candidates).map(asks)
+}
+
+/// Formats the question for a suggested name.
+pub(super) fn asks(near: String) -> String {
+    format!("did you mean `{near}`?")
+}
+
+/// Values by their foreign names.
+const VALUES: &[(&[&str], &str)] = &[
+    (&["True", "TRUE"], "truth is written `true`"),
+    (&["False", "FALSE"], "falsehood is written `false`"),
+    (
+        &["None", "null", "nil", "undefined"],
+        "there is no null: the empty tuple is `()`, and a `type` may have a constructor for absence",
+    ),
+    (&["linspace"], "write `for i < n: a + (b - a) * f64(i) / f64(n - 1)`"),
+    (&["einsum", "tensordot"], "write the indices out: `for i, j: sum k: a[i, k] * b[k, j]`"),
+    (&["meshgrid", "ndgrid"], "write the indices out: `for i, j: f(x[i], y[j])`"),
+    (&["logspace", "geomspace"], "write `for i < n: a * (b / a)^(f64(i) / f64(n - 1))`"),
+    (&["matrix_power"], "write `fold p = linalg.eye(n) for _ < k: linalg.matmul(p, a)`"),
+    (
+        &["matrix_rank"],
+        "count the singular values that are not small: `let s = linalg.svdvals(a) in sum i: [s[i] > 1e-12 * s[0]] * 1`",
+    ),
+    (
+        &["cond"],
+        "a choice is written `if c then a else b`; the condition number of a matrix is `let s = linalg.svdvals(a) in s[0] / s[len(s) - 1]`",
+    ),
+    (&["switch"], "write `match e { p: a, q: b }`"),
+    (&["vander", "vandermonde"], "write `for i, j < k: x[i]^j`"),
+    (&["polyfit"], "write `linalg.lstsq(for i, j < k: t[i]^j, y)`, whose result has the constant first"),
+    (&["quad", "quadgk"], "write `let h = (b - a) / f64(n) in h * (sum i < n: f(a + (f64(i) + 0.5) * h))`"),
+    (
+        &["brentq", "bisect", "root_scalar", "find_zero", "ridder", "toms748"],
+        "by Newton's method: `loop x = start while abs(f(x)) > 1e-12: x - f(x) / grad(f)(x)`",
+    ),
+    (&["comb", "binom"], "write `round(exp(stats.log_choose(n, k)))`"),
+    (&["factorial"], "write `prod i < n: i + 1`, or of a real number `exp(lgamma(x + 1))`"),
+    (&["entr"], "write `-stats.xlogy(p, p)`"),
+    (&["gmean"], "write `exp(stats.mean(log(x)))`"),
+    (
+        &["allclose", "isclose", "isapprox"],
+        "write `all i: abs(x[i] - y[i]) <= 1e-8 + 1e-5 * abs(y[i])`, of two numbers without the index",
+    ),
+    (&["nonzero", "argwhere", "flatnonzero", "findall"], r"write `filter(\i: x[i] != 0, iota(len(x)))`"),
+    (&["searchsorted", "searchsortedfirst", "digitize"], "count the elements that are less: `sum i: [x[i] < v] * 1`"),
+    (&["isin", "in1d"], "write `any i: x[i] == v`, for every element `for j: any i: x[i] == v[j]`"),
+    (&["topk", "top_k"], "write `let y = reverse(sort(x)) in y[0..k]`"),
+    (&["squeeze", "dropdims"], "an index leaves an axis of one element out: `x[0]`, `x[_, 0]`"),
+    (&["expand_dims", "unsqueeze", "newaxis"], "an axis of one element is written: `[x,]`, or `for i: [x[i],]`"),
+    (&["broadcast_to", "expand"], "write the indices out: `for i < n, j: x[j]`"),
+    (&["pad"], "write `for i < n: if a <= i < a + len(x) then x[i - a] else 0.0`"),
+    (
+        &["array_split", "hsplit", "vsplit", "chunk"],
+        "a part of an array is `x[a..b]`; equal rows are `reshape(x, n, m)`",
+    ),
+    (
+        &["apply_along_axis", "mapslices", "eachrow", "eachcol", "vectorize"],
+        "a function is mapped over rows by `map(f, a)`, over columns by `map(f, transpose(a))`",
+    ),
+    (
+        &["accumulate", "associative_scan", "cummax", "cummin"],
+        "write `scan acc = init for i < n: f(acc, x[i])`, which has the start too",
+    ),
+    (&["extrema"], "write `(min i: x[i], max i: x[i])`"),
+    (&["copy", "deepcopy", "clone", "collect"], "values never change, and so none is copied: leave it out"),
+    (&["block_until_ready", "device_put"], "values are there when they are used: leave it out"),
+    (
+        &["custom_jvp", "custom_vjp", "custom_gradient", "rrule", "frule"],
+        "a rule stands beside its definition: `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`",
+    ),
+    (&["linearize", "pushforward"], "write `jvp(f)(x, dx)`"),
+    (&["pullback"], "write `vjp(f)(x, dy)`"),
+    (&["remat"], "write `checkpoint:` before the `fold` or the `loop`"),
+    (&["std", "stddev", "stdev"], "write `sqrt((sum i: (x[i] - m)^2) / f64(len(x)))`, where `m` is the mean"),
+    (&["var", "variance"], "write `(sum i: (x[i] - m)^2) / f64(len(x))`, where `m` is the mean"),
+    (&["median"], "write `let y = sort(x) in (y[(len(y) - 1) // 2] + y[len(y) // 2]) / 2.0`"),
+    (&["select", "ifelse"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
+    (&["reduce", "foldl", "foldr", "inject"], "write `fold acc = init for i < n: f(acc, x[i])`"),
+    (
+        &["length", "size", "shape", "count"],
+        "the extent of the first axis is `len(x)`; a size of a parameter's type, as `n` in `x: [n]f64`, is a value too",
+    ),
+    (&["zip"], "write `zip_with(f, x, y)`, or `for i: f(x[i], y[i])`"),
+    (&["vmap", "pmap"], "write `for i: f(x[i])`, or `map(f, x)`"),
+    (&["jit"], "programs are compiled as they are: leave `jit` out"),
+    (&["fori_loop"], "write `fold x = init for i < n: f(i, x)`"),
+    (&["while_loop"], "write `loop x = init while p(x): f(x)`"),
+    (&["where"], "write `if c then a else b`, for every element `for i: if c[i] then a[i] else b[i]`"),
+    (&["flatten", "ravel", "vec"], "write `reshape(a, n * m)`; `let [n, m] a = …` names the extents"),
+    (
+        &["unique"],
+        "write `let y = sort(x)`, then `for i: y[k[i]]` with `let k = filter(\\i: i == 0 || y[i - 1] != y[i], iota(len(y)))`",
+    ),
+    (&["fillna", "nan_to_num"], "write `for i: if x[i] == x[i] then x[i] else 0.0`: a NaN differs from itself"),
+    (
+        &["groupby", "group_by", "bincount", "segment_sum", "index_add"],
+        "with the number of its group, `g[i] < k`, for every `x[i]` the sums are `scatter_add((for j < k: 0.0), g, x)`, the counts `histogram(g, k)`",
+    ),
+    (
+        &["DataFrame", "data_frame", "Series"],
+        "a table is a record of columns: `{x: [1.0, 2.0], y: [3.0, 4.0]}`, of which `t.x` is one",
+    ),
+    (
+        &["read_csv", "loadtxt", "genfromtxt", "read_json", "read_table", "imread"],
+        "write `let d = load(\"file.csv\")`; the report names the type that suits the file",
+    ),
+    (
+        &["to_csv", "savetxt", "to_json", "savez", "imsave", "write_csv"],
+        "write `save(x, \"file.csv\")`: the value, then the name of the file, which may end in .npy, .npz, .csv, .json or .png",
+    ),
+    (&["imshow"], "write `plot(a, \"heatmap\")`"),
+    (&["show", "figure", "subplots"], "`plot(x, y)` draws at once, `plot(x, y, file: \"figure.svg\")` to a file"),
+    (&["savefig"], "write `plot(x, y, file: \"figure.svg\")`"),
+    (&["scatter_plot", "scatterplot"], "write `plot(x, y, \"points\")`"),
+    (&["hist"], "write `plot(x, \"histogram\")`"),
+    (
+        &["str", "repr", "to_string", "format"],
+        "there is no conversion to text: `print(\"a\", x)` writes values as they are",
+    ),
+    (
+        &["tensor", "array", "asarray", "ndarray", "DeviceArray"],
+        "an array is written out: `[1.0, 2.0]`, `[[1.0, 2.0], [3.0, 4.0]]`",
+    ),
+    (&["gamma"], "write `exp(lgamma(x))`, for `x > 0`"),
+    (
+        &["transpose_", "permute", "swapaxes", "moveaxis", "rollaxis"],
+        "write the indices in their order: `for j, i: a[i, j]`",
+    ),
+    (&["rel"], "write `rel i < n, j < m: p`"),
+    (&["maximum"], "write `max i: x[i]`, or `max(a, b)` of two values"),
+    (&["minimum"], "write `min i: x[i]`, or `min(a, b)` of two values"),
+    (&["around", "rounded"], "write `round(x)`, or `round_to(x, 2)` for two digits after the point"),
+    (&["and"], "write `&&`"),
+    (&["or"], "write `||`"),
+    (&["not"], "write `!`"),
+    (&["xor"], "of truth values write `a != b`, of integers `bit_xor(a, b)`"),
+    (&["float", "double", "Float64", "real", "float64"], "conversion to the default real is written `f64(x)`"),
+    (&["float32", "Float32", "single"], "conversion is written `f32(x)`"),
+    (&["int", "integer", "int64", "Int", "Int64", "long"], "conversion to an integer is written `i64(x)`"),
+    (&["bool"], "a number is made a truth value by a comparison: `x != 0`"),
+    (&["ln"], "the natural logarithm is `log`"),
+    (&["arcsin", "arccos", "arctan", "arctan2"], "the inverse functions are `asin`, `acos`, `atan` and `atan2`"),
+    (&["gradient", "backward", "autograd", "approx_fprime", "approx_derivative", "check_grad"], "write `grad(f)(x)`"),
+    (&["jacrev", "jacfwd"], "write `jacobian(f)(x)`"),
+    (&["stop_gradient", "detach"], "write `stop(e)`"),
+    (&["lambda", "fn", "fun", "function"], "a function without a name is written `\\x: e`"),
+    (&["return"], "the value of a definition is its body: leave `return` out"),
+    (&["elif", "elsif", "elseif"], "write `else if`"),
+    (&["puts", "println", "printf", "echo", "display"], "write `print(e)` at top level, or `dbg(e)` anywhere"),
+    (&["raise", "throw", "panic", "fail"], "write `error(\"text\")`"),
+    (&["infinity", "Inf", "Infinity", "INFINITY"], "infinity is written `inf`"),
+    (&["NaN", "NAN"], "write `nan`"),
+    (
+        &["isnan", "is_nan", "isNaN"],
+        "a NaN is the only number that differs from itself: write `x != x`, of a whole array too",
+    ),
+    (&["isinf", "is_inf", "isInf", "is_infinite"], "write `abs(x) == inf`, or `x == inf` for one sign only"),
+    (&["isfinite", "is_finite", "isFinite"], "write `abs(x) < inf`, which no NaN is either"),
+    (&["PI", "Pi", "M_PI"], "write `pi`"),
+    (
+        &[
+            "nanmean",
+            "nansum",
+            "nanvar",
+            "nanstd",
+            "nanmedian",
+            "nanmax",
+            "nanmin",
+            "nanquantile",
+            "nanpercentile",
+            "dropna",
+        ],
+        "`filter(\\v: v == v, x)` leaves NaN out, because a NaN is the only number that differs from itself",
+    ),
+];
+
+/// Types by their foreign names.
+const TYPES: &[(&[&str], &str)] = &[
+    (
+        &["float", "double", "Float", "Double", "Float64", "float64", "Real", "number", "Number", "f16", "half"],
+        "the default real is `f64`",
+    ),
+    (
+        &["real"],
+        "`real` is a class of types: for any real type write `a` here and `where a: real` after the result; the default real is `f64`",
+    ),
+    (&["num"], "`num` is a class of types: for any number type write `a` here and `where a: num` after the result"),
+    (&["Float32", "float32", "single"], "the smaller real is `f32`"),
+    (
+        &[
+            "int", "integer", "Int", "Integer", "Int64", "int64", "int32", "Int32", "long", "i32", "i16", "i8", "u64",
+            "u32", "u16", "u8", "usize", "isize", "size_t", "Nat", "nat",
+        ],
+        "integers are `i64`",
+    ),
+    (&["Bool", "boolean", "Boolean"], "truth values are `bool`"),
+    (&["Complex", "complex"], "there are no complex numbers: use a pair `(f64, f64)`"),
+    (&["str", "string", "String", "char", "text"], "there is no type of text; strings exist for effects and messages"),
+    (
+        &["Vec", "Vector", "vec", "vector", "List", "list", "Array", "array", "ndarray", "Tensor", "tensor"],
+        "an array is written `[n]f64`, with more axes `[n, m]f64`",
+    ),
+    (&["Matrix", "matrix", "Mat"], "a matrix is written `[n, m]f64`"),
+    (&["unit", "Unit", "void", "Void"], "the type of no value is `()`"),
+];
+
+/// Foreign modules whose functions need no prefix here.
+const MODULES: &[&str] = &[
+    "np",
+    "numpy",
+    "math",
+    "Math",
+    "jnp",
+    "jax",
+    "torch",
+    "tf",
+    "scipy",
+    "std",
+    "sp",
+    "tensorflow",
+    "lax",
+    "jsp",
+    "pd",
+    "pandas",
+    "plt",
+    "pyplot",
+];
+
+/// Returns a name without case and underscores.
+pub fn letters_alone(name: &str) -> String {
+    folded(name).filter(|c| *c != '_').collect()
+}
+
+/// Returns whether the name is that of a foreign module.
+pub(super) fn is_module(name: &str) -> bool {
+    MODULES.contains(&name) || module_of(name).is_some()
+}
+
+/// Foreign modules, and their library counterparts.
+const MODULES_OF: &[(&[&str], &str)] = &[
+    (&["random", "Random", "rng"], "rand"),
+    (&["LinearAlgebra", "la", "splinalg"], "linalg"),
+    (&["statistics", "Statistics", "StatsBase", "StatsFuns", "distributions", "Distributions", "special"], "stats"),
+    (&["optimize", "Optim", "optax", "optimizers", "jaxopt", "NLsolve"], "optim"),
+    (&["integrate", "odeint", "diffrax", "DifferentialEquations"], "ode"),
+    (&["fft", "FFTW", "DSP"], "signal"),
+    (&["functional", "F", "Flux"], "nn"),
+];
+
+/// Returns the library counterpart of a foreign module.
+pub(super) fn module_of(name: &str) -> Option<&'static str> {
+    find(MODULES_OF, name)
+}
+
+pub(super) fn find(table: &[(&[&str], &'static str)], name: &str) -> Option<&'static str> {
+    table.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
+}
+
+/// Returns the help for a foreign value name.
+pub fn value_habit(name: &str) -> Option<String> {
+    let habit = || habits::find(habits::HABITS, name).map(Habit::help);
+    find(VALUES, name).map(str::to_owned).or_else(habit)
+}
+
+/// Returns the help for a foreign type name.
+pub(super) fn type_habit(name: &str) -> Option<&'static str> {
+    find(TYPES, name)
+}
+
+/// Returns the replacement for a foreign name if it is a single word or symbol: `log` for `ln`,
+/// `f64` for `float`.
+#[must_use]
+pub fn instead(name: &str, is_type: bool) -> Option<&'static str> {
+    let habit = habits::find(habits::HABITS, name).filter(|_| !is_type);
+    let one = if let Some(habit) = habit {
+        habit.code()?
+    } else {
+        let told = if is_type { type_habit(name) } else { find(VALUES, name) }?;
+        let mut code = told.split('`').skip(1).step_by(2);
+        let (one, None) = (code.next()?, code.next()) else { return None };
+        one
+    };
+    // A call with one argument reduces to the function. With more arguments the order may differ,
+    // so such a call has no replacement.
+    let word = match one.split_once('(') {
+        Some((word, rest)) if rest.find(')') == Some(rest.len() - 1) && !rest.contains(',') => word,
+        Some(_) => return None,
+        None => one,
+    };
+    let is_word = Scalar::ALL.iter().any(|s| s.name() == word) || language_names().any(|name| name == word);
+    let is_sign = word.chars().all(|c| c.is_ascii_punctuation());
+    (!word.is_empty() && (is_word || is_sign)).then_some(word)
+}
+
+/// Returns the help for `module.name` with a foreign `module`.
+pub(super) fn module_habit(module: &str, name: &str, exists: impl Fn(&str) -> bool) -> Option<String> {
+    if !is_module(module) {
+        return None;
+    }
+    Some(if exists(name) {
+        format!("no module is needed: write `{name}`")
+    } else if let Some(help) = value_habit(name) {
+        help
+    } else {
+        format!(
+            "there is no module `{module}` here; `iverson doc {name}` looks for a name in the language and the library"
+        )
+    })
+}
+
+/// Returns the help for each foreign value name.
+pub fn helps() -> impl Iterator<Item = (&'static str, String)> {
+    let habits = habits::HABITS.iter().map(|habit| (habit.names, habit.help()));
+    let all = VALUES.iter().map(|(names, help)| (*names, (*help).to_owned())).chain(habits);
+    all.filter_map(|(names, help)| Some((*names.first()?, help)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_for_words() {
+        let of = instead;
+        assert_eq!([of("ln", false), of("fabs", false), of("PI", false)], [Some("log"), Some("abs"), Some("pi")]);
+        assert_eq!([of("and", false), of("not", false), of("float", true)], [Some("&&"), Some("!"), Some("f64")]);
+        assert_eq!([of("int", true), of("float", false), of("NaN", false)], [Some("i64"), Some("f64"), Some("nan")]);
+        // A replacement of more than one word yields no fix.
+        assert_eq!([of("log10", false), of("cumsum", false), of("logistic", false)], [None, None, Some("sigmoid")]);
+        assert_eq!([of("random", false), of("sum", false), of("append", false)], [None, None, None]);
+    }
+
+    #[test]
+    fn hints_are_for_names_that_do_not_exist() {
+        let habits = habits::HABITS.iter().map(|habit| &habit.names);
+        for names in VALUES.iter().map(|(names, _)| names).chain(habits) {
+            for name in *names {
+                assert!(language_names().all(|n| n != *name), "`{name}` exists");
+            }
+        }
+        for (names, _) in TYPES {
+            for name in *names {
+                assert!(Scalar::ALL.iter().all(|s| s.name() != *name), "`{name}` exists");
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_changes_two_bits_of_the_letters_at_most() {
+        let alphabet = ['a', 'Z', '0', '9', '_', 'ß', 'İ', 'Ω', 'é', '\u{307}'];
+        let name = "aZ0_ßİéΩ9";
+        let differ = |other: &str| (letters(name) ^ letters(other)).count_ones();
+        for at in 0..name.chars().count() {
+            for letter in alphabet {
+                let (before, rest): (Vec<_>, Vec<_>) = name.chars().enumerate().partition(|(k, _)| *k < at);
+                let joined = |new: Option<char>, skip: usize| -> String {
+                    let rest = rest.iter().skip(skip).map(|(_, c)| *c);
+                    before.iter().map(|(_, c)| *c).chain(new).chain(rest).collect()
+                };
+                for other in [joined(Some(letter), 0), joined(Some(letter), 1), joined(None, 1)] {
+                    assert!(differ(&other) <= 2, "{other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_wins() {
+        let names = ["concat", "conv", "reverse", "x", "loss"];
+        let check = |name: &str, expected: Option<&str>| assert_eq!(nearest(name, names).as_deref(), expected);
+        check("concatt", Some("concat"));
+        check("cnov", Some("conv"));
+        check("Loss", Some("loss"));
+        check("y", None);
+        check("X", Some("x"));
+        check("xx", Some("x"));
+        check("entirely", None);
+    }
+}

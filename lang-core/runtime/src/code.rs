@@ -1,0 +1,176 @@
+//! **Executable items** and their frames, and the interfaces to the rest of the program
+//! ([`Program`]) and to the outside ([`Host`]).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::failure::At;
+use super::figure::Figure;
+use super::memory::Charge;
+use super::plan::Plan;
+use super::print::Layout;
+use super::progress::Progress;
+use super::rt_type::RtType;
+use super::value::Value;
+use lang_base::{Code as ErrorCode, GlobalName, Name, Span};
+use lang_resolve::forms::LoadOption;
+use lang_sizes::predicate::LocalId;
+use lang_types::info::TypeInfo;
+use lang_types::tree::{Body, Expr, TId};
+use lang_types::ty::{Signature, Type};
+
+/// A body with its item and the last uses of its locals.
+pub struct Code {
+    pub item: GlobalName,
+    pub body: Arc<Body>,
+    pub plan: Plan,
+    /// The field names of each record expression, shared by all records that it builds.
+    records: HashMap<TId, Arc<[Name]>>,
+}
+
+impl Code {
+    /// Prepares the code of an item. With `keep`, the variables that a top-level item binds stay in
+    /// its frame.
+    pub fn new(item: &GlobalName, body: Arc<Body>, keep: bool) -> Arc<Self> {
+        let plan = Plan::new(&body, keep);
+        let mut records = HashMap::new();
+        for (id, node) in body.nodes.iter() {
+            if let (Expr::Record(_), Type::Record(fields)) = (&node.kind, &node.ty) {
+                records.insert(id, fields.iter().map(|f| f.0.clone()).collect());
+            }
+        }
+        Arc::new(Self { item: item.clone(), body, plan, records })
+    }
+
+    /// Returns the item.
+    #[must_use]
+    pub fn item(&self) -> &GlobalName {
+        &self.item
+    }
+
+    /// Returns the body.
+    #[must_use]
+    pub fn body(&self) -> &Arc<Body> {
+        &self.body
+    }
+
+    pub fn field_names(&self, record: TId) -> Option<Arc<[Name]>> {
+        self.records.get(&record).cloned()
+    }
+
+    pub fn at(&self, span: Span) -> At<'_> {
+        At { code: self, span }
+    }
+}
+
+/// The environment σ of ATL's Figs. 4 and 5: the values of the locals in one run of a body.
+pub struct Frame {
+    pub slots: Vec<Option<Value>>,
+    pub types: Arc<[RtType]>,
+    #[expect(dead_code, reason = "held for its drop")]
+    charge: Charge,
+}
+
+impl Frame {
+    pub fn new(locals: usize, types: Arc<[RtType]>, charge: Charge) -> Self {
+        let mut slots = Vec::new();
+        slots.resize_with(locals, || None);
+        Self { slots, types, charge }
+    }
+
+    /// Returns the value of a local, if it has one.
+    #[must_use]
+    pub fn get(&self, local: LocalId) -> Option<&Value> {
+        self.slots.get(local.0 as usize)?.as_ref()
+    }
+
+    /// Returns the type arguments of the definition.
+    #[must_use]
+    pub fn types(&self) -> &[RtType] {
+        &self.types
+    }
+
+    pub fn set(&mut self, local: LocalId, value: Value) {
+        if let Some(slot) = self.slots.get_mut(local.0 as usize) {
+            *slot = Some(value);
+        }
+    }
+
+    pub fn take(&mut self, local: LocalId) -> Option<Value> {
+        self.slots.get_mut(local.0 as usize)?.take()
+    }
+}
+
+/// The other items of the program, as the interpreter sees them.
+pub trait Program {
+    /// Returns the body of a definition, or `None` if it has errors.
+    fn body(&self, name: &GlobalName) -> Option<Arc<Body>>;
+    /// Returns the declaration of a type.
+    fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>>;
+    /// Returns the type of a definition.
+    fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>>;
+    /// Returns the value of a variable of a top-level `let`, if it has been computed.
+    fn global(&self, name: &GlobalName) -> Option<Value>;
+}
+
+/// The effects of a program on the outside.
+pub trait Host {
+    /// Writes a line of output. `text` has no final newline.
+    fn print(&mut self, text: &str);
+    /// Shows an operand of `dbg`: its place, and its value as text.
+    fn debug(&mut self, item: &GlobalName, span: Span, text: &str);
+    /// Returns the layout of values in `print` and `dbg`.
+    fn layout(&self) -> Layout {
+        Layout::default()
+    }
+    /// Reports the progress of the current work, outermost first, after the flag of
+    /// [`Interp::watch`](lang_interp::Interp::watch) was set. The list is empty when reported work has
+    /// ended.
+    fn progress(&mut self, work: &[Progress]) {
+        let _ = work;
+    }
+    /// Returns the seconds since an arbitrary fixed moment.
+    fn seconds(&mut self) -> f64;
+    /// Reads the value in a data file, for the `load` at this place. The value must have this type.
+    /// Known sizes in it are constants, and sizes that the file determines are locals. A host
+    /// without files refuses.
+    fn load(
+        &mut self,
+        item: &GlobalName,
+        span: Span,
+        file: &str,
+        options: &[(LoadOption, Value)],
+        ty: &Type,
+    ) -> Result<Value, Refusal> {
+        let _ = (item, span, file, options, ty);
+        Err(Refusal::new(ErrorCode::E0510, "there are no files to load from here"))
+    }
+    /// Writes a value to a data file, for the `save` at this place.
+    fn save(&mut self, item: &GlobalName, span: Span, value: &Value, file: &str) -> Result<(), Refusal> {
+        let _ = (item, span, value, file);
+        Err(Refusal::new(ErrorCode::E0510, "there are no files to save to here"))
+    }
+    /// Draws a figure, for the `plot` at this place.
+    fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
+        let _ = (item, span, figure);
+        Err(Refusal::new(ErrorCode::E0510, "there is nothing to draw on here"))
+    }
+}
+
+/// The reason why a host refuses a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Its stable code.
+    pub code: ErrorCode,
+    /// The problem, one sentence without a full stop.
+    pub message: String,
+    /// The advice, if any.
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    /// Creates a refusal without advice.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), help: None }
+    }
+}

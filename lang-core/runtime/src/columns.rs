@@ -1,0 +1,311 @@
+//! **Structure of arrays.** Stores elements that are tuples or records of scalars flat: one buffer
+//! for each scalar of an element. An array of `(f64, i64)` takes 16 bytes per element. Other
+//! elements, and those with dual numbers, are boxed ([`super::array`]).
+
+use std::sync::Arc;
+
+use super::array::{Array, Elem, Store};
+use super::memory::{Charge, Memory, TooLarge};
+use super::value::{Items, Record, Value};
+use lang_base::Name;
+use lang_base::guarded;
+use lang_types::ty::Scalar;
+
+/// The shape of an element.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A number or truth value.
+    Scalar(Scalar),
+    /// A tuple.
+    Tuple(Vec<Self>),
+    /// A record, with its fields in the order of the value.
+    Record(Arc<[Name]>, Vec<Self>),
+}
+
+impl Form {
+    /// Returns the form of a tuple or record of scalars, or `None` for any other value.
+    pub fn of(value: &Value) -> Option<Self> {
+        matches!(value, Value::Tuple(_) | Value::Record(_)).then(|| Self::of_part(value))?
+    }
+
+    fn of_part(value: &Value) -> Option<Self> {
+        let all = |values: &[Value]| values.iter().map(|v| guarded(|| Self::of_part(v))).collect::<Option<Vec<_>>>();
+        Some(match value {
+            Value::F64(_) => Self::Scalar(Scalar::F64),
+            Value::F32(_) => Self::Scalar(Scalar::F32),
+            Value::I64(_) => Self::Scalar(Scalar::I64),
+            Value::Bool(_) => Self::Scalar(Scalar::Bool),
+            Value::Tuple(t) => Self::Tuple(all(t.values())?),
+            Value::Record(r) => Self::Record(r.names.clone(), all(r.values())?),
+            _ => return None,
+        })
+    }
+
+    /// Calls `see` with each scalar of a value, in order. Returns false, possibly after some calls,
+    /// if the value has another form.
+    pub fn each<'v>(&self, value: &'v Value, see: &mut dyn FnMut(&'v Value)) -> bool {
+        let mut all = |forms: &[Self], values: &'v [Value]| {
+            forms.len() == values.len() && forms.iter().zip(values).all(|(f, v)| guarded(|| f.each(v, see)))
+        };
+        match (self, value) {
+            (Self::Scalar(Scalar::F64), Value::F64(_))
+            | (Self::Scalar(Scalar::F32), Value::F32(_))
+            | (Self::Scalar(Scalar::I64), Value::I64(_))
+            | (Self::Scalar(Scalar::Bool), Value::Bool(_)) => {
+                see(value);
+                true
+            }
+            (Self::Tuple(forms), Value::Tuple(t)) => all(forms, t.values()),
+            (Self::Record(names, forms), Value::Record(r)) => {
+                (Arc::ptr_eq(names, &r.names) || names == &r.names) && all(forms, r.values())
+            }
+            _ => false,
+        }
+    }
+
+    /// Calls `see` with the kind of each scalar, in order.
+    fn scalars(&self, see: &mut dyn FnMut(Scalar)) {
+        match self {
+            Self::Scalar(s) => see(*s),
+            Self::Tuple(forms) | Self::Record(_, forms) => forms.iter().for_each(|f| guarded(|| f.scalars(see))),
+        }
+    }
+
+    /// Builds a value of this form from its scalars. Charges it if `memory` is present.
+    fn value(
+        &self,
+        scalars: &mut dyn Iterator<Item = Option<Value>>,
+        memory: Option<&Memory>,
+    ) -> Result<Option<Value>, TooLarge> {
+        let (Self::Tuple(forms) | Self::Record(_, forms)) = self else { return Ok(scalars.next().flatten()) };
+        let mut values = Vec::with_capacity(forms.len());
+        for form in forms {
+            let Some(value) = guarded(|| form.value(scalars, memory))? else { return Ok(None) };
+            values.push(value);
+        }
+        let items = match memory {
+            Some(memory) => Items::charged(values, memory)?,
+            None => Items::new(values),
+        };
+        Ok(Some(match self {
+            Self::Record(names, _) => Value::Record(Arc::new(Record { names: names.clone(), items })),
+            _ => Value::Tuple(Arc::new(items)),
+        }))
+    }
+
+    /// Returns the number of the scalar at a path. A path counts fields in the order of their
+    /// names.
+    fn place(&self, path: &[u32]) -> Option<usize> {
+        let Some((k, rest)) = path.split_first() else { return matches!(self, Self::Scalar(_)).then_some(0) };
+        let (at, forms) = match self {
+            Self::Scalar(_) => return None,
+            Self::Tuple(forms) => (*k as usize, forms),
+            Self::Record(names, forms) => {
+                let mut sorted: Vec<&Name> = names.iter().collect();
+                sorted.sort();
+                let name = *sorted.get(*k as usize)?;
+                (names.iter().position(|n| n == name)?, forms)
+            }
+        };
+        let mut before = 0;
+        forms.get(..at)?.iter().for_each(|form| form.scalars(&mut |_| before += 1));
+        Some(before + guarded(|| forms.get(at)?.place(rest))?)
+    }
+}
+
+/// Elements stored as one array of one axis for each of their scalars.
+pub struct Columns {
+    form: Arc<Form>,
+    parts: Vec<Array>,
+    len: usize,
+}
+
+impl Columns {
+    /// Returns `None` if the number or length of the parts does not fit the form.
+    fn new(form: Arc<Form>, parts: Vec<Array>, len: usize) -> Option<Self> {
+        let mut scalars = 0;
+        form.scalars(&mut |_| scalars += 1);
+        (scalars == parts.len() && parts.iter().all(|part| part.count() == len)).then_some(Self { form, parts, len })
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn form(&self) -> &Arc<Form> {
+        &self.form
+    }
+
+    pub fn parts(&self) -> &[Array] {
+        &self.parts
+    }
+
+    pub fn parts_mut(&mut self) -> &mut [Array] {
+        &mut self.parts
+    }
+
+    pub fn into_parts(self) -> Vec<Array> {
+        self.parts
+    }
+
+    /// Returns an element. Charges it if `memory` is present.
+    pub fn element(&self, at: usize, memory: Option<&Memory>) -> Result<Option<Value>, TooLarge> {
+        if at >= self.len {
+            return Ok(None);
+        }
+        self.form.value(&mut self.parts.iter().map(|part| part.element(at)), memory)
+    }
+
+    /// Returns the number of the part at a path through an element. A path counts fields in the
+    /// order of their names.
+    pub fn place(&self, path: &[u32]) -> Option<usize> {
+        self.form.place(path)
+    }
+}
+
+/// Columns under construction.
+pub struct Growing {
+    form: Arc<Form>,
+    parts: Vec<(Store, Charge)>,
+    len: usize,
+}
+
+impl Growing {
+    /// Creates empty columns of a form.
+    pub fn new(form: Arc<Form>) -> Self {
+        let mut parts = Vec::new();
+        form.scalars(&mut |s| {
+            let none = match s {
+                Scalar::F64 => Store::F64(Vec::new()),
+                Scalar::F32 => Store::F32(Vec::new()),
+                Scalar::I64 => Store::I64(Vec::new()),
+                Scalar::Bool => Store::Bool(Vec::new()),
+            };
+            parts.push((none, Charge::default()));
+        });
+        Self { form, parts, len: 0 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends an element. Returns false if it has another form. `expected` is the final number of
+    /// elements, or 0 if unknown.
+    pub fn push(&mut self, memory: &Memory, value: &Value, expected: usize) -> Result<bool, TooLarge> {
+        let mut scalars = Vec::with_capacity(self.parts.len());
+        if !self.form.each(value, &mut |scalar| scalars.push(scalar)) {
+            return Ok(false);
+        }
+        for ((store, charge), scalar) in self.parts.iter_mut().zip(scalars) {
+            let room = (memory, charge, expected);
+            match (store, scalar) {
+                (Store::F64(v), Value::F64(x)) => extend(v, &[*x], room)?,
+                (Store::F32(v), Value::F32(x)) => extend(v, &[*x], room)?,
+                (Store::I64(v), Value::I64(x)) => extend(v, &[*x], room)?,
+                (Store::Bool(v), Value::Bool(x)) => extend(v, &[*x], room)?,
+                _ => {}
+            }
+        }
+        self.len += 1;
+        Ok(true)
+    }
+
+    /// Appends the elements of an array. Returns false if they have another form.
+    pub fn append(&mut self, memory: &Memory, array: &Array, expected: usize) -> Result<bool, TooLarge> {
+        if array.form() != Some(&self.form) {
+            return Ok(false);
+        }
+        for (k, (store, charge)) in self.parts.iter_mut().enumerate() {
+            fn all<T: Elem>(part: Option<&Array>) -> &[T] {
+                part.and_then(Array::slice).unwrap_or_default()
+            }
+            let part = array.column(k);
+            let room = (memory, charge, expected);
+            match store {
+                Store::F64(v) => extend(v, all(part.as_ref()), room)?,
+                Store::F32(v) => extend(v, all(part.as_ref()), room)?,
+                Store::I64(v) => extend(v, all(part.as_ref()), room)?,
+                Store::Bool(v) => extend(v, all(part.as_ref()), room)?,
+                Store::Boxed(_) | Store::Columns(_) => {}
+            }
+        }
+        self.len += array.count();
+        Ok(true)
+    }
+
+    /// Returns the finished store.
+    pub fn finish(self) -> Option<Store> {
+        let len = self.len;
+        let parts = self.parts.into_iter().map(|(store, charge)| Array::new(&[len], store, charge));
+        Columns::new(self.form, parts.collect::<Option<_>>()?, len).map(Store::Columns)
+    }
+}
+
+/// Appends elements to a part and adjusts its charge.
+fn extend<T: Copy>(to: &mut Vec<T>, more: &[T], room: (&Memory, &mut Charge, usize)) -> Result<(), TooLarge> {
+    let (memory, charge, expected) = room;
+    let needed = to.len().saturating_add(more.len());
+    if needed > to.capacity() {
+        let capacity = match expected {
+            0 => memory.capacity(to.len(), more.len()),
+            expected => needed.max(expected),
+        };
+        memory.grow(to, charge, capacity)?;
+    }
+    to.extend_from_slice(more);
+    Ok(())
+}
+
+impl Store {
+    /// Stores elements flat if they are tuples or records of scalars of one form, else boxed.
+    #[must_use]
+    pub fn packed(elements: Vec<Value>) -> Self {
+        let flat = || {
+            let mut columns = Growing::new(Arc::new(Form::of(elements.first()?)?));
+            let memory =
+                Memory::new(super::Limits { max_elements: usize::MAX, max_bytes: usize::MAX, ..Default::default() });
+            for element in &elements {
+                if !columns.push(&memory, element, elements.len()).ok()? {
+                    return None;
+                }
+            }
+            columns.finish()
+        };
+        flat().unwrap_or_else(|| elements.into())
+    }
+}
+
+impl Array {
+    /// Builds an array from its columns, one array of the same extents for each scalar of an
+    /// element.
+    pub fn of_columns(dims: &[usize], form: Arc<Form>, parts: Vec<Self>) -> Option<Self> {
+        let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+        Self::new(dims, Store::Columns(Columns::new(form, parts, count)?), Charge::default())
+    }
+
+    fn columns(&self) -> Option<&Columns> {
+        if let Store::Columns(columns) = self.store() { Some(columns) } else { None }
+    }
+
+    /// Returns the form of the elements, if they are stored flat.
+    pub fn form(&self) -> Option<&Arc<Form>> {
+        self.columns().map(Columns::form)
+    }
+
+    /// Returns the array of scalar `k` of each element.
+    pub fn column(&self, k: usize) -> Option<Self> {
+        self.columns()?.parts().get(k).map(|part| self.through(part))
+    }
+
+    /// Returns the arrays of all scalars of the elements.
+    pub fn all_columns(&self) -> Vec<Self> {
+        self.columns().map(Columns::parts).unwrap_or_default().iter().map(|part| self.through(part)).collect()
+    }
+
+    /// Returns the array of the scalar at a path through each element. A path counts fields in the
+    /// order of their names.
+    pub fn column_at(&self, path: &[u32]) -> Option<Self> {
+        self.column(self.columns()?.place(path)?)
+    }
+}

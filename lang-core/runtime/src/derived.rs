@@ -1,0 +1,107 @@
+//! **Applied derivative operators** as values: the operator, the function, and the source of the
+//! operator with the values in its type.
+
+use std::sync::Arc;
+
+use super::code::{Code, Frame};
+use super::value::Items;
+use super::{RtType, Value};
+use lang_resolve::forms::Derivative;
+use lang_sizes::predicate::{Atom, LocalId, Poly};
+use lang_types::tree::TId;
+
+/// A derivative operator applied to a function, ready to be called.
+pub struct Derived {
+    pub operator: Derivative,
+    /// The positions of the arguments to differentiate by.
+    pub wrt: Arc<[usize]>,
+    /// The number of arguments of the function.
+    pub arity: usize,
+    /// The function, as the only item. `Items` drops a chain of operators without recursion.
+    pub function: Items,
+    /// The source of the operator.
+    pub place: Arc<Place>,
+}
+
+/// The source of an operator, and the values in its type there.
+pub struct Place {
+    pub code: Arc<Code>,
+    pub node: TId,
+    /// The known sizes in the type.
+    pub sizes: Vec<(LocalId, i64)>,
+    pub types: Arc<[RtType]>,
+}
+
+impl Derived {
+    /// Returns the same operator on another function.
+    pub fn of(&self, function: Items) -> Self {
+        let (wrt, place) = (self.wrt.clone(), self.place.clone());
+        Self { operator: self.operator, wrt, arity: self.arity, function, place }
+    }
+
+    /// Returns the operator.
+    #[must_use]
+    pub fn operator(&self) -> Derivative {
+        self.operator
+    }
+
+    /// Returns the positions of the arguments to differentiate by.
+    #[must_use]
+    pub fn wrt(&self) -> &Arc<[usize]> {
+        &self.wrt
+    }
+
+    /// Returns the function.
+    #[must_use]
+    pub fn function(&self) -> Option<&Value> {
+        self.function.values().first()
+    }
+
+    /// Returns the source of the operator.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+}
+
+impl Place {
+    pub fn new(code: &Arc<Code>, f: &Frame, node: TId) -> Self {
+        let mut sizes: Vec<(LocalId, i64)> = Vec::new();
+        let mut see = |p: &Poly| {
+            p.for_each_atom(&mut |a| {
+                if let Atom::Local(l, _) = a
+                    && let Some(Value::I64(n)) = f.get(*l)
+                    && !sizes.iter().any(|(known, _)| known == l)
+                {
+                    sizes.push((*l, *n));
+                }
+            });
+        };
+        code.body.nodes[node].ty.visit(&mut |_| {}, &mut see);
+        Self { code: code.clone(), node, sizes, types: f.types.clone() }
+    }
+
+    /// Returns the code that contains it.
+    #[must_use]
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// Returns its node in that code.
+    #[must_use]
+    pub fn node(&self) -> TId {
+        self.node
+    }
+
+    /// Returns the known sizes in the operator's type.
+    #[must_use]
+    pub fn sizes(&self) -> &[(LocalId, i64)] {
+        &self.sizes
+    }
+
+    /// Returns the type arguments of the definition that contains it.
+    #[must_use]
+    pub fn types(&self) -> &[RtType] {
+        &self.types
+    }
+}

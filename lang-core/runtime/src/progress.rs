@@ -1,0 +1,27 @@
+//! **Progress reports** as values: the kind of counted work and the number of finished units.
+
+use lang_resolve::forms::Derivative;
+
+/// The kind of counted work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// The steps of a binder, a `fold` or a `scan`. For several indices, the steps of the first.
+    Steps,
+    /// The steps of a `loop`, whose total is unknown.
+    Loop,
+    /// The passes of a derivative operator, one for each real of the argument.
+    Passes(Derivative),
+    /// The statements of an offloaded derivative, or of an offloaded expression (`None`).
+    Statements(Option<Derivative>),
+}
+
+/// The progress of one piece of work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The kind of work.
+    pub work: Work,
+    /// The number of finished units.
+    pub done: u64,
+    /// The total number of units, if it is known.
+    pub total: Option<u64>,
+}

@@ -1,0 +1,296 @@
+//! **Enclosing constructs** of an expression inside a definition: `let`s, indices, loops, functions
+//! and conditions. [`super::inside`] builds a function from the expression and these.
+
+use lang_base::Name;
+use lang_sizes::predicate::{Atom, LocalId, Poly};
+use lang_source::{Seen, Whose};
+use lang_syntax::ops::BinOp;
+use lang_types::tree::{Body, Expr, IndexRange, IndexVar, Local, Pat, TId};
+use lang_types::ty::Type;
+
+/// The number of evaluations of an expression: one for each tuple of the indices around, with these
+/// exceptions.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Evaluated {
+    /// Whether it is in the body of a loop or of a function.
+    pub(super) again: bool,
+    /// Whether only a run determines the number.
+    pub(super) called: bool,
+    /// Whether it is evaluated only where a condition holds.
+    pub(super) condition: bool,
+}
+
+impl Evaluated {
+    pub(super) fn of(around: &[Around]) -> Self {
+        Self {
+            again: around.iter().any(|step| matches!(step, Around::Repeated(_) | Around::Called(_))),
+            called: around.iter().any(|step| matches!(step, Around::Called(_))),
+            condition: around.iter().any(|step| matches!(step, Around::Condition)),
+        }
+    }
+}
+
+/// A construct around an expression. Lists begin with the outermost.
+#[derive(Clone)]
+pub(super) enum Around {
+    /// The `let`s before it.
+    Let(Vec<(Pat, TId)>),
+    /// An index.
+    Index(IndexVar),
+    /// Other variables.
+    Bound(Vec<LocalId>),
+    /// The pattern of the arm, and the matched value.
+    Arm(Pat, TId),
+    /// A loop that evaluates it anew in each iteration; the indices before this determine how
+    /// often.
+    Repeated(Again),
+    /// The same for a `while` loop, or for the body of a function.
+    Called(Again),
+    /// A condition under which it is evaluated.
+    Condition,
+}
+
+/// A body that is evaluated repeatedly.
+#[derive(Clone)]
+pub(super) struct Again {
+    /// The values that one evaluation computes.
+    pub(super) results: Vec<TId>,
+    /// The owner of these values.
+    pub(super) whose: Whose,
+}
+
+/// Returns the constructs around a node, outermost first. `None` if the body does not contain it.
+pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
+    let mut parents = vec![None; body.nodes.len()];
+    let mut open = vec![body.root?];
+    while let Some(parent) = open.pop() {
+        body.nodes[parent].kind.for_each_child(&body.nodes, &mut |child| {
+            if let Some(slot) = parents.get_mut(child.index()) {
+                *slot = Some(parent);
+            }
+            open.push(child);
+        });
+    }
+    let (mut child, mut all) = (node, Vec::new());
+    while child != body.root? {
+        let parent = (*parents.get(child.index())?)?;
+        all.extend(steps(body, parent, child).into_iter().rev());
+        child = parent;
+    }
+    all.reverse();
+    Some(all)
+}
+
+/// Returns the variables in scope that are not indices. An inner variable hides an outer one with
+/// its name.
+pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
+    let mut all: Vec<Seen> = Vec::new();
+    let mut bound = |local: LocalId, is_index: bool, inside: Option<Name>| {
+        let Some(seen) = as_seen(body, local, inside) else { return };
+        all.retain(|known| known.name != seen.name);
+        all.extend(Some(seen).filter(|_| !is_index));
+    };
+    for step in around {
+        match step {
+            Around::Let(binds) => {
+                binds.iter().for_each(|(pat, of)| in_pattern(body, pat, *of, &mut |l, of| bound(l, false, of)));
+            }
+            Around::Index(index) => bound(index.local, true, None),
+            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false, None)),
+            Around::Arm(pat, of) => in_pattern(body, pat, *of, &mut |l, of| bound(l, false, of)),
+            Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
+        }
+    }
+    all
+}
+
+fn as_seen(body: &Body, local: LocalId, inside: Option<Name>) -> Option<Seen> {
+    let Local { name, ty, .. } = body.locals.get(local.0 as usize)?;
+    let (mut rank, mut ty) = (0, ty);
+    while let Type::Array(_, element) = ty {
+        (rank, ty) = (rank + 1, element);
+    }
+    Some(Seen { name: name.clone(), rank, inside })
+}
+
+/// Returns the variables that `let`s bind on the way to a result, even after the expression. A
+/// reader of the whole computation knows such a variable by its name, if the name is unique.
+pub(super) fn on_the_way(body: &Body, mut result: TId) -> Vec<Seen> {
+    let mut all = Vec::new();
+    while let Expr::Let(binds, last) = &body.nodes[result].kind {
+        for (pat, of) in binds {
+            in_pattern(body, pat, *of, &mut |local, inside| all.extend(as_seen(body, local, inside)));
+        }
+        result = *last;
+    }
+    all.retain(|seen| body.locals.iter().filter(|local| local.name == seen.name).count() == 1);
+    all
+}
+
+/// Calls `f` with each variable that a pattern binds, and the variable whose constructor pattern
+/// binds it.
+fn in_pattern(body: &Body, pat: &Pat, of: TId, f: &mut dyn FnMut(LocalId, Option<Name>)) {
+    match (pat, &body.nodes[of].kind) {
+        (Pat::Tuple(items), Expr::Tuple(of)) if items.len() == of.len() => {
+            items.iter().zip(of).for_each(|(pat, of)| in_pattern(body, pat, *of, f));
+        }
+        (Pat::Sized(locals, inner), _) => {
+            locals.iter().for_each(|l| f(*l, None));
+            in_pattern(body, inner, of, f);
+        }
+        (Pat::Ctor(..), Expr::Local(whole)) => pat.for_each_local(&mut |l| f(l, Some(name_of(body, *whole)))),
+        _ => pat.for_each_local(&mut |l| f(l, None)),
+    }
+}
+
+/// Renames the variables around whose names are hidden at the expression. Returns the new and the
+/// old names.
+pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
+    let mut bound: Vec<LocalId> = body.sizes.iter().chain(&body.params).copied().collect();
+    for step in around {
+        match step {
+            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
+            Around::Index(index) => bound.push(index.local),
+            Around::Bound(locals) => bound.extend(locals),
+            Around::Arm(pat, _) => pat.for_each_local(&mut |l| bound.push(l)),
+            Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
+        }
+    }
+    let mut hidden = Vec::new();
+    for (k, local) in bound.iter().enumerate() {
+        let name = name_of(body, *local);
+        let later = bound.get(k + 1..).unwrap_or_default();
+        if !later.iter().any(|l| l != local && name_of(body, *l) == name) {
+            continue;
+        }
+        let taken = |own: &str| body.locals.iter().any(|l| l.name == *own);
+        let Some(own) = (1..).map(|k| format!("{name}{k}")).find(|own| !taken(own)) else { continue };
+        if let Some(declared) = body.locals.get_mut(local.0 as usize) {
+            declared.name = own.as_str().into();
+        }
+        hidden.push((own.into(), name));
+    }
+    hidden
+}
+
+/// Returns the constructs that a node puts around one of its children.
+fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
+    let bound = |pats: &[&Pat]| {
+        let mut locals = Vec::new();
+        pats.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l)));
+        Around::Bound(locals)
+    };
+    let before = |vars: &[IndexVar]| {
+        let inside = |v: &&IndexVar| match &v.range {
+            IndexRange::Extent(_) => false,
+            IndexRange::Below(n) => *n == child,
+            IndexRange::Range(a, b, by) => [Some(*a), Some(*b), *by].contains(&Some(child)),
+        };
+        let until = vars.iter().position(|v| inside(&v)).unwrap_or(vars.len());
+        vars.iter().take(until).cloned().map(Around::Index).collect::<Vec<_>>()
+    };
+    match &body.nodes[parent].kind {
+        Expr::Let(binds, _) => {
+            let until = binds.iter().position(|(_, value)| *value == child).unwrap_or(binds.len());
+            vec![Around::Let(binds.iter().take(until).cloned().collect())]
+        }
+        Expr::Binder { vars, filter, body: of, .. } => {
+            let condition = filter.filter(|_| *of == child).map(|_| Around::Condition);
+            before(vars).into_iter().chain(condition).collect()
+        }
+        Expr::Fold { acc, init, vars, body: of, yields, .. } => {
+            if *init == child {
+                return Vec::new();
+            }
+            let mut all = before(vars);
+            if *of == child || *yields == Some(child) {
+                let carried = pattern(body, acc);
+                let whose = if yields.is_some() { Whose::Yielding(carried) } else { Whose::Iteration(carried) };
+                let results = [*of].into_iter().chain(*yields).collect();
+                all.extend([bound(&[acc]), Around::Repeated(Again { results, whose })]);
+            }
+            all
+        }
+        Expr::Loop { acc, init, .. } if *init != child => {
+            let whose = Whose::Iteration(pattern(body, acc));
+            vec![bound(&[acc]), Around::Called(Again { results: vec![child], whose })]
+        }
+        Expr::Match(of, arms) if *of != child => {
+            let arm = arms.iter().find(|(_, value)| *value == child);
+            arm.map(|(pat, _)| Around::Arm(pat.clone(), *of)).into_iter().chain([Around::Condition]).collect()
+        }
+        Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![Around::Condition],
+        Expr::Guard(cond, _) if *cond != child => vec![Around::Condition],
+        Expr::And(items) | Expr::Or(items) if items.first() != Some(&child) => vec![Around::Condition],
+        Expr::Lambda(lambda) => {
+            let again = Again { results: vec![child], whose: Whose::Function };
+            vec![bound(&lambda.params.iter().collect::<Vec<_>>()), Around::Called(again)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn name_of(body: &Body, local: LocalId) -> Name {
+    body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default()
+}
+
+/// Returns an integer expression as a polynomial.
+fn poly(body: &Body, node: TId) -> Option<Poly> {
+    let of = &body.nodes[node];
+    match &of.kind {
+        Expr::Int(k) => Some(Poly::constant((*k).into())),
+        Expr::Size(p) => Some(p.clone()),
+        Expr::Local(l) if of.ty == Type::I64 => Some(Poly::atom(Atom::Local(*l, name_of(body, *l)))),
+        Expr::Checked(_, of) | Expr::Opened(_, of) => poly(body, *of),
+        Expr::Arith(op, a, b) => {
+            let (a, b) = (poly(body, *a)?, poly(body, *b)?);
+            match op {
+                BinOp::Add => Some(a.add(&b)),
+                BinOp::Sub => Some(a.sub(&b)),
+                BinOp::Mul => Some(a.mul(&b)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Prints a pattern as the program has it: `acc`, `(a, b)`.
+fn pattern(body: &Body, pat: &Pat) -> String {
+    match pat {
+        Pat::Bind(local) => name_of(body, *local).to_string(),
+        Pat::Tuple(items) => {
+            let items: Vec<String> = items.iter().map(|p| pattern(body, p)).collect();
+            format!("({})", items.join(", "))
+        }
+        Pat::Sized(_, inner) => pattern(body, inner),
+        _ => "_".to_owned(),
+    }
+}
+
+/// Returns the locals that a polynomial mentions.
+pub(super) fn locals(p: &Poly) -> Vec<LocalId> {
+    let mut all = Vec::new();
+    p.for_each_atom(&mut |a| {
+        if let Atom::Local(l, _) = a {
+            all.push(*l);
+        }
+    });
+    all
+}
+
+/// Returns an index around, and the locals that its range mentions.
+pub(super) fn ranged(body: &Body, step: &Around) -> Vec<LocalId> {
+    let Around::Index(index) = step else { return Vec::new() };
+    let ends = range(body, index).map(|(begin, end)| [locals(&begin), locals(&end)].concat());
+    [index.local].into_iter().chain(ends.unwrap_or_default()).collect()
+}
+
+/// Returns the start and the end (exclusive) of an index.
+pub(super) fn range(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
+    match &index.range {
+        IndexRange::Extent(n) => Some((Poly::default(), n.clone())),
+        IndexRange::Below(n) => Some((Poly::default(), poly(body, *n)?)),
+        IndexRange::Range(a, b, _) => Some((poly(body, *a)?, poly(body, *b)?)),
+    }
+}

@@ -1,0 +1,214 @@
+//! **Dependency cycles.** Finds the items whose type depends on itself, and modules that import
+//! each other. The search runs on a plain graph of the types that each item needs, without
+//! computing a type. It is iterative, because chains of definitions may be as long as a file.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use salsa::Database;
+
+use super::db::{Item, SourceFile};
+use super::queries::{let_types, resolved, signature, tree, type_head, type_info};
+use super::scope::imports;
+use super::view::View;
+use lang_base::{GlobalName, ModuleName};
+use lang_syntax::ast;
+use lang_syntax::split::ItemKind;
+
+/// The items, of any module, to which an item refers.
+#[derive(Clone, PartialEq, Debug, Default, salsa::SalsaValue)]
+pub(super) struct Links {
+    /// All items that it mentions.
+    pub(super) mentions: Vec<Item>,
+    /// The items whose types its own type needs. A definition with a written result needs the items
+    /// in its signature; without one, all that it mentions. A `let` needs all, too; a type needs
+    /// the aliases and `let`s in it.
+    pub(super) needs: Vec<Item>,
+}
+
+/// Returns the items to which an item refers.
+#[salsa::tracked]
+pub(super) fn links(db: &dyn Database, item: Item) -> Links {
+    let view = View::new(db);
+    let resolved = resolved(db, item);
+    let to_items =
+        |uses: &BTreeSet<GlobalName>| -> Vec<Item> { uses.iter().flat_map(|name| view.targets(name)).collect() };
+    let mentions = to_items(&resolved.uses);
+    let needs = match &tree(db, item).tree.item {
+        ast::Item::Def(def) if def.result.is_some() => to_items(&resolved.signature_uses),
+        ast::Item::Def(_) | ast::Item::Let(_) => mentions.clone(),
+        ast::Item::Type(_) => {
+            let is_sum = |i: &Item| i.kind(db) == ItemKind::Type && type_head(db, *i).is_sum;
+            mentions.iter().filter(|i| !is_sum(i)).copied().collect()
+        }
+        ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => Vec::new(),
+    };
+    Links { mentions, needs }
+}
+
+/// An order in which the types of items can be computed.
+#[derive(Clone, PartialEq, Debug, Default, salsa::SalsaValue)]
+pub(super) struct Order {
+    /// The items of a file and all that they mention and need, each after those that it needs.
+    pub(super) items: Vec<Item>,
+    /// The items among them that lie on a cycle of needs.
+    pub(super) cyclic: HashSet<Item>,
+}
+
+/// Computes the order for a file by Tarjan's algorithm with an explicit stack.
+#[salsa::tracked]
+pub(super) fn order(db: &dyn Database, file: SourceFile) -> Order {
+    let mut order = Order::default();
+    let mut number: HashMap<Item, usize> = HashMap::new();
+    let mut low: HashMap<Item, usize> = HashMap::new();
+    let mut open: Vec<Item> = Vec::new();
+    let mut is_open: HashSet<Item> = HashSet::new();
+    let own = file.items(db).iter();
+    // Items of this file are roots by themselves.
+    let others = own.clone().flat_map(|item| &links(db, *item).mentions).filter(|item| item.file(db) != file);
+    for root in own.chain(others) {
+        // The items on the path, each with the number of its needs that are done.
+        let mut way = vec![(*root, 0_usize)];
+        while let Some((item, next)) = way.pop() {
+            if next == 0 {
+                if number.contains_key(&item) {
+                    continue;
+                }
+                low.insert(item, number.len());
+                number.insert(item, number.len());
+                open.push(item);
+                is_open.insert(item);
+            }
+            let all = &links(db, item).needs;
+            if let Some(child) = next.checked_sub(1).and_then(|i| all.get(i)) {
+                lower(&mut low, item, child);
+            }
+            let mut next = next;
+            let mut descend = None;
+            while let Some(child) = all.get(next) {
+                next += 1;
+                if !number.contains_key(child) {
+                    descend = Some(*child);
+                    break;
+                }
+                if is_open.contains(child) {
+                    lower(&mut low, item, child);
+                }
+            }
+            if let Some(child) = descend {
+                way.push((item, next));
+                way.push((child, 0));
+                continue;
+            }
+            if low.get(&item) == number.get(&item) {
+                let size = open.iter().rev().take_while(|i| **i != item).count() + 1;
+                let component = open.split_off(open.len() - size.min(open.len()));
+                for member in &component {
+                    is_open.remove(member);
+                    low.insert(*member, usize::MAX);
+                }
+                if component.len() > 1 || all.contains(&item) {
+                    order.cyclic.extend(&component);
+                }
+                order.items.extend(component);
+            }
+        }
+    }
+    order
+}
+
+fn lower(low: &mut HashMap<Item, usize>, item: Item, child: &Item) {
+    let other = low.get(child).copied().unwrap_or(usize::MAX);
+    if let Some(own) = low.get_mut(&item) {
+        *own = (*own).min(other);
+    }
+}
+
+/// Returns the items of a file's order that lie on a cycle of needs. The set is mostly empty, so a
+/// change of the order rarely invalidates its users.
+#[salsa::tracked]
+pub(super) fn cyclic(db: &dyn Database, file: SourceFile) -> HashSet<Item> {
+    order(db, file).cyclic.clone()
+}
+
+/// Returns whether the item lies on a cycle of needs.
+#[salsa::tracked(returns(copy))]
+pub(super) fn is_cyclic(db: &dyn Database, item: Item) -> bool {
+    cyclic(db, item.file(db)).contains(&item)
+}
+
+/// Returns whether the type of `item` needs that of `needed`.
+pub(super) fn needs(db: &dyn Database, item: Item, needed: Item) -> bool {
+    let mut seen = HashSet::new();
+    let mut open = vec![item];
+    while let Some(next) = open.pop() {
+        if next == needed {
+            return true;
+        }
+        if seen.insert(next) {
+            open.extend(&links(db, next).needs);
+        }
+    }
+    false
+}
+
+/// Computes the types that the checks of a file's items need, dependencies first. Nested queries
+/// thus stay shallow, however long a chain of definitions is. The same holds for the validation of
+/// unchanged results, which takes the same order. Every question from outside about a whole file
+/// must call this first.
+#[salsa::tracked(returns(copy))]
+pub(super) fn prepared(db: &dyn Database, file: SourceFile) {
+    order(db, file).items.iter().for_each(|item| typed(db, *item));
+}
+
+/// Computes the type of an item.
+fn typed(db: &dyn Database, item: Item) {
+    match item.kind(db) {
+        ItemKind::Def => drop(signature(db, item)),
+        ItemKind::Type => drop(type_info(db, item)),
+        ItemKind::Let => drop(let_types(db, item)),
+        ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
+    }
+}
+
+/// The most items that are worth visiting one by one.
+const FEW: usize = 64;
+
+/// Computes the types that the check of one item needs, in the order of [`prepared`]. Every
+/// question from outside about an item must call this first.
+#[salsa::tracked(returns(copy))]
+pub(super) fn ready(db: &dyn Database, item: Item) {
+    let mut seen: HashSet<Item> = HashSet::new();
+    let mut found = Vec::new();
+    let roots = links(db, item).mentions.iter().copied().chain([item]);
+    let mut way: Vec<(Item, bool)> = roots.map(|root| (root, false)).collect();
+    while let Some((next, after)) = way.pop() {
+        if after {
+            found.push(next);
+        } else if seen.insert(next) {
+            if seen.len() > FEW {
+                return prepared(db, item.file(db));
+            }
+            way.push((next, true));
+            way.extend(links(db, next).needs.iter().map(|need| (*need, false)));
+        }
+    }
+    found.into_iter().for_each(|item| typed(db, item));
+}
+
+/// Returns whether imports lead from `to` to `from`.
+pub(super) fn leads_back(db: &dyn Database, from: &ModuleName, to: &ModuleName) -> bool {
+    let view = View::new(db);
+    let mut seen = BTreeSet::new();
+    let mut todo = vec![to.clone()];
+    while let Some(module) = todo.pop() {
+        if module == *from {
+            return true;
+        }
+        if let Some(file) = view.file(&module)
+            && seen.insert(module)
+        {
+            todo.extend(imports(db, file).iter().map(|i| i.module.clone()));
+        }
+    }
+    false
+}

@@ -1,0 +1,151 @@
+//! **Salsa database.** Declares the inputs that the host sets, the identities that survive edits,
+//! and, for tests, a log of the queries that ran.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use salsa::plumbing::IngredientIndex;
+use salsa::{Event, EventKind, Id, Storage};
+
+use super::{alone, cycles, evaluations, forms, inside, operators, queries, scope};
+use lang_base::{ModuleName, Name};
+use lang_syntax::split::ItemKind;
+
+/// A module.
+#[salsa::input(debug)]
+pub(super) struct SourceFile {
+    /// Its name, in normal spelling.
+    pub(super) module: ModuleName,
+    /// Its items, in order.
+    pub(super) items: Vec<Item>,
+}
+
+/// The set of all modules.
+#[salsa::input(singleton)]
+pub(super) struct Workspace {
+    /// The modules by name.
+    pub(super) files: BTreeMap<ModuleName, SourceFile>,
+}
+
+/// A name as a query key. Names are never collected: they are few and small, and queries need not
+/// revalidate them.
+#[salsa::interned(debug, revisions = usize::MAX)]
+pub(super) struct Symbol<'db> {
+    /// The name.
+    #[returns(ref)]
+    pub(super) text: Name,
+}
+
+/// An item. Its kind, name and ordinal identify it, so an edit inside or before it preserves all
+/// identities.
+#[salsa::input(debug)]
+pub(super) struct Item {
+    /// The file that contains it.
+    #[returns(copy)]
+    pub(super) file: SourceFile,
+    /// Its kind.
+    #[returns(copy)]
+    pub(super) kind: ItemKind,
+    /// Its name, as the splitter found it.
+    #[returns(ref)]
+    pub(super) name: Name,
+    /// The number of items of this kind and name before it.
+    #[returns(copy)]
+    pub(super) ordinal: u32,
+    /// Its text, without the comments before and after it that are not documentation.
+    #[returns(ref)]
+    pub(super) text: Arc<str>,
+}
+
+/// The queries that ran.
+pub(super) type Log = Arc<Mutex<Vec<(IngredientIndex, Id)>>>;
+
+/// The database.
+#[salsa::db]
+#[derive(Clone)]
+pub(super) struct Db {
+    storage: Storage<Self>,
+}
+
+#[salsa::db]
+impl salsa::Database for Db {}
+
+impl Db {
+    /// Creates an empty database that logs queries in `log`. Listening costs time at every query,
+    /// so only tests do it.
+    pub(super) fn new(log: Option<Log>) -> Self {
+        let listener = log.map(|log| -> Box<dyn Fn(Event) + Send + Sync> {
+            Box::new(move |event| {
+                if let EventKind::WillExecute { database_key: key } = event.kind {
+                    let entry = (key.ingredient_index(), key.key_index());
+                    log.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+                }
+            })
+        });
+        let mut storage = Storage::builder();
+        if let Some(listener) = listener {
+            storage = storage.event_callback(listener);
+        }
+        let storage = storage
+            .ingredient::<SourceFile>()
+            .ingredient::<Workspace>()
+            .ingredient::<Symbol<'_>>()
+            .ingredient::<Item>()
+            .ingredient::<queries::tree>()
+            .ingredient::<queries::resolved>()
+            .ingredient::<queries::signature_names>()
+            .ingredient::<queries::signature>()
+            .ingredient::<queries::builtin_signatures>()
+            .ingredient::<queries::type_head>()
+            .ingredient::<queries::type_info>()
+            .ingredient::<queries::let_types>()
+            .ingredient::<queries::checked>()
+            .ingredient::<scope::file_named>()
+            .ingredient::<scope::import_of>()
+            .ingredient::<scope::imports>()
+            .ingredient::<scope::import_named>()
+            .ingredient::<scope::types>()
+            .ingredient::<scope::type_named>()
+            .ingredient::<scope::ctors>()
+            .ingredient::<scope::let_names>()
+            .ingredient::<scope::unnamed_extents>()
+            .ingredient::<scope::unread>()
+            .ingredient::<scope::param_uses>()
+            .ingredient::<scope::size_params>()
+            .ingredient::<scope::scope>()
+            .ingredient::<scope::value_named>()
+            .ingredient::<scope::near_values>()
+            .ingredient::<scope::near_types>()
+            .ingredient::<scope::library_spellings>()
+            .ingredient::<scope::rules>()
+            .ingredient::<scope::twice>()
+            .ingredient::<cycles::links>()
+            .ingredient::<cycles::order>()
+            .ingredient::<cycles::cyclic>()
+            .ingredient::<cycles::is_cyclic>()
+            .ingredient::<cycles::prepared>()
+            .ingredient::<cycles::ready>()
+            .ingredient::<forms::Asked<'_>>()
+            .ingredient::<forms::core>()
+            .ingredient::<forms::stages>()
+            .ingredient::<forms::outside>()
+            .ingredient::<forms::traced>()
+            .ingredient::<forms::ssa>()
+            .ingredient::<forms::cost>()
+            .ingredient::<forms::bound>()
+            .ingredient::<alone::alone>()
+            .ingredient::<alone::cost_alone>()
+            .ingredient::<alone::bound_alone>()
+            .ingredient::<inside::Inner<'_>>()
+            .ingredient::<inside::PartOf<'_>>()
+            .ingredient::<inside::cost_inside>()
+            .ingredient::<evaluations::evaluations>()
+            .ingredient::<inside::partials>()
+            .ingredient::<inside::cotangent>()
+            .ingredient::<operators::derivative>()
+            .ingredient::<operators::ParamOf<'_>>()
+            .ingredient::<operators::gradient>()
+            .build();
+        Self { storage }
+    }
+}

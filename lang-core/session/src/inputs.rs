@@ -1,0 +1,205 @@
+//! **Inputs.** Keeps the texts of modules as inputs of the queries. An edit sets the texts of the
+//! items that it changes. It sets the list of a file's items only if the kinds or names of items
+//! change.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use salsa::{Database, Durability, Setter};
+
+use super::db::{Db, Item, SourceFile, Workspace};
+use super::text::{FileText, Piece};
+use lang_base::{ModuleName, Name};
+use lang_syntax::split::ItemKind;
+
+/// The identity of an item in its file.
+pub(super) type Key = (ItemKind, Name, u32);
+
+/// A module as the host set it.
+#[derive(Clone)]
+pub(super) struct Module {
+    /// The input.
+    pub(super) file: SourceFile,
+    /// Its text; the items of the input are its pieces, in the same order.
+    pub(super) text: FileText,
+    /// The position of each item.
+    pub(super) positions: Arc<HashMap<Key, usize>>,
+}
+
+/// All modules, removed ones included, because their inputs are used again.
+#[derive(Clone, Default)]
+pub(super) struct Inputs {
+    modules: HashMap<ModuleName, Arc<Module>>,
+    /// The number of edits that may have changed the meaning of a name in an item whose text
+    /// stayed: see [`Self::shape`].
+    shape: u64,
+    /// Items that belong to no file. They are used again, because inputs are never deleted.
+    free: Vec<Item>,
+}
+
+impl Inputs {
+    /// Creates the modules of the library, which hardly ever change.
+    pub(super) fn of_library(db: &mut Db, modules: impl Iterator<Item = (&'static str, &'static str)>) -> Self {
+        let mut inputs = Self::default();
+        for (name, text) in modules {
+            let name = ModuleName::new(name);
+            let file = SourceFile::builder(name.clone(), Vec::new()).durability(Durability::HIGH).new(db);
+            let mut module = Module { file, text: FileText::new(text), positions: Arc::default() };
+            module.arrange(db, &mut inputs.free, Durability::HIGH);
+            inputs.modules.insert(name, Arc::new(module));
+        }
+        let files: BTreeMap<_, _> = inputs.modules.iter().map(|(name, module)| (name.clone(), module.file)).collect();
+        let _ = Workspace::builder(files).durability(Durability::HIGH).new(db);
+        inputs
+    }
+
+    /// Returns a number that changes whenever names in other items may change their meaning. That
+    /// happens if items or modules come or go, or if the text of an item changes that introduces
+    /// names.
+    pub(super) fn shape(&self) -> u64 {
+        self.shape
+    }
+
+    /// Returns a module that exists.
+    pub(super) fn module(&self, db: &Db, name: &str) -> Option<&Module> {
+        Workspace::get(db).files(db).get(name)?;
+        self.modules.get(name).map(|module| &**module)
+    }
+
+    /// Changes the text of a module, and creates the module if it does not exist. Queries on other
+    /// threads are cancelled, even if the texts of all items stay the same.
+    pub(super) fn set(&mut self, db: &mut Db, name: &ModuleName, change: impl FnOnce(&mut FileText) -> Changed) {
+        db.trigger_cancellation();
+        let module = self.modules.entry(name.clone()).or_insert_with(|| {
+            let file = SourceFile::builder(name.clone(), Vec::new()).durability(Durability::MEDIUM).new(db);
+            Arc::new(Module { file, text: FileText::default(), positions: Arc::default() })
+        });
+        let module = Arc::make_mut(module);
+        let file = module.file;
+        let (replaced, was) = change(&mut module.text);
+        let pieces = module.text.pieces();
+        let now = pieces.get(replaced.start..).unwrap_or_default();
+        let same = pieces.len() == module.positions.len()
+            && was.iter().zip(now).all(|(was, now)| (was.kind, &was.name) == (now.kind, &now.name));
+        if same {
+            for (at, (_, now)) in (replaced.start..).zip(was.iter().zip(now)).filter(|(_, (w, n))| w.text != n.text) {
+                if module.gives_names(now) {
+                    self.shape += 1;
+                }
+                if let Some(item) = file.items(db).get(at).copied() {
+                    item.set_text(db).to(Arc::clone(&now.text));
+                }
+            }
+        } else {
+            self.shape += 1;
+            module.arrange(db, &mut self.free, Durability::MEDIUM);
+        }
+        let workspace = Workspace::get(db);
+        if workspace.files(db).get(name) != Some(&file) {
+            let mut files = workspace.files(db).clone();
+            files.insert(name.clone(), file);
+            self.shape += 1;
+            workspace.set_files(db).with_durability(Durability::HIGH).to(files);
+        }
+    }
+
+    /// Removes a module.
+    pub(super) fn remove(&mut self, db: &mut Db, name: &ModuleName) {
+        if self.module(db, name).is_none() {
+            return;
+        }
+        self.set(db, name, |text| text.set(""));
+        let workspace = Workspace::get(db);
+        let mut files = workspace.files(db).clone();
+        files.remove(name);
+        self.shape += 1;
+        workspace.set_files(db).with_durability(Durability::HIGH).to(files);
+    }
+}
+
+/// The range of the replaced pieces of a text, and the pieces before the replacement.
+pub(super) type Changed = (std::ops::Range<usize>, Vec<Piece>);
+
+impl Module {
+    /// Returns its items and the positions of their texts, in order.
+    pub(super) fn placed<'m>(&'m self, db: &'m dyn Database) -> impl Iterator<Item = (Item, u32)> + use<'m> {
+        self.placed_from(db, 0)
+    }
+
+    /// The same from the item at position `first` on.
+    pub(super) fn placed_from<'m>(
+        &'m self,
+        db: &'m dyn Database,
+        first: usize,
+    ) -> impl Iterator<Item = (Item, u32)> + use<'m> {
+        let items = self.file.items(db).iter().copied().skip(first);
+        items.zip(self.text.pieces().iter().skip(first).map(|piece| piece.start))
+    }
+
+    /// Returns whether an edit of this item may change the meaning of names in others. The sizes in
+    /// the signature of a definition are names in its rules.
+    fn gives_names(&self, piece: &Piece) -> bool {
+        let rule = |kind| self.positions.contains_key(&(kind, piece.name.clone(), 0));
+        match piece.kind {
+            ItemKind::Type | ItemKind::Let | ItemKind::Import => true,
+            ItemKind::Def => rule(ItemKind::Derivative) || rule(ItemKind::Adjoint),
+            ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => false,
+        }
+    }
+
+    /// Assigns an item to each piece: the item with the same key, if one exists.
+    fn arrange(&mut self, db: &mut Db, free: &mut Vec<Item>, shape: Durability) {
+        let old = self.file.items(db).clone();
+        let mut used = vec![false; old.len()];
+        let keys = keys(self.text.pieces());
+        let mut items: Vec<Option<Item>> = Vec::with_capacity(keys.len());
+        for (key, piece) in keys.iter().zip(self.text.pieces()) {
+            let at = self.positions.get(key).copied();
+            let item = at.and_then(|at| old.get(at)).copied();
+            if let Some(used) = at.and_then(|at| used.get_mut(at)) {
+                *used = true;
+            }
+            if let Some(item) = item.filter(|item| *item.text(db) != piece.text) {
+                item.set_text(db).to(Arc::clone(&piece.text));
+            }
+            items.push(item);
+        }
+        free.extend(old.iter().zip(used).filter(|(_, used)| !used).map(|(item, _)| *item));
+        let all = items.into_iter().zip(&keys).zip(self.text.pieces());
+        let all = all.map(|((item, key), piece)| {
+            item.unwrap_or_else(|| self.item(db, free, key.clone(), Arc::clone(&piece.text), shape))
+        });
+        let all = all.collect();
+        self.file.set_items(db).to(all);
+        self.positions = Arc::new(keys.into_iter().zip(0..).collect());
+    }
+
+    /// Returns an item that belonged to no file, or a new one.
+    fn item(&self, db: &mut Db, free: &mut Vec<Item>, key: Key, text: Arc<str>, shape: Durability) -> Item {
+        let (kind, name, ordinal) = key;
+        let Some(item) = free.pop() else {
+            // Texts change more often than the identities of their items.
+            let of_text = if shape == Durability::HIGH { shape } else { Durability::LOW };
+            let item = Item::builder(self.file, kind, name, ordinal, text);
+            return item.durability(shape).text_durability(of_text).new(db);
+        };
+        item.set_file(db).to(self.file);
+        item.set_kind(db).to(kind);
+        item.set_name(db).to(name);
+        item.set_ordinal(db).to(ordinal);
+        item.set_text(db).to(text);
+        item
+    }
+}
+
+/// Returns the key of each piece.
+fn keys(pieces: &[Piece]) -> Vec<Key> {
+    let mut seen: HashMap<(ItemKind, &Name), u32> = HashMap::new();
+    let mut keys = Vec::with_capacity(pieces.len());
+    for piece in pieces {
+        let count = seen.entry((piece.kind, &piece.name)).or_default();
+        keys.push((piece.kind, piece.name.clone(), *count));
+        *count = count.saturating_add(1);
+    }
+    keys
+}

@@ -1,0 +1,196 @@
+//! **Real leaves of a value.** Enumerates its real parts, through elements of arrays, components of
+//! tuples and fields of records to any depth. Also builds the typed nodes that read such a part, or
+//! add to it.
+
+use std::sync::Arc;
+
+use lang_base::{Arena, Name};
+use lang_sizes::predicate::{LocalId, Poly};
+use lang_syntax::ops::{BinOp, BinderKind, Scalar};
+use lang_types::tree::{Body, Expr, IndexRange, IndexVar, Local, Node, Pat, Subscript, TId};
+use lang_types::ty::Type;
+
+/// A step from a value to a part of it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Step {
+    /// An element of an array of that extent.
+    Element(Poly),
+    /// A component of a tuple, or a field of a record with its name.
+    Component(u32, Option<Name>),
+}
+
+/// A real part, by the steps that lead to it.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub(super) struct Leaf {
+    pub(super) steps: Vec<Step>,
+}
+
+/// Returns the real parts of a value of that type, in order.
+pub(super) fn leaves(ty: &Type) -> Vec<Leaf> {
+    let behind = |step: Step, ty: &Type| {
+        let all = leaves(ty).into_iter();
+        all.map(|leaf| Leaf { steps: [step.clone()].into_iter().chain(leaf.steps).collect() }).collect::<Vec<_>>()
+    };
+    match ty {
+        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) => vec![Leaf::default()],
+        Type::Array(n, element) => behind(Step::Element(n.clone()), element),
+        Type::Tuple(items) => {
+            (0..).zip(items.iter()).flat_map(|(k, ty)| behind(Step::Component(k, None), ty)).collect()
+        }
+        Type::Record(fields) => {
+            let field = |(k, (name, ty)): (u32, &(Name, Type))| behind(Step::Component(k, Some(name.clone())), ty);
+            (0..).zip(fields.iter()).flat_map(field).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Leaf {
+    /// Returns the extents of the arrays on the way, outermost first.
+    pub(super) fn extents(&self) -> impl DoubleEndedIterator<Item = &Poly> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Element(n) => Some(n),
+            Step::Component(..) => None,
+        })
+    }
+
+    /// Returns the type of one number of it.
+    pub(super) fn real(&self, ty: &Type) -> Option<Type> {
+        self.steps.iter().try_fold(ty.clone(), |ty, step| match (step, &ty) {
+            (Step::Element(_), Type::Array(_, element)) => Some((**element).clone()),
+            (Step::Component(k, _), _) => items(&ty).into_iter().nth(*k as usize),
+            _ => None,
+        })
+    }
+
+    /// Formats the steps with these indices, `[i].mean[j, k]`, or without any, `.mean`.
+    pub(super) fn text(&self, at: &[String]) -> String {
+        let (mut text, mut open, mut at) = (String::new(), false, at.iter());
+        for step in &self.steps {
+            match step {
+                Step::Element(_) => {
+                    let Some(i) = at.next() else { continue };
+                    text += if open { ", " } else { "[" };
+                    text += i;
+                    open = true;
+                }
+                Step::Component(k, name) => {
+                    text += if std::mem::take(&mut open) { "]." } else { "." };
+                    text += &name.as_ref().map_or_else(|| k.to_string(), Name::to_string);
+                }
+            }
+        }
+        text + if open { "]" } else { "" }
+    }
+
+    /// Builds the node of this part of a value, at these integers as indices of the arrays on the
+    /// way.
+    pub(super) fn read(&self, nodes: &mut Arena<Node>, value: TId, at: &[LocalId]) -> TId {
+        let (mut part, mut at) = (value, at.iter());
+        let mut open = Vec::new();
+        for step in &self.steps {
+            match step {
+                Step::Element(_) => open.extend(at.next()),
+                Step::Component(k, _) => {
+                    let tuple = element(nodes, part, &std::mem::take(&mut open));
+                    part = component(nodes, tuple, *k);
+                }
+            }
+        }
+        element(nodes, part, &open)
+    }
+}
+
+/// Builds a node that reads a local.
+pub(super) fn read(nodes: &mut Arena<Node>, local: LocalId, ty: Type, at: TId) -> TId {
+    let span = nodes[at].span;
+    nodes.alloc(Node { kind: Expr::Local(local), ty, span })
+}
+
+/// Builds the element of an array at these integers.
+pub(super) fn element(nodes: &mut Arena<Node>, array: TId, at: &[LocalId]) -> TId {
+    let at: Vec<(LocalId, Poly)> = at.iter().map(|local| (*local, Poly::default())).collect();
+    element_from(nodes, array, &at)
+}
+
+/// Builds the element of an array at integers, each minus its start.
+pub(super) fn element_from(nodes: &mut Arena<Node>, array: TId, at: &[(LocalId, Poly)]) -> TId {
+    if at.is_empty() {
+        return array;
+    }
+    let (mut ty, span) = (nodes[array].ty.clone(), nodes[array].span);
+    let mut subscripts = Vec::new();
+    for (local, begin) in at {
+        let mut index = read(nodes, *local, Type::I64, array);
+        if *begin != Poly::default() {
+            let kind = Expr::Size(begin.clone());
+            let begin = nodes.alloc(Node { kind, ty: Type::I64, span });
+            index = nodes.alloc(Node { kind: Expr::Arith(BinOp::Sub, index, begin), ty: Type::I64, span });
+        }
+        subscripts.push(Subscript::At { index, proved: true });
+        if let Type::Array(_, element) = ty {
+            ty = (*element).clone();
+        }
+    }
+    nodes.alloc(Node { kind: Expr::Index(array, subscripts), ty, span })
+}
+
+/// Builds a component of a tuple or record.
+fn component(nodes: &mut Arena<Node>, of: TId, k: u32) -> TId {
+    let Node { ty, span, .. } = &nodes[of];
+    let (inner, span) = (items(ty).into_iter().nth(k as usize).unwrap_or(Type::Error), *span);
+    nodes.alloc(Node { kind: Expr::Proj(of, k), ty: inner, span })
+}
+
+/// Returns the types of the components of a tuple or record.
+fn items(ty: &Type) -> Vec<Type> {
+    match ty {
+        Type::Tuple(items) => items.to_vec(),
+        Type::Record(fields) => fields.iter().map(|(_, ty)| ty.clone()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Adds a local to the body.
+pub(super) fn fresh(body: &mut Body, name: &str, ty: Type, at: TId) -> Option<LocalId> {
+    let local = LocalId(u32::try_from(body.locals.len()).ok()?);
+    let span = body.nodes[at].span;
+    body.locals.push(Local { name: name.into(), ty, span });
+    Some(local)
+}
+
+/// Builds a value with a number or array added to the part at these steps.
+pub(super) fn added(body: &mut Body, steps: &[Step], value: TId, what: TId) -> Option<TId> {
+    let Node { ty, span, .. } = body.nodes[value].clone();
+    if steps.iter().all(|step| matches!(step, Step::Element(_))) {
+        return Some(body.nodes.alloc(Node { kind: Expr::Arith(BinOp::Add, value, what), ty, span }));
+    }
+    let (step, rest) = steps.split_first()?;
+    let whole = fresh(body, "_", ty.clone(), value)?;
+    let bound = read(&mut body.nodes, whole, ty.clone(), value);
+    let kind = match step {
+        Step::Element(n) => {
+            let i = fresh(body, "_", Type::I64, value)?;
+            let (own, more) = (element(&mut body.nodes, bound, &[i]), element(&mut body.nodes, what, &[i]));
+            let inner = added(body, rest, own, more)?;
+            let vars = vec![IndexVar { local: i, range: IndexRange::Extent(n.clone()) }];
+            Expr::Binder { kind: BinderKind::For, vars, filter: None, body: inner }
+        }
+        Step::Component(k, name) => {
+            let mut all = Vec::new();
+            for j in 0..u32::try_from(items(&ty).len()).ok()? {
+                let own = component(&mut body.nodes, bound, j);
+                all.push(if j == *k { added(body, rest, own, what)? } else { own });
+            }
+            if name.is_some() { Expr::Record((0..).zip(all).collect()) } else { Expr::Tuple(all) }
+        }
+    };
+    let made = body.nodes.alloc(Node { kind, ty: ty.clone(), span });
+    let kind = Expr::Let(vec![(Pat::Bind(whole), value)], made);
+    Some(body.nodes.alloc(Node { kind, ty, span }))
+}
+
+/// Returns the type of an array with these extents and elements.
+pub(super) fn array(extents: Vec<Poly>, element: Type) -> Type {
+    extents.into_iter().rev().fold(element, |ty, n| Type::Array(n, Arc::new(ty)))
+}

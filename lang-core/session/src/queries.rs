@@ -1,0 +1,357 @@
+//! **Queries of one item.** Each query runs one pass over the results of earlier queries. If a
+//! result equals the previous one, no dependent query runs.
+//!
+//! No query depends on itself: `cycles` finds the items that would, from resolved names alone, and
+//! these have no signature or type. If it misses one, the query that meets itself returns the same
+//! empty result.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use salsa::{Database, Id};
+
+use super::PRELUDE;
+use super::cycles::{is_cyclic, links, needs};
+use super::db::Item;
+use super::passes;
+use super::scope::{ctors, size_params};
+use super::view::View;
+use lang_base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
+use lang_resolve::builtin::Builtin;
+use lang_resolve::{self, Res, Resolved, SignatureNames};
+use lang_sizes::predicate::Poly;
+use lang_syntax::ast;
+use lang_syntax::lexer::COMMENT;
+use lang_syntax::parser::Parsed;
+use lang_syntax::split::ItemKind;
+use lang_types::check::Checked;
+use lang_types::info::{ParamKind, TypeInfo};
+use lang_types::ty::{Signature, Type};
+
+/// A result, absent if errors prevent it, with its diagnostics.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Reported<T> {
+    /// The result.
+    pub(super) value: Option<Arc<T>>,
+    /// The diagnostics.
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+impl<T> Reported<T> {
+    /// Wraps the result of a pass. A result that is too large for later passes is dropped, with a
+    /// diagnostic.
+    fn of((value, mut diagnostics): (Option<T>, Vec<Diagnostic>), fits: fn(&T) -> bool, tree: &ast::Tree) -> Self {
+        let value = value.filter(|value| {
+            let fits = fits(value);
+            if !fits {
+                diagnostics.push(too_large(tree));
+            }
+            fits
+        });
+        Self { value: value.map(Arc::new), diagnostics }
+    }
+
+    fn nothing() -> Self {
+        Self { value: None, diagnostics: Vec::new() }
+    }
+}
+
+/// Parses an item.
+#[salsa::tracked]
+pub(super) fn tree(db: &dyn Database, item: Item) -> Arc<Parsed> {
+    Arc::new(passes::parse(item.kind(db), item.text(db)))
+}
+
+/// Resolves the names in an item.
+#[salsa::tracked]
+pub(super) fn resolved(db: &dyn Database, item: Item) -> Arc<Resolved> {
+    Arc::new(lang_resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
+}
+
+/// Returns the names that a definition's signature introduces, for its rules.
+#[salsa::tracked]
+pub(super) fn signature_names(db: &dyn Database, item: Item) -> SignatureNames {
+    SignatureNames::of(resolved(db, item))
+}
+
+fn module(db: &dyn Database, item: Item) -> &ModuleName {
+    item.file(db).module(db)
+}
+
+/// Returns the signature of a definition.
+#[salsa::tracked(cycle_result = no_signature)]
+pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
+    if item.kind(db) != ItemKind::Def {
+        return Reported::nothing();
+    }
+    let Parsed { tree, diagnostics } = &**tree(db, item);
+    if on_circle(db, item) {
+        return Reported { value: None, diagnostics: vec![circular(db, item, tree)] };
+    }
+    let mut found = passes::signature(tree, resolved(db, item), module(db, item), &View::new(db));
+    // If parameters could not be parsed, the sizes that they determine are unknown.
+    if !diagnostics.is_empty() {
+        found.1.retain(|d| !matches!(d.code, Code::E0301 | Code::E0302));
+    }
+    // If a bracket before the body has no partner, the types may be other than meant.
+    let head = match &tree.item {
+        ast::Item::Def(def) => tree.exprs[def.body].span.start,
+        _ => 0,
+    };
+    if diagnostics.iter().any(|d| regroups(d) && d.span.start < head) {
+        found.0 = None;
+    }
+    Reported::of(found, Signature::fits, tree)
+}
+
+fn no_signature(_: &dyn Database, _: Id, _: Item) -> Reported<Signature> {
+    Reported::nothing()
+}
+
+/// Returns whether an item's type depends on itself. Most types need no other, so this often avoids
+/// a query.
+fn on_circle(db: &dyn Database, item: Item) -> bool {
+    !links(db, item).needs.is_empty() && is_cyclic(db, item)
+}
+
+/// Returns the diagnostic for an item whose type depends on itself.
+fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
+    match &tree.item {
+        ast::Item::Def(def) if def.result.is_none() => {
+            let message = format!("the result type of `{}` must be written", def.name.name);
+            Diagnostic::new(Code::E0211, def.name.span, message)
+                .label("calls itself, perhaps through others")
+                .help("write the type between the parameters and `=`: `def f(x: f64) -> f64 = …`")
+        }
+        ast::Item::Def(def) => {
+            let message = format!("the signature of `{}` depends on itself", def.name.name);
+            Diagnostic::new(Code::E0211, def.name.span, message)
+                .help("a size in it is a top-level `let` whose value calls it: make the size a parameter")
+        }
+        ast::Item::Type(def) => {
+            let message = format!("`{}` is defined by itself", def.name.name);
+            Diagnostic::new(Code::E0109, def.name.span, message)
+                .label("its right side leads back here")
+                .help("only a sum of constructors can hold itself: `type List(a) = Nil | Cons(a, List(a))`")
+        }
+        ast::Item::Let(top) => {
+            let name = tree.pats[top.pat].span;
+            let Some((used, through)) = use_of_itself(db, item, tree) else {
+                return Diagnostic::new(Code::E0211, name, "this value is needed to find its own type")
+                    .label("its right side leads back here");
+            };
+            let subject = item.text(db).get(name.range()).filter(|text| !text.contains('\n')).unwrap_or("it");
+            let help = match &through {
+                None => {
+                    "give the new value a name of its own, as in `let y = x + 1`; a running value is a `scan` or a `fold`"
+                }
+                Some(_) => {
+                    "a value is made of values that are there before it: one of them has to do without the others"
+                }
+            };
+            let by = through.map(|name| format!(", through `{name}`")).unwrap_or_default();
+            Diagnostic::new(Code::E0211, used, format!("`{subject}` uses itself{by}"))
+                .label("its value is needed here to compute it")
+                .related(name, "it is bound here")
+                .help(help)
+        }
+        ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => {
+            Diagnostic::new(Code::E0211, tree.span, "this item depends on itself")
+        }
+    }
+}
+
+/// Returns the span at which a `let` uses a name whose type needs its own. The name is included if
+/// another item defines it.
+fn use_of_itself(db: &dyn Database, item: Item, tree: &ast::Tree) -> Option<(Span, Option<Name>)> {
+    let view = View::new(db);
+    let names = &resolved(db, item).exprs;
+    let mut uses: Vec<(Span, &GlobalName)> = names
+        .iter()
+        .filter_map(|(id, res)| match res {
+            Res::Let(name) | Res::Def(name) => Some((tree.exprs[*id].span, name)),
+            _ => None,
+        })
+        .collect();
+    uses.sort_by_key(|(span, _)| span.start);
+    let leads_back = |name: &GlobalName| view.targets(name).into_iter().any(|target| needs(db, target, item));
+    let own = |name: &GlobalName| view.targets(name).into_iter().any(|target| target == item);
+    let (span, name) = uses.iter().find(|(_, name)| own(name)).or_else(|| uses.iter().find(|(_, n)| leads_back(n)))?;
+    Some((*span, (!own(name)).then(|| name.name.clone())))
+}
+
+fn too_large(tree: &ast::Tree) -> Diagnostic {
+    Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large when all that it mentions is written out")
+}
+
+/// Returns the signatures of the builtins, by their position in [`Builtin::ALL`].
+#[salsa::tracked]
+pub(super) fn builtin_signatures(db: &dyn Database) -> Vec<Option<Arc<Signature>>> {
+    let view = View::new(db);
+    let prelude = ModuleName::new(PRELUDE);
+    let read = |builtin: &Builtin| {
+        let tree = passes::parse_signature(builtin.signature()).tree;
+        let resolved = lang_resolve::resolve(&tree, &prelude, &view);
+        passes::signature(&tree, &resolved, &prelude, &view).0.map(Arc::new)
+    };
+    Builtin::ALL.iter().map(read).collect()
+}
+
+/// The part of a type that other types see while they are defined.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct TypeHead {
+    /// Its parameters.
+    pub(super) params: Vec<(Name, ParamKind)>,
+    /// Whether it is a sum type, not an alias.
+    pub(super) is_sum: bool,
+}
+
+/// Returns the head of a `type` item.
+#[salsa::tracked]
+pub(super) fn type_head(db: &dyn Database, item: Item) -> TypeHead {
+    let ast::Item::Type(def) = &tree(db, item).tree.item else {
+        return TypeHead { params: Vec::new(), is_sum: false };
+    };
+    let sizes = size_params(db, item).iter().chain(std::iter::repeat(&false));
+    let kind = |is_size: &bool| if *is_size { ParamKind::Size } else { ParamKind::Type };
+    let params = def.params.iter().zip(sizes).map(|(p, is_size)| (p.name.clone(), kind(is_size))).collect();
+    TypeHead { params, is_sum: !ctors(db, item).is_empty() }
+}
+
+/// Returns the definition of a `type` item.
+#[salsa::tracked(cycle_result = no_type)]
+pub(super) fn type_info(db: &dyn Database, item: Item) -> Reported<TypeInfo> {
+    if item.kind(db) != ItemKind::Type {
+        return Reported::nothing();
+    }
+    let tree = &tree(db, item).tree;
+    if on_circle(db, item) {
+        return Reported { value: None, diagnostics: vec![circular(db, item, tree)] };
+    }
+    Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), TypeInfo::fits, tree)
+}
+
+fn no_type(_: &dyn Database, _: Id, _: Item) -> Reported<TypeInfo> {
+    Reported::nothing()
+}
+
+/// The types of the variables of a `let` item.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct LetTypes {
+    /// The types, by name.
+    pub(super) types: BTreeMap<Name, Type>,
+    /// The known values of sizes: constants, or polynomials of other top-level sizes.
+    pub(super) sizes: BTreeMap<Name, Poly>,
+    /// The diagnostics.
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// Returns the types of the variables of a `let` item.
+#[salsa::tracked(cycle_result = no_let_types)]
+pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
+    if item.kind(db) != ItemKind::Let {
+        return LetTypes::default();
+    }
+    let tree = &tree(db, item).tree;
+    if on_circle(db, item) {
+        // A pattern with an error may bind other names than meant.
+        let wrong = matches!(&tree.item, ast::Item::Let(bind) if {
+            let pattern = tree.pats[bind.pat].span;
+            resolved(db, item).diagnostics.iter().any(|d| d.is_error() && pattern.to(d.span) == pattern)
+        });
+        let diagnostics = if wrong { Vec::new() } else { vec![circular(db, item, tree)] };
+        return LetTypes { diagnostics, ..LetTypes::default() };
+    }
+    let checked = checked(db, item);
+    let mut types = passes::let_types(checked.as_deref());
+    let sizes = checked.iter().flat_map(|c| c.sizes.iter().cloned()).collect();
+    let all = types.len();
+    types.retain(|_, ty| ty.fits());
+    let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
+    LetTypes { types, sizes, diagnostics }
+}
+
+fn no_let_types(_: &dyn Database, _: Id, _: Item) -> LetTypes {
+    LetTypes::default()
+}
+
+/// Returns the typed body of an item; `None` for items without one.
+#[salsa::tracked(cycle_result = not_checked)]
+pub(super) fn checked(db: &dyn Database, item: Item) -> Option<Arc<Checked>> {
+    let tree = &tree(db, item).tree;
+    passes::check(tree, resolved(db, item), module(db, item), &View::new(db)).map(Arc::new)
+}
+
+fn not_checked(_: &dyn Database, _: Id, _: Item) -> Option<Arc<Checked>> {
+    None
+}
+
+/// Returns whether the rest of an item may be grouped in another way than meant after this error.
+/// Such errors are a bracket or quote without its partner, and a `let` without its `in`.
+fn regroups(d: &Diagnostic) -> bool {
+    matches!(d.code, Code::E0002 | Code::E0005 | Code::E0010)
+}
+
+/// Returns all diagnostics of one item, relative to its text.
+pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic> {
+    let mut all = tree(db, item).diagnostics.clone();
+    let lone: Vec<u32> = all.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).collect();
+    let regrouped = all.iter().any(regroups);
+    // An unknown name in which an opening bracket is missing: `xi]`.
+    let joined = |d: &Diagnostic| d.code == Code::E0100 && lone.contains(&d.span.end);
+    // A size whose opening bracket is missing.
+    let bare = |d: &Diagnostic| d.code == Code::E0108 && regrouped;
+    let names = resolved(db, item).diagnostics.iter().filter(|d| !joined(d) && !bare(d));
+    all.extend(names.map(|d| in_foreign_comment(d.clone(), item.text(db))));
+    if regrouped {
+        return all;
+    }
+    match item.kind(db) {
+        ItemKind::Def => all.extend(signature(db, item).diagnostics.iter().cloned()),
+        ItemKind::Type => all.extend(type_info(db, item).diagnostics.iter().cloned()),
+        ItemKind::Let => all.extend(let_types(db, item).diagnostics.iter().cloned()),
+        ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
+    }
+    // A size of the result that no parameter determines is reported once.
+    let lone = all.iter().filter(|d| d.code == Code::E0302).filter_map(|d| item.text(db).get(d.span.range()));
+    let lone: Vec<String> = lone.map(|name| format!("`{name}`")).collect();
+    let follows = |d: &Diagnostic| lone.iter().any(|name| d.message.contains(name));
+    all.extend(checked(db, item).iter().flat_map(|c| c.diagnostics.iter().filter(|d| !follows(d)).cloned()));
+    all
+}
+
+/// Adds a hint to an unknown name that may be the text of a comment in another language's style.
+/// The line must begin with the comment mark, or end with the comment.
+fn in_foreign_comment(d: Diagnostic, text: &str) -> Diagnostic {
+    if d.code != Code::E0100 {
+        return d;
+    }
+    let line = text.get(..d.span.range().start).map_or("", |before| before.rsplit('\n').next().unwrap_or_default());
+    let rest = text.get(d.span.range().end..).unwrap_or_default().lines().next().unwrap_or_default();
+    let Some(mark) = ["//", "%"].into_iter().find(|mark| line.trim_end().ends_with(mark)) else { return d };
+    let whole = line.trim() == mark;
+    if !whole && (mark == "%" || d.help.is_some() || !rest.trim().is_empty()) {
+        return d;
+    }
+    let at = |from_end: usize| d.span.start.saturating_sub(u32::try_from(from_end).unwrap_or(u32::MAX));
+    let blank = line.len() - line.trim_end().len();
+    let begin = Span::new(at(blank + mark.len()), at(blank));
+    let help = if whole { COMMENT } else { "a comment begins with `--`; `//` divides integers" };
+    d.help(help).fix(Fix::replace(begin, "--"))
+}
+
+/// Returns the span of an item's name, or of the whole item.
+pub(super) fn name_span(db: &dyn Database, item: Item) -> Span {
+    ident_span(&tree(db, item).tree)
+}
+
+fn ident_span(tree: &ast::Tree) -> Span {
+    match &tree.item {
+        ast::Item::Def(def) => def.name.span,
+        ast::Item::Type(def) => def.name.span,
+        ast::Item::Import(import) => import.alias.as_ref().unwrap_or(&import.path).span,
+        ast::Item::Let(item) => tree.pats[item.pat].span,
+        ast::Item::Rule(rule) => rule.name.span,
+        ast::Item::Do(_) | ast::Item::Error => tree.span,
+    }
+}

@@ -1,0 +1,265 @@
+//! **Derivatives as source.** Prints the adjoint or the tangent of a definition, a function in
+//! Tensor SSA, as an Iverson definition. The text type-checks and evaluates to the same value
+//! (DESIGN 2.3: every form prints as readable text). `show` and `entries` are the entry points; the
+//! editor's views, hovers and the REPL call them.
+//!
+//! `entries` prints the derivative of one expression inside a definition, entry by entry, by the
+//! same means.
+//!
+//! The way of a derivative from Tensor SSA to text:
+//!
+//! - `read` turns each statement into a line: an expression (`tree`) over indices of its own.
+//!   `regions` reads loops; `repeat` and `parts` print them.
+//! - `rules` and `sums` simplify an expression in its context; `table` holds the facts about
+//!   statements that they need.
+//! - `merge` and `shorten` combine lines. `checks` keeps the checks that do not follow from known
+//!   facts.
+//! - `shape` computes parameters and results. `ways`, `known`, `cases` and `constructors` take
+//!   values of sum types apart by constructor.
+//! - `update` prints array updates and `argsort`; `scatter` prints sums over data-dependent places.
+//! - `hints` and `names` choose names. `writer` and the modules after it (`definition`, `arrays`,
+//!   `text`, `predicate`, `call`) print.
+//!
+//! The formatter lays the text out; if it rejects the text, the derivative is shown as Tensor SSA.
+
+#![forbid(unsafe_code)]
+
+mod arrays;
+mod call;
+mod cases;
+mod checks;
+mod constructors;
+mod definition;
+mod entries;
+mod grouped;
+mod hints;
+mod known;
+mod mentioned;
+mod merge;
+mod names;
+mod parts;
+mod predicate;
+mod read;
+mod regions;
+mod repeat;
+mod rules;
+mod scatter;
+mod shape;
+mod shorten;
+mod sums;
+mod table;
+mod text;
+mod tree;
+mod update;
+mod ways;
+mod writer;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use entries::{Entries, Entry, Seen, Surroundings, Told, Unshown, ValuePart, Whose, entries};
+use lang_base::{GlobalName, Name, Span};
+use lang_ir::core::{Callee, Derivation, Outside as NoCore, Reason};
+use lang_ir::ssa::{Ssa, Var};
+use lang_middle::ad::{real_inputs, real_outputs};
+use lang_middle::norm::Bodies;
+use lang_middle::pipeline::Callees;
+use lang_resolve::Names;
+use lang_types::ty::Type;
+pub use mentioned::mentioned;
+
+/// The kind of a derivative.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Which {
+    /// `f_tan`: the tangent of the result.
+    Forward,
+    /// `f_adj`: the cotangents of the parameters.
+    Adjoint,
+}
+
+impl Which {
+    /// Returns the suffix of the derivative's name.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::Forward => "_tan",
+            Self::Adjoint => "_adj",
+        }
+    }
+}
+
+/// The reason why a derivative has no text in the language, though it has a form in Tensor SSA.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Outside {
+    /// A value of a sum type whose constructor only a call computes.
+    SumType,
+    /// A sum of truth values.
+    Truth,
+    /// A loop or an array update without a textual form.
+    Loop,
+    /// A sorting permutation without a textual form.
+    Order,
+    /// A name of another module that this module does not import.
+    Foreign,
+    /// A component of a record or tuple that a top-level `let` binds.
+    Parts,
+    /// A call of a derivative of a derivative.
+    Nested,
+    /// Too many nodes or lines to be readable.
+    TooLarge,
+    /// An internal error: the printed text is not valid Iverson, or the forms disagree.
+    Unreadable,
+}
+
+impl Outside {
+    /// Returns the reason as a noun phrase.
+    #[must_use]
+    pub fn phrase(self) -> &'static str {
+        match self {
+            Self::SumType => "a constructor that only a call tells",
+            Self::Truth => "a sum of truth values",
+            Self::Loop => "a loop or an update",
+            Self::Order => "positions in an order",
+            Self::Foreign => "a name that this module does not have",
+            Self::Parts => "a part of a record at the top level",
+            Self::Nested => "a call of a second derivative",
+            Self::TooLarge => "too much for a page",
+            Self::Unreadable => "something that has no text",
+        }
+    }
+}
+
+/// A derivative, printed as a definition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: Name,
+    /// Its parameters with the texts of their types: first the parameters of the primal definition.
+    pub params: Vec<(Name, String)>,
+    /// The numbers of the primal's parameters that vary.
+    pub varying: Vec<usize>,
+    /// The text of its result type.
+    pub result: String,
+    /// Its text, laid out by the formatter.
+    pub text: String,
+    /// Its `let`s, each with the statement of the derivative's Tensor SSA that it binds.
+    pub lets: Vec<(Name, Var)>,
+    /// The statements of its results.
+    pub results: Vec<Var>,
+    /// The derivatives that it calls, each after those that it calls itself.
+    pub before: Vec<Definition>,
+}
+
+impl Definition {
+    /// Returns its text, preceded by the texts of the derivatives that it calls.
+    #[must_use]
+    pub fn whole(&self) -> String {
+        let texts = self.before.iter().chain([self]).map(|made| made.text.as_str());
+        texts.collect::<Vec<&str>>().join("\n")
+    }
+}
+
+/// The printed derivative of a callee; `None` if it has no text.
+type Called = Option<Arc<Definition>>;
+
+/// Printed derivatives of callees, memoised during one request.
+#[derive(Default)]
+struct Shelf(RefCell<HashMap<(GlobalName, Which), Called>>);
+
+/// A derivative in the form that a reader gets.
+#[derive(Debug)]
+pub enum Shown {
+    /// A definition.
+    Source(Definition),
+    /// It has no text, for this reason; its Tensor SSA is shown instead.
+    Form(Arc<Ssa>, Outside),
+    /// No input or no output is real, so the derivative does not exist.
+    Constant,
+}
+
+/// Returns a definition at the types at which it is shown: `f64` for each type parameter, as in
+/// most calls. `None` if the definition has no signature.
+#[must_use]
+pub fn shown_callee(bodies: &dyn Bodies, def: &GlobalName) -> Option<Arc<Callee>> {
+    let signature = bodies.signature(def)?;
+    Some(Arc::new(Callee::new(def.clone(), vec![Type::F64; signature.type_params.len()])))
+}
+
+/// Returns a derivative of a definition in Tensor SSA, by all its real inputs. `Ok(None)` if no
+/// input or no output is real.
+///
+/// # Errors
+/// The part of the definition that has no core form, or no derivative.
+pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Result<Option<Arc<Ssa>>, Box<NoCore>> {
+    let stages = module.stages(callee)?;
+    let wrt = real_inputs(&stages.ssa);
+    let of = real_outputs(&stages.ssa);
+    if wrt.is_empty() || of.is_empty() {
+        return Ok(None);
+    }
+    let derivation = match which {
+        Which::Forward => Derivation::Forward(wrt.into()),
+        Which::Adjoint => Derivation::Adjoint { of: of.into(), wrt: wrt.into() },
+    };
+    match module.ssa(&Arc::new(callee.derive(derivation))) {
+        Some(ssa) => Ok(Some(ssa)),
+        None => Err(Box::new(NoCore { what: Reason::Derivative, item: callee.def.clone(), span: Span::default() })),
+    }
+}
+
+/// Prints a derivative of the definition `def`, whose source text is `text`, as a reader of its
+/// module sees it.
+///
+/// # Errors
+/// The part of the definition that has no core form.
+pub fn show(
+    module: &dyn Callees,
+    bodies: &dyn Bodies,
+    names: &dyn Names,
+    def: &GlobalName,
+    text: &str,
+    which: Which,
+) -> Result<Shown, Box<NoCore>> {
+    shown(module, bodies, names, &Shelf::default(), def, text, which)
+}
+
+fn shown(
+    module: &dyn Callees,
+    bodies: &dyn Bodies,
+    names: &dyn Names,
+    shelf: &Shelf,
+    def: &GlobalName,
+    text: &str,
+    which: Which,
+) -> Result<Shown, Box<NoCore>> {
+    let Some(callee) = shown_callee(bodies, def) else { return Ok(Shown::Constant) };
+    let Some(ssa) = derived(module, &callee, which)? else { return Ok(Shown::Constant) };
+    let stages = module.stages(&callee)?;
+    let asked = shape::Asked { module, bodies, names, shelf, def, text, which, stages: &stages, derived: &ssa };
+    Ok(match lang_base::guarded(|| writer::definition(&asked)) {
+        Ok(mut made) => match lang_syntax::format::format(&made.text) {
+            Ok(text) => {
+                made.text = text;
+                Shown::Source(made)
+            }
+            Err(_) => Shown::Form(ssa, Outside::Unreadable),
+        },
+        Err(why) => Shown::Form(ssa, why),
+    })
+}
+
+/// Returns the printed derivative of a callee of the derivative that is being printed, if it has a
+/// text.
+fn called(asked: &shape::Asked<'_>, def: &GlobalName, which: Which) -> Called {
+    let key = (def.clone(), which);
+    if let Some(known) = asked.shelf.0.borrow().get(&key) {
+        return known.clone();
+    }
+    let made = match shown(asked.module, asked.bodies, asked.names, asked.shelf, def, "", which) {
+        Ok(Shown::Source(made)) => Some(Arc::new(made)),
+        _ => None,
+    };
+    asked.shelf.0.borrow_mut().insert(key, made.clone());
+    made
+}

@@ -1,7 +1,0 @@
-//! **Cancellation points** of long computations.
-
-/// Unwinds the current query of this thread if an edit made it outdated or if it was stopped
-/// ([`crate::session::Stop`]). Outside of queries it does nothing.
-pub fn pause() {
-    salsa::with_attached_database(|db| db.unwind_if_revision_cancelled());
-}

@@ -1,0 +1,524 @@
+//! **Lexer.** A hand-written scanner from text to tokens, total and linear. Unicode spellings from
+//! the papers produce the same tokens as their ASCII spellings. Comments go to a separate list,
+//! which the formatter and the documentation read.
+//!
+//! If a foreign character has an obvious meaning (`&`, `#` before a comment, curly quotes), the
+//! lexer reports it. It then continues with the intended token, so that one mistake produces one
+//! diagnostic.
+
+use std::borrow::Cow;
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
+
+use super::token::{Sym, Word};
+use lang_base::{Code, Diagnostic, Fix, Name, Span};
+
+/// The help text for comments.
+pub const COMMENT: &str = "a comment begins with `--`";
+
+/// The help text for comments and documentation, used for a triple-quoted text.
+pub(super) const DOCSTRING: &str =
+    "a comment begins with `--`, and one that documents a definition with `--|`, on the lines before it";
+
+/// A lexical token.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Token {
+    /// `12`, `1_000`; at most 2^63.
+    Int(u64),
+    /// `1.5`, `1e-14`.
+    Float(f64),
+    /// `"text"`, with its escapes resolved.
+    Str(Name),
+    /// An identifier. Unicode spellings of names (`∑`, `π`) become the ASCII name.
+    Name(Name),
+    /// A reserved word.
+    Word(Word),
+    /// An operator, a bracket or other punctuation.
+    Sym(Sym),
+    /// Characters outside the language. The lexer has reported them.
+    Error,
+}
+
+/// A token with its position.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Spanned {
+    /// The token.
+    pub token: Token,
+    /// The byte range of the token.
+    pub span: Span,
+    /// Whether it is the first token on its line.
+    pub line_start: bool,
+    /// Whether it begins in column 0 of its line.
+    pub column0: bool,
+}
+
+impl Spanned {
+    /// Returns the name if the token is an identifier.
+    #[must_use]
+    pub fn name(&self) -> Option<&Name> {
+        match &self.token {
+            Token::Name(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
+/// A comment, without the line ending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Comment {
+    /// The byte range of the comment, with the dashes.
+    pub span: Span,
+    /// Whether it is documentation (`--|`).
+    pub doc: bool,
+    /// Whether no token or comment precedes it on its line.
+    pub own_line: bool,
+}
+
+/// The result of [`lex`].
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Lexed {
+    /// The tokens, in source order.
+    pub tokens: Vec<Spanned>,
+    /// The comments, in source order.
+    pub comments: Vec<Comment>,
+    /// The lexical errors.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The maximum size of a text in bytes. It leaves ample room in the `u32` offsets of spans.
+pub const MAX_TEXT: usize = 64 << 20;
+
+/// The maximum number of diagnostics for one text, because a file with more is not a program.
+const MAX_DIAGNOSTICS: usize = 256;
+
+/// Scans a text into tokens and comments. A text over [`MAX_TEXT`] yields one diagnostic and no
+/// tokens.
+#[must_use]
+pub fn lex(text: &str) -> Lexed {
+    let mut out = Lexed::default();
+    if text.len() > MAX_TEXT {
+        let message = format!("the text has {} MiB, more than {} MiB", text.len() >> 20, MAX_TEXT >> 20);
+        out.diagnostics.push(
+            Diagnostic::new(Code::E0008, Span::new(0, 0), message)
+                .help("read large data with `load` instead of writing it into the program"),
+        );
+        return out;
+    }
+    out.tokens.reserve(text.len() / 4);
+    let mut lexer = Lexer { text, at: 0, line: 0, fresh: true, out };
+    if text.starts_with('\u{feff}') {
+        lexer.at = '\u{feff}'.len_utf8();
+        lexer.line = lexer.at;
+    }
+    while lexer.step() {}
+    lexer.out
+}
+
+/// Whether a name may begin with `c`.
+#[must_use]
+pub fn is_name_start(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || (!c.is_ascii() && c.is_alphabetic())
+}
+
+/// Whether `c` may continue a name: letters, digits, primes, subscript digits, combining accents.
+#[must_use]
+pub fn is_name_continue(c: char) -> bool {
+    is_name_start(c) || c.is_ascii_digit() || matches!(c, '\'' | '₀'..='₉' | '\u{300}'..='\u{36f}')
+}
+
+/// Returns a name in Unicode NFC, the form in which names are compared. The precomposed `ö` and the
+/// letter with a combining diaeresis are therefore the same name.
+#[must_use]
+pub fn composed(name: &str) -> Cow<'_, str> {
+    match is_nfc_quick(name.chars()) {
+        IsNormalized::Yes => Cow::Borrowed(name),
+        _ => Cow::Owned(name.nfc().collect()),
+    }
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    /// The offset of the next byte to read, always on a character boundary.
+    at: usize,
+    /// The offset of the first byte of the current line.
+    line: usize,
+    /// Whether the current line has no token or comment yet.
+    fresh: bool,
+    out: Lexed,
+}
+
+impl<'a> Lexer<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn span_from(&self, start: usize) -> Span {
+        // Both conversions succeed, because a text has at most `MAX_TEXT` bytes.
+        Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(self.at).unwrap_or(u32::MAX))
+    }
+
+    fn take_while(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c| !keep(c)).unwrap_or(rest.len());
+        self.at += end;
+        rest.get(..end).unwrap_or_default()
+    }
+
+    fn push(&mut self, token: Token, start: usize) {
+        let span = self.span_from(start);
+        self.out.tokens.push(Spanned { token, span, line_start: self.fresh, column0: start == self.line });
+        self.fresh = false;
+    }
+
+    fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: &str) {
+        if self.out.diagnostics.len() >= MAX_DIAGNOSTICS {
+            return;
+        }
+        let mut diagnostic = Diagnostic::new(code, self.span_from(start), message);
+        if !help.is_empty() {
+            diagnostic = diagnostic.help(help);
+        }
+        self.out.diagnostics.push(diagnostic);
+    }
+
+    /// Reads one token, comment or whitespace character. Returns false at the end of the text.
+    fn step(&mut self) -> bool {
+        let start = self.at;
+        let Some(c) = self.rest().chars().next() else { return false };
+        match c {
+            '\n' => {
+                self.at += 1;
+                self.line = self.at;
+                self.fresh = true;
+            }
+            ' ' | '\t' | '\r' => self.at += 1,
+            '-' if self.byte(1) == b'-' => self.comment(),
+            '0'..='9' => self.number(),
+            '.' if self.byte(1).is_ascii_digit() && !self.follows_operand() => self.number(),
+            '"' => self.string(),
+            _ if is_name_start(c) => self.name(),
+            // A byte order mark is whitespace anywhere, because concatenated files contain it in
+            // the middle.
+            _ if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
+            _ => {
+                if let Some((sym, len)) = symbol(self.rest().as_bytes()) {
+                    self.at += len;
+                    self.push(Token::Sym(sym), start);
+                } else if let Some(token) = unicode(c) {
+                    self.at += c.len_utf8();
+                    self.push(token, start);
+                } else {
+                    self.unknown(c);
+                }
+            }
+        }
+        true
+    }
+
+    fn comment(&mut self) {
+        let start = self.at;
+        let body = self.take_while(|c| c != '\n');
+        // The carriage return of a CRLF line ending is not part of the comment.
+        self.at -= body.len() - body.trim_end_matches('\r').len();
+        let doc = body.starts_with("--|");
+        let span = self.span_from(start);
+        self.out.comments.push(Comment { span, doc, own_line: self.fresh });
+    }
+
+    fn name(&mut self) {
+        let start = self.at;
+        // A fast path over bytes, because nearly all names are ASCII.
+        let ascii = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\'');
+        self.at += self.rest().as_bytes().iter().take_while(ascii).count();
+        if !self.byte(0).is_ascii() {
+            self.take_while(is_name_continue);
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        let token = match text {
+            "_" => Token::Sym(Sym::Underscore),
+            "π" => Token::Name(Name::new_static("pi")),
+            _ => match Word::from_text(text) {
+                Some(word) => Token::Word(word),
+                None => Token::Name(Name::new(composed(text))),
+            },
+        };
+        self.push(token, start);
+    }
+
+    /// Returns whether the preceding token ends an operand directly here. Then `.5` is a
+    /// projection.
+    fn follows_operand(&self) -> bool {
+        self.out.tokens.last().is_some_and(|last| {
+            last.span.end as usize == self.at
+                && match &last.token {
+                    Token::Sym(sym) => sym.is_closer() || *sym == Sym::Dot,
+                    _ => true,
+                }
+        })
+    }
+
+    fn number(&mut self) {
+        let start = self.at;
+        let digits = |c: char| c.is_ascii_digit() || c == '_';
+        // The digits of `x.0.1` are two positions, not one real number.
+        let position = self.out.tokens.last().is_some_and(|t| t.token == Token::Sym(Sym::Dot));
+        self.take_while(digits);
+        let mut real = false;
+        let mut wrong = None;
+        if !position && self.byte(0) == b'.' && self.byte(1) != b'.' {
+            if self.byte(1).is_ascii_digit() {
+                real = true;
+                if self.at == start {
+                    wrong = Some(("a number does not begin with a point", "write a `0` before the point"));
+                }
+                self.at += 1;
+                self.take_while(digits);
+            } else if !self.rest().chars().nth(1).is_some_and(is_name_start) {
+                real = true;
+                self.at += 1;
+                wrong = Some(("a number does not end with a point", "write a `0` after the point, as in `2.0`"));
+            }
+        }
+        if !position && matches!(self.byte(0), b'e' | b'E') {
+            let sign = usize::from(matches!(self.byte(1), b'+' | b'-'));
+            if self.byte(1 + sign).is_ascii_digit() {
+                real = true;
+                self.at += 1 + sign;
+                self.take_while(digits);
+            } else if sign == 1 {
+                self.at += 2;
+                wrong = Some(("the exponent has no digits", "write it as in `1e-14`"));
+            }
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        let tail = self.take_while(is_name_continue);
+        if text == "0" && tail.starts_with(['x', 'b', 'o']) {
+            wrong = Some(("numbers are written in decimal", "write the decimal value"));
+        } else if !tail.is_empty() {
+            wrong = Some(("letters follow a number directly", "a product is written with `*`, as in `2 * x`"));
+        } else if text.ends_with('_') {
+            wrong = Some(("a number does not end with `_`", "`_` stands between digits, as in `1_000`"));
+        }
+        if let Some((message, help)) = wrong {
+            self.report(Code::E0004, start, message, help);
+        }
+        let plain: String = text.chars().filter(|c| *c != '_').collect();
+        let token = if real {
+            let value = plain.trim_end_matches("e-").trim_end_matches("e+").parse().unwrap_or(0.0);
+            if f64::is_infinite(value) {
+                self.report(Code::E0004, start, "the number is too large for f64", "infinity is written `inf`");
+            }
+            Token::Float(value)
+        } else {
+            let negated = self.out.tokens.last().is_some_and(|t| t.token == Token::Sym(Sym::Minus));
+            let limit = (1u64 << 63) - u64::from(!negated);
+            let value = plain.parse().ok().filter(|value| *value <= limit);
+            if value.is_none() && wrong.is_none() {
+                let help = "the largest is 9223372036854775807; a real number has a point or an exponent";
+                self.report(Code::E0004, start, "the number is too large for i64", help);
+            }
+            Token::Int(value.unwrap_or(0))
+        };
+        self.push(token, start);
+    }
+
+    fn string(&mut self) {
+        let start = self.at;
+        let mut value = String::new();
+        self.at += 1;
+        loop {
+            value.push_str(self.take_while(|c| !matches!(c, '"' | '\\' | '\n' | '\r')));
+            match self.byte(0) {
+                b'"' => {
+                    self.at += 1;
+                    break;
+                }
+                b'\\' => self.escape(&mut value),
+                _ => {
+                    // In other languages, three quotes open a multi-line text.
+                    let triple = start.checked_sub(2).and_then(|at| self.text.get(at..start)) == Some("\"\"");
+                    let help = if triple { DOCSTRING } else { "a string ends on its line" };
+                    self.report(Code::E0005, start, "the string has no closing `\"`", help);
+                    return self.push(Token::Error, start);
+                }
+            }
+        }
+        self.push(Token::Str(Name::from(value)), start);
+    }
+
+    fn escape(&mut self, value: &mut String) {
+        let start = self.at;
+        self.at += 1;
+        let Some(c) = self.rest().chars().next().filter(|c| !matches!(c, '\n' | '\r')) else { return };
+        self.at += c.len_utf8();
+        match c {
+            'n' => value.push('\n'),
+            't' => value.push('\t'),
+            '"' | '\\' => value.push(c),
+            _ => {
+                let help = r#"the escapes are `\n`, `\t`, `\"` and `\\`"#;
+                self.report(Code::E0003, start, format!("`\\{c}` stands for nothing"), help);
+                value.push(c);
+            }
+        }
+    }
+
+    /// Reports a character outside the language, and emits the intended token if it is obvious.
+    fn unknown(&mut self, first: char) {
+        let start = self.at;
+        self.at += first.len_utf8();
+        let token = match first {
+            '&' => Some(Token::Sym(Sym::And)),
+            '~' if self.byte(0) == b'=' => {
+                self.at += 1;
+                Some(Token::Sym(Sym::Ne))
+            }
+            '~' => Some(Token::Sym(Sym::Bang)),
+            '#' => {
+                self.take_while(|c| c != '\n' && c != '\r');
+                // Kept as a comment, so that its text belongs to some item, which reports it.
+                let comment = Comment { span: self.span_from(start), doc: false, own_line: self.fresh };
+                self.out.comments.push(comment);
+                None
+            }
+            _ if is_quote(first) => {
+                let closing = self.rest().char_indices().find(|(_, c)| *c == '\n' || *c == '"' || is_quote(*c));
+                let closing = closing.filter(|(_, c)| *c != '\n');
+                self.at += closing.map_or(0, |(at, c)| at + c.len_utf8());
+                Some(if closing.is_some() { Token::Str(Name::default()) } else { Token::Error })
+            }
+            _ if slip(first).is_some() => Some(Token::Error),
+            _ => {
+                self.take_while(|c| !is_known(c));
+                Some(Token::Error)
+            }
+        };
+        let single = self.at == start + first.len_utf8();
+        let message = match (first, slip(first)) {
+            ('~', _) if !single => "`~=` is outside the language".to_owned(),
+            (_, None) if !single => "these characters are outside the language".to_owned(),
+            (c, None) if c.is_control() => "this character is outside the language".to_owned(),
+            (c, _) => format!("`{c}` is outside the language"),
+        };
+        let help = match (first, single) {
+            ('~', false) => Some("not equal is written `!=`"),
+            ('@', true) => Some(
+                "a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`",
+            ),
+            _ => slip(first),
+        };
+        self.report(Code::E0003, start, message, help.unwrap_or_default());
+        if let ('#', Some(diagnostic)) = (first, self.out.diagnostics.last_mut()) {
+            let mark = Span::new(diagnostic.span.start, diagnostic.span.start + 1);
+            diagnostic.fixes.push(Fix::replace(mark, "--"));
+        }
+        if let Some(token) = token {
+            self.push(token, start);
+        }
+    }
+}
+
+fn is_quote(c: char) -> bool {
+    matches!(c, '\'' | '‘' | '’' | '`' | '“' | '”' | '„')
+}
+
+/// Whether a token contains the character, or [`slip`] has a help text for it.
+fn is_known(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(c, '"' | '\u{feff}')
+        || is_name_continue(c)
+        || u8::try_from(c).is_ok_and(|byte| symbol(&[byte]).is_some())
+        || unicode(c).is_some()
+        || slip(c).is_some()
+}
+
+/// Returns the help text for a character that has a meaning in other languages.
+fn slip(c: char) -> Option<&'static str> {
+    match c {
+        '&' => Some("and is written `&&`; bits of integers are combined with `bit_and`"),
+        '~' => Some("not is written `!`; the bits of an integer are flipped with `bit_not`"),
+        '#' => Some(COMMENT),
+        '¹' | '²' | '³' => Some("a power is written `^`, as in `x^2`"),
+        _ if is_quote(c) => Some("strings stand between double quotes: `\"text\"`"),
+        _ => None,
+    }
+}
+
+/// Returns the longest symbol at the start of a text, and its length in bytes.
+fn symbol(rest: &[u8]) -> Option<(Sym, usize)> {
+    let one = *rest.first()?;
+    let two = rest.get(1).copied().unwrap_or(0);
+    let pair = match (one, two) {
+        (b'.', b'.') => Some(Sym::DotDot),
+        (b'+', b'=') => Some(Sym::PlusAssign),
+        (b'-', b'>') => Some(Sym::Arrow),
+        (b'|', b'>') => Some(Sym::Pipe),
+        (b'|', b'|') => Some(Sym::Or),
+        (b'&', b'&') => Some(Sym::And),
+        (b'=', b'=') => Some(Sym::Eq),
+        (b'!', b'=') => Some(Sym::Ne),
+        (b'<', b'=') => Some(Sym::Le),
+        (b'>', b'=') => Some(Sym::Ge),
+        (b'/', b'/') => Some(Sym::FloorDiv),
+        _ => None,
+    };
+    if let Some(sym) = pair {
+        return Some((sym, 2));
+    }
+    let sym = match one {
+        b'(' => Sym::LParen,
+        b')' => Sym::RParen,
+        b'[' => Sym::LBracket,
+        b']' => Sym::RBracket,
+        b'{' => Sym::LBrace,
+        b'}' => Sym::RBrace,
+        b',' => Sym::Comma,
+        b';' => Sym::Semi,
+        b':' => Sym::Colon,
+        b'.' => Sym::Dot,
+        b'=' => Sym::Assign,
+        b'\\' => Sym::Backslash,
+        b'?' => Sym::Question,
+        b'|' => Sym::Bar,
+        b'!' => Sym::Bang,
+        b'<' => Sym::Lt,
+        b'>' => Sym::Gt,
+        b'+' => Sym::Plus,
+        b'-' => Sym::Minus,
+        b'*' => Sym::Star,
+        b'/' => Sym::Slash,
+        b'%' => Sym::Percent,
+        b'^' => Sym::Caret,
+        _ => return None,
+    };
+    Some((sym, 1))
+}
+
+/// Returns the token of a Unicode symbol from the papers. A Greek `Σ` or `Π` is a letter, hence a
+/// name.
+fn unicode(c: char) -> Option<Token> {
+    let name = |text: &'static str| Some(Token::Name(Name::new_static(text)));
+    match c {
+        '⊞' => Some(Token::Word(Word::For)),
+        '∑' => name("sum"),
+        '∏' => name("prod"),
+        '∃' => name("any"),
+        '∀' => name("all"),
+        '∇' => name("grad"),
+        '∞' => name("inf"),
+        '≤' => Some(Token::Sym(Sym::Le)),
+        '≥' => Some(Token::Sym(Sym::Ge)),
+        '≠' => Some(Token::Sym(Sym::Ne)),
+        '∧' => Some(Token::Sym(Sym::And)),
+        '∨' => Some(Token::Sym(Sym::Or)),
+        '¬' => Some(Token::Sym(Sym::Bang)),
+        '·' | '⋅' | '×' => Some(Token::Sym(Sym::Star)),
+        '−' => Some(Token::Sym(Sym::Minus)),
+        '→' => Some(Token::Sym(Sym::Arrow)),
+        _ => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! **Duplicate names** in one list: parameters, index variables, fields. The parser runs this check
+//! on trees without syntax errors.
+//!
+//! Patterns are checked only where every name is certainly a variable (`let`, lambdas, carries). In
+//! an arm of `match` a name may be a constructor, as in `(None, None)`, so name resolution checks
+//! those.
+
+use std::collections::HashMap;
+
+use crate::ast::{Expr, Ident, Item, Pat, PatId, Tree, TypeBody, TypeExpr};
+use lang_base::{Code, Diagnostic, Name, Span};
+
+/// Returns a diagnostic for each duplicate name of an item.
+pub(super) fn duplicates(tree: &Tree) -> Vec<Diagnostic> {
+    let mut found = Found { tree, diagnostics: Vec::new() };
+    match &tree.item {
+        Item::Def(def) => {
+            found.names("a parameter", def.params.iter().map(|p| &p.name));
+            found.names("limited", def.constraints.iter().map(|c| &c.var));
+        }
+        Item::Type(def) => {
+            found.names("a type parameter", &def.params);
+            if let TypeBody::Sum(ctors) = &def.body {
+                found.names("a constructor", ctors.iter().map(|c| &c.name));
+            }
+        }
+        Item::Rule(rule) => found.names("a parameter", rule.params.iter().chain(&rule.deltas)),
+        Item::Let(top) => found.pattern(&[top.pat]),
+        Item::Import(_) | Item::Do(_) | Item::Error => {}
+    }
+    for (_, node) in tree.exprs.iter() {
+        match &node.kind {
+            Expr::Record(fields) => found.names("a field", fields.iter().map(|(name, _)| name)),
+            Expr::Binder { vars, .. } => found.names("an index variable", vars.iter().map(|v| &v.name)),
+            Expr::Fold { vars, acc, .. } => {
+                found.names("an index variable", vars.iter().map(|v| &v.name));
+                found.pattern(&[*acc]);
+            }
+            Expr::Loop { acc, .. } => found.pattern(&[*acc]),
+            Expr::Lambda(params, _) => found.pattern(&params.iter().map(|p| p.pat).collect::<Vec<_>>()),
+            Expr::Let(binds, _) => binds.iter().for_each(|b| found.pattern(&[b.pat])),
+            _ => {}
+        }
+    }
+    for (_, node) in tree.pats.iter() {
+        if let Pat::Record(fields) = &node.kind {
+            found.names("a field", fields.iter().map(|(name, _)| name));
+        }
+    }
+    for (_, node) in tree.types.iter() {
+        match &node.kind {
+            TypeExpr::Record(fields) => found.names("a field", fields.iter().map(|(name, _)| name)),
+            TypeExpr::Fun(params, _) => found.names("a parameter", params.iter().filter_map(|(name, _)| name.as_ref())),
+            _ => {}
+        }
+    }
+    found.diagnostics
+}
+
+struct Found<'a> {
+    tree: &'a Tree,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Found<'a> {
+    fn names(&mut self, what: &str, names: impl IntoIterator<Item = &'a Ident>) {
+        let mut seen: HashMap<&Name, Span> = HashMap::new();
+        for ident in names {
+            if ident.name.is_empty() || ident.name == "_" {
+                continue;
+            }
+            match seen.get(&ident.name) {
+                Some(before) => self.report(what, &ident.name, ident.span, *before),
+                None => {
+                    seen.insert(&ident.name, ident.span);
+                }
+            }
+        }
+    }
+
+    /// Checks the variables of patterns in the same binding.
+    fn pattern(&mut self, roots: &[PatId]) {
+        let tree = self.tree;
+        let mut bound: Vec<(&Name, Span)> = Vec::new();
+        let mut open: Vec<PatId> = roots.to_vec();
+        while let Some(id) = open.pop() {
+            let node = &tree.pats[id];
+            match &node.kind {
+                Pat::Name(name) => bound.push((name, node.span)),
+                Pat::Ctor { args, .. } | Pat::Tuple(args) => open.extend(args),
+                Pat::Record(fields) => {
+                    open.extend(fields.iter().filter_map(|(_, p)| *p));
+                    bound.extend(fields.iter().filter(|(_, p)| p.is_none()).map(|(name, _)| (&name.name, name.span)));
+                }
+                Pat::Sized(names, p) => {
+                    bound.extend(names.iter().map(|n| (&n.name, n.span)));
+                    open.push(*p);
+                }
+                Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
+            }
+        }
+        bound.sort_by_key(|(_, span)| *span);
+        let mut seen: HashMap<&Name, Span> = HashMap::new();
+        for (name, span) in bound {
+            match seen.get(name) {
+                Some(before) => self.report("bound", name, span, *before),
+                None => {
+                    seen.insert(name, span);
+                }
+            }
+        }
+    }
+
+    fn report(&mut self, what: &str, name: &Name, span: Span, before: Span) {
+        let diagnostic = Diagnostic::new(Code::E0012, span, format!("`{name}` is {what} twice"));
+        self.diagnostics.push(diagnostic.related(before, "first here"));
+    }
+}

@@ -1,0 +1,256 @@
+//! Tests of the lexer.
+
+use expect_test::{Expect, expect};
+
+use super::told;
+use crate::lexer::{MAX_TEXT, Token, lex};
+use crate::token::{Sym, Word};
+use lang_base::Code;
+
+/// Compares the tokens and diagnostics of each line.
+#[track_caller]
+fn check(lines: &[&str], expected: Expect) {
+    let mut out = String::new();
+    for line in lines {
+        let lexed = lex(line);
+        let tokens: Vec<String> = lexed.tokens.iter().map(|t| shown(&t.token)).collect();
+        let tokens = if tokens.is_empty() { "(none)".to_owned() } else { tokens.join("  ") };
+        out.push_str(&format!("{line}\n    {tokens}\n{}", told(line, &lexed.diagnostics)));
+    }
+    expected.assert_eq(&out);
+}
+
+fn shown(token: &Token) -> String {
+    match token {
+        Token::Int(value) => value.to_string(),
+        Token::Float(value) => format!("{value:?}"),
+        Token::Str(text) => format!("{text:?}"),
+        Token::Name(name) => name.to_string(),
+        Token::Word(word) => format!("{word}!"),
+        Token::Sym(sym) => sym.to_string(),
+        Token::Error => "ERROR".to_owned(),
+    }
+}
+
+#[test]
+fn tokens() {
+    check(
+        &[
+            "def f(x': [n]f64) -> f64 = x'[0]",
+            "0..n 1.5 1_000 1e-14 2e3 x.0.1 x.0.1e2 1..2",
+            "a+=b a->b a|>b a||b a|b a&&b !a != = == < <= > >= / // % ^ \\ ? ; _ _a",
+            "μ θ₀ Σ x̂ 变量 x_1",
+            "\"a\\n\\t\\\"\\\\é\"",
+            "a -- comment = 1",
+        ],
+        expect![[r#"
+            def f(x': [n]f64) -> f64 = x'[0]
+                def!  f  (  x'  :  [  n  ]  f64  )  ->  f64  =  x'  [  0  ]
+            0..n 1.5 1_000 1e-14 2e3 x.0.1 x.0.1e2 1..2
+                0  ..  n  1.5  1000  1e-14  2000.0  x  .  0  .  1  x  .  0  .  1  1  ..  2
+              E0004 «1e2»: letters follow a number directly
+                  help: a product is written with `*`, as in `2 * x`
+            a+=b a->b a|>b a||b a|b a&&b !a != = == < <= > >= / // % ^ \ ? ; _ _a
+                a  +=  b  a  ->  b  a  |>  b  a  ||  b  a  |  b  a  &&  b  !  a  !=  =  ==  <  <=  >  >=  /  //  %  ^  \  ?  ;  _  _a
+            μ θ₀ Σ x̂ 变量 x_1
+                μ  θ₀  Σ  x̂  变量  x_1
+            "a\n\t\"\\é"
+                "a\n\t\"\\é"
+            a -- comment = 1
+                a
+        "#]],
+    );
+}
+
+#[test]
+fn unicode_spellings() {
+    let pairs = [
+        ("⊞ i: x[i]", "for i: x[i]"),
+        ("∑ i: ∏ j: x", "sum i: prod j: x"),
+        ("∃ i: ∀ j: p", "any i: all j: p"),
+        ("∇(f)(π)", "grad(f)(pi)"),
+        ("a ≤ b ≥ c ≠ d", "a <= b >= c != d"),
+        ("a ∧ b ∨ ¬c", "a && b || !c"),
+        ("a·b × c ⋅ d − ∞", "a*b * c * d - inf"),
+        ("(A) → B", "(A) -> B"),
+    ];
+    let tokens = |text: &str| lex(text).tokens.into_iter().map(|t| t.token).collect::<Vec<_>>();
+    for (unicode, ascii) in pairs {
+        assert_eq!(tokens(unicode), tokens(ascii), "{unicode}");
+        assert_eq!(lex(unicode).diagnostics, []);
+    }
+}
+
+#[test]
+fn numbers_gone_wrong() {
+    check(
+        &[
+            "2. + 1",
+            "f(2.)",
+            ".5",
+            "1_",
+            "1e+",
+            "1e",
+            "12abc",
+            "0x1F",
+            "9223372036854775807",
+            "9223372036854775808",
+            "-9223372036854775808",
+            "99999999999999999999999",
+            "1e999",
+        ],
+        expect![[r#"
+            2. + 1
+                2.0  +  1
+              E0004 «2.»: a number does not end with a point
+                  help: write a `0` after the point, as in `2.0`
+            f(2.)
+                f  (  2.0  )
+              E0004 «2.»: a number does not end with a point
+                  help: write a `0` after the point, as in `2.0`
+            .5
+                0.5
+              E0004 «.5»: a number does not begin with a point
+                  help: write a `0` before the point
+            1_
+                1
+              E0004 «1_»: a number does not end with `_`
+                  help: `_` stands between digits, as in `1_000`
+            1e+
+                0
+              E0004 «1e+»: the exponent has no digits
+                  help: write it as in `1e-14`
+            1e
+                1
+              E0004 «1e»: letters follow a number directly
+                  help: a product is written with `*`, as in `2 * x`
+            12abc
+                12
+              E0004 «12abc»: letters follow a number directly
+                  help: a product is written with `*`, as in `2 * x`
+            0x1F
+                0
+              E0004 «0x1F»: numbers are written in decimal
+                  help: write the decimal value
+            9223372036854775807
+                9223372036854775807
+            9223372036854775808
+                0
+              E0004 «9223372036854775808»: the number is too large for i64
+                  help: the largest is 9223372036854775807; a real number has a point or an exponent
+            -9223372036854775808
+                -  9223372036854775808
+            99999999999999999999999
+                0
+              E0004 «99999999999999999999999»: the number is too large for i64
+                  help: the largest is 9223372036854775807; a real number has a point or an exponent
+            1e999
+                inf
+              E0004 «1e999»: the number is too large for f64
+                  help: infinity is written `inf`
+        "#]],
+    );
+}
+
+#[test]
+fn characters_gone_wrong() {
+    check(
+        &[
+            "x @@$ y @",
+            "@@&",
+            "é\u{300} ☃☃",
+            "a & b",
+            "~a",
+            "# a comment",
+            "x²",
+            "\"no end",
+            "\"a\\qb\"",
+            "“curly”",
+            "'single' + 'open",
+            "a\u{7}b",
+        ],
+        expect![[r#"
+            x @@$ y @
+                x  ERROR  y  ERROR
+              E0003 «@@$»: these characters are outside the language
+              E0003 «@»: `@` is outside the language
+                  help: a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`
+            @@&
+                ERROR  &&
+              E0003 «@@»: these characters are outside the language
+              E0003 «&»: `&` is outside the language
+                  help: and is written `&&`; bits of integers are combined with `bit_and`
+            é̀ ☃☃
+                é̀  ERROR
+              E0003 «☃☃»: these characters are outside the language
+            a & b
+                a  &&  b
+              E0003 «&»: `&` is outside the language
+                  help: and is written `&&`; bits of integers are combined with `bit_and`
+            ~a
+                !  a
+              E0003 «~»: `~` is outside the language
+                  help: not is written `!`; the bits of an integer are flipped with `bit_not`
+            # a comment
+                (none)
+              E0003 «# a comment»: `#` is outside the language
+                  help: a comment begins with `--`
+            x²
+                x  ERROR
+              E0003 «²»: `²` is outside the language
+                  help: a power is written `^`, as in `x^2`
+            "no end
+                ERROR
+              E0005 «"no end»: the string has no closing `"`
+                  help: a string ends on its line
+            "a\qb"
+                "aqb"
+              E0003 «\q»: `\q` stands for nothing
+                  help: the escapes are `\n`, `\t`, `\"` and `\\`
+            “curly”
+                ""
+              E0003 «“curly”»: `“` is outside the language
+                  help: strings stand between double quotes: `"text"`
+            'single' + 'open
+                ""  +  ERROR  open
+              E0003 «'single'»: `'` is outside the language
+                  help: strings stand between double quotes: `"text"`
+              E0003 «'»: `'` is outside the language
+                  help: strings stand between double quotes: `"text"`
+            ab
+                a  ERROR  b
+              E0003 «»: this character is outside the language
+        "#]],
+    );
+}
+
+#[test]
+fn lines_and_comments() {
+    let lexed = lex("\u{feff}--| doc\r\ndef f() = -- why\n  1\n-- end");
+    let starts: Vec<(bool, bool)> = lexed.tokens.iter().map(|t| (t.line_start, t.column0)).collect();
+    assert_eq!(starts[0], (true, true));
+    assert_eq!(starts[1], (false, false));
+    assert_eq!(starts.last(), Some(&(true, false)));
+    let comments: Vec<(bool, bool)> = lexed.comments.iter().map(|c| (c.doc, c.own_line)).collect();
+    assert_eq!(comments, [(true, true), (false, false), (false, true)]);
+    assert_eq!(lexed.comments[0].span.end - lexed.comments[0].span.start, 7);
+}
+
+#[test]
+fn words_and_symbols_read_back() {
+    for word in Word::ALL {
+        assert_eq!(Word::from_text(word.text()), Some(*word));
+        assert_eq!(lex(word.text()).tokens[0].token, Token::Word(*word));
+    }
+    for sym in Sym::ALL {
+        assert_eq!(Sym::from_text(sym.text()), Some(*sym));
+        assert_eq!(lex(sym.text()).tokens[0].token, Token::Sym(*sym));
+    }
+}
+
+#[test]
+fn too_large() {
+    let lexed = lex(&" ".repeat(MAX_TEXT + 1));
+    assert_eq!(lexed.diagnostics[0].code, Code::E0008);
+    assert_eq!(lexed.tokens, []);
+}

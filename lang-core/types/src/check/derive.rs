@@ -1,0 +1,448 @@
+//! **Types of the derivative operators**, after the table of the language reference. The tangent
+//! and cotangent types of a type mirror its structure; those of `i64` and `bool` are `()` in place.
+
+use std::sync::Arc;
+
+use super::super::tree::{Expr as Typed, Special, TId};
+use super::super::ty::{Class, FunType, Scalar, Type};
+use super::Checker;
+use lang_base::{Code, Diagnostic, Name, Span};
+use lang_resolve::Res;
+use lang_resolve::forms::Derivative;
+use lang_syntax::ast::{Arg, Expr, Item, Pat};
+
+/// Returns the tangent type of a type, which is also its cotangent type.
+pub fn tangent(t: &Type) -> Type {
+    match t {
+        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error | Type::Data(..) => {
+            t.clone()
+        }
+        Type::Scalar(_) | Type::Str | Type::Fun(_) | Type::Rel(_) => Type::unit(),
+        Type::Array(n, e) => match tangent(e) {
+            t if t == Type::unit() => t,
+            t => Type::Array(n.clone(), Arc::new(t)),
+        },
+        Type::Tuple(items) => Type::Tuple(items.iter().map(tangent).collect()),
+        Type::Record(fields) => Type::Record(fields.iter().map(|(n, t)| (n.clone(), tangent(t))).collect()),
+    }
+}
+
+/// Returns the type of the blocks of a Jacobian, or `None` if the types have none. A block has the
+/// axes of the output, then those of the input. The blocks are nested in the structure of the
+/// output, then of the input.
+pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
+    match (output, input) {
+        (Type::Error, _) | (_, Type::Error) => Some(Type::Error),
+        (Type::Tuple(items), _) => Some(Type::Tuple(items.iter().map(|t| blocks(t, input)).collect::<Option<_>>()?)),
+        (Type::Record(fields), _) => {
+            Some(Type::Record(fields.iter().map(|(n, t)| Some((n.clone(), blocks(t, input)?))).collect::<Option<_>>()?))
+        }
+        (_, Type::Tuple(items)) => Some(Type::Tuple(items.iter().map(|t| blocks(output, t)).collect::<Option<_>>()?)),
+        (_, Type::Record(fields)) => Some(Type::Record(
+            fields.iter().map(|(n, t)| Some((n.clone(), blocks(output, t)?))).collect::<Option<_>>()?,
+        )),
+        _ => {
+            let ((rows, out), (columns, inp)) = (output.peel(), input.peel());
+            // An unknown type is assumed to be real; [`Checker::check_derivatives`] checks it when
+            // it is known.
+            let real =
+                |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_));
+            let discrete = |t: &Type| matches!(t, Type::Scalar(Scalar::I64 | Scalar::Bool));
+            if real(out) && real(inp) {
+                Some(Type::array(rows.into_iter().chain(columns).cloned(), out.clone()))
+            } else if (real(out) || discrete(out)) && (real(inp) || discrete(inp)) {
+                Some(Type::unit())
+            } else {
+                None
+            }
+        }
+    }
+}
+
+impl Checker<'_> {
+    /// Returns help for `grad(f, x)`: `wrt:` names the parameter to differentiate by, and the point
+    /// follows in its own parentheses.
+    fn misplaced_wrt(&self, d: Derivative, plain: &[&Arg], alone: bool) -> Option<String> {
+        let [f, rest @ ..] = plain else { return None };
+        let Expr::Name(function) = &self.tree.exprs[f.value].kind else { return None };
+        let text = |arg: &&Arg| match &self.tree.exprs[arg.value].kind {
+            Expr::Name(name) => Some(name.to_string()),
+            _ => None,
+        };
+        let names: Option<Vec<String>> = rest.iter().map(text).collect();
+        let at_point = format!("`{}({function})(…)`", d.name());
+        let params = match self.resolved.exprs.get(&f.value) {
+            Some(Res::Def(def)) => self.env.signature(def).map(|s| s.params.clone()).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        Some(match names.filter(|_| alone) {
+            Some(names) if !names.is_empty() && names.iter().all(|n| params.iter().any(|(p, _)| p.as_str() == n)) => {
+                let wrt = if names.len() == 1 { names.join("") } else { format!("({})", names.join(", ")) };
+                format!(
+                    "to differentiate by `{}` write `{}({function}, wrt: {wrt})`; the point follows in parentheses, {at_point}",
+                    names.join("`, `"),
+                    d.name()
+                )
+            }
+            _ => format!(
+                "the point follows in parentheses of its own, {at_point}; `wrt:` names a parameter: `{}({function}, wrt: x)`",
+                d.name()
+            ),
+        })
+    }
+
+    /// Infers `grad(f, wrt: x)`, a function. `hint` holds the types of the arguments that it is
+    /// applied to.
+    pub(super) fn derive(&mut self, d: Derivative, args: &[Arg], hint: Option<&[Type]>, span: Span) -> TId {
+        let (named, plain): (Vec<&Arg>, Vec<&Arg>) = args.iter().partition(|a| a.name.is_some());
+        let [f] = plain.as_slice() else {
+            let message = match plain.len() {
+                0 => format!("`{}` takes a function, and none stands here", d.name()),
+                many => format!("`{}` takes one function, and {many} arguments stand here", d.name()),
+            };
+            let help = self.misplaced_wrt(d, &plain, named.is_empty());
+            let help = help.unwrap_or_else(|| format!("its result is a function: `{}(f)(…)`; {}", d.name(), d.doc()));
+            self.report(Diagnostic::new(Code::E0214, span, message).help(help));
+            return self.error_node(span);
+        };
+        // A lambda's parameters take the types of the point of differentiation.
+        let point = hint.map(|types| match (d, types.first()) {
+            (Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp, Some(t)) => {
+                match (&self.tree.exprs[f.value].kind, self.metas.shallow(t)) {
+                    (Expr::Lambda(params, _), Type::Tuple(items)) if params.len() > 1 => items.to_vec(),
+                    (_, t) => vec![t],
+                }
+            }
+            _ => types.to_vec(),
+        });
+        let fun_hint = point.map(|types| {
+            let result = self.metas.fresh(Class::Any, span);
+            let params = types.into_iter().map(|t| (None, t)).collect();
+            Type::Fun(Arc::new(FunType { params, result }))
+        });
+        let node = self.infer(f.value, fun_hint.as_ref());
+        self.settle(false);
+        if let Type::Fun(fun) = self.ty(node) {
+            // An integer literal that decides the type of the result becomes real. A result that
+            // certainly has another type is reported below.
+            let _ = self.demand(&fun.result, Class::Real);
+            self.demand_reals(&fun.result);
+            self.settle(false);
+        }
+        if let Type::Fun(fun) = self.ty(node) {
+            // The derivative depends on the type of the result, so literals take their defaults now
+            // and cannot wait for a context.
+            if matches!(d, Derivative::Jacobian | Derivative::Hessian) {
+                self.metas.default_in(&fun.result);
+            } else {
+                self.default_integers(&fun.result);
+            }
+        }
+        let t = self.metas.zonk(&self.nodes[node].ty);
+        let fun = match &t {
+            Type::Fun(fun) => fun.clone(),
+            Type::Error => return self.error_node(span),
+            _ => {
+                let at = self.span(node);
+                let mut e = Diagnostic::new(
+                    Code::E0214,
+                    at,
+                    format!("`{}` differentiates a function, and this has type `{t}`", d.name()),
+                );
+                e = e.help(format!(
+                    "give it the function, then the point: `{}(f)(x)`; for an expression, `deriv(e, x)`",
+                    d.name()
+                ));
+                self.report(e);
+                return self.error_node(span);
+            }
+        };
+        let names = self.parameter_names(f, &fun);
+        let Some(wrt) = self.wrt(&named, &names, d) else { return self.error_node(span) };
+        if let (Some(k), Derivative::Jvp | Derivative::Jvp2 | Derivative::Vjp | Derivative::Vjp2 | Derivative::Hvp) =
+            (dependent(&fun), d)
+        {
+            let at = self.span(node);
+            let name = names.as_ref().and_then(|n| n.get(k)).map_or(String::new(), |n| format!(" `{n}`"));
+            let message = format!("sizes depend on the argument{name}, which `{}` takes inside a tuple", d.name());
+            let help = "differentiate a lambda in which it is fixed: `\\x: f(x, n)`";
+            self.report(Diagnostic::new(Code::E0214, at, message).help(help));
+            return self.error_node(span);
+        }
+        match derived(d, &fun, wrt.as_deref()) {
+            Ok(t) => self.alloc(Typed::Special(Special::Derive(d, wrt), vec![node]), Type::Fun(Arc::new(t)), span),
+            Err(message) => {
+                let at = self.span(node);
+                let mut e = Diagnostic::new(Code::E0214, at, message);
+                match fun.result.peel().1 {
+                    Type::Scalar(Scalar::I64 | Scalar::Bool) => {
+                        e = e.help("only reals have derivatives: a function that gives an `f64` has a gradient");
+                    }
+                    _ if matches!(d, Derivative::Grad | Derivative::ValueAndGrad) => {
+                        e = e.help("for several outputs there are `jacobian`, `vjp` and `jvp`");
+                    }
+                    _ => {}
+                }
+                self.report(e);
+                self.error_node(span)
+            }
+        }
+    }
+
+    /// Solves the undecided integer literals of a type by `i64`.
+    fn default_integers(&mut self, t: &Type) {
+        match self.metas.shallow(t) {
+            Type::Meta(id) if self.metas.integer_by_default(id) => {
+                let _ = self.unify(&Type::Meta(id), &Type::I64);
+            }
+            Type::Array(_, e) => self.default_integers(&e),
+            Type::Tuple(items) => items.iter().for_each(|t| self.default_integers(t)),
+            Type::Record(fields) => fields.iter().for_each(|(_, t)| self.default_integers(t)),
+            _ => {}
+        }
+    }
+
+    /// Requires the undecided parts of a type to be real, except integer literals among them.
+    fn demand_reals(&mut self, t: &Type) {
+        match self.metas.shallow(t) {
+            Type::Meta(id) if self.metas.integer_by_default(id) => {}
+            t @ Type::Meta(_) => drop(self.demand(&t, Class::Real)),
+            Type::Array(_, e) => self.demand_reals(&e),
+            Type::Tuple(items) => items.iter().for_each(|t| self.demand_reals(t)),
+            Type::Record(fields) => fields.iter().for_each(|(_, t)| self.demand_reals(t)),
+            _ => {}
+        }
+    }
+
+    /// Checks that the operand's and the variable's types were known at each derivative operator,
+    /// because the types of tangents depend on them. The classes of type parameters must be known
+    /// too.
+    pub(super) fn check_derivatives(&mut self) {
+        let mut wrong = Vec::new();
+        for (_, node) in self.nodes.iter() {
+            let (right, types) = match &node.kind {
+                Typed::Special(Special::Derive(d, wrt), args) => {
+                    let Some(Type::Fun(fun)) = args.first().map(|f| &self.nodes[*f].ty) else { continue };
+                    let types = fun.params.iter().map(|p| p.1.clone()).chain([fun.result.clone()]).collect();
+                    (derived(*d, fun, wrt.as_deref()).is_ok_and(|t| Type::Fun(Arc::new(t)) == node.ty), types)
+                }
+                Typed::Special(Special::Deriv(l), args) => {
+                    let (Some(of), Some(by)) = (args.first(), self.locals.get(l.0 as usize)) else { continue };
+                    let (of, by) = (self.nodes[*of].ty.clone(), self.metas.zonk(&by.ty));
+                    (blocks(&of, &by).is_some_and(|t| t == node.ty), vec![of, by])
+                }
+                _ => continue,
+            };
+            let types: Vec<Type> = types;
+            if node.ty.has_error() || types.iter().any(Type::has_error) {
+                continue;
+            }
+            if let Some(t) = types.iter().find_map(|t| self.without_tangent(t)) {
+                let message = format!("values of type `{t}` need not be real, and what is differentiated is");
+                let help = format!("say that they are: `where {t}: real`");
+                wrong.push(Diagnostic::new(Code::E0214, node.span, message).help(help));
+            } else if !right {
+                let message = "the types of what is differentiated are not known here";
+                let help = "write the types of the parameters: `\\(x: f64): …`";
+                wrong.push(Diagnostic::new(Code::E0214, node.span, message).help(help));
+            }
+        }
+        wrong.into_iter().for_each(|d| self.report(d));
+    }
+
+    /// Returns a type parameter in the type whose values need not have tangents. Arguments of sum
+    /// types do not count.
+    fn without_tangent<'t>(&self, t: &'t Type) -> Option<&'t Type> {
+        match t {
+            Type::Param(k, _) => (self.classes.get(*k as usize) != Some(&Class::Real)).then_some(t),
+            Type::Array(_, e) => self.without_tangent(e),
+            Type::Tuple(items) => items.iter().find_map(|t| self.without_tangent(t)),
+            Type::Record(fields) => fields.iter().find_map(|(_, t)| self.without_tangent(t)),
+            _ => None,
+        }
+    }
+
+    /// Returns the parameters' names, if the operand is a definition or a lambda.
+    fn parameter_names(&self, f: &Arg, fun: &FunType) -> Option<Vec<Name>> {
+        match &self.tree.exprs[f.value].kind {
+            Expr::Lambda(params, _) => Some(
+                params
+                    .iter()
+                    .map(|p| match &self.tree.pats[p.pat].kind {
+                        Pat::Name(n) => n.clone(),
+                        _ => Name::default(),
+                    })
+                    .collect(),
+            ),
+            _ => match self.resolved.exprs.get(&f.value) {
+                Some(Res::Def(_)) => Some(fun.params.iter().map(|(n, _)| n.clone().unwrap_or_default()).collect()),
+                _ => None,
+            },
+        }
+    }
+
+    /// Returns the positions named by `wrt:`, or `Some(None)` without `wrt:`. The outer `None`
+    /// means that an error was reported.
+    fn wrt(&mut self, named: &[&Arg], names: &Option<Vec<Name>>, d: Derivative) -> Option<Option<Vec<u32>>> {
+        let mut positions = Vec::new();
+        for a in named {
+            let Some(label) = &a.name else { continue };
+            if label.name != "wrt" {
+                self.report(
+                    Diagnostic::new(
+                        Code::E0217,
+                        label.span,
+                        format!("`{}` has no argument `{}:`", d.name(), label.name),
+                    )
+                    .help("the parameter to differentiate by is named with `wrt:`"),
+                );
+                return None;
+            }
+            let Some(names) = names else {
+                self.report(
+                    Diagnostic::new(
+                        Code::E0214,
+                        label.span,
+                        "`wrt:` needs a definition or a lambda, whose parameters have names",
+                    )
+                    .help("wrap the function: `\\x, y: f(x, y)`"),
+                );
+                return None;
+            };
+            let items = match &self.tree.exprs[a.value].kind {
+                Expr::Tuple(items) => items.clone(),
+                Expr::Paren(e) => vec![*e],
+                _ => vec![a.value],
+            };
+            if self.any_hole(&items) {
+                return None;
+            }
+            for e in items {
+                let at = self.expr_span(e);
+                let wanted = match &self.tree.exprs[e].kind {
+                    Expr::Name(n) => n.clone(),
+                    _ => Name::default(),
+                };
+                match (0..).zip(names).find(|(_, n)| **n == wanted) {
+                    Some((k, _)) if positions.contains(&k) => {
+                        let message = format!("`{wanted}` stands twice in `wrt:`");
+                        self.report(Diagnostic::new(Code::E0214, at, message).help("name each parameter once"));
+                        return None;
+                    }
+                    Some((k, _)) => positions.push(k),
+                    None => {
+                        let have: Vec<String> =
+                            names.iter().filter(|n| !n.is_empty()).map(|n| format!("`{n}`")).collect();
+                        self.report(
+                            Diagnostic::new(Code::E0214, at, "`wrt:` names a parameter of the function")
+                                .help(format!("its parameters are {}", super::and_list(&have))),
+                        );
+                        return None;
+                    }
+                }
+            }
+        }
+        Some(if named.is_empty() { None } else { Some(positions) })
+    }
+
+    /// Returns the types of the parameters after `;` and of the result of a rule:
+    /// `derivative f(x; dx)`, `adjoint f(x; dy)`.
+    ///
+    /// The tangent of a function `A -> B` is a function `A -> tangent of B`: its change at a fixed
+    /// argument because of its captures. Its cotangent is a function from such a tangent to the
+    /// resulting change of the result.
+    pub(super) fn rule_types(&self, adjoint: bool, params: &[Type], result: &Type) -> (Vec<Type>, Type) {
+        if adjoint {
+            let cotangent = |t: &Type| {
+                of_parameter(t, &|change| {
+                    Type::Fun(Arc::new(FunType { params: vec![(None, change)], result: Type::F64 }))
+                })
+            };
+            (vec![tangent(result)], bundle(params.iter().map(cotangent).collect()))
+        } else {
+            (params.iter().map(|t| of_parameter(t, &|change| change)).collect(), tangent(result))
+        }
+    }
+
+    /// Returns the rule, if the item is one.
+    pub(super) fn rule_of(&self) -> Option<&lang_syntax::ast::Rule> {
+        match &self.tree.item {
+            Item::Rule(r) => Some(r),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the tangent type of a rule's parameter. For a function type, `function` builds it from
+/// the type of the function's change at a fixed argument.
+fn of_parameter(t: &Type, function: &dyn Fn(Type) -> Type) -> Type {
+    match t {
+        Type::Fun(f) => function(Type::Fun(Arc::new(FunType { params: f.params.clone(), result: tangent(&f.result) }))),
+        Type::Tuple(items) => Type::Tuple(items.iter().map(|t| of_parameter(t, function)).collect()),
+        Type::Record(fields) => {
+            Type::Record(fields.iter().map(|(n, t)| (n.clone(), of_parameter(t, function))).collect())
+        }
+        _ => tangent(t),
+    }
+}
+
+/// Returns a single type as it is, several as a tuple.
+fn bundle(mut types: Vec<Type>) -> Type {
+    if types.len() == 1 { types.remove(0) } else { Type::Tuple(types.into()) }
+}
+
+/// Returns a parameter on which sizes in the function's type depend, if the function has several
+/// parameters.
+fn dependent(f: &FunType) -> Option<usize> {
+    let mut types = f.params.iter().map(|p| &p.1).chain([&f.result]).filter(|_| f.params.len() > 1);
+    types.find_map(|t| t.arguments().into_iter().find(|a| a.0 == 0)).map(|a| a.1 as usize)
+}
+
+/// Returns the type of the derived function, or an error message.
+fn derived(d: Derivative, f: &FunType, wrt: Option<&[u32]>) -> Result<FunType, String> {
+    let all: Vec<Type> = f.params.iter().map(|(_, t)| t.clone()).collect();
+    let chosen: Vec<Type> = match wrt {
+        Some(ks) => ks.iter().filter_map(|k| all.get(*k as usize).cloned()).collect(),
+        None => all.clone(),
+    };
+    let scalar = || match &f.result {
+        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) | Type::Meta(_) | Type::Error => Ok(()),
+        t => Err(format!("`{}` wants a function with one real result, and this one gives `{t}`", d.name())),
+    };
+    let gradient = bundle(chosen.iter().map(tangent).collect());
+    let same = |result: Type| FunType { params: f.params.clone(), result };
+    let two =
+        |second: Type, result: Type| FunType { params: vec![(None, bundle(all.clone())), (None, second)], result };
+    let both = |a: Type, b: Type| Type::Tuple([a, b].into_iter().collect());
+    Ok(match d {
+        Derivative::Grad => {
+            scalar()?;
+            same(gradient)
+        }
+        Derivative::ValueAndGrad => {
+            scalar()?;
+            same(both(f.result.clone(), gradient))
+        }
+        Derivative::Jvp => two(gradient, tangent(&f.result)),
+        Derivative::Jvp2 => two(gradient, both(f.result.clone(), tangent(&f.result))),
+        Derivative::Vjp => two(tangent(&f.result), gradient),
+        Derivative::Vjp2 => two(tangent(&f.result), both(f.result.clone(), gradient)),
+        Derivative::Jacobian => {
+            let input = bundle(chosen);
+            same(
+                blocks(&f.result, &input)
+                    .ok_or_else(|| format!("a Jacobian of a `{}` is not made of arrays of reals", f.result))?,
+            )
+        }
+        Derivative::Hessian => {
+            scalar()?;
+            let input = bundle(chosen);
+            let bad = || format!("a Hessian by a `{input}` is not made of arrays of reals");
+            same(blocks(&gradient, &input).ok_or_else(bad)?)
+        }
+        Derivative::Hvp => {
+            scalar()?;
+            two(gradient.clone(), gradient)
+        }
+    })
+}

@@ -1,0 +1,693 @@
+//! **Conclusion of a check.** Applies defaults to metavariables and decides the obligations from
+//! the facts of their scopes. An undecided obligation becomes a runtime check or a diagnostic. Then
+//! builds the typed body.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::super::coverage;
+use super::super::info::TypeInfoBody;
+use super::super::lower::apply;
+use super::super::tree::{
+    Body, Callee, Demand, Expr as Typed, IndexRange, Instance, Lambda, Local, Pat, Place, SizeCheck, Subscript, TId,
+};
+use super::super::ty::{Scalar, Type};
+use super::super::unify::{SizeWhy, has_meta};
+use super::Checker;
+use super::item::Checked;
+use super::mismatch::two_extents;
+use super::scope::{Obligation, Says, ScopeKind};
+use lang_base::{Code, Diagnostic, Fix, Label, Name, Real, Span};
+use lang_resolve::TypeRes;
+use lang_sizes::predicate::prove::Facts;
+use lang_sizes::predicate::{Atom, LocalId, Poly};
+
+/// The maximal number of additional places that a diagnostic points at.
+const MOST_PLACES: usize = 6;
+
+/// The facts of the scopes on the path from the item to one scope. Between obligations it changes
+/// as little as possible.
+#[derive(Default)]
+pub(super) struct Context {
+    pub(super) facts: Facts,
+    /// The scopes on the path, each with the mark before its facts.
+    path: Vec<(usize, usize)>,
+    /// Polynomials that are zero in a scope, because a check on its entry compares them.
+    pub(super) agreed: Vec<(usize, Poly)>,
+}
+
+impl Context {
+    /// Leaves all scopes, because the facts of one have changed.
+    pub(super) fn restart(&mut self) {
+        if let Some((_, mark)) = self.path.first() {
+            self.facts.release(*mark);
+        }
+        self.path.clear();
+    }
+}
+
+/// Replaces unknown parts of the type by [`Type::Error`]; an unknown size makes the whole an error.
+/// A size that overflowed is an error only if `doubtful`, that is, if the item has errors.
+fn known(t: &Type, doubtful: bool) -> Type {
+    let mut open = false;
+    t.visit(&mut |_| {}, &mut |p| open |= has_meta(p) || doubtful && p.overflowed());
+    match open {
+        true => Type::Error,
+        false => t.map(&|t, _| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone()),
+    }
+}
+
+impl Checker<'_> {
+    /// Solves the remaining metavariables by defaults.
+    pub(super) fn solve(&mut self) {
+        self.settle(false);
+        self.metas.apply_defaults();
+        self.settle(true);
+        self.metas.apply_defaults();
+        self.metas.default_reals();
+        for t in std::mem::take(&mut self.any_value) {
+            if let Type::Meta(_) = self.metas.shallow(&t) {
+                let _ = self.unify(&t, &Type::unit());
+            }
+        }
+    }
+
+    pub(super) fn finish(
+        mut self,
+        root: TId,
+        sizes: Vec<LocalId>,
+        params: Vec<LocalId>,
+        exports: Vec<(Name, Type)>,
+        result: Type,
+    ) -> Checked {
+        self.solve();
+        self.check_powers();
+        self.decide();
+        self.close_branches();
+        let told = self.check_bare();
+        self.check_exits(&told);
+        self.check_coverage();
+        self.check_zeros();
+        self.complete();
+        self.check_derivatives();
+        self.captures();
+        self.small_enough(&Type::Error, self.nodes[root].span);
+        if !self.has_errors() {
+            let from: Vec<LocalId> = sizes.iter().chain(&params).copied().collect();
+            self.check_order(root, &from);
+        }
+        if !self.has_errors() {
+            self.check_repeated(root);
+        }
+        self.hint_at_sizes();
+        self.diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
+        let ok = !self.has_errors() && !self.nodes.iter().any(|(_, n)| n.kind == Typed::Error);
+        // Unknown parts were reported here, so dependents must not report them again.
+        let doubtful = self.has_errors() || self.tainted();
+        let told = |t: &Type| known(&self.metas.zonk(t), doubtful);
+        let result = told(&result);
+        let exports = exports.into_iter().map(|(name, t)| (name, told(&t))).collect();
+        let locals = self
+            .locals
+            .iter()
+            .map(|l| Local { name: l.name.clone(), ty: self.metas.zonk(&l.ty), span: l.span })
+            .collect();
+        Checked {
+            body: Arc::new(Body { nodes: self.nodes, sizes, params, locals, root: ok.then_some(root) }),
+            exports,
+            sizes: Vec::new(),
+            result,
+            diagnostics: self.diagnostics,
+        }
+    }
+
+    fn has_errors(&self) -> bool {
+        self.diagnostics.iter().chain(&self.resolved.diagnostics).any(Diagnostic::is_error)
+    }
+
+    // ---- obligations ----
+
+    fn context(&self, c: &mut Context, scope: usize) {
+        // The path holds each scope at its depth. The new part is below the first scope that the
+        // path already contains.
+        let (mut way, mut s) = (Vec::new(), scope);
+        let shared = loop {
+            let depth = self.scopes.depth(s);
+            if c.path.get(depth).is_some_and(|have| have.0 == s) {
+                break depth + 1;
+            }
+            way.push(s);
+            if s == 0 {
+                break 0;
+            }
+            s = self.scopes.parent(s);
+        };
+        if let Some((_, mark)) = c.path.get(shared) {
+            c.facts.release(*mark);
+        }
+        c.path.truncate(shared);
+        for s in way.into_iter().rev() {
+            c.path.push((s, c.facts.mark()));
+            c.agreed.iter().filter(|(at, _)| *at == s).for_each(|(_, p)| c.facts.assume_zero(p.clone()));
+            let Some(fact) = self.scopes.fact(s) else { continue };
+            if self.metas.shallow(&fact.of) == Type::I64 {
+                let p = self.metas.zonk_size(&fact.p);
+                match fact.says {
+                    Says::NonNegative => c.facts.assume_nonneg(p),
+                    Says::Zero => c.facts.assume_zero(p),
+                    Says::NonZero => c.facts.assume_nonzero(&p),
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self) {
+        let mut obligations = std::mem::take(&mut self.obligations);
+        obligations.sort_by_key(|o| o.0);
+        self.runs.sort_by_key(|r| r.scope);
+        let mut context = Context::default();
+        // The same two extents for several indices are one mistake.
+        let mut differing: Vec<(Poly, Span)> = Vec::new();
+        self.known_sizes(&obligations, &mut context.facts);
+        for (scope, o) in obligations {
+            match o {
+                Obligation::Index { node, update, position, index, extent, axis, span } => {
+                    let (i, n) = (self.metas.zonk_size(&index), self.metas.zonk_size(&extent));
+                    self.context(&mut context, scope);
+                    let f = &context.facts;
+                    if self.reported.contains(&(Code::E0304, span)) {
+                        // The extents of this index differ, which was reported.
+                    } else if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
+                        self.proved(node, update, position);
+                    } else if n.is_zero() && i.as_constant().is_none() {
+                        // A loop over an empty axis never runs.
+                    } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory()
+                    {
+                        let mut d = Diagnostic::new(
+                            Code::E0306,
+                            span,
+                            format!("the index `{i}` is always out of bounds: axis {axis} has extent `{n}`"),
+                        );
+                        d = if i.as_constant().is_some_and(|c| c < 0) {
+                            d.help(format!("indices count from 0; the last element is `x[{}]`", n.plus(-1)))
+                        } else {
+                            d.help(format!("indices run from 0 to `{}`", n.plus(-1)))
+                        };
+                        d = d.fix(Fix::replace(span, n.plus(-1).to_string()));
+                        self.report(self.with_values(d, &[&i, &n]));
+                    } else {
+                        self.check_ends(&context.facts, scope, &i, &n, span);
+                    }
+                }
+                Obligation::Slice { node, update, position, from, to, extent, span } => {
+                    let (a, b, n) =
+                        (self.metas.zonk_size(&from), self.metas.zonk_size(&to), self.metas.zonk_size(&extent));
+                    self.context(&mut context, scope);
+                    let goals = [a.clone(), b.sub(&a), n.sub(&b)];
+                    let f = &context.facts;
+                    if goals.iter().all(|g| f.proves_nonneg(g)) {
+                        self.proved(node, update, position);
+                    } else if goals.iter().any(|g| f.proves_nonneg(&g.neg().plus(-1))) && !f.contradictory() {
+                        self.report(
+                            Diagnostic::new(
+                                Code::E0306,
+                                span,
+                                format!("the slice `{a}..{b}` never fits an axis of extent `{n}`"),
+                            )
+                            .help("a slice `a..b` needs 0 <= a <= b <= extent; `b` is not included"),
+                        );
+                    }
+                }
+                Obligation::Size { node, check, code } => self.decide_size(&mut context, scope, node, check, code),
+                Obligation::Extent { extent, array, span } => {
+                    let n = self.metas.zonk_size(&extent);
+                    let negative = n.neg().plus(-1);
+                    self.context(&mut context, scope);
+                    if array && context.facts.proves_nonneg(&negative) && !context.facts.contradictory() {
+                        self.report(
+                            Diagnostic::new(
+                                Code::E0307,
+                                span,
+                                format!("this range has the extent `{n}`, which is always negative"),
+                            )
+                            .help("an array needs an extent of at least 0"),
+                        );
+                    } else if n.as_constant().is_some_and(|c| c >= 1 << 47) {
+                        self.report(
+                            Diagnostic::new(Code::E0308, span, "this extent is too large")
+                                .help("extents stay below 2^47"),
+                        );
+                    }
+                }
+                Obligation::Agree { index, span, first, second } => {
+                    let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
+                    let d = n.sub(&m);
+                    // An extent that is unknown because of an error may be any.
+                    if (d.overflowed() || has_meta(&d)) && (self.has_errors() || self.tainted()) {
+                        continue;
+                    }
+                    self.context(&mut context, scope);
+                    if !(d.is_zero()
+                        || context.facts.proves_zero(&d)
+                        || self.check_on_entry(&mut context, index, &n, &m, span))
+                    {
+                        let opposite = d.neg();
+                        let known = differing.iter().find(|(e, _)| *e == d || *e == opposite);
+                        if let Some((_, at)) = known.filter(|_| n != m) {
+                            let first = self.diagnostics.iter_mut().find(|d| d.code == Code::E0304 && d.span == *at);
+                            if let Some(first) = first.filter(|d| d.related.len() < MOST_PLACES) {
+                                first.related.push(Label { span, message: "here too".to_owned(), module: None });
+                            }
+                            continue;
+                        }
+                        differing.push((d, span));
+                        let name = self.name_of(index);
+                        let place = self.local(index).map_or(span, |i| i.span);
+                        let d = two_extents(&name, span, &n, &m);
+                        let d = d.related(place, format!("`{name}` takes its extent from where it stands alone"));
+                        self.report(self.with_values(d, &[&n, &m]));
+                    }
+                }
+            }
+        }
+    }
+
+    fn decide_size(&mut self, context: &mut Context, scope: usize, node: TId, check: SizeCheck, code: Code) {
+        let found = self.metas.zonk_size(&check.found);
+        let wanted = match &check.wanted {
+            Demand::Equal(p) => Demand::Equal(self.metas.zonk_size(p)),
+            Demand::Size => Demand::Size,
+        };
+        // The facts may prove that the constraint holds, or that it never does.
+        let (holds, fails, message, label) = match &wanted {
+            Demand::Equal(w) => {
+                let d = found.sub(w);
+                if d.is_zero() {
+                    return;
+                }
+                if has_meta(&d) {
+                    // This equation may still solve one metavariable.
+                    let mut left = Vec::new();
+                    match self.metas.unify_size(&found, w, &mut left) {
+                        Ok(()) if left.is_empty() => return,
+                        _ => {}
+                    }
+                    self.unsolved_size(&d);
+                    return;
+                }
+                self.context(context, scope);
+                let facts = &context.facts;
+                let differ = d.as_constant().is_some()
+                    || facts.proves_nonneg(&d.plus(-1))
+                    || facts.proves_nonneg(&d.neg().plus(-1));
+                let label = format!("the size `{found}` stands where `{w}` is wanted");
+                (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.what), label)
+            }
+            Demand::Size => {
+                // An unsolved metavariable is reported elsewhere.
+                if has_meta(&found) {
+                    return;
+                }
+                self.context(context, scope);
+                let facts = &context.facts;
+                let negative = facts.proves_nonneg(&found.neg().plus(-1));
+                let label = format!("it would be `{found}`, and no size is negative");
+                let small = found.terms().iter().try_fold(0_i128, |most, (m, c)| match (m.as_slice(), *c < 0) {
+                    ([], _) => Some(most + c),
+                    ([(a, 1)], false) => Some(most.saturating_add(c.saturating_mul(self.atom_magnitude(a)?))),
+                    // A negative term does not raise the bound if its atom is not negative.
+                    ([(a, 1)], true) => facts.proves_nonneg(&Poly::atom(a.clone())).then_some(most),
+                    _ => None,
+                });
+                let holds = small.is_some_and(|most| most <= super::MAX_SIZE) && facts.proves_nonneg(&found);
+                (holds, negative, format!("sizes do not fit: {} is negative", check.what), label)
+            }
+        };
+        if holds {
+            return;
+        }
+        if fails && !context.facts.contradictory() {
+            let d = Diagnostic::new(code, check.span, message).label(label);
+            let sizes = match &wanted {
+                Demand::Equal(w) => vec![&found, w],
+                Demand::Size => vec![&found],
+            };
+            self.report(self.with_values(d, &sizes));
+            return;
+        }
+        // A size that an argument of a function value determines is unknown here.
+        let open = |p: &Poly| {
+            let mut open = false;
+            p.for_each_atom(&mut |a| open |= matches!(a, Atom::Arg(..)));
+            open
+        };
+        if open(&found) || matches!(&wanted, Demand::Equal(w) if open(w)) {
+            let d = Diagnostic::new(code, check.span, message).label(label);
+            self.report(d.help("the size is told by an argument of a function value, which is not known here"));
+            return;
+        }
+        let checked = SizeCheck { found, wanted, ..check };
+        if let Typed::Checked(checks, _) = &mut self.nodes[node].kind {
+            checks.push(checked);
+        }
+    }
+
+    fn proved(&mut self, node: TId, update: Option<usize>, position: usize) {
+        let subs = match (&mut self.nodes[node].kind, update) {
+            (Typed::Index(_, subs), None) => Some(subs),
+            (Typed::With(_, updates), Some(k)) => match updates.get_mut(k).map(|u| &mut u.place) {
+                Some(Place::Index(subs)) => Some(subs),
+                _ => None,
+            },
+            _ => None,
+        };
+        match subs.and_then(|s| s.get_mut(position)) {
+            Some(Subscript::At { proved, .. } | Subscript::Range { proved, .. }) => *proved = true,
+            Some(Subscript::Whole) | None => {}
+        }
+    }
+
+    /// Returns whether the item has an error, reported here or elsewhere, that may cause others.
+    pub(super) fn tainted(&self) -> bool {
+        let unread = self.tree.exprs.iter().any(|(e, _)| self.is_hole(e));
+        let untyped = self.resolved.types.values().any(|t| *t == TypeRes::Error);
+        unread || untyped || self.nodes.iter().any(|(_, n)| n.kind == Typed::Error || n.ty.has_error())
+    }
+
+    fn unsolved_size(&mut self, p: &Poly) {
+        if self.tainted() {
+            return;
+        }
+        let mut metas = Vec::new();
+        p.for_each_atom(&mut |a| {
+            if let Atom::Meta(id) = a {
+                metas.push(*id);
+            }
+        });
+        for id in metas {
+            let (span, why) = self.metas.size_origin(id);
+            match why {
+                SizeWhy::Index(name) => self.no_extent(&name, span),
+                SizeWhy::Param(size, of) => self.report(
+                    Diagnostic::new(Code::E0301, span, format!("the size `{size}` of `{of}` cannot be solved here"))
+                        .help("write the type of what is passed, or of the result, so that its extents are known"),
+                ),
+                SizeWhy::Other => self.report(
+                    Diagnostic::new(Code::E0301, span, "an extent of this array is not known")
+                        .help("write its type: `let x: [?n]f64 = …`"),
+                ),
+            }
+        }
+    }
+
+    fn no_extent(&mut self, name: &Name, span: Span) {
+        let Some(help) = self.no_extent_help(name, span) else { return };
+        self.report(
+            Diagnostic::new(Code::E0303, span, format!("the index `{name}` has no extent"))
+                .label("stands alone on no axis, and no type is expected")
+                .help(help),
+        );
+    }
+
+    /// Reports bare indices whose extents are unknown on entry of their binder. Returns the locals
+    /// inside the binder on which the reported extents depend.
+    fn check_bare(&mut self) -> Vec<LocalId> {
+        let mut told = Vec::new();
+        if self.tainted() {
+            return told;
+        }
+        for bare in std::mem::take(&mut self.bare) {
+            let extent = self.metas.zonk_size(&bare.extent);
+            if let Some(Atom::Meta(_)) = extent.as_atom() {
+                self.no_extent(&bare.name, bare.span);
+                continue;
+            }
+            // Locals bound inside the binder have no value when its loop starts.
+            let mut inside = None;
+            extent.for_each_atom(&mut |a| {
+                if let Atom::Local(l, name) = a
+                    && *l >= bare.index
+                    && self.local(*l).is_some_and(|i| i.scope >= bare.scope)
+                {
+                    inside = Some((*l, name.clone()));
+                }
+            });
+            let Some((l, inside)) = inside.filter(|_| !self.told_of(bare.span)) else { continue };
+            told.push(l);
+            let (name, message) = (&bare.name, "is known only inside");
+            self.report(
+                Diagnostic::new(
+                    Code::E0303,
+                    bare.span,
+                    format!("the extent `{inside}` of the index `{name}` {message}"),
+                )
+                .help(format!("bind the array first, `let x = …`, or say how far it runs: `{name} < …`")),
+            );
+        }
+        told
+    }
+
+    /// Returns whether a diagnostic already reports two extents for the index bound here.
+    fn told_of(&self, index: Span) -> bool {
+        let mut told = self.diagnostics.iter().filter(|d| d.code == Code::E0304);
+        told.any(|d| d.related.iter().any(|l| l.span == index))
+    }
+
+    /// Reports types that leave a scope and mention a local of the scope, except the locals in
+    /// `told`, which have a diagnostic.
+    fn check_exits(&mut self, told: &[LocalId]) {
+        for e in std::mem::take(&mut self.exits) {
+            let t = self.metas.zonk(&e.ty);
+            let mut inner = None;
+            t.visit(&mut |_| {}, &mut |p| {
+                p.for_each_atom(&mut |a| {
+                    if let Atom::Local(l, _) = a
+                        && self.local(*l).is_some_and(|i| (e.first..=e.last).contains(&i.scope))
+                    {
+                        inner = Some(*l);
+                    }
+                });
+            });
+            let Some(l) = inner.filter(|l| !told.contains(l)) else { continue };
+            let (name, place) = self.local(l).map(|i| (i.name.clone(), i.span)).unwrap_or_default();
+            let d = if e.kind == ScopeKind::Binder {
+                self.ragged(e.span, &t, l)
+            } else {
+                Diagnostic::new(
+                    Code::E0310,
+                    e.span,
+                    format!("the extent `{name}` in `{t}` is not known outside this branch or function"),
+                )
+                .related(place, "becomes known here")
+                .help("move it before the branch, or return it from a definition whose result has an extent `?k`")
+            };
+            self.report(d);
+        }
+    }
+
+    // ---- patterns ----
+
+    fn check_coverage(&mut self) {
+        let env = self.env;
+        let ctors = |t: &Type| match t {
+            Type::Data(name, args) => match &env.type_info(name)?.body {
+                TypeInfoBody::Sum(ctors) => Some(
+                    ctors.iter().map(|c| (c.name.clone(), c.args.iter().map(|t| apply(t, args)).collect())).collect(),
+                ),
+                TypeInfoBody::Alias(_) => None,
+            },
+            _ => None,
+        };
+        for c in std::mem::take(&mut self.coverage) {
+            let ty = self.metas.zonk(&c.ty);
+            if ty.has_error() {
+                continue;
+            }
+            let pats: Vec<&Pat> = c.pats.iter().collect();
+            let result = coverage::check(&ty, &pats, &ctors);
+            if result.too_large {
+                let whole = if c.spans.is_empty() { "pattern" } else { "`match`" };
+                let message = format!("this {whole} is too large to tell whether it covers everything");
+                let help = "add a last arm `_: …`, or take the value apart in several smaller matches";
+                self.report(Diagnostic::new(Code::E0404, c.span, message).help(help));
+            }
+            let missing: Vec<String> = result
+                .missing
+                .iter()
+                .map(|m| match m.as_str() {
+                    "_" if c.spans.is_empty() => "all values".to_owned(),
+                    "_" if ty == Type::I64 => "other integers".to_owned(),
+                    "_" => "other values".to_owned(),
+                    _ => format!("`{m}`"),
+                })
+                .collect();
+            if !missing.is_empty() {
+                if c.spans.is_empty() {
+                    self.report(
+                        Diagnostic::new(Code::E0402, c.span, "this pattern may fail, and nothing else would be tried")
+                            .label(format!("does not match {}", super::and_list(&missing)))
+                            .help("use `match e { … }` with an arm for every case"),
+                    );
+                } else {
+                    self.report(
+                        Diagnostic::new(
+                            Code::E0400,
+                            c.span,
+                            format!("this `match` has no arm for {}", super::and_list(&missing)),
+                        )
+                        .help(match result.missing.first().map(String::as_str) {
+                            Some("_") | None => "add `_: …` for all that is left".to_owned(),
+                            Some(first) => format!("add `{first}: …`, or `_: …` for all that is left"),
+                        }),
+                    );
+                }
+            }
+            // Arms after a misspelt constructor become reachable once it is corrected.
+            let hidden = c.spans.iter().position(|s| self.catches_by_mistake(*s)).unwrap_or(c.spans.len());
+            for k in result.redundant {
+                if let Some(span) = c.spans.get(k).filter(|_| k <= hidden) {
+                    self.report(
+                        Diagnostic::new(
+                            Code::W0401,
+                            *span,
+                            "this arm is never reached: the arms before it match all that it matches",
+                        )
+                        .help("remove it, or move it up"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Returns whether the pattern contains a name with a warning that it is not a constructor.
+    fn catches_by_mistake(&self, pattern: Span) -> bool {
+        let mut told = self.resolved.diagnostics.iter().filter(|d| d.code == Code::W0110);
+        told.any(|d| pattern.to(d.span) == pattern)
+    }
+
+    // ---- the body ----
+
+    /// Substitutes the solutions in all nodes and reports metavariables that are still unsolved.
+    fn complete(&mut self) {
+        let clean = !self.has_errors() && !self.tainted();
+        let mut open: Vec<u32> = Vec::new();
+        let mut open_sizes: Vec<Poly> = Vec::new();
+        let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            let ty = self.metas.zonk(&self.nodes[id].ty);
+            self.small_enough(&ty, self.nodes[id].span);
+            ty.visit(
+                &mut |t| {
+                    if let Type::Meta(m) = t {
+                        open.push(*m);
+                    }
+                },
+                &mut |p| {
+                    if has_meta(p) {
+                        open_sizes.push(p.clone());
+                    }
+                },
+            );
+            let mut kind = std::mem::replace(&mut self.nodes[id].kind, Typed::Error);
+            match &mut kind {
+                Typed::Int(n) => {
+                    if let Type::Scalar(Scalar::F64 | Scalar::F32) = ty {
+                        #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
+                        let x = *n as f64;
+                        kind = Typed::Real(Real(x));
+                    }
+                }
+                Typed::Size(p) => *p = self.metas.zonk_size(p),
+                Typed::DefValue(_, instance) | Typed::BuiltinValue(_, instance) => self.zonk_instance(instance),
+                Typed::Call { callee: Callee::Def(_, instance) | Callee::Builtin(_, instance), .. } => {
+                    self.zonk_instance(instance);
+                    for p in &instance.sizes {
+                        if has_meta(p) {
+                            open_sizes.push(p.clone());
+                        }
+                    }
+                }
+                Typed::Binder { vars, .. } | Typed::Fold { vars, .. } => {
+                    for v in vars {
+                        if let IndexRange::Extent(p) = &mut v.range {
+                            *p = self.metas.zonk_size(p);
+                        }
+                    }
+                }
+                _ => {}
+            }
+            self.nodes[id].kind = kind;
+            self.nodes[id].ty = ty;
+        }
+        // Removes checks that turned out to be empty.
+        let ids: Vec<TId> = self.nodes.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            if let Typed::Checked(checks, inner) = &self.nodes[id].kind
+                && checks.is_empty()
+            {
+                let inner = self.nodes[*inner].clone();
+                self.nodes[id].kind = inner.kind;
+            }
+        }
+        if clean && !self.metas.told_large {
+            open_sizes.iter().for_each(|p| self.unsolved_size(p));
+            open.sort_unstable();
+            open.dedup();
+            for m in open {
+                let span = self.metas.type_span(m);
+                self.report(
+                    Diagnostic::new(Code::E0210, span, "the type of this cannot be inferred")
+                        .help("write it: `\\(x: f64): …` for a parameter, `let x: [?n]f64 = …` for a value"),
+                );
+            }
+        }
+    }
+
+    fn zonk_instance(&self, i: &mut Instance) {
+        i.types.iter_mut().for_each(|t| *t = self.metas.zonk(t));
+        i.sizes.iter_mut().for_each(|p| *p = self.metas.zonk_size(p));
+    }
+
+    /// Computes the captures of each lambda: the locals that it reads from the enclosing frame.
+    fn captures(&mut self) {
+        let lambdas: Vec<TId> =
+            self.nodes.iter().filter(|(_, n)| matches!(n.kind, Typed::Lambda(_))).map(|(id, _)| id).collect();
+        for id in lambdas {
+            let Typed::Lambda(lambda) = self.nodes[id].kind.clone() else { continue };
+            let (mut read, mut bound) = (HashSet::new(), HashSet::new());
+            lambda.params.iter().for_each(|p| pattern_locals(p, &mut bound));
+            let mut stack = vec![lambda.body];
+            while let Some(n) = stack.pop() {
+                let node = &self.nodes[n];
+                node.ty.visit(&mut |_| {}, &mut |p| poly_locals(p, &mut read));
+                node.kind.for_each_local(
+                    &mut |l| {
+                        read.insert(l);
+                    },
+                    &mut |l| {
+                        bound.insert(l);
+                    },
+                );
+                node.kind.for_each_child(&self.nodes, &mut |c| stack.push(c));
+            }
+            let mut captures: Vec<LocalId> = read.difference(&bound).copied().collect();
+            captures.sort_unstable();
+            self.nodes[id].kind = Typed::Lambda(Arc::new(Lambda { captures, ..(*lambda).clone() }));
+        }
+    }
+}
+
+/// Collects the locals that a size reads.
+fn poly_locals(p: &Poly, out: &mut HashSet<LocalId>) {
+    p.for_each_atom(&mut |a| {
+        if let Atom::Local(l, _) = a {
+            out.insert(*l);
+        }
+    });
+}
+
+fn pattern_locals(p: &Pat, out: &mut HashSet<LocalId>) {
+    p.for_each_local(&mut |l| {
+        out.insert(l);
+    });
+}

@@ -1,0 +1,356 @@
+//! **Indexing, slices and updates.** Every access becomes an obligation `0 <= i < n`; one that
+//! `finish` does not prove is checked at run time.
+
+use super::super::tree::{Expr as Typed, Place as TypedPlace, Subscript as TypedSub, TId, Update as TypedUpdate};
+use super::super::ty::{Class, Scalar, Type};
+use super::Checker;
+use super::scope::Obligation;
+use lang_base::{Code, Diagnostic, Fix, Name, Span};
+use lang_resolve::Res;
+use lang_sizes::predicate::{Atom, Poly};
+use lang_syntax::ast::{Expr, ExprId, Place, Subscript, Update};
+
+/// A typed subscript and the condition to prove for it.
+pub(super) struct Access {
+    sub: TypedSub,
+    goal: Goal,
+    span: Span,
+}
+
+enum Goal {
+    None,
+    At(Poly, Poly),
+    Slice(Poly, Poly, Poly),
+}
+
+impl Checker<'_> {
+    /// Infers `x[i, a..b, _]`.
+    pub(super) fn index(&mut self, base: ExprId, subscripts: &[Subscript], span: Span) -> TId {
+        if self.rows(base, subscripts) {
+            return self.error_node(span);
+        }
+        let base = self.infer(base, None);
+        // A subscript that the parser could not read may have been a slice, which keeps its axis,
+        // or several subscripts.
+        if subscripts.iter().any(|s| matches!(s, Subscript::At(e) if self.is_hole(*e))) {
+            subscripts.iter().for_each(|s| self.infer_subscript(s));
+            return self.error_node(span);
+        }
+        let ty = self.ty(base);
+        let at = self.span(base);
+        let Some((accesses, ty)) = self.subscripts(&ty, at, subscripts) else { return self.error_node(span) };
+        let node = self.alloc(Typed::Index(base, Vec::new()), ty, span);
+        let subs = self.accesses(node, None, accesses);
+        self.nodes[node].kind = Typed::Index(base, subs);
+        node
+    }
+
+    /// Returns help for an index without an extent. `None` if an error about the binder's body
+    /// exists; the help is then attached to that error.
+    pub(super) fn no_extent_help(&mut self, name: &Name, index: Span) -> Option<String> {
+        let Some((at, help)) = self.unindexed_body(index) else {
+            return Some(format!("say how far it runs: `{name} < …`"));
+        };
+        match self.diagnostics.iter_mut().find(|d| d.code == Code::E0209 && d.span == at) {
+            Some(told) => {
+                told.help = Some(help);
+                None
+            }
+            None => Some(help),
+        }
+    }
+
+    /// For `max i: r` with an array `r`, returns the span of `r` and the suggested text.
+    fn unindexed_body(&self, index: Span) -> Option<(Span, String)> {
+        self.tree.exprs.iter().find_map(|(_, node)| {
+            let Expr::Binder { kind, vars, body, .. } = &node.kind else { return None };
+            let ([var], Expr::Name(array)) = (vars.as_slice(), &self.tree.exprs[*body].kind) else { return None };
+            let at = self.expr_span(*body);
+            let mut nodes = self.nodes.iter().filter(|(_, n)| n.span == at);
+            let fits = var.name.span == index && nodes.any(|(_, n)| matches!(self.metas.zonk(&n.ty), Type::Array(..)));
+            let (word, name) = (kind.word(), &var.name.name);
+            fits.then(|| (at, format!("write `{word} {name}: {array}[{name}]`")))
+        })
+    }
+
+    /// Reports rows of numbers without a comma between them, `[1, 2] [3, 4]`. Returns whether it
+    /// did.
+    fn rows(&mut self, base: ExprId, subscripts: &[Subscript]) -> bool {
+        let mut row = base;
+        while let Expr::Index(inner, between) = &self.tree.exprs[row].kind
+            && between.len() > 1
+        {
+            row = *inner;
+        }
+        let number = |e: &ExprId| {
+            let kind = match &self.tree.exprs[*e].kind {
+                Expr::Unary(_, e) => &self.tree.exprs[*e].kind,
+                kind => kind,
+            };
+            matches!(kind, Expr::Int(_) | Expr::Float(_))
+        };
+        let Expr::Array { items, .. } = &self.tree.exprs[row].kind else { return false };
+        if subscripts.len() < 2 || !items.iter().all(number) {
+            return false;
+        }
+        let d = Diagnostic::new(Code::E0203, self.expr_span(row), "this array has one axis, and takes one index");
+        self.report(d.help("a `[` after an array is an index; is a `,` missing before it?"));
+        true
+    }
+
+    /// Checks the subscripts against the axes of a type. Returns the accesses and the type of the
+    /// selection; reports and returns `None` if there are too many subscripts.
+    fn subscripts(&mut self, ty: &Type, at: Span, subscripts: &[Subscript]) -> Option<(Vec<Access>, Type)> {
+        let mut kept = Vec::new();
+        let mut accesses = Vec::new();
+        let mut rest = ty.clone();
+        for (k, s) in subscripts.iter().enumerate() {
+            let (extent, elem) = match self.metas.shallow(&rest) {
+                Type::Array(n, t) => (n, (*t).clone()),
+                other => {
+                    for s in subscripts.iter().skip(k) {
+                        self.infer_subscript(s);
+                    }
+                    self.not_indexable(ty, &other, k, at, subscripts.get(k));
+                    return None;
+                }
+            };
+            accesses.push(self.subscript(s, &extent, &mut kept, at));
+            rest = elem;
+        }
+        Some((accesses, Type::array(kept.into_iter(), rest)))
+    }
+
+    fn infer_subscript(&mut self, s: &Subscript) {
+        match s {
+            Subscript::At(e) => {
+                self.infer(*e, Some(&Type::I64));
+            }
+            Subscript::Range(a, b) => {
+                self.infer(*a, Some(&Type::I64));
+                self.infer(*b, Some(&Type::I64));
+            }
+            Subscript::Whole(_) => {}
+        }
+    }
+
+    fn not_indexable(&mut self, whole: &Type, rest: &Type, k: usize, at: Span, by: Option<&Subscript>) {
+        let whole = self.metas.shown(whole);
+        if whole.has_error() {
+            return;
+        }
+        let d = match rest {
+            t if self.metas.is_unknown(t) => {
+                self.unknown_here(at, "an array");
+                return;
+            }
+            Type::Fun(_) if k == 0 => {
+                Diagnostic::new(Code::E0203, at, format!("this is a function, `{whole}`, not an array"))
+                    .help("apply it with parentheses: `f(i)`")
+            }
+            Type::Rel(_) if k == 0 => Diagnostic::new(Code::E0203, at, "this is a relation, not an array")
+                .help("membership is asked with parentheses: `R(i, j)`"),
+            Type::Tuple(_) if k == 0 => {
+                Diagnostic::new(Code::E0203, at, format!("this is a tuple, `{whole}`, not an array"))
+                    .help("a component is `t.0`")
+            }
+            _ if k == 0 => {
+                let message = format!("this has type `{whole}`, and only arrays have elements");
+                let mut d = Diagnostic::new(Code::E0203, at, message);
+                d.help = self.field_by_text(at, by).filter(|_| matches!(rest, Type::Record(_)));
+                d
+            }
+            _ => {
+                let noun = if k == 1 { "index" } else { "indices" };
+                Diagnostic::new(Code::E0203, at, format!("this has type `{whole}` and takes at most {k} {noun}"))
+            }
+        };
+        self.report(d);
+    }
+
+    fn subscript(&mut self, s: &Subscript, extent: &Poly, kept: &mut Vec<Poly>, of: Span) -> Access {
+        match s {
+            Subscript::Whole(span) => {
+                kept.push(extent.clone());
+                Access { sub: TypedSub::Whole, goal: Goal::None, span: *span }
+            }
+            Subscript::At(e) => {
+                let index = self.index_value(*e, of);
+                let span = self.expr_span(*e);
+                let mut goal = Goal::None;
+                if let Some(p) = self.faithful(index).cloned() {
+                    self.stands_alone(*e, &p, extent, span);
+                    goal = Goal::At(p, extent.clone());
+                }
+                Access { sub: TypedSub::At { index, proved: false }, goal, span }
+            }
+            Subscript::Range(a, b) => {
+                let (from, to) = (self.index_value(*a, of), self.index_value(*b, of));
+                let span = self.expr_span(*a).to(self.expr_span(*b));
+                let (from, to) = (self.sized(from), self.sized(to));
+                let mut goal = Goal::None;
+                match (self.sym(from).cloned(), self.sym(to).cloned()) {
+                    (Some(p), Some(q)) => {
+                        kept.push(q.sub(&p));
+                        goal = Goal::Slice(p, q, extent.clone());
+                    }
+                    _ => kept.push(Poly::atom(Atom::Overflow)),
+                }
+                Access { sub: TypedSub::Range { from, to, proved: false }, goal, span }
+            }
+        }
+    }
+
+    /// Infers an index, which must be an integer.
+    fn index_value(&mut self, e: ExprId, of: Span) -> TId {
+        let node = self.infer(e, Some(&Type::I64));
+        if self.array_as_index(e, node, of) {
+            return self.alloc(Typed::Error, Type::I64, self.span(node));
+        }
+        let t = self.metas.zonk(&self.nodes[node].ty);
+        if let Type::Scalar(Scalar::F64 | Scalar::F32) = t {
+            let span = self.span(node);
+            self.report(
+                Diagnostic::new(Code::E0206, span, format!("an index is an `i64`, and this is a `{t}`"))
+                    .help("`i64(…)` makes an integer, rounding towards zero")
+                    .fix(Fix::wrap(span, "i64(", ")")),
+            );
+            return self.alloc(Typed::Error, Type::I64, span);
+        }
+        self.expect(node, &Type::I64, "an index")
+    }
+
+    /// Handles a bare index that is a whole subscript: it takes the extent of the axis, and on a
+    /// second axis both extents must agree.
+    pub(super) fn stands_alone(&mut self, e: ExprId, p: &Poly, extent: &Poly, span: Span) {
+        let Some(Atom::Local(l, _)) = p.as_atom().cloned() else { return };
+        // An alias of the index counts as arithmetic on it, so it determines no extent.
+        if !matches!(self.tree.exprs[e].kind, Expr::Name(_)) || self.resolved.exprs.get(&e) != Some(&Res::Local(l)) {
+            return;
+        }
+        let Some(bare) = self.bare_extent(l) else { return };
+        let (have, want) = (self.metas.zonk_size(&bare), self.metas.zonk_size(extent));
+        if have == want {
+            return;
+        }
+        if let Some(Atom::Meta(_)) = have.as_atom() {
+            let mut goals = Vec::new();
+            if self.metas.unify_size(&have, &want, &mut goals).is_ok() && goals.is_empty() {
+                return;
+            }
+        }
+        let scope = self.scopes.current;
+        self.obligations.push((scope, Obligation::Agree { index: l, span, first: bare, second: extent.clone() }));
+    }
+
+    /// Records the obligations of the subscripts of a node, or of one of its updates.
+    fn accesses(&mut self, node: TId, update: Option<usize>, accesses: Vec<Access>) -> Vec<TypedSub> {
+        let scope = self.scopes.current;
+        let mut subs = Vec::new();
+        for (position, a) in accesses.into_iter().enumerate() {
+            match a.goal {
+                Goal::None => {}
+                Goal::At(index, extent) => self.obligations.push((
+                    scope,
+                    Obligation::Index { node, update, position, index, extent, axis: position, span: a.span },
+                )),
+                Goal::Slice(from, to, extent) => self
+                    .obligations
+                    .push((scope, Obligation::Slice { node, update, position, from, to, extent, span: a.span })),
+            }
+            subs.push(a.sub);
+        }
+        subs
+    }
+
+    /// Infers `x with [i] = e with [j] += f`.
+    pub(super) fn with(&mut self, base: ExprId, updates: &[Update], hint: Option<&Type>, span: Span) -> TId {
+        let base = self.infer(base, hint);
+        let ty = self.nodes[base].ty.clone();
+        let node = self.alloc(Typed::With(base, Vec::new()), ty.clone(), span);
+        let mut typed = Vec::new();
+        for u in updates {
+            let (place, part, at) = match &u.place {
+                Place::Index(subs, at) => {
+                    let shallow = self.metas.shallow(&ty);
+                    let Some((accesses, part)) = self.subscripts(&shallow, self.span(base), subs) else {
+                        self.infer(u.value, None);
+                        continue;
+                    };
+                    (TypedPlace::Index(self.accesses(node, Some(typed.len()), accesses)), part, *at)
+                }
+                Place::Field(name) => match self.metas.shallow(&ty) {
+                    Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, f)| f.0 == name.name) {
+                        Some((k, (_, t))) => (TypedPlace::Proj(k), t.clone(), name.span),
+                        None => {
+                            let names: Vec<String> = fields.iter().map(|(n, _)| format!("`{n}`")).collect();
+                            self.error(
+                                Code::E0106,
+                                name.span,
+                                format!(
+                                    "there is no field `{}`; the fields are {}",
+                                    name.name,
+                                    super::and_list(&names)
+                                ),
+                            );
+                            self.infer(u.value, None);
+                            continue;
+                        }
+                    },
+                    Type::Error => continue,
+                    t => {
+                        let t = self.metas.zonk(&t);
+                        self.report(
+                            Diagnostic::new(
+                                Code::E0106,
+                                name.span,
+                                format!("a field is updated, and this has type `{t}`"),
+                            )
+                            .help("an element of an array is updated by `x with [i] = e`"),
+                        );
+                        self.infer(u.value, None);
+                        continue;
+                    }
+                },
+                Place::Proj(k, at) => match self.metas.shallow(&ty) {
+                    Type::Tuple(items) if (*k as usize) < items.len() => {
+                        (TypedPlace::Proj(*k), items.get(*k as usize).cloned().unwrap_or(Type::Error), *at)
+                    }
+                    Type::Error => continue,
+                    t => {
+                        let t = self.metas.zonk(&t);
+                        self.error(Code::E0106, *at, format!("there is no component {k} in `{t}`"));
+                        self.infer(u.value, None);
+                        continue;
+                    }
+                },
+            };
+            let part = self.metas.zonk(&part);
+            let value = self.infer(u.value, Some(&part));
+            // A scalar may fill a slice; a field keeps its shape.
+            let slice = matches!(place, TypedPlace::Index(_));
+            let target = match (self.ty(value), part.peel()) {
+                (Type::Scalar(_), (dims, elem)) if slice && !dims.is_empty() => elem.clone(),
+                (Type::Meta(id), (dims, elem)) if slice && !dims.is_empty() && self.metas.class(id) != Class::Any => {
+                    elem.clone()
+                }
+                _ => part.clone(),
+            };
+            let value = self.expect(value, &target, "this update");
+            if u.add {
+                let elem = self.metas.zonk(&part).peel().1.clone();
+                if let Err(super::super::unify::Mismatch::Class(t, class)) = self.demand(&elem, Class::Num) {
+                    self.class_error(&t, class, at);
+                }
+            }
+            typed.push(TypedUpdate { place, add: u.add, value, span: at });
+        }
+        self.nodes[node].kind = Typed::With(base, typed);
+        node
+    }
+
+    /// Returns the extent of a bare index variable.
+    fn bare_extent(&self, l: lang_sizes::predicate::LocalId) -> Option<Poly> {
+        self.bare_locals.iter().rev().find(|(b, _)| *b == l).map(|(_, p)| p.clone())
+    }
+}

@@ -1,0 +1,363 @@
+//! **`plot`**: `plot(x, y, "points: label", …, title: "text")`.
+//!
+//! The arguments are groups of data, each ended by a text with the kind of mark, and named options.
+//! Without a text, the types decide the kind.
+
+use std::sync::Arc;
+
+use super::super::tree::{Expr as Typed, Plot, PlotGroup, Special, TId};
+use super::super::ty::{Scalar, Type};
+use super::super::unify::Mismatch;
+use super::Checker;
+use lang_base::{Code, Diagnostic, Name, Span};
+use lang_resolve::forms::{PlotKind, PlotOption, SCALES};
+use lang_resolve::suggest;
+use lang_sizes::predicate::Poly;
+use lang_syntax::ast::{Arg, Expr, ExprId, Ident};
+
+/// The error marker: a diagnostic was reported.
+struct Told;
+
+/// A group as written.
+struct Written {
+    data: Vec<ExprId>,
+    /// The text that ends the group.
+    text: Option<(Name, Span)>,
+}
+
+impl Checker<'_> {
+    pub(super) fn plot(&mut self, args: &[Arg], span: Span) -> TId {
+        let groups = self.written_groups(args);
+        // If effects are not allowed here, that was reported, and types may be unknown.
+        if !self.effects {
+            args.iter().for_each(|a| {
+                self.infer(a.value, None);
+            });
+            return self.alloc(Typed::Error, Type::unit(), span);
+        }
+        let mut plot = Plot { groups: Vec::new(), options: Vec::new() };
+        let mut nodes = Vec::new();
+        let mut told = false;
+        for group in &groups {
+            let inferred: Vec<TId> = group.data.iter().map(|e| self.infer(*e, None)).collect();
+            match self.group(group, inferred) {
+                Ok((kind, label, data)) => {
+                    let names = group.data.iter().map(|e| self.called(*e)).collect();
+                    plot.groups.push(PlotGroup { kind, label, data: names });
+                    nodes.extend(data);
+                }
+                Err(Told) => told = true,
+            }
+        }
+        told |= self.companions(&plot, &groups).is_err();
+        for a in args {
+            let Some(name) = &a.name else { continue };
+            match self.option(name, a.value, &plot) {
+                Ok((option, value)) => {
+                    plot.options.push(option);
+                    nodes.push(value);
+                }
+                Err(Told) => told = true,
+            }
+        }
+        if groups.is_empty() {
+            let d = Diagnostic::new(Code::E0218, span, "there is no data to draw");
+            self.report(d.help("data stands first: `plot(x, y, title: \"a title\")`"));
+            told = true;
+        }
+        let kind = if told { Typed::Error } else { Typed::Special(Special::Plot(Arc::new(plot)), nodes) };
+        self.alloc(kind, Type::unit(), span)
+    }
+
+    fn written_groups(&self, args: &[Arg]) -> Vec<Written> {
+        let mut groups = Vec::new();
+        let mut data = Vec::new();
+        for a in args.iter().filter(|a| a.name.is_none()) {
+            match &self.tree.exprs[a.value].kind {
+                Expr::Str(text) => {
+                    let text = Some((text.clone(), self.expr_span(a.value)));
+                    groups.push(Written { data: std::mem::take(&mut data), text });
+                }
+                _ => data.push(a.value),
+            }
+        }
+        if !data.is_empty() {
+            groups.push(Written { data, text: None });
+        }
+        groups
+    }
+
+    /// Returns the name of the data in the text, if it is a name or a field; else an empty name.
+    fn called(&self, e: ExprId) -> Name {
+        match &self.tree.exprs[e].kind {
+            Expr::Name(name) => name.clone(),
+            Expr::Field(base, field) => match self.called(*base) {
+                base if base.is_empty() => base,
+                base => format!("{base}.{}", field.name).into(),
+            },
+            _ => Name::default(),
+        }
+    }
+
+    /// Checks a group. Returns its kind, its label, and its data.
+    fn group(&mut self, group: &Written, mut data: Vec<TId>) -> Result<(PlotKind, Name, Vec<TId>), Told> {
+        let said = match &group.text {
+            Some((text, span)) => {
+                let (kind, label) = text.split_once(':').map_or((text.as_str(), ""), |(kind, label)| (kind, label));
+                (Some(self.kind(kind.trim(), *span)?), Name::from(label.trim()))
+            }
+            None => (None, Name::default()),
+        };
+        let Some(first) = data.first().copied() else {
+            let at = group.text.as_ref().map_or(Span::default(), |t| t.1);
+            let d = Diagnostic::new(Code::E0218, at, "no data stands before this");
+            self.report(d.help("a text ends the data that it is about: `plot(x, y, \"points\")`"));
+            return Err(Told);
+        };
+        // The marks depend on the types, so literals take their defaults now and cannot wait for a
+        // context.
+        self.settle(false);
+        for node in &data {
+            let ty = self.nodes[*node].ty.clone();
+            self.metas.default_in(&ty);
+            // The elements of an empty array may be numbers.
+            if let (Type::Array(..), elem @ Type::Meta(_)) = (&ty, self.metas.zonk(&ty).peel().1) {
+                let _ = self.unify(elem, &Type::F64);
+            }
+        }
+        self.settle(false);
+        if data.iter().any(|n| self.metas.zonk(&self.nodes[*n].ty).has_error()) {
+            return Err(Told);
+        }
+        let kind = match said.0 {
+            Some(kind) => kind,
+            None => self.natural(first)?,
+        };
+        let most = match kind {
+            PlotKind::Line | PlotKind::Points => usize::MAX,
+            PlotKind::Bars => 2,
+            _ => 1,
+        };
+        if let Some(extra) = data.get(most) {
+            let at = self.span(*extra);
+            let message = format!("{} of {}", made(kind), count(most, data.len()));
+            let mut d = Diagnostic::new(Code::E0218, at, message).help(wanted(kind));
+            if kind == PlotKind::Histogram {
+                d = d.help("several stand each with its own text: `plot(x, \"histogram\", y, \"histogram\")`");
+            }
+            self.report(d);
+            return Err(Told);
+        }
+        for node in &data {
+            self.fits(*node, kind)?;
+        }
+        self.same_lengths(&mut data)?;
+        Ok((kind, said.1, data))
+    }
+
+    fn kind(&mut self, word: &str, at: Span) -> Result<PlotKind, Told> {
+        if let Some(kind) = PlotKind::of(word) {
+            return Ok(kind);
+        }
+        let names = || PlotKind::ALL.iter().map(|k| k.name());
+        let near = match word.to_lowercase().as_str() {
+            "hist" => Some("did you mean `histogram`?".to_owned()),
+            "dots" | "point" | "markers" | "scatterplot" => Some("did you mean `points`?".to_owned()),
+            "heat map" | "heat" | "imagesc" | "pcolor" => Some("did you mean `heatmap`?".to_owned()),
+            "imshow" | "img" => Some("did you mean `image`?".to_owned()),
+            "barplot" | "column" | "columns" => Some("did you mean `bars`?".to_owned()),
+            _ => suggest::did_you_mean(word, names()),
+        };
+        let all: Vec<String> = names().map(|n| format!("\"{n}\"")).collect();
+        let help =
+            format!("the kinds are {}; a label stands after a colon, `\"line: the label\"`", super::and_list(&all));
+        let d = Diagnostic::new(Code::E0218, at, format!("`{word}` is no kind of plot"));
+        self.report(d.help(near.unwrap_or(help)));
+        Err(Told)
+    }
+
+    /// Returns the kind of mark for data without a text.
+    fn natural(&mut self, node: TId) -> Result<PlotKind, Told> {
+        let t = self.metas.zonk(&self.nodes[node].ty);
+        Ok(match (&t, t.peel().0.len()) {
+            (Type::Rel(_), _) => PlotKind::Spy,
+            (_, 1) => PlotKind::Line,
+            (_, 2) => PlotKind::Heatmap,
+            (_, 3) => PlotKind::Image,
+            _ => return Err(self.refuse(node, &t, None)),
+        })
+    }
+
+    /// Checks that the data has the type that its kind requires.
+    fn fits(&mut self, node: TId, kind: PlotKind) -> Result<(), Told> {
+        let t = self.metas.zonk(&self.nodes[node].ty);
+        if let (PlotKind::Spy, Type::Rel(dims)) = (kind, &t) {
+            return if dims.len() == 2 { Ok(()) } else { Err(self.refuse(node, &t, Some(kind))) };
+        }
+        let (dims, elem) = t.peel();
+        let numbers = matches!(elem, Type::Scalar(Scalar::F64 | Scalar::F32 | Scalar::I64 | Scalar::Bool));
+        let rank = match kind {
+            PlotKind::Line | PlotKind::Points | PlotKind::Histogram | PlotKind::Bars => dims.len() == 1,
+            PlotKind::Heatmap | PlotKind::Spy => dims.len() == 2,
+            PlotKind::Image => dims.len() == 2 || dims.len() == 3,
+        };
+        if !(numbers && rank) {
+            return Err(self.refuse(node, &t, Some(kind)));
+        }
+        if let (PlotKind::Image, [_, _, channels]) = (kind, dims.as_slice()) {
+            let mut goals = Vec::new();
+            let found = (*channels).clone();
+            if self.metas.unify_size(&found, &Poly::constant(3), &mut goals).is_err() || !goals.is_empty() {
+                return Err(self.refuse(node, &t, Some(kind)));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&mut self, node: TId, t: &Type, kind: Option<PlotKind>) -> Told {
+        let at = self.span(node);
+        let message = match kind {
+            Some(kind) => format!("a value of type `{t}` is not what {} of", made(kind)),
+            None => format!("a value of type `{t}` cannot be drawn"),
+        };
+        let any = || "arrays of numbers with one to three axes are drawn, and relations of two".to_owned();
+        let wanted = kind.map_or_else(any, wanted);
+        let help = match t {
+            Type::Fun(_) => "compute values of the function, `for i < 100: f(f64(i) / 100)`, and draw those".to_owned(),
+            Type::Str => "the text that says how data is drawn is written in quotes".to_owned(),
+            Type::Record(_) => format!("{wanted}; a field of a record is written `r.name`"),
+            _ => wanted,
+        };
+        self.report(Diagnostic::new(Code::E0218, at, message).help(help));
+        Told
+    }
+
+    /// Checks that all data of a group has one length.
+    fn same_lengths(&mut self, data: &mut [TId]) -> Result<(), Told> {
+        let Some((first, rest)) = data.split_first_mut() else { return Ok(()) };
+        for node in rest {
+            let length = |t: &Type| t.peel().0.first().map(|n| (*n).clone());
+            let (x, y) = (self.metas.zonk(&self.nodes[*first].ty), self.metas.zonk(&self.nodes[*node].ty));
+            let (Some(n), Some(m)) = (length(&x), length(&y)) else { continue };
+            let mut goals = Vec::new();
+            if let Err(Mismatch::Size(found, wanted)) = self.metas.unify_size(&m, &n, &mut goals) {
+                let (there, here) = (self.span(*first), self.span(*node));
+                let message = "what is drawn together has one length";
+                let d = Diagnostic::new(Code::E0300, here, message)
+                    .label(format!("there are `{found}`"))
+                    .related(there, format!("`{wanted}` stand here"));
+                self.report(d);
+                return Err(Told);
+            }
+            *node = self.with_goals(*node, goals, "the length of what is drawn", Code::E0300);
+        }
+        Ok(())
+    }
+
+    /// Checks that a plot that fills its frame is the only group.
+    fn companions(&mut self, plot: &Plot, groups: &[Written]) -> Result<(), Told> {
+        let Some(alone) = plot.groups.iter().find(|g| g.kind.stands_alone()) else { return Ok(()) };
+        if groups.len() < 2 {
+            return Ok(());
+        }
+        let span = |g: &Written| {
+            let first = g.data.first().map(|e| self.expr_span(*e));
+            first.or(g.text.as_ref().map(|t| t.1)).unwrap_or_default()
+        };
+        let second = groups.get(1).map(span).unwrap_or_default();
+        let message = format!("{} fills a plot, and nothing else is drawn there", alone.kind.noun().0);
+        self.report(Diagnostic::new(Code::E0218, second, message).help("write a second `plot(…)`"));
+        Err(Told)
+    }
+
+    fn option(&mut self, name: &Ident, value: ExprId, plot: &Plot) -> Result<(PlotOption, TId), Told> {
+        let wrong = |message: String| Diagnostic::new(Code::E0217, name.span, message);
+        let Some(option) = PlotOption::by_name(&name.name) else {
+            self.infer(value, None);
+            let names = || PlotOption::ALL.iter().map(|o| o.name());
+            let near = match name.name.as_str() {
+                "label" | "legend" => {
+                    Some("a label stands with its data: `plot(x, y, \"line: the label\")`".to_owned())
+                }
+                "out" | "save" | "path" => Some("did you mean `file`?".to_owned()),
+                _ => suggest::did_you_mean(&name.name, names()),
+            };
+            let all: Vec<String> = names().map(|n| format!("`{n}:`")).collect();
+            let help = near.unwrap_or_else(|| format!("there are {}", super::and_list(&all)));
+            self.report(wrong(format!("`plot` has no argument `{}:`", name.name)).help(help));
+            return Err(Told);
+        };
+        if plot.options.contains(&option) {
+            self.infer(value, None);
+            self.report(wrong(format!("`{}:` stands twice", name.name)).help("write it once"));
+            return Err(Told);
+        }
+        let alone = plot.groups.iter().find(|g| g.kind.stands_alone());
+        let without = match (option, alone) {
+            (PlotOption::Bins, _) if plot.groups.iter().all(|g| g.kind != PlotKind::Histogram) => {
+                Some(("a histogram", "ask for one: `plot(x, \"histogram\", bins: 20)`".to_owned()))
+            }
+            (PlotOption::Xscale | PlotOption::Yscale, Some(g)) => {
+                Some(("line, points or bars", format!("the axes of {} count rows and columns", g.kind.noun().0)))
+            }
+            _ => None,
+        };
+        if let Some((of, help)) = without.filter(|_| !plot.groups.is_empty()) {
+            self.infer(value, None);
+            self.report(wrong(format!("`{}:` belongs to {of}, and none is drawn here", name.name)).help(help));
+            return Err(Told);
+        }
+        let (ty, what) = match option {
+            PlotOption::Bins => (Type::I64, "a number of intervals"),
+            PlotOption::Width | PlotOption::Height => (Type::I64, "a side of the plot"),
+            PlotOption::File => (Type::Str, "the file"),
+            PlotOption::Xscale | PlotOption::Yscale => (Type::Str, "a scale"),
+            PlotOption::Title | PlotOption::Xlabel | PlotOption::Ylabel => (Type::Str, "a text of the plot"),
+        };
+        let node = self.check(value, &ty, what);
+        if let (PlotOption::Xscale | PlotOption::Yscale, Expr::Str(text)) = (option, &self.tree.exprs[value].kind)
+            && !SCALES.contains(&text.as_str())
+        {
+            let near = suggest::did_you_mean(text, SCALES);
+            let d = Diagnostic::new(Code::E0218, self.expr_span(value), format!("`{text}` is no scale of an axis"));
+            self.report(d.help(near.unwrap_or_else(|| "a scale is \"linear\" or \"log\"".to_owned())));
+            return Err(Told);
+        }
+        if let (PlotOption::File, Expr::Str(text)) = (option, &self.tree.exprs[value].kind) {
+            let end = text.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+            if !end.is_some_and(|end| matches!(end.as_str(), "svg" | "png")) {
+                let d = Diagnostic::new(Code::E0514, self.expr_span(value), format!("`{text}` is no file for a plot"));
+                self.report(d.help("a plot is written as .svg or .png"));
+                return Err(Told);
+            }
+        }
+        Ok((option, node))
+    }
+}
+
+/// Returns the data that a kind requires, in words.
+fn wanted(kind: PlotKind) -> String {
+    let of = match kind {
+        PlotKind::Line | PlotKind::Points => "vectors of numbers, `y`, or `x` and one or more `y`",
+        PlotKind::Histogram => "a vector of numbers",
+        PlotKind::Bars => "a vector of heights, or one of places and one of heights",
+        PlotKind::Heatmap => "a matrix of numbers",
+        PlotKind::Image => "an array of numbers `[h, w]`, grey, or `[h, w, 3]`, colours",
+        PlotKind::Spy => "a relation of two axes, or a matrix",
+    };
+    format!("{} of {of}", made(kind))
+}
+
+/// Returns words such as `a line is made`.
+fn made(kind: PlotKind) -> String {
+    let (noun, several) = kind.noun();
+    format!("{noun} {} made", if several { "are" } else { "is" })
+}
+
+/// Returns words such as `one value, and 2 stand here`.
+fn count(most: usize, there: usize) -> String {
+    match most {
+        1 => format!("one value, and {there} stand here"),
+        _ => format!("{most} values at most, and {there} stand here"),
+    }
+}

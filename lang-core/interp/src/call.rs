@@ -205,7 +205,7 @@ impl<'a> Interp<'a> {
     pub(super) fn items(&self, at: At<'_>, values: Vec<Value>) -> Eval<Items> {
         let bytes = size_of::<Cell>().saturating_add(values.capacity().saturating_mul(size_of::<Value>()));
         let charge = self.memory.charge(bytes).map_err(|e| at.too_large(&e))?;
-        Ok(Items { values, charge })
+        Ok(Items::with_charge(values, charge))
     }
 
     pub(super) fn make_tuple(&self, at: At<'_>, values: Vec<Value>) -> Eval {

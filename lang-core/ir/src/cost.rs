@@ -544,6 +544,7 @@ impl World for Sizes<'_> {
     }
 }
 
+/// Returns whether a scalar type is real: `f64` or `f32`.
 pub fn is_real(scalar: Option<Scalar>) -> bool {
     matches!(scalar, Some(Scalar::F64 | Scalar::F32))
 }

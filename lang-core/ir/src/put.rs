@@ -30,10 +30,12 @@ impl Put {
         }
     }
 
+    /// Maps an access with its indices.
     pub fn access(&self, a: &Access) -> Access {
         self.access_at(a.var, a.at.iter().map(|p| self.poly(p)).collect())
     }
 
+    /// Maps the indices, locals and reads of a polynomial.
     pub fn poly(&self, p: &Poly) -> Poly {
         p.substitute(&|a| match a {
             Atom::Local(l, _) => match index_number(*l) {
@@ -48,6 +50,7 @@ impl Put {
         })
     }
 
+    /// Maps the polynomials and the accesses of a predicate.
     pub fn pred(&self, p: &Pred) -> Pred {
         p.map(&|p| self.poly(p)).replace_opaque(&|x| {
             let of = self.access_at(Var::of_local(x.of)?, x.at.to_vec());

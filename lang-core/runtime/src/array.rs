@@ -34,7 +34,9 @@ impl Default for Store {
 
 /// A store with the charge for its bytes.
 pub struct Buffer {
+    /// The elements.
     pub store: Store,
+    /// The charge for the bytes of the store.
     pub charge: Charge,
 }
 
@@ -65,11 +67,17 @@ pub struct Array {
 
 /// An element kind that is stored unboxed.
 pub trait Elem: Copy {
+    /// Wraps elements in a store of this kind.
     fn wrap(elements: Vec<Self>) -> Store;
+    /// Moves the elements out of a store, if it has this kind.
     fn unwrap(store: Store) -> Option<Vec<Self>>;
+    /// Returns the elements of a store, if it has this kind.
     fn slice(store: &Store) -> Option<&[Self]>;
+    /// Returns the elements of a store for writing, if it has this kind.
     fn slice_mut(store: &mut Store) -> Option<&mut [Self]>;
+    /// Converts the element to a value.
     fn value(self) -> Value;
+    /// Converts a value to an element, if it has this kind.
     fn from_value(value: &Value) -> Option<Self>;
 }
 
@@ -236,6 +244,7 @@ impl Array {
         (&self.buffer, self.start)
     }
 
+    /// Returns the elements in row-major order, if they are stored unboxed as `T`.
     pub fn slice<T: Elem>(&self) -> Option<&[T]> {
         T::slice(&self.buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
     }
@@ -246,11 +255,13 @@ impl Array {
         self.boxed()
     }
 
+    /// Returns the elements in row-major order, if they are boxed.
     pub fn boxed(&self) -> Option<&[Value]> {
         let Store::Boxed(items) = &self.buffer.store else { return None };
         items.values.get(self.start..self.start.checked_add(self.count())?)
     }
 
+    /// Returns the store of the buffer, which may exceed the array.
     pub fn store(&self) -> &Store {
         &self.buffer.store
     }
@@ -309,6 +320,7 @@ impl Array {
         Self { buffer: self.buffer.clone(), dims: dims.into(), skip: 0, start: self.start.saturating_add(at) }
     }
 
+    /// Returns whether both arrays use the same buffer.
     pub fn shares_buffer(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.buffer, &other.buffer)
     }
@@ -319,6 +331,7 @@ impl Array {
         Arc::get_mut(&mut self.buffer).map(|b| (&mut b.store, start))
     }
 
+    /// Moves the buffer out, if no other array uses it.
     pub fn into_buffer(self) -> Option<Buffer> {
         Arc::into_inner(self.buffer)
     }

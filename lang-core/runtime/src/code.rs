@@ -21,8 +21,11 @@ use lang_types::ty::{Signature, Type};
 
 /// A body with its item and the last uses of its locals.
 pub struct Code {
+    /// The item that contains the body.
     pub item: GlobalName,
+    /// The checked body.
     pub body: Arc<Body>,
+    /// The last uses of the locals.
     pub plan: Plan,
     /// The field names of each record expression, shared by all records that it builds.
     records: HashMap<TId, Arc<[Name]>>,
@@ -54,10 +57,12 @@ impl Code {
         &self.body
     }
 
+    /// Returns the field names of a record expression.
     pub fn field_names(&self, record: TId) -> Option<Arc<[Name]>> {
         self.records.get(&record).cloned()
     }
 
+    /// Returns a place in the item.
     pub fn at(&self, span: Span) -> At<'_> {
         At { code: self, span }
     }
@@ -65,13 +70,16 @@ impl Code {
 
 /// The environment σ of ATL's Figs. 4 and 5: the values of the locals in one run of a body.
 pub struct Frame {
+    /// The value of each local, if it has one.
     pub slots: Vec<Option<Value>>,
+    /// The type arguments of the run.
     pub types: Arc<[RtType]>,
     #[expect(dead_code, reason = "held for its drop")]
     charge: Charge,
 }
 
 impl Frame {
+    /// Creates a frame in which no local has a value. `charge` pays for its memory.
     pub fn new(locals: usize, types: Arc<[RtType]>, charge: Charge) -> Self {
         let mut slots = Vec::new();
         slots.resize_with(locals, || None);
@@ -90,12 +98,14 @@ impl Frame {
         &self.types
     }
 
+    /// Sets the value of a local. Ignores a local that the frame does not contain.
     pub fn set(&mut self, local: LocalId, value: Value) {
         if let Some(slot) = self.slots.get_mut(local.0 as usize) {
             *slot = Some(value);
         }
     }
 
+    /// Moves the value of a local out, if it has one.
     pub fn take(&mut self, local: LocalId) -> Option<Value> {
         self.slots.get_mut(local.0 as usize)?.take()
     }

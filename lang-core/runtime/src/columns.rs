@@ -128,22 +128,27 @@ impl Columns {
         (scalars == parts.len() && parts.iter().all(|part| part.count() == len)).then_some(Self { form, parts, len })
     }
 
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Returns the form of the elements.
     pub fn form(&self) -> &Arc<Form> {
         &self.form
     }
 
+    /// Returns the arrays, one for each scalar of the form.
     pub fn parts(&self) -> &[Array] {
         &self.parts
     }
 
+    /// Returns the arrays for writing, one for each scalar of the form.
     pub fn parts_mut(&mut self) -> &mut [Array] {
         &mut self.parts
     }
 
+    /// Moves the arrays out, one for each scalar of the form.
     pub fn into_parts(self) -> Vec<Array> {
         self.parts
     }
@@ -186,6 +191,7 @@ impl Growing {
         Self { form, parts, len: 0 }
     }
 
+    /// Returns the number of elements so far.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -43,14 +43,17 @@ impl Counts {
         self.iterations = self.iterations.saturating_add(other.iterations);
     }
 
+    /// Adds `n` units of work.
     pub fn add_work(&mut self, n: usize) {
         self.work = self.work.saturating_add(n as u64);
     }
 
+    /// Adds a test.
     pub fn add_test(&mut self) {
         self.tests = self.tests.saturating_add(1);
     }
 
+    /// Adds an iteration.
     pub fn add_iteration(&mut self) {
         self.iterations = self.iterations.saturating_add(1);
     }

@@ -12,6 +12,7 @@ use lang_types::tree::TId;
 
 /// A derivative operator applied to a function, ready to be called.
 pub struct Derived {
+    /// The derivative operator.
     pub operator: Derivative,
     /// The positions of the arguments to differentiate by.
     pub wrt: Arc<[usize]>,
@@ -25,10 +26,13 @@ pub struct Derived {
 
 /// The source of an operator, and the values in its type there.
 pub struct Place {
+    /// The code that contains the operator.
     pub code: Arc<Code>,
+    /// The node of the operator in that code.
     pub node: TId,
     /// The known sizes in the type.
     pub sizes: Vec<(LocalId, i64)>,
+    /// The type arguments of the definition that contains the operator.
     pub types: Arc<[RtType]>,
 }
 
@@ -65,6 +69,7 @@ impl Derived {
 }
 
 impl Place {
+    /// Creates the place of a node, with the sizes in its type that the frame contains.
     pub fn new(code: &Arc<Code>, f: &Frame, node: TId) -> Self {
         let mut sizes: Vec<(LocalId, i64)> = Vec::new();
         let mut see = |p: &Poly| {

@@ -10,8 +10,11 @@ pub struct Perturbation(pub u64);
 /// A real with its derivative in one direction. Both parts are reals, possibly with earlier
 /// perturbations.
 pub struct Dual {
+    /// The perturbation ε of the tangent.
     pub perturbation: Perturbation,
+    /// The value without ε.
     pub primal: Value,
+    /// The coefficient of ε.
     pub tangent: Value,
     #[expect(dead_code, reason = "held for its drop")]
     charge: Charge,

@@ -30,12 +30,14 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Creates a failure in an item, with an empty call trace.
     pub fn new(code: Code, item: &GlobalName, span: Span, message: impl Into<String>) -> Self {
         let (item, message) = (item.clone(), message.into());
         let help = (code == Code::E0513).then(|| "write the base as a real number: `2.0^k`, `f64(n)^k`".to_owned());
         Self { code, message, span, item, label: String::new(), help, trace: Vec::new(), more_callers: 0 }
     }
 
+    /// Appends a caller to the trace, or counts it if the trace is full.
     pub fn called_from(&mut self, at: At<'_>) {
         if self.trace.len() < MAX_TRACE {
             self.trace.push((at.code.item.clone(), at.span));
@@ -69,15 +71,19 @@ pub type Eval<T = super::Value> = Result<T, Box<Failure>>;
 /// A place in an item, to which a failure is attributed.
 #[derive(Clone, Copy)]
 pub struct At<'c> {
+    /// The code of the item.
     pub code: &'c ItemCode,
+    /// The source range, relative to the item.
     pub span: Span,
 }
 
 impl At<'_> {
+    /// Creates a failure at this place.
     pub fn fail(self, code: Code, message: impl Into<String>) -> Box<Failure> {
         Box::new(Failure::new(code, &self.code.item, self.span, message))
     }
 
+    /// Creates the failure for values that exceed a limit of memory.
     #[cold]
     pub fn too_large(self, why: &TooLarge) -> Box<Failure> {
         match why {

@@ -51,20 +51,25 @@ pub enum Value {
 /// The component values of a compound value.
 #[derive(Default)]
 pub struct Items {
+    /// The component values.
     pub values: Vec<Value>,
     #[expect(dead_code, reason = "held for its drop")]
-    pub charge: Charge,
+    charge: Charge,
 }
 
 /// A record: its field names in the order of construction, and their values.
 pub struct Record {
+    /// The field names, in the order of construction.
     pub names: Arc<[Name]>,
+    /// The values of the fields, in the same order.
     pub items: Items,
 }
 
 /// A constructor applied to its arguments.
 pub struct Cell {
+    /// The identity of the constructor.
     pub tag: Arc<Tag>,
+    /// The arguments.
     pub items: Items,
 }
 
@@ -230,6 +235,12 @@ impl Items {
     #[must_use]
     pub fn new(values: Vec<Value>) -> Self {
         Self { values, charge: Charge::default() }
+    }
+
+    /// Wraps values. `charge` pays for their memory.
+    #[must_use]
+    pub fn with_charge(values: Vec<Value>, charge: Charge) -> Self {
+        Self { values, charge }
     }
 
     /// Wraps values and charges their bytes to a memory.

@@ -11,6 +11,7 @@ const DEEP: usize = 3;
 
 /// The data needed to print nodes of a body.
 pub struct Phrases<'a> {
+    /// The nodes of the body.
     pub nodes: &'a Arena<Node>,
     /// Returns the name of a local.
     pub name: &'a dyn Fn(LocalId) -> Name,

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use iverson_benches::{call, checked, models};
 use lang_core::base::GlobalName;
-use lang_core::exec::Programs;
-use lang_core::exec::offload::Generated;
-use lang_core::ir::core::Outside;
+use lang_core::exec::ExecutableCache;
+use lang_core::exec::offload::CompiledEvaluator;
+use lang_core::ir::core::NoCoreForm;
 use lang_core::resolve::forms::Derivative;
 use lang_core::runtime::Value;
 use lang_core::session::Session;
@@ -56,21 +56,21 @@ fn point(session: &Session, model: &Model) -> Value {
 }
 
 /// Returns the backend that compiles to machine code.
-fn programs() -> Programs {
-    Programs::with(Arc::new(Jit::new(1).expect("a processor")))
+fn programs() -> ExecutableCache {
+    ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")))
 }
 
 fn by_generated(bencher: divan::Bencher<'_, '_>, model: &Model) {
     let session = checked(&models());
     let point = point(&session, model);
     let globals = |_: &GlobalName| None;
-    let outside = |why: &Outside, _: Option<Derivative>| panic!("{why:?}");
-    let generated = Generated::new(&session, &globals, programs(), &outside);
+    let outside = |why: &NoCoreForm, _: Option<Derivative>| panic!("{why:?}");
+    let generated = CompiledEvaluator::new(&session, &globals, programs(), &outside);
     let name = format!("{}_gradient", model.name);
     bencher
         .bench_local(|| call(&session, Some(&generated), &name, model.sizes, vec![point.clone()]).expect("a gradient"));
-    let tally = generated.tally();
-    assert!(tally.made == 1 && tally.broken + tally.failed == 0, "{tally:?}");
+    let tally = generated.counts();
+    assert!(tally.lowered == 1 && tally.defects + tally.failed == 0, "{tally:?}");
 }
 
 #[divan::bench(args = [0, 1, 2])]
@@ -99,8 +99,8 @@ fn from_text_to_the_first_gradient(bencher: divan::Bencher<'_, '_>, k: usize) {
     let name = format!("{}_gradient", SMALL[k].name);
     bencher.bench_local(|| {
         let session = checked(&text);
-        let (globals, outside) = (|_: &GlobalName| None, |_: &Outside, _: Option<Derivative>| {});
-        let generated = Generated::new(&session, &globals, programs(), &outside);
+        let (globals, outside) = (|_: &GlobalName| None, |_: &NoCoreForm, _: Option<Derivative>| {});
+        let generated = CompiledEvaluator::new(&session, &globals, programs(), &outside);
         call(&session, Some(&generated), &name, SMALL[k].sizes, vec![point.clone()]).expect("a gradient")
     });
 }

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use iverson_benches::{adjoint, chain, checked, mixture};
-use lang_core::pipeline::Module;
+use lang_core::pipeline::MemoisedForms;
 
 fn main() {
     divan::main();
@@ -24,14 +24,14 @@ fn main() {
 #[divan::bench]
 fn mixture_model(bencher: divan::Bencher<'_, '_>) {
     let session = checked(&mixture());
-    bencher.bench_local(|| adjoint(&Module::new(&session), "objective"));
+    bencher.bench_local(|| adjoint(&MemoisedForms::new(&session), "objective"));
 }
 
 #[divan::bench(args = [15, 30, 60])]
 fn chain_of_definitions(bencher: divan::Bencher<'_, '_>, length: usize) {
     let session = checked(&chain(length));
     let last = format!("f{length}");
-    bencher.bench_local(|| adjoint(&Module::new(&session), &last));
+    bencher.bench_local(|| adjoint(&MemoisedForms::new(&session), &last));
 }
 
 /// Rebuilds the adjoint in a session after an edit in a definition that the objective calls.
@@ -46,7 +46,7 @@ fn mixture_model_after_an_edit(bencher: divan::Bencher<'_, '_>) {
         session.set_text("bench.iv", if flip { &edited } else { &text });
         let callee = iverson_benches::callee("objective");
         let ssa = session.ssa(&callee).expect("it is in core");
-        let derived = callee.derive(iverson_benches::by_all(&ssa));
+        let derived = callee.derivative(iverson_benches::by_all(&ssa));
         session.ssa(&Arc::new(derived)).expect("an adjoint").stmts.len()
     });
 }

@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 use lang_core::ad;
 use lang_core::base::{GlobalName, Span};
 use lang_core::interp::Interp;
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::ssa::Ssa;
-use lang_core::pipeline::Module;
-use lang_core::runtime::{Elsewhere, Host, Limits, RtInstance, Value};
-use lang_core::session::{Running, Session};
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::pipeline::MemoisedForms;
+use lang_core::runtime::{Host, OffloadEvaluator, RunLimits, RuntimeInstance, Value};
+use lang_core::session::{Session, SessionProgram};
 
 /// Generates a module of about `lines` lines of ordinary definitions: convolution, Cholesky,
 /// softmax, sum types with `match`, records, loops, and calls between them. The module has no
@@ -59,19 +59,19 @@ impl Host for Silent {
 #[must_use]
 pub fn call(
     session: &Session,
-    by: Option<&dyn Elsewhere>,
+    by: Option<&dyn OffloadEvaluator>,
     name: &str,
     sizes: &[i64],
     args: Vec<Value>,
 ) -> Option<Value> {
     let (values, interrupt) = (HashMap::new(), AtomicBool::new(false));
-    let program = Running::new(session, &values);
+    let program = SessionProgram::new(session, &values);
     let mut host = Silent;
-    let mut interp = Interp::new(&program, &mut host, Limits::default(), &interrupt);
+    let mut interp = Interp::new(&program, &mut host, RunLimits::default(), &interrupt);
     if let Some(derivatives) = by {
-        interp.take_derivatives(derivatives);
+        interp.offload_derivatives(derivatives);
     }
-    let instance = RtInstance { types: Arc::from([]), sizes: sizes.to_vec() };
+    let instance = RuntimeInstance { types: Arc::from([]), sizes: sizes.to_vec() };
     interp.call(&GlobalName::new("bench.iv", name), instance, args).ok()
 }
 
@@ -99,20 +99,20 @@ pub fn checked(text: &str) -> Session {
 
 /// Returns a definition of that module.
 #[must_use]
-pub fn callee(name: &str) -> Arc<Callee> {
-    Arc::new(Callee::new(GlobalName::new("bench.iv", name), Vec::new()))
+pub fn callee(name: &str) -> Arc<FunctionKey> {
+    Arc::new(FunctionKey::new(GlobalName::new("bench.iv", name), Vec::new()))
 }
 
 /// Returns the adjoint by all real arguments.
 #[must_use]
-pub fn by_all(ssa: &Ssa) -> Derivation {
-    Derivation::Adjoint { of: ad::real_outputs(ssa).into(), wrt: ad::real_inputs(ssa).into() }
+pub fn by_all(ssa: &SsaFunction) -> DerivativeKind {
+    DerivativeKind::Adjoint { outputs: ad::real_outputs(ssa).into(), wrt: ad::real_inputs(ssa).into() }
 }
 
 /// Computes the adjoint of a definition and returns the number of its statements.
 #[must_use]
-pub fn adjoint(module: &Module<'_>, name: &str) -> Option<usize> {
+pub fn adjoint(module: &MemoisedForms<'_>, name: &str) -> Option<usize> {
     let callee = callee(name);
-    let derived = callee.derive(by_all(&*module.ssa(&callee)?));
+    let derived = callee.derivative(by_all(&*module.ssa(&callee)?));
     Some(module.ssa(&Arc::new(derived))?.stmts.len())
 }

@@ -10,12 +10,12 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::TId;
 use lang_core::types::ty::Type;
 
-use crate::find::is_hidden;
+use crate::find::is_shadowed_duplicate;
 use crate::fixes::fixes;
-use crate::hints::{Wanted, hints};
-use crate::lenses::may_be_differentiated;
+use crate::hints::{HintSelection, hints};
+use crate::lenses::has_derivative_types;
 use crate::names::uses;
-use crate::views::{Stage, view};
+use crate::views::{ViewStage, view};
 use crate::{Edit, Location, sizes, slips};
 
 /// The kind of a code action.
@@ -44,47 +44,47 @@ pub struct Action {
     pub preferred: bool,
     /// The definition and stage of a derivative that [`chosen`] computes later. `edits` is then
     /// empty.
-    pub later: Option<(Name, Stage)>,
+    pub deferred_derivative: Option<(Name, ViewStage)>,
 }
 
 impl Action {
     /// Creates an action that is one of several, with its edits.
     pub(crate) fn new(title: String, kind: ActionKind, edits: Vec<Edit>) -> Self {
-        Self { title, kind, edits, preferred: false, later: None }
+        Self { title, kind, edits, preferred: false, deferred_derivative: None }
     }
 }
 
 /// The time at which an action's derivative is computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Computed {
-    AtOnce,
-    WhenChosen,
+enum DerivativeTiming {
+    Eager,
+    Deferred,
 }
 
 /// Returns the actions for a selection, fixes first.
 #[must_use]
 pub fn actions(session: &Session, module: &str, selected: Span) -> Vec<Action> {
-    offered(session, module, selected, Computed::AtOnce)
+    collect_actions(session, module, selected, DerivativeTiming::Eager)
 }
 
 /// Returns the same actions without computing derivatives. [`chosen`] computes the derivative of a
 /// chosen action.
 #[must_use]
-pub fn actions_to_choose(session: &Session, module: &str, selected: Span) -> Vec<Action> {
-    offered(session, module, selected, Computed::WhenChosen)
+pub fn actions_without_derivatives(session: &Session, module: &str, selected: Span) -> Vec<Action> {
+    collect_actions(session, module, selected, DerivativeTiming::Deferred)
 }
 
 /// Returns the edits that insert a derivative.
 ///
 /// # Errors
 /// The reason why there is no derivative, as text for the user.
-pub fn chosen(session: &Session, module: &str, def: &str, stage: Stage) -> Result<Vec<Edit>, String> {
+pub fn derivative_edits(session: &Session, module: &str, def: &str, stage: ViewStage) -> Result<Vec<Edit>, String> {
     let item = session.item(&GlobalName::new(module, def));
     let item = item.ok_or_else(|| format!("there is no definition `{def}` here"))?;
-    inserted(session, &item, stage).map(|edit| vec![edit])
+    insertion_edit(session, &item, stage).map(|edit| vec![edit])
 }
 
-fn offered(session: &Session, module: &str, selected: Span, computed: Computed) -> Vec<Action> {
+fn collect_actions(session: &Session, module: &str, selected: Span, computed: DerivativeTiming) -> Vec<Action> {
     let mut all = Vec::new();
     let Some(item) = session.item_at(module, selected.start) else { return all };
     all.extend(fixes(session, &item, selected));
@@ -97,64 +97,69 @@ fn offered(session: &Session, module: &str, selected: Span, computed: Computed) 
             all.push(fix);
         }
     }
-    if item.kind == ItemKind::Def && !is_hidden(session, &item) {
-        all.extend(named(session, &item, selected));
-        if on_head(session, &item, selected) {
-            all.extend(derivative(session, &item, Stage::Adjoint, computed));
-            all.extend(derivative(session, &item, Stage::Forward, computed));
+    if item.kind == ItemKind::Def && !is_shadowed_duplicate(session, &item) {
+        all.extend(extract_let_action(session, &item, selected));
+        if is_before_body(session, &item, selected) {
+            all.extend(derivative_action(session, &item, ViewStage::Adjoint, computed));
+            all.extend(derivative_action(session, &item, ViewStage::Forward, computed));
         }
     }
     let unread = session.tree(&item).is_some_and(|tree| tree.diagnostics.iter().any(Diagnostic::is_error));
     if !unread {
-        all.extend(inferred(session, module, &item, selected));
+        all.extend(annotation_actions(session, module, &item, selected));
     }
     all
 }
 
-fn at(item: &ItemRef, span: Span) -> Location {
+fn location_in_item(item: &ItemRef, span: Span) -> Location {
     Location { module: item.module.clone(), span: span.shift(item.start) }
 }
 
 /// Returns whether the selection begins before the body of the definition.
-fn on_head(session: &Session, item: &ItemRef, selected: Span) -> bool {
+fn is_before_body(session: &Session, item: &ItemRef, selected: Span) -> bool {
     let Some(parsed) = session.tree(item) else { return false };
     let Item::Def(def) = &parsed.tree.item else { return false };
     selected.start < parsed.tree.exprs[def.body].span.start + item.start
 }
 
 /// Returns the action that inserts a derivative as a definition after the original.
-fn derivative(session: &Session, item: &ItemRef, stage: Stage, computed: Computed) -> Option<Action> {
-    let (what, suffix) = if stage == Stage::Forward { ("forward derivative", "_tan") } else { ("adjoint", "_adj") };
+fn derivative_action(
+    session: &Session,
+    item: &ItemRef,
+    stage: ViewStage,
+    computed: DerivativeTiming,
+) -> Option<Action> {
+    let (what, suffix) = if stage == ViewStage::Forward { ("forward derivative", "_tan") } else { ("adjoint", "_adj") };
     let name = format!("{}{suffix}", item.name);
     let named = GlobalName::new(&item.module, &name);
     if session.item(&named).is_some() || session.type_item(&named).is_some() {
         return None;
     }
     let title = format!("Insert the {what} of `{}` as a definition", item.name);
-    if computed == Computed::WhenChosen {
+    if computed == DerivativeTiming::Deferred {
         let later = Some((item.name.clone(), stage));
-        let action = Action { later, ..Action::new(title, ActionKind::Source, Vec::new()) };
-        return may_be_differentiated(session, &item.global).then_some(action);
+        let action = Action { deferred_derivative: later, ..Action::new(title, ActionKind::Source, Vec::new()) };
+        return has_derivative_types(session, &item.global).then_some(action);
     }
-    Some(Action::new(title, ActionKind::Source, vec![inserted(session, item, stage).ok()?]))
+    Some(Action::new(title, ActionKind::Source, vec![insertion_edit(session, item, stage).ok()?]))
 }
 
 /// Returns the edit that inserts a derivative after its definition, or the reason why none exists.
-fn inserted(session: &Session, item: &ItemRef, stage: Stage) -> Result<Edit, String> {
+fn insertion_edit(session: &Session, item: &ItemRef, stage: ViewStage) -> Result<Edit, String> {
     let view = view(session, &item.module, &item.name, stage)?;
     if !view.is_program {
         return Err(format!("the derivative of `{}` cannot be written as a definition", item.name));
     }
     let end = u32::try_from(item.text.trim_end().len()).unwrap_or(u32::MAX);
-    Ok(Edit { at: at(item, Span::new(end, end)), text: format!("\n\n{}", view.text.trim_end()) })
+    Ok(Edit { at: location_in_item(item, Span::new(end, end)), text: format!("\n\n{}", view.text.trim_end()) })
 }
 
 /// Returns the actions that write down inferred types and extents, for the selected lines and for
 /// the whole definition.
-fn inferred(session: &Session, module: &str, item: &ItemRef, selected: Span) -> Vec<Action> {
-    let wanted = Wanted { extents: true, sizes: true, types: true, cost: false };
-    let all: Vec<_> = hints(session, module, item.span(), wanted).into_iter().filter(|h| h.insert).collect();
-    let edit = |h: &crate::hints::Hint| {
+fn annotation_actions(session: &Session, module: &str, item: &ItemRef, selected: Span) -> Vec<Action> {
+    let wanted = HintSelection { extents: true, sizes: true, types: true, cost: false };
+    let all: Vec<_> = hints(session, module, item.span(), wanted).into_iter().filter(|h| h.is_insertable).collect();
+    let edit = |h: &crate::hints::SourceHint| {
         let at = Location { module: item.module.clone(), span: Span::new(h.at, h.at) };
         Edit { at, text: h.text.clone() }
     };
@@ -177,7 +182,7 @@ fn inferred(session: &Session, module: &str, item: &ItemRef, selected: Span) -> 
 }
 
 /// Extracts the selected expression into a `let` before the innermost body that contains it.
-fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
+fn extract_let_action(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     let text = session.text(&item.module)?;
     let inside = text.get(selected.range())?;
     let begin = selected.start + u32::try_from(inside.len() - inside.trim_start().len()).ok()?;
@@ -195,7 +200,7 @@ fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     if matches!(expr.kind, Expr::Name(_) | Expr::Error) || is_function(session, item, own) {
         return None;
     }
-    let (body, closed) = body_around(tree, own)?;
+    let (body, closed) = enclosing_body(tree, own)?;
     let names: Vec<_> = uses(session, item).into_iter().map(|u| u.name).collect();
     let taken = |name: &str| names.iter().any(|n| n == name);
     let name = ["t", "u", "v", "w"].into_iter().find(|n| !taken(n)).map(str::to_owned);
@@ -204,16 +209,18 @@ fn named(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     is_one(&name).then_some(())?;
     let value = item.text.get(own.range())?;
     let (open, close) = if closed { ("(", ")") } else { ("", "") };
-    let mut edits =
-        vec![Edit { at: at(item, Span::new(body.start, body.start)), text: format!("{open}let {name} = {value} in ") }];
-    edits.push(Edit { at: at(item, own), text: name.clone() });
+    let mut edits = vec![Edit {
+        at: location_in_item(item, Span::new(body.start, body.start)),
+        text: format!("{open}let {name} = {value} in "),
+    }];
+    edits.push(Edit { at: location_in_item(item, own), text: name.clone() });
     if closed {
-        edits.push(Edit { at: at(item, Span::new(body.end, body.end)), text: close.to_owned() });
+        edits.push(Edit { at: location_in_item(item, Span::new(body.end, body.end)), text: close.to_owned() });
     }
     // If the body is the expression itself, one edit suffices.
     if body == own {
         let text = format!("{open}let {name} = {value} in {name}{close}");
-        edits = vec![Edit { at: at(item, own), text }];
+        edits = vec![Edit { at: location_in_item(item, own), text }];
     }
     Some(Action::new(format!("Give the expression the name `{name}`"), ActionKind::Extract, edits))
 }
@@ -226,7 +233,7 @@ fn is_function(session: &Session, item: &ItemRef, span: Span) -> bool {
 
 /// Returns the innermost body before which a `let` can name the expression at the span: evaluating
 /// the body evaluates the expression. Also returns whether that `let` needs parentheses.
-fn body_around(tree: &Tree, span: Span) -> Option<(Span, bool)> {
+fn enclosing_body(tree: &Tree, span: Span) -> Option<(Span, bool)> {
     let Item::Def(def) = &tree.item else { return None };
     let mut all: Vec<(ExprId, bool)> = vec![(def.body, false)];
     for (_, node) in tree.exprs.iter() {

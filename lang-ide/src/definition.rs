@@ -8,7 +8,7 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Type, TypeArg};
 
 use crate::find::declarations;
-use crate::names::{Role, Use, What, name_at};
+use crate::names::{NameRole, NameTarget, NameUse, name_at};
 use crate::{Location, fields};
 
 /// Returns the declarations of the name at an offset. A module is declared at the beginning of its
@@ -16,20 +16,21 @@ use crate::{Location, fields};
 #[must_use]
 pub fn definition(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
-    declarations(session, &item, &found.what)
+    declarations(session, &item, &found.meaning)
 }
 
 /// Like [`definition`], except that a module is declared by the import that introduces it here.
 #[must_use]
 pub fn declaration(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
-    match &found.what {
-        What::Module(_) => {
+    match &found.meaning {
+        NameTarget::Module(_) => {
             let imports = session.items(module).into_iter().filter(|i| i.kind == ItemKind::Import);
             let uses = imports.flat_map(|i| crate::names::untyped_uses(session, &i));
-            let same = |u: &Use| u.what == found.what && matches!(u.role, Role::Declaration | Role::Import);
-            let all: Vec<Use> = uses.filter(same).collect();
-            let first = all.iter().find(|u| u.role == Role::Declaration).or(all.first());
+            let same =
+                |u: &NameUse| u.meaning == found.meaning && matches!(u.role, NameRole::Declaration | NameRole::Import);
+            let all: Vec<NameUse> = uses.filter(same).collect();
+            let first = all.iter().find(|u| u.role == NameRole::Declaration).or(all.first());
             first.map(|u| Location { module: item.module.clone(), span: u.span }).into_iter().collect()
         }
         what => declarations(session, &item, what),
@@ -40,13 +41,13 @@ pub fn declaration(session: &Session, module: &str, at: u32) -> Vec<Location> {
 #[must_use]
 pub fn implementation(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((_, found)) = name_at(session, module, at) else { return Vec::new() };
-    let What::Value(name) = &found.what else { return Vec::new() };
+    let NameTarget::Value(name) = &found.meaning else { return Vec::new() };
     let rules = ["derivative", "adjoint"].map(|word| GlobalName::new(&name.module, &format!("{word} {}", name.name)));
-    rules.iter().filter_map(|rule| session.item(rule)).map(|rule| whole(session, &rule)).collect()
+    rules.iter().filter_map(|rule| session.item(rule)).map(|rule| item_location(session, &rule)).collect()
 }
 
 /// Returns the location of the item without its comments.
-fn whole(session: &Session, item: &ItemRef) -> Location {
+fn item_location(session: &Session, item: &ItemRef) -> Location {
     let span = session.tree(item).map_or(item.span(), |parsed| parsed.tree.span.shift(item.start));
     Location { module: item.module.clone(), span }
 }
@@ -55,9 +56,9 @@ fn whole(session: &Session, item: &ItemRef) -> Location {
 #[must_use]
 pub fn type_definition(session: &Session, module: &str, at: u32) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
-    let mut wanted = Wanted::default();
-    match &found.what {
-        What::Type(ty) | What::Ctor(ty, _) => wanted.data.push(ty.clone()),
+    let mut wanted = ComponentTypes::default();
+    match &found.meaning {
+        NameTarget::Type(ty) | NameTarget::Ctor(ty, _) => wanted.data.push(ty.clone()),
         what => {
             if let Some(ty) = type_of(session, &item, &found, what) {
                 wanted.add(&ty);
@@ -66,24 +67,24 @@ pub fn type_definition(session: &Session, module: &str, at: u32) -> Vec<Location
     }
     let mut places: Vec<Location> = Vec::new();
     for ty in &wanted.data {
-        places.extend(declarations(session, &item, &What::Type(ty.clone())));
+        places.extend(declarations(session, &item, &NameTarget::Type(ty.clone())));
     }
     for record in &wanted.records {
-        places.extend(aliases(session, &item, record));
+        places.extend(record_aliases(session, &item, record));
     }
     places.dedup();
     places
 }
 
 /// Returns the type of the named thing, if it is known.
-pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &Use, what: &What) -> Option<Type> {
+pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &NameUse, what: &NameTarget) -> Option<Type> {
     let span = Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
     match what {
-        What::Value(name) => {
+        NameTarget::Value(name) => {
             let signature = session.signature(name);
             signature.map(|s| s.result.clone()).or_else(|| session.let_type(name))
         }
-        What::Local(owner, id) if *owner == item.global => {
+        NameTarget::Local(owner, id) if *owner == item.global => {
             let checked = session.checked_item(item)?;
             let declared = session.resolved(item)?.locals.get(id.0 as usize)?.span;
             let local = checked.body.locals.iter().find(|l| l.span == declared);
@@ -100,18 +101,18 @@ pub(crate) fn type_of(session: &Session, item: &ItemRef, found: &Use, what: &Wha
 }
 
 #[derive(Default)]
-struct Wanted {
+struct ComponentTypes {
     data: Vec<GlobalName>,
     records: Vec<Vec<Name>>,
 }
 
-impl Wanted {
+impl ComponentTypes {
     fn add(&mut self, ty: &Type) {
         match ty {
             Type::Array(_, element) => self.add(element),
             Type::Tuple(items) => items.iter().for_each(|t| self.add(t)),
             Type::Fun(fun) => self.add(&fun.result),
-            Type::Record(all) => self.records.push(fields::names(all)),
+            Type::Record(all) => self.records.push(fields::sorted_field_names(all)),
             Type::Data(name, args) => {
                 self.data.push(name.clone());
                 for arg in args.iter() {
@@ -126,10 +127,10 @@ impl Wanted {
 }
 
 /// Returns the `type` items that are aliases of a record with these fields.
-fn aliases(session: &Session, here: &ItemRef, names: &[Name]) -> Vec<Location> {
+fn record_aliases(session: &Session, here: &ItemRef, names: &[Name]) -> Vec<Location> {
     let Some(first) = names.first() else { return Vec::new() };
     let mut found = Vec::new();
-    for place in declarations(session, here, &What::Field(names.to_vec(), first.clone())) {
+    for place in declarations(session, here, &NameTarget::Field(names.to_vec(), first.clone())) {
         let Some(item) = session.item_at(&place.module, place.span.start) else { continue };
         let Some(parsed) = session.tree(&item) else { continue };
         let Item::Type(def) = &parsed.tree.item else { continue };

@@ -9,8 +9,8 @@ use lang_core::syntax::lexer::is_name_continue;
 use lang_core::syntax::split::ItemKind;
 
 use crate::Location;
-use crate::names::{Role, Use, What, uses};
-use crate::reach::reached;
+use crate::names::{NameRole, NameTarget, NameUse, uses};
+use crate::reach::reachable_modules;
 
 /// Whether the module is part of the library.
 pub(crate) fn is_library(module: &str) -> bool {
@@ -18,7 +18,7 @@ pub(crate) fn is_library(module: &str) -> bool {
 }
 
 /// Returns the alternative spellings that the lexer accepts for a name.
-fn spellings(name: &str) -> &'static [&'static str] {
+fn alternative_spellings(name: &str) -> &'static [&'static str] {
     match name {
         "pi" => &["π"],
         "sum" => &["∑"],
@@ -33,7 +33,7 @@ fn spellings(name: &str) -> &'static [&'static str] {
 
 /// Returns whether the text may contain the name, without lexing it. `false` is certain; `true` may
 /// be a false positive.
-pub(crate) fn mentions(text: &str, name: &str) -> bool {
+pub(crate) fn may_mention(text: &str, name: &str) -> bool {
     let continues = |c: Option<char>| c.is_some_and(is_name_continue);
     let stands = |at: usize| {
         let before = text.get(..at).and_then(|t| t.chars().next_back());
@@ -42,12 +42,12 @@ pub(crate) fn mentions(text: &str, name: &str) -> bool {
         !continues(before.filter(|c| !c.is_ascii_digit())) && !continues(after)
     };
     !name.is_empty() && text.match_indices(name).any(|(at, _)| stands(at))
-        || spellings(name).iter().any(|s| text.contains(s))
+        || alternative_spellings(name).iter().any(|s| text.contains(s))
 }
 
 /// Returns whether an earlier item has the same name. The session's queries by name then answer for
 /// the earlier item.
-pub(crate) fn is_hidden(session: &Session, item: &ItemRef) -> bool {
+pub(crate) fn is_shadowed_duplicate(session: &Session, item: &ItemRef) -> bool {
     session.item(&item.global).is_some_and(|known| known.start != item.start)
 }
 
@@ -57,49 +57,49 @@ pub(crate) fn first_item(session: &Session, module: &str) -> Option<ItemRef> {
 }
 
 /// Returns the item that a name belongs to; `here` is the item that contains the name.
-pub(crate) fn owner(session: &Session, here: &ItemRef, what: &What) -> Option<ItemRef> {
+pub(crate) fn owner_item(session: &Session, here: &ItemRef, what: &NameTarget) -> Option<ItemRef> {
     match what {
-        What::Local(owner, _) | What::TypeParam(owner, _) if *owner == here.global => Some(here.clone()),
-        What::Local(owner, _) | What::TypeParam(owner, _) | What::Value(owner) => session.item(owner),
-        What::Type(ty) | What::Ctor(ty, _) => session.type_item(ty),
-        What::Field(..) | What::Module(_) | What::Word(_) | What::Unknown => None,
+        NameTarget::Local(owner, _) | NameTarget::TypeParam(owner, _) if *owner == here.global => Some(here.clone()),
+        NameTarget::Local(owner, _) | NameTarget::TypeParam(owner, _) | NameTarget::Value(owner) => session.item(owner),
+        NameTarget::Type(ty) | NameTarget::Ctor(ty, _) => session.type_item(ty),
+        NameTarget::Field(..) | NameTarget::Module(_) | NameTarget::Word(_) | NameTarget::Unknown => None,
     }
 }
 
 /// Returns the spans that declare the name, the most relevant first.
-pub(crate) fn declarations(session: &Session, here: &ItemRef, what: &What) -> Vec<Location> {
+pub(crate) fn declarations(session: &Session, here: &ItemRef, what: &NameTarget) -> Vec<Location> {
     let at = |item: &ItemRef, span: Span| Location { module: item.module.clone(), span: span.shift(item.start) };
     match what {
-        What::Module(module) => {
+        NameTarget::Module(module) => {
             let text = session.text(module);
             text.map(|_| Location { module: module.clone(), span: Span::new(0, 0) }).into_iter().collect()
         }
-        What::Field(names, _) => field_declarations(session, here, names, what),
-        What::Word(_) | What::Unknown => Vec::new(),
+        NameTarget::Field(names, _) => field_declarations(session, here, names, what),
+        NameTarget::Word(_) | NameTarget::Unknown => Vec::new(),
         _ => {
-            let Some(item) = owner(session, here, what) else { return Vec::new() };
-            let spans = declared_in(session, &item, what);
+            let Some(item) = owner_item(session, here, what) else { return Vec::new() };
+            let spans = declaration_span(session, &item, what);
             spans.into_iter().map(|span| at(&item, span)).collect()
         }
     }
 }
 
 /// Returns the span of the declaration, relative to the item.
-fn declared_in(session: &Session, item: &ItemRef, what: &What) -> Option<Span> {
+fn declaration_span(session: &Session, item: &ItemRef, what: &NameTarget) -> Option<Span> {
     let (parsed, resolved) = (session.tree(item)?, session.resolved(item)?);
     let tree = &parsed.tree;
     match (what, &tree.item) {
-        (What::Local(_, id), _) => resolved.locals.get(id.0 as usize).map(|d| d.span),
-        (What::TypeParam(_, k), _) => resolved.type_params.get(*k as usize).map(|p| p.1),
-        (What::Value(_), Item::Def(def)) => Some(def.name.span),
-        (What::Value(name), Item::Let(_)) => {
-            let decl = crate::names::untyped_uses(session, item)
-                .into_iter()
-                .find(|u| u.role == Role::Declaration && matches!(&u.what, What::Value(found) if found == name))?;
+        (NameTarget::Local(_, id), _) => resolved.locals.get(id.0 as usize).map(|d| d.span),
+        (NameTarget::TypeParam(_, k), _) => resolved.type_params.get(*k as usize).map(|p| p.1),
+        (NameTarget::Value(_), Item::Def(def)) => Some(def.name.span),
+        (NameTarget::Value(name), Item::Let(_)) => {
+            let decl = crate::names::untyped_uses(session, item).into_iter().find(|u| {
+                u.role == NameRole::Declaration && matches!(&u.meaning, NameTarget::Value(found) if found == name)
+            })?;
             Some(Span::new(decl.span.start.saturating_sub(item.start), decl.span.end.saturating_sub(item.start)))
         }
-        (What::Type(_), Item::Type(def)) => Some(def.name.span),
-        (What::Ctor(_, k), Item::Type(def)) => match &def.body {
+        (NameTarget::Type(_), Item::Type(def)) => Some(def.name.span),
+        (NameTarget::Ctor(_, k), Item::Type(def)) => match &def.body {
             TypeBody::Sum(ctors) => ctors.get(*k as usize).map(|c| c.name.span),
             TypeBody::Single(id) => match &tree.types[*id].kind {
                 TypeExpr::Name { name, .. } => Some(name.span),
@@ -113,25 +113,25 @@ fn declared_in(session: &Session, item: &ItemRef, what: &What) -> Option<Span> {
 /// Returns the declarations of a record's fields. These are the `type` items of this module, or
 /// failing that of another one. If no `type` item declares the record, they are the places that
 /// write its type, and otherwise the places that construct such a record.
-fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &What) -> Vec<Location> {
+fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &NameTarget) -> Vec<Location> {
     let Some(first) = names.first() else { return Vec::new() };
     let mut by_rank: [Vec<Location>; 3] = Default::default();
-    let reached = reached(session, &here.module, names);
+    let reached = reachable_modules(session, &here.module, names);
     let mut modules = session.modules();
     modules.retain(|module| reached.contains(module));
     modules.sort_by_key(|m| (*m != here.module, is_library(m)));
     for module in modules {
-        if !session.text(&module).is_some_and(|text| mentions(&text, first)) {
+        if !session.text(&module).is_some_and(|text| may_mention(&text, first)) {
             continue;
         }
-        for item in session.items(&module).iter().filter(|i| names.iter().all(|n| mentions(&i.text, n))) {
-            let rank = |u: &Use| match u.role {
-                Role::Declaration if item.kind == ItemKind::Type => 0,
-                Role::Declaration => 1,
+        for item in session.items(&module).iter().filter(|i| names.iter().all(|n| may_mention(&i.text, n))) {
+            let rank = |u: &NameUse| match u.role {
+                NameRole::Declaration if item.kind == ItemKind::Type => 0,
+                NameRole::Declaration => 1,
                 _ => 2,
             };
             for found in uses(session, item) {
-                if found.what == *what
+                if found.meaning == *what
                     && let Some(list) = by_rank.get_mut(rank(&found))
                 {
                     list.push(Location { module: module.clone(), span: found.span });
@@ -147,19 +147,24 @@ fn field_declarations(session: &Session, here: &ItemRef, names: &[Name], what: &
 
 /// Returns every occurrence of a name, by module. If `only` is set, the search stays in that
 /// module.
-pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: Option<&str>) -> Vec<(ItemRef, Use)> {
-    let what = &found.what;
+pub(crate) fn occurrences(
+    session: &Session,
+    here: &ItemRef,
+    found: &NameUse,
+    only: Option<&str>,
+) -> Vec<(ItemRef, NameUse)> {
+    let what = &found.meaning;
     let name = &found.name;
-    let all_of = |item: &ItemRef| -> Vec<(ItemRef, Use)> {
-        let same = |u: &Use| u.what == *what && (!matches!(what, What::Word(_)) || u.name == *name);
+    let all_of = |item: &ItemRef| -> Vec<(ItemRef, NameUse)> {
+        let same = |u: &NameUse| u.meaning == *what && (!matches!(what, NameTarget::Word(_)) || u.name == *name);
         uses(session, item).into_iter().filter(same).map(|u| (item.clone(), u)).collect()
     };
     let within = |modules: Vec<lang_core::base::ModuleName>, wanted: &dyn Fn(&ItemRef) -> bool| {
         let mut all = Vec::new();
         for module in modules.iter().filter(|m| only.is_none_or(|only| only == m.as_str())) {
-            if session.text(module).is_some_and(|text| mentions(&text, name)) {
+            if session.text(module).is_some_and(|text| may_mention(&text, name)) {
                 let items = session.items(module);
-                all.extend(items.iter().filter(|i| mentions(&i.text, name) && wanted(i)).flat_map(all_of));
+                all.extend(items.iter().filter(|i| may_mention(&i.text, name) && wanted(i)).flat_map(all_of));
             }
         }
         all
@@ -170,16 +175,16 @@ pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: 
             || session.resolved(item).is_some_and(|r| r.uses.contains(global))
     };
     match what {
-        What::Local(..) | What::TypeParam(..) => {
-            let Some(item) = owner(session, here, what) else { return Vec::new() };
+        NameTarget::Local(..) | NameTarget::TypeParam(..) => {
+            let Some(item) = owner_item(session, here, what) else { return Vec::new() };
             let is_param = found.kind == Some(LocalKind::Param) && item.kind == ItemKind::Def;
             if is_param {
                 // `wrt:` names the parameter in other items too.
-                let wanted = |i: &ItemRef| *i == item || mentions(&i.text, "wrt") && uses_of(i, &item.global);
+                let wanted = |i: &ItemRef| *i == item || may_mention(&i.text, "wrt") && uses_of(i, &item.global);
                 return within(session.modules(), &wanted);
             }
             let in_rules = item.kind == ItemKind::Def
-                && (matches!(what, What::TypeParam(..)) || found.kind == Some(LocalKind::ImplicitSize));
+                && (matches!(what, NameTarget::TypeParam(..)) || found.kind == Some(LocalKind::ImplicitSize));
             if !in_rules {
                 return if only.is_none_or(|m| m == item.module) { all_of(&item) } else { Vec::new() };
             }
@@ -187,21 +192,21 @@ pub(crate) fn occurrences(session: &Session, here: &ItemRef, found: &Use, only: 
                 |i: &ItemRef| matches!(i.kind, ItemKind::Derivative | ItemKind::Adjoint) && i.name == item.global.name;
             within(vec![item.module.clone()], &|i| *i == item || is_rule(i))
         }
-        What::Value(global) | What::Type(global) | What::Ctor(global, _) => {
+        NameTarget::Value(global) | NameTarget::Type(global) | NameTarget::Ctor(global, _) => {
             within(session.modules(), &|i| uses_of(i, global))
         }
-        What::Field(names, _) if names.is_empty() => Vec::new(),
-        What::Field(fields, _) => {
-            let reached = reached(session, &here.module, fields);
+        NameTarget::Field(names, _) if names.is_empty() => Vec::new(),
+        NameTarget::Field(fields, _) => {
+            let reached = reachable_modules(session, &here.module, fields);
             within(session.modules().into_iter().filter(|module| reached.contains(module)).collect(), &|_| true)
         }
-        What::Module(_) => {
+        NameTarget::Module(_) => {
             let module = here.module.as_str();
             let aliases = session.items(module);
-            let wanted = |i: &&ItemRef| i.kind == ItemKind::Import || mentions(&i.text, name);
+            let wanted = |i: &&ItemRef| i.kind == ItemKind::Import || may_mention(&i.text, name);
             aliases.iter().filter(wanted).flat_map(all_of).collect()
         }
-        What::Word(_) => within(vec![here.module.clone()], &|_| true),
-        What::Unknown => Vec::new(),
+        NameTarget::Word(_) => within(vec![here.module.clone()], &|_| true),
+        NameTarget::Unknown => Vec::new(),
     }
 }

@@ -7,31 +7,34 @@ use lang_core::resolve::suggest::{instead, nearest};
 use lang_core::resolve::{Names, words};
 use lang_core::session::{ItemRef, LIBRARY, Session};
 use lang_core::syntax::ast::Item;
-use lang_core::syntax::lexer::{Spanned, Token, lex};
+use lang_core::syntax::lexer::{SpannedToken, Token, lex};
 use lang_core::syntax::parser::parse_split;
 use lang_core::syntax::split::ItemKind;
 use lang_core::syntax::token::Sym;
 
 use crate::actions::{Action, ActionKind};
 use crate::completion::{Completion, CompletionKind, complete};
-use crate::names::{Role, What, untyped_uses};
+use crate::names::{NameRole, NameTarget, untyped_uses};
 use crate::{Edit, Location};
 
 /// Returns the fixes for the unresolved names and unmatched brackets in the selection.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let unknown = untyped_uses(session, item).into_iter().filter(|u| {
-        u.what == What::Unknown && u.role == Role::Use && u.span.start <= selected.end && selected.start <= u.span.end
+        u.meaning == NameTarget::Unknown
+            && u.role == NameRole::Use
+            && u.span.start <= selected.end
+            && selected.start <= u.span.end
     });
-    let of_names = unknown.flat_map(|u| of_name(session, &item.module, &u.name, u.span));
+    let of_names = unknown.flat_map(|u| name_fixes(session, &item.module, &u.name, u.span));
     of_names
-        .chain(import(session, item))
-        .chain(brackets(session, item, selected))
-        .chain(powers(session, item, selected))
+        .chain(import_fix(session, item))
+        .chain(bracket_fix(session, item, selected))
+        .chain(power_fix(session, item, selected))
         .collect()
 }
 
 /// Returns the fix of an import of an unknown module to the closest library module.
-fn import(session: &Session, item: &ItemRef) -> Option<Action> {
+fn import_fix(session: &Session, item: &ItemRef) -> Option<Action> {
     let parsed = session.tree(item).filter(|_| item.kind == ItemKind::Import)?;
     let Item::Import(import) = &parsed.tree.item else { return None };
     let library = LIBRARY.iter().map(|(name, _)| *name);
@@ -48,20 +51,20 @@ fn import(session: &Session, item: &ItemRef) -> Option<Action> {
 
 /// Replaces `x ** 2` on the selected lines by `x^2`. Offered only if the item then has no syntax
 /// error.
-fn powers(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
+fn power_fix(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     let parsed = session.tree(item)?;
     if !parsed.diagnostics.iter().any(Diagnostic::is_error) {
         return None;
     }
     let tokens = lex(&item.text).tokens;
-    let is_star = |t: &Spanned| t.token == Token::Sym(Sym::Star);
+    let is_star = |t: &SpannedToken| t.token == Token::Sym(Sym::Star);
     let mut all: Vec<Span> = Vec::new();
     for (first, second) in tokens.iter().zip(tokens.iter().skip(1)) {
         if is_star(first) && is_star(second) && first.span.end == second.span.start {
             all.push(first.span.to(second.span));
         }
     }
-    all.iter().find(|span| on_lines(item, selected, **span))?;
+    all.iter().find(|span| begins_on_selected_line(item, selected, **span))?;
     let mut mended = item.text.to_string();
     all.iter().rev().for_each(|span| mended.replace_range(span.range(), "^"));
     if parse_split(item.kind, &mended).diagnostics.iter().any(Diagnostic::is_error) {
@@ -76,7 +79,7 @@ fn powers(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
 }
 
 /// Returns whether a span of an item begins on one of the selected lines.
-fn on_lines(item: &ItemRef, selected: Span, place: Span) -> bool {
+fn begins_on_selected_line(item: &ItemRef, selected: Span, place: Span) -> bool {
     let begin = selected.start.saturating_sub(item.start) as usize;
     let end = selected.end.saturating_sub(item.start) as usize;
     let line = |at: usize| item.text.get(..at).map(|before| before.matches('\n').count());
@@ -84,15 +87,15 @@ fn on_lines(item: &ItemRef, selected: Span, place: Span) -> bool {
 }
 
 /// The maximal number of places that are tried for a bracket.
-const MOST_PLACES: usize = 64;
+const MAX_BRACKET_POSITIONS: usize = 64;
 
 /// Fixes an unmatched bracket on the selected lines. An unclosed bracket is closed at the end of
 /// its line, else at the end of its item, else at the first possible place. A bracket that closes
 /// nothing is removed. Offered only if the item then has no syntax error.
-fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
+fn bracket_fix(session: &Session, item: &ItemRef, selected: Span) -> Option<Action> {
     let parsed = session.tree(item)?;
     let lone = |d: &&Diagnostic| d.code == Code::E0002 && d.related.is_empty();
-    let on_lines = |d: &&Diagnostic| on_lines(item, selected, d.span);
+    let on_lines = |d: &&Diagnostic| begins_on_selected_line(item, selected, d.span);
     let span = parsed.diagnostics.iter().filter(lone).find(on_lines)?.span;
     let bracket = item.text.get(span.range())?;
     let close = match bracket {
@@ -112,7 +115,7 @@ fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action>
         _ => {
             let ends = tokens.iter().map(|token| token.span.end).filter(|at| *at >= span.end);
             let likely = [last_before(line_end), last_before(item.text.len())].into_iter().flatten();
-            likely.chain(ends.map(|at| Span::new(at, at))).take(MOST_PLACES).collect::<Vec<_>>()
+            likely.chain(ends.map(|at| Span::new(at, at))).take(MAX_BRACKET_POSITIONS).collect::<Vec<_>>()
         }
     };
     let place = places.into_iter().find(|place| {
@@ -132,14 +135,14 @@ fn brackets(session: &Session, item: &ItemRef, selected: Span) -> Option<Action>
     Some(Action { preferred: true, ..Action::new(title, ActionKind::Fix, vec![edit]) })
 }
 
-fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Action> {
+fn name_fixes(session: &Session, module: &str, name: &str, span: Span) -> Vec<Action> {
     let at = Location { module: module.into(), span };
     let fix = |title: String, text: Option<&str>, more: &[Edit]| {
         let own = text.map(|text| Edit { at: at.clone(), text: text.to_owned() });
         Action::new(title, ActionKind::Fix, own.into_iter().chain(more.iter().cloned()).collect())
     };
     // Candidates with exactly this name, elsewhere.
-    let same = |c: &Completion| c.label == name && (!c.edits.is_empty() || c.insert != c.label) && !c.template;
+    let same = |c: &Completion| c.label == name && (!c.edits.is_empty() || c.insert != c.label) && !c.is_snippet;
     let offered = complete(session, module, span.end).items;
     let mut all: Vec<Action> = Vec::new();
     for c in offered.iter().filter(|c| same(c)) {
@@ -158,7 +161,7 @@ fn of_name(session: &Session, module: &str, name: &str, span: Span) -> Vec<Actio
     all.extend(habit.map(|word| fix(format!("Change `{name}` to `{word}`"), Some(word), &[])));
     let meant = |c: &Completion| {
         let is_name = !matches!(c.kind, CompletionKind::Keyword | CompletionKind::Form | CompletionKind::Symbol);
-        is_name && !c.template && c.edits.is_empty() && c.insert == c.label && c.label != name
+        is_name && !c.is_snippet && c.edits.is_empty() && c.insert == c.label && c.label != name
     };
     let known = complete(session, module, span.start).items;
     let mut candidates: Vec<&str> = known.iter().filter(|c| meant(c)).map(|c| c.label.as_str()).collect();

@@ -22,7 +22,7 @@ pub enum FoldKind {
 
 /// A range of lines that can be folded. The first line stays visible.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Fold {
+pub struct FoldRange {
     /// The range from the first non-blank character of the first line to the end of the last line.
     pub span: Span,
     /// The kind of text.
@@ -31,9 +31,9 @@ pub struct Fold {
 
 /// Returns the folds of a module in order, at most one for each first line.
 #[must_use]
-pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
+pub fn folds(session: &Session, module: &str) -> Vec<FoldRange> {
     let Some(text) = session.text(module) else { return Vec::new() };
-    let mut found = comments(&text);
+    let mut found = comment_folds(&text);
     let several = |span: Span| text.get(span.range()).is_some_and(|t| t.trim_end().contains('\n'));
     let mut imports: Option<Span> = None;
     let mut count = 0;
@@ -43,13 +43,13 @@ pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
             count += 1;
             continue;
         }
-        found.extend(imports.take().filter(|_| count > 1).map(|span| Fold { span, kind: FoldKind::Imports }));
+        found.extend(imports.take().filter(|_| count > 1).map(|span| FoldRange { span, kind: FoldKind::Imports }));
         count = 0;
         if !several(item.span()) {
             continue;
         }
         let Some(parsed) = session.tree(&item) else { continue };
-        let code = |span: Span| Fold { span: span.shift(item.start), kind: FoldKind::Code };
+        let code = |span: Span| FoldRange { span: span.shift(item.start), kind: FoldKind::Code };
         let mut own = vec![code(parsed.tree.span)];
         for (_, node) in parsed.tree.exprs.iter() {
             let is_form = matches!(
@@ -73,7 +73,7 @@ pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
         }
         found.extend(own.into_iter().filter(|fold| several(fold.span)));
     }
-    found.extend(imports.filter(|_| count > 1).map(|span| Fold { span, kind: FoldKind::Imports }));
+    found.extend(imports.filter(|_| count > 1).map(|span| FoldRange { span, kind: FoldKind::Imports }));
     // If several folds begin on one line, the longest is kept.
     found.sort_by_key(|fold| (fold.span.start, u32::MAX - fold.span.end));
     let mut line = 0;
@@ -90,7 +90,7 @@ pub fn folds(session: &Session, module: &str) -> Vec<Fold> {
 
 /// Returns the runs of two or more comment lines. A string cannot span lines, so each line that
 /// begins with `--` is a comment.
-fn comments(text: &str) -> Vec<Fold> {
+fn comment_folds(text: &str) -> Vec<FoldRange> {
     let mut found = Vec::new();
     let mut at = 0;
     let mut block: Option<(usize, usize, usize)> = None;
@@ -106,14 +106,14 @@ fn comments(text: &str) -> Vec<Fold> {
         } else if let Some((from, to, count)) = block.take()
             && count > 1
         {
-            found.push(Fold { span: span(from, to), kind: FoldKind::Comment });
+            found.push(FoldRange { span: span(from, to), kind: FoldKind::Comment });
         }
         at += line.len();
     }
     if let Some((from, to, count)) = block
         && count > 1
     {
-        found.push(Fold { span: span(from, to), kind: FoldKind::Comment });
+        found.push(FoldRange { span: span(from, to), kind: FoldKind::Comment });
     }
     found
 }

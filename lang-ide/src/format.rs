@@ -19,14 +19,14 @@ pub fn format_module(session: &Session, module: &str) -> Vec<Edit> {
     if laid_out == *text {
         return edits;
     }
-    let (old, new) = (parts(&text), parts(&laid_out));
+    let (old, new) = (split_at_items(&text), split_at_items(&laid_out));
     match old.len() == new.len() {
         true => {
             for ((start, old), (_, new)) in old.iter().zip(&new) {
-                edits.extend(differing(module, *start, old, new));
+                edits.extend(line_edit(module, *start, old, new));
             }
         }
-        false => edits.extend(differing(module, 0, &text, &laid_out)),
+        false => edits.extend(line_edit(module, 0, &text, &laid_out)),
     }
     edits
 }
@@ -46,14 +46,14 @@ pub fn format_range(session: &Session, module: &str, range: Span) -> Vec<Edit> {
             continue;
         }
         if let Some(laid_out) = format_item(&parsed.tree, &item.text) {
-            edits.extend(differing(module, item.start, &item.text, &laid_out));
+            edits.extend(line_edit(module, item.start, &item.text, &laid_out));
         }
     }
     edits
 }
 
 /// Splits the text where its items begin, with the offset of each part.
-fn parts(text: &str) -> Vec<(u32, &str)> {
+fn split_at_items(text: &str) -> Vec<(u32, &str)> {
     let mut starts: Vec<u32> = split(text).iter().map(|item| item.start).skip(1).collect();
     starts.insert(0, 0);
     let ends = starts.iter().skip(1).map(|s| *s as usize).chain([text.len()]);
@@ -61,7 +61,7 @@ fn parts(text: &str) -> Vec<(u32, &str)> {
 }
 
 /// Returns the edit of the lines between the common head and the common tail.
-fn differing(module: &str, start: u32, old: &str, new: &str) -> Option<Edit> {
+fn line_edit(module: &str, start: u32, old: &str, new: &str) -> Option<Edit> {
     if old == new {
         return None;
     }

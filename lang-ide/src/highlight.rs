@@ -5,7 +5,7 @@ use lang_core::base::Span;
 use lang_core::session::Session;
 
 use crate::find::occurrences;
-use crate::names::{Role, name_at};
+use crate::names::{NameRole, name_at};
 
 /// A highlighted occurrence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,7 +21,7 @@ pub struct Highlight {
 pub fn highlights(session: &Session, module: &str, at: u32) -> Vec<Highlight> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
     let all = occurrences(session, &item, &found, Some(&item.module)).into_iter();
-    let write = |role| matches!(role, Role::Declaration | Role::Write | Role::Shorthand);
+    let write = |role| matches!(role, NameRole::Declaration | NameRole::Write | NameRole::Shorthand);
     let mut all: Vec<Highlight> = all.map(|(_, u)| Highlight { span: u.span, write: write(u.role) }).collect();
     all.sort();
     all.dedup_by_key(|h| h.span);

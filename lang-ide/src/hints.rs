@@ -12,8 +12,8 @@ use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, IndexRange};
 use lang_core::types::ty::Type;
 
-use crate::costs::{brief, costs};
-use crate::find::is_hidden;
+use crate::costs::{abbreviate_formula, costs};
+use crate::find::is_shadowed_duplicate;
 
 /// The kind of a hint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -30,22 +30,22 @@ pub enum HintKind {
 
 /// A hint.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hint {
+pub struct SourceHint {
     /// The offset at which the hint is displayed.
     pub at: u32,
     /// The start of the name that the hint describes.
-    pub about: u32,
+    pub name_start: u32,
     /// Its text.
     pub text: String,
     /// The kind of hint.
     pub kind: HintKind,
     /// Whether the text can be inserted into the program unchanged.
-    pub insert: bool,
+    pub is_insertable: bool,
 }
 
 /// The kinds of hints that the caller wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wanted {
+pub struct HintSelection {
     /// Whether to return [`HintKind::Extent`].
     pub extents: bool,
     /// Whether to return [`HintKind::Size`].
@@ -58,33 +58,33 @@ pub struct Wanted {
 
 /// Returns the hints of the items that touch a range, in order.
 #[must_use]
-pub fn hints(session: &Session, module: &str, range: Span, wanted: Wanted) -> Vec<Hint> {
+pub fn hints(session: &Session, module: &str, range: Span, wanted: HintSelection) -> Vec<SourceHint> {
     let touched = session.items_in(module, range);
-    let mut all: Vec<Hint> = touched.flat_map(|item| of_item(session, &item, range, wanted)).collect();
+    let mut all: Vec<SourceHint> = touched.flat_map(|item| hints_of_item(session, &item, range, wanted)).collect();
     all.sort_by_key(|hint| hint.at);
     all
 }
 
-fn of_item(session: &Session, item: &ItemRef, range: Span, wanted: Wanted) -> Vec<Hint> {
+fn hints_of_item(session: &Session, item: &ItemRef, range: Span, wanted: HintSelection) -> Vec<SourceHint> {
     let mut all = Vec::new();
     let Some(checked) = session.checked_item(item) else { return all };
     let body = &checked.body;
     if wanted.extents {
-        extents(body, item, range, &mut all);
+        add_extent_hints(body, item, range, &mut all);
     }
     if let Some(parsed) = session.tree(item)
         && (wanted.sizes || wanted.types)
     {
-        types(&parsed.tree, body, item, range, wanted, &mut all);
+        add_type_hints(&parsed.tree, body, item, range, wanted, &mut all);
     }
-    if wanted.cost && item.kind == ItemKind::Def && !is_hidden(session, item) {
-        all.extend(cost(session, item).filter(|hint| range.touches(hint.at)));
+    if wanted.cost && item.kind == ItemKind::Def && !is_shadowed_duplicate(session, item) {
+        all.extend(cost_hint(session, item).filter(|hint| range.contains_inclusive(hint.at)));
     }
     all
 }
 
 /// Adds the inferred extents of index variables that have no written range.
-fn extents(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<Hint>) {
+fn add_extent_hints(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<SourceHint>) {
     for (_, node) in body.nodes.iter() {
         let (Expr::Binder { vars, .. } | Expr::Fold { vars, .. }) = &node.kind else { continue };
         for var in vars {
@@ -92,29 +92,42 @@ fn extents(body: &Body, item: &ItemRef, range: Span, all: &mut Vec<Hint>) {
                 continue;
             };
             let Span { start, end } = local.span.shift(item.start);
-            if !range.touches(end) {
+            if !range.contains_inclusive(end) {
                 continue;
             }
             // An error can leave an extent undetermined; such a hint is omitted.
-            let mut open = n.overflowed();
+            let mut open = n.has_overflowed();
             n.for_each_atom(&mut |a| open |= matches!(a, Atom::Meta(_)));
             if open {
                 continue;
             }
             let text = format!(" < {n}");
-            all.push(Hint { at: end, about: start, text, kind: HintKind::Extent, insert: true });
+            all.push(SourceHint { at: end, name_start: start, text, kind: HintKind::Extent, is_insertable: true });
         }
     }
 }
 
 /// Adds the types of unannotated bindings and results.
-fn types(tree: &ast::Tree, body: &Body, item: &ItemRef, range: Span, wanted: Wanted, all: &mut Vec<Hint>) {
+fn add_type_hints(
+    tree: &ast::Tree,
+    body: &Body,
+    item: &ItemRef,
+    range: Span,
+    wanted: HintSelection,
+    all: &mut Vec<SourceHint>,
+) {
     let mut told = |of: Span, at: u32, ty: &Type, before: &str, insert: bool| {
         let kind = if matches!(ty, Type::Array(..)) { HintKind::Size } else { HintKind::Type };
         let shown = if kind == HintKind::Size { wanted.sizes } else { wanted.types };
-        if shown && range.touches(at + item.start) && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
+        if shown && range.contains_inclusive(at + item.start) && !ty.has_error() && !matches!(ty, Type::Fun(_)) {
             let about = of.start + item.start;
-            all.push(Hint { at: at + item.start, about, text: format!("{before}{ty}"), kind, insert });
+            all.push(SourceHint {
+                at: at + item.start,
+                name_start: about,
+                text: format!("{before}{ty}"),
+                kind,
+                is_insertable: insert,
+            });
         }
     };
     let mut locals = HashMap::with_capacity(body.locals.len());
@@ -165,7 +178,7 @@ fn parameters_end(tree: &ast::Tree, def: &ast::Def, item: &ItemRef) -> Option<u3
 }
 
 /// Returns the cost hint of a definition, placed at the end of the line on which its body begins.
-fn cost(session: &Session, item: &ItemRef) -> Option<Hint> {
+fn cost_hint(session: &Session, item: &ItemRef) -> Option<SourceHint> {
     let parsed = session.tree(item)?;
     let Item::Def(def) = &parsed.tree.item else { return None };
     let costs = costs(session, &item.global)?;
@@ -174,8 +187,8 @@ fn cost(session: &Session, item: &ItemRef) -> Option<Hint> {
     let rest = item.text.get(head.len()..)?;
     let line = rest.find('\n').unwrap_or(rest.len());
     let at = u32::try_from(head.len() + line).ok()? + item.start;
-    let mut text = format!("work {}", brief(&costs.primal?.work));
-    text += &costs.adjoint.map(|c| format!(" · ∇ {}", brief(&c.work))).unwrap_or_default();
+    let mut text = format!("work {}", abbreviate_formula(&costs.primal?.work));
+    text += &costs.adjoint.map(|c| format!(" · ∇ {}", abbreviate_formula(&c.work))).unwrap_or_default();
     let about = def.name.span.start + item.start;
-    Some(Hint { at, about, text, kind: HintKind::Cost, insert: false })
+    Some(SourceHint { at, name_start: about, text, kind: HintKind::Cost, is_insertable: false })
 }

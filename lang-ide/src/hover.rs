@@ -3,40 +3,40 @@
 //! any other name: its kind. Nothing is evaluated; the data come from the session's queries.
 
 use lang_core::base::{GlobalName, Span};
-use lang_core::count::{Formula, Names};
+use lang_core::count::{DisplayNames, Formula};
 use lang_core::predicate::LocalId;
 use lang_core::resolve::{LocalKind, words};
 use lang_core::session::{ItemRef, Session};
-use lang_core::source::{Entries, Told, Whose, mentioned};
+use lang_core::source::{DerivativeEntry, Entries, ResultOwner, mentioned_lets};
 use lang_core::syntax::ast::{self, ExprId, Item, Pat, PatId, Tree};
 use lang_core::syntax::ops::{BinOp, BinderKind};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, IndexRange, IndexVar, Node, TId};
 use lang_core::types::ty::Type;
 
-use crate::cells::{as_formula, in_a_cell, in_cases, laid_out};
+use crate::cells::{as_formula, format_lets, truncate_cases, truncate_to_cell};
 use crate::costs::{self, costs};
 use crate::derivative;
 use crate::find;
-use crate::names::{Role, Use, What, name_at};
-use crate::told::HIDES;
-pub use crate::told::{Hover, Table};
-use crate::views::{self, Stage};
+use crate::names::{NameRole, NameTarget, NameUse, name_at};
+use crate::told::SHADOWED_SUFFIX;
+pub use crate::told::{Hover, HoverTable};
+use crate::views::{self, ViewStage};
 use crate::written;
 
 /// The maximal number of lines of an adjoint or of `let`s. A longer adjoint is cut, because its
 /// view shows all of it. Longer `let`s are omitted.
-const MOST_LINES: usize = 30;
+const MAX_LINES: usize = 30;
 
 /// The note for derivatives whose `let`s exceed that limit.
-const LONG: &str = "they take more lines than fit here; the view of the adjoint has them";
+const TOO_LONG_NOTE: &str = "they take more lines than fit here; the view of the adjoint has them";
 
 /// The maximal length of an expression that is shown with its type, in characters.
-const LONGEST: usize = 120;
+const MAX_EXPRESSION_LENGTH: usize = 120;
 
 /// The amount of work that a hover may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Depth {
+pub enum HoverDepth {
     /// Names, types and documentation only.
     Names,
     /// Names, types and documentation, with a note that costs and derivatives follow.
@@ -47,20 +47,20 @@ pub enum Depth {
 
 /// Returns the hover of an offset.
 #[must_use]
-pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<Hover> {
+pub fn hover(session: &Session, module: &str, at: u32, depth: HoverDepth) -> Option<Hover> {
     let item = session.item_at(module, at)?;
     // A duplicate definition has neither costs nor derivatives, because its name refers to the
     // first one.
-    let depth = if find::is_hidden(session, &item) { Depth::Names } else { depth };
+    let depth = if find::is_shadowed_duplicate(session, &item) { HoverDepth::Names } else { depth };
     let parsed = session.tree(&item)?;
     let mut span = None;
     let mut word = None;
     if let Some((_, found)) = name_at(session, module, at) {
-        let told = named(session, &item, &found, depth);
-        if let What::Field(..) = found.what {
-            return field(session, &item, &parsed.tree, &found, depth).or(told);
+        let told = name_hover(session, &item, &found, depth);
+        if let NameTarget::Field(..) = found.meaning {
+            return field_hover(session, &item, &parsed.tree, &found, depth).or(told);
         }
-        let What::Word(_) = found.what else { return told };
+        let NameTarget::Word(_) = found.meaning else { return told };
         // `sum` represents the sum that it begins, `exp` its call.
         let start = found.span.start.checked_sub(item.start)?;
         let begun = parsed.tree.exprs.iter().map(|(_, node)| node).filter(|n| n.span.start == start);
@@ -69,14 +69,14 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
             Some(begun) => {
                 span = Some(begun.span);
                 let called = matches!(begun.kind, ast::Expr::Call(..));
-                word = told.map(|told| Hover { docs: documented(&found.name, Some(called)), ..told });
+                word = told.map(|told| Hover { docs: word_docs(&found.name, Some(called)), ..told });
             }
             // `for` and `while` of a fold or loop are not expressions; they represent the loop.
-            None => match loop_around(&parsed.tree, start).filter(|_| matches!(&*found.name, "for" | "while")) {
+            None => match enclosing_loop(&parsed.tree, start).filter(|_| matches!(&*found.name, "for" | "while")) {
                 Some(of) => {
                     let first = item.text.get(of.range()).and_then(|text| text.split(char::is_whitespace).next());
                     span = Some(of);
-                    word = told.map(|told| Hover { docs: documented(first.unwrap_or_default(), None), ..told });
+                    word = told.map(|told| Hover { docs: word_docs(first.unwrap_or_default(), None), ..told });
                 }
                 None => return told,
             },
@@ -84,12 +84,12 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
     }
     let span = match span {
         Some(span) => span,
-        None => match written::told(session, &item, &parsed.tree, at, depth) {
+        None => match written::hover_between_names(session, &item, &parsed.tree, at, depth) {
             Some(told) => return Some(told),
-            None => innermost(&parsed.tree, at.checked_sub(item.start)?)?,
+            None => innermost_expression(&parsed.tree, at.checked_sub(item.start)?)?,
         },
     };
-    let shown = shown(session, &item, span, depth);
+    let shown = expression_hover(session, &item, span, depth);
     match (shown, word) {
         (Some(mut shown), Some(word)) => {
             shown.docs = word.docs;
@@ -100,7 +100,7 @@ pub fn hover(session: &Session, module: &str, at: u32, depth: Depth) -> Option<H
 }
 
 /// Returns the innermost loop around an offset.
-fn loop_around(tree: &Tree, at: u32) -> Option<Span> {
+fn enclosing_loop(tree: &Tree, at: u32) -> Option<Span> {
     let loops = tree.exprs.iter().map(|(_, node)| node);
     let loops = loops.filter(|n| matches!(n.kind, ast::Expr::Fold { .. } | ast::Expr::Loop { .. }));
     let around = loops.map(|n| n.span).filter(|s| s.start <= at && at < s.end);
@@ -109,17 +109,17 @@ fn loop_around(tree: &Tree, at: u32) -> Option<Span> {
 
 /// Returns the hover of a field. A field access shows the accessing expression, any other place the
 /// field's type.
-fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Depth) -> Option<Hover> {
+fn field_hover(session: &Session, item: &ItemRef, tree: &Tree, found: &NameUse, depth: HoverDepth) -> Option<Hover> {
     let here = |name: &ast::Ident| name.span.shift(item.start) == found.span;
     let taken = tree.exprs.iter().map(|(_, node)| node);
     let taken = taken.filter(|node| matches!(&node.kind, ast::Expr::Field(_, name) if here(name)));
     if let Some(node) = taken.min_by_key(|node| node.span.end - node.span.start) {
-        return Some(Hover { what: "field".to_owned(), ..shown(session, item, node.span, depth)? });
+        return Some(Hover { kind_text: "field".to_owned(), ..expression_hover(session, item, node.span, depth)? });
     }
     let value = tree.exprs.iter().find_map(|(_, node)| match &node.kind {
         ast::Expr::Record(fields) => fields.iter().find(|(name, _)| here(name)).map(|(_, value)| *value),
         ast::Expr::With(_, updates) => {
-            let written = |u: &&ast::Update| matches!(&u.place, ast::Place::Field(name) if here(name));
+            let written = |u: &&ast::WithUpdate| matches!(&u.target, ast::UpdateTarget::Field(name) if here(name));
             updates.iter().find(written).map(|u| u.value)
         }
         _ => None,
@@ -138,11 +138,11 @@ fn field(session: &Session, item: &ItemRef, tree: &Tree, found: &Use, depth: Dep
         (None, None) => return None,
     };
     let code = format!("{} : {ty}", found.name);
-    Some(Hover { span: found.span, code, what: "field".to_owned(), ..Hover::default() })
+    Some(Hover { span: found.span, code, kind_text: "field".to_owned(), ..Hover::default() })
 }
 
 /// Returns the value that a `let` binds to the name at this span.
-fn named_value(tree: &Tree, name: Span) -> Option<ExprId> {
+fn bound_value(tree: &Tree, name: Span) -> Option<ExprId> {
     let mut open: Vec<(PatId, ExprId)> = Vec::new();
     for (_, node) in tree.exprs.iter() {
         if let ast::Expr::Let(all, _) = &node.kind {
@@ -164,7 +164,7 @@ fn named_value(tree: &Tree, name: Span) -> Option<ExprId> {
 
 /// Returns the documentation of a word. `called` selects the role of a word that is both a binder
 /// and a function.
-fn documented(word: &str, called: Option<bool>) -> String {
+fn word_docs(word: &str, called: Option<bool>) -> String {
     let all = words::describe(word);
     let meant = all.iter().filter(|d| called.is_none_or(|called| called == (d.kind != "binder")));
     let docs: Vec<String> = meant
@@ -178,20 +178,24 @@ fn documented(word: &str, called: Option<bool>) -> String {
 }
 
 /// Returns the hover of the expression at this span of an item.
-fn shown(session: &Session, item: &ItemRef, span: Span, depth: Depth) -> Option<Hover> {
+fn expression_hover(session: &Session, item: &ItemRef, span: Span, depth: HoverDepth) -> Option<Hover> {
     let checked = session.checked_item(item)?;
     let node = node_at(item, &checked.body, span)?;
     let text = item.text.get(span.range()).unwrap_or_default();
-    let mut told = Hover { span: span.shift(item.start), code: typed(text, &checked.body, node), ..Hover::default() };
-    if depth == Depth::Full {
-        derivative::operator(session, item, &checked.body, node, &mut told);
+    let mut told = Hover {
+        span: span.shift(item.start),
+        code: expression_with_type(text, &checked.body, node),
+        ..Hover::default()
+    };
+    if depth == HoverDepth::Full {
+        derivative::add_operator_derivative(session, item, &checked.body, node, &mut told);
     }
-    expression(session, item, &checked.body, node, depth, &mut told);
+    add_costs_and_derivatives(session, item, &checked.body, node, depth, &mut told);
     Some(told)
 }
 
 /// Returns the innermost expression around an offset.
-fn innermost(tree: &Tree, at: u32) -> Option<Span> {
+fn innermost_expression(tree: &Tree, at: u32) -> Option<Span> {
     let around = tree.exprs.iter().map(|(_, node)| node.span).filter(|s| s.start <= at && at < s.end);
     around.min_by_key(|s| s.end - s.start)
 }
@@ -211,53 +215,63 @@ pub(crate) fn node_at(item: &ItemRef, body: &Body, span: Span) -> Option<TId> {
 }
 
 /// Formats `e : T`; for a long expression only the type.
-fn typed(text: &str, body: &Body, node: TId) -> String {
+fn expression_with_type(text: &str, body: &Body, node: TId) -> String {
     let ty = &body.nodes[node].ty;
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
-    if text.chars().count() > LONGEST { format!("… : {ty}") } else { format!("{text} : {ty}") }
+    if text.chars().count() > MAX_EXPRESSION_LENGTH { format!("… : {ty}") } else { format!("{text} : {ty}") }
 }
 
 /// Adds the cost of an expression and its derivatives.
-fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: Depth, told: &mut Hover) {
+fn add_costs_and_derivatives(
+    session: &Session,
+    item: &ItemRef,
+    body: &Body,
+    node: TId,
+    depth: HoverDepth,
+    told: &mut Hover,
+) {
     let def = &item.global;
-    if depth != Depth::Full {
-        told.pending = depth == Depth::Quick;
+    if depth != HoverDepth::Full {
+        told.pending = depth == HoverDepth::Quick;
         return;
     }
-    told.rows.extend(work(session, def, body, node));
+    told.rows.extend(work_rows(session, def, body, node));
     if session.signature(def).is_none() {
         // A top-level expression is evaluated once and has no variables to differentiate by.
         return;
     }
     for part in session.cotangent(def, node) {
         match part {
-            Ok(Entries { lets, .. }) if is_long(&lets) => told.missing("cotangent is", Some(LONG.to_owned())),
-            Ok(Entries { lets, all, part, case, cotangent, hidden }) => {
-                told.hides(&hidden);
+            Ok(Entries { lets, .. }) if exceeds_hover(&lets) => {
+                told.note_missing("cotangent is", Some(TOO_LONG_NOTE.to_owned()))
+            }
+            Ok(Entries { lets, entries: all, expression_part: part, case, cotangent, renamed_variables: hidden }) => {
+                told.note_shadowed(&hidden);
                 if let Some((name, whose)) = cotangent {
-                    told.note(format!("`{name}` is the cotangent of {}", result(&whose, def)));
+                    told.add_note(format!("`{name}` is the cotangent of {}", describe_result(&whose, def)));
                 }
                 let what = format!("{COTANGENT}{part}{}", case.map(|case| format!(" {case}")).unwrap_or_default());
                 let mut rows: Vec<(String, String)> =
-                    all.into_iter().map(|t| (what.clone(), in_a_cell(as_formula(&t.value)))).collect();
+                    all.into_iter().map(|t| (what.clone(), truncate_to_cell(as_formula(&t.value)))).collect();
                 if rows.is_empty() {
                     rows.push((what, "0".to_owned()));
                 }
-                told.add(rows, lets);
+                told.add_rows(rows, lets);
             }
-            Err(why) => told.missing("cotangent is", why.phrase()),
+            Err(why) => told.note_missing("cotangent is", why.phrase()),
         }
     }
     for part in session.partials(def, node) {
         match part {
             // The derivative of an expression by itself.
-            Ok(Entries { all, part, .. }) if part.is_empty() && is_itself(&all, &told.code) => {}
-            Ok(Entries { lets, .. }) if is_long(&lets) => {
-                told.missing("partial derivatives are", Some(LONG.to_owned()));
+            Ok(Entries { entries: all, expression_part: part, .. })
+                if part.is_empty() && is_trivial_derivative(&all, &told.code) => {}
+            Ok(Entries { lets, .. }) if exceeds_hover(&lets) => {
+                told.note_missing("partial derivatives are", Some(TOO_LONG_NOTE.to_owned()));
             }
-            Ok(Entries { lets, all, part, case, hidden, .. }) => {
-                told.hides(&hidden);
+            Ok(Entries { lets, entries: all, expression_part: part, case, renamed_variables: hidden, .. }) => {
+                told.note_shadowed(&hidden);
                 let part = if part.is_empty() { part } else { format!("·{part}") };
                 let what = |of: &str| match &case {
                     // For an element of a sum type, the label already contains the constructor's
@@ -268,39 +282,41 @@ fn expression(session: &Session, item: &ItemRef, body: &Body, node: TId, depth: 
                     Some(case) => format!("∂{part}/∂{of} {case}"),
                     None => format!("∂{part}/∂{of}"),
                 };
-                let rows = all.into_iter().map(|t| (what(&t.of), in_a_cell(as_formula(&t.value))));
-                told.add(rows.collect(), lets);
+                let rows = all.into_iter().map(|t| (what(&t.variable), truncate_to_cell(as_formula(&t.value))));
+                told.add_rows(rows.collect(), lets);
             }
-            Err(why) => told.missing("partial derivatives are", why.phrase()),
+            Err(why) => told.note_missing("partial derivatives are", why.phrase()),
         }
     }
 }
 
 /// Returns whether the `let`s take more lines than a hover has room for.
-pub(crate) fn is_long(lets: &[String]) -> bool {
-    laid_out(lets).lines().count() > MOST_LINES
+pub(crate) fn exceeds_hover(lets: &[String]) -> bool {
+    format_lets(lets).lines().count() > MAX_LINES
 }
 
 /// Describes the result that a cotangent belongs to.
-pub(crate) fn result(whose: &Whose, def: &GlobalName) -> String {
+pub(crate) fn describe_result(whose: &ResultOwner, def: &GlobalName) -> String {
     match whose {
-        Whose::Definition => format!("the result of `{}`", def.name),
-        Whose::Iteration(carried) => format!("`{carried}` after the iteration"),
-        Whose::Yielding(carried) => format!("`{carried}` after the iteration and of what it yields, as a tuple"),
-        Whose::Function => "the result of the inner function".to_owned(),
+        ResultOwner::Definition => format!("the result of `{}`", def.name),
+        ResultOwner::Iteration(carried) => format!("`{carried}` after the iteration"),
+        ResultOwner::YieldingIteration(carried) => {
+            format!("`{carried}` after the iteration and of what it yields, as a tuple")
+        }
+        ResultOwner::AnonymousFunction => "the result of the inner function".to_owned(),
     }
 }
 
 /// Returns the rows for the work of one evaluation, of all evaluations, and of the adjoint's share.
-fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(String, String)> {
-    let Some(cost) = session.cost_inside(def, node) else { return Vec::new() };
-    let mut text = costs::formula(&cost.total.work, &cost);
-    let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), in_cases(of)));
-    let evaluations = session.evaluations(def, node);
-    if let Some(of) = evaluations.as_deref().filter(|of| of.again) {
+fn work_rows(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(String, String)> {
+    let Some(cost) = session.subexpression_cost(def, node) else { return Vec::new() };
+    let mut text = costs::format_formula(&cost.total.work, &cost);
+    let row = |what: &str, of: Option<String>| of.map(|of| (what.to_owned(), truncate_cases(of)));
+    let evaluations = session.evaluation_costs(def, node);
+    if let Some(of) = evaluations.as_deref().filter(|of| of.is_repeated) {
         // The body of a function that is passed as a value is inlined in the whole, where its
         // statements have spans of their own.
-        if let (Some(all), adjoint) = costs::repeated(of) {
+        if let (Some(all), adjoint) = costs::repeated_work(of) {
             let own = row("work of its adjoint", adjoint);
             return row("work", Some(all)).into_iter().chain(own).collect();
         }
@@ -308,21 +324,21 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
     let span = body.nodes[node].span;
     let within = |at: &Span| span.start <= at.start && at.end <= span.end;
     let is_def = session.signature(def).is_some();
-    let sum = contraction(body, node);
+    let sum = enclosing_contraction(body, node);
     let mut product_is_shared = false;
     let (primal, adjoint) = match sum {
         // If a sum is a term of another sum, the outer one performs its additions.
         None if is_def && is_inner_sum(body, node) => {
-            let all = evaluations.as_deref().and_then(costs::in_all);
+            let all = evaluations.as_deref().and_then(costs::total_work);
             (all, costs::shares(session, def, &within).1)
         }
         Some(sum) => {
-            let of = costs::shares_of_product(session, def, node, sum, &within);
-            product_is_shared = of.shared;
-            (of.all, of.adjoint)
+            let of = costs::product_work(session, def, node, sum, &within);
+            product_is_shared = of.is_shared;
+            (of.total_work, of.adjoint)
         }
         None if is_def => costs::shares(session, def, &within),
-        None => (evaluations.as_deref().and_then(costs::in_all), None),
+        None => (evaluations.as_deref().and_then(costs::total_work), None),
     };
     match primal {
         // The same formula, with its conditions.
@@ -335,7 +351,7 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
                 None if is_inner_sum(body, node) => false,
                 None => evaluations.as_deref().is_some_and(|of| costs::is_shared(session, def, &within, of)),
             };
-            text = format!("{text}, in all {all}{}", if shared { ONCE } else { "" });
+            text = format!("{text}, in all {all}{}", if shared { SHARED_WORK_NOTE } else { "" });
         }
         None => {}
     }
@@ -343,7 +359,7 @@ fn work(session: &Session, def: &GlobalName, body: &Body, node: TId) -> Vec<(Str
 }
 
 /// The note for work that is less than the sum over all evaluations.
-const ONCE: &str = " (what is equal is computed once)";
+const SHARED_WORK_NOTE: &str = " (what is equal is computed once)";
 
 /// Returns whether the node is a sum that is itself the term of another sum.
 fn is_inner_sum(body: &Body, node: TId) -> bool {
@@ -363,7 +379,7 @@ fn is_inner_sum(body: &Body, node: TId) -> bool {
 
 /// Returns the span of the sum that contracts this node, if the node is a product: it multiplies
 /// while it adds.
-fn contraction(body: &Body, node: TId) -> Option<Span> {
+fn enclosing_contraction(body: &Body, node: TId) -> Option<Span> {
     let is_product = |of: TId| matches!(body.nodes[of].kind, Expr::Arith(BinOp::Mul, ..));
     let of = |mut inner: TId| {
         while let Expr::Guard(_, next) | Expr::Neg(next) | Expr::Checked(_, next) = &body.nodes[inner].kind {
@@ -379,107 +395,107 @@ fn contraction(body: &Body, node: TId) -> Option<Span> {
 }
 
 /// Returns whether the only derivative is 1, by the expression itself.
-fn is_itself(all: &[Told], code: &str) -> bool {
+fn is_trivial_derivative(all: &[DerivativeEntry], code: &str) -> bool {
     let dense = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
     let text = code.rsplit_once(" : ").map_or(code, |(text, _)| text);
-    matches!(all, [one] if matches!(one.value.as_str(), "1" | "1.0") && dense(&one.of) == dense(text))
+    matches!(all, [one] if matches!(one.value.as_str(), "1" | "1.0") && dense(&one.variable) == dense(text))
 }
 
 /// The label of the row with an expression's cotangent.
 const COTANGENT: &str = "cotangent";
 
 /// Returns the hover of a name.
-fn named(session: &Session, item: &ItemRef, found: &Use, depth: Depth) -> Option<Hover> {
+fn name_hover(session: &Session, item: &ItemRef, found: &NameUse, depth: HoverDepth) -> Option<Hover> {
     let mut told = Hover { span: found.span, ..Hover::default() };
-    match &found.what {
-        What::Local(of, local) => {
+    match &found.meaning {
+        NameTarget::Local(of, local) => {
             let home = if *of == item.global { item.clone() } else { session.item(of)? };
             let checked = session.checked_item(&home)?;
             let body = &checked.body;
             let declared = body.locals.get(local.0 as usize)?;
             let range = index_range(body, &home, *local).map(|r| format!(", {r}")).unwrap_or_default();
             told.code = format!("{} : {}", found.name, declared.ty);
-            told.what = format!("{}{range}", kind_of(found.kind));
+            told.kind_text = format!("{}{range}", describe_local_kind(found.kind));
             let span =
                 Span::new(found.span.start.saturating_sub(item.start), found.span.end.saturating_sub(item.start));
             let real = |ty: &Type| !matches!(ty, Type::Scalar(s) if *s == lang_core::types::ty::Scalar::I64);
             let param = body.params.iter().position(|l| l == local).and_then(|k| u32::try_from(k).ok());
             // In the head, and where `wrt:` names it, a parameter shows the gradient by it.
-            let is_whole = found.role == Role::Declaration || home.global != item.global;
+            let is_whole = found.role == NameRole::Declaration || home.global != item.global;
             if let Some(param) = param.filter(|_| is_whole) {
-                if depth == Depth::Full {
-                    derivative::parameter(session, &home.global, param, &mut told);
+                if depth == HoverDepth::Full {
+                    derivative::add_gradient(session, &home.global, param, &mut told);
                 }
-                told.pending = depth == Depth::Quick && real(&declared.ty);
+                told.pending = depth == HoverDepth::Quick && real(&declared.ty);
                 return Some(told);
             }
             match found.role {
                 _ if home.global != item.global => {}
                 // A declaration shows the value that it names, with the cotangent that this value
                 // receives.
-                Role::Declaration => {
+                NameRole::Declaration => {
                     let parsed = session.tree(item)?;
-                    let value = named_value(&parsed.tree, span).map(|value| parsed.tree.exprs[value].span);
+                    let value = bound_value(&parsed.tree, span).map(|value| parsed.tree.exprs[value].span);
                     if let Some(node) = value.and_then(|span| node_at(item, body, span)).filter(|_| real(&declared.ty))
                     {
-                        expression(session, item, body, node, depth, &mut told);
+                        add_costs_and_derivatives(session, item, body, node, depth, &mut told);
                     }
                 }
                 _ => {
                     if let Some(node) = node_at(item, body, span).filter(|_| real(&declared.ty)) {
-                        expression(session, item, body, node, depth, &mut told);
-                        received(&mut told, &found.name);
+                        add_costs_and_derivatives(session, item, body, node, depth, &mut told);
+                        keep_cotangent_of_use(&mut told, &found.name);
                     }
                 }
             }
         }
-        What::Value(name) => definition(session, name, found, depth, &mut told)?,
-        What::Type(name) => {
+        NameTarget::Value(name) => add_definition(session, name, found, depth, &mut told)?,
+        NameTarget::Type(name) => {
             let defined = session.type_item(name)?;
-            told.code = one_paragraph(&defined.text);
+            told.code = first_paragraph(&defined.text);
             told.docs = session.tree(&defined).map(|p| p.tree.docs.clone()).unwrap_or_default();
         }
-        What::Ctor(name, _) => {
+        NameTarget::Ctor(name, _) => {
             let defined = session.type_item(name)?;
-            told.code = one_paragraph(&defined.text);
-            told.what = "constructor".to_owned();
+            told.code = first_paragraph(&defined.text);
+            told.kind_text = "constructor".to_owned();
         }
-        What::TypeParam(..) => told.what = "type parameter".to_owned(),
-        What::Field(..) => {
+        NameTarget::TypeParam(..) => told.kind_text = "type parameter".to_owned(),
+        NameTarget::Field(..) => {
             told.code = found.name.to_string();
-            told.what = "field".to_owned();
+            told.kind_text = "field".to_owned();
         }
-        What::Module(module) => {
+        NameTarget::Module(module) => {
             told.code = format!("import {}", found.name);
-            told.what = format!("the module {module}");
-            told.docs = session.text(module).map(|t| head(&t)).unwrap_or_default();
+            told.kind_text = format!("the module {module}");
+            told.docs = session.text(module).map(|t| module_head(&t)).unwrap_or_default();
         }
-        What::Word(_) => {
+        NameTarget::Word(_) => {
             let all = words::describe(&found.name);
             let Some(first) = all.first() else {
-                let doc = written::label(&found.name)?;
+                let doc = written::argument_docs(&found.name)?;
                 return Some(Hover {
                     code: format!("{}:", found.name),
-                    what: "named argument".to_owned(),
+                    kind_text: "named argument".to_owned(),
                     docs: doc.to_owned(),
                     ..told
                 });
             };
             told.code.clone_from(&first.signature);
-            told.what = first.kind.to_owned();
-            told.docs = documented(&found.name, None);
+            told.kind_text = first.kind.to_owned();
+            told.docs = word_docs(&found.name, None);
             told.rows = first.partials.iter().map(|(by, d)| (format!("∂/∂{by}"), (*d).to_owned())).collect();
         }
-        What::Unknown => return None,
+        NameTarget::Unknown => return None,
     }
     Some(told)
 }
 
 /// Keeps only the cotangent of a variable's use. Other uses of the name receive other cotangents,
 /// and the variable's cotangent is their sum.
-fn received(told: &mut Hover, name: &str) {
-    let first = Table { rows: std::mem::take(&mut told.rows), lets: std::mem::take(&mut told.lets) };
-    for Table { mut rows, lets } in [first].into_iter().chain(std::mem::take(&mut told.after)) {
+fn keep_cotangent_of_use(told: &mut Hover, name: &str) {
+    let first = HoverTable { rows: std::mem::take(&mut told.rows), lets: std::mem::take(&mut told.lets) };
+    for HoverTable { mut rows, lets } in [first].into_iter().chain(std::mem::take(&mut told.further_tables)) {
         rows.retain(|(what, _)| what.starts_with(COTANGENT));
         let mut texts: Vec<String> = rows.iter().map(|(_, text)| text.clone()).collect();
         for (what, _) in &mut rows {
@@ -490,18 +506,18 @@ fn received(told: &mut Hover, name: &str) {
             // The label mentions names too, in the index of the element.
             texts.push(part);
         }
-        let lets = mentioned(&lets, texts.iter().map(String::as_str));
-        told.add(rows, lets);
+        let lets = mentioned_lets(&lets, texts.iter().map(String::as_str));
+        told.add_rows(rows, lets);
     }
     let texts = || told.tables().flat_map(|(rows, lets)| rows.iter().map(|(_, text)| text).chain(lets));
-    let hides = |note: &&String| match note.strip_suffix(HIDES).and_then(|note| note.split('`').nth(1)) {
+    let hides = |note: &&String| match note.strip_suffix(SHADOWED_SUFFIX).and_then(|note| note.split('`').nth(1)) {
         Some(own) => texts().any(|text| text.contains(own)),
         None => note.contains(COTANGENT),
     };
     told.notes = told.notes.iter().filter(hides).cloned().collect();
 }
 
-fn kind_of(kind: Option<LocalKind>) -> &'static str {
+fn describe_local_kind(kind: Option<LocalKind>) -> &'static str {
     match kind {
         Some(LocalKind::Param) => "parameter",
         Some(LocalKind::ImplicitSize | LocalKind::Extent) => "size",
@@ -521,7 +537,10 @@ fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
         let name = body.locals.get(var.local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
         match &var.range {
             IndexRange::Extent(n) => {
-                format!("0 ≤ {name} < {}", Formula::from(n.clone()).shown(&Default::default(), &Names::own()))
+                format!(
+                    "0 ≤ {name} < {}",
+                    Formula::from(n.clone()).math_text(&Default::default(), &DisplayNames::empty())
+                )
             }
             IndexRange::Below(n) => format!("0 ≤ {name} < {}", text(*n)),
             IndexRange::Range(a, b, None) => format!("{} ≤ {name} < {}", text(*a), text(*b)),
@@ -535,13 +554,19 @@ fn index_range(body: &Body, home: &ItemRef, local: LocalId) -> Option<String> {
 }
 
 /// Adds the contents for a definition or a top-level `let`.
-fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, told: &mut Hover) -> Option<()> {
+fn add_definition(
+    session: &Session,
+    name: &GlobalName,
+    found: &NameUse,
+    depth: HoverDepth,
+    told: &mut Hover,
+) -> Option<()> {
     let item = session.item(name)?;
     let parsed = session.tree(&item)?;
     told.docs.clone_from(&parsed.tree.docs);
     let Item::Def(def) = &parsed.tree.item else {
         told.code = session.let_type(name).map(|ty| format!("{} : {ty}", found.name)).unwrap_or_default();
-        told.what = "let".to_owned();
+        told.kind_text = "let".to_owned();
         return Some(());
     };
     let (start, end) = (parsed.tree.span.start, parsed.tree.exprs[def.body].span.start);
@@ -549,37 +574,37 @@ fn definition(session: &Session, name: &GlobalName, found: &Use, depth: Depth, t
     let head = head.trim_end().trim_end_matches('=');
     let head = head.split_whitespace().collect::<Vec<_>>().join(" ");
     told.code = head.replace("( ", "(").replace(" )", ")");
-    if depth != Depth::Full {
-        told.pending = depth == Depth::Quick;
+    if depth != HoverDepth::Full {
+        told.pending = depth == HoverDepth::Quick;
         return Some(());
     }
     let Some(costs) = costs(session, name) else { return Some(()) };
-    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), in_cases(of))));
+    let mut row = |what: &str, of: Option<String>| told.rows.extend(of.map(|of| (what.to_owned(), truncate_cases(of))));
     row("work", costs.primal.map(|c| c.work));
     row("forward", costs.forward.map(|c| c.work));
     row("adjoint", costs.adjoint.map(|c| c.work));
     row("certificate", costs.certificate.map(|c| c.line));
-    if let Ok(view) = views::view(session, &name.module, &name.name, Stage::Adjoint) {
+    if let Ok(view) = views::view(session, &name.module, &name.name, ViewStage::Adjoint) {
         if !view.is_program {
             told.notes.extend(view.note);
             return Some(());
         }
         // First the definition itself, then the definitions that it calls.
         let all: Vec<&str> = view.text.lines().collect();
-        let (before, own) = all.split_at_checked(view.begins as usize).unwrap_or((&[], &all));
+        let (before, own) = all.split_at_checked(view.definition_line as usize).unwrap_or((&[], &all));
         let before = before.strip_suffix(&[""]).unwrap_or(before);
         let gap: &[&str] = if before.is_empty() { &[] } else { &[""] };
         let lines: Vec<&str> = own.iter().chain(gap).chain(before).copied().collect();
-        told.adjoint = lines.iter().take(MOST_LINES).copied().collect::<Vec<_>>().join("\n");
-        if lines.len() > MOST_LINES {
-            told.adjoint += &format!("\n-- and {} more lines", lines.len() - MOST_LINES);
+        told.adjoint = lines.iter().take(MAX_LINES).copied().collect::<Vec<_>>().join("\n");
+        if lines.len() > MAX_LINES {
+            told.adjoint += &format!("\n-- and {} more lines", lines.len() - MAX_LINES);
         }
     }
     Some(())
 }
 
 /// Returns the comment at the head of a module.
-fn head(text: &str) -> String {
+fn module_head(text: &str) -> String {
     let comment: Vec<&str> = text.lines().take_while(|line| line.starts_with("--")).collect();
     // A comment that begins with `--|` and is not followed by an empty line documents the first
     // definition.
@@ -592,7 +617,7 @@ fn head(text: &str) -> String {
 }
 
 /// Returns the text up to the first empty line, without comments.
-fn one_paragraph(text: &str) -> String {
+fn first_paragraph(text: &str) -> String {
     let lines = text.trim().lines().filter(|line| !line.trim_start().starts_with("--"));
     lines.take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>().join("\n")
 }

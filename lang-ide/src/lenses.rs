@@ -10,9 +10,9 @@ use lang_core::syntax::parser::parse_expr;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Scalar, Type};
 
-use crate::costs::{Costs, brief, costs};
-use crate::find::is_hidden;
-use crate::names::{Use, What, untyped_uses};
+use crate::costs::{DefinitionCosts, abbreviate_formula, costs};
+use crate::find::is_shadowed_duplicate;
+use crate::names::{NameTarget, NameUse, untyped_uses};
 
 /// The purpose of a lens.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub enum Lens {
 
 /// A lens at a span.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LensAt {
+pub struct PlacedLens {
     /// The span of the definition's name.
     pub span: Span,
     /// The definition.
@@ -39,47 +39,47 @@ pub struct LensAt {
 
 /// Returns the lenses of a module, without computing costs.
 #[must_use]
-pub fn lenses(session: &Session, module: &str) -> Vec<LensAt> {
-    let examples = Examples::of(session, module);
-    session.items(module).iter().flat_map(|item| of_item(session, item, Some(&examples))).collect()
+pub fn lenses(session: &Session, module: &str) -> Vec<PlacedLens> {
+    let examples = ExampleCalls::in_module(session, module);
+    session.items(module).iter().flat_map(|item| lenses_of_item(session, item, Some(&examples))).collect()
 }
 
 /// Returns the lenses of the definition whose name touches an offset, except the one that evaluates
 /// it on an example.
 #[must_use]
-pub fn lenses_at(session: &Session, module: &str, at: u32) -> Vec<LensAt> {
-    let all = session.items_in(module, Span::new(at, at)).flat_map(|item| of_item(session, &item, None));
-    all.filter(|lens| lens.span.touches(at)).collect()
+pub fn lenses_at(session: &Session, module: &str, at: u32) -> Vec<PlacedLens> {
+    let all = session.items_in(module, Span::new(at, at)).flat_map(|item| lenses_of_item(session, &item, None));
+    all.filter(|lens| lens.span.contains_inclusive(at)).collect()
 }
 
-fn of_item(session: &Session, item: &ItemRef, examples: Option<&Examples>) -> Vec<LensAt> {
+fn lenses_of_item(session: &Session, item: &ItemRef, examples: Option<&ExampleCalls>) -> Vec<PlacedLens> {
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let def = match &parsed.tree.item {
         Item::Def(def) => def,
         // A `do` item is executed by running the file.
         Item::Do(_) => {
             let start = parsed.tree.span.start + item.start;
-            return vec![LensAt { span: Span::new(start, start + 2), def: Name::default(), lens: Lens::Run }];
+            return vec![PlacedLens { span: Span::new(start, start + 2), def: Name::default(), lens: Lens::Run }];
         }
         _ => return Vec::new(),
     };
-    if def.name.name.is_empty() || is_hidden(session, item) {
+    if def.name.name.is_empty() || is_shadowed_duplicate(session, item) {
         return Vec::new();
     }
     let span = def.name.span.shift(item.start);
-    let at = |lens| LensAt { span, def: def.name.name.clone(), lens };
+    let at = |lens| PlacedLens { span, def: def.name.name.clone(), lens };
     let mut all = vec![at(Lens::Cost)];
-    if def.params.is_empty() || examples.is_some_and(|all| all.find(session, item).is_some()) {
+    if def.params.is_empty() || examples.is_some_and(|all| all.example_of(session, item).is_some()) {
         all.push(at(Lens::Run));
     }
     let views: &[&str] =
-        if may_be_differentiated(session, &item.global) { &["adjoint", "forward", "ssa"] } else { &["ssa"] };
+        if has_derivative_types(session, &item.global) { &["adjoint", "forward", "ssa"] } else { &["ssa"] };
     all.extend(views.iter().map(|stage| at(Lens::View(stage))));
     all
 }
 
 /// Returns whether the signature allows a derivative: a parameter and the result can contain reals.
-pub(crate) fn may_be_differentiated(session: &Session, def: &GlobalName) -> bool {
+pub(crate) fn has_derivative_types(session: &Session, def: &GlobalName) -> bool {
     let signature = session.signature(def);
     signature.is_some_and(|s| s.params.iter().any(|(_, ty)| has_real(ty)) && has_real(&s.result))
 }
@@ -97,30 +97,30 @@ fn has_real(ty: &Type) -> bool {
 }
 
 /// The prefix of a comment whose expression is evaluated.
-pub const ASKED: &str = "-- >>> ";
+pub const EVALUATE_PREFIX: &str = "-- >>> ";
 
 /// Returns the expression of a line if the line is such a comment.
 #[must_use]
-pub fn asked(line: &str) -> Option<&str> {
-    line.trim().strip_prefix(ASKED).map(str::trim).filter(|expression| !expression.is_empty())
+pub fn evaluated_expression(line: &str) -> Option<&str> {
+    line.trim().strip_prefix(EVALUATE_PREFIX).map(str::trim).filter(|expression| !expression.is_empty())
 }
 
 /// Expressions that call definitions with arguments, by the definition's name.
-struct Examples {
+struct ExampleCalls {
     /// The expressions of comments.
-    asked: BTreeMap<Name, String>,
+    from_comments: BTreeMap<Name, String>,
     /// The calls of top-level items that mention only top-level names.
-    called: BTreeMap<Name, String>,
+    from_items: BTreeMap<Name, String>,
 }
 
-impl Examples {
-    fn of(session: &Session, module: &str) -> Self {
+impl ExampleCalls {
+    fn in_module(session: &Session, module: &str) -> Self {
         let (mut asked, mut called) = (BTreeMap::new(), BTreeMap::new());
         let text = session.text(module).unwrap_or_default();
-        for expression in text.lines().filter_map(self::asked) {
+        for expression in text.lines().filter_map(self::evaluated_expression) {
             let parsed = parse_expr(expression);
             if parsed.diagnostics.is_empty() {
-                for (name, _) in calls(&parsed.tree) {
+                for (name, _) in called_names(&parsed.tree) {
                     asked.entry(name).or_insert_with(|| expression.to_owned());
                 }
             }
@@ -128,9 +128,9 @@ impl Examples {
         for item in session.items(module).iter().filter(|i| matches!(i.kind, ItemKind::Let | ItemKind::Do)) {
             let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { continue };
             let used = untyped_uses(session, item);
-            let local = |u: &&Use| matches!(u.what, What::Local(..));
+            let local = |u: &&NameUse| matches!(u.meaning, NameTarget::Local(..));
             let locals: Vec<Span> = used.iter().filter(local).map(|u| u.span).collect();
-            for (name, span) in calls(&parsed.tree) {
+            for (name, span) in called_names(&parsed.tree) {
                 let place = span.shift(item.start);
                 if !locals.iter().any(|at| place.start <= at.start && at.end <= place.end) {
                     let text = || item.text.get(span.range()).unwrap_or_default().to_owned();
@@ -138,27 +138,28 @@ impl Examples {
                 }
             }
         }
-        Self { asked, called }
+        Self { from_comments: asked, from_items: called }
     }
 
     /// Returns the example of a definition: a comment's, else the first example of its
     /// documentation, else a call of the top level.
-    fn find(&self, session: &Session, item: &ItemRef) -> Option<String> {
+    fn example_of(&self, session: &Session, item: &ItemRef) -> Option<String> {
         let documented = || {
             let docs = &session.tree(item)?.tree.docs;
             let (_, block) = docs.split_once("```iverson\n")?;
             let (block, _) = block.split_once("\n```")?;
             let parsed = parse_expr(block);
-            let calls = parsed.diagnostics.is_empty() && calls(&parsed.tree).iter().any(|(name, _)| *name == item.name);
+            let calls =
+                parsed.diagnostics.is_empty() && called_names(&parsed.tree).iter().any(|(name, _)| *name == item.name);
             calls.then(|| block.to_owned())
         };
-        let found = self.asked.get(&item.name).cloned().or_else(documented);
-        found.or_else(|| self.called.get(&item.name).cloned())
+        let found = self.from_comments.get(&item.name).cloned().or_else(documented);
+        found.or_else(|| self.from_items.get(&item.name).cloned())
     }
 }
 
 /// Returns the names that are called in a tree, with the spans of the calls.
-fn calls(tree: &Tree) -> Vec<(Name, Span)> {
+fn called_names(tree: &Tree) -> Vec<(Name, Span)> {
     let calls = tree.exprs.iter().filter_map(|(_, e)| match &e.kind {
         Expr::Call(of, _) => match &tree.exprs[*of].kind {
             Expr::Name(name) => Some((name.clone(), e.span)),
@@ -173,14 +174,16 @@ fn calls(tree: &Tree) -> Vec<(Name, Span)> {
 ///
 /// # Errors
 /// The reason why there is none: the definition has parameters, and no example calls it.
-pub fn evaluation(session: &Session, module: &str, name: &str) -> Result<String, String> {
+pub fn evaluation_expression(session: &Session, module: &str, name: &str) -> Result<String, String> {
     let item = session.item(&GlobalName::new(module, name));
     let parsed = item.as_ref().and_then(|item| session.tree(item));
     match parsed.as_ref().map(|p| &p.tree.item) {
         Some(Item::Let(_)) => Ok(name.to_owned()),
         Some(Item::Def(def)) if !def.params.is_empty() => {
-            item.and_then(|item| Examples::of(session, module).find(session, &item)).ok_or_else(|| {
-                format!("`{name}` takes arguments: a comment `{ASKED}{name}(…)` gives it some and is evaluated")
+            item.and_then(|item| ExampleCalls::in_module(session, module).example_of(session, &item)).ok_or_else(|| {
+                format!(
+                    "`{name}` takes arguments: a comment `{EVALUATE_PREFIX}{name}(…)` gives it some and is evaluated"
+                )
             })
         }
         _ => Ok(format!("{name}()")),
@@ -190,13 +193,13 @@ pub fn evaluation(session: &Session, module: &str, name: &str) -> Result<String,
 /// Returns the title of the cost lens: `work 2·n·m − n · ∇ 4·n·m − n − 2·m + 1 · ≤ 2× proved`.
 #[must_use]
 pub fn cost_title(session: &Session, module: &str, def: &str) -> Option<String> {
-    Some(title(&costs(session, &GlobalName::new(module, def))?))
+    Some(format_cost_title(&costs(session, &GlobalName::new(module, def))?))
 }
 
-fn title(costs: &Costs) -> String {
+fn format_cost_title(costs: &DefinitionCosts) -> String {
     let mut parts = Vec::new();
-    parts.extend(costs.primal.as_ref().map(|c| format!("work {}", brief(&c.work))));
-    parts.extend(costs.adjoint.as_ref().map(|c| format!("∇ {}", brief(&c.work))));
+    parts.extend(costs.primal.as_ref().map(|c| format!("work {}", abbreviate_formula(&c.work))));
+    parts.extend(costs.adjoint.as_ref().map(|c| format!("∇ {}", abbreviate_formula(&c.work))));
     parts.extend(costs.certificate.as_ref().map(|c| c.short.clone()));
     parts.join(" · ")
 }

@@ -49,9 +49,11 @@ mod trial;
 pub mod views;
 mod written;
 
-pub use lang_core::base::{Code, Diagnostic, GlobalName, Label, ModuleName, Severity, Span};
-pub use lang_core::session::{Found, LIBRARY, Session, Snapshot, Stop, module_name, with_ending};
-pub use lang_core::syntax::lexer::MAX_TEXT;
+pub use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, RelatedLabel, Severity, Span};
+pub use lang_core::session::{
+    CancellationHandle, LIBRARY, ModuleDiagnostics, Session, Snapshot, module_name, with_file_extension,
+};
+pub use lang_core::syntax::lexer::MAX_TEXT_BYTES;
 pub use lang_core::syntax::split::ItemKind;
 
 /// A span in a module.

@@ -3,27 +3,32 @@
 //! spans of the bound expressions. [`crate::views`] calls it with the printed form.
 
 use lang_core::base::{GlobalName, Span};
-use lang_core::ir::core::{E, Kind};
-use lang_core::ir::ssa::Var;
+use lang_core::ir::core::{ExprKind, ExprRef};
+use lang_core::ir::ssa::StmtId;
 use lang_core::session::Session;
 
 /// Line numbers, from 0, with spans of the module.
-pub(crate) type Lines = Vec<(u32, Vec<Span>)>;
+pub(crate) type SourceLinks = Vec<(u32, Vec<Span>)>;
 
 /// Returns the links of Tensor SSA. A statement's line begins with its variable. All lines of a
 /// loop link to the spans of its parts.
-pub(crate) fn ssa(session: &Session, def: &GlobalName, text: &str, places: &dyn Fn(Var) -> Vec<Span>) -> Lines {
+pub(crate) fn ssa_links(
+    session: &Session,
+    def: &GlobalName,
+    text: &str,
+    places: &dyn Fn(StmtId) -> Vec<Span>,
+) -> SourceLinks {
     let Some(start) = session.item(def).map(|item| item.start) else { return Vec::new() };
     let all: Vec<&str> = text.lines().collect();
     let mut lines = Vec::new();
     let mut around: Option<Vec<Span>> = None;
     for (k, line) in (0..).zip(&all) {
-        let spans = match statement(line) {
+        let spans = match defined_variable(line) {
             Some(var) => places(var),
             None => {
-                if let Some(name) = looped(line) {
+                if let Some(name) = loop_name(line) {
                     let parts = all.iter().filter(|line| line.contains(&format!("= {name}.")));
-                    around = Some(parts.filter_map(|line| statement(line)).flat_map(places).collect());
+                    around = Some(parts.filter_map(|line| defined_variable(line)).flat_map(places).collect());
                 }
                 let spans = around.clone().unwrap_or_default();
                 if *line == "  }" {
@@ -32,36 +37,42 @@ pub(crate) fn ssa(session: &Session, def: &GlobalName, text: &str, places: &dyn 
                 spans
             }
         };
-        push(&mut lines, k, start, spans);
+        push_link(&mut lines, k, start, spans);
     }
     lines
 }
 
 /// Returns the variable that a line of a function defines.
-fn statement(line: &str) -> Option<Var> {
+fn defined_variable(line: &str) -> Option<StmtId> {
     let digits = line.strip_prefix("  X")?;
     let number: String = digits.chars().take_while(char::is_ascii_digit).collect();
-    number.parse().ok().map(Var)
+    number.parse().ok().map(StmtId)
 }
 
 /// Returns the name of the loop that begins on a line of a function.
-fn looped(line: &str) -> Option<&str> {
+fn loop_name(line: &str) -> Option<&str> {
     let name = line.strip_prefix("  ")?.split_once(" = ")?.0;
     (name.starts_with('L') && line.ends_with('{')).then_some(name)
 }
 
 /// Returns the links of core, whose lines are the nested `let`s of its body, outermost first.
-pub(crate) fn core(session: &Session, def: &GlobalName, text: &str, body: &E) -> Lines {
+pub(crate) fn core_links(session: &Session, def: &GlobalName, text: &str, body: &ExprRef) -> SourceLinks {
     let (mut bound, mut rest) = (Vec::new(), body);
-    while let Kind::Let(bindings, inner) = &rest.kind {
+    while let ExprKind::Let(bindings, inner) = &rest.kind {
         bound.extend(bindings.iter().map(|(_, e)| e.clone()));
         rest = inner;
     }
-    bindings(session, def, text, &bound, std::slice::from_ref(rest))
+    binding_links(session, def, text, &bound, std::slice::from_ref(rest))
 }
 
 /// Returns the links of a form's bindings, in order, and those of its results.
-pub(crate) fn bindings(session: &Session, def: &GlobalName, text: &str, bound: &[E], given: &[E]) -> Lines {
+pub(crate) fn binding_links(
+    session: &Session,
+    def: &GlobalName,
+    text: &str,
+    bound: &[ExprRef],
+    given: &[ExprRef],
+) -> SourceLinks {
     let Some(start) = session.item(def).map(|item| item.start) else { return Vec::new() };
     let mut bound = bound.iter();
     let mut lines = Vec::new();
@@ -73,20 +84,20 @@ pub(crate) fn bindings(session: &Session, def: &GlobalName, text: &str, bound: &
         }
         let own = line.strip_prefix("  ").unwrap_or_default();
         let spans = if own.starts_with("let ") || own.starts_with("check ") {
-            bound.next().map(places).unwrap_or_default()
+            bound.next().map(expression_spans).unwrap_or_default()
         } else if k > 0 && !own.starts_with(' ') && !own.is_empty() {
-            given.iter().flat_map(places).collect()
+            given.iter().flat_map(expression_spans).collect()
         } else {
             Vec::new()
         };
-        push(&mut lines, k, start, spans);
+        push_link(&mut lines, k, start, spans);
     }
     lines
 }
 
 /// Returns the span of an expression. If a pass created the expression, returns the spans of its
 /// parts.
-fn places(e: &E) -> Vec<Span> {
+fn expression_spans(e: &ExprRef) -> Vec<Span> {
     let mut found = Vec::new();
     let mut open = vec![e.clone()];
     while let Some(e) = open.pop() {
@@ -99,7 +110,7 @@ fn places(e: &E) -> Vec<Span> {
     found
 }
 
-fn push(lines: &mut Lines, k: u32, start: u32, mut spans: Vec<Span>) {
+fn push_link(lines: &mut SourceLinks, k: u32, start: u32, mut spans: Vec<Span>) {
     spans.sort_unstable_by_key(|span| (span.start, span.end));
     spans.dedup();
     if !spans.is_empty() {

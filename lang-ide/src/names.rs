@@ -15,16 +15,16 @@ use lang_core::resolve::forms::{Form, LoadOption, PlotOption};
 use lang_core::resolve::{LocalKind, Names, PatRes, Res, Resolved, TypeRes, words};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{
-    Arg, Expr, ExprId, Ident, Item, Pat, PatId, Place, SizeExpr, Tree, TypeArg, TypeBody, TypeExpr,
+    CallArg, Expr, ExprId, Ident, Item, Pat, PatId, SizeExpr, Tree, TypeArg, TypeBody, TypeExpr, UpdateTarget,
 };
 use lang_core::syntax::lexer::{Token, lex};
 use lang_core::syntax::split::ItemKind;
 
-use crate::fields::Shapes;
+use crate::fields::RecordShapes;
 
 /// The meaning of a name.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum What {
+pub enum NameTarget {
     /// A local binding: the [`ItemRef::global`] of its item and its index in [`Resolved::locals`].
     /// In a rule, the sizes of the signature are those of the definition.
     Local(GlobalName, LocalId),
@@ -42,14 +42,14 @@ pub enum What {
     /// A module, where it is imported or named before a dot.
     Module(ModuleName),
     /// A word of the language: `sum`, `grad`, `f64`, `let`.
-    Word(Word),
+    Word(LanguageWord),
     /// An unresolved name, for which the resolver reports an error.
     Unknown,
 }
 
 /// The kind of a word of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Word {
+pub enum LanguageWord {
     /// `let`, and binders such as `sum`.
     Keyword,
     /// `sin`, `len`, `assert`, a conversion.
@@ -66,7 +66,7 @@ pub enum Word {
 
 /// The role of a name at a span.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Role {
+pub enum NameRole {
     /// The declaration of the name.
     Declaration,
     /// A use of the name.
@@ -83,15 +83,15 @@ pub enum Role {
 
 /// A name at a span.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Use {
+pub struct NameUse {
     /// The span in the module.
     pub span: Span,
     /// The name in the spelling that the lexer returns.
     pub name: Name,
     /// The meaning.
-    pub what: What,
+    pub meaning: NameTarget,
     /// The role.
-    pub role: Role,
+    pub role: NameRole,
     /// The kind of binding, for a local.
     pub kind: Option<LocalKind>,
 }
@@ -99,68 +99,68 @@ pub struct Use {
 /// Returns every name of an item, with the records of its fields. Type-checks the item if it has
 /// fields whose record only the types determine.
 #[must_use]
-pub fn uses(session: &Session, item: &ItemRef) -> Vec<Use> {
-    collect(session, item, true)
+pub fn uses(session: &Session, item: &ItemRef) -> Vec<NameUse> {
+    collect_uses(session, item, true)
 }
 
 /// Returns every name of an item without type-checking it. The records of field accesses are
 /// unknown.
 #[must_use]
-pub fn untyped_uses(session: &Session, item: &ItemRef) -> Vec<Use> {
-    collect(session, item, false)
+pub fn untyped_uses(session: &Session, item: &ItemRef) -> Vec<NameUse> {
+    collect_uses(session, item, false)
 }
 
 /// Returns the name that touches an offset, its end included, and its item.
 #[must_use]
-pub fn name_at(session: &Session, module: &str, at: u32) -> Option<(ItemRef, Use)> {
+pub fn name_at(session: &Session, module: &str, at: u32) -> Option<(ItemRef, NameUse)> {
     let item = session.item_at(module, at)?;
-    let touches = |found: &Use| found.span.touches(at) && !found.span.range().is_empty();
+    let touches = |found: &NameUse| found.span.contains_inclusive(at) && !found.span.range().is_empty();
     // If two names touch the offset, the one that begins there.
-    let last = |all: Vec<Use>| {
+    let last = |all: Vec<NameUse>| {
         let start = all.iter().filter(|u| touches(u)).map(|u| u.span.start).max()?;
         all.into_iter().find(|u| u.span.start == start && touches(u))
     };
     let found = last(untyped_uses(session, &item))?;
-    let found = match found.what {
-        What::Field(..) => last(uses(session, &item))?,
+    let found = match found.meaning {
+        NameTarget::Field(..) => last(uses(session, &item))?,
         _ => found,
     };
     Some((item, found))
 }
 
-fn collect(session: &Session, item: &ItemRef, typed: bool) -> Vec<Use> {
+fn collect_uses(session: &Session, item: &ItemRef, typed: bool) -> Vec<NameUse> {
     let (Some(parsed), Some(resolved)) = (session.tree(item), session.resolved(item)) else { return Vec::new() };
     let tree = &parsed.tree;
-    let has_fields = typed && Shapes::wanted(tree);
+    let has_fields = typed && RecordShapes::needs_types(tree);
     let checked = if has_fields { session.checked_item(item) } else { None };
     let shapes = match &checked {
-        Some(checked) => Shapes::of(session, tree, &checked.body),
-        None => Shapes::default(),
+        Some(checked) => RecordShapes::from_body(session, tree, &checked.body),
+        None => RecordShapes::default(),
     };
-    let mut walk = Walk { session, item, tree, resolved: &resolved, shapes, found: Vec::new() };
-    walk.item();
-    walk.exprs();
-    walk.pats();
-    walk.types();
+    let mut walk = NameCollector { session, item, tree, resolved: &resolved, shapes, found: Vec::new() };
+    walk.add_item_names();
+    walk.add_expression_names();
+    walk.add_pattern_names();
+    walk.add_type_names();
     walk.finish()
 }
 
-struct Walk<'a> {
+struct NameCollector<'a> {
     session: &'a Session,
     item: &'a ItemRef,
     tree: &'a Tree,
     resolved: &'a Resolved,
-    shapes: Shapes,
-    found: Vec<Use>,
+    shapes: RecordShapes,
+    found: Vec<NameUse>,
 }
 
-impl Walk<'_> {
-    fn finish(mut self) -> Vec<Use> {
-        let shorthand = |u: &Use| u.role == Role::Shorthand;
+impl NameCollector<'_> {
+    fn finish(mut self) -> Vec<NameUse> {
+        let shorthand = |u: &NameUse| u.role == NameRole::Shorthand;
         self.found.retain(|u| !u.name.is_empty() && u.name != "_" && !u.span.range().is_empty());
-        self.found.sort_by_key(|u| (u.span, shorthand(u), u.what == What::Unknown, u.role));
+        self.found.sort_by_key(|u| (u.span, shorthand(u), u.meaning == NameTarget::Unknown, u.role));
         self.found.dedup_by(|b, a| a.span == b.span && shorthand(a) == shorthand(b));
-        self.words();
+        self.add_words_without_node();
         self.found.sort_by_key(|u| (u.span, shorthand(u)));
         for found in &mut self.found {
             found.span = found.span.shift(self.item.start);
@@ -170,7 +170,7 @@ impl Walk<'_> {
 
     /// Adds the words without a node in the tree: keywords, and in a text with errors the unparsed
     /// words.
-    fn words(&mut self) {
+    fn add_words_without_node(&mut self) {
         let known: Vec<Span> = self.found.iter().map(|u| u.span).collect();
         let covered = |span: Span| {
             let at = known.partition_point(|k| k.end <= span.start);
@@ -178,103 +178,103 @@ impl Walk<'_> {
         };
         for token in lex(&self.item.text).tokens.iter().filter(|t| !covered(t.span)) {
             let (name, what) = match &token.token {
-                Token::Word(word) => (Name::from(word.text()), What::Word(Word::Keyword)),
+                Token::Keyword(word) => (Name::from(word.text()), NameTarget::Word(LanguageWord::Keyword)),
                 Token::Name(name) if name == "_" => continue,
-                Token::Name(name) => (name.clone(), loose(name)),
+                Token::Name(name) => (name.clone(), meaning_without_node(name)),
                 _ => continue,
             };
-            self.found.push(Use { span: token.span, name, what, role: Role::Use, kind: None });
+            self.found.push(NameUse { span: token.span, name, meaning: what, role: NameRole::Use, kind: None });
         }
     }
 
-    fn add(&mut self, name: &Name, span: Span, what: What, role: Role) {
-        self.found.push(Use { span, name: name.clone(), what, role, kind: None });
+    fn add(&mut self, name: &Name, span: Span, what: NameTarget, role: NameRole) {
+        self.found.push(NameUse { span, name: name.clone(), meaning: what, role, kind: None });
     }
 
-    fn ident(&mut self, ident: &Ident, what: What, role: Role) {
+    fn add_identifier(&mut self, ident: &Ident, what: NameTarget, role: NameRole) {
         self.add(&ident.name, ident.span, what, role);
     }
 
     /// Qualifies a name with this module.
-    fn own(&self, name: &Name) -> GlobalName {
+    fn qualify(&self, name: &Name) -> GlobalName {
         GlobalName { module: self.item.module.clone(), name: name.clone() }
     }
 
-    fn local(&mut self, name: &Name, span: Span, id: LocalId) {
+    fn add_local(&mut self, name: &Name, span: Span, id: LocalId) {
         let Some(decl) = self.resolved.locals.get(id.0 as usize) else { return };
         let role = match decl.span == span {
-            true => Role::Declaration,
-            false => Role::Use,
+            true => NameRole::Declaration,
+            false => NameRole::Use,
         };
         let kind = decl.kind;
-        let of_rule = kind == LocalKind::ImplicitSize && matches!(self.tree.item, Item::Rule(_));
-        let what = match self.of_rule().filter(|_| of_rule) {
+        let of_rule = kind == LocalKind::ImplicitSize && matches!(self.tree.item, Item::DerivativeRule(_));
+        let what = match self.rule_definition().filter(|_| of_rule) {
             Some((def, resolved)) => {
                 let same = |d: &lang_core::resolve::Decl| d.kind == kind && d.name == decl.name;
                 let at = resolved.locals.iter().position(same).and_then(|at| u32::try_from(at).ok());
-                at.map_or(What::Unknown, |at| What::Local(def, LocalId(at)))
+                at.map_or(NameTarget::Unknown, |at| NameTarget::Local(def, LocalId(at)))
             }
-            None => What::Local(self.item.global.clone(), id),
+            None => NameTarget::Local(self.item.global.clone(), id),
         };
-        self.found.push(Use { span, name: name.clone(), what, role, kind: Some(kind) });
+        self.found.push(NameUse { span, name: name.clone(), meaning: what, role, kind: Some(kind) });
     }
 
     /// Returns the definition that this rule belongs to, with its resolved names.
-    fn of_rule(&self) -> Option<(GlobalName, Arc<Resolved>)> {
-        let Item::Rule(rule) = &self.tree.item else { return None };
-        let def = self.session.item(&self.own(&rule.name.name)).filter(|i| i.kind == ItemKind::Def)?;
+    fn rule_definition(&self) -> Option<(GlobalName, Arc<Resolved>)> {
+        let Item::DerivativeRule(rule) = &self.tree.item else { return None };
+        let def = self.session.item(&self.qualify(&rule.name.name)).filter(|i| i.kind == ItemKind::Def)?;
         let resolved = self.session.resolved(&def)?;
         Some((def.global, resolved))
     }
 
-    fn declared(&mut self, ident: &Ident) {
+    fn add_declaration(&mut self, ident: &Ident) {
         match self.resolved.decls.get(&ident.span) {
-            Some(id) => self.local(&ident.name, ident.span, *id),
-            None => self.ident(ident, What::Unknown, Role::Declaration),
+            Some(id) => self.add_local(&ident.name, ident.span, *id),
+            None => self.add_identifier(ident, NameTarget::Unknown, NameRole::Declaration),
         }
     }
 
     /// Returns the meaning of a type parameter in scope. A rule uses those of its definition.
-    fn type_param(&self, number: u32) -> What {
-        let owner = self.of_rule().map_or_else(|| self.item.global.clone(), |(def, _)| def);
-        What::TypeParam(owner, number)
+    fn type_param_meaning(&self, number: u32) -> NameTarget {
+        let owner = self.rule_definition().map_or_else(|| self.item.global.clone(), |(def, _)| def);
+        NameTarget::TypeParam(owner, number)
     }
 
     /// Adds the module that a name before a dot refers to.
-    fn qualifier(&mut self, ident: &Ident) {
+    fn add_qualifier(&mut self, ident: &Ident) {
         let what = match self.session.view().import(&self.item.module, &ident.name) {
-            Some(module) => What::Module(module),
-            None => What::Unknown,
+            Some(module) => NameTarget::Module(module),
+            None => NameTarget::Unknown,
         };
-        self.ident(ident, what, Role::Use);
+        self.add_identifier(ident, what, NameRole::Use);
     }
 
-    fn item(&mut self) {
+    fn add_item_names(&mut self) {
         let tree = self.tree;
         match &tree.item {
             Item::Def(def) => {
-                self.ident(&def.name, What::Value(self.own(&def.name.name)), Role::Declaration);
-                def.params.iter().for_each(|p| self.declared(&p.name));
+                self.add_identifier(&def.name, NameTarget::Value(self.qualify(&def.name.name)), NameRole::Declaration);
+                def.params.iter().for_each(|p| self.add_declaration(&p.name));
                 for constraint in &def.constraints {
                     let params = self.resolved.type_params.iter();
                     let number = params.zip(0..).find(|(p, _)| p.0 == constraint.var.name).map(|(_, k)| k);
-                    let what = number.map_or(What::Unknown, |k| self.type_param(k));
-                    self.ident(&constraint.var, what, Role::Use);
-                    self.ident(&constraint.class, What::Word(Word::Type), Role::Use);
+                    let what = number.map_or(NameTarget::Unknown, |k| self.type_param_meaning(k));
+                    self.add_identifier(&constraint.var, what, NameRole::Use);
+                    self.add_identifier(&constraint.class, NameTarget::Word(LanguageWord::Type), NameRole::Use);
                 }
             }
             Item::Type(def) => {
-                let own = self.own(&def.name.name);
-                self.ident(&def.name, What::Type(own.clone()), Role::Declaration);
+                let own = self.qualify(&def.name.name);
+                self.add_identifier(&def.name, NameTarget::Type(own.clone()), NameRole::Declaration);
                 for (number, param) in (0..).zip(&def.params) {
                     match self.resolved.decls.get(&param.span) {
-                        Some(id) => self.local(&param.name, param.span, *id),
-                        None => self.ident(param, self.type_param(number), Role::Declaration),
+                        Some(id) => self.add_local(&param.name, param.span, *id),
+                        None => self.add_identifier(param, self.type_param_meaning(number), NameRole::Declaration),
                     }
                 }
                 if let TypeBody::Sum(ctors) = &def.body {
                     for (k, ctor) in (0..).zip(ctors) {
-                        self.ident(&ctor.name, What::Ctor(own.clone(), k), Role::Declaration);
+                        self.add_identifier(&ctor.name, NameTarget::Ctor(own.clone(), k), NameRole::Declaration);
                     }
                 }
             }
@@ -282,122 +282,138 @@ impl Walk<'_> {
                 let alias = import.alias.as_ref().map(|a| &a.name);
                 let known = alias.cloned().unwrap_or_else(|| self.item.name.clone());
                 let what = match self.session.view().import(&self.item.module, &known) {
-                    Some(module) => What::Module(module),
-                    None => What::Unknown,
+                    Some(module) => NameTarget::Module(module),
+                    None => NameTarget::Unknown,
                 };
-                self.ident(&import.path, what.clone(), Role::Import);
+                self.add_identifier(&import.path, what.clone(), NameRole::Import);
                 if let Some(alias) = &import.alias {
-                    self.ident(alias, what, Role::Declaration);
+                    self.add_identifier(alias, what, NameRole::Declaration);
                 }
             }
-            Item::Rule(rule) => {
-                let def = self.own(&rule.name.name);
+            Item::DerivativeRule(rule) => {
+                let def = self.qualify(&rule.name.name);
                 let what = match self.session.item(&def) {
-                    Some(item) if item.kind == ItemKind::Def => What::Value(def),
-                    _ => What::Unknown,
+                    Some(item) if item.kind == ItemKind::Def => NameTarget::Value(def),
+                    _ => NameTarget::Unknown,
                 };
-                self.ident(&rule.name, what, Role::Rule);
+                self.add_identifier(&rule.name, what, NameRole::Rule);
                 // The lexer returns the word that begins a rule as a name.
                 let word = Ident {
-                    name: if rule.adjoint { "adjoint" } else { "derivative" }.into(),
+                    name: if rule.is_adjoint { "adjoint" } else { "derivative" }.into(),
                     span: Span::new(tree.span.start, rule.name.span.start.saturating_sub(1)),
                 };
                 if self.item.text.get(word.span.range()) == Some(word.name.as_str()) {
-                    self.ident(&word, What::Word(Word::Keyword), Role::Use);
+                    self.add_identifier(&word, NameTarget::Word(LanguageWord::Keyword), NameRole::Use);
                 }
-                rule.params.iter().chain(&rule.deltas).for_each(|p| self.declared(p));
+                rule.params.iter().chain(&rule.tangents).for_each(|p| self.add_declaration(p));
             }
-            Item::Let(top) => self.exported(top.pat),
+            Item::Let(top) => self.add_exported_names(top.pat),
             Item::Do(_) | Item::Error => {}
         }
     }
 
     /// Adds the names that the pattern of a top-level `let` binds, which are visible to all items.
-    fn exported(&mut self, pat: PatId) {
+    fn add_exported_names(&mut self, pat: PatId) {
         let tree = self.tree;
         let node = &tree.pats[pat];
         match &node.kind {
             Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
             Pat::Name(name) => {
                 if !matches!(self.resolved.pats.get(&pat), Some(PatRes::Ctor(..))) {
-                    self.add(name, node.span, What::Value(self.own(name)), Role::Declaration);
+                    self.add(name, node.span, NameTarget::Value(self.qualify(name)), NameRole::Declaration);
                 }
             }
-            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.exported(*p)),
+            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.add_exported_names(*p)),
             Pat::Record(fields) => {
                 for (name, pat) in fields {
                     match pat {
-                        Some(pat) => self.exported(*pat),
-                        None => self.ident(name, What::Value(self.own(&name.name)), Role::Declaration),
+                        Some(pat) => self.add_exported_names(*pat),
+                        None => self.add_identifier(
+                            name,
+                            NameTarget::Value(self.qualify(&name.name)),
+                            NameRole::Declaration,
+                        ),
                     }
                 }
             }
             Pat::Sized(sizes, pat) => {
                 for size in sizes {
-                    self.ident(size, What::Value(self.own(&size.name)), Role::Declaration);
+                    self.add_identifier(size, NameTarget::Value(self.qualify(&size.name)), NameRole::Declaration);
                 }
-                self.exported(*pat);
+                self.add_exported_names(*pat);
             }
         }
     }
 
-    fn res(&mut self, name: &Name, span: Span, res: &Res) {
+    fn add_resolved(&mut self, name: &Name, span: Span, res: &Res) {
         let what = match res {
-            Res::Local(id) => return self.local(name, span, *id),
-            Res::Def(def) | Res::Let(def) => What::Value(GlobalName { module: def.module.clone(), name: name.clone() }),
-            Res::Ctor(ty, k) => What::Ctor(ty.clone(), *k),
-            Res::Scalar(_) | Res::Builtin(_) | Res::Form(_) | Res::Convert(_) => What::Word(Word::Function),
-            Res::Derive(_) => What::Word(Word::Derivative),
-            Res::Const(_) => What::Word(Word::Constant),
-            Res::Error => What::Unknown,
+            Res::Local(id) => return self.add_local(name, span, *id),
+            Res::Def(def) | Res::Let(def) => {
+                NameTarget::Value(GlobalName { module: def.module.clone(), name: name.clone() })
+            }
+            Res::Ctor(ty, k) => NameTarget::Ctor(ty.clone(), *k),
+            Res::Scalar(_) | Res::Builtin(_) | Res::Form(_) | Res::Convert(_) => {
+                NameTarget::Word(LanguageWord::Function)
+            }
+            Res::Derive(_) => NameTarget::Word(LanguageWord::Derivative),
+            Res::Const(_) => NameTarget::Word(LanguageWord::Constant),
+            Res::Error => NameTarget::Unknown,
         };
-        self.add(name, span, what, Role::Use);
+        self.add(name, span, what, NameRole::Use);
     }
 
-    fn exprs(&mut self) {
+    fn add_expression_names(&mut self) {
         let tree = self.tree;
         let resolved = self.resolved;
         for (id, node) in tree.exprs.iter() {
             match &node.kind {
                 Expr::Name(name) => {
                     if let Some(res) = resolved.exprs.get(&id) {
-                        self.res(name, node.span, res);
+                        self.add_resolved(name, node.span, res);
                     }
                 }
                 Expr::Field(base, name) => match resolved.exprs.get(&id) {
                     Some(res) => {
-                        self.res(&name.name, name.span, res);
+                        self.add_resolved(&name.name, name.span, res);
                         let base = &tree.exprs[*base];
                         if let Expr::Name(module) = &base.kind {
-                            self.qualifier(&Ident { name: module.clone(), span: base.span });
+                            self.add_qualifier(&Ident { name: module.clone(), span: base.span });
                         }
                     }
-                    None => self.ident(name, What::Field(self.shapes.at(node.span), name.name.clone()), Role::Use),
+                    None => self.add_identifier(
+                        name,
+                        NameTarget::Field(self.shapes.fields_at(node.span), name.name.clone()),
+                        NameRole::Use,
+                    ),
                 },
                 Expr::Record(fields) => {
                     for (name, _) in fields {
                         let mut all: Vec<Name> = fields.iter().map(|f| f.0.name.clone()).collect();
                         all.sort_unstable();
-                        self.ident(name, What::Field(all, name.name.clone()), Role::Use);
+                        self.add_identifier(name, NameTarget::Field(all, name.name.clone()), NameRole::Use);
                     }
                 }
                 Expr::With(_, updates) => {
                     for update in updates {
-                        if let Place::Field(name) = &update.place {
-                            self.ident(name, What::Field(self.shapes.at(node.span), name.name.clone()), Role::Write);
+                        if let UpdateTarget::Field(name) = &update.target {
+                            self.add_identifier(
+                                name,
+                                NameTarget::Field(self.shapes.fields_at(node.span), name.name.clone()),
+                                NameRole::Write,
+                            );
                         }
                     }
                 }
-                Expr::Call(callee, args) => self.arguments(*callee, args),
+                Expr::Call(callee, args) => self.add_argument_names(*callee, args),
                 Expr::Binder { vars, .. } | Expr::Fold { vars, .. } => {
-                    vars.iter().for_each(|v| self.declared(&v.name));
+                    vars.iter().for_each(|v| self.add_declaration(&v.name));
                 }
                 _ => {}
             }
         }
     }
 
-    fn arguments(&mut self, callee: ExprId, args: &[Arg]) {
+    fn add_argument_names(&mut self, callee: ExprId, args: &[CallArg]) {
         for arg in args {
             let Some(name) = &arg.name else { continue };
             let derives = matches!(self.resolved.exprs.get(&callee), Some(Res::Derive(_)));
@@ -407,46 +423,50 @@ impl Walk<'_> {
                 false => PlotOption::by_name(&name.name).is_some(),
             };
             let known = derives && name.name == "wrt" || option;
-            self.ident(name, if known { What::Word(Word::Argument) } else { What::Unknown }, Role::Use);
+            self.add_identifier(
+                name,
+                if known { NameTarget::Word(LanguageWord::Argument) } else { NameTarget::Unknown },
+                NameRole::Use,
+            );
             if derives && name.name == "wrt" {
                 let of = args.iter().find(|a| a.name.is_none()).map(|a| a.value);
-                self.parameters(arg.value, of);
+                self.add_parameter_names(arg.value, of);
             }
         }
     }
 
     /// Adds the names of parameters of the function `of`.
-    fn parameters(&mut self, names: ExprId, of: Option<ExprId>) {
+    fn add_parameter_names(&mut self, names: ExprId, of: Option<ExprId>) {
         let tree = self.tree;
         let node = &tree.exprs[names];
         match &node.kind {
             Expr::Name(name) if !self.resolved.exprs.contains_key(&names) => {
-                match of.and_then(|of| self.parameter(of, name)) {
+                match of.and_then(|of| self.parameter_meaning(of, name)) {
                     Some((what, kind)) => {
-                        self.found.push(Use {
+                        self.found.push(NameUse {
                             span: node.span,
                             name: name.clone(),
-                            what,
-                            role: Role::Use,
+                            meaning: what,
+                            role: NameRole::Use,
                             kind: Some(kind),
                         });
                     }
-                    None => self.add(name, node.span, What::Unknown, Role::Use),
+                    None => self.add(name, node.span, NameTarget::Unknown, NameRole::Use),
                 }
             }
-            Expr::Paren(inner) => self.parameters(*inner, of),
-            Expr::Tuple(items) => items.iter().for_each(|e| self.parameters(*e, of)),
+            Expr::Paren(inner) => self.add_parameter_names(*inner, of),
+            Expr::Tuple(items) => items.iter().for_each(|e| self.add_parameter_names(*e, of)),
             _ => {}
         }
     }
 
-    fn parameter(&self, of: ExprId, name: &Name) -> Option<(What, LocalKind)> {
+    fn parameter_meaning(&self, of: ExprId, name: &Name) -> Option<(NameTarget, LocalKind)> {
         let tree = self.tree;
         match (&tree.exprs[of].kind, self.resolved.exprs.get(&of)) {
             (Expr::Lambda(params, _), _) => {
                 let pat = params.iter().map(|p| p.pat).find(|p| tree.pats[*p].kind == Pat::Name(name.clone()))?;
                 match self.resolved.pats.get(&pat)? {
-                    PatRes::Bind(id) => Some((What::Local(self.item.global.clone(), *id), LocalKind::Lambda)),
+                    PatRes::Bind(id) => Some((NameTarget::Local(self.item.global.clone(), *id), LocalKind::Lambda)),
                     _ => None,
                 }
             }
@@ -459,13 +479,13 @@ impl Walk<'_> {
                 let Item::Def(found) = &parsed.tree.item else { return None };
                 let param = found.params.iter().find(|p| p.name.name == *name)?;
                 let id = resolved.decls.get(&param.name.span)?;
-                Some((What::Local(item.global, *id), LocalKind::Param))
+                Some((NameTarget::Local(item.global, *id), LocalKind::Param))
             }
             _ => None,
         }
     }
 
-    fn pats(&mut self) {
+    fn add_pattern_names(&mut self) {
         let tree = self.tree;
         let resolved = self.resolved;
         let top = matches!(tree.item, Item::Let(_));
@@ -474,47 +494,53 @@ impl Walk<'_> {
         for (id, node) in tree.pats.iter() {
             match &node.kind {
                 Pat::Name(name) if !told.contains(&node.span) => match resolved.pats.get(&id) {
-                    Some(PatRes::Bind(local)) => self.local(name, node.span, *local),
-                    Some(PatRes::Ctor(ty, k)) => self.add(name, node.span, What::Ctor(ty.clone(), *k), Role::Use),
-                    Some(PatRes::Error) => self.add(name, node.span, What::Unknown, Role::Use),
+                    Some(PatRes::Bind(local)) => self.add_local(name, node.span, *local),
+                    Some(PatRes::Ctor(ty, k)) => {
+                        self.add(name, node.span, NameTarget::Ctor(ty.clone(), *k), NameRole::Use)
+                    }
+                    Some(PatRes::Error) => self.add(name, node.span, NameTarget::Unknown, NameRole::Use),
                     None => {}
                 },
                 Pat::Ctor { module, name, .. } => {
                     if let Some(module) = module {
-                        self.qualifier(module);
+                        self.add_qualifier(module);
                     }
                     let what = match resolved.pats.get(&id) {
-                        Some(PatRes::Ctor(ty, k)) => What::Ctor(ty.clone(), *k),
-                        _ => What::Unknown,
+                        Some(PatRes::Ctor(ty, k)) => NameTarget::Ctor(ty.clone(), *k),
+                        _ => NameTarget::Unknown,
                     };
-                    self.ident(name, what, Role::Use);
+                    self.add_identifier(name, what, NameRole::Use);
                 }
                 Pat::Record(fields) => {
                     for (name, pat) in fields {
                         let role = match pat {
-                            Some(_) => Role::Use,
-                            None => Role::Shorthand,
+                            Some(_) => NameRole::Use,
+                            None => NameRole::Shorthand,
                         };
                         if pat.is_none() && !told.contains(&name.span) {
-                            self.declared(name);
+                            self.add_declaration(name);
                         }
-                        self.ident(name, What::Field(self.shapes.at(node.span), name.name.clone()), role);
+                        self.add_identifier(
+                            name,
+                            NameTarget::Field(self.shapes.fields_at(node.span), name.name.clone()),
+                            role,
+                        );
                     }
                 }
                 Pat::Sized(sizes, _) => {
-                    sizes.iter().filter(|s| !told.contains(&s.span)).for_each(|s| self.declared(s));
+                    sizes.iter().filter(|s| !told.contains(&s.span)).for_each(|s| self.add_declaration(s));
                 }
                 _ => {}
             }
         }
     }
 
-    fn types(&mut self) {
+    fn add_type_names(&mut self) {
         let tree = self.tree;
         let resolved = self.resolved;
         let single = match &tree.item {
             Item::Type(def) => match def.body {
-                TypeBody::Single(body) if resolved.single_ctor => Some((body, self.own(&def.name.name))),
+                TypeBody::Single(body) if resolved.single_ctor => Some((body, self.qualify(&def.name.name))),
                 _ => None,
             },
             _ => None,
@@ -524,61 +550,67 @@ impl Walk<'_> {
                 TypeExpr::Name { module, name, args } => {
                     for arg in args {
                         if let TypeArg::Size(size) = arg {
-                            self.sizes(std::slice::from_ref(size));
+                            self.add_size_names(std::slice::from_ref(size));
                         }
                     }
                     if let Some(module) = module {
-                        self.qualifier(module);
+                        self.add_qualifier(module);
                     }
                     match (&single, resolved.types.get(&id)) {
                         (Some((body, ty)), _) if *body == id => {
-                            self.ident(name, What::Ctor(ty.clone(), 0), Role::Declaration);
+                            self.add_identifier(name, NameTarget::Ctor(ty.clone(), 0), NameRole::Declaration);
                         }
-                        (_, Some(res)) => self.type_res(name, res),
+                        (_, Some(res)) => self.add_resolved_type(name, res),
                         _ => {}
                     }
                 }
-                TypeExpr::Array(sizes, _) | TypeExpr::Rel(sizes) => self.sizes(sizes),
+                TypeExpr::Array(sizes, _) | TypeExpr::Rel(sizes) => self.add_size_names(sizes),
                 TypeExpr::Record(fields) => {
                     let mut all: Vec<Name> = fields.iter().map(|f| f.0.name.clone()).collect();
                     all.sort_unstable();
                     for (name, _) in fields {
-                        self.ident(name, What::Field(all.clone(), name.name.clone()), Role::Declaration);
+                        self.add_identifier(
+                            name,
+                            NameTarget::Field(all.clone(), name.name.clone()),
+                            NameRole::Declaration,
+                        );
                     }
                 }
-                TypeExpr::Fun(params, _) => params.iter().filter_map(|p| p.0.as_ref()).for_each(|p| self.declared(p)),
+                TypeExpr::Fun(params, _) => {
+                    params.iter().filter_map(|p| p.0.as_ref()).for_each(|p| self.add_declaration(p))
+                }
                 TypeExpr::Error | TypeExpr::Tuple(_) => {}
             }
         }
     }
 
-    fn sizes(&mut self, sizes: &[SizeExpr]) {
+    fn add_size_names(&mut self, sizes: &[SizeExpr]) {
         for size in sizes {
             if let SizeExpr::Unknown(name) = size {
-                self.declared(name);
+                self.add_declaration(name);
             }
         }
     }
 
-    fn type_res(&mut self, name: &Ident, res: &TypeRes) {
+    fn add_resolved_type(&mut self, name: &Ident, res: &TypeRes) {
         match res {
-            TypeRes::Scalar(_) => self.ident(name, What::Word(Word::Type), Role::Use),
+            TypeRes::Scalar(_) => self.add_identifier(name, NameTarget::Word(LanguageWord::Type), NameRole::Use),
             TypeRes::Param(number) => {
                 let first = self.resolved.type_params.get(*number as usize).is_some_and(|p| p.1 == name.span);
-                let role = if first { Role::Declaration } else { Role::Use };
-                self.ident(name, self.type_param(*number), role);
+                let role = if first { NameRole::Declaration } else { NameRole::Use };
+                self.add_identifier(name, self.type_param_meaning(*number), role);
             }
-            TypeRes::Global(ty) => self.ident(name, What::Type(ty.clone()), Role::Use),
-            TypeRes::Size(res) => self.res(&name.name, name.span, res),
-            TypeRes::Error => self.ident(name, What::Unknown, Role::Use),
+            TypeRes::Global(ty) => self.add_identifier(name, NameTarget::Type(ty.clone()), NameRole::Use),
+            TypeRes::Size(res) => self.add_resolved(&name.name, name.span, res),
+            TypeRes::Error => self.add_identifier(name, NameTarget::Unknown, NameRole::Use),
         }
     }
 }
 
 /// Returns the meaning of a name that has no node in the tree.
-fn loose(name: &str) -> What {
+fn meaning_without_node(name: &str) -> NameTarget {
     match words::describe(name).first().map(|d| d.kind) {
-        Some("binder" | "keyword") => What::Word(Word::Keyword),
-        _ => What::Unknown,
+        Some("binder" | "keyword") => NameTarget::Word(LanguageWord::Keyword),
+        _ => NameTarget::Unknown,
     }
 }

@@ -13,11 +13,11 @@ use lang_core::types::env::Env;
 use lang_core::types::info::TypeInfoBody;
 use lang_core::types::ty::{Type, TypeArg};
 
-use crate::fields::names;
+use crate::fields::sorted_field_names;
 use crate::find::is_library;
 
 /// Returns the modules in which a record with these fields can be one of `home`, including `home`.
-pub(crate) fn reached(session: &Session, home: &ModuleName, fields: &[Name]) -> HashSet<ModuleName> {
+pub(crate) fn reachable_modules(session: &Session, home: &ModuleName, fields: &[Name]) -> HashSet<ModuleName> {
     let all = session.modules();
     // From a library module, all modules are reached, because a reader of the library wants all its
     // users.
@@ -25,7 +25,7 @@ pub(crate) fn reached(session: &Session, home: &ModuleName, fields: &[Name]) -> 
         return all.into_iter().collect();
     }
     let view = session.view();
-    let mut reach = Reach { session, fields, known: HashMap::new() };
+    let mut reach = RecordSearch { session, fields, known: HashMap::new() };
     let mut joined: HashSet<ModuleName> = HashSet::from([home.clone()]);
     let mut open = vec![home.clone()];
     while let Some(module) = open.pop() {
@@ -36,23 +36,25 @@ pub(crate) fn reached(session: &Session, home: &ModuleName, fields: &[Name]) -> 
         for item in session.items(&module) {
             let Some(resolved) = session.resolved(&item) else { continue };
             let library = resolved.uses.iter().filter(|global| is_library(&global.module));
-            next.extend(library.filter(|global| reach.holds(global)).map(|global| global.module.clone()));
+            next.extend(
+                library.filter(|global| reach.global_contains_record(global)).map(|global| global.module.clone()),
+            );
         }
         open.extend(next.into_iter().filter(|module| joined.insert(module.clone())));
     }
     joined
 }
 
-struct Reach<'a> {
+struct RecordSearch<'a> {
     session: &'a Session,
     fields: &'a [Name],
     known: HashMap<GlobalName, bool>,
 }
 
-impl Reach<'_> {
+impl RecordSearch<'_> {
     /// Returns whether the type of a value, or a type of that name, contains a record with these
     /// fields.
-    fn holds(&mut self, global: &GlobalName) -> bool {
+    fn global_contains_record(&mut self, global: &GlobalName) -> bool {
         if let Some(known) = self.known.get(global) {
             return *known;
         }
@@ -63,28 +65,35 @@ impl Reach<'_> {
         if let Some(signature) = view.signature(global) {
             types.extend(signature.params.iter().map(|(_, ty)| ty.clone()).chain([signature.result.clone()]));
         }
-        let mut found = self.is_in_named(global);
-        found |= types.iter().any(|ty| self.is_in(ty));
+        let mut found = self.data_type_contains_record(global);
+        found |= types.iter().any(|ty| self.type_contains_record(ty));
         self.known.insert(global.clone(), found);
         found
     }
 
-    fn is_in_named(&mut self, name: &GlobalName) -> bool {
+    fn data_type_contains_record(&mut self, name: &GlobalName) -> bool {
         let Some(info) = self.session.view().type_info(name) else { return false };
         match &info.body {
-            TypeInfoBody::Sum(ctors) => ctors.iter().any(|ctor| ctor.args.iter().any(|ty| self.is_in(ty))),
-            TypeInfoBody::Alias(ty) => self.is_in(ty),
+            TypeInfoBody::Sum(ctors) => {
+                ctors.iter().any(|ctor| ctor.args.iter().any(|ty| self.type_contains_record(ty)))
+            }
+            TypeInfoBody::Alias(ty) => self.type_contains_record(ty),
         }
     }
 
-    fn is_in(&mut self, ty: &Type) -> bool {
+    fn type_contains_record(&mut self, ty: &Type) -> bool {
         match ty {
-            Type::Record(fields) => names(fields) == self.fields || fields.iter().any(|(_, ty)| self.is_in(ty)),
-            Type::Array(_, ty) => self.is_in(ty),
-            Type::Tuple(items) => items.iter().any(|ty| self.is_in(ty)),
-            Type::Fun(fun) => fun.params.iter().any(|(_, ty)| self.is_in(ty)) || self.is_in(&fun.result),
+            Type::Record(fields) => {
+                sorted_field_names(fields) == self.fields || fields.iter().any(|(_, ty)| self.type_contains_record(ty))
+            }
+            Type::Array(_, ty) => self.type_contains_record(ty),
+            Type::Tuple(items) => items.iter().any(|ty| self.type_contains_record(ty)),
+            Type::Fun(fun) => {
+                fun.params.iter().any(|(_, ty)| self.type_contains_record(ty)) || self.type_contains_record(&fun.result)
+            }
             Type::Data(name, args) => {
-                args.iter().any(|arg| matches!(arg, TypeArg::Type(ty) if self.is_in(ty))) || self.holds(name)
+                args.iter().any(|arg| matches!(arg, TypeArg::Type(ty) if self.type_contains_record(ty)))
+                    || self.global_contains_record(name)
             }
             Type::Scalar(_) | Type::Str | Type::Rel(_) | Type::Param(..) | Type::Meta(_) | Type::Error => false,
         }

@@ -4,7 +4,7 @@ use lang_core::session::Session;
 
 use crate::Location;
 use crate::find::{declarations, occurrences};
-use crate::names::{What, name_at};
+use crate::names::{NameTarget, name_at};
 
 /// Returns the occurrences of the name at an offset, by module and position. The declarations are
 /// included if `declaration` is true. A field counts as the same in all records with the same field
@@ -13,9 +13,9 @@ use crate::names::{What, name_at};
 #[must_use]
 pub fn references(session: &Session, module: &str, at: u32, declaration: bool) -> Vec<Location> {
     let Some((item, found)) = name_at(session, module, at) else { return Vec::new() };
-    let declared = match (&found.what, declaration) {
+    let declared = match (&found.meaning, declaration) {
         // The import of a module is not its declaration.
-        (What::Module(_), _) | (_, true) => Vec::new(),
+        (NameTarget::Module(_), _) | (_, true) => Vec::new(),
         (what, false) => declarations(session, &item, what),
     };
     let places = occurrences(session, &item, &found, None).into_iter();

@@ -8,7 +8,7 @@ use lang_core::syntax::lexer::lex;
 
 /// The maximal number of ranges. The protocol nests them, and clients limit the nesting that they
 /// parse.
-const MOST: usize = 100;
+const MAX_RANGES: usize = 100;
 
 /// Returns the ranges around an offset, from the smallest to the whole text. Each contains the one
 /// before it.
@@ -23,31 +23,32 @@ pub fn selection(session: &Session, module: &str, at: u32) -> Vec<Span> {
         spans.push(item.span());
         let inside = at.saturating_sub(item.start);
         let mut add = |span: Span| {
-            if span.touches(inside) && span.start < span.end {
+            if span.contains_inclusive(inside) && span.start < span.end {
                 spans.push(span.shift(item.start));
             }
         };
         let lexed = lex(&item.text);
         // Between two tokens, the one that begins at the offset.
-        let token = lexed.tokens.iter().map(|t| t.span).filter(|s| s.touches(inside)).max_by_key(|s| s.start);
+        let token =
+            lexed.tokens.iter().map(|t| t.span).filter(|s| s.contains_inclusive(inside)).max_by_key(|s| s.start);
         token.into_iter().for_each(&mut add);
         lexed.comments.iter().for_each(|c| add(c.span));
         add(parsed.tree.span);
-        nodes(&parsed.tree, &mut add);
+        add_node_spans(&parsed.tree, &mut add);
     }
-    nested(spans)
+    keep_nested(spans)
 }
 
 /// Adds every span of the tree.
-fn nodes(tree: &Tree, add: &mut dyn FnMut(Span)) {
+fn add_node_spans(tree: &Tree, add: &mut dyn FnMut(Span)) {
     match &tree.item {
         Item::Def(def) => {
             let params: Vec<Span> = def.params.iter().map(|p| p.name.span.to(tree.types[p.ty].span)).collect();
             params.iter().for_each(|s| add(*s));
-            all(&params, add);
+            add_sequence_span(&params, add);
         }
         Item::Type(def) => {
-            all(&def.params.iter().map(|p| p.span).collect::<Vec<_>>(), add);
+            add_sequence_span(&def.params.iter().map(|p| p.span).collect::<Vec<_>>(), add);
         }
         _ => {}
     }
@@ -61,19 +62,21 @@ fn nodes(tree: &Tree, add: &mut dyn FnMut(Span)) {
                     .map(|a| a.name.as_ref().map_or(expr(&a.value), |n| n.span.to(expr(&a.value))))
                     .collect();
                 args.iter().for_each(|s| add(*s));
-                all(&args, add);
+                add_sequence_span(&args, add);
             }
-            Expr::Tuple(items) | Expr::Array { items, .. } => all(&items.iter().map(expr).collect::<Vec<_>>(), add),
+            Expr::Tuple(items) | Expr::Array { items, .. } => {
+                add_sequence_span(&items.iter().map(expr).collect::<Vec<_>>(), add)
+            }
             Expr::Record(fields) => {
                 let fields: Vec<Span> = fields.iter().map(|(n, e)| n.span.to(expr(e))).collect();
                 fields.iter().for_each(|s| add(*s));
-                all(&fields, add);
+                add_sequence_span(&fields, add);
             }
             Expr::Let(binds, _) => binds.iter().for_each(|b| add(tree.pats[b.pat].span.to(expr(&b.value)))),
             Expr::Match(_, arms) => {
                 let arms: Vec<Span> = arms.iter().map(|a| tree.pats[a.pat].span.to(expr(&a.body))).collect();
                 arms.iter().for_each(|s| add(*s));
-                all(&arms, add);
+                add_sequence_span(&arms, add);
             }
             // A prefix of a chain.
             Expr::Chain { first, rest } => rest.iter().for_each(|(_, _, e)| add(expr(first).to(expr(e)))),
@@ -90,14 +93,14 @@ fn nodes(tree: &Tree, add: &mut dyn FnMut(Span)) {
 }
 
 /// Adds the range from the first span to the last.
-fn all(spans: &[Span], add: &mut dyn FnMut(Span)) {
+fn add_sequence_span(spans: &[Span], add: &mut dyn FnMut(Span)) {
     if let (Some(first), Some(last)) = (spans.first(), spans.last()) {
         add(first.to(*last));
     }
 }
 
 /// Keeps the smallest range, and then each range that contains the last one kept.
-fn nested(mut spans: Vec<Span>) -> Vec<Span> {
+fn keep_nested(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|s| (s.end.saturating_sub(s.start), s.start));
     let mut kept: Vec<Span> = Vec::new();
     for span in spans {
@@ -107,7 +110,7 @@ fn nested(mut spans: Vec<Span>) -> Vec<Span> {
         }
     }
     // If there are too many, the innermost and the outermost are kept.
-    let around = kept.len().saturating_sub(MOST / 2).max(MOST / 2);
-    kept.drain(kept.len().min(MOST / 2)..around.min(kept.len()));
+    let around = kept.len().saturating_sub(MAX_RANGES / 2).max(MAX_RANGES / 2);
+    kept.drain(kept.len().min(MAX_RANGES / 2)..around.min(kept.len()));
     kept
 }

@@ -12,8 +12,8 @@ use lang_core::syntax::token::{Sym, Word};
 use lang_core::types::info::TypeInfoBody;
 use lang_core::types::ty::Type;
 
-use crate::completion::{Place, place};
-use crate::subject::Subject;
+use crate::completion::{CompletionContext, completion_context};
+use crate::subject::DocumentedName;
 
 /// A signature of the called function.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,7 +29,7 @@ pub struct SignatureHelp {
 }
 
 /// The callee of a call.
-enum Called {
+enum CalledFunction {
     /// A definition.
     Def(GlobalName),
     /// A constructor.
@@ -39,32 +39,32 @@ enum Called {
     /// A value of a function type, by its name.
     Value(Name, Type),
     /// A derivative, with its definition if that is known.
-    Derived(Derivative, Name, Option<GlobalName>),
+    Derivative(Derivative, Name, Option<GlobalName>),
 }
 
 /// Returns the signatures of the innermost call around an offset. A word of the language may have
 /// several.
 #[must_use]
 pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<SignatureHelp> {
-    let Some(place) = place(session, module, at) else { return Vec::new() };
+    let Some(place) = completion_context(session, module, at) else { return Vec::new() };
     // A word that touches the cursor counts as part of the argument.
-    let Some((called, nth)) = call(session, &module.into(), &place) else { return Vec::new() };
+    let Some((called, nth)) = enclosing_call(session, &module.into(), &place) else { return Vec::new() };
     let help = |label: String, docs: String| {
-        let parameters = parameters(&label);
+        let parameters = parameter_spans(&label);
         let active = Some(nth).filter(|nth| *nth < parameters.len());
         SignatureHelp { label, parameters, active, docs }
     };
-    let said = |subject: Subject| subject.said(session).unwrap_or_default();
+    let said = |subject: DocumentedName| subject.docs(session).unwrap_or_default();
     match called {
-        Called::Def(def) => {
-            let said = said(Subject::Value(def.clone()));
+        CalledFunction::Def(def) => {
+            let said = said(DocumentedName::Value(def.clone()));
             let label = match session.signature(&def) {
                 Some(signature) => format!("{}{signature}", def.name),
                 None => said.signature.trim_start_matches("def ").to_owned(),
             };
             vec![help(label, said.docs)]
         }
-        Called::Ctor(ty, name) => {
+        CalledFunction::Ctor(ty, name) => {
             let Some(info) = session.type_info(&ty) else { return Vec::new() };
             let TypeInfoBody::Sum(ctors) = &info.body else { return Vec::new() };
             let Some(ctor) = ctors.iter().find(|c| c.name == name) else { return Vec::new() };
@@ -72,16 +72,16 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
             let params: Vec<&str> = info.params.iter().map(|p| p.0.as_str()).collect();
             let of = if params.is_empty() { String::new() } else { format!("({})", params.join(", ")) };
             let label = format!("{name}({}) -> {}{of}", args.join(", "), ty.name);
-            vec![help(label, said(Subject::Type(ty)).docs)]
+            vec![help(label, said(DocumentedName::Type(ty)).docs)]
         }
-        Called::Word(word) => {
+        CalledFunction::Word(word) => {
             // Only signatures with brackets; those of binders have none.
             let described = words::describe(&word).into_iter().filter(|d| d.signature.contains('('));
             let plain = described.filter(|d| !matches!(d.kind, "keyword" | "binder"));
             plain.map(|d| help(d.signature.trim_start_matches("def ").to_owned(), d.meaning())).collect()
         }
-        Called::Value(name, ty) => vec![help(format!("{name}{ty}"), String::new())],
-        Called::Derived(derivative, of, def) => {
+        CalledFunction::Value(name, ty) => vec![help(format!("{name}{ty}"), String::new())],
+        CalledFunction::Derivative(derivative, of, def) => {
             let params = def.as_ref().and_then(|def| session.signature(def));
             let same = matches!(
                 derivative,
@@ -98,7 +98,7 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
                 }
             };
             let from = label.find(")(").map_or(0, |at| at + 1);
-            let parameters = parameters_from(&label, from);
+            let parameters = parameter_spans_from(&label, from);
             let active = Some(nth).filter(|nth| *nth < parameters.len());
             vec![SignatureHelp { label, parameters, active, docs: derivative.doc().to_owned() }]
         }
@@ -106,26 +106,34 @@ pub fn signature_help(session: &Session, module: &str, at: u32) -> Vec<Signature
 }
 
 /// Returns the expected type of an argument at this place, if the callee's signature is known.
-pub(crate) fn wanted_type(session: &Session, module: &ModuleName, place: &Place) -> Option<Type> {
+pub(crate) fn expected_argument_type(
+    session: &Session,
+    module: &ModuleName,
+    place: &CompletionContext,
+) -> Option<Type> {
     // Only a whole argument has the type, so a bracket or a comma must precede it.
-    if !matches!(place.back(0), Some(Token::Sym(Sym::LParen | Sym::Comma))) {
+    if !matches!(place.token_before(0), Some(Token::Sym(Sym::LParen | Sym::Comma))) {
         return None;
     }
-    match call(session, module, place)? {
-        (Called::Def(def), nth) => session.signature(&def)?.params.get(nth).map(|p| p.1.clone()),
-        (Called::Value(_, Type::Fun(fun)), nth) => fun.params.get(nth).map(|p| p.1.clone()),
+    match enclosing_call(session, module, place)? {
+        (CalledFunction::Def(def), nth) => session.signature(&def)?.params.get(nth).map(|p| p.1.clone()),
+        (CalledFunction::Value(_, Type::Fun(fun)), nth) => fun.params.get(nth).map(|p| p.1.clone()),
         _ => None,
     }
 }
 
 /// Returns the innermost call around the place, and the index of its active argument.
-fn call(session: &Session, module: &ModuleName, place: &Place) -> Option<(Called, usize)> {
-    for (at, sym, commas) in place.open() {
+fn enclosing_call(
+    session: &Session,
+    module: &ModuleName,
+    place: &CompletionContext,
+) -> Option<(CalledFunction, usize)> {
+    for (at, sym, commas) in place.open_brackets() {
         if sym != Sym::LParen {
             continue;
         }
-        if let Some(called) = at.checked_sub(1).and_then(|before| called(session, module, place, before)) {
-            let nth = position(session, place, at).unwrap_or(commas);
+        if let Some(called) = at.checked_sub(1).and_then(|before| callee_ending_at(session, module, place, before)) {
+            let nth = argument_position(session, place, at).unwrap_or(commas);
             return Some((called, nth));
         }
     }
@@ -134,10 +142,10 @@ fn call(session: &Session, module: &ModuleName, place: &Place) -> Option<(Called
 
 /// Returns the index of the argument according to the tree, because a comma between the indices of
 /// a sum does not separate arguments.
-fn position(session: &Session, place: &Place, bracket: usize) -> Option<usize> {
+fn argument_position(session: &Session, place: &CompletionContext, bracket: usize) -> Option<usize> {
     let item = place.item.as_ref()?;
     let parsed = session.tree(item)?;
-    let bracket = place.before.get(bracket)?.span;
+    let bracket = place.preceding_tokens.get(bracket)?.span;
     let at = place.prefix.start.checked_sub(item.start)?;
     let args = parsed.tree.exprs.iter().find_map(|(_, node)| match &node.kind {
         Expr::Call(callee, args) => {
@@ -151,7 +159,7 @@ fn position(session: &Session, place: &Place, bracket: usize) -> Option<usize> {
     })?;
     let ends: Vec<u32> = args.iter().map(|a| parsed.tree.exprs[a.value].span.end).collect();
     let before = ends.iter().filter(|end| **end < at).count();
-    match (ends.get(before), place.back(0)) {
+    match (ends.get(before), place.token_before(0)) {
         // The argument at the cursor, or a new one after a comma.
         (Some(_), _) | (None, Some(Token::Sym(Sym::Comma))) => Some(before),
         (None, _) if ends.is_empty() => None,
@@ -160,17 +168,22 @@ fn position(session: &Session, place: &Place, bracket: usize) -> Option<usize> {
 }
 
 /// Returns the callee that ends at the token `end`.
-fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> Option<Called> {
-    let token = |at: usize| place.before.get(at).map(|t| &t.token);
+fn callee_ending_at(
+    session: &Session,
+    module: &ModuleName,
+    place: &CompletionContext,
+    end: usize,
+) -> Option<CalledFunction> {
+    let token = |at: usize| place.preceding_tokens.get(at).map(|t| &t.token);
     let before = |by: usize| end.checked_sub(by).and_then(token);
     let view = session.view();
     let value = |module: &ModuleName, name: &Name| match view.value(module, name)? {
-        ValueRef::Def(def) => Some(Called::Def(def)),
+        ValueRef::Def(def) => Some(CalledFunction::Def(def)),
         ValueRef::Let(global) => match session.let_type(&global)? {
-            ty @ Type::Fun(_) => Some(Called::Value(name.clone(), ty)),
+            ty @ Type::Fun(_) => Some(CalledFunction::Value(name.clone(), ty)),
             _ => None,
         },
-        ValueRef::Ctor(ty, _) => Some(Called::Ctor(ty, name.clone())),
+        ValueRef::Ctor(ty, _) => Some(CalledFunction::Ctor(ty, name.clone())),
     };
     match token(end)? {
         Token::Name(name) => {
@@ -178,13 +191,14 @@ fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> 
                 return value(&view.import(module, alias)?, name);
             }
             // The head of an item declares a name and calls nothing.
-            if matches!(before(1), Some(Token::Word(Word::Def | Word::Type))) {
+            if matches!(before(1), Some(Token::Keyword(Word::Def | Word::Type))) {
                 return None;
             }
             if let Some(ty) = local_type(session, place, end, name) {
-                return matches!(ty, Type::Fun(_)).then(|| Called::Value(name.clone(), ty));
+                return matches!(ty, Type::Fun(_)).then(|| CalledFunction::Value(name.clone(), ty));
             }
-            value(module, name).or_else(|| (!words::describe(name).is_empty()).then(|| Called::Word(name.clone())))
+            value(module, name)
+                .or_else(|| (!words::describe(name).is_empty()).then(|| CalledFunction::Word(name.clone())))
         }
         Token::Sym(Sym::RParen) => {
             // For `grad(f)(`: search back for the bracket that this one closes.
@@ -207,20 +221,20 @@ fn called(session: &Session, module: &ModuleName, place: &Place, end: usize) -> 
                 _ => (None, "f".into()),
             };
             let def = match def {
-                Some(Called::Def(def)) => Some(def),
+                Some(CalledFunction::Def(def)) => Some(def),
                 _ => None,
             };
-            Some(Called::Derived(derivative, of, def))
+            Some(CalledFunction::Derivative(derivative, of, def))
         }
         _ => None,
     }
 }
 
 /// Returns the type of the local that is named by the token.
-fn local_type(session: &Session, place: &Place, at: usize, name: &Name) -> Option<Type> {
+fn local_type(session: &Session, place: &CompletionContext, at: usize, name: &Name) -> Option<Type> {
     let item = place.item.as_ref()?;
     let (parsed, resolved) = (session.tree(item)?, session.resolved(item)?);
-    let span = place.before.get(at)?.span;
+    let span = place.preceding_tokens.get(at)?.span;
     let named = parsed.tree.exprs.iter().find(|(_, node)| node.span == span && node.kind == Expr::Name(name.clone()));
     let Some(Res::Local(id)) = named.and_then(|(id, _)| resolved.exprs.get(&id)) else { return None };
     let declared = resolved.locals.get(id.0 as usize)?.span;
@@ -229,11 +243,11 @@ fn local_type(session: &Session, place: &Place, at: usize, name: &Name) -> Optio
 }
 
 /// Returns the spans of the comma-separated parts between the first brackets of a label.
-fn parameters(label: &str) -> Vec<Span> {
-    parameters_from(label, 0)
+fn parameter_spans(label: &str) -> Vec<Span> {
+    parameter_spans_from(label, 0)
 }
 
-fn parameters_from(label: &str, from: usize) -> Vec<Span> {
+fn parameter_spans_from(label: &str, from: usize) -> Vec<Span> {
     let mut found = Vec::new();
     let mut depth = 0usize;
     let mut start = 0;

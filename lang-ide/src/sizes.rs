@@ -7,14 +7,14 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Expr, IndexRange, Item, SizeExpr, Tree, TypeExpr};
 
 use crate::actions::Action;
-use crate::trial::{Change, tried};
+use crate::trial::{CandidateEdit, verified_actions};
 
 /// Returns the fixes for the size errors in the selection.
 pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Action> {
     let Some(parsed) = session.tree(item).filter(|parsed| parsed.diagnostics.is_empty()) else { return Vec::new() };
     let errors = session.item_diagnostics(item).into_iter().filter(Diagnostic::is_error);
     let here = |d: &Diagnostic| d.span.start <= selected.end && selected.start <= d.span.end;
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<CandidateEdit> = Vec::new();
     for d in errors.filter(here) {
         let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
         match d.code {
@@ -22,32 +22,32 @@ pub(crate) fn fixes(session: &Session, item: &ItemRef, selected: Span) -> Vec<Ac
             // size; the last one is used.
             Code::E0300 => {
                 if let ([found, .., wanted], true) = (quoted(&d.label).as_slice(), d.label.starts_with("the size")) {
-                    changes.extend(written(&parsed.tree, item, wanted, found));
-                    changes.extend(written(&parsed.tree, item, found, wanted));
+                    changes.extend(size_changes(&parsed.tree, item, wanted, found));
+                    changes.extend(size_changes(&parsed.tree, item, found, wanted));
                 }
             }
             // "the index `i` runs over an axis of extent `n` here, and of extent `m` elsewhere"
             Code::E0304 => {
                 if let [name, here, elsewhere] = quoted(&d.message).as_slice() {
                     let at = d.span.start.saturating_sub(item.start);
-                    changes.extend(written(&parsed.tree, item, here, elsewhere));
-                    changes.extend(written(&parsed.tree, item, elsewhere, here));
-                    changes.extend(ranges(&parsed.tree, name, at, &[elsewhere, here]));
+                    changes.extend(size_changes(&parsed.tree, item, here, elsewhere));
+                    changes.extend(size_changes(&parsed.tree, item, elsewhere, here));
+                    changes.extend(range_changes(&parsed.tree, name, at, &[elsewhere, here]));
                 }
             }
             _ => {}
         }
     }
-    tried(session, item, changes)
+    verified_actions(session, item, changes)
 }
 
 /// Returns the text without white space.
-fn dense(text: &str) -> String {
+fn without_whitespace(text: &str) -> String {
     text.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
 /// Returns the changes of each size that the item's types write as `old` to `new`.
-fn written(tree: &Tree, item: &ItemRef, old: &str, new: &str) -> Vec<Change> {
+fn size_changes(tree: &Tree, item: &ItemRef, old: &str, new: &str) -> Vec<CandidateEdit> {
     let mut sizes = Vec::new();
     for (_, node) in tree.types.iter() {
         let TypeExpr::Array(all, _) = &node.kind else { continue };
@@ -56,9 +56,11 @@ fn written(tree: &Tree, item: &ItemRef, old: &str, new: &str) -> Vec<Change> {
             SizeExpr::Unknown(_) => None,
         }));
     }
-    let is_old = |span: &Span| item.text.get(span.range()).is_some_and(|text| dense(text) == dense(old));
-    let change = |span: Span| Change {
-        title: format!("Change the size `{old}`{} to `{new}`", owner(tree, span)),
+    let is_old = |span: &Span| {
+        item.text.get(span.range()).is_some_and(|text| without_whitespace(text) == without_whitespace(old))
+    };
+    let change = |span: Span| CandidateEdit {
+        title: format!("Change the size `{old}`{} to `{new}`", describe_size_owner(tree, span)),
         span,
         text: new.to_owned(),
     };
@@ -66,7 +68,7 @@ fn written(tree: &Tree, item: &ItemRef, old: &str, new: &str) -> Vec<Change> {
 }
 
 /// Describes the parameter or result whose type contains the size.
-fn owner(tree: &Tree, size: Span) -> String {
+fn describe_size_owner(tree: &Tree, size: Span) -> String {
     let Item::Def(def) = &tree.item else { return String::new() };
     let holds = |ty: lang_core::syntax::ast::TypeId| {
         let span = tree.types[ty].span;
@@ -81,7 +83,7 @@ fn owner(tree: &Tree, size: Span) -> String {
 
 /// Returns changes that add a range to the index of that name, in the innermost binder around the
 /// offset.
-fn ranges(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<Change> {
+fn range_changes(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<CandidateEdit> {
     let around = tree.exprs.iter().filter(|(_, node)| node.span.start <= at && at < node.span.end);
     let vars = around.filter_map(|(_, node)| match &node.kind {
         Expr::Binder { vars, .. } | Expr::Fold { vars, .. } => {
@@ -92,7 +94,7 @@ fn ranges(tree: &Tree, name: &str, at: u32, extents: &[&String]) -> Vec<Change> 
     });
     let Some((_, span)) = vars.min_by_key(|(long, _)| *long) else { return Vec::new() };
     let end = Span::new(span.end, span.end);
-    let range = |extent: &&String| Change {
+    let range = |extent: &&String| CandidateEdit {
         title: format!("Write the range `{name} < {extent}`"),
         span: end,
         text: format!(" < {extent}"),

@@ -7,11 +7,11 @@ use lang_core::session::{PRELUDE, Session};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::docs;
 
-use crate::symbols::one_line;
+use crate::symbols::join_code_lines;
 
 /// A thing that has documentation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Subject {
+pub enum DocumentedName {
     /// A definition or a variable of a top-level `let`.
     Value(GlobalName),
     /// A type.
@@ -26,14 +26,14 @@ pub enum Subject {
 
 /// The signature and documentation of a subject.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Said {
+pub struct NameDocs {
     /// Code, for example `def f(x: f64) -> f64`.
     pub signature: String,
     /// Markdown; empty if there is no documentation.
     pub docs: String,
 }
 
-impl Subject {
+impl DocumentedName {
     /// Returns a text that identifies the subject, because a completion item can carry text to
     /// `completionItem/resolve`.
     #[must_use]
@@ -49,7 +49,7 @@ impl Subject {
 
     /// Parses a text that [`Subject::key`] returned.
     #[must_use]
-    pub fn of_key(key: &str) -> Option<Self> {
+    pub fn from_key(key: &str) -> Option<Self> {
         let parts: Vec<&str> = key.split('\n').collect();
         match parts.as_slice() {
             ["value", module, name] => Some(Self::Value(GlobalName::new(module, name))),
@@ -64,7 +64,7 @@ impl Subject {
     /// Returns the signature and documentation, or `None` if the subject no longer exists. A result
     /// type or `let` type that is not written is inferred by the checker.
     #[must_use]
-    pub fn said(&self, session: &Session) -> Option<Said> {
+    pub fn docs(&self, session: &Session) -> Option<NameDocs> {
         match self {
             Self::Value(name) => {
                 let item = session.item(name)?;
@@ -76,22 +76,22 @@ impl Subject {
                     }
                     Item::Def(def) => match (def.result, session.signature(name)) {
                         (None, Some(signature)) => format!("def {}{signature}", name.name),
-                        _ => written(&item.text, parsed.tree.span.range()),
+                        _ => declaration_head(&item.text, parsed.tree.span.range()),
                     },
-                    _ => written(&item.text, parsed.tree.span.range()),
+                    _ => declaration_head(&item.text, parsed.tree.span.range()),
                 };
-                Some(Said { signature, docs: parsed.tree.docs.clone() })
+                Some(NameDocs { signature, docs: parsed.tree.docs.clone() })
             }
             Self::Type(name) | Self::Ctor(name, _) => {
                 let item = session.type_item(name)?;
                 let parsed = session.tree(&item)?;
                 let text = item.text.get(parsed.tree.span.range()).unwrap_or_default();
-                Some(Said { signature: one_line(text), docs: parsed.tree.docs.clone() })
+                Some(NameDocs { signature: join_code_lines(text), docs: parsed.tree.docs.clone() })
             }
             Self::Module(module) => {
                 let text = session.text(module)?;
                 let signature = if *module == PRELUDE { String::new() } else { format!("import {module}") };
-                Some(Said { signature, docs: docs::Module::of(&text).head })
+                Some(NameDocs { signature, docs: docs::ModuleDocs::from_text(&text).head })
             }
             Self::Word(word) => {
                 let all = words::describe(word);
@@ -99,18 +99,21 @@ impl Subject {
                 let docs: Vec<String> = all.iter().map(words::Described::meaning).collect();
                 let signatures: Vec<&str> = all.iter().map(|d| d.signature.as_str()).collect();
                 let partials = first.partials.iter().map(|(by, partial)| format!("\n\n∂/∂{by}: `{partial}`"));
-                Some(Said { signature: signatures.join("\n"), docs: docs.join("\n\n") + &partials.collect::<String>() })
+                Some(NameDocs {
+                    signature: signatures.join("\n"),
+                    docs: docs.join("\n\n") + &partials.collect::<String>(),
+                })
             }
         }
     }
 }
 
 /// Returns the text before the `=` of a definition.
-fn written(text: &str, range: std::ops::Range<usize>) -> String {
+fn declaration_head(text: &str, range: std::ops::Range<usize>) -> String {
     use lang_core::syntax::lexer::{Token, lex};
     use lang_core::syntax::token::Sym;
     let code = text.get(range).unwrap_or_default();
     let lexed = lex(code);
     let end = lexed.tokens.iter().find(|t| t.token == Token::Sym(Sym::Assign)).map(|t| t.span.range().start);
-    one_line(code.get(..end.unwrap_or(code.len())).unwrap_or_default())
+    join_code_lines(code.get(..end.unwrap_or(code.len())).unwrap_or_default())
 }

@@ -32,7 +32,7 @@ pub enum SymbolKind {
 
 /// A symbol of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Symbol {
+pub struct ModuleSymbol {
     /// The name.
     pub name: Name,
     /// The kind.
@@ -44,21 +44,21 @@ pub struct Symbol {
     /// The span of the name, inside `span`.
     pub selection: Span,
     /// The constructors, fields or rules that belong to it.
-    pub children: Vec<Symbol>,
+    pub children: Vec<ModuleSymbol>,
 }
 
 /// Returns the symbols of a module in order. A rule is a child of its definition, regardless of its
 /// position.
 #[must_use]
-pub fn document_symbols(session: &Session, module: &str) -> Vec<Symbol> {
-    let mut symbols: Vec<Symbol> = Vec::new();
-    let mut rules: Vec<(Name, Symbol)> = Vec::new();
+pub fn document_symbols(session: &Session, module: &str) -> Vec<ModuleSymbol> {
+    let mut symbols: Vec<ModuleSymbol> = Vec::new();
+    let mut rules: Vec<(Name, ModuleSymbol)> = Vec::new();
     for item in session.items(module) {
         match item.kind {
             ItemKind::Derivative | ItemKind::Adjoint => {
-                rules.extend(of_item(session, &item).into_iter().map(|symbol| (item.name.clone(), symbol)));
+                rules.extend(symbols_of_item(session, &item).into_iter().map(|symbol| (item.name.clone(), symbol)));
             }
-            _ => symbols.extend(of_item(session, &item)),
+            _ => symbols.extend(symbols_of_item(session, &item)),
         }
     }
     let mut loose = Vec::new();
@@ -79,12 +79,12 @@ pub fn document_symbols(session: &Session, module: &str) -> Vec<Symbol> {
 }
 
 /// Returns the symbols that an item defines.
-fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
+fn symbols_of_item(session: &Session, item: &ItemRef) -> Vec<ModuleSymbol> {
     let Some(parsed) = session.tree(item) else { return Vec::new() };
     let tree = &parsed.tree;
     let all = item.span();
-    let text = |span: Span| one_line(item.text.get(span.range()).unwrap_or_default());
-    let symbol = |name: &Name, kind, detail, selection: Span| Symbol {
+    let text = |span: Span| join_code_lines(item.text.get(span.range()).unwrap_or_default());
+    let symbol = |name: &Name, kind, detail, selection: Span| ModuleSymbol {
         name: name.clone(),
         kind,
         detail,
@@ -105,10 +105,10 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
             };
             vec![symbol(&def.name.name, SymbolKind::Function, detail, def.name.span)]
         }
-        Item::Rule(rule) => {
+        Item::DerivativeRule(rule) => {
             let all: Vec<&str> = rule.params.iter().map(|p| p.name.as_str()).collect();
-            let deltas: Vec<&str> = rule.deltas.iter().map(|p| p.name.as_str()).collect();
-            let word = if rule.adjoint { "adjoint" } else { "derivative" };
+            let deltas: Vec<&str> = rule.tangents.iter().map(|p| p.name.as_str()).collect();
+            let word = if rule.is_adjoint { "adjoint" } else { "derivative" };
             let name = Name::from(format!("{word} {}", rule.name.name));
             let detail = format!("({}; {})", all.join(", "), deltas.join(", "));
             vec![symbol(&name, SymbolKind::Rule, detail, rule.name.span)]
@@ -120,7 +120,7 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
             };
             let mut made = symbol(&def.name.name, SymbolKind::Type, detail, def.name.span);
             let single = session.resolved(item).is_some_and(|r| r.single_ctor);
-            parts(tree, def, single, &mut |name, kind, span, selection| {
+            for_each_part(tree, def, single, &mut |name, kind, span, selection| {
                 let detail = text(Span::new(selection.end.min(span.end), span.end));
                 let detail = detail.trim_start_matches([':', ' ']).to_owned();
                 let mut part = symbol(name, kind, detail, selection);
@@ -138,7 +138,7 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
         Item::Let(top) => {
             let detail = top.ty.map(|t| text(tree.types[t].span)).unwrap_or_default();
             let mut names = Vec::new();
-            bound(tree, top.pat, &mut |name, span| names.push((name.clone(), span)));
+            for_each_bound_name(tree, top.pat, &mut |name, span| names.push((name.clone(), span)));
             names.iter().map(|(name, span)| symbol(name, SymbolKind::Value, detail.clone(), *span)).collect()
         }
         Item::Do(_) | Item::Error => Vec::new(),
@@ -148,7 +148,7 @@ fn of_item(session: &Session, item: &ItemRef) -> Vec<Symbol> {
 }
 
 /// Reports the constructors or fields of a type: name, kind, span and the span of the name.
-fn parts(tree: &Tree, def: &TypeDef, single: bool, found: &mut dyn FnMut(&Name, SymbolKind, Span, Span)) {
+fn for_each_part(tree: &Tree, def: &TypeDef, single: bool, found: &mut dyn FnMut(&Name, SymbolKind, Span, Span)) {
     match &def.body {
         TypeBody::Sum(ctors) => {
             for ctor in ctors {
@@ -172,29 +172,31 @@ fn parts(tree: &Tree, def: &TypeDef, single: bool, found: &mut dyn FnMut(&Name, 
 }
 
 /// Reports the names that a pattern binds.
-fn bound(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
+fn for_each_bound_name(tree: &Tree, pat: PatId, found: &mut dyn FnMut(&Name, Span)) {
     let node = &tree.pats[pat];
     match &node.kind {
         Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
         Pat::Name(name) => found(name, node.span),
-        Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| bound(tree, *p, found)),
+        Pat::Ctor { args: items, .. } | Pat::Tuple(items) => {
+            items.iter().for_each(|p| for_each_bound_name(tree, *p, found))
+        }
         Pat::Record(fields) => {
             for (name, pat) in fields {
                 match pat {
-                    Some(pat) => bound(tree, *pat, found),
+                    Some(pat) => for_each_bound_name(tree, *pat, found),
                     None => found(&name.name, name.span),
                 }
             }
         }
         Pat::Sized(sizes, pat) => {
             sizes.iter().for_each(|s| found(&s.name, s.span));
-            bound(tree, *pat, found);
+            for_each_bound_name(tree, *pat, found);
         }
     }
 }
 
 /// Joins code into one line and drops its comments.
-pub(crate) fn one_line(code: &str) -> String {
+pub(crate) fn join_code_lines(code: &str) -> String {
     let lines = code.lines().map(|line| line.split_once("--").map_or(line, |(before, _)| before).trim());
     let joined = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     joined.replace("( ", "(").replace(" )", ")").replace(",)", ")").replace("[ ", "[").replace(" ]", "]")
@@ -214,7 +216,7 @@ pub struct WorkspaceSymbol {
 }
 
 /// The maximal number of symbols per query.
-const MOST_SYMBOLS: usize = 256;
+const MAX_SYMBOLS: usize = 256;
 
 /// Returns the definitions of all modules whose names match the query, best first, at most
 /// `MOST_SYMBOLS`. A name matches if it contains the letters of the query in order. Prefix matches
@@ -227,7 +229,7 @@ pub fn workspace_symbols(session: &Session, query: &str) -> Vec<WorkspaceSymbol>
     let (of, query) = query.rsplit_once('.').map_or(("", query), |(of, name)| (of, name));
     let mut found: Vec<(u32, bool, usize, WorkspaceSymbol)> = Vec::new();
     for module in session.modules().into_iter().filter(|m| m != partials::MODULE) {
-        if fit(&module, of).is_none() {
+        if match_rank(&module, of).is_none() {
             continue;
         }
         let library = crate::find::is_library(&module);
@@ -236,24 +238,24 @@ pub fn workspace_symbols(session: &Session, query: &str) -> Vec<WorkspaceSymbol>
             if item.kind == ItemKind::Import || !has_letters(&item.text, query) {
                 continue;
             }
-            for symbol in of_item(session, &item) {
-                add(&mut found, &module, library, query, &symbol, None);
+            for symbol in symbols_of_item(session, &item) {
+                add_if_matching(&mut found, &module, library, query, &symbol, None);
             }
         }
     }
     found.sort_by(|a, b| (a.0, a.1, a.2, &a.3.name, &a.3.location).cmp(&(b.0, b.1, b.2, &b.3.name, &b.3.location)));
-    found.into_iter().map(|f| f.3).take(MOST_SYMBOLS).collect()
+    found.into_iter().map(|f| f.3).take(MAX_SYMBOLS).collect()
 }
 
-fn add(
+fn add_if_matching(
     found: &mut Vec<(u32, bool, usize, WorkspaceSymbol)>,
     module: &ModuleName,
     library: bool,
     query: &str,
-    symbol: &Symbol,
+    symbol: &ModuleSymbol,
     container: Option<&Name>,
 ) {
-    if let Some(rank) = fit(&symbol.name, query) {
+    if let Some(rank) = match_rank(&symbol.name, query) {
         let made = WorkspaceSymbol {
             name: symbol.name.clone(),
             kind: symbol.kind,
@@ -263,20 +265,20 @@ fn add(
         found.push((rank, library, symbol.name.len(), made));
     }
     for part in &symbol.children {
-        add(found, module, library, query, part, Some(&symbol.name));
+        add_if_matching(found, module, library, query, part, Some(&symbol.name));
     }
 }
 
 fn has_letters(text: &str, query: &str) -> bool {
-    fit(text, query).is_some()
+    match_rank(text, query).is_some()
 }
 
 /// The rank of a name that contains the letters of the query in scattered positions.
-pub(crate) const SCATTERED: u32 = 4;
+pub(crate) const SCATTERED_RANK: u32 = 4;
 
 /// Returns how well a query matches a name, 0 best, or `None` if the name does not contain the
 /// letters in order. A lower-case letter of the query matches both cases.
-pub(crate) fn fit(name: &str, query: &str) -> Option<u32> {
+pub(crate) fn match_rank(name: &str, query: &str) -> Option<u32> {
     let same = |a: char, b: char| a == b || b.is_lowercase() && a.to_lowercase().eq(b.to_lowercase());
     let begins = |name: &str| {
         let mut letters = name.chars();
@@ -304,7 +306,7 @@ pub(crate) fn fit(name: &str, query: &str) -> Option<u32> {
     }
     match (initials.peek(), wanted.peek()) {
         (None, _) => Some(3),
-        (_, None) => Some(SCATTERED),
+        (_, None) => Some(SCATTERED_RANK),
         _ => None,
     }
 }

@@ -15,7 +15,7 @@ use lang_core::syntax::lexer::{Token as Lexed, lex};
 use lang_core::syntax::split::ItemKind;
 
 use crate::find::is_library;
-use crate::names::{Role, Use, What, Word, untyped_uses};
+use crate::names::{LanguageWord, NameRole, NameTarget, NameUse, untyped_uses};
 
 /// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -97,11 +97,11 @@ pub struct SemanticToken {
 /// Returns the tokens of a module, in order.
 #[must_use]
 pub fn tokens(session: &Session, module: &str) -> Vec<SemanticToken> {
-    let placed = |part: Part| {
+    let placed = |part: TokenSection| {
         let shift = |t: &SemanticToken| SemanticToken { span: t.span.shift(part.start), ..*t };
         part.tokens.iter().map(shift).collect::<Vec<_>>()
     };
-    parts(session, module, &mut Kept::default()).into_iter().flat_map(placed).collect()
+    token_sections(session, module, &mut TokenCache::default()).into_iter().flat_map(placed).collect()
 }
 
 /// Returns the tokens that overlap a range of a module, in order.
@@ -111,18 +111,18 @@ pub fn tokens_in(session: &Session, module: &str, range: Span) -> Vec<SemanticTo
     let mut found = Vec::new();
     let mut end = range.start;
     for item in session.items_in(module, range) {
-        comments(&text, Span::new(end, item.start), &mut found);
-        of_item(session, &item, &mut found);
+        add_comments(&text, Span::new(end, item.start), &mut found);
+        add_item_tokens(session, &item, &mut found);
         end = item.span().end;
     }
-    comments(&text, Span::new(end, range.end), &mut found);
+    add_comments(&text, Span::new(end, range.end), &mut found);
     found.retain(|t| t.span.start < range.end && range.start < t.span.end);
     found
 }
 
 /// The tokens of a section of a module: an item, or the comments between two items.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct TokenSection {
     /// The offset of the section.
     pub start: u32,
     /// The tokens in order, relative to `start`. As long as they are cached, equal tokens are the
@@ -132,34 +132,34 @@ pub struct Part {
 
 /// A cache of the tokens of a module's items from the last request.
 #[derive(Default, Debug)]
-pub struct Kept {
+pub struct TokenCache {
     /// The session's shape at that request. While the shape is the same, names keep their meaning.
-    shape: u64,
+    naming_revision: u64,
     /// The items in their order.
-    items: Vec<KeptItem>,
+    items: Vec<CachedItem>,
 }
 
 /// The identity of an item in a module.
-type Key = (ItemKind, Name, u32);
+type ItemIdentity = (ItemKind, Name, u32);
 
 #[derive(Debug)]
-struct KeptItem {
-    key: Key,
+struct CachedItem {
+    key: ItemIdentity,
     text: Arc<str>,
     tokens: Arc<[SemanticToken]>,
     /// The text between the previous item and this one, and its comments.
     gap: Box<str>,
-    comments: Option<Part>,
+    comments: Option<TokenSection>,
 }
 
 /// Returns the tokens of a module, section by section, in order. Tokens of unchanged items come
 /// from the cache.
-pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
+pub fn token_sections(session: &Session, module: &str, kept: &mut TokenCache) -> Vec<TokenSection> {
     let Some(text) = session.text(module) else { return Vec::new() };
-    let mut before = Before::new(std::mem::take(&mut kept.items));
-    let shape = session.shape();
-    if std::mem::replace(&mut kept.shape, shape) != shape {
-        before = Before::new(Vec::new());
+    let mut before = PreviousItems::new(std::mem::take(&mut kept.items));
+    let shape = session.naming_revision();
+    if std::mem::replace(&mut kept.naming_revision, shape) != shape {
+        before = PreviousItems::new(Vec::new());
     }
     let mut all = Vec::new();
     let mut end = 0;
@@ -167,50 +167,53 @@ pub fn parts(session: &Session, module: &str, kept: &mut Kept) -> Vec<Part> {
         let gap = text.get(end as usize..item.start as usize).unwrap_or_default();
         let mut known = before.take(&item).filter(|known| known.text == item.text).unwrap_or_else(|| {
             let mut tokens = Vec::new();
-            of_item(session, &item, &mut tokens);
-            let tokens = relative(tokens, item.start);
+            add_item_tokens(session, &item, &mut tokens);
+            let tokens = relative_to(tokens, item.start);
             let key = (item.kind, item.name.clone(), item.ordinal);
-            KeptItem { key, text: Arc::clone(&item.text), tokens, gap: "".into(), comments: None }
+            CachedItem { key, text: Arc::clone(&item.text), tokens, gap: "".into(), comments: None }
         });
         if *known.gap != *gap {
             known.gap = gap.into();
-            known.comments = between(&text, Span::new(end, item.start), all.last());
+            known.comments = comments_in_gap(&text, Span::new(end, item.start), all.last());
         }
         // Comments are stored relative to the end of the previous item.
-        let moved = |part: &Part| Part { start: end.saturating_add(part.start), tokens: Arc::clone(&part.tokens) };
+        let moved = |part: &TokenSection| TokenSection {
+            start: end.saturating_add(part.start),
+            tokens: Arc::clone(&part.tokens),
+        };
         all.extend(known.comments.as_ref().map(moved));
-        all.push(Part { start: item.start, tokens: Arc::clone(&known.tokens) });
+        all.push(TokenSection { start: item.start, tokens: Arc::clone(&known.tokens) });
         end = item.span().end;
         kept.items.push(known);
     }
-    let rest = between(&text, Span::new(end, u32::try_from(text.len()).unwrap_or(u32::MAX)), all.last());
-    all.extend(rest.map(|part| Part { start: end.saturating_add(part.start), ..part }));
+    let rest = comments_in_gap(&text, Span::new(end, u32::try_from(text.len()).unwrap_or(u32::MAX)), all.last());
+    all.extend(rest.map(|part| TokenSection { start: end.saturating_add(part.start), ..part }));
     all.retain(|part| !part.tokens.is_empty());
     all
 }
 
 /// The cached items of the last request, most often requested in their order.
-struct Before {
-    items: Vec<Option<KeptItem>>,
+struct PreviousItems {
+    items: Vec<Option<CachedItem>>,
     /// The index at which the next lookup begins.
     next: usize,
     /// The index of each item, built at the first lookup out of order.
-    places: Option<HashMap<Key, usize>>,
+    index_by_key: Option<HashMap<ItemIdentity, usize>>,
 }
 
-impl Before {
-    fn new(items: Vec<KeptItem>) -> Self {
-        Self { items: items.into_iter().map(Some).collect(), next: 0, places: None }
+impl PreviousItems {
+    fn new(items: Vec<CachedItem>) -> Self {
+        Self { items: items.into_iter().map(Some).collect(), next: 0, index_by_key: None }
     }
 
-    fn take(&mut self, item: &ItemRef) -> Option<KeptItem> {
+    fn take(&mut self, item: &ItemRef) -> Option<CachedItem> {
         let is_it =
-            |known: &KeptItem| known.key.0 == item.kind && known.key.1 == item.name && known.key.2 == item.ordinal;
+            |known: &CachedItem| known.key.0 == item.kind && known.key.1 == item.name && known.key.2 == item.ordinal;
         let here = self.items.get(self.next).is_some_and(|known| known.as_ref().is_some_and(is_it));
         let at = if here {
             self.next
         } else {
-            let places = self.places.get_or_insert_with(|| {
+            let places = self.index_by_key.get_or_insert_with(|| {
                 let all = self.items.iter().enumerate();
                 all.filter_map(|(at, known)| Some((known.as_ref()?.key.clone(), at))).collect()
             });
@@ -223,24 +226,24 @@ impl Before {
 
 /// Returns the comments of a gap that no previous section contains. `start` is relative to the
 /// beginning of the gap.
-fn between(text: &str, gap: Span, before: Option<&Part>) -> Option<Part> {
+fn comments_in_gap(text: &str, gap: Span, before: Option<&TokenSection>) -> Option<TokenSection> {
     let mut tokens = Vec::new();
-    comments(text, gap, &mut tokens);
+    add_comments(text, gap, &mut tokens);
     // A comment at the end of an item's last line may belong to the item.
     let last = before.and_then(|part| Some(part.tokens.last()?.span.end + part.start)).unwrap_or_default();
     tokens.retain(|t| last <= t.span.start && gap.start <= t.span.start);
     let first = tokens.first()?.span.start;
-    Some(Part { start: first - gap.start, tokens: relative(tokens, first) })
+    Some(TokenSection { start: first - gap.start, tokens: relative_to(tokens, first) })
 }
 
-fn relative(tokens: Vec<SemanticToken>, start: u32) -> Arc<[SemanticToken]> {
+fn relative_to(tokens: Vec<SemanticToken>, start: u32) -> Arc<[SemanticToken]> {
     let back = |at: u32| at.saturating_sub(start);
     let moved = |t: SemanticToken| SemanticToken { span: Span::new(back(t.span.start), back(t.span.end)), ..t };
     tokens.into_iter().map(moved).collect()
 }
 
 /// Adds the comments between items. A gap contains nothing else.
-fn comments(text: &str, gap: Span, found: &mut Vec<SemanticToken>) {
+fn add_comments(text: &str, gap: Span, found: &mut Vec<SemanticToken>) {
     if gap.end <= gap.start {
         return;
     }
@@ -250,36 +253,36 @@ fn comments(text: &str, gap: Span, found: &mut Vec<SemanticToken>) {
     let line = text.get(..from).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
     let Some(between) = text.get(line..to) else { return };
     let line = u32::try_from(line).unwrap_or(u32::MAX);
-    for comment in lex(between).comments.into_iter().filter(|c| !is_example(between, c.span)) {
+    for comment in lex(between).comments.into_iter().filter(|c| !is_evaluation_comment(between, c.span)) {
         let span = comment.span.shift(line);
         if found.last().is_none_or(|last| last.span.end <= span.start) && span.end > gap.start && span.start < gap.end {
-            found.push(plain(span, TokenKind::Comment, comment.doc));
+            found.push(plain_token(span, TokenKind::Comment, comment.is_doc));
         }
     }
 }
 
 /// Returns whether a comment is `-- >>> expr`. A grammar colours its expression, and a single token
 /// would hide these colours.
-fn is_example(text: &str, comment: Span) -> bool {
+fn is_evaluation_comment(text: &str, comment: Span) -> bool {
     text.get(comment.range()).and_then(|t| t.strip_prefix("--")).is_some_and(|t| t.trim_start().starts_with(">>>"))
 }
 
-fn plain(span: Span, kind: TokenKind, documentation: bool) -> SemanticToken {
+fn plain_token(span: Span, kind: TokenKind, documentation: bool) -> SemanticToken {
     SemanticToken { span, kind, declaration: false, library: false, documentation }
 }
 
-fn of_item(session: &Session, item: &ItemRef, found: &mut Vec<SemanticToken>) {
+fn add_item_tokens(session: &Session, item: &ItemRef, found: &mut Vec<SemanticToken>) {
     let first = found.len();
     let mut names = untyped_uses(session, item);
-    names.retain(|u| u.role != Role::Shorthand);
+    names.retain(|u| u.role != NameRole::Shorthand);
     for found_name in &names {
-        if let Some(token) = named(session, item, found_name) {
+        if let Some(token) = name_token(session, item, found_name) {
             found.push(token);
         }
     }
     let lexed = lex(&item.text);
-    for comment in lexed.comments.iter().filter(|c| !is_example(&item.text, c.span)) {
-        found.push(plain(comment.span.shift(item.start), TokenKind::Comment, comment.doc));
+    for comment in lexed.comments.iter().filter(|c| !is_evaluation_comment(&item.text, c.span)) {
+        found.push(plain_token(comment.span.shift(item.start), TokenKind::Comment, comment.is_doc));
     }
     for token in &lexed.tokens {
         let kind = match token.token {
@@ -290,7 +293,7 @@ fn of_item(session: &Session, item: &ItemRef, found: &mut Vec<SemanticToken>) {
         let span = token.span.shift(item.start);
         // The path of an import already has a module token.
         if names.binary_search_by_key(&span, |u| u.span).is_err() {
-            found.push(plain(span, kind, false));
+            found.push(plain_token(span, kind, false));
         }
     }
     if let Some(own) = found.get_mut(first..) {
@@ -298,24 +301,24 @@ fn of_item(session: &Session, item: &ItemRef, found: &mut Vec<SemanticToken>) {
     }
 }
 
-fn named(session: &Session, item: &ItemRef, found: &Use) -> Option<SemanticToken> {
-    let library = match &found.what {
-        What::Value(name) | What::Type(name) | What::Ctor(name, _) => is_library(&name.module),
-        What::Module(module) => is_library(module),
-        What::Word(word) => !matches!(word, Word::Keyword),
+fn name_token(session: &Session, item: &ItemRef, found: &NameUse) -> Option<SemanticToken> {
+    let library = match &found.meaning {
+        NameTarget::Value(name) | NameTarget::Type(name) | NameTarget::Ctor(name, _) => is_library(&name.module),
+        NameTarget::Module(module) => is_library(module),
+        NameTarget::Word(word) => !matches!(word, LanguageWord::Keyword),
         _ => false,
     };
-    let kind = match &found.what {
-        What::Local(..) => match found.kind? {
+    let kind = match &found.meaning {
+        NameTarget::Local(..) => match found.kind? {
             LocalKind::Param | LocalKind::Lambda | LocalKind::FunParam => TokenKind::Parameter,
             LocalKind::ImplicitSize | LocalKind::ResultSize | LocalKind::Extent => TokenKind::Size,
             LocalKind::Let | LocalKind::Pattern | LocalKind::Carry => TokenKind::Variable,
             LocalKind::Index => TokenKind::Index,
         },
-        What::Value(name) => {
+        NameTarget::Value(name) => {
             let known = match (found.role, item.global == *name) {
                 (_, true) => Some(item.kind),
-                (Role::Declaration, _) if item.kind == ItemKind::Let => Some(ItemKind::Let),
+                (NameRole::Declaration, _) if item.kind == ItemKind::Let => Some(ItemKind::Let),
                 _ => session.item(name).map(|i| i.kind),
             };
             match known {
@@ -323,20 +326,20 @@ fn named(session: &Session, item: &ItemRef, found: &Use) -> Option<SemanticToken
                 _ => TokenKind::Function,
             }
         }
-        What::Type(_) => TokenKind::Type,
-        What::Ctor(..) => TokenKind::Constructor,
-        What::TypeParam(..) => TokenKind::TypeParameter,
-        What::Field(..) => TokenKind::Field,
-        What::Module(_) => TokenKind::Module,
-        What::Word(Word::Keyword) => TokenKind::Keyword,
-        What::Word(Word::Function) => TokenKind::Function,
-        What::Word(Word::Derivative) => TokenKind::Derivative,
-        What::Word(Word::Constant) => TokenKind::Value,
-        What::Word(Word::Type) => TokenKind::Type,
-        What::Word(Word::Argument) => TokenKind::Argument,
+        NameTarget::Type(_) => TokenKind::Type,
+        NameTarget::Ctor(..) => TokenKind::Constructor,
+        NameTarget::TypeParam(..) => TokenKind::TypeParameter,
+        NameTarget::Field(..) => TokenKind::Field,
+        NameTarget::Module(_) => TokenKind::Module,
+        NameTarget::Word(LanguageWord::Keyword) => TokenKind::Keyword,
+        NameTarget::Word(LanguageWord::Function) => TokenKind::Function,
+        NameTarget::Word(LanguageWord::Derivative) => TokenKind::Derivative,
+        NameTarget::Word(LanguageWord::Constant) => TokenKind::Value,
+        NameTarget::Word(LanguageWord::Type) => TokenKind::Type,
+        NameTarget::Word(LanguageWord::Argument) => TokenKind::Argument,
         // An unresolved name has no colour.
-        What::Unknown => return None,
+        NameTarget::Unknown => return None,
     };
-    let declaration = found.role == Role::Declaration;
+    let declaration = found.role == NameRole::Declaration;
     Some(SemanticToken { span: found.span, kind, declaration, library, documentation: false })
 }

@@ -5,22 +5,22 @@
 use std::collections::BTreeMap;
 
 use lang_core::base::{GlobalName, Span};
-use lang_core::ir::core::{E, Outside, Reason};
-use lang_core::ir::origin::{Ancestor, Origin};
-use lang_core::ir::ssa::{Rhs, Ssa, Var};
+use lang_core::ir::core::{ExprRef, NoCoreForm, NoCoreFormReason};
+use lang_core::ir::origin::{OriginKind, StatementOrigin};
+use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_core::session::Session;
-use lang_core::source::{self, Shown, Which};
+use lang_core::source::{self, DerivativeMode, DerivativeText};
 use lang_core::syntax::ast::{Expr, Item, Pat};
 use lang_core::syntax::parser::parse_item;
 
 use crate::Location;
-use crate::costs::{Figures, costs};
+use crate::costs::{CostDisplay, costs};
 use crate::links;
-use crate::symbols::one_line;
+use crate::symbols::join_code_lines;
 
 /// A form of a definition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
+pub enum ViewStage {
     /// The adjoint, as Iverson.
     Adjoint,
     /// The forward derivative, as Iverson.
@@ -40,26 +40,26 @@ pub enum Stage {
 }
 
 /// All stages, by the names that `iverson show` uses.
-pub const STAGES: &[(&str, Stage)] = &[
-    ("adjoint", Stage::Adjoint),
-    ("forward", Stage::Forward),
-    ("ssa", Stage::Ssa),
-    ("core", Stage::Core),
-    ("lifted", Stage::Lifted),
-    ("pairs", Stage::Pairs),
-    ("pushed", Stage::Pushed),
-    ("cost", Stage::Cost),
+pub const STAGES: &[(&str, ViewStage)] = &[
+    ("adjoint", ViewStage::Adjoint),
+    ("forward", ViewStage::Forward),
+    ("ssa", ViewStage::Ssa),
+    ("core", ViewStage::Core),
+    ("lifted", ViewStage::Lifted),
+    ("pairs", ViewStage::Pairs),
+    ("pushed", ViewStage::Pushed),
+    ("cost", ViewStage::Cost),
 ];
 
 /// A view of a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct View {
+pub struct DefinitionView {
     /// The text.
     pub text: String,
     /// Whether the text is an Iverson program.
     pub is_program: bool,
     /// The line at which the definition begins, after the definitions that it calls.
-    pub begins: u32,
+    pub definition_line: u32,
     /// A note about the view.
     pub note: Option<String>,
     /// The links: line numbers, from 0, with spans of the module.
@@ -70,88 +70,90 @@ pub struct View {
 ///
 /// # Errors
 /// The reason why there is none, as text for the user.
-pub fn view(session: &Session, module: &str, def: &str, stage: Stage) -> Result<View, String> {
+pub fn view(session: &Session, module: &str, def: &str, stage: ViewStage) -> Result<DefinitionView, String> {
     let name = GlobalName::new(module, def);
-    let Some(callee) = source::shown_callee(session, &name) else {
+    let Some(callee) = source::callee_at_f64(session, &name) else {
         return Err(format!("there is no definition `{def}` here"));
     };
-    let stages = session.stages(&callee).map_err(|why| broken(session, &name, &why))?;
-    let plain = |text: String| View { text, is_program: false, begins: 0, note: None, lines: Vec::new() };
+    let stages = session.stages(&callee).map_err(|why| describe_missing_forms(session, &name, &why))?;
+    let plain =
+        |text: String| DefinitionView { text, is_program: false, definition_line: 0, note: None, lines: Vec::new() };
     Ok(match stage {
-        Stage::Core | Stage::Lifted => {
-            let form = if stage == Stage::Core { &stages.core } else { &stages.lifted };
+        ViewStage::Core | ViewStage::Lifted => {
+            let form = if stage == ViewStage::Core { &stages.core } else { &stages.lifted };
             let mut view = plain(form.to_string());
-            view.lines = links::core(session, &name, &view.text, &form.body);
+            view.lines = links::core_links(session, &name, &view.text, &form.body);
             view
         }
-        Stage::Pairs | Stage::Pushed => {
-            let form = if stage == Stage::Pairs { &stages.pairs } else { &stages.pushed };
+        ViewStage::Pairs | ViewStage::Pushed => {
+            let form = if stage == ViewStage::Pairs { &stages.flat } else { &stages.pushed };
             let mut view = plain(form.to_string());
-            let bound: Vec<E> = form.bindings.iter().map(|(_, e)| e.clone()).collect();
-            let given: Vec<E> = form.outputs.iter().map(|(_, e)| e.clone()).collect();
-            view.lines = links::bindings(session, &name, &view.text, &bound, &given);
+            let bound: Vec<ExprRef> = form.bindings.iter().map(|(_, e)| e.clone()).collect();
+            let given: Vec<ExprRef> = form.outputs.iter().map(|(_, e)| e.clone()).collect();
+            view.lines = links::binding_links(session, &name, &view.text, &bound, &given);
             view
         }
-        Stage::Ssa => {
+        ViewStage::Ssa => {
             let mut view = plain(stages.ssa.to_string());
-            view.lines =
-                links::ssa(session, &name, &view.text, &|var| stages.origins.of(var).filter_map(text_of).collect());
+            view.lines = links::ssa_links(session, &name, &view.text, &|var| {
+                stages.origins.origins_of(var).filter_map(text_span).collect()
+            });
             view
         }
-        Stage::Adjoint => derivative(session, &name, Which::Adjoint)?,
-        Stage::Forward => derivative(session, &name, Which::Forward)?,
-        Stage::Cost => cost(session, &name)?,
+        ViewStage::Adjoint => derivative_view(session, &name, DerivativeMode::Adjoint)?,
+        ViewStage::Forward => derivative_view(session, &name, DerivativeMode::Forward)?,
+        ViewStage::Cost => cost_view(session, &name)?,
     })
 }
 
 /// Describes why a definition has no forms. For an error in the program, names the first one and
 /// its line.
-fn broken(session: &Session, def: &GlobalName, why: &Outside) -> String {
+fn describe_missing_forms(session: &Session, def: &GlobalName, why: &NoCoreForm) -> String {
     let mistake = || {
-        let item = session.item(&why.item).filter(|_| why.what == Reason::Errors)?;
+        let item = session.item(&why.item).filter(|_| why.reason == NoCoreFormReason::Errors)?;
         let found = session.diagnostics(&item.module);
-        let first = found.into_iter().find(|d| d.is_error() && item.span().touches(d.span.start))?;
+        let first = found.into_iter().find(|d| d.is_error() && item.span().contains_inclusive(d.span.start))?;
         let line = session.text(&item.module)?.get(..first.span.start as usize)?.matches('\n').count() + 1;
         let place = if item.module == def.module { String::new() } else { format!(" of {}", item.module) };
         Some(format!("there is a mistake in line {line}{place}: {}", first.message))
     };
     let name = &def.name;
-    mistake().unwrap_or_else(|| format!("`{name}` has no core form: there is {}", why.what.phrase()))
+    mistake().unwrap_or_else(|| format!("`{name}` has no core form: there is {}", why.reason.phrase()))
 }
 
-fn text_of(origin: &Origin) -> Option<Span> {
-    match origin.ancestor {
-        Ancestor::Text(span) if span.start < span.end => Some(span),
+fn text_span(origin: &StatementOrigin) -> Option<Span> {
+    match origin.kind {
+        OriginKind::SourceExpr(span) if span.start < span.end => Some(span),
         _ => None,
     }
 }
 
-fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View, String> {
+fn derivative_view(session: &Session, def: &GlobalName, which: DerivativeMode) -> Result<DefinitionView, String> {
     let text = session.item(def).map(|item| item.text).unwrap_or_default();
-    let shown =
-        source::show(session, session, &session.view(), def, &text, which).map_err(|why| broken(session, def, &why))?;
+    let shown = source::print_derivative(session, session, &session.view(), def, &text, which)
+        .map_err(|why| describe_missing_forms(session, def, &why))?;
     match shown {
-        Shown::Source(made) => {
-            let text = made.whole();
+        DerivativeText::Source(made) => {
+            let text = made.full_text();
             // The text begins with the definitions that it calls.
             let before = text.lines().count().saturating_sub(made.text.lines().count());
             let lines = source_lines(session, def, which, &made, before).unwrap_or_default();
             let begins = u32::try_from(before).unwrap_or(0);
-            Ok(View { text, is_program: true, begins, note: None, lines })
+            Ok(DefinitionView { text, is_program: true, definition_line: begins, note: None, lines })
         }
-        Shown::Form(ssa, why) => {
-            let what = if which == Which::Adjoint { "adjoint" } else { "forward" };
+        DerivativeText::SsaOnly(ssa, why) => {
+            let what = if which == DerivativeMode::Adjoint { "adjoint" } else { "forward" };
             let why = why.phrase();
             let note = format!("the {what} view is Tensor SSA: there is {why}, which is not printed as Iverson yet");
             let text = ssa.to_string();
             let own = |var| {
-                let all = session.places(&ssa.callee, var).into_iter();
+                let all = session.source_spans(&ssa.callee, var).into_iter();
                 all.filter(|(of, _)| of == def).map(|(_, span)| span).collect()
             };
-            let lines = links::ssa(session, def, &text, &own);
-            Ok(View { text, is_program: false, begins: 0, note: Some(note), lines })
+            let lines = links::ssa_links(session, def, &text, &own);
+            Ok(DefinitionView { text, is_program: false, definition_line: 0, note: Some(note), lines })
         }
-        Shown::Constant => Err(format!("`{}` has no derivative: it takes no reals, or gives none", def.name)),
+        DerivativeText::NotReal => Err(format!("`{}` has no derivative: it takes no reals, or gives none", def.name)),
     }
 }
 
@@ -160,17 +162,17 @@ fn derivative(session: &Session, def: &GlobalName, which: Which) -> Result<View,
 fn source_lines(
     session: &Session,
     def: &GlobalName,
-    which: Which,
-    made: &source::Definition,
+    which: DerivativeMode,
+    made: &source::PrintedDerivative,
     before: usize,
 ) -> Option<Vec<(u32, Vec<Span>)>> {
     let start = session.item(def)?.start;
-    let [forward, adjoint] = session.derivatives(&source::shown_callee(session, def)?)?;
-    let derived = if which == Which::Adjoint { adjoint } else { forward };
+    let [forward, adjoint] = session.derivatives(&source::callee_at_f64(session, def)?)?;
+    let derived = if which == DerivativeMode::Adjoint { adjoint } else { forward };
     let ssa = session.ssa(&derived)?;
     let mut lines: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
-    for (part, vars) in parts(made)? {
-        let all = merged(&ssa, made, &vars).into_iter().flat_map(|var| session.places(&derived, var));
+    for (part, vars) in statement_spans(made)? {
+        let all = merged_statements(&ssa, made, &vars).into_iter().flat_map(|var| session.source_spans(&derived, var));
         let own: Vec<Span> = all.filter(|(of, _)| of == def).map(|(_, span)| span.shift(start)).collect();
         let line = |at: u32| made.text.get(..at as usize).map(|text| before + text.matches('\n').count());
         for k in line(part.start)?..=line(part.end)? {
@@ -186,7 +188,7 @@ fn source_lines(
 
 /// Returns the spans of a definition that correspond to statements: its `let`s, and each result if
 /// the results are separable.
-fn parts(made: &source::Definition) -> Option<Vec<(Span, Vec<Var>)>> {
+fn statement_spans(made: &source::PrintedDerivative) -> Option<Vec<(Span, Vec<StmtId>)>> {
     let tree = parse_item(&made.text).tree;
     let Item::Def(def) = &tree.item else { return None };
     let (mut all, mut last) = (Vec::new(), def.body);
@@ -215,7 +217,7 @@ fn parts(made: &source::Definition) -> Option<Vec<(Span, Vec<Var>)>> {
 }
 
 /// Returns the statements with their transitive operands, up to those that another `let` names.
-fn merged(ssa: &Ssa, made: &source::Definition, of: &[Var]) -> Vec<Var> {
+fn merged_statements(ssa: &SsaFunction, made: &source::PrintedDerivative, of: &[StmtId]) -> Vec<StmtId> {
     let mut open = of.to_vec();
     let mut found = Vec::new();
     while let Some(var) = open.pop() {
@@ -230,16 +232,16 @@ fn merged(ssa: &Ssa, made: &source::Definition, of: &[Var]) -> Vec<Var> {
 }
 
 /// The width of a column. A longer expression is cut; a longer formula exceeds the column.
-const WIDEST: usize = 60;
+const MAX_COLUMN_WIDTH: usize = 60;
 
-fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
+fn cost_view(session: &Session, def: &GlobalName) -> Result<DefinitionView, String> {
     let costs = costs(session, def).ok_or_else(|| format!("`{}` has no cost that is counted", def.name))?;
     let mut text = format!("{}\n\n", def.name);
-    let mut told = |of: &str, figures: &Option<Figures>| {
+    let mut told = |of: &str, figures: &Option<CostDisplay>| {
         let Some(figures) = figures else { return };
         let mut rows = vec![("work", figures.work.clone()), ("iterations", figures.iterations.clone())];
         rows.extend(figures.tests.clone().map(|tests| ("tests", tests)));
-        rows.extend(figures.kept.clone().map(|kept| ("kept bytes", format!("≤ {kept}"))));
+        rows.extend(figures.stored_bytes.clone().map(|kept| ("kept bytes", format!("≤ {kept}"))));
         for (k, (what, formula)) in rows.iter().enumerate() {
             text += &format!("{:<14} {what:<10}  {formula}\n", if k == 0 { of } else { "" });
         }
@@ -247,39 +249,39 @@ fn cost(session: &Session, def: &GlobalName) -> Result<View, String> {
     told("primal", &costs.primal);
     told("forward", &costs.forward);
     told("adjoint", &costs.adjoint);
-    told("value, adjoint", &costs.valued);
+    told("value, adjoint", &costs.adjoint_with_value);
     if let Some(certificate) = &costs.certificate {
         text += &format!("\n{}\n", certificate.line);
     }
     let mut lines = Vec::new();
     let at = u32::try_from(text.lines().count()).unwrap_or(0) + 2;
-    let terms = terms(session, def);
+    let terms = work_by_location(session, def);
     if !terms.is_empty() {
         text += "\nwhere the work is\n";
     }
     let source = session.text(&def.module).unwrap_or_default();
-    let wide = terms.iter().map(|(_, work)| work.chars().count()).filter(|n| *n <= WIDEST).max().unwrap_or(0);
+    let wide = terms.iter().map(|(_, work)| work.chars().count()).filter(|n| *n <= MAX_COLUMN_WIDTH).max().unwrap_or(0);
     for (k, (place, work)) in (at..).zip(&terms) {
-        let of = source.get(place.span.range()).map(one_line).unwrap_or_default();
-        let of = match of.char_indices().nth(WIDEST) {
+        let of = source.get(place.span.range()).map(join_code_lines).unwrap_or_default();
+        let of = match of.char_indices().nth(MAX_COLUMN_WIDTH) {
             Some((end, _)) => format!("{}…", of.get(..end).unwrap_or_default()),
             None => of,
         };
         text += &format!("  {work:<wide$}  {of}\n");
         lines.push((k, vec![place.span]));
     }
-    Ok(View { text, is_program: false, begins: 0, note: None, lines })
+    Ok(DefinitionView { text, is_program: false, definition_line: 0, note: None, lines })
 }
 
 /// Returns the work of a definition by location, in the order of the text.
-fn terms(session: &Session, def: &GlobalName) -> Vec<(Location, String)> {
-    let Some(callee) = source::shown_callee(session, def) else { return Vec::new() };
+fn work_by_location(session: &Session, def: &GlobalName) -> Vec<(Location, String)> {
+    let Some(callee) = source::callee_at_f64(session, def) else { return Vec::new() };
     let Some(cost) = session.cost(&callee) else { return Vec::new() };
     let terms = session.terms(&callee).into_iter().filter(|t| !t.amount.work.pieces().is_empty());
     let placed = terms.filter_map(|t| {
-        let (item, span) = t.place.filter(|(item, _)| item.module == def.module)?;
+        let (item, span) = t.location.filter(|(item, _)| item.module == def.module)?;
         let span = span.shift(session.item(&item)?.start);
-        Some((Location { module: item.module, span }, crate::costs::formula(&t.amount.work, &cost)))
+        Some((Location { module: item.module, span }, crate::costs::format_formula(&t.amount.work, &cost)))
     });
     placed.collect()
 }

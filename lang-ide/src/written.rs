@@ -6,11 +6,11 @@ use lang_core::resolve::forms::{LoadOption, PlotOption};
 use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::ast::{Item, SizeExpr, Tree, TypeArg, TypeExpr};
 
-use crate::hover::{Depth, Hover, hover};
-use crate::names::{Role, uses};
+use crate::hover::{Hover, HoverDepth, hover};
+use crate::names::{NameRole, uses};
 
 /// Returns the meaning of a named argument.
-pub(crate) fn label(name: &str) -> Option<&'static str> {
+pub(crate) fn argument_docs(name: &str) -> Option<&'static str> {
     match name {
         "wrt" => Some("By which parameters it is differentiated: `wrt: x`, `wrt: (x, y)`."),
         _ => PlotOption::by_name(name).map(PlotOption::doc).or_else(|| LoadOption::by_name(name).map(LoadOption::doc)),
@@ -19,7 +19,13 @@ pub(crate) fn label(name: &str) -> Option<&'static str> {
 
 /// Returns the hover of an offset without a name. It describes the written size or type there. In
 /// the head of an item, it describes the name that the item declares.
-pub(crate) fn told(session: &Session, item: &ItemRef, tree: &Tree, at: u32, depth: Depth) -> Option<Hover> {
+pub(crate) fn hover_between_names(
+    session: &Session,
+    item: &ItemRef,
+    tree: &Tree,
+    at: u32,
+    depth: HoverDepth,
+) -> Option<Hover> {
     let own = at.checked_sub(item.start)?;
     if item.text.get(own as usize..)?.starts_with(char::is_whitespace) {
         return None;
@@ -45,7 +51,7 @@ pub(crate) fn told(session: &Session, item: &ItemRef, tree: &Tree, at: u32, dept
             Some(_) => (format!("{text} : i64"), "size"),
             None => (text.to_owned(), "type"),
         };
-        return Some(Hover { span: span.shift(item.start), code, what: what.to_owned(), ..Hover::default() });
+        return Some(Hover { span: span.shift(item.start), code, kind_text: what.to_owned(), ..Hover::default() });
     }
     let body = match &tree.item {
         Item::Def(def) => tree.exprs[def.body].span.start,
@@ -56,7 +62,7 @@ pub(crate) fn told(session: &Session, item: &ItemRef, tree: &Tree, at: u32, dept
     if own < tree.span.start || own >= body || tree.exprs.iter().any(|(_, node)| inside(&node.span)) {
         return None;
     }
-    let name = uses(session, item).into_iter().find(|u| u.role == Role::Declaration && u.span.start != at)?;
+    let name = uses(session, item).into_iter().find(|u| u.role == NameRole::Declaration && u.span.start != at)?;
     let told = hover(session, &item.module, name.span.start, depth)?;
     Some(Hover { span: Span::new(at, at.saturating_add(1)), ..told })
 }

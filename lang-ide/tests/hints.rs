@@ -5,14 +5,14 @@
 mod told;
 
 use expect_test::expect;
-use lang_ide::hints::{Wanted, hints};
+use lang_ide::hints::{HintSelection, hints};
 use lang_ide::{Session, Span};
 use told::{PROGRAM, session};
 
 #[test]
 fn hints_tell_what_is_inferred() {
     let session = session(PROGRAM);
-    let wanted = Wanted { extents: true, sizes: true, types: true, cost: true };
+    let wanted = HintSelection { extents: true, sizes: true, types: true, cost: true };
     let whole = Span::new(0, u32::try_from(PROGRAM.len()).unwrap());
     let mut text = PROGRAM.to_owned();
     for hint in hints(&session, "a.iv", whole, wanted).iter().rev() {
@@ -43,10 +43,10 @@ def g(h: (f64) -> f64) -> f64 = h(1.0)
 def once() = g(\\(z): z * z)
 ";
     let session = session(text);
-    let wanted = Wanted { extents: true, sizes: true, types: true, cost: false };
+    let wanted = HintSelection { extents: true, sizes: true, types: true, cost: false };
     let mut shown = text.to_owned();
     for hint in hints(&session, "a.iv", Span::new(0, u32::try_from(text.len()).unwrap()), wanted).iter().rev() {
-        let mark = if hint.insert { '+' } else { ' ' };
+        let mark = if hint.is_insertable { '+' } else { ' ' };
         shown.insert_str(hint.at as usize, &format!("⟨{mark}{}⟩", hint.text));
     }
     expect![[r#"
@@ -66,7 +66,7 @@ fn no_hints_of_what_is_not_known() {
     let mut session = Session::new();
     session.set_text("a.iv", text);
     assert!(session.diagnostics("a.iv").iter().any(|d| d.is_error()));
-    let wanted = Wanted { extents: true, sizes: true, types: true, cost: true };
+    let wanted = HintSelection { extents: true, sizes: true, types: true, cost: true };
     let whole = Span::new(0, u32::try_from(text.len()).unwrap());
     let found: Vec<String> = hints(&session, "a.iv", whole, wanted).into_iter().map(|h| h.text).collect();
     assert!(!found.iter().any(|text| text.contains('_')), "{found:?}");

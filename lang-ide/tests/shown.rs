@@ -6,9 +6,9 @@ mod told;
 
 use expect_test::expect;
 use lang_ide::Session;
-use lang_ide::hover::{Depth, hover};
-use lang_ide::lenses::{Lens, cost_title, evaluation, lenses};
-use lang_ide::views::{STAGES, Stage, view};
+use lang_ide::hover::{HoverDepth, hover};
+use lang_ide::lenses::{Lens, cost_title, evaluation_expression, lenses};
+use lang_ide::views::{STAGES, ViewStage, view};
 use told::{PROGRAM, session};
 
 #[test]
@@ -68,7 +68,7 @@ def conv(x: [n + m - 1]f64, c: [m]f64, k: i64) -> [n]f64 =
         ("(j + 1)", "1"),
     ] {
         let at = text.find(what).unwrap() + what.find(of).unwrap();
-        let told = hover(&session, "a.iv", u32::try_from(at).unwrap(), Depth::Full);
+        let told = hover(&session, "a.iv", u32::try_from(at).unwrap(), HoverDepth::Full);
         let told = told.map_or_else(|| "nothing".to_owned(), |told| told.plain());
         out += &format!("== {of} of {what}\n{told}\n");
     }
@@ -117,8 +117,8 @@ fn lenses_of_what_is_no_function_of_reals() {
         Lens::View(stage) => format!("{}: {stage}", lens.def),
     });
     assert_eq!(shown.collect::<Vec<_>>(), ["nearest: cost", "nearest: ssa", ": run at do"]);
-    assert_eq!(evaluation(&session, "a.iv", "x"), Ok("x".to_owned()));
-    assert!(evaluation(&session, "a.iv", "nearest").is_err_and(|why| why.contains("-- >>> nearest(…)")));
+    assert_eq!(evaluation_expression(&session, "a.iv", "x"), Ok("x".to_owned()));
+    assert!(evaluation_expression(&session, "a.iv", "nearest").is_err_and(|why| why.contains("-- >>> nearest(…)")));
 }
 
 /// For an array, the tables show one element with named indices. Terms of one array are one entry.
@@ -130,7 +130,7 @@ def f(c: [n]f64, a: [n, n]f64) -> [n]f64 = c + (for i: sum j: a[i, j] * c[j])
 ";
     let session = session(text);
     let at = |what: &str| u32::try_from(text.find(what).unwrap()).unwrap();
-    let plain = |what: &str| hover(&session, "a.iv", at(what), Depth::Full).unwrap().plain();
+    let plain = |what: &str| hover(&session, "a.iv", at(what), HoverDepth::Full).unwrap().plain();
     expect![[r#"
         c + (for i: sum j: a[i, j] * c[j]) : [n]f64
 
@@ -282,7 +282,7 @@ fn views_tell_where_their_lines_come_from() {
             ← off[i]^2
     "#]]
     .assert_eq(&out);
-    assert!(view(&session, "a.iv", "absent", Stage::Adjoint).is_err());
+    assert!(view(&session, "a.iv", "absent", ViewStage::Adjoint).is_err());
 }
 
 /// Between names, hovers describe sizes, types, symbols of the head, and argument labels.
@@ -298,7 +298,7 @@ type Model(d) = {weights: [d]f64}
     let mut out = String::new();
     for what in ["[n + m", "+ m", "[m]", "-> [n]", "= for", "wrt", "xlabel", "= {", "= grad"] {
         let at = u32::try_from(text.find(what).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, Depth::Quick);
+        let told = hover(&session, "a.iv", at, HoverDepth::Quick);
         let told = told.map_or_else(|| "nothing".to_owned(), |told| told.plain().replace("\n\n", " | "));
         out += &format!("{what}: {told}\n");
     }
@@ -329,7 +329,7 @@ do print(total(f(x, 2)))
     let mut out = String::new();
     for what in ["* x[i", "for i: sum", "exp(f64"] {
         let at = u32::try_from(text.find(what).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
         let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
         out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
     }
@@ -353,7 +353,7 @@ def loss(w: [d]f64, x: [n, d]f64, y: [n]bool) -> f64 =
     let mut out = String::new();
     for what in ["exp(", "sum l", "x[i, 0]^"] {
         let at = u32::try_from(text.find(what).unwrap() + what.find('^').unwrap_or(0)).unwrap();
-        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
         let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
         out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
     }
@@ -380,7 +380,7 @@ def xent(z: [k]f64, t: [k]f64) -> f64 = -(sum i: t[i] * (z[i] - lse(z)))
     let mut out = String::new();
     for what in ["* (z[i]", "lse(z))", "sum i: t"] {
         let at = u32::try_from(text.find(what).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
         let rows = told.rows.iter().filter(|(row, _)| row.starts_with("work"));
         out += &rows.map(|(row, text)| format!("{what}: {row} {text}\n")).collect::<String>();
     }
@@ -413,17 +413,17 @@ do print(2 * third(6.0), other(y[0]))
     let session = session(text);
     let runs = lenses(&session, "a.iv").into_iter().filter(|lens| lens.lens == Lens::Run);
     assert_eq!(runs.map(|lens| lens.def.to_string()).collect::<Vec<_>>(), ["square", "cube", "other", "third", ""]);
-    assert_eq!(evaluation(&session, "a.iv", "square"), Ok("square(3.0)".to_owned()));
-    assert_eq!(evaluation(&session, "a.iv", "cube"), Ok("cube(2.0) + 1.0".to_owned()));
-    assert_eq!(evaluation(&session, "a.iv", "other"), Ok("other(y[0])".to_owned()));
-    assert_eq!(evaluation(&session, "a.iv", "third"), Ok("third(6.0)".to_owned()));
+    assert_eq!(evaluation_expression(&session, "a.iv", "square"), Ok("square(3.0)".to_owned()));
+    assert_eq!(evaluation_expression(&session, "a.iv", "cube"), Ok("cube(2.0) + 1.0".to_owned()));
+    assert_eq!(evaluation_expression(&session, "a.iv", "other"), Ok("other(y[0])".to_owned()));
+    assert_eq!(evaluation_expression(&session, "a.iv", "third"), Ok("third(6.0)".to_owned()));
 }
 
 #[test]
 fn a_view_of_a_broken_program_tells_why() {
     let mut session = Session::new();
     session.set_text("a.iv", "def f(x: [n]f64) -> f64 =\n  sum i: x[i] * z[i]\ndef g(x: [n]f64) -> f64 = f(x)\n");
-    let why = |def| view(&session, "a.iv", def, Stage::Adjoint).unwrap_err();
+    let why = |def| view(&session, "a.iv", def, ViewStage::Adjoint).unwrap_err();
     assert_eq!(why("f"), "there is a mistake in line 2: `z` is not defined");
     assert_eq!(why("g"), "there is a mistake in line 2: `z` is not defined");
 }
@@ -436,7 +436,7 @@ fn fields_have_their_types() {
     let places = ["mass", "at:", "mass = p", "mass *", "at: [1"];
     let told = places.map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
-        hover(&session, "a.iv", at, Depth::Full).unwrap().plain()
+        hover(&session, "a.iv", at, HoverDepth::Full).unwrap().plain()
     });
     expect![[r#"
         mass : f64
@@ -475,7 +475,7 @@ fn expressions_of_top_level_lets() {
     let session = session(text);
     let told = ["load(", "for i", "(a, 3", "sum i", "a[i]"].map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
-        hover(&session, "a.iv", at, Depth::Full).unwrap().code
+        hover(&session, "a.iv", at, HoverDepth::Full).unwrap().code
     });
     expect![[r#"
         load("t.csv") : [n, 2]f64
@@ -494,7 +494,7 @@ fn names_of_values_have_their_cotangents() {
     let session = session(text);
     let told = ["y =", "p,", "q)"].map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
-        hover(&session, "a.iv", at, Depth::Full).unwrap().plain()
+        hover(&session, "a.iv", at, HoverDepth::Full).unwrap().plain()
     });
     expect![[r#"
         y : [n]f64
@@ -555,7 +555,7 @@ fn an_element_that_data_choose() {
           let k = [0 < n] * (argmax j: x[j])
 
         `y_adj` is the cotangent of the result of `f`"#]]
-    .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());
+    .assert_eq(&hover(&session(text), "a.iv", at, HoverDepth::Full).unwrap().plain());
 }
 
 /// `for` of a fold is not an array; its hover describes the fold.
@@ -580,7 +580,7 @@ fn words_of_loops() {
         `y_adj` is the cotangent of the result of `f`
 
         The last value of acc, which is e after each i."#]]
-    .assert_eq(&hover(&session(text), "a.iv", at, Depth::Full).unwrap().plain());
+    .assert_eq(&hover(&session(text), "a.iv", at, HoverDepth::Full).unwrap().plain());
 }
 
 /// A shadowed variable has a distinct name in the tables.
@@ -591,7 +591,7 @@ fn hidden_names_are_told_apart() {
     let session = session(text);
     let told = ["* cos", "* exp"].map(|place| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
-        hover(&session, "a.iv", at, Depth::Full).unwrap().plain()
+        hover(&session, "a.iv", at, HoverDepth::Full).unwrap().plain()
     });
     expect![[r#"
         x * cos(x) : f64
@@ -635,7 +635,7 @@ fn work_is_that_of_all_arguments() {
     let session = session(text);
     let work = |place: &str| {
         let at = u32::try_from(text.find(place).unwrap()).unwrap();
-        let told = hover(&session, "a.iv", at, Depth::Full).unwrap();
+        let told = hover(&session, "a.iv", at, HoverDepth::Full).unwrap();
         let rows = told.rows.into_iter().filter(|(what, _)| what.contains("work") || what == "adjoint");
         rows.map(|(what, code)| format!("{place} {what}: {code}\n")).collect::<String>()
     };
@@ -655,7 +655,7 @@ fn work_is_that_of_all_arguments() {
 fn work_of_one_evaluation_begins_where_lets_are_known() {
     let session = session(PROGRAM);
     let at = |text: &str| u32::try_from(PROGRAM.find(text).unwrap() + text.find('^').unwrap()).unwrap();
-    let told = hover(&session, "a.iv", at("off[i]^2"), Depth::Full).unwrap();
+    let told = hover(&session, "a.iv", at("off[i]^2"), HoverDepth::Full).unwrap();
     let work = told.rows.iter().find(|(what, _)| what == "work").map(|(_, code)| code.as_str());
     assert_eq!(work, Some("1, in all n"), "{}", told.plain());
 }

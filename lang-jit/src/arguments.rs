@@ -3,47 +3,47 @@
 //! The order is: the interrupt flag, the receiver of progress reports, the thread pool, for each
 //! place with memory its address and extents, and the integers.
 
-use lang_core::ir::ssa::Var;
-use lang_core::nest::{Kernel, Place, Role};
+use lang_core::ir::ssa::StmtId;
+use lang_core::nest::{Kernel, KernelStorage, StorageRole};
 
 /// The word with the address of the interrupt flag.
 pub(crate) const FLAG: i32 = 0;
 
 /// The word with the address of the receiver of progress reports.
-pub(crate) const TOLD: i32 = 1;
+pub(crate) const PROGRESS: i32 = 1;
 
 /// The word with the address of the pool that runs matrix products; 0 if there are no threads.
 pub(crate) const POOL: i32 = 2;
 
 /// The number of words before those of the places.
-pub(crate) const HEAD: usize = 3;
+pub(crate) const HEAD_WORDS: usize = 3;
 
 /// The words of a place.
-pub(crate) struct Word {
-    pub(crate) var: Var,
+pub(crate) struct PlaceWords {
+    pub(crate) var: StmtId,
     /// The word of the address; those of the extents follow.
-    pub(crate) at: i32,
+    pub(crate) address: i32,
     /// The number of extents.
     pub(crate) axes: i32,
 }
 
 /// Returns the places with memory.
-pub(crate) fn memory(kernel: &Kernel) -> impl Iterator<Item = &Place> {
-    kernel.places.iter().filter(|p| !p.is_register())
+pub(crate) fn places_with_memory(kernel: &Kernel) -> impl Iterator<Item = &KernelStorage> {
+    kernel.storage.iter().filter(|p| !p.is_register())
 }
 
 /// Returns whether the kernel writes the place.
-pub(crate) fn is_written(place: &Place) -> bool {
-    place.role != Role::Given
+pub(crate) fn is_written(place: &KernelStorage) -> bool {
+    place.role != StorageRole::Input
 }
 
 /// Returns the words of the places, and the word of the first integer.
-pub(crate) fn words(kernel: &Kernel) -> (Vec<Word>, i32) {
+pub(crate) fn argument_words(kernel: &Kernel) -> (Vec<PlaceWords>, i32) {
     let mut next = POOL + 1;
     let mut all = Vec::new();
-    for place in memory(kernel) {
+    for place in places_with_memory(kernel) {
         let axes = i32::try_from(place.axes.iter().flatten().count()).unwrap_or(i32::MAX);
-        all.push(Word { var: place.var, at: next, axes });
+        all.push(PlaceWords { var: place.var, address: next, axes });
         next = next.saturating_add(1).saturating_add(axes);
     }
     (all, next)

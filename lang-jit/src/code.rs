@@ -6,23 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cranelift_jit::JITModule;
-use lang_core::exec::native::{Code, Copies, Elements, Interrupted, MOST_NUMBERS, Slot};
+use lang_core::exec::native::{Copies, KernelCode, KernelInterrupted, MAX_SCALAR_WORDS, MemorySlot, SlotElements};
 use lang_core::syntax::ops::Scalar;
 
-use crate::apply::Applied;
-use crate::arguments::HEAD;
-use crate::pool::Pool;
+use crate::apply::RuntimeOp;
+use crate::arguments::HEAD_WORDS;
+use crate::pool::ThreadPool;
 
 /// The type of compiled functions. The argument is the address of the arguments
 /// ([`crate::arguments`]); the result is 0, or 1 after an interrupt.
-type Entry = unsafe extern "C" fn(*const i64) -> i32;
+type KernelEntry = unsafe extern "C" fn(*const i64) -> i32;
 
 /// The memory of an empty buffer, large enough for one element of any type. An index that is out of
 /// bounds is replaced by 0, so code may read the first element of an empty buffer.
-static NOTHING: [u64; 2] = [0; 2];
+static EMPTY_BUFFER: [u64; 2] = [0; 2];
 
 /// The shape that a function expects of a place.
-pub(crate) struct Expected {
+pub(crate) struct ExpectedPlace {
     /// The element type.
     pub(crate) scalar: Scalar,
     pub(crate) is_written: bool,
@@ -30,21 +30,21 @@ pub(crate) struct Expected {
 }
 
 /// The compiled function of a kernel.
-pub(crate) struct Native {
-    pub(crate) places: Vec<Expected>,
+pub(crate) struct CompiledKernel {
+    pub(crate) places: Vec<ExpectedPlace>,
     pub(crate) integers: usize,
     /// An upper bound in bytes of its stack frame and of the stack that its callees use.
     stack: usize,
-    entry: Entry,
+    entry: KernelEntry,
     /// The owner of the code.
     module: Mutex<Option<JITModule>>,
     /// The operations that the code calls; the code contains their addresses.
-    _applied: Vec<Arc<Applied>>,
+    _operations: Vec<Arc<RuntimeOp>>,
     /// The threads that run its chunks.
-    pool: Arc<Pool>,
+    pool: Arc<ThreadPool>,
 }
 
-impl Native {
+impl CompiledKernel {
     /// Wraps the function at this address.
     ///
     /// # Safety
@@ -53,19 +53,19 @@ impl Native {
     pub(crate) unsafe fn new(
         address: *const u8,
         module: JITModule,
-        places: Vec<Expected>,
+        places: Vec<ExpectedPlace>,
         integers: usize,
         stack: usize,
-        applied: Vec<Arc<Applied>>,
-        pool: Arc<Pool>,
+        applied: Vec<Arc<RuntimeOp>>,
+        pool: Arc<ThreadPool>,
     ) -> Self {
         // SAFETY: by the contract above.
-        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(address) };
-        Self { places, integers, stack, entry, module: Mutex::new(Some(module)), _applied: applied, pool }
+        let entry = unsafe { std::mem::transmute::<*const u8, KernelEntry>(address) };
+        Self { places, integers, stack, entry, module: Mutex::new(Some(module)), _operations: applied, pool }
     }
 }
 
-impl Drop for Native {
+impl Drop for CompiledKernel {
     fn drop(&mut self) {
         let module = self.module.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(module) = module {
@@ -76,45 +76,49 @@ impl Drop for Native {
 }
 
 /// Returns the element type, whether the elements are writable, their address and their number.
-fn parts(items: &mut Elements<'_>) -> (Scalar, bool, *const u8, usize) {
+fn raw_parts(items: &mut SlotElements<'_>) -> (Scalar, bool, *const u8, usize) {
     match items {
-        Elements::F64(v) => (Scalar::F64, false, v.as_ptr().cast(), v.len()),
-        Elements::F32(v) => (Scalar::F32, false, v.as_ptr().cast(), v.len()),
-        Elements::I64(v) => (Scalar::I64, false, v.as_ptr().cast(), v.len()),
-        Elements::Bool(v) => (Scalar::Bool, false, v.as_ptr().cast(), v.len()),
-        Elements::RoomF64(v) => (Scalar::F64, true, v.as_mut_ptr().cast_const().cast(), v.len()),
-        Elements::RoomF32(v) => (Scalar::F32, true, v.as_mut_ptr().cast_const().cast(), v.len()),
-        Elements::RoomI64(v) => (Scalar::I64, true, v.as_mut_ptr().cast_const().cast(), v.len()),
-        Elements::RoomBool(v) => (Scalar::Bool, true, v.as_mut_ptr().cast_const().cast(), v.len()),
+        SlotElements::F64(v) => (Scalar::F64, false, v.as_ptr().cast(), v.len()),
+        SlotElements::F32(v) => (Scalar::F32, false, v.as_ptr().cast(), v.len()),
+        SlotElements::I64(v) => (Scalar::I64, false, v.as_ptr().cast(), v.len()),
+        SlotElements::Bool(v) => (Scalar::Bool, false, v.as_ptr().cast(), v.len()),
+        SlotElements::MutF64(v) => (Scalar::F64, true, v.as_mut_ptr().cast_const().cast(), v.len()),
+        SlotElements::MutF32(v) => (Scalar::F32, true, v.as_mut_ptr().cast_const().cast(), v.len()),
+        SlotElements::MutI64(v) => (Scalar::I64, true, v.as_mut_ptr().cast_const().cast(), v.len()),
+        SlotElements::MutBool(v) => (Scalar::Bool, true, v.as_mut_ptr().cast_const().cast(), v.len()),
     }
 }
 
 /// A place as an argument: its address, the size of one copy in bytes, and its extents.
-struct Given {
-    at: i64,
+struct PlaceArgument {
+    address: i64,
     bytes: i64,
     copies: Copies,
     dims: Vec<i64>,
 }
 
-impl Native {
+impl CompiledKernel {
     /// Checks that each slot has the type and shape that the function expects, with these numbers
     /// of copies, and returns the arguments.
-    fn given(&self, slots: &mut [Slot<'_>], copies: &dyn Fn(usize) -> (Copies, usize)) -> Vec<Given> {
+    fn place_arguments(
+        &self,
+        slots: &mut [MemorySlot<'_>],
+        copies: &dyn Fn(usize) -> (Copies, usize),
+    ) -> Vec<PlaceArgument> {
         assert_eq!(slots.len(), self.places.len(), "every place has a slot");
         let places = slots.iter_mut().zip(&self.places).enumerate();
         let given = places.map(|(k, (slot, expected))| {
             let (copies, number) = copies(k);
-            let (kind, writable, start, count) = parts(&mut slot.items);
+            let (kind, writable, start, count) = raw_parts(&mut slot.items);
             let product = slot.dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d)).unwrap_or(usize::MAX);
             let is_allowed = writable || !expected.is_written;
             assert!(kind == expected.scalar && is_allowed, "a slot of the kind of its place");
             assert!(slot.dims.len() == expected.axes, "a slot of the shape of its place");
             assert!(product.checked_mul(number) == Some(count), "as many elements as there are in all copies");
-            let start = if count == 0 { NOTHING.as_ptr().cast() } else { start };
-            let bytes = product * crate::generate::ty(kind).bytes() as usize;
-            Given {
-                at: address(start),
+            let start = if count == 0 { EMPTY_BUFFER.as_ptr().cast() } else { start };
+            let bytes = product * crate::generate::clif_type(kind).bytes() as usize;
+            PlaceArgument {
+                address: address(start),
                 bytes: if count == 0 { 0 } else { bytes.cast_signed() as i64 },
                 copies,
                 dims: slot.dims.iter().map(|n| n.cast_signed() as i64).collect(),
@@ -127,7 +131,13 @@ impl Native {
     ///
     /// # Safety
     /// Until the call returns, no other thread may access the elements that it writes.
-    unsafe fn call(&self, head: [i64; HEAD], given: &[Given], integers: &[i64], [chunk, thread]: [usize; 2]) -> bool {
+    unsafe fn call(
+        &self,
+        head: [i64; HEAD_WORDS],
+        given: &[PlaceArgument],
+        integers: &[i64],
+        [chunk, thread]: [usize; 2],
+    ) -> bool {
         let words: usize = given.iter().map(|of| of.dims.len() + 1).sum();
         let mut arguments: Vec<i64> = Vec::with_capacity(head.len() + words + integers.len());
         arguments.extend(head);
@@ -137,7 +147,7 @@ impl Native {
                 Copies::Chunks => chunk,
                 Copies::Threads => thread,
             };
-            arguments.push(of.at + of.bytes * nth.cast_signed() as i64);
+            arguments.push(of.address + of.bytes * nth.cast_signed() as i64);
             arguments.extend(&of.dims);
         }
         arguments.extend(integers);
@@ -152,33 +162,38 @@ fn address(p: *const u8) -> i64 {
     p.expose_provenance().cast_signed() as i64
 }
 
-impl Code for Native {
+impl KernelCode for CompiledKernel {
     fn run(
         &self,
-        slots: &mut [Slot<'_>],
+        slots: &mut [MemorySlot<'_>],
         integers: &[i64],
         interrupt: &AtomicBool,
         told: &dyn Fn(i64, i64),
-    ) -> Result<(), Interrupted> {
+    ) -> Result<(), KernelInterrupted> {
         assert_eq!(integers.len(), self.integers, "every integer has a value");
-        let given = self.given(slots, &|_| (Copies::One, 1));
-        let pool = std::ptr::from_ref::<Pool>(&self.pool);
+        let given = self.place_arguments(slots, &|_| (Copies::One, 1));
+        let pool = std::ptr::from_ref::<ThreadPool>(&self.pool);
         let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
         // SAFETY: the slots are borrowed until the call returns.
         let done = unsafe { self.call(head, &given, integers, [0, 0]) };
-        if done { Ok(()) } else { Err(Interrupted) }
+        if done { Ok(()) } else { Err(KernelInterrupted) }
     }
 
-    fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted> {
+    fn run_scalars(
+        &self,
+        words: &mut [u64],
+        integers: &[i64],
+        interrupt: &AtomicBool,
+    ) -> Result<(), KernelInterrupted> {
         assert!(words.len() == self.places.len() && integers.len() == self.integers, "all have values");
         assert!(self.places.iter().all(|expected| expected.axes == 0), "all are numbers");
-        assert!(words.len() + integers.len() <= MOST_NUMBERS, "they are few");
+        assert!(words.len() + integers.len() <= MAX_SCALAR_WORDS, "they are few");
         let told: &dyn Fn(i64, i64) = &|_, _| {};
-        let pool = std::ptr::from_ref::<Pool>(&self.pool);
+        let pool = std::ptr::from_ref::<ThreadPool>(&self.pool);
         let head = [interrupt.as_ptr().cast_const().cast(), std::ptr::from_ref(&told).cast(), pool.cast()].map(address);
         let start = words.as_mut_ptr();
         let places = (0..words.len()).map(|k| address(start.wrapping_add(k).cast_const().cast()));
-        let mut arguments = [0; HEAD + MOST_NUMBERS];
+        let mut arguments = [0; HEAD_WORDS + MAX_SCALAR_WORDS];
         arguments
             .iter_mut()
             .zip(head.into_iter().chain(places).chain(integers.iter().copied()))
@@ -186,7 +201,7 @@ impl Code for Native {
         // SAFETY: each place is a scalar of at most 8 bytes and has a word at an address that is a
         // multiple of 8. The words are borrowed mutably until the call returns.
         let done = unsafe { (self.entry)(arguments.as_ptr()) == 0 };
-        if done { Ok(()) } else { Err(Interrupted) }
+        if done { Ok(()) } else { Err(KernelInterrupted) }
     }
 
     fn stack(&self) -> usize {
@@ -199,15 +214,15 @@ impl Code for Native {
 
     fn run_chunks(
         &self,
-        slots: &mut [Slot<'_>],
+        slots: &mut [MemorySlot<'_>],
         copies: &[Copies],
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
         told: &dyn Fn(usize),
-    ) -> Result<(), Interrupted> {
+    ) -> Result<(), KernelInterrupted> {
         assert_eq!(integers.len() + 2, self.integers, "every integer has a value");
-        let given = self.given(slots, &|k| match copies.get(k).copied().unwrap_or(Copies::One) {
+        let given = self.place_arguments(slots, &|k| match copies.get(k).copied().unwrap_or(Copies::One) {
             Copies::One => (Copies::One, 1),
             Copies::Chunks => (Copies::Chunks, chunks.len()),
             Copies::Threads => (Copies::Threads, self.threads()),
@@ -227,6 +242,6 @@ impl Code for Native {
             }
         };
         self.pool.run(chunks.len(), &work, told);
-        if stopped.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
+        if stopped.load(Ordering::Relaxed) { Err(KernelInterrupted) } else { Ok(()) }
     }
 }

@@ -9,7 +9,7 @@ fn fused<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
 }
 
 /// The constant whose addition rounds a number to an integer, which is then in the low bits.
-const ROUNDS: f64 = 6_755_399_441_055_744.0;
+const ROUNDING_CONSTANT: f64 = 6_755_399_441_055_744.0;
 
 /// The logarithm of 2, in two parts. The first has so few bits that its product with an exponent is
 /// exact.
@@ -23,14 +23,14 @@ fn power_of_two(rounded: f64) -> f64 {
 }
 
 /// The bound of arguments, of either sign, whose exponential is neither infinite, 0 nor subnormal.
-pub(crate) const ORDINARY: f64 = 708.0;
+pub(crate) const FAST_EXP_BOUND: f64 = 708.0;
 
 /// Reduces x = k · log(2) + r with |r| at most half the logarithm of 2. Returns exp(r) - 1, and k
 /// with [`ROUNDS`] added. The polynomial has an error of 2^-55 (`tests/exp_coefficients.py`).
 #[inline(always)]
 fn reduced_exp<const FMA: bool>(x: f64) -> (f64, f64) {
-    let rounded = fused::<FMA>(x, std::f64::consts::LOG2_E, ROUNDS);
-    let k = rounded - ROUNDS;
+    let rounded = fused::<FMA>(x, std::f64::consts::LOG2_E, ROUNDING_CONSTANT);
+    let k = rounded - ROUNDING_CONSTANT;
     let r = fused::<FMA>(-k, LN2_HIGH, x);
     let r = fused::<FMA>(-k, LN2_LOW, r);
     // Estrin's scheme combines pairs of terms, then pairs of these. The processor has independent
@@ -53,7 +53,7 @@ fn reduced_exp<const FMA: bool>(x: f64) -> (f64, f64) {
 
 /// `exp(x)` for an ordinary result: adds k to the exponent.
 #[inline(always)]
-pub(crate) fn ordinary_exp<const FMA: bool>(x: f64) -> f64 {
+pub(crate) fn fast_exp<const FMA: bool>(x: f64) -> f64 {
     let (y, rounded) = reduced_exp::<FMA>(x);
     f64::from_bits((1.0 + y).to_bits().wrapping_add(rounded.to_bits() << 52))
 }
@@ -66,16 +66,16 @@ pub(crate) fn exp<const FMA: bool>(x: f64) -> f64 {
     let bounded = if bounded < -746.0 { -746.0 } else { bounded };
     let (y, rounded) = reduced_exp::<FMA>(bounded);
     // Two steps, because 2^k alone may overflow or underflow.
-    let k = rounded - ROUNDS;
-    let half = k * 0.5 + ROUNDS;
-    let rest = (k - (half - ROUNDS)) + ROUNDS;
+    let k = rounded - ROUNDING_CONSTANT;
+    let half = k * 0.5 + ROUNDING_CONSTANT;
+    let rest = (k - (half - ROUNDING_CONSTANT)) + ROUNDING_CONSTANT;
     let y = (1.0 + y) * power_of_two(half) * power_of_two(rest);
     if x.is_nan() { x } else { y }
 }
 
 /// `exp(x) - 1`, accurate near 0, if `exp(x)` is ordinary.
 #[inline(always)]
-pub(crate) fn ordinary_expm1<const FMA: bool>(x: f64) -> f64 {
+pub(crate) fn fast_expm1<const FMA: bool>(x: f64) -> f64 {
     let (y, rounded) = reduced_exp::<FMA>(x);
     let power = power_of_two(rounded);
     fused::<FMA>(power, y, power - 1.0).copysign(x)
@@ -84,10 +84,10 @@ pub(crate) fn ordinary_expm1<const FMA: bool>(x: f64) -> f64 {
 /// `exp(x) - 1` for any argument.
 #[inline(always)]
 pub(crate) fn expm1<const FMA: bool>(x: f64) -> f64 {
-    let bounded = if x > ORDINARY { ORDINARY } else { x };
-    let bounded = if bounded < -ORDINARY { -ORDINARY } else { bounded };
-    let y = ordinary_expm1::<FMA>(bounded);
-    if x > ORDINARY { exp::<FMA>(x) } else { y }
+    let bounded = if x > FAST_EXP_BOUND { FAST_EXP_BOUND } else { x };
+    let bounded = if bounded < -FAST_EXP_BOUND { -FAST_EXP_BOUND } else { bounded };
+    let y = fast_expm1::<FMA>(bounded);
+    if x > FAST_EXP_BOUND { exp::<FMA>(x) } else { y }
 }
 
 /// `tanh(x)`: near 0, x plus a rational function of x; elsewhere 1 - `2 / (exp(2 x) + 1)`. The
@@ -102,14 +102,14 @@ pub(crate) fn tanh<const FMA: bool>(x: f64) -> f64 {
     let p = fused::<FMA>(p, z, -1.614_687_684_417_084_5e3);
     let q = fused::<FMA>(z + 1.128_116_784_916_329_3e2, z, 2.235_488_390_601_004_5e3);
     let q = fused::<FMA>(q, z, 4.844_063_053_251_255e3);
-    let e = ordinary_exp::<FMA>(2.0 * bounded);
+    let e = fast_exp::<FMA>(2.0 * bounded);
     let (first, above, below) = if size > 0.625 { (1.0, -2.0, e + 1.0) } else { (size, size * z * p, q) };
     (first + above / below).copysign(x)
 }
 
 /// Decomposes a number into 2^k · m with m between the roots of 1/2 and 2. Returns m and k.
 #[inline(always)]
-fn parts(x: f64) -> (f64, f64) {
+fn decompose(x: f64) -> (f64, f64) {
     const SCALE: f64 = 18_014_398_509_481_984.0;
     const ROOT: u64 = 0x3fe6_a09e_667f_3bcd;
     let small = x < f64::MIN_POSITIVE;
@@ -150,7 +150,7 @@ fn reduced_log<const FMA: bool>(f: f64, k: f64, more: Option<f64>) -> f64 {
 /// `log(x)`
 #[inline(always)]
 pub(crate) fn log<const FMA: bool>(x: f64) -> f64 {
-    let (m, k) = parts(x);
+    let (m, k) = decompose(x);
     let y = reduced_log::<FMA>(m - 1.0, k, None);
     let y = if x == f64::INFINITY { x } else { y };
     let y = if x == 0.0 { f64::NEG_INFINITY } else { y };
@@ -161,7 +161,7 @@ pub(crate) fn log<const FMA: bool>(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn log1p<const FMA: bool>(x: f64) -> f64 {
     let u = 1.0 + x;
-    let (m, k) = parts(u);
+    let (m, k) = decompose(u);
     // The rounding error of 1 + x, and its effect on the logarithm. If u is not scaled, x itself is
     // the reduced argument.
     let lost = if x > 1.0 { 1.0 - (u - x) } else { x - (u - 1.0) };
@@ -190,15 +190,15 @@ pub(crate) fn softplus<const FMA: bool>(x: f64, exp: impl Fn(f64) -> f64) -> f64
 
 /// The bound of angles that are reduced here. The number of quarter turns has so few bits that its
 /// products with the first parts of a quarter turn are exact.
-pub(crate) const ORDINARY_ANGLE: f64 = 1e6;
+pub(crate) const FAST_ANGLE_BOUND: f64 = 1e6;
 
 /// π / 2 in four parts, all but the last of 33 bits (fdlibm's `rem_pio2`, Sun Microsystems, 1993).
-const QUARTER: [f64; 4] =
+const HALF_PI_PARTS: [f64; 4] =
     [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_711_166_5e-21, 8.478_427_660_368_9e-32];
 
 /// Returns `a - b`, rounded, and the rounding error.
 #[inline(always)]
-fn difference(a: f64, b: f64) -> (f64, f64) {
+fn exact_difference(a: f64, b: f64) -> (f64, f64) {
     let d = a - b;
     let taken = a - d;
     (d, (a - (d + taken)) + (taken - b))
@@ -207,13 +207,13 @@ fn difference(a: f64, b: f64) -> (f64, f64) {
 /// Reduces x = q · π / 2 + r with |r| at most π / 4. Returns r, the rounding error of r, and q in
 /// the low bits.
 #[inline(always)]
-fn quarters<const FMA: bool>(x: f64) -> (f64, f64, u64) {
-    let rounded = fused::<FMA>(x, std::f64::consts::FRAC_2_PI, ROUNDS);
-    let q = rounded - ROUNDS;
-    let [first, second, third, last] = QUARTER;
+fn reduce_angle<const FMA: bool>(x: f64) -> (f64, f64, u64) {
+    let rounded = fused::<FMA>(x, std::f64::consts::FRAC_2_PI, ROUNDING_CONSTANT);
+    let q = rounded - ROUNDING_CONSTANT;
+    let [first, second, third, last] = HALF_PI_PARTS;
     let near = fused::<FMA>(-q, first, x);
-    let (near, lost) = difference(near, q * second);
-    let (near, more) = difference(near, q * third);
+    let (near, lost) = exact_difference(near, q * second);
+    let (near, more) = exact_difference(near, q * third);
     let over = fused::<FMA>(q, last, -(lost + more));
     let r = near - over;
     (r, (near - r) - over, rounded.to_bits())
@@ -222,7 +222,7 @@ fn quarters<const FMA: bool>(x: f64) -> (f64, f64, u64) {
 /// Returns the sine of q quarter turns plus r, with the rounding error of r. The coefficients are
 /// those of fdlibm's `k_sin` and `k_cos`.
 #[inline(always)]
-fn turned<const FMA: bool>(r: f64, lacks: f64, q: u64) -> f64 {
+fn sine_of_quarters<const FMA: bool>(r: f64, lacks: f64, q: u64) -> f64 {
     let z = r * r;
     let polynomial = |first: f64, others: &[f64]| others.iter().fold(first, |p, c| fused::<FMA>(p, z, *c));
     let p = polynomial(
@@ -251,13 +251,13 @@ fn turned<const FMA: bool>(r: f64, lacks: f64, q: u64) -> f64 {
 /// `sin(x)` for an ordinary angle.
 #[inline(always)]
 pub(crate) fn sin<const FMA: bool>(x: f64) -> f64 {
-    let (r, lacks, q) = quarters::<FMA>(x);
-    turned::<FMA>(r, lacks, q)
+    let (r, lacks, q) = reduce_angle::<FMA>(x);
+    sine_of_quarters::<FMA>(r, lacks, q)
 }
 
 /// `cos(x)` for an ordinary angle.
 #[inline(always)]
 pub(crate) fn cos<const FMA: bool>(x: f64) -> f64 {
-    let (r, lacks, q) = quarters::<FMA>(x);
-    turned::<FMA>(r, lacks, q.wrapping_add(1))
+    let (r, lacks, q) = reduce_angle::<FMA>(x);
+    sine_of_quarters::<FMA>(r, lacks, q.wrapping_add(1))
 }

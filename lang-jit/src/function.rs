@@ -9,60 +9,65 @@ use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use lang_core::exec::native::Code;
-use lang_core::ir::ssa::Ssa;
-use lang_core::nest::{Kernel, Node};
+use lang_core::exec::native::KernelCode;
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::nest::{Kernel, NestNode};
 
 use crate::apply::{apply, report_progress};
-use crate::arguments::{is_written, memory};
-use crate::code::{Expected, Native};
+use crate::arguments::{is_written, places_with_memory};
+use crate::code::{CompiledKernel, ExpectedPlace};
 use crate::fused::has_fused;
-use crate::generate::{Generator, Made, Operations};
+use crate::generate::{EmitResult, Generator, RuntimeOps};
 use crate::matrices::multiply;
-use crate::pool::Pool;
+use crate::pool::ThreadPool;
 
 /// The maximal number of instructions of a kernel with code. The time of register allocation is
 /// quadratic in it, and nothing can interrupt it. The longest of the examples has about 8,000.
-const MOST_INSTRUCTIONS: usize = 40_000;
+const MAX_INSTRUCTIONS: usize = 40_000;
 
 /// The maximal size in bytes of the stack frame of a kernel with code. Tiles of many functions may
 /// fill it.
-const MOST_FRAME: usize = 4 << 20;
+const MAX_FRAME: usize = 4 << 20;
 
 /// A bound of the stack that the callees of a kernel use, in bytes.
-const CALLED: usize = 128 << 10;
+const CALLEE_STACK: usize = 128 << 10;
 
 /// Returns the function of a kernel as text.
-pub(crate) fn text(isa: &OwnedTargetIsa, ssa: &Ssa, kernel: &Kernel) -> Made<String> {
-    let mut module = module(isa);
-    let (context, _) = filled(&mut module, ssa, kernel)?;
+pub(crate) fn kernel_text(isa: &OwnedTargetIsa, ssa: &SsaFunction, kernel: &Kernel) -> EmitResult<String> {
+    let mut module = new_module(isa);
+    let (context, _) = build_function(&mut module, ssa, kernel)?;
     Ok(context.func.display().to_string())
 }
 
 /// Compiles the function of a kernel. The error is the reason why it has no code.
-pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel: &Kernel) -> Made<Arc<dyn Code>> {
-    let mut module = module(isa);
-    let (mut context, applied) = filled(&mut module, ssa, kernel)?;
-    if context.func.dfg.num_insts() > MOST_INSTRUCTIONS {
+pub(crate) fn compile_kernel(
+    isa: &OwnedTargetIsa,
+    pool: &Arc<ThreadPool>,
+    ssa: &SsaFunction,
+    kernel: &Kernel,
+) -> EmitResult<Arc<dyn KernelCode>> {
+    let mut module = new_module(isa);
+    let (mut context, applied) = build_function(&mut module, ssa, kernel)?;
+    if context.func.dfg.num_insts() > MAX_INSTRUCTIONS {
         return Err("it is too long".to_owned());
     }
     let slots = context.func.sized_stack_slots.values().map(|slot| slot.size as usize).sum::<usize>();
     // Each instruction has at most one register to spill.
     let frame = slots.saturating_add(context.func.dfg.num_insts().saturating_mul(16));
-    if frame > MOST_FRAME {
+    if frame > MAX_FRAME {
         return Err("it keeps too much on the stack".to_owned());
     }
     let said = |why: cranelift_module::ModuleError| why.to_string();
     let id = module.declare_anonymous_function(&context.func.signature).map_err(said)?;
     module.define_function(id, &mut context).map_err(said)?;
-    if has_steps(kernel) {
-        let tell = tell(&mut module)?;
-        let mut context = telling(&mut module)?;
+    if reports_progress(kernel) {
+        let tell = declare_report(&mut module)?;
+        let mut context = build_report(&mut module)?;
         module.define_function(tell, &mut context).map_err(said)?;
     }
     module.finalize_definitions().map_err(said)?;
     let address = module.get_finalized_function(id);
-    let places = memory(kernel).map(|p| Expected {
+    let places = places_with_memory(kernel).map(|p| ExpectedPlace {
         scalar: p.scalar,
         is_written: is_written(p),
         axes: p.axes.iter().flatten().count(),
@@ -72,12 +77,20 @@ pub(crate) fn function(isa: &OwnedTargetIsa, pool: &Arc<Pool>, ssa: &Ssa, kernel
     // SAFETY: the signature is that of an `Entry` of `crate::code`, and the function reads its
     // arguments in the layout of `words`.
     let native = unsafe {
-        Native::new(address, module, places, kernel.integers.len(), frame + CALLED, applied, Arc::clone(pool))
+        CompiledKernel::new(
+            address,
+            module,
+            places,
+            kernel.entry_integers.len(),
+            frame + CALLEE_STACK,
+            applied,
+            Arc::clone(pool),
+        )
     };
     Ok(Arc::new(native))
 }
 
-fn module(isa: &OwnedTargetIsa) -> JITModule {
+fn new_module(isa: &OwnedTargetIsa) -> JITModule {
     let mut builder = JITBuilder::with_isa(isa.clone(), default_libcall_names());
     builder.symbol("apply", apply as *const u8);
     builder.symbol("multiply", multiply as *const u8);
@@ -86,13 +99,13 @@ fn module(isa: &OwnedTargetIsa) -> JITModule {
 }
 
 /// Returns whether an outermost loop runs in order.
-fn has_steps(kernel: &Kernel) -> bool {
-    kernel.body.iter().any(|node| matches!(node, Node::Loop(of) if of.in_order))
+fn reports_progress(kernel: &Kernel) -> bool {
+    kernel.body.iter().any(|node| matches!(node, NestNode::Loop(of) if of.is_sequential))
 }
 
 /// Declares the function that a loop calls to report progress. It preserves all registers, so it
 /// costs nothing on the path that does not call it.
-fn tell(module: &mut JITModule) -> Made<FuncId> {
+fn declare_report(module: &mut JITModule) -> EmitResult<FuncId> {
     let mut signature = module.make_signature();
     signature.call_conv = CallConv::PreserveAll;
     signature.params.extend([AbiParam::new(types::I64); 3]);
@@ -100,7 +113,7 @@ fn tell(module: &mut JITModule) -> Made<FuncId> {
 }
 
 /// Builds the body of `tell`: a call of [`report_progress`].
-fn telling(module: &mut JITModule) -> Made<Context> {
+fn build_report(module: &mut JITModule) -> EmitResult<Context> {
     let mut context = module.make_context();
     context.func.signature.call_conv = CallConv::PreserveAll;
     context.func.signature.params.extend([AbiParam::new(types::I64); 3]);
@@ -122,7 +135,7 @@ fn telling(module: &mut JITModule) -> Made<Context> {
 }
 
 /// Emits the code of a kernel. Returns it with the operations that it calls.
-fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, Operations)> {
+fn build_function(module: &mut JITModule, ssa: &SsaFunction, kernel: &Kernel) -> EmitResult<(Context, RuntimeOps)> {
     let mut context = module.make_context();
     let pointer = module.target_config().pointer_type();
     if pointer != types::I64 {
@@ -140,15 +153,15 @@ fn filled(module: &mut JITModule, ssa: &Ssa, kernel: &Kernel) -> Made<(Context, 
     signature.returns.push(AbiParam::new(types::I64));
     let id = module.declare_function("multiply", Linkage::Import, &signature).map_err(|why| why.to_string())?;
     let multiply = module.declare_func_in_func(id, &mut context.func);
-    let tell = match has_steps(kernel) {
-        true => Some(tell(module).map(|id| module.declare_func_in_func(id, &mut context.func))?),
+    let tell = match reports_progress(kernel) {
+        true => Some(declare_report(module).map(|id| module.declare_func_in_func(id, &mut context.func))?),
         false => None,
     };
     let mut frontend = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut frontend);
     let mut generator = Generator::new(builder, ssa, kernel, [apply, multiply], has_fused(module.isa()))?;
-    generator.tell = tell;
-    generator.body()?;
+    generator.report = tell;
+    generator.emit_body()?;
     let operations = std::mem::take(&mut generator.operations);
     generator.builder.seal_all_blocks();
     generator.builder.finalize(module.target_config());

@@ -16,14 +16,14 @@ pub(crate) fn has_fused(isa: &dyn TargetIsa) -> bool {
 
 impl Generator<'_> {
     /// Emits the product of two reals, or of two vectors of reals, and records its factors.
-    pub(crate) fn product_of(&mut self, a: Value, b: Value) -> Value {
+    pub(crate) fn emit_product(&mut self, a: Value, b: Value) -> Value {
         let product = self.builder.ins().fmul(a, b);
         self.products.insert(product, (a, b));
         product
     }
 
     /// Emits the negation of a real; the negation of a product is recorded as a product.
-    pub(crate) fn opposite(&mut self, a: Value) -> Value {
+    pub(crate) fn emit_negation(&mut self, a: Value) -> Value {
         let opposite = self.builder.ins().fneg(a);
         if let Some((a, b)) = self.products.get(&a).copied() {
             let a = self.builder.ins().fneg(a);
@@ -33,7 +33,7 @@ impl Generator<'_> {
     }
 
     /// Adds a term to an accumulator, fused if the term is a product.
-    pub(crate) fn accumulated(&mut self, before: Value, term: Value) -> Value {
+    pub(crate) fn emit_accumulate(&mut self, before: Value, term: Value) -> Value {
         match self.products.get(&term).copied() {
             Some((a, b)) if self.fused => self.builder.ins().fma(a, b, before),
             _ => self.builder.ins().fadd(before, term),

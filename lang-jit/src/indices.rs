@@ -2,17 +2,17 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use lang_core::ir::ssa::{Access, Var};
+use lang_core::ir::ssa::{StmtId, TensorAccess};
 use lang_core::nest::loop_number;
 use lang_core::predicate::{Atom, Poly, Pred};
 
-use crate::apply::Applied;
-use crate::generate::{Generator, Made};
-use crate::spots::Number;
+use crate::apply::RuntimeOp;
+use crate::generate::{EmitResult, Generator};
+use crate::spots::LoopCounter;
 
 impl Generator<'_> {
-    pub(crate) fn poly(&mut self, p: &Poly) -> Made<Value> {
-        let (sum, known) = self.apart_from_known(p)?;
+    pub(crate) fn poly(&mut self, p: &Poly) -> EmitResult<Value> {
+        let (sum, known) = self.split_constant(p)?;
         if known == 0 {
             return Ok(sum);
         }
@@ -21,7 +21,7 @@ impl Generator<'_> {
     }
 
     /// Emits a polynomial without its constant part, and returns both.
-    pub(crate) fn apart_from_known(&mut self, p: &Poly) -> Made<(Value, i64)> {
+    pub(crate) fn split_constant(&mut self, p: &Poly) -> EmitResult<(Value, i64)> {
         let mut sum: Option<Value> = None;
         let mut known = 0_i64;
         for (monomial, c) in p.terms() {
@@ -31,8 +31,8 @@ impl Generator<'_> {
                 if let (Atom::Local(l, _), [_], 1) = (atom, monomial.as_slice(), *power)
                     && let Some(number) = self.loops.get(l)
                 {
-                    known = known.wrapping_add(c.wrapping_mul(number.ahead));
-                    product = Some(number.count);
+                    known = known.wrapping_add(c.wrapping_mul(number.constant));
+                    product = Some(number.counter);
                     continue;
                 }
                 let value = self.atom(atom)?;
@@ -69,26 +69,26 @@ impl Generator<'_> {
         Ok((sum.unwrap_or_else(|| self.int(0)), known))
     }
 
-    pub(crate) fn number(&mut self, of: Number) -> Value {
-        if of.ahead == 0 {
-            return of.count;
+    pub(crate) fn counter_value(&mut self, of: LoopCounter) -> Value {
+        if of.constant == 0 {
+            return of.counter;
         }
-        let ahead = self.int(of.ahead);
-        self.builder.ins().iadd(of.count, ahead)
+        let ahead = self.int(of.constant);
+        self.builder.ins().iadd(of.counter, ahead)
     }
 
-    pub(crate) fn atom(&mut self, a: &Atom) -> Made<Value> {
+    pub(crate) fn atom(&mut self, a: &Atom) -> EmitResult<Value> {
         match a {
             Atom::Local(l, _) if loop_number(*l).is_some() => {
                 let number = self.loops.get(l).copied().ok_or("an index outside its loop")?;
-                Ok(self.number(number))
+                Ok(self.counter_value(number))
             }
             Atom::Local(..) | Atom::Global(_) => {
                 self.integers.get(a).copied().ok_or_else(|| "an integer that is not known".to_owned())
             }
             Atom::Read(x, _, at) => {
-                let var = Var::of_local(*x).ok_or("an array that is none")?;
-                self.element(&Access { var, at: at.to_vec() })
+                let var = StmtId::from_local(*x).ok_or("an array that is none")?;
+                self.element(&TensorAccess { var, at: at.to_vec() })
             }
             Atom::Min(p, q) | Atom::Max(p, q) => {
                 let (p, q) = (self.poly(p)?, self.poly(q)?);
@@ -108,16 +108,16 @@ impl Generator<'_> {
                     });
                 }
                 let q = self.poly(q)?;
-                let of = if matches!(a, Atom::Div(..)) { Applied::quotient() } else { Applied::remainder() };
-                self.call(of, &[p, q])
+                let of = if matches!(a, Atom::Div(..)) { RuntimeOp::quotient() } else { RuntimeOp::remainder() };
+                self.emit_call(of, &[p, q])
             }
-            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
+            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
                 Err("an integer that is none".to_owned())
             }
         }
     }
 
-    pub(crate) fn pred(&mut self, p: &Pred) -> Made<Value> {
+    pub(crate) fn pred(&mut self, p: &Pred) -> EmitResult<Value> {
         match p {
             Pred::And(items) | Pred::Or(items) => {
                 let all = matches!(p, Pred::And(_));
@@ -142,16 +142,16 @@ impl Generator<'_> {
                 let zero = self.int(0);
                 Ok(self.builder.ins().icmp(by, value, zero))
             }
-            Pred::Is(x, _, at, holds) => {
-                let var = Var::of_local(*x).ok_or("an array that is none")?;
-                let value = self.element(&Access { var, at: at.to_vec() })?;
+            Pred::Element(x, _, at, holds) => {
+                let var = StmtId::from_local(*x).ok_or("an array that is none")?;
+                let value = self.element(&TensorAccess { var, at: at.to_vec() })?;
                 if *holds {
                     return Ok(value);
                 }
                 let one = self.builder.ins().iconst(types::I8, 1);
                 Ok(self.builder.ins().bxor(value, one))
             }
-            Pred::Member(..) | Pred::Any(..) => Err("a predicate that loops do not have".to_owned()),
+            Pred::Member(..) | Pred::Exists(..) => Err("a predicate that loops do not have".to_owned()),
         }
     }
 }

@@ -44,27 +44,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
-use lang_core::exec::native::{Backend, Code};
-use lang_core::ir::ssa::{Rhs, Ssa, Var};
+use lang_core::exec::native::{KernelBackend, KernelCode};
+use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
 use lang_core::nest::{Kernel, is_trivial};
 use lang_core::predicate::Atom;
 use lang_core::syntax::ops::Scalar;
 
 pub use memory::LargePages;
-use pool::Pool;
+use pool::ThreadPool;
 
 /// The cache key of a kernel, which is independent of its function. It contains the loops, the
 /// statements inlined at their uses, and the integers that are sizes and so not negative.
-type Key = (Kernel, Vec<(Var, Rhs, Option<Scalar>)>, Vec<Atom>);
+type KernelKey = (Kernel, Vec<(StmtId, Rhs, Option<Scalar>)>, Vec<Atom>);
 
 /// The maximal number of cached kernels. Then the cache is cleared; code in use stays alive.
-const MOST_KNOWN: usize = 4096;
+const MAX_CACHED: usize = 4096;
 
 /// The backend: compiles kernels and caches their code.
 pub struct Jit {
     isa: OwnedTargetIsa,
-    pool: Arc<Pool>,
-    known: Mutex<HashMap<Key, Option<Arc<dyn Code>>>>,
+    pool: Arc<ThreadPool>,
+    cache: Mutex<HashMap<KernelKey, Option<Arc<dyn KernelCode>>>>,
 }
 
 impl Jit {
@@ -82,34 +82,34 @@ impl Jit {
         set(&mut flags, "enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })?;
         let isa = cranelift_native::builder().map_err(ToString::to_string)?;
         let isa = isa.finish(settings::Flags::new(flags)).map_err(|why| why.to_string())?;
-        Ok(Self { isa, pool: Arc::new(Pool::new(threads)), known: Mutex::default() })
+        Ok(Self { isa, pool: Arc::new(ThreadPool::new(threads)), cache: Mutex::default() })
     }
 
     /// Returns the Cranelift IR of a kernel as text, before code generation.
     ///
     /// # Errors
     /// The reason why the kernel cannot be compiled.
-    pub fn text(&self, ssa: &Ssa, kernel: &Kernel) -> Result<String, String> {
-        function::text(&self.isa, ssa, kernel)
+    pub fn clif_text(&self, ssa: &SsaFunction, kernel: &Kernel) -> Result<String, String> {
+        function::kernel_text(&self.isa, ssa, kernel)
     }
 }
 
-impl Backend for Jit {
-    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
+impl KernelBackend for Jit {
+    fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>> {
         let written = (0..).zip(&ssa.stmts).filter(|(_, s)| is_trivial(&s.rhs));
-        let written = written.map(|(k, s)| (Var(k), s.rhs.clone(), s.scalar)).collect();
+        let written = written.map(|(k, s)| (StmtId(k), s.rhs.clone(), s.scalar)).collect();
         let sizes = ssa.sizes.iter().map(|l| ssa.vars.atom(*l)).collect();
         let key = ((**kernel).clone(), written, sizes);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(code) = known.get(&key) {
             return code.clone();
         }
-        if known.len() >= MOST_KNOWN {
+        if known.len() >= MAX_CACHED {
             known.clear();
         }
         // If the compiler panics, the kernel has no code and the engine runs it statement by
         // statement.
-        let made = catch_unwind(AssertUnwindSafe(|| function::function(&self.isa, &self.pool, ssa, kernel)));
+        let made = catch_unwind(AssertUnwindSafe(|| function::compile_kernel(&self.isa, &self.pool, ssa, kernel)));
         let made = made.ok().and_then(Result::ok);
         known.insert(key, made.clone());
         made

@@ -7,7 +7,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 
 /// The least size of a block with large pages, in bytes. A smaller block would contain few.
-const LEAST: usize = 4 << 20;
+const MIN_LARGE_BLOCK: usize = 4 << 20;
 
 /// The system's allocator, with large blocks in large pages. A program installs it by
 /// `#[global_allocator]`. Without such pages it is equal to the system's.
@@ -48,7 +48,7 @@ fn in_large_pages(block: *mut u8, size: usize) -> *mut u8 {
     /// The size of a large page on the processors that Cranelift supports.
     const PAGE: usize = 2 << 20;
 
-    if size < LEAST {
+    if size < MIN_LARGE_BLOCK {
         return block;
     }
     let before = block.addr().wrapping_neg() % PAGE;

@@ -10,46 +10,46 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 /// The number of polls for a job before a thread sleeps, about a tenth of a millisecond.
-const LOOKS: u32 = 2_000;
+const SPIN_POLLS: u32 = 2_000;
 
 /// The stack size of a thread; only the part in use takes memory. Compiled kernels keep tiles on
 /// it.
-const STACK: usize = 8 << 20;
+const THREAD_STACK: usize = 8 << 20;
 
 /// The work on a piece, from the piece's number and the thread's.
-type Work<'w> = dyn Fn(usize, usize) + Sync + 'w;
+type PieceWork<'w> = dyn Fn(usize, usize) + Sync + 'w;
 
 /// A pool of threads; the caller counts as one.
-pub(crate) struct Pool {
+pub(crate) struct ThreadPool {
     threads: usize,
     /// The other threads, once a job has run. The lock is held while a job runs.
     started: Mutex<Vec<JoinHandle<()>>>,
-    shared: Arc<Shared>,
+    shared: Arc<PoolState>,
 }
 
-struct Shared {
+struct PoolState {
     /// The number of changes of the board, which threads poll.
-    jobs: AtomicU64,
-    board: Mutex<Board>,
+    changes: AtomicU64,
+    board: Mutex<JobBoard>,
     /// Notified at a job, and at the end of the pool.
-    news: Condvar,
+    changed: Condvar,
     /// Notified when the last thread leaves a job.
-    left: Condvar,
+    idle: Condvar,
 }
 
 #[derive(Default)]
-struct Board {
+struct JobBoard {
     job: Option<Job>,
     /// The number of threads that work on the job.
-    at_work: usize,
-    is_over: bool,
+    workers: usize,
+    is_closed: bool,
 }
 
 /// A job. Threads access it only while [`Board::at_work`] counts them, and the caller waits for
 /// these.
 #[derive(Clone, Copy)]
 struct Job {
-    work: *const Work<'static>,
+    work: *const PieceWork<'static>,
     next: *const AtomicUsize,
     done: *const AtomicUsize,
     failed: *const AtomicBool,
@@ -61,13 +61,17 @@ unsafe impl Send for Job {}
 
 thread_local! {
     /// Whether this thread is within a job. It then runs the pieces of a nested job by itself.
-    static WITHIN: Cell<bool> = const { Cell::new(false) };
+    static IN_JOB: Cell<bool> = const { Cell::new(false) };
 }
 
-impl Pool {
+impl ThreadPool {
     pub(crate) fn new(threads: usize) -> Self {
-        let shared =
-            Shared { jobs: AtomicU64::new(0), board: Mutex::default(), news: Condvar::new(), left: Condvar::new() };
+        let shared = PoolState {
+            changes: AtomicU64::new(0),
+            board: Mutex::default(),
+            changed: Condvar::new(),
+            idle: Condvar::new(),
+        };
         Self { threads: threads.max(1), started: Mutex::default(), shared: Arc::new(shared) }
     }
 
@@ -80,8 +84,8 @@ impl Pool {
     ///
     /// # Panics
     /// If a piece panics.
-    pub(crate) fn run(&self, count: usize, work: &Work<'_>, told: &dyn Fn(usize)) {
-        let alone = self.threads < 2 || count < 2 || WITHIN.get();
+    pub(crate) fn run(&self, count: usize, work: &PieceWork<'_>, told: &dyn Fn(usize)) {
+        let alone = self.threads < 2 || count < 2 || IN_JOB.get();
         let started = match self.started.try_lock() {
             Ok(started) => Some(started),
             Err(TryLockError::Poisoned(started)) => Some(started.into_inner()),
@@ -97,17 +101,17 @@ impl Pool {
         };
         self.start(&mut started);
         let (next, done, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-        let work: *const Work<'_> = work;
+        let work: *const PieceWork<'_> = work;
         // SAFETY: only the lifetime changes; the job is withdrawn below before the borrow ends.
-        let work = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
+        let work = unsafe { std::mem::transmute::<*const PieceWork<'_>, *const PieceWork<'static>>(work) };
         let job = Job { work, next: &raw const next, done: &raw const done, failed: &raw const failed, count };
-        self.shared.tell(|board| board.job = Some(job));
+        self.shared.update_board(|board| board.job = Some(job));
         // SAFETY: the job's values are borrowed here.
-        unsafe { job.take_part(0, told) };
+        unsafe { job.run_pieces(0, told) };
         let mut board = self.shared.board();
         board.job = None;
-        while board.at_work > 0 {
-            board = self.shared.left.wait(board).unwrap_or_else(PoisonError::into_inner);
+        while board.workers > 0 {
+            board = self.shared.idle.wait(board).unwrap_or_else(PoisonError::into_inner);
         }
         drop((board, started));
         assert!(!failed.load(Ordering::Relaxed), "a piece of a job failed");
@@ -120,8 +124,8 @@ impl Pool {
         }
         for thread in 1..self.threads {
             let shared = Arc::clone(&self.shared);
-            let builder = std::thread::Builder::new().name(format!("iverson {thread}")).stack_size(STACK);
-            match builder.spawn(move || shared.serve(thread)) {
+            let builder = std::thread::Builder::new().name(format!("iverson {thread}")).stack_size(THREAD_STACK);
+            match builder.spawn(move || shared.run_thread(thread)) {
                 Ok(handle) => started.push(handle),
                 Err(_) => return,
             }
@@ -129,57 +133,57 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
-        self.shared.tell(|board| board.is_over = true);
+        self.shared.update_board(|board| board.is_closed = true);
         let started = std::mem::take(&mut *self.started.lock().unwrap_or_else(PoisonError::into_inner));
         // A thread that panicked has reported it.
         started.into_iter().for_each(|thread| drop(thread.join()));
     }
 }
 
-impl Shared {
-    fn board(&self) -> MutexGuard<'_, Board> {
+impl PoolState {
+    fn board(&self) -> MutexGuard<'_, JobBoard> {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the board and wakes the threads. No thread can miss the change by going to sleep
     /// meanwhile, because the change happens under the lock.
-    fn tell(&self, write: impl FnOnce(&mut Board)) {
+    fn update_board(&self, write: impl FnOnce(&mut JobBoard)) {
         let mut board = self.board();
         write(&mut board);
-        self.jobs.fetch_add(1, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::Release);
         drop(board);
-        self.news.notify_all();
+        self.changed.notify_all();
     }
 
     /// The main loop of a thread: takes jobs until the pool ends.
-    fn serve(&self, thread: usize) {
-        WITHIN.set(true);
+    fn run_thread(&self, thread: usize) {
+        IN_JOB.set(true);
         let mut known = 0;
         loop {
             let mut looks = 0;
-            while self.jobs.load(Ordering::Acquire) == known && looks < LOOKS {
+            while self.changes.load(Ordering::Acquire) == known && looks < SPIN_POLLS {
                 std::hint::spin_loop();
                 looks += 1;
             }
             let mut board = self.board();
-            while self.jobs.load(Ordering::Acquire) == known && !board.is_over {
-                board = self.news.wait(board).unwrap_or_else(PoisonError::into_inner);
+            while self.changes.load(Ordering::Acquire) == known && !board.is_closed {
+                board = self.changed.wait(board).unwrap_or_else(PoisonError::into_inner);
             }
-            if board.is_over {
+            if board.is_closed {
                 return;
             }
-            known = self.jobs.load(Ordering::Acquire);
+            known = self.changes.load(Ordering::Acquire);
             let Some(job) = board.job else { continue };
-            board.at_work += 1;
+            board.workers += 1;
             drop(board);
             // SAFETY: `at_work` counts the thread, so the job's borrows live until it leaves.
-            unsafe { job.take_part(thread, &|_| ()) };
+            unsafe { job.run_pieces(thread, &|_| ()) };
             let mut board = self.board();
-            board.at_work -= 1;
-            if board.at_work == 0 {
-                self.left.notify_all();
+            board.workers -= 1;
+            if board.workers == 0 {
+                self.idle.notify_all();
             }
         }
     }
@@ -190,10 +194,10 @@ impl Job {
     ///
     /// # Safety
     /// The values that the job points at must live until this returns.
-    unsafe fn take_part(self, thread: usize, told: &dyn Fn(usize)) {
+    unsafe fn run_pieces(self, thread: usize, told: &dyn Fn(usize)) {
         // SAFETY: by the contract above.
         let (work, next, done, failed) = unsafe { (&*self.work, &*self.next, &*self.done, &*self.failed) };
-        let before = WITHIN.replace(true);
+        let before = IN_JOB.replace(true);
         let ended = catch_unwind(AssertUnwindSafe(|| {
             loop {
                 let piece = next.fetch_add(1, Ordering::Relaxed);
@@ -204,7 +208,7 @@ impl Job {
                 told(done.fetch_add(1, Ordering::Relaxed) + 1);
             }
         }));
-        WITHIN.set(before);
+        IN_JOB.set(before);
         if ended.is_err() {
             failed.store(true, Ordering::Relaxed);
         }
@@ -218,7 +222,7 @@ mod tests {
     #[test]
     fn every_piece_is_done_once() {
         for threads in [1, 2, 5] {
-            let pool = Pool::new(threads);
+            let pool = ThreadPool::new(threads);
             for count in [0, 1, 2, 3, 64, 1000] {
                 let done: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
                 let least = Cell::new(0);
@@ -238,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_job_within_a_job_and_two_callers_end() {
-        let pool = Pool::new(3);
+        let pool = ThreadPool::new(3);
         let sum = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..2 {
@@ -255,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_failure_reaches_the_caller_and_the_next_job_runs() {
-        let pool = Pool::new(2);
+        let pool = ThreadPool::new(2);
         let failed = catch_unwind(AssertUnwindSafe(|| pool.run(8, &|piece, _| assert_ne!(piece, 5), &|_| ())));
         assert!(failed.is_err());
         let done = AtomicUsize::new(0);

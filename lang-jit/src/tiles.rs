@@ -11,7 +11,7 @@ use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::runtime::scalar::f64s;
 
 use crate::elementary::{
-    ORDINARY, ORDINARY_ANGLE, cos, exp, expm1, log, log1p, ordinary_exp, ordinary_expm1, sigmoid, sin, softplus, tanh,
+    FAST_ANGLE_BOUND, FAST_EXP_BOUND, cos, exp, expm1, fast_exp, fast_expm1, log, log1p, sigmoid, sin, softplus, tanh,
 };
 
 /// The number of elements of a tile.
@@ -19,7 +19,7 @@ pub(crate) const TILE: usize = 256;
 
 /// The functions that have a tile form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tile {
+pub enum TileFunction {
     /// `exp`
     Exp,
     /// `expm1`
@@ -41,41 +41,41 @@ pub enum Tile {
 }
 
 /// The element type of a tile.
-pub trait Element: Copy {
+pub trait TileElement: Copy {
     /// Converts to 64 bits.
-    fn wide(self) -> f64;
+    fn to_f64(self) -> f64;
     /// Rounds from 64 bits.
-    fn of(wide: f64) -> Self;
+    fn from_f64(wide: f64) -> Self;
 }
 
-impl Element for f64 {
+impl TileElement for f64 {
     #[inline(always)]
-    fn wide(self) -> f64 {
+    fn to_f64(self) -> f64 {
         self
     }
 
     #[inline(always)]
-    fn of(wide: f64) -> Self {
+    fn from_f64(wide: f64) -> Self {
         wide
     }
 }
 
-impl Element for f32 {
+impl TileElement for f32 {
     #[inline(always)]
-    fn wide(self) -> f64 {
+    fn to_f64(self) -> f64 {
         self.into()
     }
 
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "it is rounded")]
-    fn of(wide: f64) -> Self {
+    fn from_f64(wide: f64) -> Self {
         wide as f32
     }
 }
 
 /// The instruction set of a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
+pub enum ProcessorLevel {
     /// The instructions that every processor has.
     Portable,
     /// 256-bit vectors with fused multiply-add.
@@ -84,11 +84,11 @@ pub enum Level {
     Avx512,
 }
 
-impl Level {
+impl ProcessorLevel {
     /// Returns the best level of this processor.
     #[must_use]
-    pub fn here() -> Self {
-        static HERE: OnceLock<Level> = OnceLock::new();
+    pub fn detect() -> Self {
+        static HERE: OnceLock<ProcessorLevel> = OnceLock::new();
         *HERE.get_or_init(|| {
             #[cfg(target_arch = "x86_64")]
             {
@@ -105,7 +105,7 @@ impl Level {
     }
 }
 
-impl Tile {
+impl TileFunction {
     /// All tile functions, in the order of their numbers.
     pub const ALL: [Self; 9] = [
         Self::Exp,
@@ -148,68 +148,72 @@ impl Tile {
 
     /// Applies the function to the elements of `of` up to the shorter length. A level that this
     /// processor lacks is replaced by the portable one.
-    pub fn apply<T: Element>(self, level: Level, to: &mut [T], of: &[T]) {
+    pub fn apply<T: TileElement>(self, level: ProcessorLevel, to: &mut [T], of: &[T]) {
         match level {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: the guard checks that the processor has the level.
-            Level::Avx512 if Level::here() == Level::Avx512 => unsafe { self.avx512(to, of) },
+            ProcessorLevel::Avx512 if ProcessorLevel::detect() == ProcessorLevel::Avx512 => unsafe {
+                self.avx512(to, of)
+            },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above; a processor with AVX-512 has AVX2.
-            Level::Avx2 if Level::here() != Level::Portable => unsafe { self.avx2(to, of) },
+            ProcessorLevel::Avx2 if ProcessorLevel::detect() != ProcessorLevel::Portable => unsafe {
+                self.avx2(to, of)
+            },
             _ => self.each::<T, false>(to, of),
         }
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512dq,avx2,fma")]
-    fn avx512<T: Element>(self, to: &mut [T], of: &[T]) {
+    fn avx512<T: TileElement>(self, to: &mut [T], of: &[T]) {
         self.each::<T, true>(to, of);
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    fn avx2<T: Element>(self, to: &mut [T], of: &[T]) {
+    fn avx2<T: TileElement>(self, to: &mut [T], of: &[T]) {
         self.each::<T, true>(to, of);
     }
 
     /// Returns the interpreter's function of one element.
-    fn single(self) -> fn(f64) -> f64 {
+    fn interpreter_function(self) -> fn(f64) -> f64 {
         match f64s::function(self.scalar()) {
-            Some(f64s::Function::Unary(f)) => f,
+            Some(f64s::ScalarFunction::Unary(f)) => f,
             _ => |_| f64::NAN,
         }
     }
 
     /// Returns the bound of the absolute values with a shorter algorithm.
-    fn ordinary(self) -> f64 {
+    fn fast_bound(self) -> f64 {
         match self {
-            Self::Exp | Self::Expm1 | Self::Sigmoid | Self::Softplus => ORDINARY,
-            Self::Sin | Self::Cos => ORDINARY_ANGLE,
+            Self::Exp | Self::Expm1 | Self::Sigmoid | Self::Softplus => FAST_EXP_BOUND,
+            Self::Sin | Self::Cos => FAST_ANGLE_BOUND,
             Self::Log | Self::Log1p | Self::Tanh => f64::INFINITY,
         }
     }
 
     #[inline(always)]
-    fn each<T: Element, const FMA: bool>(self, to: &mut [T], of: &[T]) {
-        let most = self.ordinary();
+    fn each<T: TileElement, const FMA: bool>(self, to: &mut [T], of: &[T]) {
+        let most = self.fast_bound();
         for (to, of) in to.chunks_mut(TILE).zip(of.chunks(TILE)) {
             // If one argument of a chunk exceeds the bound, the whole chunk uses the longer
             // algorithm, because this is rare.
-            let ordinary = most.is_infinite() || of.iter().fold(true, |all, x| all & (x.wide().abs() <= most));
+            let ordinary = most.is_infinite() || of.iter().fold(true, |all, x| all & (x.to_f64().abs() <= most));
             match (self, ordinary) {
-                (Self::Exp, true) => each(to, of, ordinary_exp::<FMA>),
+                (Self::Exp, true) => each(to, of, fast_exp::<FMA>),
                 (Self::Exp, false) => each(to, of, exp::<FMA>),
-                (Self::Expm1, true) => each(to, of, ordinary_expm1::<FMA>),
+                (Self::Expm1, true) => each(to, of, fast_expm1::<FMA>),
                 (Self::Expm1, false) => each(to, of, expm1::<FMA>),
                 (Self::Log, _) => each(to, of, log::<FMA>),
                 (Self::Log1p, _) => each(to, of, log1p::<FMA>),
                 (Self::Sin, true) => each(to, of, sin::<FMA>),
                 (Self::Cos, true) => each(to, of, cos::<FMA>),
-                (Self::Sin | Self::Cos, false) => each(to, of, self.single()),
+                (Self::Sin | Self::Cos, false) => each(to, of, self.interpreter_function()),
                 (Self::Tanh, _) => each(to, of, tanh::<FMA>),
-                (Self::Sigmoid, true) => each(to, of, |x| sigmoid(x, ordinary_exp::<FMA>)),
+                (Self::Sigmoid, true) => each(to, of, |x| sigmoid(x, fast_exp::<FMA>)),
                 (Self::Sigmoid, false) => each(to, of, |x| sigmoid(x, exp::<FMA>)),
-                (Self::Softplus, true) => each(to, of, |x| softplus::<FMA>(x, ordinary_exp::<FMA>)),
+                (Self::Softplus, true) => each(to, of, |x| softplus::<FMA>(x, fast_exp::<FMA>)),
                 (Self::Softplus, false) => each(to, of, |x| softplus::<FMA>(x, exp::<FMA>)),
             }
         }
@@ -219,33 +223,33 @@ impl Tile {
     ///
     /// # Safety
     /// Both addresses must have `count` elements, at most a tile.
-    unsafe fn at<T: Element>(self, to: *mut T, of: *const T, count: usize) {
+    unsafe fn apply_raw<T: TileElement>(self, to: *mut T, of: *const T, count: usize) {
         if of.wrapping_add(count) > to && to.wrapping_add(count).cast_const() > of {
-            let mut own = [T::of(0.0); TILE];
+            let mut own = [T::from_f64(0.0); TILE];
             let count = count.min(TILE);
             // SAFETY: by the contract above `of` has `count` elements, and `own` has room for them.
             unsafe { std::ptr::copy_nonoverlapping(of, own.as_mut_ptr(), count) };
             // SAFETY: by the contract above; the copy does not overlap `to`.
-            return unsafe { self.at(to, own.as_ptr(), count) };
+            return unsafe { self.apply_raw(to, own.as_ptr(), count) };
         }
         // SAFETY: by the contract above, and they do not overlap.
         let (to, of) = unsafe { (std::slice::from_raw_parts_mut(to, count), std::slice::from_raw_parts(of, count)) };
-        self.apply(Level::here(), to, of);
+        self.apply(ProcessorLevel::detect(), to, of);
     }
 }
 
 #[inline(always)]
-fn each<T: Element>(to: &mut [T], of: &[T], f: impl Fn(f64) -> f64) {
-    to.iter_mut().zip(of).for_each(|(y, x)| *y = T::of(f(x.wide())));
+fn each<T: TileElement>(to: &mut [T], of: &[T], f: impl Fn(f64) -> f64) {
+    to.iter_mut().zip(of).for_each(|(y, x)| *y = T::from_f64(f(x.to_f64())));
 }
 
 /// The entry for compiled code: applies the function with this number to `count` elements.
 ///
 /// # Safety
 /// Both addresses must have `count` elements, at most a tile.
-pub(crate) unsafe extern "C" fn apply<T: Element>(to: *mut T, of: *const T, count: usize, number: usize) {
-    if let Some(tile) = Tile::ALL.get(number) {
+pub(crate) unsafe extern "C" fn apply<T: TileElement>(to: *mut T, of: *const T, count: usize, number: usize) {
+    if let Some(tile) = TileFunction::ALL.get(number) {
         // SAFETY: by the contract above.
-        unsafe { tile.at(to, of, count) }
+        unsafe { tile.apply_raw(to, of, count) }
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
-use lang_core::ir::core::{Constant, Operation};
-use lang_core::ir::ssa::{Addend, Rhs, exclusive};
+use lang_core::ir::core::{Constant, ScalarOp};
+use lang_core::ir::ssa::{Addend, Rhs, are_mutually_exclusive};
 use lang_core::predicate::Pred;
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use crate::apply::Applied;
-use crate::generate::{Generator, Made, ty};
+use crate::apply::RuntimeOp;
+use crate::generate::{EmitResult, Generator, clif_type};
 
 impl<'g> Generator<'g> {
     pub(crate) fn int(&mut self, k: i64) -> Value {
@@ -28,7 +28,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    pub(crate) fn constant(&mut self, c: Constant, scalar: Scalar) -> Made<Value> {
+    pub(crate) fn constant(&mut self, c: Constant, scalar: Scalar) -> EmitResult<Value> {
         Ok(match (c, scalar) {
             (Constant::Real(x), Scalar::F64) => self.builder.ins().f64const(x),
             #[allow(clippy::cast_possible_truncation, reason = "a constant of `f32` is held exactly")]
@@ -49,7 +49,7 @@ impl<'g> Generator<'g> {
 
     pub(crate) fn times(&mut self, scalar: Scalar, a: Value, b: Value) -> Value {
         match scalar {
-            Scalar::F64 | Scalar::F32 => self.product_of(a, b),
+            Scalar::F64 | Scalar::F32 => self.emit_product(a, b),
             Scalar::I64 => self.builder.ins().imul(a, b),
             Scalar::Bool => self.builder.ins().band(a, b),
         }
@@ -57,7 +57,7 @@ impl<'g> Generator<'g> {
 
     pub(crate) fn negated(&mut self, scalar: Scalar, a: Value) -> Value {
         match scalar {
-            Scalar::F64 | Scalar::F32 => self.opposite(a),
+            Scalar::F64 | Scalar::F32 => self.emit_negation(a),
             Scalar::I64 => self.builder.ins().ineg(a),
             Scalar::Bool => a,
         }
@@ -65,7 +65,7 @@ impl<'g> Generator<'g> {
 
     /// Emits the maximum or minimum. For reals: the first if both are equal or if it is NaN; NaN if
     /// the second is.
-    pub(crate) fn extreme(&mut self, greater: bool, scalar: Scalar, a: Value, b: Value) -> Made<Value> {
+    pub(crate) fn extreme(&mut self, greater: bool, scalar: Scalar, a: Value, b: Value) -> EmitResult<Value> {
         let by = match (scalar, greater) {
             (Scalar::F64 | Scalar::F32, true) => FloatCC::GreaterThanOrEqual,
             (Scalar::F64 | Scalar::F32, false) => FloatCC::LessThanOrEqual,
@@ -79,7 +79,7 @@ impl<'g> Generator<'g> {
     }
 
     /// Emits the value if the predicate holds, else zero.
-    pub(crate) fn guarded(&mut self, p: &Pred, scalar: Scalar, value: Value) -> Made<Value> {
+    pub(crate) fn emit_guarded(&mut self, p: &Pred, scalar: Scalar, value: Value) -> EmitResult<Value> {
         if p.is_true() || self.context.implies(p) {
             return Ok(value);
         }
@@ -88,22 +88,22 @@ impl<'g> Generator<'g> {
         Ok(self.builder.ins().select(holds, value, zero))
     }
 
-    pub(crate) fn value(&mut self, rhs: &'g Rhs, scalar: Scalar) -> Made<Value> {
+    pub(crate) fn value(&mut self, rhs: &'g Rhs, scalar: Scalar) -> EmitResult<Value> {
         match rhs {
             Rhs::Zero => Ok(self.zero(scalar)),
             Rhs::Constant(c) => self.constant(*c, scalar),
             Rhs::Index(p) => self.poly(p),
-            Rhs::Add(items) if is_choice(items) => self.chosen(items, scalar),
+            Rhs::Add(items) if is_exclusive_sum(items) => self.emit_exclusive(items, scalar),
             Rhs::Add(items) => {
                 let mut sum = None;
                 for item in items {
-                    let term = self.element(&item.of)?;
+                    let term = self.element(&item.operand)?;
                     let term = if item.neg && (sum.is_none() || scalar == Scalar::Bool) {
                         self.negated(scalar, term)
                     } else {
                         term
                     };
-                    let term = self.guarded(&item.pred, scalar, term)?;
+                    let term = self.emit_guarded(&item.pred, scalar, term)?;
                     sum = Some(match sum {
                         None => term,
                         Some(sum) if item.neg => match scalar {
@@ -127,18 +127,18 @@ impl<'g> Generator<'g> {
                 }
                 let product = product.ok_or("a product of nothing")?;
                 let product = if *neg { self.negated(scalar, product) } else { product };
-                self.guarded(pred, scalar, product)
+                self.emit_guarded(pred, scalar, product)
             }
-            Rhs::Reduce(r) => self.element(&r.of),
+            Rhs::Reduce(r) => self.element(&r.operand),
             Rhs::Map { operation, pred, args } => {
                 let kinds: Vec<Scalar> = args.iter().map(|a| self.scalar(a.var)).collect();
-                let exponent = args.get(1).and_then(|a| self.whole(a.var));
+                let exponent = args.get(1).and_then(|a| self.integer_constant(a.var));
                 let mut operands = Vec::new();
                 for arg in args {
                     operands.push(self.element(arg)?);
                 }
                 let value = self.operation(*operation, scalar, &kinds, &operands, exponent)?;
-                self.guarded(pred, scalar, value)
+                self.emit_guarded(pred, scalar, value)
             }
             _ => Err("a statement that loops do not have".to_owned()),
         }
@@ -146,17 +146,17 @@ impl<'g> Generator<'g> {
 
     /// Emits the term whose predicate holds, unchanged. A sum with zeros would lose the sign of a
     /// zero.
-    fn chosen(&mut self, items: &'g [Addend], scalar: Scalar) -> Made<Value> {
+    fn emit_exclusive(&mut self, items: &'g [Addend], scalar: Scalar) -> EmitResult<Value> {
         let known = items.iter().position(|item| item.pred.is_true() || self.context.implies(&item.pred));
         let items = known.and_then(|k| items.get(k..=k)).unwrap_or(items);
         let mut chosen = None;
         for item in items.iter().rev() {
-            let term = self.element(&item.of)?;
+            let term = self.element(&item.operand)?;
             let term = if item.neg { self.negated(scalar, term) } else { term };
             chosen = Some(match chosen {
                 // The predicates of two complementary terms need one test.
                 None if matches!(items, [first, _] if first.pred == item.pred.negated()) => term,
-                None => self.guarded(&item.pred, scalar, term)?,
+                None => self.emit_guarded(&item.pred, scalar, term)?,
                 Some(chosen) => {
                     let holds = self.pred(&item.pred)?;
                     self.builder.ins().select(holds, term, chosen)
@@ -168,40 +168,40 @@ impl<'g> Generator<'g> {
 
     pub(crate) fn operation(
         &mut self,
-        operation: Operation,
+        operation: ScalarOp,
         to: Scalar,
         kinds: &[Scalar],
         operands: &[Value],
         exponent: Option<i64>,
-    ) -> Made<Value> {
+    ) -> EmitResult<Value> {
         let real = matches!(kinds.first(), Some(Scalar::F64 | Scalar::F32));
         let ins = self.builder.ins();
         Ok(match (operation, operands) {
-            (Operation::Stop, [a]) => *a,
-            (Operation::Not, [a]) => {
+            (ScalarOp::Stop, [a]) => *a,
+            (ScalarOp::Not, [a]) => {
                 let one = self.builder.ins().iconst(types::I8, 1);
                 self.builder.ins().bxor(*a, one)
             }
-            (Operation::Binary(BinOp::Div), [a, b]) if real => ins.fdiv(*a, *b),
-            (Operation::Binary(op), [a, b]) if to == Scalar::Bool && float_comparison(op).is_some() => {
+            (ScalarOp::Binary(BinOp::Div), [a, b]) if real => ins.fdiv(*a, *b),
+            (ScalarOp::Binary(op), [a, b]) if to == Scalar::Bool && float_comparison(op).is_some() => {
                 if real {
                     ins.fcmp(float_comparison(op).ok_or("a comparison")?, *a, *b)
                 } else {
                     ins.icmp(int_comparison(op, kinds.first() == Some(&Scalar::Bool)).ok_or("a comparison")?, *a, *b)
                 }
             }
-            (Operation::Convert(to), [a]) => match (kinds.first(), to) {
+            (ScalarOp::Convert(to), [a]) => match (kinds.first(), to) {
                 (Some(from), to) if *from == to => *a,
                 (Some(Scalar::F32), Scalar::F64) => ins.fpromote(types::F64, *a),
                 (Some(Scalar::F64), Scalar::F32) => ins.fdemote(types::F32, *a),
-                (Some(Scalar::I64), Scalar::F64 | Scalar::F32) => ins.fcvt_from_sint(ty(to), *a),
+                (Some(Scalar::I64), Scalar::F64 | Scalar::F32) => ins.fcvt_from_sint(clif_type(to), *a),
                 (Some(Scalar::F64 | Scalar::F32), Scalar::I64) => ins.fcvt_to_sint_sat(types::I64, *a),
                 _ => return Err("a conversion".to_owned()),
             },
-            (Operation::PowInt, [x, _]) if real && exponent.is_some_and(|k| (1..=64).contains(&k)) => {
+            (ScalarOp::PowInt, [x, _]) if real && exponent.is_some_and(|k| (1..=64).contains(&k)) => {
                 self.power(*x, exponent.unwrap_or(1))
             }
-            (Operation::Scalar(f), [a]) if real => match f {
+            (ScalarOp::Scalar(f), [a]) if real => match f {
                 ScalarFn::Sqrt => ins.sqrt(*a),
                 ScalarFn::Abs => ins.fabs(*a),
                 ScalarFn::Floor => ins.floor(*a),
@@ -214,26 +214,26 @@ impl<'g> Generator<'g> {
                     let stays = self.builder.ins().fcmp(FloatCC::UnorderedOrGreaterThan, *a, zero);
                     self.builder.ins().select(stays, *a, zero)
                 }
-                _ => self.applied(operation, to, kinds, operands)?,
+                _ => self.emit_runtime_op(operation, to, kinds, operands)?,
             },
-            (Operation::Scalar(f @ (ScalarFn::Max | ScalarFn::Min)), [a, b]) => {
+            (ScalarOp::Scalar(f @ (ScalarFn::Max | ScalarFn::Min)), [a, b]) => {
                 self.extreme(f == ScalarFn::Max, to, *a, *b)?
             }
-            _ => self.applied(operation, to, kinds, operands)?,
+            _ => self.emit_runtime_op(operation, to, kinds, operands)?,
         })
     }
 
     /// Returns whether the right-hand side calls an operation, because it has no instructions.
-    pub(crate) fn calls_for(&self, rhs: &Rhs) -> bool {
+    pub(crate) fn is_runtime_call(&self, rhs: &Rhs) -> bool {
         let Rhs::Map { operation, args, .. } = rhs else { return false };
         let real = args.first().is_some_and(|a| matches!(self.scalar(a.var), Scalar::F64 | Scalar::F32));
         let own = match operation {
-            Operation::Stop | Operation::Not | Operation::Convert(_) => true,
-            Operation::Binary(op) => float_comparison(*op).is_some() || *op == BinOp::Div && real,
-            Operation::PowInt => {
-                args.get(1).and_then(|a| self.whole(a.var)).is_some_and(|k| (1..=64).contains(&k)) && real
+            ScalarOp::Stop | ScalarOp::Not | ScalarOp::Convert(_) => true,
+            ScalarOp::Binary(op) => float_comparison(*op).is_some() || *op == BinOp::Div && real,
+            ScalarOp::PowInt => {
+                args.get(1).and_then(|a| self.integer_constant(a.var)).is_some_and(|k| (1..=64).contains(&k)) && real
             }
-            Operation::Scalar(f) => {
+            ScalarOp::Scalar(f) => {
                 use ScalarFn::{Abs, Ceil, Floor, Max, Min, Relu, Round, Sign, Sqrt, Trunc};
                 matches!(f, Max | Min) || real && matches!(f, Abs | Ceil | Floor | Relu | Round | Sign | Sqrt | Trunc)
             }
@@ -243,7 +243,7 @@ impl<'g> Generator<'g> {
     }
 
     /// Emits the sign of a real: 1, -1, 0 or the NaN.
-    fn sign(&mut self, scalar: Scalar, x: Value) -> Made<Value> {
+    fn sign(&mut self, scalar: Scalar, x: Value) -> EmitResult<Value> {
         let zero = self.zero(scalar);
         let (one, minus) = (self.constant(Constant::Real(1.0), scalar)?, self.constant(Constant::Real(-1.0), scalar)?);
         let above = self.builder.ins().fcmp(FloatCC::GreaterThan, x, zero);
@@ -261,47 +261,47 @@ impl<'g> Generator<'g> {
             if bits & 1 == 1 {
                 product = Some(match product {
                     None => square,
-                    Some(p) => self.product_of(p, square),
+                    Some(p) => self.emit_product(p, square),
                 });
             }
             bits >>= 1;
             if bits != 0 {
-                square = self.product_of(square, square);
+                square = self.emit_product(square, square);
             }
         }
         product.unwrap_or(x)
     }
 
     /// Emits a call of the interpreter's function.
-    pub(crate) fn applied(
+    pub(crate) fn emit_runtime_op(
         &mut self,
-        operation: Operation,
+        operation: ScalarOp,
         to: Scalar,
         kinds: &[Scalar],
         operands: &[Value],
-    ) -> Made<Value> {
-        let of = Applied::of(operation, kinds).ok_or_else(|| format!("the operation {}", operation.name()))?;
+    ) -> EmitResult<Value> {
+        let of = RuntimeOp::of(operation, kinds).ok_or_else(|| format!("the operation {}", operation.name()))?;
         let mut bits = Vec::new();
         for (value, kind) in operands.iter().zip(kinds) {
-            bits.push(self.bits(*value, *kind));
+            bits.push(self.to_bits(*value, *kind));
         }
-        let given = self.call(of, &bits)?;
+        let given = self.emit_call(of, &bits)?;
         Ok(match to {
-            Scalar::F64 => self.builder.ins().bitcast(types::F64, plain(), given),
+            Scalar::F64 => self.builder.ins().bitcast(types::F64, default_flags(), given),
             Scalar::F32 => {
                 let short = self.builder.ins().ireduce(types::I32, given);
-                self.builder.ins().bitcast(types::F32, plain(), short)
+                self.builder.ins().bitcast(types::F32, default_flags(), short)
             }
             Scalar::I64 => given,
             Scalar::Bool => return Err("an operation that gives a truth value".to_owned()),
         })
     }
 
-    pub(crate) fn bits(&mut self, value: Value, kind: Scalar) -> Value {
+    pub(crate) fn to_bits(&mut self, value: Value, kind: Scalar) -> Value {
         match kind {
-            Scalar::F64 => self.builder.ins().bitcast(types::I64, plain(), value),
+            Scalar::F64 => self.builder.ins().bitcast(types::I64, default_flags(), value),
             Scalar::F32 => {
-                let short = self.builder.ins().bitcast(types::I32, plain(), value);
+                let short = self.builder.ins().bitcast(types::I32, default_flags(), value);
                 self.builder.ins().uextend(types::I64, short)
             }
             Scalar::I64 => value,
@@ -309,7 +309,7 @@ impl<'g> Generator<'g> {
         }
     }
 
-    pub(crate) fn call(&mut self, of: Applied, bits: &[Value]) -> Made<Value> {
+    pub(crate) fn emit_call(&mut self, of: RuntimeOp, bits: &[Value]) -> EmitResult<Value> {
         let of = Arc::new(of);
         let address = std::ptr::from_ref(&*of).expose_provenance().cast_signed();
         self.operations.push(of);
@@ -321,7 +321,7 @@ impl<'g> Generator<'g> {
     }
 }
 
-fn plain() -> MemFlagsData {
+fn default_flags() -> MemFlagsData {
     MemFlagsData::new()
 }
 
@@ -351,6 +351,6 @@ fn int_comparison(op: BinOp, unsigned: bool) -> Option<IntCC> {
 }
 
 /// Returns whether at most one of several terms has a predicate that holds.
-pub(crate) fn is_choice(items: &[Addend]) -> bool {
-    items.len() > 1 && exclusive(&items.iter().map(|item| &item.pred).collect::<Vec<_>>())
+pub(crate) fn is_exclusive_sum(items: &[Addend]) -> bool {
+    items.len() > 1 && are_mutually_exclusive(&items.iter().map(|item| &item.pred).collect::<Vec<_>>())
 }

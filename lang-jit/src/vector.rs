@@ -8,31 +8,31 @@ use std::collections::{HashMap, HashSet};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
-use lang_core::ir::core::{Constant, Operation};
+use lang_core::ir::core::{Constant, ScalarOp};
 use lang_core::ir::reduce::Reducer;
-use lang_core::ir::ssa::{Access, Rhs, Var};
-use lang_core::nest::{Join, Loop, Node, Set};
+use lang_core::ir::ssa::{Rhs, StmtId, TensorAccess};
+use lang_core::nest::{Accumulation, Assignment, NestLoop, NestNode};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::syntax::ops::{BinOp, Scalar};
 
-use crate::generate::{Counted, Generator, Made, mentions, ty};
-use crate::spots::{Number, Spot};
-use crate::values::is_choice;
+use crate::generate::{CountedLoop, EmitResult, Generator, clif_type, mentions};
+use crate::spots::{ElementAddress, LoopCounter};
+use crate::values::is_exclusive_sum;
 
 /// The vectors in a step of a loop, and the number of statements beyond which a step has one
 /// vector.
-const UNROLLED: usize = 4;
-const LONG: usize = 12;
+const UNROLLED_VECTORS: usize = 4;
+const MAX_UNROLLED_STATEMENTS: usize = 12;
 
 /// The element type of the vectors.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lanes {
+pub(crate) enum VectorLanes {
     F64,
     F32,
 }
 
-impl Lanes {
+impl VectorLanes {
     fn of(scalar: Scalar) -> Option<Self> {
         match scalar {
             Scalar::F64 => Some(Self::F64),
@@ -60,68 +60,68 @@ impl Lanes {
 
     /// Returns the number of accumulators for one vector of terms. Sums of `f32` accumulate in
     /// `f64`, because the error of a sum grows with its number of terms.
-    fn sums_of_one(self, join: Join) -> usize {
-        if join == Join::Sum && self == Self::F32 { 2 } else { 1 }
+    fn accumulators_per_vector(self, join: Accumulation) -> usize {
+        if join == Accumulation::Sum && self == Self::F32 { 2 } else { 1 }
     }
 
     /// Returns the number of elements in this many vectors.
-    pub(crate) fn in_vectors(self, count: usize) -> i64 {
+    pub(crate) fn elements_in(self, count: usize) -> i64 {
         i64::from(self.count()) * i64::try_from(count).unwrap_or(1)
     }
 }
 
 /// The state of vector code generation.
-pub(crate) struct Wide {
+pub(crate) struct VectorState {
     /// The element type of the loop's vectors.
-    pub(crate) lanes: Lanes,
+    pub(crate) lanes: VectorLanes,
     /// Elements that are in vectors at this point.
-    pub(crate) registers: HashMap<Var, Variable>,
+    pub(crate) registers: HashMap<StmtId, Variable>,
     /// The lane being computed by itself.
     pub(crate) lane: Option<u8>,
 }
 
-impl Default for Wide {
+impl Default for VectorState {
     fn default() -> Self {
-        Self { lanes: Lanes::F64, registers: HashMap::new(), lane: None }
+        Self { lanes: VectorLanes::F64, registers: HashMap::new(), lane: None }
     }
 }
 
 /// The steps of a vectorised loop.
-pub(crate) struct Steps<'g> {
-    pub(crate) of: &'g Loop,
-    sets: Vec<&'g Set>,
+pub(crate) struct VectorLoop<'g> {
+    pub(crate) source: &'g NestLoop,
+    sets: Vec<&'g Assignment>,
     /// The accumulators, one for each vector of a step; for sums of `f32` two, one for each half.
-    sums: HashMap<Var, Vec<Variable>>,
-    pub(crate) count: usize,
+    accumulators: HashMap<StmtId, Vec<Variable>>,
+    pub(crate) vectors: usize,
 }
 
-impl<'g> Steps<'g> {
-    pub(crate) fn new(of: &'g Loop, sets: Vec<&'g Set>) -> Self {
-        let count = if sets.len() > LONG { 1 } else { UNROLLED };
-        Self { of, sets, sums: HashMap::new(), count }
+impl<'g> VectorLoop<'g> {
+    pub(crate) fn new(of: &'g NestLoop, sets: Vec<&'g Assignment>) -> Self {
+        let count = if sets.len() > MAX_UNROLLED_STATEMENTS { 1 } else { UNROLLED_VECTORS };
+        Self { source: of, sets, accumulators: HashMap::new(), vectors: count }
     }
 
     /// Returns the accumulators of a variable, if its statement is a reduction.
-    pub(crate) fn accumulators(&self, var: Var) -> &[Variable] {
-        self.sums.get(&var).map_or(&[], Vec::as_slice)
+    pub(crate) fn accumulators(&self, var: StmtId) -> &[Variable] {
+        self.accumulators.get(&var).map_or(&[], Vec::as_slice)
     }
 }
 
 impl<'g> Generator<'g> {
     /// Returns the statements of a loop that can be vectorised, and the element type.
-    pub(crate) fn wide_sets(&self, of: &'g Loop) -> Option<(Lanes, Vec<&'g Set>)> {
-        if of.in_order {
+    pub(crate) fn wide_sets(&self, of: &'g NestLoop) -> Option<(VectorLanes, Vec<&'g Assignment>)> {
+        if of.is_sequential {
             return None;
         }
         let mut sets = Vec::new();
         for node in &of.body {
-            let Node::Set(set) = node else { return None };
+            let NestNode::Assign(set) = node else { return None };
             sets.push(set);
         }
         let own = HashSet::from([of.index.local]);
         let mut accumulated = HashSet::new();
         let mut reals = sets.iter().filter(|set| !self.is_mask(set)).map(|set| self.scalar(set.var));
-        let lanes = Lanes::of(reals.next()?)?;
+        let lanes = VectorLanes::of(reals.next()?)?;
         if reals.any(|of| of != lanes.scalar()) {
             return None;
         }
@@ -133,12 +133,12 @@ impl<'g> Generator<'g> {
             // place there.
             let mut axes = self.place(set.var).ok()?.axes.iter().zip(&set.at);
             let moves = axes.any(|(n, p)| n.is_some() && mentions(p, &own));
-            match (self.registers.contains_key(&set.var), set.join) {
+            match (self.registers.contains_key(&set.var), set.accumulate) {
                 // A joined element at a loop-invariant index is an accumulator, and only one
                 // statement may set it.
                 (true, Some(_)) if accumulated.insert(set.var) && !set.at.iter().any(|p| mentions(p, &own)) => {}
                 (true, None) => {}
-                (false, _) if moves && self.is_inside(set) => {}
+                (false, _) if moves && self.sets_in_bounds(set) => {}
                 _ => return None,
             }
         }
@@ -146,15 +146,15 @@ impl<'g> Generator<'g> {
     }
 
     /// Returns whether the element that the statement sets always exists.
-    fn is_inside(&self, set: &Set) -> bool {
+    fn sets_in_bounds(&self, set: &Assignment) -> bool {
         let Ok(place) = self.place(set.var) else { return false };
         let mut axes = place.axes.iter().zip(&set.at);
-        axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n))))
+        axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::in_range(p, n))))
     }
 
     /// Emits the part of a loop that can be vectorised, and returns the first index of the rest.
     /// The caller must have added the facts of the loop's index.
-    pub(crate) fn widened(&mut self, of: &'g Loop, from: Value, to: Value) -> Made<Value> {
+    pub(crate) fn emit_vectorised(&mut self, of: &'g NestLoop, from: Value, to: Value) -> EmitResult<Value> {
         let Some((lanes, sets)) = self.wide_sets(of) else { return Ok(from) };
         self.wide.lanes = lanes;
         if self.has_strips(&sets) {
@@ -162,57 +162,61 @@ impl<'g> Generator<'g> {
             if sets.iter().any(|set| self.is_mask(set)) {
                 return Ok(from);
             }
-            return self.strips(of, &sets, from, to);
+            return self.emit_strips(of, &sets, from, to);
         }
-        let mut steps = Steps::new(of, sets);
-        let count = steps.count;
+        let mut steps = VectorLoop::new(of, sets);
+        let count = steps.vectors;
         self.begin_sums(&mut steps)?;
-        let step = self.int(lanes.in_vectors(count));
+        let step = self.int(lanes.elements_in(count));
         let last = self.builder.ins().isub(to, step);
-        let Counted { head, after, at } = self.begin(from, IntCC::SignedLessThanOrEqual, last)?;
-        let mut here = Number::of(at);
+        let CountedLoop { head, after, counter: at } = self.begin_loop(from, IntCC::SignedLessThanOrEqual, last)?;
+        let mut here = LoopCounter::of(at);
         for nth in 0..count {
             self.loops.insert(of.index.local, here);
             for set in steps.sets.clone() {
                 self.wide_set(&steps, set, nth)?;
             }
-            here = here.plus(lanes.in_vectors(1));
+            here = here.advanced(lanes.elements_in(1));
         }
         self.wide.registers.clear();
-        let next = self.number(here);
-        self.poll(head, next);
+        let next = self.counter_value(here);
+        self.emit_poll(head, next);
         self.builder.switch_to_block(after);
         self.end_sums(&steps)?;
         Ok(at)
     }
 
-    pub(crate) fn begin_sums(&mut self, steps: &mut Steps<'g>) -> Made<()> {
+    pub(crate) fn begin_sums(&mut self, steps: &mut VectorLoop<'g>) -> EmitResult<()> {
         for set in steps.sets.clone() {
-            let (Some(join), Some(register)) = (set.join, self.registers.get(&set.var).copied()) else { continue };
+            let (Some(join), Some(register)) = (set.accumulate, self.registers.get(&set.var).copied()) else {
+                continue;
+            };
             let (before, lanes) = (self.builder.use_var(register), self.wide.lanes);
             let mut sums = Vec::new();
-            for _ in 0..steps.count * lanes.sums_of_one(join) {
+            for _ in 0..steps.vectors * lanes.accumulators_per_vector(join) {
                 let first = match join {
-                    Join::Sum => self.zero(Scalar::F64),
-                    Join::Reduce(Reducer::Prod) => self.constant(Constant::Real(1.0), lanes.scalar())?,
-                    Join::Reduce(_) => before,
+                    Accumulation::Sum => self.zero(Scalar::F64),
+                    Accumulation::Reduce(Reducer::Prod) => self.constant(Constant::Real(1.0), lanes.scalar())?,
+                    Accumulation::Reduce(_) => before,
                 };
-                let of = if join == Join::Sum { Lanes::F64.vector() } else { lanes.vector() };
+                let of = if join == Accumulation::Sum { VectorLanes::F64.vector() } else { lanes.vector() };
                 let first = self.builder.ins().splat(of, first);
                 let sum = self.builder.declare_var(of);
                 self.builder.def_var(sum, first);
                 sums.push(sum);
             }
-            steps.sums.insert(set.var, sums);
+            steps.accumulators.insert(set.var, sums);
         }
         Ok(())
     }
 
-    pub(crate) fn end_sums(&mut self, steps: &Steps<'g>) -> Made<()> {
+    pub(crate) fn end_sums(&mut self, steps: &VectorLoop<'g>) -> EmitResult<()> {
         for set in &steps.sets {
-            let (Some(join), Some(register)) = (set.join, self.registers.get(&set.var).copied()) else { continue };
+            let (Some(join), Some(register)) = (set.accumulate, self.registers.get(&set.var).copied()) else {
+                continue;
+            };
             let mut all: Vec<Value> = Vec::new();
-            for sum in steps.sums.get(&set.var).into_iter().flatten() {
+            for sum in steps.accumulators.get(&set.var).into_iter().flatten() {
                 all.push(self.builder.use_var(*sum));
             }
             while all.len() > 1 {
@@ -229,14 +233,14 @@ impl<'g> Generator<'g> {
             let Some(vector) = all.first().copied() else { continue };
             let lanes = self.wide.lanes;
             let mut value = self.builder.use_var(register);
-            let of = if join == Join::Sum { Lanes::F64 } else { lanes };
+            let of = if join == Accumulation::Sum { VectorLanes::F64 } else { lanes };
             let is_short = lanes != of;
             if is_short {
                 value = self.builder.ins().fpromote(types::F64, value);
             }
             for lane in 0..of.count() {
                 let one = self.builder.ins().extractlane(vector, lane);
-                value = self.joined(join, of.scalar(), value, one)?;
+                value = self.emit_join(join, of.scalar(), value, one)?;
             }
             if is_short {
                 value = self.builder.ins().fdemote(types::F32, value);
@@ -246,20 +250,20 @@ impl<'g> Generator<'g> {
         Ok(())
     }
 
-    fn wide_joined(&mut self, join: Join, a: Value, b: Value) -> Made<Value> {
+    fn wide_joined(&mut self, join: Accumulation, a: Value, b: Value) -> EmitResult<Value> {
         Ok(match join {
-            Join::Sum => self.builder.ins().fadd(a, b),
-            Join::Reduce(Reducer::Prod) => self.builder.ins().fmul(a, b),
-            Join::Reduce(Reducer::Max) => self.wide_extreme(ScalarFn::Max, a, b),
-            Join::Reduce(Reducer::Min) => self.wide_extreme(ScalarFn::Min, a, b),
-            Join::Reduce(Reducer::Argmax | Reducer::Argmin) => return Err("a place".to_owned()),
+            Accumulation::Sum => self.builder.ins().fadd(a, b),
+            Accumulation::Reduce(Reducer::Prod) => self.builder.ins().fmul(a, b),
+            Accumulation::Reduce(Reducer::Max) => self.emit_wide_extreme(ScalarFn::Max, a, b),
+            Accumulation::Reduce(Reducer::Min) => self.emit_wide_extreme(ScalarFn::Min, a, b),
+            Accumulation::Reduce(Reducer::Argmax | Reducer::Argmin) => return Err("a place".to_owned()),
         })
     }
 
     /// Emits the maximum or minimum of each lane: `a` if both are equal, NaN if either is. The
     /// first selection is one instruction, and NaN if `a` is. The second handles `b`, and does not
     /// depend on `a`.
-    fn wide_extreme(&mut self, of: ScalarFn, a: Value, b: Value) -> Value {
+    fn emit_wide_extreme(&mut self, of: ScalarFn, a: Value, b: Value) -> Value {
         let best = match of {
             ScalarFn::Max => self.wide_choice(FloatCC::LessThan, a, b, b, a),
             _ => self.wide_choice(FloatCC::LessThan, b, a, b, a),
@@ -267,20 +271,26 @@ impl<'g> Generator<'g> {
         self.wide_choice(FloatCC::Unordered, b, b, b, best)
     }
 
-    pub(crate) fn wide_set(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize) -> Made<()> {
-        let index = steps.of.index.local;
+    pub(crate) fn wide_set(&mut self, steps: &VectorLoop<'g>, set: &'g Assignment, nth: usize) -> EmitResult<()> {
+        let index = steps.source.index.local;
         let term = match self.is_mask(set) {
             true => self.mask_value(index, &set.rhs)?,
             false => self.wide_value(index, &set.rhs)?,
         };
-        self.wide_put(steps, set, nth, term)
+        self.store_wide(steps, set, nth, term)
     }
 
     /// Stores a vector in elements, or joins it as more terms.
-    pub(crate) fn wide_put(&mut self, steps: &Steps<'g>, set: &'g Set, nth: usize, term: Value) -> Made<()> {
+    pub(crate) fn store_wide(
+        &mut self,
+        steps: &VectorLoop<'g>,
+        set: &'g Assignment,
+        nth: usize,
+        term: Value,
+    ) -> EmitResult<()> {
         if self.registers.contains_key(&set.var) {
-            match set.join {
-                Some(Join::Sum) if self.wide.lanes == Lanes::F32 => {
+            match set.accumulate {
+                Some(Accumulation::Sum) if self.wide.lanes == VectorLanes::F32 => {
                     let halves = self.halves(term);
                     for (half, term) in halves.into_iter().enumerate() {
                         let sums = steps.accumulators(set.var);
@@ -291,10 +301,10 @@ impl<'g> Generator<'g> {
                     }
                 }
                 Some(join) => {
-                    let sum = steps.sums.get(&set.var).and_then(|s| s.get(nth)).copied().ok_or("a sum")?;
+                    let sum = steps.accumulators.get(&set.var).and_then(|s| s.get(nth)).copied().ok_or("a sum")?;
                     let before = self.builder.use_var(sum);
                     let value = match join {
-                        Join::Sum => self.accumulated(before, term),
+                        Accumulation::Sum => self.emit_accumulate(before, term),
                         join => self.wide_joined(join, before, term)?,
                     };
                     self.builder.def_var(sum, value);
@@ -309,10 +319,10 @@ impl<'g> Generator<'g> {
             }
             return Ok(());
         }
-        let index = steps.of.index.local;
-        if self.step(set.var, &set.at, index) == Some(1) {
-            let Spot { address, offset } = self.spot(set.var, &set.at)?;
-            let value = match set.join {
+        let index = steps.source.index.local;
+        if self.element_stride(set.var, &set.at, index) == Some(1) {
+            let ElementAddress { address, offset } = self.element_address(set.var, &set.at)?;
+            let value = match set.accumulate {
                 None => term,
                 Some(join) => {
                     let before = self.builder.ins().load(self.wide.lanes.vector(), unaligned(), address, offset);
@@ -326,45 +336,45 @@ impl<'g> Generator<'g> {
         let lanes = self.wide.lanes;
         for lane in 0..lanes.count() {
             let one = self.builder.ins().extractlane(term, lane);
-            self.at_lane(index, first, lane);
-            let Spot { address, offset } = self.spot(set.var, &set.at)?;
-            let value = match set.join {
+            self.enter_lane(index, first, lane);
+            let ElementAddress { address, offset } = self.element_address(set.var, &set.at)?;
+            let value = match set.accumulate {
                 None => one,
                 Some(join) => {
-                    let before = self.builder.ins().load(ty(lanes.scalar()), unaligned(), address, offset);
-                    self.joined(join, lanes.scalar(), before, one)?
+                    let before = self.builder.ins().load(clif_type(lanes.scalar()), unaligned(), address, offset);
+                    self.emit_join(join, lanes.scalar(), before, one)?
                 }
             };
             self.builder.ins().store(unaligned(), value, address, offset);
         }
-        self.at_all(index, first);
+        self.leave_lanes(index, first);
         Ok(())
     }
 
     /// Converts four `f32` to two vectors of `f64`.
     fn halves(&mut self, vector: Value) -> [Value; 2] {
         let low = self.builder.ins().fvpromote_low(vector);
-        let bytes = self.builder.ins().bitcast(types::I8X16, little(), vector);
+        let bytes = self.builder.ins().bitcast(types::I8X16, little_endian(), vector);
         let upper = ir::ConstantData::from([8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15].as_slice());
         let upper = self.builder.func.dfg.immediates.push(upper);
         let bytes = self.builder.ins().shuffle(bytes, bytes, upper);
-        let high = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), bytes);
+        let high = self.builder.ins().bitcast(self.wide.lanes.vector(), little_endian(), bytes);
         [low, self.builder.ins().fvpromote_low(high)]
     }
 
-    fn at_lane(&mut self, index: LocalId, first: Number, lane: u8) {
-        self.loops.insert(index, first.plus(lane.into()));
+    fn enter_lane(&mut self, index: LocalId, first: LoopCounter, lane: u8) {
+        self.loops.insert(index, first.advanced(lane.into()));
         self.wide.lane = Some(lane);
     }
 
-    fn at_all(&mut self, index: LocalId, first: Number) {
+    fn leave_lanes(&mut self, index: LocalId, first: LoopCounter) {
         self.loops.insert(index, first);
         self.wide.lane = None;
     }
 
     /// Returns by how many elements an access moves with the index: 0 if it is invariant, 1 if it
     /// is contiguous, `None` otherwise.
-    pub(crate) fn step(&self, var: Var, at: &[Poly], index: LocalId) -> Option<i64> {
+    pub(crate) fn element_stride(&self, var: StmtId, at: &[Poly], index: LocalId) -> Option<i64> {
         let place = self.place(var).ok()?;
         let kept: Vec<&Poly> = place.axes.iter().zip(at).filter(|(n, _)| n.is_some()).map(|(_, p)| p).collect();
         let own = HashSet::from([index]);
@@ -384,12 +394,12 @@ impl<'g> Generator<'g> {
         (last.linear_in(&atom?)?.0 == 1).then_some(1)
     }
 
-    pub(crate) fn wide_element(&mut self, index: LocalId, of: &Access) -> Made<Value> {
+    pub(crate) fn wide_element(&mut self, index: LocalId, of: &TensorAccess) -> EmitResult<Value> {
         if let Some(register) = self.wide.registers.get(&of.var) {
             return Ok(self.builder.use_var(*register));
         }
         if self.is_in_tile(of.var) {
-            return self.kept_in_tile(of.var, self.wide.lanes.vector());
+            return self.load_from_tile(of.var, self.wide.lanes.vector());
         }
         let own = HashSet::from([index]);
         let uniform = self.registers.contains_key(&of.var) || !of.at.iter().any(|p| mentions(p, &own));
@@ -397,29 +407,29 @@ impl<'g> Generator<'g> {
             let one = self.element(of)?;
             return Ok(self.builder.ins().splat(self.wide.lanes.vector(), one));
         }
-        if self.are_side_by_side(index, of) {
-            let Spot { address, offset } = self.spot(of.var, &of.at)?;
-            let given = self.memory.get(&of.var).is_some_and(|m| !m.written);
-            let flags = if given && self.moves(of.var, &of.at)? {
+        if self.reads_contiguous(index, of) {
+            let ElementAddress { address, offset } = self.element_address(of.var, &of.at)?;
+            let given = self.memory.get(&of.var).is_some_and(|m| !m.is_written);
+            let flags = if given && self.can_move(of.var, &of.at)? {
                 unaligned().with_readonly().with_can_move()
             } else {
                 unaligned()
             };
             return Ok(self.builder.ins().load(self.wide.lanes.vector(), flags, address, offset));
         }
-        self.by_lanes(index, &mut |this| this.element(of))
+        self.emit_by_lanes(index, &mut |this| this.element(of))
     }
 
     /// Returns whether consecutive iterations read contiguous elements, all proved to be in bounds.
-    pub(crate) fn are_side_by_side(&self, index: LocalId, of: &Access) -> bool {
+    pub(crate) fn reads_contiguous(&self, index: LocalId, of: &TensorAccess) -> bool {
         let inside = self.place(of.var).is_ok_and(|place| {
             let mut axes = place.axes.iter().zip(&of.at);
-            axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::inside(p, n))))
+            axes.all(|(n, p)| n.as_ref().is_none_or(|n| self.context.implies(&Pred::in_range(p, n))))
         });
-        inside && self.written(of.var).is_none() && self.step(of.var, &of.at, index) == Some(1)
+        inside && self.inlined_rhs(of.var).is_none() && self.element_stride(of.var, &of.at, index) == Some(1)
     }
 
-    fn wide_constant(&mut self, x: f64) -> Made<Value> {
+    fn wide_constant(&mut self, x: f64) -> EmitResult<Value> {
         let lanes = self.wide.lanes;
         let x = self.constant(Constant::Real(x), lanes.scalar())?;
         Ok(self.builder.ins().splat(lanes.vector(), x))
@@ -428,18 +438,22 @@ impl<'g> Generator<'g> {
     /// Emits a selection of lanes: `one` if the comparison holds, else `other`.
     fn wide_choice(&mut self, by: FloatCC, a: Value, b: Value, one: Value, other: Value) -> Value {
         let holds = self.builder.ins().fcmp(by, a, b);
-        let holds = self.builder.ins().bitcast(self.wide.lanes.vector(), little(), holds);
+        let holds = self.builder.ins().bitcast(self.wide.lanes.vector(), little_endian(), holds);
         self.builder.ins().bitselect(holds, one, other)
     }
 
     /// Emits a value for each lane, and combines them in a vector.
-    fn by_lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Value> {
-        let all = self.lanes(index, f)?;
-        self.side_by_side(self.wide.lanes.vector(), &all)
+    fn emit_by_lanes(
+        &mut self,
+        index: LocalId,
+        f: &mut dyn FnMut(&mut Self) -> EmitResult<Value>,
+    ) -> EmitResult<Value> {
+        let all = self.emit_lanes(index, f)?;
+        self.pack_lanes(self.wide.lanes.vector(), &all)
     }
 
     /// Emits a vector of these lanes.
-    pub(crate) fn side_by_side(&mut self, of: ir::Type, all: &[Value]) -> Made<Value> {
+    pub(crate) fn pack_lanes(&mut self, of: ir::Type, all: &[Value]) -> EmitResult<Value> {
         let [first, rest @ ..] = all else { return Err("a vector of nothing".to_owned()) };
         let mut vector = self.builder.ins().splat(of, *first);
         for (lane, one) in (1..).zip(rest) {
@@ -449,38 +463,42 @@ impl<'g> Generator<'g> {
     }
 
     /// Emits a value for each lane.
-    pub(crate) fn lanes(&mut self, index: LocalId, f: &mut dyn FnMut(&mut Self) -> Made<Value>) -> Made<Vec<Value>> {
+    pub(crate) fn emit_lanes(
+        &mut self,
+        index: LocalId,
+        f: &mut dyn FnMut(&mut Self) -> EmitResult<Value>,
+    ) -> EmitResult<Vec<Value>> {
         let first = self.loops.get(&index).copied().ok_or("an index")?;
         let mut all = Vec::new();
         for lane in 0..self.wide.lanes.count() {
-            self.at_lane(index, first, lane);
+            self.enter_lane(index, first, lane);
             all.push(f(self)?);
         }
-        self.at_all(index, first);
+        self.leave_lanes(index, first);
         Ok(all)
     }
 
     /// Emits the value in the lanes where the predicate holds, else zero.
-    fn wide_guarded(&mut self, index: LocalId, p: &Pred, value: Value) -> Made<Value> {
+    fn wide_guarded(&mut self, index: LocalId, p: &Pred, value: Value) -> EmitResult<Value> {
         if p.is_true() || self.context.implies(p) {
             return Ok(value);
         }
-        if self.varies(p, &HashSet::from([index])) {
+        if self.depends_on(p, &HashSet::from([index])) {
             let mask = self.mask(index, p)?;
-            return Ok(self.masked(mask, value));
+            return Ok(self.apply_mask(mask, value));
         }
         let holds = self.pred(p)?;
         let zero = self.wide_constant(0.0)?;
         Ok(self.builder.ins().select(holds, value, zero))
     }
 
-    pub(crate) fn wide_value(&mut self, index: LocalId, rhs: &'g Rhs) -> Made<Value> {
+    pub(crate) fn wide_value(&mut self, index: LocalId, rhs: &'g Rhs) -> EmitResult<Value> {
         match rhs {
             Rhs::Add(items) => {
                 let mut sum: Option<Value> = None;
-                let chosen = is_choice(items);
+                let chosen = is_exclusive_sum(items);
                 for item in items {
-                    let term = self.wide_element(index, &item.of)?;
+                    let term = self.wide_element(index, &item.operand)?;
                     let term = if item.neg && (chosen || sum.is_none()) { self.builder.ins().fneg(term) } else { term };
                     let term = self.wide_guarded(index, &item.pred, term)?;
                     sum = Some(match sum {
@@ -499,14 +517,14 @@ impl<'g> Generator<'g> {
                     let factor = self.wide_element(index, factor)?;
                     product = Some(match product {
                         None => factor,
-                        Some(product) => self.product_of(product, factor),
+                        Some(product) => self.emit_product(product, factor),
                     });
                 }
                 let product = product.ok_or("a product of nothing")?;
-                let product = if *neg { self.opposite(product) } else { product };
+                let product = if *neg { self.emit_negation(product) } else { product };
                 self.wide_guarded(index, pred, product)
             }
-            Rhs::Reduce(r) => self.wide_element(index, &r.of),
+            Rhs::Reduce(r) => self.wide_element(index, &r.operand),
             Rhs::Zero => self.wide_constant(0.0),
             Rhs::Map { operation, pred, args } if self.has_wide(*operation, args) => {
                 let mut operands = Vec::new();
@@ -515,34 +533,34 @@ impl<'g> Generator<'g> {
                         operands.push(self.wide_element(index, arg)?);
                     }
                 }
-                let exponent = args.get(1).and_then(|a| self.whole(a.var));
+                let exponent = args.get(1).and_then(|a| self.integer_constant(a.var));
                 let value = self.wide_operation(*operation, &operands, exponent)?;
                 self.wide_guarded(index, pred, value)
             }
-            rhs => self.by_lanes(index, &mut |this| this.value(rhs, this.wide.lanes.scalar())),
+            rhs => self.emit_by_lanes(index, &mut |this| this.value(rhs, this.wide.lanes.scalar())),
         }
     }
 
     /// Returns whether the predicate depends on the index.
-    pub(crate) fn varies(&self, p: &Pred, own: &HashSet<LocalId>) -> bool {
+    pub(crate) fn depends_on(&self, p: &Pred, own: &HashSet<LocalId>) -> bool {
         match p {
-            Pred::And(items) | Pred::Or(items) => items.iter().any(|p| self.varies(p, own)),
+            Pred::And(items) | Pred::Or(items) => items.iter().any(|p| self.depends_on(p, own)),
             Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => mentions(p, own),
-            Pred::Is(_, _, at, _) | Pred::Member(_, _, at, _) => at.iter().any(|p| mentions(p, own)),
-            Pred::Any(_, body, _) => self.varies(body, own),
+            Pred::Element(_, _, at, _) | Pred::Member(_, _, at, _) => at.iter().any(|p| mentions(p, own)),
+            Pred::Exists(_, body, _) => self.depends_on(body, own),
         }
     }
 
-    fn has_wide(&self, operation: Operation, args: &[Access]) -> bool {
-        let real = |a: &Access| self.scalar(a.var) == self.wide.lanes.scalar();
+    fn has_wide(&self, operation: ScalarOp, args: &[TensorAccess]) -> bool {
+        let real = |a: &TensorAccess| self.scalar(a.var) == self.wide.lanes.scalar();
         match operation {
-            Operation::Stop => args.iter().all(real),
-            Operation::Binary(BinOp::Div) => args.iter().all(real),
-            Operation::PowInt => {
+            ScalarOp::Stop => args.iter().all(real),
+            ScalarOp::Binary(BinOp::Div) => args.iter().all(real),
+            ScalarOp::PowInt => {
                 args.first().is_some_and(real)
-                    && args.get(1).and_then(|a| self.whole(a.var)).is_some_and(|k| (1..=64).contains(&k))
+                    && args.get(1).and_then(|a| self.integer_constant(a.var)).is_some_and(|k| (1..=64).contains(&k))
             }
-            Operation::Scalar(f) => {
+            ScalarOp::Scalar(f) => {
                 let wide = matches!(
                     f,
                     ScalarFn::Sqrt
@@ -562,29 +580,29 @@ impl<'g> Generator<'g> {
         }
     }
 
-    fn wide_operation(&mut self, operation: Operation, operands: &[Value], exponent: Option<i64>) -> Made<Value> {
+    fn wide_operation(&mut self, operation: ScalarOp, operands: &[Value], exponent: Option<i64>) -> EmitResult<Value> {
         Ok(match (operation, operands) {
-            (Operation::Stop, [a]) => *a,
-            (Operation::Binary(BinOp::Div), [a, b]) => self.builder.ins().fdiv(*a, *b),
-            (Operation::PowInt, [x]) => self.power(*x, exponent.unwrap_or(1)),
-            (Operation::Scalar(ScalarFn::Sqrt), [a]) => self.builder.ins().sqrt(*a),
-            (Operation::Scalar(ScalarFn::Abs), [a]) => self.builder.ins().fabs(*a),
-            (Operation::Scalar(ScalarFn::Floor), [a]) => self.builder.ins().floor(*a),
-            (Operation::Scalar(ScalarFn::Ceil), [a]) => self.builder.ins().ceil(*a),
-            (Operation::Scalar(ScalarFn::Trunc), [a]) => self.builder.ins().trunc(*a),
-            (Operation::Scalar(ScalarFn::Round), [a]) => self.builder.ins().nearest(*a),
-            (Operation::Scalar(ScalarFn::Sign), [a]) => {
+            (ScalarOp::Stop, [a]) => *a,
+            (ScalarOp::Binary(BinOp::Div), [a, b]) => self.builder.ins().fdiv(*a, *b),
+            (ScalarOp::PowInt, [x]) => self.power(*x, exponent.unwrap_or(1)),
+            (ScalarOp::Scalar(ScalarFn::Sqrt), [a]) => self.builder.ins().sqrt(*a),
+            (ScalarOp::Scalar(ScalarFn::Abs), [a]) => self.builder.ins().fabs(*a),
+            (ScalarOp::Scalar(ScalarFn::Floor), [a]) => self.builder.ins().floor(*a),
+            (ScalarOp::Scalar(ScalarFn::Ceil), [a]) => self.builder.ins().ceil(*a),
+            (ScalarOp::Scalar(ScalarFn::Trunc), [a]) => self.builder.ins().trunc(*a),
+            (ScalarOp::Scalar(ScalarFn::Round), [a]) => self.builder.ins().nearest(*a),
+            (ScalarOp::Scalar(ScalarFn::Sign), [a]) => {
                 let (zero, one, minus) =
                     (self.wide_constant(0.0)?, self.wide_constant(1.0)?, self.wide_constant(-1.0)?);
                 let rest = self.wide_choice(FloatCC::Unordered, *a, *a, *a, zero);
                 let rest = self.wide_choice(FloatCC::LessThan, *a, zero, minus, rest);
                 self.wide_choice(FloatCC::GreaterThan, *a, zero, one, rest)
             }
-            (Operation::Scalar(ScalarFn::Relu), [a]) => {
+            (ScalarOp::Scalar(ScalarFn::Relu), [a]) => {
                 let zero = self.wide_constant(0.0)?;
                 self.wide_choice(FloatCC::UnorderedOrGreaterThan, *a, zero, *a, zero)
             }
-            (Operation::Scalar(of @ (ScalarFn::Max | ScalarFn::Min)), [a, b]) => self.wide_extreme(of, *a, *b),
+            (ScalarOp::Scalar(of @ (ScalarFn::Max | ScalarFn::Min)), [a, b]) => self.emit_wide_extreme(of, *a, *b),
             _ => return Err("an operation that vectors do not have".to_owned()),
         })
     }
@@ -595,6 +613,6 @@ pub(crate) fn unaligned() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-pub(crate) fn little() -> MemFlagsData {
+pub(crate) fn little_endian() -> MemFlagsData {
     MemFlagsData::new().with_endianness(ir::Endianness::Little)
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed expectation is a failed test")]
 
 use lang_core::runtime::scalar::f64s;
-use lang_jit::tiles::{Level, Tile};
+use lang_jit::tiles::{ProcessorLevel, TileFunction};
 
 /// Returns the distance in ulp between two numbers; 0 for two NaNs.
 fn between(a: f64, b: f64) -> u64 {
@@ -87,7 +87,7 @@ fn worst<T: Copy + Into<f64>>(of: &[T], found: &[T], wanted: &[T], between: impl
     worst
 }
 
-const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
+const LEVELS: [ProcessorLevel; 3] = [ProcessorLevel::Portable, ProcessorLevel::Avx2, ProcessorLevel::Avx512];
 
 /// Returns the arguments in two orders. In the random order most tiles contain an argument that
 /// sends the whole tile to the longer algorithm; sorted by magnitude, few do.
@@ -101,8 +101,10 @@ fn orders() -> [Vec<f64>; 2] {
 #[test]
 fn within_two_ulp_of_the_interpreter() {
     for of in orders() {
-        for tile in Tile::ALL {
-            let f64s::Function::Unary(f) = f64s::function(tile.scalar()).unwrap() else { panic!("of one argument") };
+        for tile in TileFunction::ALL {
+            let f64s::ScalarFunction::Unary(f) = f64s::function(tile.scalar()).unwrap() else {
+                panic!("of one argument")
+            };
             let wanted: Vec<f64> = of.iter().map(|x| f(*x)).collect();
             for level in LEVELS {
                 let mut found = vec![0.0; of.len()];
@@ -121,8 +123,10 @@ fn within_two_ulp_of_the_interpreter() {
 fn short_ones_are_rounded_once() {
     for of in orders() {
         let of: Vec<f32> = of.iter().map(|x| *x as f32).collect();
-        for tile in Tile::ALL {
-            let f64s::Function::Unary(f) = f64s::function(tile.scalar()).unwrap() else { panic!("of one argument") };
+        for tile in TileFunction::ALL {
+            let f64s::ScalarFunction::Unary(f) = f64s::function(tile.scalar()).unwrap() else {
+                panic!("of one argument")
+            };
             let wanted: Vec<f32> = of.iter().map(|x| f((*x).into()) as f32).collect();
             let between = |a: f32, b: f32| {
                 let place = |x: f32| {

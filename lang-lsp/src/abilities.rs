@@ -7,27 +7,27 @@ use crate::lines::Encoding;
 /// The client's capabilities. They are read from the JSON message, because the protocol types in
 /// use are older than some of these capabilities.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Abilities {
+pub(crate) struct ClientSupport {
     /// The unit of a position's character.
     pub(crate) encoding: Encoding,
     /// Whether the client shows views through our own requests.
     pub(crate) views: bool,
     /// Whether the client shows documents whose text the server provides.
-    pub(crate) content: bool,
+    pub(crate) content_documents: bool,
     /// Whether the client opens documents on request.
     pub(crate) show_document: bool,
     /// Whether diagnostics are only sent on request.
-    pub(crate) pulls: bool,
+    pub(crate) pulls_diagnostics: bool,
     /// Whether diagnostics may have related locations.
-    pub(crate) related: bool,
+    pub(crate) related_locations: bool,
     /// The kinds of data that the client requests again on a refresh request.
-    pub(crate) refresh: Refresh,
+    pub(crate) refresh: RefreshSupport,
     /// Whether the client shows progress.
     pub(crate) progress: bool,
     /// Whether the client answers requests for its configuration.
     pub(crate) configuration: bool,
     /// The capabilities that can be registered dynamically.
-    pub(crate) registers: Registers,
+    pub(crate) dynamic_registration: RegistrationSupport,
     /// Whether edits may contain document versions.
     pub(crate) document_changes: bool,
     /// Whether completion items may be snippets.
@@ -41,14 +41,14 @@ pub(crate) struct Abilities {
     /// Whether code actions may be more than commands.
     pub(crate) action_literals: bool,
     /// Whether the client requests the edits of a code action when the user chooses it.
-    pub(crate) action_edits_later: bool,
+    pub(crate) resolves_action_edits: bool,
     /// The client's process. The server ends with it.
-    pub(crate) process: Option<u32>,
+    pub(crate) process_id: Option<u32>,
 }
 
 /// The supported refresh requests.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Refresh {
+pub(crate) struct RefreshSupport {
     pub(crate) hints: bool,
     pub(crate) lenses: bool,
     pub(crate) tokens: bool,
@@ -57,15 +57,15 @@ pub(crate) struct Refresh {
 
 /// The supported dynamic registrations.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Registers {
+pub(crate) struct RegistrationSupport {
     pub(crate) configuration: bool,
     pub(crate) watched_files: bool,
     pub(crate) content: bool,
 }
 
-impl Abilities {
+impl ClientSupport {
     /// Reads the capabilities from the parameters of `initialize`.
-    pub(crate) fn read(params: &Value) -> Self {
+    pub(crate) fn from_initialize(params: &Value) -> Self {
         let find = |path: &str| params.pointer(path);
         let has = |path: &str| find(path).is_some_and(|v| !v.is_null());
         let flag = |path: &str| find(path).and_then(Value::as_bool).unwrap_or(false);
@@ -75,16 +75,16 @@ impl Abilities {
         let offered: Option<Vec<_>> = offered.and_then(|v| serde_json::from_value(v).ok());
         let formats = find("/capabilities/textDocument/hover/contentFormat").and_then(Value::as_array);
         Self {
-            encoding: Encoding::agreed(offered.as_deref()),
+            encoding: Encoding::negotiate(offered.as_deref()),
             views: flag("/initializationOptions/views"),
-            content: has("/capabilities/workspace/textDocumentContent"),
+            content_documents: has("/capabilities/workspace/textDocumentContent"),
             show_document: flag("/capabilities/window/showDocument/support"),
-            pulls: has("/capabilities/textDocument/diagnostic")
+            pulls_diagnostics: has("/capabilities/textDocument/diagnostic")
                 && (!has("/capabilities/textDocument/publishDiagnostics")
                     || flag("/initializationOptions/pullDiagnostics")),
-            related: flag("/capabilities/textDocument/publishDiagnostics/relatedInformation")
+            related_locations: flag("/capabilities/textDocument/publishDiagnostics/relatedInformation")
                 || flag("/capabilities/textDocument/diagnostic/relatedInformation"),
-            refresh: Refresh {
+            refresh: RefreshSupport {
                 hints: refreshes("inlayHint"),
                 lenses: refreshes("codeLens"),
                 tokens: refreshes("semanticTokens"),
@@ -92,7 +92,7 @@ impl Abilities {
             },
             progress: flag("/capabilities/window/workDoneProgress"),
             configuration: flag("/capabilities/workspace/configuration"),
-            registers: Registers {
+            dynamic_registration: RegistrationSupport {
                 configuration: registers("didChangeConfiguration"),
                 watched_files: registers("didChangeWatchedFiles"),
                 content: registers("textDocumentContent"),
@@ -103,11 +103,11 @@ impl Abilities {
             tables: flag("/initializationOptions/tables"),
             nested_symbols: flag("/capabilities/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             action_literals: has("/capabilities/textDocument/codeAction/codeActionLiteralSupport"),
-            action_edits_later: flag("/capabilities/textDocument/codeAction/dataSupport")
+            resolves_action_edits: flag("/capabilities/textDocument/codeAction/dataSupport")
                 && find("/capabilities/textDocument/codeAction/resolveSupport/properties")
                     .and_then(Value::as_array)
                     .is_some_and(|all| all.iter().any(|property| property == "edit")),
-            process: find("/processId").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok()),
+            process_id: find("/processId").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok()),
         }
     }
 }

@@ -11,9 +11,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lang_ide::hints::{Hint, Wanted, hints};
+use lang_ide::hints::{HintSelection, SourceHint, hints};
 use lang_ide::{
-    Code, Diagnostic, Found, GlobalName, ItemKind, Label, ModuleName, Session, Severity, Span, with_ending,
+    Code, Diagnostic, GlobalName, ItemKind, ModuleDiagnostics, ModuleName, RelatedLabel, Session, Severity, Span,
+    with_file_extension,
 };
 use tower_lsp::jsonrpc::Error;
 use tower_lsp::lsp_types::notification::PublishDiagnostics;
@@ -25,36 +26,36 @@ use tower_lsp::lsp_types::{
 use crate::client::Client;
 use crate::features::insight;
 use crate::files;
-use crate::lane::Kind;
-use crate::last_known::{LastKnown, MARK};
+use crate::lane::PoolKind;
+use crate::last_known::{LAST_KNOWN_MARK, LastKnown};
 use crate::pages;
-use crate::state::Queue;
-use crate::views::{self, View};
-use crate::world::{About, Document, Question, Seen, Text, World};
+use crate::state::StepQueue;
+use crate::views::{self, ViewTarget};
+use crate::world::{ClientDocument, ModuleText, QuestionSubject, RequestContext, WorkerContext, WorkerQuestion};
 
 /// The diagnostics that the client has, and the data for the next ones.
-pub(crate) struct Checker {
+pub(crate) struct DiagnosticStore {
     client: Client,
     /// The published diagnostics of each document, with its version.
     published: HashMap<Url, (i32, Vec<lsp::Diagnostic>)>,
     /// The complete diagnostics by module.
-    found: HashMap<ModuleName, Found>,
+    module_diagnostics: HashMap<ModuleName, ModuleDiagnostics>,
     /// Imported modules for which no file exists.
-    pub(crate) absent: HashSet<ModuleName>,
+    pub(crate) missing_files: HashSet<ModuleName>,
     /// The warnings about costs by module.
-    warnings: HashMap<ModuleName, Vec<Anchored>>,
+    warnings: HashMap<ModuleName, Vec<AnchoredDiagnostic>>,
     /// The errors of the last evaluation by module.
-    failures: HashMap<ModuleName, Vec<Anchored>>,
+    run_errors: HashMap<ModuleName, Vec<AnchoredDiagnostic>>,
     /// The cost hints by module.
     costs: HashMap<ModuleName, Vec<CostHint>>,
     /// The texts and costs of the modules when they were opened or saved.
-    saved: HashMap<ModuleName, Saved>,
+    saved: HashMap<ModuleName, SavedModule>,
     /// The last values of hovers and lenses.
-    pub(crate) last: LastKnown,
+    pub(crate) last_known: LastKnown,
 }
 
 /// A module at the time when it was opened or saved.
-struct Saved {
+struct SavedModule {
     text: String,
     /// The costs of its definitions, once they are computed.
     costs: Option<HashMap<GlobalName, String>>,
@@ -63,32 +64,32 @@ struct Saved {
 /// The cost hint of a definition, anchored in its text.
 struct CostHint {
     anchor: Anchor,
-    hint: Hint,
+    hint: SourceHint,
 }
 
 impl CostHint {
     /// Returns the definition and its cost for [`Saved`].
-    fn saved(&self) -> (GlobalName, String) {
+    fn cost_entry(&self) -> (GlobalName, String) {
         (self.anchor.item.clone(), self.hint.text.clone())
     }
 }
 
-impl Checker {
+impl DiagnosticStore {
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
             published: HashMap::new(),
-            found: HashMap::new(),
-            absent: HashSet::new(),
+            module_diagnostics: HashMap::new(),
+            missing_files: HashSet::new(),
             warnings: HashMap::new(),
-            failures: HashMap::new(),
+            run_errors: HashMap::new(),
             costs: HashMap::new(),
             saved: HashMap::new(),
-            last: LastKnown::default(),
+            last_known: LastKnown::default(),
         }
     }
 
-    fn publish(&mut self, document: &Document, diagnostics: Vec<lsp::Diagnostic>) {
+    fn publish(&mut self, document: &ClientDocument, diagnostics: Vec<lsp::Diagnostic>) {
         let told = (document.version, diagnostics);
         if self.published.get(&document.url) != Some(&told) {
             let (version, diagnostics) = told.clone();
@@ -100,12 +101,18 @@ impl Checker {
 
     /// Stores the costs of a module. Definitions that have no costs because of errors keep their
     /// previous ones.
-    fn costs_known(&mut self, module: &ModuleName, warnings: Vec<Anchored>, mut costs: Vec<CostHint>, broken: bool) {
+    fn store_costs(
+        &mut self,
+        module: &ModuleName,
+        warnings: Vec<AnchoredDiagnostic>,
+        mut costs: Vec<CostHint>,
+        broken: bool,
+    ) {
         self.warnings.insert(module.clone(), warnings);
         if let Some(saved) = self.saved.get_mut(module).filter(|saved| saved.costs.is_none() && !costs.is_empty()) {
             // If an item was edited meanwhile, its saved cost is unknown.
             let same = costs.iter().filter(|c| saved.text.contains(&*c.anchor.text));
-            saved.costs = Some(same.map(CostHint::saved).collect());
+            saved.costs = Some(same.map(CostHint::cost_entry).collect());
         }
         let before = self.costs.remove(module).filter(|_| broken).unwrap_or_default();
         let is_known = |c: &CostHint| costs.iter().any(|known| known.anchor.item == c.anchor.item);
@@ -115,43 +122,49 @@ impl Checker {
     }
 
     /// Stores the errors of an evaluation of a module. Returns whether the shown errors change.
-    pub(crate) fn ran(&mut self, session: &Session, module: &ModuleName, failures: Vec<Diagnostic>) -> bool {
-        let failures: Vec<_> = failures.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
+    pub(crate) fn store_run_errors(
+        &mut self,
+        session: &Session,
+        module: &ModuleName,
+        failures: Vec<Diagnostic>,
+    ) -> bool {
+        let failures: Vec<_> =
+            failures.into_iter().filter_map(|d| AnchoredDiagnostic::new(session, module, d)).collect();
         let known = !failures.is_empty();
         let before = match known {
-            true => self.failures.insert(module.clone(), failures),
-            false => self.failures.remove(module),
+            true => self.run_errors.insert(module.clone(), failures),
+            false => self.run_errors.remove(module),
         };
         known || before.is_some()
     }
 
     /// Makes this text of a module the reference for changes of costs. If `known` is set, the
     /// stored costs are those of this text.
-    pub(crate) fn counts_from(&mut self, module: &ModuleName, text: &str, known: bool) {
+    pub(crate) fn set_cost_reference(&mut self, module: &ModuleName, text: &str, known: bool) {
         let costs = self.costs.get(module).filter(|costs| known && !costs.is_empty());
-        let costs = costs.map(|costs| costs.iter().map(CostHint::saved).collect());
-        self.saved.insert(module.clone(), Saved { text: text.to_owned(), costs });
+        let costs = costs.map(|costs| costs.iter().map(CostHint::cost_entry).collect());
+        self.saved.insert(module.clone(), SavedModule { text: text.to_owned(), costs });
     }
 
     /// Returns the cost hints at their current positions. If `change` is set, each shows the cost
     /// at the last save if that differs. A hint of an edited item is marked as last known.
-    pub(crate) fn cost_hints(&self, session: &Session, module: &str, change: bool) -> Vec<Hint> {
+    pub(crate) fn cost_hints(&self, session: &Session, module: &str, change: bool) -> Vec<SourceHint> {
         let saved = self.saved.get(module).filter(|_| change).and_then(|saved| saved.costs.as_ref());
         let placed = |known: &CostHint| {
-            let (at, mark) = match known.anchor.placed(session) {
+            let (at, mark) = match known.anchor.current_span(session) {
                 Some(place) => (place.start, ""),
-                None => (known.anchor.end_of_line(session)?, MARK),
+                None => (known.anchor.end_of_line(session)?, LAST_KNOWN_MARK),
             };
             let before = saved.and_then(|saved| saved.get(&known.anchor.item));
-            let before = before.filter(|before| !is_renamed(before, &known.hint.text));
+            let before = before.filter(|before| !is_equal_up_to_names(before, &known.hint.text));
             let changed = before.map(|before| format!(" (saved: {before})")).unwrap_or_default();
-            Some(Hint { at, text: format!("{}{changed}{mark}", known.hint.text), ..known.hint.clone() })
+            Some(SourceHint { at, text: format!("{}{changed}{mark}", known.hint.text), ..known.hint.clone() })
         };
         self.costs.get(module).into_iter().flatten().filter_map(placed).collect()
     }
 
     /// Clears the diagnostics of closed documents and forgets their data.
-    fn forget(&mut self, seen: &Seen<'_>) {
+    fn forget_closed(&mut self, seen: &RequestContext<'_>) {
         let closed: Vec<Url> = self.published.keys().filter(|url| seen.documents.get(url).is_none()).cloned().collect();
         for uri in closed {
             self.published.remove(&uri);
@@ -159,19 +172,19 @@ impl Checker {
             self.client.notify::<PublishDiagnostics>(params);
         }
         let is_open = |module: &ModuleName| seen.documents.of_module(module).is_some();
-        self.found.retain(|module, _| is_open(module));
+        self.module_diagnostics.retain(|module, _| is_open(module));
         self.warnings.retain(|module, _| is_open(module));
-        self.failures.retain(|module, _| is_open(module));
+        self.run_errors.retain(|module, _| is_open(module));
         self.costs.retain(|module, _| is_open(module));
         self.saved.retain(|module, _| is_open(module));
-        self.last.retain(is_open);
+        self.last_known.retain(is_open);
     }
 }
 
 /// Returns whether two texts are equal up to a renaming of sizes.
-fn is_renamed(before: &str, now: &str) -> bool {
+fn is_equal_up_to_names(before: &str, now: &str) -> bool {
     let (mut names, mut back) = (HashMap::<&str, &str>::new(), HashMap::<&str, &str>::new());
-    let (before, now) = (words(before), words(now));
+    let (before, now) = (split_words(before), split_words(now));
     let is_name = |word: &str| word.starts_with(|c: char| c.is_alphabetic());
     let mut pairs = before.iter().copied().zip(now.iter().copied());
     before.len() == now.len()
@@ -182,7 +195,7 @@ fn is_renamed(before: &str, now: &str) -> bool {
 }
 
 /// Splits a text into words and the characters between them.
-fn words(text: &str) -> Vec<&str> {
+fn split_words(text: &str) -> Vec<&str> {
     let is_power = |c: char| matches!(c, '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
     let is_word = |c: char| c.is_alphanumeric() && !is_power(c) || c == '_' || c == '\'';
     let mut words = Vec::new();
@@ -199,128 +212,140 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-fn locked(checker: &Mutex<Checker>) -> std::sync::MutexGuard<'_, Checker> {
+fn lock_store(checker: &Mutex<DiagnosticStore>) -> std::sync::MutexGuard<'_, DiagnosticStore> {
     checker.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The task that publishes the diagnostics of all open documents.
-pub(crate) struct Check {
+pub(crate) struct CheckTask {
     /// The modules whose imports may be missing.
-    pub(crate) fresh: Vec<ModuleName>,
+    pub(crate) changed_modules: Vec<ModuleName>,
     /// The edited document.
-    pub(crate) first: Option<Url>,
+    pub(crate) edited: Option<Url>,
     /// The views that are files.
-    pub(crate) views: Vec<View>,
-    pub(crate) queue: Queue,
+    pub(crate) views: Vec<ViewTarget>,
+    pub(crate) queue: StepQueue,
 }
 
-impl Question for Check {
-    fn about(&self) -> Option<&About> {
+impl WorkerQuestion for CheckTask {
+    fn subject(&self) -> Option<&QuestionSubject> {
         None
     }
 
-    fn lane(&self) -> Kind {
-        Kind::Checks
+    fn pool_kind(&self) -> PoolKind {
+        PoolKind::Checks
     }
 
-    fn ask(&mut self, world: &World) -> bool {
-        world.snapshot.ask(|session| self.check(session, world)).is_some()
+    fn run(&mut self, world: &WorkerContext) -> bool {
+        world.snapshot.ask(|session| self.run_check(session, world)).is_some()
     }
 
-    fn refuse(&mut self, _: Error) {}
+    fn fail(&mut self, _: Error) {}
 }
 
-impl Check {
-    fn check(&self, session: &Session, world: &World) {
-        let seen = world.seen(session);
-        let missing: HashSet<ModuleName> =
-            self.fresh.iter().flat_map(|module| session.missing_imports_of(module)).map(|m| m.module).collect();
+impl CheckTask {
+    fn run_check(&self, session: &Session, world: &WorkerContext) {
+        let seen = world.request_context(session);
+        let missing: HashSet<ModuleName> = self
+            .changed_modules
+            .iter()
+            .flat_map(|module| session.missing_imports_of(module))
+            .map(|m| m.module)
+            .collect();
         // The import may omit the extension of the file.
         let ended: Vec<ModuleName> =
-            missing.iter().filter(|m| !m.ends_with(".iv")).map(|m| with_ending(m).into()).collect();
+            missing.iter().filter(|m| !m.ends_with(".iv")).map(|m| with_file_extension(m).into()).collect();
         let ended = ended.into_iter().filter(|module| session.text(module).is_none());
         let mut missing: Vec<ModuleName> = ended.chain(missing.iter().cloned()).collect();
-        missing.retain(|module| !locked(seen.checker).absent.contains(module));
-        let fresh = self.fresh.clone();
+        missing.retain(|module| !lock_store(seen.diagnostic_store).missing_files.contains(module));
+        let fresh = self.changed_modules.clone();
         if !missing.is_empty() {
             // Reading them triggers another check.
             self.queue.send(move |state| {
-                state.looked(&fresh);
+                state.imports_searched(&fresh);
                 state.read(missing);
             });
             return;
         }
-        self.queue.send(move |state| state.looked(&fresh));
-        let told = if seen.abilities.pulls { Vec::new() } else { in_order(&seen, self.first.as_ref()) };
+        self.queue.send(move |state| state.imports_searched(&fresh));
+        let told =
+            if seen.abilities.pulls_diagnostics { Vec::new() } else { ordered_documents(&seen, self.edited.as_ref()) };
         for document in told {
-            let before = locked(seen.checker).found.get(&document.module).cloned();
+            let before = lock_store(seen.diagnostic_store).module_diagnostics.get(&document.module).cloned();
             // For a large module, the diagnostics of the edited items come first.
-            if let Some(before) = before.filter(|before| before.items() > LARGE)
-                && let Some(found) = session.found_soon(&document.module, &before)
+            if let Some(before) = before.filter(|before| before.items() > LARGE_MODULE_ITEMS)
+                && let Some(found) = session.diagnostics_after_edit(&document.module, &before)
             {
-                publish(&seen, document, &found);
+                publish_document(&seen, document, &found);
             }
-            let found = session.found(&document.module);
-            publish(&seen, document, &found);
-            locked(seen.checker).found.insert(document.module.clone(), found);
+            let found = session.module_diagnostics(&document.module);
+            publish_document(&seen, document, &found);
+            lock_store(seen.diagnostic_store).module_diagnostics.insert(document.module.clone(), found);
         }
-        locked(seen.checker).forget(&seen);
+        lock_store(seen.diagnostic_store).forget_closed(&seen);
         self.queue.send(|state| state.views_changed());
-        self.views.iter().for_each(|view| view.follow(&seen));
+        self.views.iter().for_each(|view| view.update_file(&seen));
     }
 }
 
 /// A module with more items is large.
-const LARGE: usize = 256;
+const LARGE_MODULE_ITEMS: usize = 256;
 
-fn publish(seen: &Seen<'_>, document: &Document, found: &Found) {
-    if let Some(diagnostics) = told(seen, document, found.diagnostics()) {
-        locked(seen.checker).publish(document, diagnostics);
+fn publish_document(seen: &RequestContext<'_>, document: &ClientDocument, found: &ModuleDiagnostics) {
+    if let Some(diagnostics) = protocol_diagnostics(seen, document, found.diagnostics()) {
+        lock_store(seen.diagnostic_store).publish(document, diagnostics);
     }
 }
 
 /// Returns the open documents, `first` before the others.
-fn in_order<'d>(seen: &Seen<'d>, first: Option<&Url>) -> Vec<&'d Arc<Document>> {
-    let own = |d: &&Arc<Document>| !files::is_library(&d.module) && !views::is_view(&d.url);
+fn ordered_documents<'d>(seen: &RequestContext<'d>, first: Option<&Url>) -> Vec<&'d Arc<ClientDocument>> {
+    let own = |d: &&Arc<ClientDocument>| !files::is_library(&d.module) && !views::is_view(&d.url);
     let mut all: Vec<_> = seen.documents.iter().filter(own).collect();
     all.sort_by(|a, b| (Some(&a.url) != first, &a.url).cmp(&(Some(&b.url) != first, &b.url)));
     all
 }
 
 /// Returns all diagnostics of a document, in the protocol's form.
-pub(crate) fn diagnostics(seen: &Seen<'_>, document: &Document) -> Option<Vec<lsp::Diagnostic>> {
+pub(crate) fn document_diagnostics(
+    seen: &RequestContext<'_>,
+    document: &ClientDocument,
+) -> Option<Vec<lsp::Diagnostic>> {
     if views::is_view(&document.url) {
         return None;
     }
-    told(seen, document, seen.session.diagnostics(&document.module))
+    protocol_diagnostics(seen, document, seen.session.diagnostics(&document.module))
 }
 
 /// Combines the diagnostics of a document with the stored warnings and errors, in the protocol's
 /// form.
-fn told(seen: &Seen<'_>, document: &Document, mut all: Vec<Diagnostic>) -> Option<Vec<lsp::Diagnostic>> {
+fn protocol_diagnostics(
+    seen: &RequestContext<'_>,
+    document: &ClientDocument,
+    mut all: Vec<Diagnostic>,
+) -> Option<Vec<lsp::Diagnostic>> {
     let text = seen.text(&document.module)?;
-    let checker = locked(seen.checker);
-    let kept = |of: &HashMap<ModuleName, Vec<Anchored>>| {
+    let checker = lock_store(seen.diagnostic_store);
+    let kept = |of: &HashMap<ModuleName, Vec<AnchoredDiagnostic>>| {
         let kept = of.get(&document.module).map(Vec::as_slice).unwrap_or_default();
-        kept.iter().filter_map(|d| d.placed(seen.session)).collect::<Vec<_>>()
+        kept.iter().filter_map(|d| d.current_diagnostic(seen.session)).collect::<Vec<_>>()
     };
     if seen.settings.grad_cost {
         all.extend(kept(&checker.warnings));
     }
-    all.extend(kept(&checker.failures));
+    all.extend(kept(&checker.run_errors));
     drop(checker);
-    Some(all.iter().map(|d| diagnostic(seen, &text, &document.url, d)).collect())
+    Some(all.iter().map(|d| to_protocol(seen, &text, &document.url, d)).collect())
 }
 
 /// Converts a diagnostic to the protocol.
-fn diagnostic(seen: &Seen<'_>, text: &Text, url: &Url, d: &Diagnostic) -> lsp::Diagnostic {
+fn to_protocol(seen: &RequestContext<'_>, text: &ModuleText, url: &Url, d: &Diagnostic) -> lsp::Diagnostic {
     let mut message = d.message.clone();
     let help = d.help.as_ref().map(|help| format!("help: {help}")).unwrap_or_default();
     for more in [&d.label, &help].into_iter().filter(|more| !more.is_empty()) {
         message.push('\n');
         message.push_str(more);
     }
-    let related = |label: &Label| {
+    let related = |label: &RelatedLabel| {
         let location = match &label.module {
             Some(module) if *module != text.module => {
                 seen.location(&lang_ide::Location { module: module.clone(), span: label.span })?
@@ -329,7 +354,7 @@ fn diagnostic(seen: &Seen<'_>, text: &Text, url: &Url, d: &Diagnostic) -> lsp::D
         };
         Some(DiagnosticRelatedInformation { location, message: label.message.clone() })
     };
-    let with_views = seen.abilities.views || seen.abilities.content;
+    let with_views = seen.abilities.views || seen.abilities.content_documents;
     lsp::Diagnostic {
         range: text.range(d.span),
         severity: Some(match d.severity {
@@ -337,10 +362,10 @@ fn diagnostic(seen: &Seen<'_>, text: &Text, url: &Url, d: &Diagnostic) -> lsp::D
             Severity::Warning => DiagnosticSeverity::WARNING,
         }),
         code: Some(NumberOrString::String(d.code.name().to_owned())),
-        code_description: pages::of_code(d.code, with_views).map(|href| CodeDescription { href }),
+        code_description: pages::page_url(d.code, with_views).map(|href| CodeDescription { href }),
         source: Some("iverson".to_owned()),
         message,
-        related_information: (seen.abilities.related && !d.related.is_empty())
+        related_information: (seen.abilities.related_locations && !d.related.is_empty())
             .then(|| d.related.iter().filter_map(related).collect()),
         tags: (d.code == Code::W0401).then(|| vec![DiagnosticTag::UNNECESSARY]),
         data: None,
@@ -348,16 +373,16 @@ fn diagnostic(seen: &Seen<'_>, text: &Text, url: &Url, d: &Diagnostic) -> lsp::D
 }
 
 /// A warning whose spans are anchored to items.
-struct Anchored {
+struct AnchoredDiagnostic {
     diagnostic: Diagnostic,
-    places: Vec<Anchor>,
+    anchors: Vec<Anchor>,
 }
 
 /// A span inside an item.
 struct Anchor {
     item: GlobalName,
     text: Arc<str>,
-    within: Span,
+    span_in_item: Span,
 }
 
 impl Anchor {
@@ -365,13 +390,13 @@ impl Anchor {
     fn new(session: &Session, module: &str, span: Span) -> Option<Self> {
         let item = session.item_at(module, span.start)?;
         let within = Span::new(span.start.checked_sub(item.start)?, span.end.checked_sub(item.start)?);
-        Some(Self { item: item.global, text: item.text, within })
+        Some(Self { item: item.global, text: item.text, span_in_item: within })
     }
 
     /// Returns the current span, if the item's text is unchanged.
-    fn placed(&self, session: &Session) -> Option<Span> {
+    fn current_span(&self, session: &Session) -> Option<Span> {
         let item = session.item(&self.item).filter(|item| item.text == self.text)?;
-        Some(self.within.shift(item.start))
+        Some(self.span_in_item.shift(item.start))
     }
 
     /// Returns the end of the anchored line in the item's current text. If the first difference of
@@ -379,7 +404,7 @@ impl Anchor {
     fn end_of_line(&self, session: &Session) -> Option<u32> {
         let item = session.item(&self.item)?;
         let same = item.text.bytes().zip(self.text.bytes()).take_while(|(a, b)| a == b).count();
-        let mut at = same.min(self.within.start as usize);
+        let mut at = same.min(self.span_in_item.start as usize);
         while !item.text.is_char_boundary(at) {
             at = at.checked_sub(1)?;
         }
@@ -389,23 +414,23 @@ impl Anchor {
     }
 }
 
-impl Anchored {
+impl AnchoredDiagnostic {
     /// Anchors a warning of a module.
     fn new(session: &Session, module: &str, diagnostic: Diagnostic) -> Option<Self> {
         // Spans in the library do not move.
         let related = diagnostic.related.iter().filter(|l| l.module.is_none()).map(|l| l.span);
         let spans = std::iter::once(diagnostic.span).chain(related);
         let places = spans.map(|span| Anchor::new(session, module, span)).collect::<Option<_>>()?;
-        Some(Self { diagnostic, places })
+        Some(Self { diagnostic, anchors: places })
     }
 
     /// Returns the warning at its current spans, if the texts of its items are unchanged.
-    fn placed(&self, session: &Session) -> Option<Diagnostic> {
+    fn current_diagnostic(&self, session: &Session) -> Option<Diagnostic> {
         let mut diagnostic = self.diagnostic.clone();
         let related = diagnostic.related.iter_mut().filter(|l| l.module.is_none()).map(|l| &mut l.span);
         let spans = std::iter::once(&mut diagnostic.span).chain(related);
-        for (span, anchor) in spans.zip(&self.places) {
-            *span = anchor.placed(session)?;
+        for (span, anchor) in spans.zip(&self.anchors) {
+            *span = anchor.current_span(session)?;
         }
         Some(diagnostic)
     }
@@ -413,52 +438,53 @@ impl Anchored {
 
 /// The task that computes the costs of all definitions of the open documents, and the warnings
 /// about them.
-pub(crate) struct Costs {
+pub(crate) struct CostsTask {
     /// The edited document.
-    pub(crate) first: Option<Url>,
-    pub(crate) queue: Queue,
+    pub(crate) edited: Option<Url>,
+    pub(crate) queue: StepQueue,
 }
 
-impl Question for Costs {
-    fn about(&self) -> Option<&About> {
+impl WorkerQuestion for CostsTask {
+    fn subject(&self) -> Option<&QuestionSubject> {
         None
     }
 
-    fn lane(&self) -> Kind {
-        Kind::Costs
+    fn pool_kind(&self) -> PoolKind {
+        PoolKind::Costs
     }
 
-    fn ask(&mut self, world: &World) -> bool {
+    fn run(&mut self, world: &WorkerContext) -> bool {
         let all = world.snapshot.ask(|session| {
-            let seen = world.seen(session);
-            let broken = seen.is_broken();
-            for document in in_order(&seen, self.first.as_ref()) {
+            let seen = world.request_context(session);
+            let broken = seen.has_errors();
+            for document in ordered_documents(&seen, self.edited.as_ref()) {
                 let module = &document.module;
                 if seen.settings.lenses.cost {
-                    self.titles(&seen, module, broken);
+                    self.compute_titles(&seen, module, broken);
                 }
-                let found = if seen.settings.grad_cost { session.grad_costs(module) } else { Vec::new() };
-                let warnings = found.into_iter().filter_map(|d| Anchored::new(session, module, d)).collect();
-                let costs = if seen.settings.hints.cost { cost_hints(session, module) } else { Vec::new() };
-                locked(seen.checker).costs_known(module, warnings, costs, broken);
+                let found = if seen.settings.grad_cost { session.adjoint_cost_warnings(module) } else { Vec::new() };
+                let warnings = found.into_iter().filter_map(|d| AnchoredDiagnostic::new(session, module, d)).collect();
+                let costs = if seen.settings.hints.cost { collect_cost_hints(session, module) } else { Vec::new() };
+                lock_store(seen.diagnostic_store).store_costs(module, warnings, costs, broken);
             }
-            self.queue.send(|state| state.costs_known());
-            let open: Vec<ModuleName> = in_order(&seen, self.first.as_ref()).iter().map(|d| d.module.clone()).collect();
-            open.iter().for_each(|module| insight::prepare(&seen, module));
+            self.queue.send(|state| state.costs_computed());
+            let open: Vec<ModuleName> =
+                ordered_documents(&seen, self.edited.as_ref()).iter().map(|d| d.module.clone()).collect();
+            open.iter().for_each(|module| insight::precompute_hovers(&seen, module));
         });
         all.is_some()
     }
 
-    fn refuse(&mut self, _: Error) {}
+    fn fail(&mut self, _: Error) {}
 }
 
-impl Costs {
+impl CostsTask {
     /// Computes the titles of lenses, and makes the client refresh them periodically.
-    fn titles(&self, seen: &Seen<'_>, module: &ModuleName, broken: bool) {
+    fn compute_titles(&self, seen: &RequestContext<'_>, module: &ModuleName, broken: bool) {
         let mut told = Instant::now();
         for item in seen.session.items(module).iter().filter(|item| item.kind == ItemKind::Def) {
-            let _ = insight::title(seen, &item.global, || broken);
-            if told.elapsed() >= OFTEN {
+            let _ = insight::cost_lens_title(seen, &item.global, || broken);
+            if told.elapsed() >= REFRESH_INTERVAL {
                 told = Instant::now();
                 self.queue.send(|state| state.refresh_costs());
             }
@@ -467,28 +493,28 @@ impl Costs {
 }
 
 /// The interval at which the client refreshes lenses while costs are being computed.
-const OFTEN: Duration = Duration::from_secs(1);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Returns the cost hints of all definitions of a module.
-fn cost_hints(session: &Session, module: &str) -> Vec<CostHint> {
-    let wanted = Wanted { extents: false, sizes: false, types: false, cost: true };
+fn collect_cost_hints(session: &Session, module: &str) -> Vec<CostHint> {
+    let wanted = HintSelection { extents: false, sizes: false, types: false, cost: true };
     let all = hints(session, module, Span::new(0, u32::MAX), wanted).into_iter();
     let anchored =
-        |hint: Hint| Some(CostHint { anchor: Anchor::new(session, module, Span::new(hint.at, hint.at))?, hint });
+        |hint: SourceHint| Some(CostHint { anchor: Anchor::new(session, module, Span::new(hint.at, hint.at))?, hint });
     all.filter_map(anchored).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_renamed;
+    use super::is_equal_up_to_names;
 
     #[test]
     fn costs_with_other_names_of_sizes_are_the_same() {
-        assert!(is_renamed("work 2·n·m − n", "work 2·k·m − k"));
-        assert!(is_renamed("work 2·n·m − n", "work 2·m·n − m"));
-        assert!(!is_renamed("work 2·n·m − n", "work 2·n·n − n"));
-        assert!(!is_renamed("work 2·n·n − n", "work 2·n·m − n"));
-        assert!(!is_renamed("work 2·n", "work 3·n"));
-        assert!(!is_renamed("work n", "work n²"));
+        assert!(is_equal_up_to_names("work 2·n·m − n", "work 2·k·m − k"));
+        assert!(is_equal_up_to_names("work 2·n·m − n", "work 2·m·n − m"));
+        assert!(!is_equal_up_to_names("work 2·n·m − n", "work 2·n·n − n"));
+        assert!(!is_equal_up_to_names("work 2·n·n − n", "work 2·n·m − n"));
+        assert!(!is_equal_up_to_names("work 2·n", "work 3·n"));
+        assert!(!is_equal_up_to_names("work n", "work n²"));
     }
 }

@@ -15,7 +15,7 @@ use tower_lsp::lsp_types::{LogMessageParams, MessageType, ShowMessageParams};
 
 /// A notification, or a request if it has an `id`.
 #[derive(Serialize)]
-struct Call<'m, P> {
+struct OutgoingMessage<'m, P> {
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<i64>,
@@ -24,19 +24,19 @@ struct Call<'m, P> {
 }
 
 /// The callback for a response.
-type Then = Box<dyn FnOnce(Result<Value, Error>) + Send>;
+type ResponseCallback = Box<dyn FnOnce(Result<Value, Error>) + Send>;
 
 /// The client. Clones share one connection.
 #[derive(Clone)]
 pub(crate) struct Client {
     out: Sender<Option<String>>,
-    shared: Arc<Shared>,
+    shared: Arc<PendingRequests>,
 }
 
 #[derive(Default)]
-struct Shared {
-    next: AtomicI64,
-    waiting: Mutex<HashMap<i64, Then>>,
+struct PendingRequests {
+    next_id: AtomicI64,
+    callbacks: Mutex<HashMap<i64, ResponseCallback>>,
 }
 
 impl Client {
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// Ends the writing thread after the messages sent so far.
-    pub(crate) fn end(&self) {
+    pub(crate) fn close(&self) {
         let _ = self.out.send(None);
     }
 
@@ -70,7 +70,7 @@ impl Client {
 
     /// Sends a notification that the protocol types do not contain.
     pub(crate) fn notify_by_name(&self, method: &str, params: impl Serialize) {
-        self.send(&Call { jsonrpc: "2.0", id: None, method, params });
+        self.send(&OutgoingMessage { jsonrpc: "2.0", id: None, method, params });
     }
 
     /// Sends a request. `then` runs on the reading thread, so it should only forward the answer. It
@@ -93,16 +93,16 @@ impl Client {
         params: impl Serialize,
         then: impl FnOnce(Result<Value, Error>) + Send + 'static,
     ) {
-        let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        let mut waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut waiting = self.shared.callbacks.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.insert(id, Box::new(then));
         drop(waiting);
-        self.send(&Call { jsonrpc: "2.0", id: Some(id), method, params });
+        self.send(&OutgoingMessage { jsonrpc: "2.0", id: Some(id), method, params });
     }
 
     /// Passes a response to its callback.
-    pub(crate) fn answered(&self, id: &i64, answer: Result<Value, Error>) {
-        let mut waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn handle_response(&self, id: &i64, answer: Result<Value, Error>) {
+        let mut waiting = self.shared.callbacks.lock().unwrap_or_else(PoisonError::into_inner);
         let then = waiting.remove(id);
         drop(waiting);
         if let Some(then) = then {
@@ -116,7 +116,7 @@ impl Client {
     }
 
     /// Shows a message to the user.
-    pub(crate) fn show(&self, typ: MessageType, message: impl Into<String>) {
+    pub(crate) fn show_message(&self, typ: MessageType, message: impl Into<String>) {
         self.notify::<ShowMessage>(ShowMessageParams { typ, message: message.into() });
     }
 }

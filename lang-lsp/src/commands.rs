@@ -5,15 +5,15 @@ use tokio::sync::oneshot;
 use tower_lsp::jsonrpc::{Error, Result};
 use tower_lsp::lsp_types::{ExecuteCommandParams, MessageType, Position, Range, Url};
 
-use lang_ide::lenses::evaluation;
+use lang_ide::lenses::evaluation_expression;
 
-use crate::evaluate::{self, Outcome, Run, What};
+use crate::evaluate::{self, EvaluationOutcome, EvaluationRequest, EvaluationTarget};
 use crate::files;
-use crate::lines::{Lines, clamp};
+use crate::lines::{LineIndex, clamp};
 use crate::mistakes;
-use crate::progress::Progress;
-use crate::state::State;
-use crate::world::failed;
+use crate::progress::ProgressIndicator;
+use crate::state::ServerState;
+use crate::world::request_failed;
 
 /// Runs a definition or the file.
 pub(crate) const RUN: &str = "iverson.run";
@@ -24,16 +24,16 @@ pub(crate) const STOP: &str = "iverson.stop";
 /// Shows a view. A client with its own support for views executes this command itself.
 pub(crate) const SHOW_VIEW: &str = "iverson.showView";
 /// Returns the commands that the server executes.
-pub(crate) fn names(with_views: bool) -> Vec<String> {
+pub(crate) fn command_names(with_views: bool) -> Vec<String> {
     let own = [RUN, EVALUATE, STOP].into_iter().chain((!with_views).then_some(SHOW_VIEW));
     own.map(str::to_owned).collect()
 }
 
 /// The channel for the response of a command.
-type Reply = oneshot::Sender<Result<Option<Value>>>;
+type CommandReply = oneshot::Sender<Result<Option<Value>>>;
 
 /// Executes a command.
-pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: Reply) {
+pub(crate) fn execute(state: &mut ServerState, params: &ExecuteCommandParams, reply: CommandReply) {
     let url = params.arguments.first().and_then(Value::as_str).and_then(|url| Url::parse(url).ok());
     let second = params.arguments.get(1);
     let done = match (params.command.as_str(), url, second) {
@@ -42,7 +42,7 @@ pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: R
             let _ = reply.send(Ok(None));
             return;
         }
-        (RUN, Some(url), Some(Value::String(name))) => run(state, url, name, reply),
+        (RUN, Some(url), Some(Value::String(name))) => run_definition(state, url, name, reply),
         (EVALUATE, Some(url), Some(line)) if line.is_u64() => {
             let line = line.as_u64().and_then(|line| usize::try_from(line).ok()).unwrap_or(usize::MAX);
             evaluate_line(state, url, line, reply)
@@ -55,11 +55,11 @@ pub(crate) fn execute(state: &mut State, params: &ExecuteCommandParams, reply: R
     }
 }
 
-type Begun = std::result::Result<(), (Error, Reply)>;
+type StartResult = std::result::Result<(), (Error, CommandReply)>;
 
 /// Runs a definition, on the arguments of an example if it has parameters. For `main` or an empty
 /// name, runs all items of the file.
-fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
+fn run_definition(state: &mut ServerState, url: Url, name: &str, reply: CommandReply) -> StartResult {
     let word = |c: char| c.is_alphanumeric() || c == '_' || c == '\'';
     if !name.chars().all(word) {
         return Err((Error::invalid_params("this is no name"), reply));
@@ -67,28 +67,28 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
     state.flush();
     let module = state.module(&url);
     let what = match name {
-        "" | "main" => What::Main,
-        _ => match evaluation(&state.session, &module, name) {
-            Ok(text) => What::Expression(text),
+        "" | "main" => EvaluationTarget::Main,
+        _ => match evaluation_expression(&state.session, &module, name) {
+            Ok(text) => EvaluationTarget::Expression(text),
             Err(why) => {
-                state.client.show(MessageType::WARNING, why.clone());
+                state.client.show_message(MessageType::WARNING, why.clone());
                 let _ = reply.send(Ok(Some(json!({"failed": why}))));
                 return Ok(());
             }
         },
     };
     let name = match &what {
-        What::Main if name.is_empty() => "the file".to_owned(),
-        What::Main => name.to_owned(),
-        What::Expression(text) => {
+        EvaluationTarget::Main if name.is_empty() => "the file".to_owned(),
+        EvaluationTarget::Main => name.to_owned(),
+        EvaluationTarget::Expression(text) => {
             let words: Vec<&str> = text.split_whitespace().collect();
             let text = words.join(" ");
             text.strip_suffix("()").map_or(text.clone(), str::to_owned)
         }
     };
-    begin(state, url, what, reply, move |state, outcome| {
+    start_evaluation(state, url, what, reply, move |state, outcome| {
         let (typ, message) = match outcome {
-            Outcome::Value(value, said) => {
+            EvaluationOutcome::Value(value, said) => {
                 let value = match value.as_str() {
                     "" => format!("{name} ran and printed nothing"),
                     value if name == "the file" => value.to_owned(),
@@ -98,48 +98,48 @@ fn run(state: &mut State, url: Url, name: &str, reply: Reply) -> Begun {
                 };
                 (MessageType::INFO, if said.is_empty() { value } else { format!("{said}\n{value}") })
             }
-            Outcome::Failed(why, _) => (MessageType::ERROR, why.clone()),
-            Outcome::Limit(why) => (MessageType::ERROR, format!("{name} was {why}")),
-            Outcome::Stopped => (MessageType::INFO, format!("{name} was stopped")),
+            EvaluationOutcome::Failed(why, _) => (MessageType::ERROR, why.clone()),
+            EvaluationOutcome::Limit(why) => (MessageType::ERROR, format!("{name} was {why}")),
+            EvaluationOutcome::Stopped => (MessageType::INFO, format!("{name} was stopped")),
         };
-        state.client.show(typ, message);
+        state.client.show_message(typ, message);
     })
 }
 
 /// Evaluates the comment `-- >>> expression` on a line, and writes the value below it.
-fn evaluate_line(state: &mut State, url: Url, line: usize, reply: Reply) -> Begun {
+fn evaluate_line(state: &mut ServerState, url: Url, line: usize, reply: CommandReply) -> StartResult {
     let comment = state.text(&url).and_then(|text| text.lines().nth(line)).unwrap_or_default().to_owned();
-    let Some(expression) = evaluate::asked(&comment) else {
-        let why = format!("line {} is no comment `{}…`", line.saturating_add(1), evaluate::ASKED);
-        return Err((failed(why), reply));
+    let Some(expression) = evaluate::evaluated_expression(&comment) else {
+        let why = format!("line {} is no comment `{}…`", line.saturating_add(1), evaluate::EVALUATE_PREFIX);
+        return Err((request_failed(why), reply));
     };
-    let (what, stopped) = (What::Expression(expression.to_owned()), format!("{expression} was stopped"));
-    begin(state, url.clone(), what, reply, move |state, outcome| {
+    let (what, stopped) = (EvaluationTarget::Expression(expression.to_owned()), format!("{expression} was stopped"));
+    start_evaluation(state, url.clone(), what, reply, move |state, outcome| {
         let value = match outcome {
-            Outcome::Value(value, _) => value.clone(),
+            EvaluationOutcome::Value(value, _) => value.clone(),
             // An error in the text is already shown at its span; only the messages of a run belong
             // in the text.
-            Outcome::Failed(why, found) if mistakes::is_of_text(found) => {
-                return state.client.show(MessageType::ERROR, why);
+            EvaluationOutcome::Failed(why, found) if mistakes::has_static_errors(found) => {
+                return state.client.show_message(MessageType::ERROR, why);
             }
-            Outcome::Failed(why, _) | Outcome::Limit(why) => why.clone(),
-            Outcome::Stopped => return state.client.show(MessageType::INFO, stopped),
+            EvaluationOutcome::Failed(why, _) | EvaluationOutcome::Limit(why) => why.clone(),
+            EvaluationOutcome::Stopped => return state.client.show_message(MessageType::INFO, stopped),
         };
-        write_beneath(state, &url, line, &comment, &value);
+        write_value_below(state, &url, line, &comment, &value);
     })
 }
 
 /// Writes a value below its comment, if the comment is still there.
-fn write_beneath(state: &State, url: &Url, line: usize, comment: &str, value: &str) {
+fn write_value_below(state: &ServerState, url: &Url, line: usize, comment: &str, value: &str) {
     let Some(text) = state.text(url).filter(|text| text.lines().nth(line) == Some(comment)) else {
-        state.client.show(MessageType::INFO, value);
+        state.client.show_message(MessageType::INFO, value);
         return;
     };
     let indent: String = comment.chars().take_while(|c| c.is_whitespace()).collect();
     let next = line.saturating_add(1);
-    let old = evaluate::shown_before(text.lines().skip(next));
-    let mut new_text = evaluate::shown(value, &indent);
-    let lines = Lines::new(text);
+    let old = evaluate::old_value_line_count(text.lines().skip(next));
+    let mut new_text = evaluate::value_lines(value, &indent);
+    let lines = LineIndex::new(text);
     let start = Position { line: clamp(next), character: 0 };
     let end = Position { line: clamp(next.saturating_add(old)), character: 0 };
     // After the last line there is no line to begin at, so a line break is added.
@@ -162,32 +162,32 @@ fn write_beneath(state: &State, url: &Url, line: usize, comment: &str, value: &s
 }
 
 /// Starts an evaluation. The command's response is sent when it ends.
-fn begin(
-    state: &mut State,
+fn start_evaluation(
+    state: &mut ServerState,
     url: Url,
-    what: What,
-    reply: Reply,
-    then: impl FnOnce(&mut State, &Outcome) + Send + 'static,
-) -> Begun {
+    what: EvaluationTarget,
+    reply: CommandReply,
+    then: impl FnOnce(&mut ServerState, &EvaluationOutcome) + Send + 'static,
+) -> StartResult {
     let Some(text) = state.text(&url).map(str::to_owned) else {
-        return Err((failed(format!("{url} is not open")), reply));
+        return Err((request_failed(format!("{url} is not open")), reply));
     };
     let folder = files::path_of(&url).and_then(|path| path.parent().map(ToOwned::to_owned));
-    let (seconds, memory) = (state.settings.seconds, state.settings.memory);
-    let run = Run { what, text: text.clone(), folder, seconds, memory };
-    let progress = Progress::cancellable(&state.client, &state.abilities, "Evaluating");
+    let (seconds, memory) = (state.settings.time_limit_seconds, state.settings.memory_limit_mib);
+    let run = EvaluationRequest { target: what, text: text.clone(), folder, seconds, memory };
+    let progress = ProgressIndicator::cancellable(&state.client, &state.abilities, "Evaluating");
     let queue = state.queue.clone();
     state.evaluator.start(run, progress.token(), move |outcome| {
         drop(progress);
         queue.send(move |state| {
             then(state, &outcome);
-            state.ran(&url, &text, &outcome);
+            state.evaluation_finished(&url, &text, &outcome);
             let _ = reply.send(match outcome {
-                Outcome::Value(value, _) => Ok(Some(json!({"value": value}))),
+                EvaluationOutcome::Value(value, _) => Ok(Some(json!({"value": value}))),
                 // The user has already seen the message; a client would show an error response a
                 // second time.
-                Outcome::Failed(why, _) | Outcome::Limit(why) => Ok(Some(json!({"failed": why}))),
-                Outcome::Stopped => Ok(None),
+                EvaluationOutcome::Failed(why, _) | EvaluationOutcome::Limit(why) => Ok(Some(json!({"failed": why}))),
+                EvaluationOutcome::Stopped => Ok(None),
             });
         });
     });

@@ -12,18 +12,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::mistakes::{self, Mistake};
+use crate::mistakes::{self, RunDiagnostic};
 
-pub(crate) use lang_ide::lenses::{ASKED, asked};
+pub(crate) use lang_ide::lenses::{EVALUATE_PREFIX, evaluated_expression};
 
 /// The maximal number of output bytes that are kept.
-const MOST_OUTPUT: u64 = 1 << 20;
+const MAX_OUTPUT: u64 = 1 << 20;
 /// The interval at which the child's status is polled.
-const TICK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The thing to be evaluated.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum What {
+pub(crate) enum EvaluationTarget {
     /// The items of the file and its `main`.
     Main,
     /// An expression in the scope of the file.
@@ -32,8 +32,8 @@ pub(crate) enum What {
 
 /// An evaluation.
 #[derive(Clone, Debug)]
-pub(crate) struct Run {
-    pub(crate) what: What,
+pub(crate) struct EvaluationRequest {
+    pub(crate) target: EvaluationTarget,
     /// The document's text.
     pub(crate) text: String,
     /// The folder in which imports and data files are searched.
@@ -45,11 +45,11 @@ pub(crate) struct Run {
 
 /// The result of an evaluation.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum EvaluationOutcome {
     /// The value, and the other output, for example of `dbg` and of notes.
     Value(String, String),
     /// The error message, and the errors that it reports.
-    Failed(String, Vec<Mistake>),
+    Failed(String, Vec<RunDiagnostic>),
     /// A limit was exceeded; the text completes a sentence after `was`.
     Limit(String),
     /// The user or a newer evaluation stopped it.
@@ -58,18 +58,18 @@ pub(crate) enum Outcome {
 
 /// The running evaluation, if any.
 #[derive(Default)]
-pub(crate) struct Evaluator {
-    running: Option<Running>,
+pub(crate) struct ProcessEvaluator {
+    running: Option<RunningEvaluation>,
 }
 
-struct Running {
+struct RunningEvaluation {
     stop: Arc<AtomicBool>,
     /// The client's token for its progress.
     token: Option<String>,
     thread: thread::JoinHandle<()>,
 }
 
-impl Evaluator {
+impl ProcessEvaluator {
     /// Stops the running evaluation.
     pub(crate) fn stop(&mut self) {
         if let Some(running) = &self.running {
@@ -78,7 +78,7 @@ impl Evaluator {
     }
 
     /// Stops the running evaluation if this progress token belongs to it.
-    pub(crate) fn cancelled(&mut self, token: &Value) {
+    pub(crate) fn stop_if_token(&mut self, token: &Value) {
         let own = self.running.as_ref().and_then(|running| running.token.as_deref());
         if own.is_some() && own == token.as_str() {
             self.stop();
@@ -86,7 +86,7 @@ impl Evaluator {
     }
 
     /// Stops the running evaluation and waits for its thread.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn stop_and_join(&mut self) {
         self.stop();
         if let Some(running) = self.running.take() {
             let _ = running.thread.join();
@@ -94,18 +94,23 @@ impl Evaluator {
     }
 
     /// Starts another evaluation on a new thread and stops the previous one.
-    pub(crate) fn start(&mut self, run: Run, token: Option<String>, then: impl FnOnce(Outcome) + Send + 'static) {
+    pub(crate) fn start(
+        &mut self,
+        run: EvaluationRequest,
+        token: Option<String>,
+        then: impl FnOnce(EvaluationOutcome) + Send + 'static,
+    ) {
         self.stop();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
-        let thread = thread::spawn(move || then(evaluate(&run, &stopped)));
-        self.running = Some(Running { stop, token, thread });
+        let thread = thread::spawn(move || then(run_child(&run, &stopped)));
+        self.running = Some(RunningEvaluation { stop, token, thread });
     }
 }
 
 /// Returns the interpreter: from the environment variable `IVERSON`, else beside this program, else
 /// on the path.
-fn interpreter() -> PathBuf {
+fn interpreter_path() -> PathBuf {
     let name = format!("iverson{}", std::env::consts::EXE_SUFFIX);
     if let Some(path) = std::env::var_os("IVERSON").filter(|path| !path.is_empty()) {
         return PathBuf::from(path);
@@ -115,7 +120,7 @@ fn interpreter() -> PathBuf {
 }
 
 /// Builds the child's command. On Unix a shell limits its memory.
-fn command(program: &Path, run: &Run) -> Command {
+fn child_command(program: &Path, run: &EvaluationRequest) -> Command {
     let mut command = match cfg!(unix) {
         true => {
             let mut shell = Command::new("sh");
@@ -126,9 +131,9 @@ fn command(program: &Path, run: &Run) -> Command {
         }
         false => Command::new(program),
     };
-    match &run.what {
-        What::Main => command.args(["run", "-"]),
-        What::Expression(text) => command.args(["eval", text, "-l", "-"]),
+    match &run.target {
+        EvaluationTarget::Main => command.args(["run", "-"]),
+        EvaluationTarget::Expression(text) => command.args(["eval", text, "-l", "-"]),
     };
     command.args(["--color", "never", "--progress", "never", "--format", "json-errors"]);
     if let Some(folder) = run.folder.as_ref().filter(|folder| folder.is_dir()) {
@@ -139,82 +144,87 @@ fn command(program: &Path, run: &Run) -> Command {
 }
 
 /// Describes a missing interpreter.
-fn missing(program: &Path) -> String {
+fn missing_interpreter(program: &Path) -> String {
     let build = "`cargo install --locked --path lang-repl` in a checkout of Iverson builds it";
     format!("there is no program {}, which evaluates; {build}", program.display())
 }
 
-fn evaluate(run: &Run, stop: &AtomicBool) -> Outcome {
-    let program = interpreter();
-    let mut child = match command(&program, run).spawn() {
+fn run_child(run: &EvaluationRequest, stop: &AtomicBool) -> EvaluationOutcome {
+    let program = interpreter_path();
+    let mut child = match child_command(&program, run).spawn() {
         Ok(child) => child,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return failed(missing(&program)),
-        Err(e) => return failed(format!("{} cannot be started: {e}", program.display())),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return failure(missing_interpreter(&program)),
+        Err(e) => return failure(format!("{} cannot be started: {e}", program.display())),
     };
     if let Some(mut input) = child.stdin.take() {
         let text = run.text.clone();
         thread::spawn(move || input.write_all(text.as_bytes()));
     }
-    let (out, err) = (child.stdout.take().map(gather), child.stderr.take().map(gather));
-    let ended = wait(&mut child, stop, Duration::from_secs(run.seconds));
+    let (out, err) = (child.stdout.take().map(collect_output), child.stderr.take().map(collect_output));
+    let ended = wait_for_child(&mut child, stop, Duration::from_secs(run.seconds));
     let text = |gathered: Option<thread::JoinHandle<Vec<u8>>>| {
         let bytes = gathered.and_then(|g| g.join().ok()).unwrap_or_default();
         String::from_utf8_lossy(&bytes).trim_end().to_owned()
     };
     match ended {
-        Ended::Itself(status) if status.success() => Outcome::Value(text(out), mistakes::read(&text(err)).0),
+        ChildEnd::Exited(status) if status.success() => {
+            EvaluationOutcome::Value(text(out), mistakes::parse_output(&text(err)).0)
+        }
         // The shell reports a missing program with this status.
-        Ended::Itself(status) if cfg!(unix) && status.code() == Some(127) => failed(missing(&program)),
-        Ended::Itself(status) => match text(err) {
-            told if told.is_empty() => failed(format!("the evaluation ended: {status}")),
+        ChildEnd::Exited(status) if cfg!(unix) && status.code() == Some(127) => failure(missing_interpreter(&program)),
+        ChildEnd::Exited(status) => match text(err) {
+            told if told.is_empty() => failure(format!("the evaluation ended: {status}")),
             told if status.code() == Some(1) => {
-                let (told, mistakes) = mistakes::read(&told);
+                let (told, mistakes) = mistakes::parse_output(&told);
                 // An error in the text prevents the run, because the expression needs the text.
-                let why = if mistakes::is_of_text(&mistakes) { "not run, because of a mistake: " } else { "" };
-                Outcome::Failed(format!("{why}{told}"), mistakes)
+                let why = if mistakes::has_static_errors(&mistakes) { "not run, because of a mistake: " } else { "" };
+                EvaluationOutcome::Failed(format!("{why}{told}"), mistakes)
             }
             // The message of Rust's runtime before it aborts.
-            told if status.code().is_none() && told.contains("memory allocation of") => Outcome::Limit(format!(
-                "stopped as it took more than {} MiB, the limit that `iverson.evaluate.memory` sets",
-                run.memory
-            )),
-            told if status.code().is_none() => failed(format!("{told}\nthe evaluation ended: {status}")),
-            told => failed(told),
+            told if status.code().is_none() && told.contains("memory allocation of") => {
+                EvaluationOutcome::Limit(format!(
+                    "stopped as it took more than {} MiB, the limit that `iverson.evaluate.memory` sets",
+                    run.memory
+                ))
+            }
+            told if status.code().is_none() => failure(format!("{told}\nthe evaluation ended: {status}")),
+            told => failure(told),
         },
-        Ended::Late => {
-            Outcome::Limit(format!("stopped after {} s, the limit that `iverson.evaluate.seconds` sets", run.seconds))
-        }
-        Ended::Stopped => Outcome::Stopped,
-        Ended::Lost(why) => failed(why),
+        ChildEnd::TimedOut => EvaluationOutcome::Limit(format!(
+            "stopped after {} s, the limit that `iverson.evaluate.seconds` sets",
+            run.seconds
+        )),
+        ChildEnd::Stopped => EvaluationOutcome::Stopped,
+        ChildEnd::WaitFailed(why) => failure(why),
     }
 }
 
 /// Creates a failure that no error of the program causes.
-fn failed(why: String) -> Outcome {
-    Outcome::Failed(why, Vec::new())
+fn failure(why: String) -> EvaluationOutcome {
+    EvaluationOutcome::Failed(why, Vec::new())
 }
 
 /// The way in which a child ended.
-enum Ended {
-    Itself(ExitStatus),
-    Late,
+enum ChildEnd {
+    Exited(ExitStatus),
+    TimedOut,
     Stopped,
-    Lost(String),
+    WaitFailed(String),
 }
 
 /// Waits for the child, and kills it if it exceeds the time limit or is stopped.
-fn wait(child: &mut Child, stop: &AtomicBool, most: Duration) -> Ended {
+fn wait_for_child(child: &mut Child, stop: &AtomicBool, most: Duration) -> ChildEnd {
     let since = Instant::now();
     loop {
         let ended = match child.try_wait() {
-            Ok(Some(status)) => return Ended::Itself(status),
-            Ok(None) if stop.load(Ordering::Relaxed) => Ended::Stopped,
-            Ok(None) if since.elapsed() >= most => Ended::Late,
+            Ok(Some(status)) => return ChildEnd::Exited(status),
+            Ok(None) if stop.load(Ordering::Relaxed) => ChildEnd::Stopped,
+            Ok(None) if since.elapsed() >= most => ChildEnd::TimedOut,
             Ok(None) => {
-                thread::sleep(TICK);
+                thread::sleep(POLL_INTERVAL);
                 continue;
             }
-            Err(e) => Ended::Lost(e.to_string()),
+            Err(e) => ChildEnd::WaitFailed(e.to_string()),
         };
         let _ = child.kill();
         let _ = child.wait();
@@ -223,10 +233,10 @@ fn wait(child: &mut Child, stop: &AtomicBool, most: Duration) -> Ended {
 }
 
 /// Collects a child's output on a thread, up to [`MOST_OUTPUT`].
-fn gather(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+fn collect_output(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        let _ = from.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes);
+        let _ = from.by_ref().take(MAX_OUTPUT).read_to_end(&mut bytes);
         // The rest is read too, so that the child does not block on a full pipe.
         let _ = std::io::copy(&mut from, &mut std::io::sink());
         bytes
@@ -234,18 +244,18 @@ fn gather(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
 }
 
 /// The prefix of a value's first line; its further lines begin with `MORE`.
-const VALUE: &str = "-- = ";
-const MORE: &str = "--   ";
+const FIRST_LINE_PREFIX: &str = "-- = ";
+const CONTINUATION_PREFIX: &str = "--   ";
 
 /// Formats the lines of a value, indented like the comment.
-pub(crate) fn shown(value: &str, indent: &str) -> String {
-    let mark = |nth: usize| if nth == 0 { VALUE } else { MORE };
+pub(crate) fn value_lines(value: &str, indent: &str) -> String {
+    let mark = |nth: usize| if nth == 0 { FIRST_LINE_PREFIX } else { CONTINUATION_PREFIX };
     value.lines().enumerate().map(|(nth, line)| format!("{indent}{}{line}\n", mark(nth))).collect()
 }
 
 /// Returns the number of leading lines that show the previous value.
-pub(crate) fn shown_before<'t>(lines: impl Iterator<Item = &'t str>) -> usize {
-    let marks = std::iter::once(VALUE).chain(std::iter::repeat(MORE));
+pub(crate) fn old_value_line_count<'t>(lines: impl Iterator<Item = &'t str>) -> usize {
+    let marks = std::iter::once(FIRST_LINE_PREFIX).chain(std::iter::repeat(CONTINUATION_PREFIX));
     lines.zip(marks).take_while(|(line, mark)| line.trim_start().starts_with(mark)).count()
 }
 
@@ -255,12 +265,12 @@ mod tests {
 
     #[test]
     fn comments_and_values() {
-        assert_eq!(asked("  -- >>> f(3)"), Some("f(3)"));
-        assert_eq!(asked("-- >>> "), None);
-        assert_eq!(asked("-- f(3)"), None);
-        let value = shown("[[1, 2],\n [3, 4]]", "  ");
+        assert_eq!(evaluated_expression("  -- >>> f(3)"), Some("f(3)"));
+        assert_eq!(evaluated_expression("-- >>> "), None);
+        assert_eq!(evaluated_expression("-- f(3)"), None);
+        let value = value_lines("[[1, 2],\n [3, 4]]", "  ");
         assert_eq!(value, "  -- = [[1, 2],\n  --    [3, 4]]\n");
-        assert_eq!(shown_before(value.lines().chain(["def f() = 3", "-- = 3"])), 2);
-        assert_eq!(shown_before(["-- other"].into_iter()), 0);
+        assert_eq!(old_value_line_count(value.lines().chain(["def f() = 3", "-- = 3"])), 2);
+        assert_eq!(old_value_line_count(["-- other"].into_iter()), 0);
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::time::SystemTime;
 
-use lang_ide::{LIBRARY, MAX_TEXT, ModuleName, module_name};
+use lang_ide::{LIBRARY, MAX_TEXT_BYTES, ModuleName, module_name};
 use tower_lsp::lsp_types::Url;
 
 /// The scheme of the library's documents.
@@ -18,22 +18,22 @@ pub(crate) const LIBRARY_SCHEME: &str = "iverson-library";
 const PRELUDE: &str = "prelude";
 /// The maximal number of modules that are read from a workspace. Further modules are read when they
 /// are imported.
-const MOST_FILES: usize = 20_000;
+const MAX_FILES: usize = 20_000;
 /// The maximal depth of folders that are searched.
-const DEEPEST: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Returns the module of a document.
 pub(crate) fn module_of(url: &Url) -> ModuleName {
     if url.scheme() == LIBRARY_SCHEME {
         let path = url.path().trim_start_matches('/');
-        return library(Path::new(path)).unwrap_or_else(|| url.as_str().into());
+        return library_module(Path::new(path)).unwrap_or_else(|| url.as_str().into());
     }
     let Some(path) = path_of(url) else { return module_name(url.as_str()) };
-    among_copies(&path).and_then(library).unwrap_or_else(|| module_of_path(&path))
+    path_among_copies(&path).and_then(library_module).unwrap_or_else(|| module_of_path(&path))
 }
 
 /// Returns the module of a file of the library's copy: `linalg.iv`.
-fn library(file: &Path) -> Option<ModuleName> {
+fn library_module(file: &Path) -> Option<ModuleName> {
     let name = file.to_str()?.strip_suffix(".iv")?;
     let name = if name == PRELUDE { "" } else { name };
     is_library(name).then(|| name.into())
@@ -66,7 +66,7 @@ pub(crate) fn url_of(module: &str, with_views: bool) -> Option<Url> {
         let name = if name.is_empty() { PRELUDE } else { name };
         return match with_views {
             true => Url::parse(&format!("{LIBRARY_SCHEME}:/{name}.iv")).ok(),
-            false => Url::from_file_path(copy(Path::new(&format!("{name}.iv")), text).ok()?).ok(),
+            false => Url::from_file_path(write_copy(Path::new(&format!("{name}.iv")), text).ok()?).ok(),
         };
     }
     match path_of_module(module) {
@@ -76,23 +76,23 @@ pub(crate) fn url_of(module: &str, with_views: bool) -> Option<Url> {
 }
 
 /// The prefix of the folder of copies; the process id follows.
-const COPIES: &str = "iverson-lsp-";
+const COPIES_PREFIX: &str = "iverson-lsp-";
 
 /// Returns the folder for copies of documents without files.
-pub(crate) fn copies() -> PathBuf {
-    std::env::temp_dir().join(format!("{COPIES}{}", std::process::id()))
+pub(crate) fn copies_folder() -> PathBuf {
+    std::env::temp_dir().join(format!("{COPIES_PREFIX}{}", std::process::id()))
 }
 
 /// Returns the relative path of a file among the copies of a server, this one or another.
-pub(crate) fn among_copies(path: &Path) -> Option<&Path> {
+pub(crate) fn path_among_copies(path: &Path) -> Option<&Path> {
     let mut parts = path.strip_prefix(std::env::temp_dir()).ok()?.components();
     let folder = parts.next()?.as_os_str().to_str()?;
-    folder.strip_prefix(COPIES)?.parse::<u32>().ok().map(|_| parts.as_path())
+    folder.strip_prefix(COPIES_PREFIX)?.parse::<u32>().ok().map(|_| parts.as_path())
 }
 
 /// Writes a read-only file with this text, for clients that only show files.
-pub(crate) fn copy(name: &Path, text: &str) -> io::Result<PathBuf> {
-    let path = copies().join(name);
+pub(crate) fn write_copy(name: &Path, text: &str) -> io::Result<PathBuf> {
+    let path = copies_folder().join(name);
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(path);
@@ -110,7 +110,7 @@ pub(crate) fn copy(name: &Path, text: &str) -> io::Result<PathBuf> {
 
 /// Removes the copies.
 pub(crate) fn remove_copies() {
-    let _ = fs::remove_dir_all(copies());
+    let _ = fs::remove_dir_all(copies_folder());
 }
 
 /// Reads the text of a file, or returns the reason why it cannot be read.
@@ -121,10 +121,10 @@ pub(crate) fn read(path: &Path) -> Result<String, String> {
         return Err("it is no file".to_owned());
     }
     let mut bytes = Vec::new();
-    let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(1);
+    let most = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     file.take(most).read_to_end(&mut bytes).map_err(fail)?;
-    if bytes.len() > MAX_TEXT {
-        return Err(format!("it has more than {} MiB", MAX_TEXT >> 20));
+    if bytes.len() > MAX_TEXT_BYTES {
+        return Err(format!("it has more than {} MiB", MAX_TEXT_BYTES >> 20));
     }
     String::from_utf8(bytes).map_err(|e| format!("it is not UTF-8 from byte {} on", e.utf8_error().valid_up_to()))
 }
@@ -140,11 +140,12 @@ pub(crate) fn modules_in(folder: &Path) -> Vec<PathBuf> {
         for entry in entries {
             let (name, Ok(kind)) = (entry.file_name(), entry.file_type()) else { continue };
             let name = name.to_string_lossy();
-            if kind.is_dir() && deep < DEEPEST && !name.starts_with('.') && name != "node_modules" && name != "target" {
+            if kind.is_dir() && deep < MAX_DEPTH && !name.starts_with('.') && name != "node_modules" && name != "target"
+            {
                 folders.push((entry.path(), deep.saturating_add(1)));
             } else if kind.is_file() && name.ends_with(".iv") {
                 found.push(entry.path());
-                if found.len() >= MOST_FILES {
+                if found.len() >= MAX_FILES {
                     return found;
                 }
             }
@@ -154,42 +155,42 @@ pub(crate) fn modules_in(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The modification time and length of a file; `None` if there is no file.
-type Stamp = Option<(SystemTime, u64)>;
+type FileStamp = Option<(SystemTime, u64)>;
 
 /// The stamps of the files that were read.
 #[derive(Default)]
-pub(crate) struct Stamps(HashMap<PathBuf, Stamp>);
+pub(crate) struct FileStamps(HashMap<PathBuf, FileStamp>);
 
-impl Stamps {
+impl FileStamps {
     /// Reads a file. The stamp is taken first, so that a change during the read is noticed later.
     pub(crate) fn read(&mut self, path: &Path) -> Result<String, String> {
-        self.0.insert(path.to_owned(), stamp(path));
+        self.0.insert(path.to_owned(), file_stamp(path));
         read(path)
     }
 
     /// Returns whether the file changed since it was read. `false` for a file that was never read.
-    pub(crate) fn is_other(&self, path: &Path) -> bool {
-        self.0.get(path).is_some_and(|then| *then != stamp(path))
+    pub(crate) fn has_changed(&self, path: &Path) -> bool {
+        self.0.get(path).is_some_and(|then| *then != file_stamp(path))
     }
 }
 
-fn stamp(path: &Path) -> Stamp {
+fn file_stamp(path: &Path) -> FileStamp {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }
 
 /// A task of the reader thread.
-type Task = Box<dyn FnOnce(&mut Stamps) + Send>;
+type ReaderTask = Box<dyn FnOnce(&mut FileStamps) + Send>;
 
 /// A thread that reads files, one task after another.
-pub(crate) struct Reader(Sender<Task>);
+pub(crate) struct FileReader(Sender<ReaderTask>);
 
-impl Reader {
+impl FileReader {
     /// Starts the thread.
     pub(crate) fn start() -> Self {
-        let (sender, tasks) = channel::<Task>();
+        let (sender, tasks) = channel::<ReaderTask>();
         let work = move || {
-            let mut stamps = Stamps::default();
+            let mut stamps = FileStamps::default();
             tasks.into_iter().for_each(|task| task(&mut stamps));
         };
         std::thread::spawn(work);
@@ -197,7 +198,7 @@ impl Reader {
     }
 
     /// Queues a task.
-    pub(crate) fn run(&self, task: impl FnOnce(&mut Stamps) + Send + 'static) {
+    pub(crate) fn run(&self, task: impl FnOnce(&mut FileStamps) + Send + 'static) {
         let _ = self.0.send(Box::new(task));
     }
 }

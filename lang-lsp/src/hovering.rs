@@ -7,23 +7,23 @@ use tokio::sync::watch::{Receiver, channel};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{Hover, TextDocumentPositionParams};
 
-use crate::world::Cord;
+use crate::world::RequestCancellation;
 
 /// The answer, once it is computed.
-pub(crate) type Answer = Receiver<Option<Result<Option<Hover>>>>;
+pub(crate) type HoverAnswer = Receiver<Option<Result<Option<Hover>>>>;
 
 /// A requested hover.
-pub(crate) struct Hovering {
-    at: TextDocumentPositionParams,
-    cord: Cord,
-    answer: Answer,
+pub(crate) struct LastHover {
+    position: TextDocumentPositionParams,
+    cancellation: RequestCancellation,
+    answer: HoverAnswer,
 }
 
-impl Hovering {
+impl LastHover {
     /// Creates a hover for a position. Dropping it pulls the cord, which cancels the question.
     pub(crate) fn new(
         at: TextDocumentPositionParams,
-        cord: Cord,
+        cord: RequestCancellation,
         asked: oneshot::Receiver<Result<Option<Hover>>>,
     ) -> Self {
         let (told, answer) = channel(None);
@@ -32,27 +32,27 @@ impl Hovering {
                 let _ = told.send(Some(found));
             }
         });
-        Self { at, cord, answer }
+        Self { position: at, cancellation: cord, answer }
     }
 
     /// Returns the receiver of the answer.
-    pub(crate) fn begun(&self) -> Answer {
+    pub(crate) fn receiver(&self) -> HoverAnswer {
         self.answer.clone()
     }
 
     /// Returns the receiver of the answer if the position is the same and the question has not
     /// failed.
-    pub(crate) fn answer(&self, at: &TextDocumentPositionParams) -> Option<Answer> {
+    pub(crate) fn receiver_for(&self, at: &TextDocumentPositionParams) -> Option<HoverAnswer> {
         let comes = match &*self.answer.borrow() {
             Some(found) => found.is_ok(),
             None => self.answer.has_changed().is_ok(),
         };
-        (comes && self.at == *at).then(|| self.answer.clone())
+        (comes && self.position == *at).then(|| self.answer.clone())
     }
 }
 
-impl Drop for Hovering {
+impl Drop for LastHover {
     fn drop(&mut self) {
-        self.cord.pull();
+        self.cancellation.cancel();
     }
 }

@@ -9,78 +9,78 @@ use std::thread;
 
 use tower_lsp::jsonrpc::Error;
 
-use crate::state::{Queue, State};
-use crate::world::{Question, World};
+use crate::state::{ServerState, StepQueue};
+use crate::world::{WorkerContext, WorkerQuestion};
 
 /// The stack size of a worker, the same as the interpreter's. Only the used part takes memory.
-const STACK: usize = 256 << 20;
+const STACK_SIZE: usize = 256 << 20;
 
 /// The purpose of a lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum PoolKind {
     /// Diagnostics, on every keystroke.
     Checks,
     /// Fast requests of the client.
-    Questions,
+    FastRequests,
     /// Slow requests that the client waits for only a limited time.
-    Depths,
+    DeadlineRequests,
     /// Slow requests that the client waits for.
-    Studies,
+    SlowRequests,
     /// Slow background work without a request.
     Costs,
 }
 
 /// The workers of a lane and its queue.
-pub(crate) struct Lane {
-    work: Sender<(Box<dyn Question>, World)>,
+pub(crate) struct WorkerPool {
+    work: Sender<(Box<dyn WorkerQuestion>, WorkerContext)>,
     /// The number of idle workers.
-    pub(crate) free: usize,
+    pub(crate) idle: usize,
     /// The queued questions, in order.
-    pub(crate) waiting: VecDeque<Box<dyn Question>>,
+    pub(crate) queued: VecDeque<Box<dyn WorkerQuestion>>,
 }
 
-impl Lane {
+impl WorkerPool {
     /// Starts `workers` threads.
-    pub(crate) fn start(kind: Kind, workers: usize, queue: &Queue) -> Self {
+    pub(crate) fn start(kind: PoolKind, workers: usize, queue: &StepQueue) -> Self {
         let (work, received) = channel();
         let received = Arc::new(Mutex::new(received));
         for _ in 0..workers {
             let (received, queue) = (Arc::clone(&received), queue.clone());
-            let run = move || work_off(kind, &received, &queue);
+            let run = move || run_worker(kind, &received, &queue);
             let named = thread::Builder::new().name(format!("{kind:?}"));
             // The system may refuse so large a stack. The default stack suffices for all but the
             // deepest programs.
-            if named.stack_size(STACK).spawn(run.clone()).is_err() {
+            if named.stack_size(STACK_SIZE).spawn(run.clone()).is_err() {
                 thread::spawn(run);
             }
         }
-        Self { work, free: workers, waiting: VecDeque::new() }
+        Self { work, idle: workers, queued: VecDeque::new() }
     }
 
     /// Hands a question to an idle worker.
-    pub(crate) fn begin(&mut self, question: Box<dyn Question>, world: World) {
-        self.free = self.free.saturating_sub(1);
+    pub(crate) fn hand_over(&mut self, question: Box<dyn WorkerQuestion>, world: WorkerContext) {
+        self.idle = self.idle.saturating_sub(1);
         let _ = self.work.send((question, world));
     }
 }
 
 /// The main loop of a worker: answers questions until the channel closes.
-fn work_off(kind: Kind, received: &Mutex<Receiver<(Box<dyn Question>, World)>>, queue: &Queue) {
+fn run_worker(kind: PoolKind, received: &Mutex<Receiver<(Box<dyn WorkerQuestion>, WorkerContext)>>, queue: &StepQueue) {
     loop {
         let next = received.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((mut question, world)) = next else { return };
-        let answered = catch_unwind(AssertUnwindSafe(|| question.ask(&world)));
+        let answered = catch_unwind(AssertUnwindSafe(|| question.run(&world)));
         // The main loop may be waiting for this snapshot before it can set a text.
         drop(world);
         let back = match answered {
             Ok(true) => None,
             Ok(false) => Some(question),
             Err(_) => {
-                question.refuse(Error::internal_error());
+                question.fail(Error::internal_error());
                 None
             }
         };
-        queue.send(move |state: &mut State| state.came_back(kind, back));
+        queue.send(move |state: &mut ServerState| state.worker_finished(kind, back));
     }
 }
 
@@ -90,28 +90,28 @@ mod tests {
 
     use super::*;
     use crate::client::Client;
-    use crate::world::About;
+    use crate::world::QuestionSubject;
 
     const MANY: usize = 50;
 
     /// A question that panics, and the channel for its error.
     struct Fatal(Sender<Error>);
 
-    impl Question for Fatal {
-        fn about(&self) -> Option<&About> {
+    impl WorkerQuestion for Fatal {
+        fn subject(&self) -> Option<&QuestionSubject> {
             None
         }
 
-        fn lane(&self) -> Kind {
-            Kind::Questions
+        fn pool_kind(&self) -> PoolKind {
+            PoolKind::FastRequests
         }
 
         #[allow(clippy::panic, reason = "that is the test")]
-        fn ask(&mut self, _: &World) -> bool {
+        fn run(&mut self, _: &WorkerContext) -> bool {
             panic!("of a test");
         }
 
-        fn refuse(&mut self, error: Error) {
+        fn fail(&mut self, error: Error) {
             let _ = self.0.send(error);
         }
     }
@@ -120,8 +120,8 @@ mod tests {
     fn a_panic_is_an_error_of_its_question_and_the_worker_lives_on() {
         let (out, _read) = channel();
         let (queue, steps) = channel();
-        let queue = Queue(queue);
-        let state = State::new(Client::new(out), queue.clone());
+        let queue = StepQueue(queue);
+        let state = ServerState::new(Client::new(out), queue.clone());
         thread::spawn(move || state.run(&steps));
         let (told, errors) = channel();
         // There are more questions than workers, so that each worker runs several.

@@ -7,21 +7,21 @@ use lang_ide::hover::Hover;
 use lang_ide::{GlobalName, ModuleName};
 
 /// The maximal number of stored hovers. When it is exceeded, all are dropped.
-const MOST: usize = 4096;
+const MAX_HOVERS: usize = 4096;
 /// The mark of a lens or hint whose value may have changed.
-pub(crate) const MARK: &str = " (last known)";
+pub(crate) const LAST_KNOWN_MARK: &str = " (last known)";
 /// The note on a hover whose costs and derivatives may have changed.
-const NOTE: &str = "costs and derivatives as last known; they are being computed";
+const COMPUTING_NOTE: &str = "costs and derivatives as last known; they are being computed";
 /// The note on a hover of a program with errors.
-const BROKEN: &str = "costs and derivatives as last known, before the mistakes";
+const ERROR_NOTE: &str = "costs and derivatives as last known, before the mistakes";
 
 /// The key of a hover: its item and its first line. The first line is a signature up to the
 /// parameters, or an expression with its type.
-type Key = (GlobalName, String);
+type HoverKey = (GlobalName, String);
 
 /// The age of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Age {
+pub(crate) enum ValueAge {
     /// Computed for the current texts.
     Current,
     /// A new one is being computed.
@@ -33,13 +33,13 @@ pub(crate) enum Age {
 /// The last hovers and titles of lenses.
 #[derive(Default)]
 pub(crate) struct LastKnown {
-    hovers: HashMap<Key, (u64, Hover)>,
+    hovers: HashMap<HoverKey, (u64, Hover)>,
     titles: HashMap<GlobalName, String>,
     /// The definitions whose hovers are slow.
     slow: HashSet<GlobalName>,
 }
 
-fn key(item: &GlobalName, told: &Hover) -> Key {
+fn hover_key(item: &GlobalName, told: &Hover) -> HoverKey {
     let code = match told.code.starts_with("def ") {
         // The parameters and the result may be edited.
         true => told.code.split('(').next().unwrap_or_default(),
@@ -50,48 +50,48 @@ fn key(item: &GlobalName, told: &Hover) -> Key {
 
 /// Returns whether the hover contains costs or derivatives.
 pub(crate) fn has_values(told: &Hover) -> bool {
-    !(told.rows.is_empty() && told.after.is_empty() && told.adjoint.is_empty() && told.notes.is_empty())
+    !(told.rows.is_empty() && told.further_tables.is_empty() && told.adjoint.is_empty() && told.notes.is_empty())
 }
 
 impl LastKnown {
     /// Stores a hover with costs and derivatives that was computed for this edition of the texts.
-    pub(crate) fn keep(&mut self, item: &GlobalName, edition: u64, told: &Hover) {
-        if self.hovers.len() >= MOST {
+    pub(crate) fn store(&mut self, item: &GlobalName, edition: u64, told: &Hover) {
+        if self.hovers.len() >= MAX_HOVERS {
             self.hovers.clear();
         }
-        self.hovers.insert(key(item, told), (edition, told.clone()));
+        self.hovers.insert(hover_key(item, told), (edition, told.clone()));
     }
 
     /// Drops the values of a hover that no longer has any.
-    pub(crate) fn forget(&mut self, item: &GlobalName, told: &Hover) {
-        self.hovers.remove(&key(item, told));
+    pub(crate) fn remove(&mut self, item: &GlobalName, told: &Hover) {
+        self.hovers.remove(&hover_key(item, told));
     }
 
     /// Returns the hover with the stored costs and derivatives, or `None` if none are stored.
-    pub(crate) fn fill(&self, item: &GlobalName, told: &Hover, age: Age) -> Option<Hover> {
-        let (_, last) = self.hovers.get(&key(item, told))?;
+    pub(crate) fn fill_in(&self, item: &GlobalName, told: &Hover, age: ValueAge) -> Option<Hover> {
+        let (_, last) = self.hovers.get(&hover_key(item, told))?;
         let mut filled = Hover { span: told.span, code: told.code.clone(), docs: told.docs.clone(), ..last.clone() };
         filled.pending = false;
         match age {
-            Age::Current => {}
-            Age::Computing => filled.notes.insert(0, NOTE.to_owned()),
-            Age::Broken => filled.notes.insert(0, BROKEN.to_owned()),
+            ValueAge::Current => {}
+            ValueAge::Computing => filled.notes.insert(0, COMPUTING_NOTE.to_owned()),
+            ValueAge::Broken => filled.notes.insert(0, ERROR_NOTE.to_owned()),
         }
         Some(filled)
     }
 
     /// Returns whether a hover of this edition is stored for this span.
     pub(crate) fn is_current(&self, item: &GlobalName, edition: u64, told: &Hover) -> bool {
-        self.hovers.get(&key(item, told)).is_some_and(|(of, last)| *of == edition && last.span == told.span)
+        self.hovers.get(&hover_key(item, told)).is_some_and(|(of, last)| *of == edition && last.span == told.span)
     }
 
     /// Stores the title of a cost lens.
-    pub(crate) fn keep_title(&mut self, def: GlobalName, title: String) {
+    pub(crate) fn store_title(&mut self, def: GlobalName, title: String) {
         self.titles.insert(def, title);
     }
 
     /// Drops the title of a lens whose costs are unknown.
-    pub(crate) fn forget_title(&mut self, def: &GlobalName) {
+    pub(crate) fn remove_title(&mut self, def: &GlobalName) {
         self.titles.remove(def);
     }
 

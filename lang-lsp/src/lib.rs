@@ -46,16 +46,16 @@ use std::time::Duration;
 
 use tower_lsp::LspService;
 
-use abilities::Abilities;
+use abilities::ClientSupport;
 use client::Client;
 use server::Server;
-use state::{Queue, State};
-use transport::Leave;
+use state::{ServerState, StepQueue};
+use transport::SessionEnd;
 
 /// The longest wait for the last messages to be written.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval at which the server checks that the client is alive.
-const WATCH: Duration = Duration::from_secs(5);
+const WATCH_INTERVAL: Duration = Duration::from_secs(5);
 
 const HELP: &str = "\
 The language server of Iverson. An editor starts it and speaks with it over standard input and output.
@@ -88,8 +88,8 @@ pub fn main() -> ExitCode {
         }
     }
     match serve() {
-        Ok(Leave::Clean) => ExitCode::SUCCESS,
-        Ok(Leave::Early) => ExitCode::FAILURE,
+        Ok(SessionEnd::Clean) => ExitCode::SUCCESS,
+        Ok(SessionEnd::WithoutShutdown) => ExitCode::FAILURE,
         Err(e) => {
             eprintln!("iverson-lsp: {e}");
             ExitCode::FAILURE
@@ -99,7 +99,7 @@ pub fn main() -> ExitCode {
 
 /// Serves the client on standard input and output. Threads that are still running when this returns
 /// end with the process.
-fn serve() -> io::Result<Leave> {
+fn serve() -> io::Result<SessionEnd> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
     let (out, messages) = channel();
     let (written, all_written) = channel();
@@ -109,45 +109,45 @@ fn serve() -> io::Result<Leave> {
     });
     let client = Client::new(out);
     let (steps, received) = channel();
-    let queue = Queue(steps);
-    let state = State::new(client.clone(), queue.clone());
+    let queue = StepQueue(steps);
+    let state = ServerState::new(client.clone(), queue.clone());
     thread::spawn(move || state.run(&received));
-    let abilities: Arc<OnceLock<Abilities>> = Arc::default();
+    let abilities: Arc<OnceLock<ClientSupport>> = Arc::default();
     let server = Server {
         queue: queue.clone(),
         abilities: Arc::clone(&abilities),
-        sent: Arc::default(),
-        left: Mutex::default(),
+        sent_tokens: Arc::default(),
+        last_hover: Mutex::default(),
     };
     let (service, _socket) = LspService::build(|_| server)
         .custom_method("iverson/view", Server::view)
         .custom_method("workspace/textDocumentContent", Server::content)
         .custom_method("window/workDoneProgress/cancel", Server::progress_cancelled)
         .finish();
-    let begins = |params: &serde_json::Value| drop(abilities.set(Abilities::read(params)));
+    let begins = |params: &serde_json::Value| drop(abilities.set(ClientSupport::from_initialize(params)));
     let input = BufReader::with_capacity(1 << 16, io::stdin().lock());
     let leave = transport::serve(input, service, &client, runtime.handle(), begins);
     let (stopped, all_stopped) = channel();
     queue.send(move |state| {
-        state.evaluator.end();
+        state.evaluator.stop_and_join();
         let _ = stopped.send(());
     });
-    let _ = all_stopped.recv_timeout(LAST_WORDS);
-    client.end();
-    let _ = all_written.recv_timeout(LAST_WORDS);
+    let _ = all_stopped.recv_timeout(SHUTDOWN_TIMEOUT);
+    client.close();
+    let _ = all_written.recv_timeout(SHUTDOWN_TIMEOUT);
     files::remove_copies();
     runtime.shutdown_background();
     Ok(leave)
 }
 
 /// Ends this process when the client's process ends.
-fn watch(process: u32, queue: Queue) {
+fn exit_with_client(process: u32, queue: StepQueue) {
     thread::spawn(move || {
-        while lives(process) {
-            thread::sleep(WATCH);
+        while process_exists(process) {
+            thread::sleep(WATCH_INTERVAL);
         }
         queue.send(|state| {
-            state.evaluator.end();
+            state.evaluator.stop_and_join();
             files::remove_copies();
             std::process::exit(1);
         });
@@ -156,7 +156,7 @@ fn watch(process: u32, queue: Queue) {
 
 /// Returns whether the process exists. If the system cannot tell, returns `true`; the end of the
 /// input then ends the server.
-fn lives(process: u32) -> bool {
+fn process_exists(process: u32) -> bool {
     if Path::new("/proc/self").exists() {
         return Path::new("/proc").join(process.to_string()).exists();
     }

@@ -24,7 +24,7 @@ pub(crate) enum Encoding {
 impl Encoding {
     /// Returns the encoding for a client that offers these, in the order of its preference. UTF-8
     /// is chosen if it is offered.
-    pub(crate) fn agreed(offered: Option<&[PositionEncodingKind]>) -> Self {
+    pub(crate) fn negotiate(offered: Option<&[PositionEncodingKind]>) -> Self {
         let offered = offered.unwrap_or_default();
         if offered.contains(&PositionEncodingKind::UTF8) {
             return Self::Utf8;
@@ -69,37 +69,37 @@ const BLOCK: usize = if cfg!(test) { 4 } else { 1024 };
 
 /// The starts of a text's lines. As in the protocol, a line ends with `\n`, `\r\n` or `\r`.
 #[derive(Clone, Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LineIndex {
     starts: Vec<u32>,
     /// The number of units before each block of the text. It is counted when a long line is first
     /// converted.
-    blocks: OnceLock<Vec<Before>>,
+    blocks: OnceLock<Vec<UnitCounts>>,
 }
 
 /// The number of units before an offset.
 #[derive(Clone, Copy, Default, Debug)]
-struct Before {
+struct UnitCounts {
     utf16: usize,
     utf32: usize,
 }
 
-impl PartialEq for Lines {
+impl PartialEq for LineIndex {
     fn eq(&self, other: &Self) -> bool {
         self.starts == other.starts
     }
 }
 
-impl Lines {
+impl LineIndex {
     /// Builds the index of a text.
     pub(crate) fn new(text: &str) -> Self {
         let mut starts = vec![0];
-        starts.extend(breaks(text, 0..text.len()));
+        starts.extend(line_starts_after_breaks(text, 0..text.len()));
         Self { starts, blocks: OnceLock::new() }
     }
 
     /// Updates the index after `range` was replaced by `len` bytes; `text` is the result. Scans
     /// only the lines that the change touches, and shifts the others.
-    pub(crate) fn edit(&mut self, text: &str, range: Range<usize>, len: usize) {
+    pub(crate) fn update(&mut self, text: &str, range: Range<usize>, len: usize) {
         self.blocks.take();
         let mut first = self.line_of(range.start);
         // A line feed may now follow the carriage return that ended the previous line.
@@ -114,7 +114,7 @@ impl Lines {
             *start = clamp(moved(*start as usize));
         }
         let from = self.start(first);
-        let found: Vec<u32> = breaks(text, from..until).collect();
+        let found: Vec<u32> = line_starts_after_breaks(text, from..until).collect();
         let behind = behind.saturating_add(1).min(self.starts.len());
         self.starts.splice(first.saturating_add(1).min(behind)..behind, found);
     }
@@ -153,7 +153,7 @@ impl Lines {
             return text.floor_char_boundary(start.saturating_add(wanted).min(end));
         }
         let (from, mut units) = match content.len() > BLOCK {
-            true => self.last_before(text, start, wanted, encoding),
+            true => self.last_block_before(text, start, wanted, encoding),
             false => (start, 0),
         };
         // If more units are wanted than the line has, the block may begin after its end.
@@ -167,7 +167,7 @@ impl Lines {
     }
 
     /// Converts a range to offsets, with the ends in order.
-    pub(crate) fn bytes(&self, text: &str, range: LspRange, encoding: Encoding) -> Range<usize> {
+    pub(crate) fn byte_range(&self, text: &str, range: LspRange, encoding: Encoding) -> Range<usize> {
         let (a, b) = (self.offset(text, range.start, encoding), self.offset(text, range.end, encoding));
         a.min(b)..a.max(b)
     }
@@ -190,12 +190,12 @@ impl Lines {
     }
 
     /// Returns the unit counts of the text's blocks.
-    fn blocks(&self, text: &str) -> &[Before] {
+    fn blocks(&self, text: &str) -> &[UnitCounts] {
         self.blocks.get_or_init(|| {
-            let mut all = vec![Before::default()];
-            let (mut before, mut rest) = (Before::default(), text);
+            let mut all = vec![UnitCounts::default()];
+            let (mut before, mut rest) = (UnitCounts::default(), text);
             let mut at = 0;
-            while let Some((block, behind)) = rest.split_at_checked(begin(text, all.len()).saturating_sub(at))
+            while let Some((block, behind)) = rest.split_at_checked(block_start(text, all.len()).saturating_sub(at))
                 && !behind.is_empty()
             {
                 at = at.saturating_add(block.len());
@@ -212,22 +212,22 @@ impl Lines {
     fn units(&self, text: &str, at: usize, encoding: Encoding) -> usize {
         let blocks = self.blocks(text);
         let block = (at / BLOCK).min(blocks.len().saturating_sub(1));
-        let before = blocks.get(block).map_or(0, |before| before.of(encoding));
-        let rest = text.get(begin(text, block)..at).unwrap_or_default();
+        let before = blocks.get(block).map_or(0, |before| before.in_units(encoding));
+        let rest = text.get(block_start(text, block)..at).unwrap_or_default();
         before.saturating_add(encoding.len(rest) as usize)
     }
 
     /// Returns the last block that begins at most `wanted` units after the start of a line, as its
     /// offset and the units between. If no such block begins inside the line, returns the start of
     /// the line.
-    fn last_before(&self, text: &str, start: usize, wanted: usize, encoding: Encoding) -> (usize, usize) {
+    fn last_block_before(&self, text: &str, start: usize, wanted: usize, encoding: Encoding) -> (usize, usize) {
         let line = self.units(text, start, encoding);
         let blocks = self.blocks(text);
-        let behind = blocks.partition_point(|before| before.of(encoding) <= line.saturating_add(wanted));
+        let behind = blocks.partition_point(|before| before.in_units(encoding) <= line.saturating_add(wanted));
         let block = behind.saturating_sub(1);
-        match begin(text, block) {
+        match block_start(text, block) {
             from if from > start => {
-                let before = blocks.get(block).map_or(0, |before| before.of(encoding));
+                let before = blocks.get(block).map_or(0, |before| before.in_units(encoding));
                 (from, before.saturating_sub(line))
             }
             _ => (start, 0),
@@ -236,13 +236,13 @@ impl Lines {
 }
 
 /// Returns the offset of a block.
-fn begin(text: &str, block: usize) -> usize {
+fn block_start(text: &str, block: usize) -> usize {
     text.floor_char_boundary(block.saturating_mul(BLOCK))
 }
 
-impl Before {
+impl UnitCounts {
     /// Returns the count in units of an encoding other than UTF-8.
-    fn of(self, encoding: Encoding) -> usize {
+    fn in_units(self, encoding: Encoding) -> usize {
         match encoding {
             Encoding::Utf16 => self.utf16,
             Encoding::Utf32 | Encoding::Utf8 => self.utf32,
@@ -251,7 +251,7 @@ impl Before {
 }
 
 /// Returns the offsets after the line breaks that begin in a range.
-fn breaks(text: &str, range: Range<usize>) -> impl Iterator<Item = u32> {
+fn line_starts_after_breaks(text: &str, range: Range<usize>) -> impl Iterator<Item = u32> {
     let (bytes, from) = (text.as_bytes(), range.start);
     let inside = bytes.get(range).unwrap_or_default();
     inside.iter().enumerate().filter_map(move |(i, b)| {
@@ -279,18 +279,18 @@ mod tests {
     #[test]
     fn agreeing() {
         use PositionEncodingKind as K;
-        let check = |offered: &[K], expected| assert_eq!(Encoding::agreed(Some(offered)), expected);
+        let check = |offered: &[K], expected| assert_eq!(Encoding::negotiate(Some(offered)), expected);
         check(&[], Encoding::Utf16);
         check(&[K::UTF16, K::UTF8], Encoding::Utf8);
         check(&[K::UTF32, K::UTF16], Encoding::Utf32);
         check(&[K::UTF16, K::UTF32], Encoding::Utf16);
-        assert_eq!(Encoding::agreed(None), Encoding::Utf16);
+        assert_eq!(Encoding::negotiate(None), Encoding::Utf16);
     }
 
     #[test]
     fn places_in_characters_and_outside() {
         let text = "aμ𝛼b\r\nz";
-        let lines = Lines::new(text);
+        let lines = LineIndex::new(text);
         let check = |p, encoding, expected| assert_eq!(lines.offset(text, p, encoding), expected, "{p:?} {encoding:?}");
         check(at(0, 2), Encoding::Utf16, 3);
         // Inside the surrogate pair, and inside the bytes of a character.
@@ -314,7 +314,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_byte_has_a_position(text in texts()) {
-            let lines = Lines::new(&text);
+            let lines = LineIndex::new(&text);
             for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
                 for (byte, c) in text.char_indices().chain([(text.len(), ' ')]) {
                     let place = lines.position(&text, byte, encoding);
@@ -333,16 +333,16 @@ mod tests {
         #[test]
         fn edits_keep_the_lines(text in texts(), new in texts(), a in 0usize..60, b in 0usize..60) {
             let (a, b) = (text.floor_char_boundary(a.min(b)), text.floor_char_boundary(a.max(b)));
-            let mut lines = Lines::new(&text);
+            let mut lines = LineIndex::new(&text);
             let mut changed = text.clone();
             changed.replace_range(a..b, &new);
-            lines.edit(&changed, a..b, new.len());
-            prop_assert_eq!(lines, Lines::new(&changed), "{:?} {}..{} by {:?}", text, a, b, new);
+            lines.update(&changed, a..b, new.len());
+            prop_assert_eq!(lines, LineIndex::new(&changed), "{:?} {}..{} by {:?}", text, a, b, new);
         }
 
         #[test]
         fn any_position_is_a_place(text in texts(), line in 0u32..30, character in 0u32..30) {
-            let lines = Lines::new(&text);
+            let lines = LineIndex::new(&text);
             for encoding in [Encoding::Utf8, Encoding::Utf16, Encoding::Utf32] {
                 prop_assert!(text.is_char_boundary(lines.offset(&text, at(line, character), encoding)));
             }

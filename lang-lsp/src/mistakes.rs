@@ -1,7 +1,7 @@
 //! **Errors of an evaluation.** Parses the JSON lines of the child process. Converts them to text
 //! for the user and to diagnostics of the document.
 
-use lang_ide::{Code, Diagnostic, LIBRARY, Label, Span};
+use lang_ide::{Code, Diagnostic, LIBRARY, RelatedLabel, Span};
 use serde::Deserialize;
 
 /// The child's name for the document's text.
@@ -11,15 +11,15 @@ const EXPRESSION: &str = "<eval>";
 /// The child's name for the prelude, whose module name is empty.
 const PRELUDE: &str = "prelude";
 /// The prefix of the codes of run-time errors; all other errors are found without a run.
-const OF_RUNS: &str = "E05";
+const RUNTIME_CODE_PREFIX: &str = "E05";
 
 /// The maximal number of further callers in the message. The diagnostic contains all of them.
-const MOST_CALLERS: usize = 3;
+const MAX_CALLERS: usize = 3;
 
 /// A range of text. Lines and columns count characters from 1.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct Place {
+struct SourceRange {
     file: Option<String>,
     line: usize,
     column: usize,
@@ -29,53 +29,53 @@ struct Place {
 
 /// A related range of an error.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
-struct Remark {
+struct RelatedRange {
     message: String,
     #[serde(flatten)]
-    place: Place,
+    place: SourceRange,
 }
 
 /// An error that the child reported.
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
-pub(crate) struct Mistake {
+pub(crate) struct RunDiagnostic {
     severity: String,
     code: String,
     message: String,
     help: Option<String>,
     #[serde(flatten)]
-    place: Place,
+    place: SourceRange,
     /// Related ranges that explain it.
     #[serde(default)]
-    related: Vec<Remark>,
+    related: Vec<RelatedRange>,
     /// The active calls, innermost first.
     #[serde(default)]
-    callers: Vec<Place>,
+    callers: Vec<SourceRange>,
 }
 
 /// Parses the child's error output. Returns it as text, and the errors.
-pub(crate) fn read(said: &str) -> (String, Vec<Mistake>) {
+pub(crate) fn parse_output(said: &str) -> (String, Vec<RunDiagnostic>) {
     let mut mistakes = Vec::new();
-    let told = |line: &str| match serde_json::from_str::<Mistake>(line) {
+    let told = |line: &str| match serde_json::from_str::<RunDiagnostic>(line) {
         Ok(mistake) => {
-            let told = mistake.told();
+            let told = mistake.format_message();
             mistakes.push(mistake);
             told
         }
         // Other output, for example of `dbg`.
-        Err(_) => placed(line),
+        Err(_) => replace_file_name(line),
     };
     let told: Vec<String> = said.lines().map(told).collect();
     (told.join("\n"), mistakes)
 }
 
 /// Returns whether the document has errors that are found without a run.
-pub(crate) fn is_of_text(mistakes: &[Mistake]) -> bool {
-    let is_found = |m: &Mistake| m.severity == "error" && !m.code.starts_with(OF_RUNS);
+pub(crate) fn has_static_errors(mistakes: &[RunDiagnostic]) -> bool {
+    let is_found = |m: &RunDiagnostic| m.severity == "error" && !m.code.starts_with(RUNTIME_CODE_PREFIX);
     mistakes.iter().any(|m| is_found(m) && m.place.file.as_deref() == Some(DOCUMENT))
 }
 
 /// Replaces a file name for the document or the expression at the start of a line.
-fn placed(line: &str) -> String {
+fn replace_file_name(line: &str) -> String {
     let of = |file: &str| line.strip_prefix(file)?.strip_prefix(':');
     match (of(DOCUMENT), of(EXPRESSION).and_then(|rest| rest.strip_prefix("1:"))) {
         (Some(rest), _) => format!("line {rest}"),
@@ -84,10 +84,10 @@ fn placed(line: &str) -> String {
     }
 }
 
-impl Place {
+impl SourceRange {
     /// Formats a range: the line in the document, with the name of any other file. `None` for the
     /// evaluated expression, because the user sees it.
-    fn told(&self) -> Option<String> {
+    fn format_location(&self) -> Option<String> {
         let Self { file, line, column, .. } = self;
         match file.as_deref()? {
             DOCUMENT => Some(format!("line {line}:{column}")),
@@ -97,24 +97,25 @@ impl Place {
     }
 }
 
-impl Mistake {
-    fn told(&self) -> String {
-        let Place { file, line, column, .. } = &self.place;
+impl RunDiagnostic {
+    fn format_message(&self) -> String {
+        let SourceRange { file, line, column, .. } = &self.place;
         let at = file.as_ref().map(|file| format!("{file}:{line}:{column}: ")).unwrap_or_default();
-        let mut told = placed(&format!("{at}{}[{}]: {}", self.severity, self.code, self.message.replace('\n', " ")));
+        let mut told =
+            replace_file_name(&format!("{at}{}[{}]: {}", self.severity, self.code, self.message.replace('\n', " ")));
         if let Some(help) = &self.help {
             told.push_str("\nhelp: ");
             told.push_str(help);
         }
-        for (Remark { place, .. }, _) in self.in_library() {
+        for (RelatedRange { place, .. }, _) in self.library_ranges() {
             let file = place.file.as_deref().unwrap_or_default();
             told.push_str(&format!("\nin the library at {file}:{}:{}", place.line, place.column));
         }
-        let callers: Vec<String> = self.callers.iter().filter_map(Place::told).collect();
+        let callers: Vec<String> = self.callers.iter().filter_map(SourceRange::format_location).collect();
         if let Some((first, rest)) = callers.split_first() {
             told.push_str(&format!("\ncalled at {first}"));
-            told.extend(rest.iter().take(MOST_CALLERS).map(|caller| format!(", from {caller}")));
-            if let Some(more) = rest.len().checked_sub(MOST_CALLERS).filter(|more| *more > 0) {
+            told.extend(rest.iter().take(MAX_CALLERS).map(|caller| format!(", from {caller}")));
+            if let Some(more) = rest.len().checked_sub(MAX_CALLERS).filter(|more| *more > 0) {
                 told.push_str(&format!(", and {more} more calls"));
             }
         }
@@ -122,7 +123,7 @@ impl Mistake {
     }
 
     /// Returns the ranges in the library, each with its module's name and text.
-    fn in_library(&self) -> impl Iterator<Item = (&Remark, &'static (&'static str, &'static str))> {
+    fn library_ranges(&self) -> impl Iterator<Item = (&RelatedRange, &'static (&'static str, &'static str))> {
         self.related.iter().filter_map(|remark| {
             let file = remark.place.file.as_deref()?;
             let name = file.strip_prefix('<')?.strip_suffix('>')?;
@@ -135,15 +136,20 @@ impl Mistake {
     /// it, with the outer calls. `None` for an error that is found without a run, or that has no
     /// range in the document.
     pub(crate) fn diagnostic(&self, text: &str) -> Option<Diagnostic> {
-        let code = Code::ALL.iter().find(|code| code.name() == self.code && code.name().starts_with(OF_RUNS))?;
+        let code =
+            Code::ALL.iter().find(|code| code.name() == self.code && code.name().starts_with(RUNTIME_CODE_PREFIX))?;
         let all = std::iter::once(&self.place).chain(&self.callers);
         let of_document = all.filter(|place| place.file.as_deref() == Some(DOCUMENT));
-        let mut spans = of_document.filter_map(|place| span(text, place));
+        let mut spans = of_document.filter_map(|place| source_span(text, place));
         let diagnostic = Diagnostic::new(*code, spans.next()?, format!("in the last run: {}", self.message));
         let mut diagnostic = spans.fold(diagnostic, |diagnostic, caller| diagnostic.related(caller, "called here"));
-        for (remark, (module, text)) in self.in_library() {
-            let Some(span) = span(text, &remark.place) else { continue };
-            diagnostic.related.push(Label { span, message: remark.message.clone(), module: Some((*module).into()) });
+        for (remark, (module, text)) in self.library_ranges() {
+            let Some(span) = source_span(text, &remark.place) else { continue };
+            diagnostic.related.push(RelatedLabel {
+                span,
+                message: remark.message.clone(),
+                module: Some((*module).into()),
+            });
         }
         Some(match &self.help {
             Some(help) => diagnostic.help(help.clone()),
@@ -153,7 +159,7 @@ impl Mistake {
 }
 
 /// Converts a range to a span of a text.
-fn span(text: &str, place: &Place) -> Option<Span> {
+fn source_span(text: &str, place: &SourceRange) -> Option<Span> {
     let (start, end) = (offset(text, place.line, place.column)?, offset(text, place.end_line, place.end_column)?);
     Some(Span::new(start, end))
 }
@@ -178,7 +184,8 @@ mod tests {
                 r#"{{"file": "{file}", "severity": "{severity}", "code": "{code}", "message": "m", "line": 1, "column": 1, "endLine": 1, "endColumn": 2}}"#
             )
         };
-        let is_of_text = |file: &str, severity: &str, code: &str| is_of_text(&read(&line(file, severity, code)).1);
+        let is_of_text =
+            |file: &str, severity: &str, code: &str| has_static_errors(&parse_output(&line(file, severity, code)).1);
         assert!(is_of_text(DOCUMENT, "error", "E0002"));
         // A run-time error, a warning that prevents no run, and an error of the expression itself.
         assert!(!is_of_text(DOCUMENT, "error", "E0502"));
@@ -189,11 +196,11 @@ mod tests {
     fn places_in_the_library_are_related() {
         let line = r#"{"file": "<stdin>", "severity": "error", "code": "E0502", "message": "m", "line": 1, "column": 4, "endLine": 1, "endColumn": 9,
             "related": [{"file": "<prelude>", "line": 2, "column": 1, "endLine": 2, "endColumn": 3, "message": "it fails here"}], "callers": []}"#;
-        let (told, mistakes) = read(&line.replace('\n', ""));
+        let (told, mistakes) = parse_output(&line.replace('\n', ""));
         assert_eq!(told, "line 1:4: error[E0502]: m\nin the library at <prelude>:2:1");
         let found = mistakes.first().and_then(|m| m.diagnostic("do f(1)")).map(|d| (d.span, d.related));
         let start = LIBRARY.first().and_then(|(_, text)| offset(text, 2, 1));
-        let inside = start.map(|start| Label {
+        let inside = start.map(|start| RelatedLabel {
             span: Span::new(start, start.saturating_add(2)),
             message: "it fails here".to_owned(),
             module: Some("".into()),

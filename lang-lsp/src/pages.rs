@@ -29,16 +29,16 @@ pages! {
 }
 
 /// Returns the URI of the page of a code.
-pub(crate) fn of_code(code: Code, with_views: bool) -> Option<Url> {
+pub(crate) fn page_url(code: Code, with_views: bool) -> Option<Url> {
     let name = format!("{code}.md");
     match with_views {
         true => Url::parse(&format!("{LIBRARY_SCHEME}:/errors/{name}")).ok(),
-        false => Url::from_file_path(files::copy(Path::new(&name), page(code)).ok()?).ok(),
+        false => Url::from_file_path(files::write_copy(Path::new(&name), page(code)).ok()?).ok(),
     }
 }
 
 /// Returns the text of a document of the library's scheme.
-pub(crate) fn text(url: &Url) -> Option<&'static str> {
+pub(crate) fn page_text(url: &Url) -> Option<&'static str> {
     if url.scheme() != LIBRARY_SCHEME {
         return None;
     }
@@ -56,9 +56,9 @@ mod tests {
 
     #[test]
     fn documents_without_files() {
-        let of = |url: &str| text(&Url::parse(url).unwrap());
+        let of = |url: &str| page_text(&Url::parse(url).unwrap());
         assert!(of("iverson-library:/linalg.iv").is_some_and(|t| t.contains("def solve")));
-        assert!(of(of_code(Code::E0300, true).unwrap().as_str()).is_some_and(|t| t.contains("E0300")));
+        assert!(of(page_url(Code::E0300, true).unwrap().as_str()).is_some_and(|t| t.contains("E0300")));
         assert_eq!((of("iverson-library:/nothing.iv"), of("file:///linalg.iv")), (None, None));
     }
 }

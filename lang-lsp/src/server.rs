@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lang_ide::hover::Depth;
+use lang_ide::hover::HoverDepth;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -18,85 +18,87 @@ use tower_lsp::lsp_types::request::{
 };
 use tower_lsp::lsp_types::*;
 
-use crate::abilities::Abilities;
+use crate::abilities::ClientSupport;
 use crate::check;
 use crate::commands;
-use crate::features::navigate::Target;
+use crate::features::navigate::NavigationTarget;
 use crate::features::{calls, complete, insight, layout, navigate, rename, symbols, tokens};
 use crate::files;
-use crate::hovering::Hovering;
-use crate::lane::Kind;
+use crate::hovering::LastHover;
+use crate::lane::PoolKind;
 use crate::pages;
 use crate::settings::Settings;
 use crate::startup;
-use crate::state::{Queue, State};
-use crate::views::View;
-use crate::world::{About, Asking, Cord, PullOnDrop, Seen, failed};
+use crate::state::{ServerState, StepQueue};
+use crate::views::ViewTarget;
+use crate::world::{
+    CancelOnDrop, QuestionSubject, RequestCancellation, RequestContext, RequestQuestion, request_failed,
+};
 
 /// The time that a hover or a lens waits for its full answer. After that it returns the known
 /// values and notes that more follow.
-const PATIENCE: Duration = Duration::from_millis(250);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The handler object that the service calls.
 pub(crate) struct Server {
-    pub(crate) queue: Queue,
+    pub(crate) queue: StepQueue,
     /// The client's capabilities, set by `initialize`.
-    pub(crate) abilities: Arc<OnceLock<Abilities>>,
+    pub(crate) abilities: Arc<OnceLock<ClientSupport>>,
     /// The semantic tokens that the client has.
-    pub(crate) sent: Arc<Mutex<tokens::Sent>>,
+    pub(crate) sent_tokens: Arc<Mutex<tokens::SentTokens>>,
     /// The last hover.
-    pub(crate) left: Mutex<Option<Hovering>>,
+    pub(crate) last_hover: Mutex<Option<LastHover>>,
 }
 
 /// Parameters with the URI of a document.
 #[derive(Deserialize)]
-pub(crate) struct ByUrl {
+pub(crate) struct UrlParams {
     uri: Url,
 }
 
 /// Parameters with the token of a progress indicator.
 #[derive(Deserialize)]
-pub(crate) struct ByToken {
+pub(crate) struct TokenParams {
     token: Value,
 }
 
 /// Parameters of a view of a definition.
 #[derive(Deserialize)]
-pub(crate) struct ByDef {
+pub(crate) struct ViewParams {
     uri: Url,
     def: String,
     stage: String,
 }
 
 impl Server {
-    fn step(&self, step: impl FnOnce(&mut State) + Send + 'static) {
+    fn queue_step(&self, step: impl FnOnce(&mut ServerState) + Send + 'static) {
         self.queue.send(step);
     }
 
     /// Queues a step that changes an input, and drops the last hover, because its answer may have
     /// changed.
-    fn change(&self, step: impl FnOnce(&mut State) + Send + 'static) {
-        *self.left() = None;
-        self.step(step);
+    fn queue_change(&self, step: impl FnOnce(&mut ServerState) + Send + 'static) {
+        *self.last_hover() = None;
+        self.queue_step(step);
     }
 
     /// Asks a question about a document, or about all documents if `url` is `None`.
     async fn ask<T: Send + 'static>(
         &self,
         url: Option<&Url>,
-        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+        question: impl FnMut(&RequestContext<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (answer, _cancelled) = self.begin(Kind::Questions, url, None, question);
+        let (answer, _cancelled) = self.queue_question(PoolKind::FastRequests, url, None, question);
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
     /// Asks a slow question on a lane of its own, so that other requests do not wait for it.
-    async fn ask_long<T: Send + 'static>(
+    async fn ask_slow<T: Send + 'static>(
         &self,
         url: &Url,
-        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+        question: impl FnMut(&RequestContext<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (answer, _cancelled) = self.begin(Kind::Studies, Some(url), None, question);
+        let (answer, _cancelled) = self.queue_question(PoolKind::SlowRequests, Some(url), None, question);
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
@@ -104,60 +106,70 @@ impl Server {
     async fn ask_at_word<T: Send + 'static>(
         &self,
         at: &TextDocumentPositionParams,
-        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
+        question: impl FnMut(&RequestContext<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let url = &at.text_document.uri;
-        let (answer, _cancelled) = self.begin(Kind::Questions, Some(url), Some(at.position), question);
+        let (answer, _cancelled) = self.queue_question(PoolKind::FastRequests, Some(url), Some(at.position), question);
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
     /// Queues a question. Returns the receiver of its answer and a guard that cancels it when
     /// dropped.
-    fn begin<T: Send + 'static>(
+    fn queue_question<T: Send + 'static>(
         &self,
-        lane: Kind,
+        lane: PoolKind,
         url: Option<&Url>,
         word_at: Option<Position>,
-        question: impl FnMut(&Seen<'_>) -> Result<T> + Send + 'static,
-    ) -> (oneshot::Receiver<Result<T>>, PullOnDrop) {
+        question: impl FnMut(&RequestContext<'_>) -> Result<T> + Send + 'static,
+    ) -> (oneshot::Receiver<Result<T>>, CancelOnDrop) {
         let (reply, answer) = oneshot::channel();
-        let cord = Cord::default();
-        let cancelled = PullOnDrop::new(cord.clone());
+        let cord = RequestCancellation::default();
+        let cancelled = CancelOnDrop::new(cord.clone());
         let url = url.cloned();
-        self.step(move |state| {
+        self.queue_step(move |state| {
             state.flush();
-            let about = url.and_then(|url| state.document(&url)).map(|document| About { document, word_at });
-            state.ask(Box::new(Asking { lane, about, question, reply: Some(reply), cord }));
+            let about = url.and_then(|url| state.document(&url)).map(|document| QuestionSubject { document, word_at });
+            state.ask(Box::new(RequestQuestion {
+                pool_kind: lane,
+                subject: about,
+                question,
+                reply: Some(reply),
+                cancellation: cord,
+            }));
         });
         (answer, cancelled)
     }
 
-    fn left(&self) -> std::sync::MutexGuard<'_, Option<Hovering>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_hover(&self) -> std::sync::MutexGuard<'_, Option<LastHover>> {
+        self.last_hover.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn go(&self, at: TextDocumentPositionParams, target: Target) -> Result<Option<GotoDefinitionResponse>> {
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::go(seen, &at, target)).await
+    async fn go_to(
+        &self,
+        at: TextDocumentPositionParams,
+        target: NavigationTarget,
+    ) -> Result<Option<GotoDefinitionResponse>> {
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::go_to(seen, &at, target)).await
     }
 
     /// Returns the text of a document without a file.
-    pub(crate) async fn content(&self, params: ByUrl) -> Result<Value> {
-        if let Some(text) = pages::text(&params.uri) {
+    pub(crate) async fn content(&self, params: UrlParams) -> Result<Value> {
+        if let Some(text) = pages::page_text(&params.uri) {
             return Ok(json!({"text": text}));
         }
-        let Some(view) = View::of(&params.uri) else {
-            return Err(failed(format!("there is no document {}", params.uri)));
+        let Some(view) = ViewTarget::from_url(&params.uri) else {
+            return Err(request_failed(format!("there is no document {}", params.uri)));
         };
         let shown = view.clone();
-        self.step(move |state| state.views.shown(params.uri, shown));
-        let answer = self.ask_long(&view.source.clone(), move |seen| view.answer(seen)).await?;
+        self.queue_step(move |state| state.views.record_shown(params.uri, shown));
+        let answer = self.ask_slow(&view.source.clone(), move |seen| view.answer(seen)).await?;
         Ok(json!({"text": answer.get("text")}))
     }
 
     /// Returns a view of a definition.
-    pub(crate) async fn view(&self, params: ByDef) -> Result<Value> {
-        let view = View { source: params.uri, def: params.def, stage: params.stage };
-        self.ask_long(&view.source.clone(), move |seen| view.answer(seen)).await
+    pub(crate) async fn view(&self, params: ViewParams) -> Result<Value> {
+        let view = ViewTarget { source: params.uri, def: params.def, stage: params.stage };
+        self.ask_slow(&view.source.clone(), move |seen| view.answer(seen)).await
     }
 
     /// Shows a view to a client without support for views: as a document whose text the server
@@ -169,19 +181,19 @@ impl Server {
         let parsed: std::result::Result<(Url, String, String), _> = serde_json::from_value(json!(what));
         let (source, def, stage) =
             parsed.map_err(|_| Error::invalid_params("a view is of a URI, a name and a stage"))?;
-        let view = View { source, def, stage };
+        let view = ViewTarget { source, def, stage };
         let asked = view.clone();
-        let answer = self.ask_long(&view.source, move |seen| asked.answer(seen)).await?;
+        let answer = self.ask_slow(&view.source, move |seen| asked.answer(seen)).await?;
         let text = answer.get("text").and_then(Value::as_str).unwrap_or_default();
         let abilities = self.abilities.get().cloned().unwrap_or_default();
-        let document = match abilities.content {
+        let document = match abilities.content_documents {
             true => view.url(),
-            false => Url::from_file_path(view.write(text).map_err(|e| failed(e.to_string()))?).ok(),
+            false => Url::from_file_path(view.write(text).map_err(|e| request_failed(e.to_string()))?).ok(),
         };
-        let Some(document) = document else { return Err(failed("the view cannot be shown")) };
+        let Some(document) = document else { return Err(request_failed("the view cannot be shown")) };
         let shown = document.clone();
-        self.step(move |state| {
-            state.views.shown(shown.clone(), view);
+        self.queue_step(move |state| {
+            state.views.record_shown(shown.clone(), view);
             if !asks {
                 return;
             }
@@ -189,15 +201,15 @@ impl Server {
                 let params = json!({"uri": shown, "takeFocus": false});
                 state.client.request_by_name("window/showDocument", params, |_| {});
             } else {
-                state.client.show(MessageType::INFO, format!("the view is {shown}"));
+                state.client.show_message(MessageType::INFO, format!("the view is {shown}"));
             }
         });
         Ok(Some(json!({"uri": document})))
     }
 
     /// Handles the cancellation of a progress indicator.
-    pub(crate) async fn progress_cancelled(&self, params: ByToken) {
-        self.step(move |state| state.evaluator.cancelled(&params.token));
+    pub(crate) async fn progress_cancelled(&self, params: TokenParams) {
+        self.queue_step(move |state| state.evaluator.stop_if_token(&params.token));
     }
 }
 
@@ -207,7 +219,7 @@ impl LanguageServer for Server {
         let abilities = self.abilities.get().cloned().unwrap_or_default();
         let encoding = abilities.encoding;
         let capabilities = startup::capabilities(&abilities);
-        self.step(move |state| startup::begin(state, abilities, &params));
+        self.queue_step(move |state| startup::handle_initialize(state, abilities, &params));
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
         let server_info = Some(ServerInfo { name: "iverson-lsp".to_owned(), version });
         let capabilities = ServerCapabilities { position_encoding: Some(encoding.kind()), ..capabilities };
@@ -215,11 +227,11 @@ impl LanguageServer for Server {
     }
 
     async fn initialized(&self, _: InitializedParams) {
-        self.step(startup::register);
+        self.queue_step(startup::handle_initialized);
     }
 
     async fn shutdown(&self) -> Result<()> {
-        self.step(|state| state.evaluator.stop());
+        self.queue_step(|state| state.evaluator.stop());
         Ok(())
     }
 
@@ -227,36 +239,36 @@ impl LanguageServer for Server {
 
     async fn did_open(&self, params: DidOpenTextDocumentParams) {
         let document = params.text_document;
-        self.change(move |state| state.opened(document.uri, document.version, document.text));
+        self.queue_change(move |state| state.opened(document.uri, document.version, document.text));
     }
 
     async fn did_change(&self, params: DidChangeTextDocumentParams) {
         let document = params.text_document;
-        self.change(move |state| state.changed(&document.uri, document.version, params.content_changes));
+        self.queue_change(move |state| state.changed(&document.uri, document.version, params.content_changes));
     }
 
     async fn did_save(&self, params: DidSaveTextDocumentParams) {
-        self.step(move |state| state.saved(&params.text_document.uri));
+        self.queue_step(move |state| state.saved(&params.text_document.uri));
     }
 
     async fn did_close(&self, params: DidCloseTextDocumentParams) {
-        self.sent.lock().unwrap_or_else(PoisonError::into_inner).forget(&params.text_document.uri);
-        self.change(move |state| state.closed(&params.text_document.uri));
+        self.sent_tokens.lock().unwrap_or_else(PoisonError::into_inner).forget(&params.text_document.uri);
+        self.queue_change(move |state| state.closed(&params.text_document.uri));
     }
 
     // ---- the workspace ----
 
     async fn did_change_configuration(&self, params: DidChangeConfigurationParams) {
-        self.change(move |state| startup::configuration_changed(state, &params.settings));
+        self.queue_change(move |state| startup::configuration_changed(state, &params.settings));
     }
 
     async fn did_change_workspace_folders(&self, params: DidChangeWorkspaceFoldersParams) {
-        self.change(move |state| startup::folders_changed(state, &params.event));
+        self.queue_change(move |state| startup::folders_changed(state, &params.event));
     }
 
     async fn did_change_watched_files(&self, params: DidChangeWatchedFilesParams) {
-        self.change(move |state| {
-            state.look_again();
+        self.queue_change(move |state| {
+            state.retry_missing_files();
             state.read(params.changes.iter().map(|change| files::module_of(&change.uri)).collect());
         });
     }
@@ -266,7 +278,7 @@ impl LanguageServer for Server {
             return self.show_view(params.arguments).await;
         }
         let (reply, answer) = oneshot::channel();
-        self.step(move |state| commands::execute(state, &params, reply));
+        self.queue_step(move |state| commands::execute(state, &params, reply));
         answer.await.unwrap_or_else(|_| Err(Error::internal_error()))
     }
 
@@ -274,9 +286,9 @@ impl LanguageServer for Server {
 
     async fn diagnostic(&self, params: DocumentDiagnosticParams) -> Result<DocumentDiagnosticReportResult> {
         let url = params.text_document.uri;
-        let items = move |seen: &Seen<'_>| {
-            let document = seen.documents.get(&url).ok_or_else(|| failed(format!("{url} is not open")))?;
-            Ok(check::diagnostics(seen, document).unwrap_or_default())
+        let items = move |seen: &RequestContext<'_>| {
+            let document = seen.documents.get(&url).ok_or_else(|| request_failed(format!("{url} is not open")))?;
+            Ok(check::document_diagnostics(seen, document).unwrap_or_default())
         };
         let items = self.ask(None, items).await?;
         let full = FullDocumentDiagnosticReport { result_id: None, items };
@@ -288,26 +300,26 @@ impl LanguageServer for Server {
     async fn hover(&self, params: HoverParams) -> Result<Option<Hover>> {
         let at = params.text_document_position_params;
         let url = at.text_document.uri.clone();
-        let known = self.left().as_ref().and_then(|left| left.answer(&at));
+        let known = self.last_hover().as_ref().and_then(|left| left.receiver_for(&at));
         let mut cancelled = None;
         let mut answer = known.unwrap_or_else(|| {
             let place = at.clone();
-            let full = move |seen: &Seen<'_>| insight::hover(seen, &place, Depth::Full);
-            let (asked, pull) = self.begin(Kind::Depths, Some(&url), None, full);
-            let hovering = Hovering::new(at.clone(), pull.cord(), asked);
-            let answer = hovering.begun();
-            *self.left() = Some(hovering);
+            let full = move |seen: &RequestContext<'_>| insight::hover(seen, &place, HoverDepth::Full);
+            let (asked, pull) = self.queue_question(PoolKind::DeadlineRequests, Some(&url), None, full);
+            let hovering = LastHover::new(at.clone(), pull.cancellation(), asked);
+            let answer = hovering.receiver();
+            *self.last_hover() = Some(hovering);
             cancelled = Some(pull);
             answer
         });
-        let found = tokio::time::timeout(PATIENCE, answer.wait_for(Option::is_some)).await;
+        let found = tokio::time::timeout(ANSWER_TIMEOUT, answer.wait_for(Option::is_some)).await;
         let found = found.map(|found| found.ok().and_then(|found| found.clone()));
         // The computation continues, so that the answer is ready when the client requests it again.
-        cancelled.into_iter().for_each(PullOnDrop::let_go);
+        cancelled.into_iter().for_each(CancelOnDrop::disarm);
         match found {
             Ok(Some(found)) => found,
             // It takes longer, or another hover cancelled it.
-            _ => self.ask(Some(&url), move |seen| insight::hover(seen, &at, Depth::Quick)).await,
+            _ => self.ask(Some(&url), move |seen| insight::hover(seen, &at, HoverDepth::Quick)).await,
         }
     }
 
@@ -332,7 +344,7 @@ impl LanguageServer for Server {
 
     async fn rename(&self, params: RenameParams) -> Result<Option<WorkspaceEdit>> {
         let (at, new) = (params.text_document_position, params.new_name);
-        self.ask_long(&at.text_document.uri.clone(), move |seen| rename::rename(seen, &at, &new)).await
+        self.ask_slow(&at.text_document.uri.clone(), move |seen| rename::rename(seen, &at, &new)).await
     }
 
     async fn prepare_call_hierarchy(
@@ -348,7 +360,7 @@ impl LanguageServer for Server {
         params: CallHierarchyIncomingCallsParams,
     ) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
         let of = params.item;
-        self.ask_long(&of.uri.clone(), move |seen| calls::incoming(seen, &of)).await
+        self.ask_slow(&of.uri.clone(), move |seen| calls::incoming(seen, &of)).await
     }
 
     async fn outgoing_calls(
@@ -356,7 +368,7 @@ impl LanguageServer for Server {
         params: CallHierarchyOutgoingCallsParams,
     ) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
         let of = params.item;
-        self.ask_long(&of.uri.clone(), move |seen| calls::outgoing(seen, &of)).await
+        self.ask_slow(&of.uri.clone(), move |seen| calls::outgoing(seen, &of)).await
     }
 
     async fn inlay_hint(&self, params: InlayHintParams) -> Result<Option<Vec<InlayHint>>> {
@@ -365,7 +377,7 @@ impl LanguageServer for Server {
     }
 
     async fn inlay_hint_resolve(&self, hint: InlayHint) -> Result<InlayHint> {
-        let Some((url, at)) = insight::hinted(hint.data.as_ref()) else { return Ok(hint) };
+        let Some((url, at)) = insight::hint_target(hint.data.as_ref()) else { return Ok(hint) };
         self.ask(Some(&url.clone()), move |seen| insight::resolve_hint(seen, hint.clone(), &url, at)).await
     }
 
@@ -375,11 +387,11 @@ impl LanguageServer for Server {
     }
 
     async fn code_lens_resolve(&self, lens: CodeLens) -> Result<CodeLens> {
-        let Some((url, def)) = insight::lens_of(lens.data.as_ref()) else { return Ok(lens) };
+        let Some((url, def)) = insight::lens_target(lens.data.as_ref()) else { return Ok(lens) };
         let (of, name, range) = (url.clone(), def.clone(), lens.range);
-        let costs = move |seen: &Seen<'_>| insight::resolve_lens(seen, range, &of, &name, false);
-        let (answer, cancelled) = self.begin(Kind::Studies, Some(&url), None, costs);
-        if let Ok(answer) = tokio::time::timeout(PATIENCE, answer).await {
+        let costs = move |seen: &RequestContext<'_>| insight::resolve_lens(seen, range, &of, &name, false);
+        let (answer, cancelled) = self.queue_question(PoolKind::SlowRequests, Some(&url), None, costs);
+        if let Ok(answer) = tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             return answer.unwrap_or_else(|_| Err(Error::internal_error()));
         }
         // The client requests the lens again when the costs are known.
@@ -388,12 +400,12 @@ impl LanguageServer for Server {
     }
 
     async fn code_action(&self, params: CodeActionParams) -> Result<Option<CodeActionResponse>> {
-        self.ask_long(&params.text_document.uri.clone(), move |seen| insight::code_actions(seen, &params)).await
+        self.ask_slow(&params.text_document.uri.clone(), move |seen| insight::code_actions(seen, &params)).await
     }
 
     async fn code_action_resolve(&self, action: CodeAction) -> Result<CodeAction> {
-        let Some((url, def, stage)) = insight::derivative_of(action.data.as_ref()) else { return Ok(action) };
-        self.ask_long(&url.clone(), move |seen| insight::resolve_action(seen, action.clone(), &url, &def, stage)).await
+        let Some((url, def, stage)) = insight::derivative_target(action.data.as_ref()) else { return Ok(action) };
+        self.ask_slow(&url.clone(), move |seen| insight::resolve_action(seen, action.clone(), &url, &def, stage)).await
     }
 
     async fn formatting(&self, params: DocumentFormattingParams) -> Result<Option<Vec<TextEdit>>> {
@@ -417,30 +429,31 @@ impl LanguageServer for Server {
     }
 
     async fn goto_definition(&self, params: GotoDefinitionParams) -> Result<Option<GotoDefinitionResponse>> {
-        self.go(params.text_document_position_params, Target::Definition).await
+        self.go_to(params.text_document_position_params, NavigationTarget::Definition).await
     }
 
     async fn goto_declaration(&self, params: GotoDeclarationParams) -> Result<Option<GotoDeclarationResponse>> {
-        self.go(params.text_document_position_params, Target::Declaration).await
+        self.go_to(params.text_document_position_params, NavigationTarget::Declaration).await
     }
 
     async fn goto_implementation(
         &self,
         params: GotoImplementationParams,
     ) -> Result<Option<GotoImplementationResponse>> {
-        self.go(params.text_document_position_params, Target::Implementation).await
+        self.go_to(params.text_document_position_params, NavigationTarget::Implementation).await
     }
 
     async fn goto_type_definition(
         &self,
         params: GotoTypeDefinitionParams,
     ) -> Result<Option<GotoTypeDefinitionResponse>> {
-        self.go(params.text_document_position_params, Target::Type).await
+        self.go_to(params.text_document_position_params, NavigationTarget::Type).await
     }
 
     async fn references(&self, params: ReferenceParams) -> Result<Option<Vec<Location>>> {
         let (at, declaration) = (params.text_document_position, params.context.include_declaration);
-        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::uses(seen, &at, declaration)).await
+        self.ask(Some(&at.text_document.uri.clone()), move |seen| navigate::find_references(seen, &at, declaration))
+            .await
     }
 
     async fn document_highlight(&self, params: DocumentHighlightParams) -> Result<Option<Vec<DocumentHighlight>>> {
@@ -450,15 +463,15 @@ impl LanguageServer for Server {
 
     async fn document_symbol(&self, params: DocumentSymbolParams) -> Result<Option<DocumentSymbolResponse>> {
         let url = params.text_document.uri;
-        self.ask(Some(&url.clone()), move |seen| symbols::of_document(seen, &url)).await
+        self.ask(Some(&url.clone()), move |seen| symbols::symbols_of_document(seen, &url)).await
     }
 
     async fn symbol(&self, params: WorkspaceSymbolParams) -> Result<Option<Vec<SymbolInformation>>> {
-        self.ask(None, move |seen| symbols::of_workspace(seen, &params.query)).await
+        self.ask(None, move |seen| symbols::symbols_of_workspace(seen, &params.query)).await
     }
 
     async fn semantic_tokens_full(&self, params: SemanticTokensParams) -> Result<Option<SemanticTokensResult>> {
-        let (url, sent) = (params.text_document.uri, Arc::clone(&self.sent));
+        let (url, sent) = (params.text_document.uri, Arc::clone(&self.sent_tokens));
         let all = self.ask(Some(&url.clone()), move |seen| tokens::full(seen, &url, &sent)).await?;
         Ok(Some(SemanticTokensResult::Tokens(all)))
     }
@@ -467,7 +480,7 @@ impl LanguageServer for Server {
         &self,
         params: SemanticTokensDeltaParams,
     ) -> Result<Option<SemanticTokensFullDeltaResult>> {
-        let (url, before, sent) = (params.text_document.uri, params.previous_result_id, Arc::clone(&self.sent));
+        let (url, before, sent) = (params.text_document.uri, params.previous_result_id, Arc::clone(&self.sent_tokens));
         self.ask(Some(&url.clone()), move |seen| tokens::delta(seen, &url, &before, &sent).map(Some)).await
     }
 
@@ -476,12 +489,12 @@ impl LanguageServer for Server {
         params: SemanticTokensRangeParams,
     ) -> Result<Option<SemanticTokensRangeResult>> {
         let url = params.text_document.uri;
-        let all = self.ask(Some(&url.clone()), move |seen| tokens::within(seen, &url, params.range)).await?;
+        let all = self.ask(Some(&url.clone()), move |seen| tokens::tokens_of_range(seen, &url, params.range)).await?;
         Ok(Some(SemanticTokensRangeResult::Tokens(all)))
     }
 }
 
 /// Reads the settings from a response to `workspace/configuration`.
 pub(crate) fn settings(answer: Vec<Value>) -> Settings {
-    Settings::read(&answer.into_iter().next().unwrap_or_default())
+    Settings::from_section(&answer.into_iter().next().unwrap_or_default())
 }

@@ -10,22 +10,22 @@ use serde_json::Value;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Settings {
     /// The inlay hints to show.
-    pub(crate) hints: Hints,
+    pub(crate) hints: HintSettings,
     /// The lenses to show.
-    pub(crate) lenses: Lenses,
+    pub(crate) lenses: LensSettings,
     /// Whether to warn about adjoints that grow beyond every multiple of their functions.
     pub(crate) grad_cost: bool,
     /// The time limit of an evaluation, in seconds.
-    pub(crate) seconds: u64,
+    pub(crate) time_limit_seconds: u64,
     /// The memory limit of an evaluation, in MiB.
-    pub(crate) memory: u64,
+    pub(crate) memory_limit_mib: u64,
     /// Warnings about values of the wrong type.
-    pub(crate) wrong: Vec<String>,
+    pub(crate) type_warnings: Vec<String>,
 }
 
 /// Inlay hints by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Hints {
+pub(crate) struct HintSettings {
     pub(crate) extents: bool,
     pub(crate) sizes: bool,
     pub(crate) types: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Hints {
 
 /// Lenses by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Lenses {
+pub(crate) struct LensSettings {
     pub(crate) cost: bool,
     pub(crate) run: bool,
     pub(crate) views: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Lenses {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self::read(&Value::Null)
+        Self::from_section(&Value::Null)
     }
 }
 
@@ -62,7 +62,7 @@ impl Settings {
 impl Settings {
     /// Reads the settings of a section, nested (`{"hints": {"cost": true}}`) or flat
     /// (`{"hints.cost": true}`).
-    pub(crate) fn read(section: &Value) -> Self {
+    pub(crate) fn from_section(section: &Value) -> Self {
         // Some clients send the contents of the section, others the section itself.
         let section = section.get("iverson").unwrap_or(section);
         let find = |key: &str| {
@@ -97,7 +97,7 @@ impl Settings {
         // By default lenses show the costs already, so hints show only changes.
         let (every_cost, change) = (flag("hints.cost", false), flag("hints.change", true));
         Self {
-            hints: Hints {
+            hints: HintSettings {
                 extents: flag("hints.extents", true),
                 sizes: flag("hints.sizes", true),
                 types: flag("hints.types", true),
@@ -105,15 +105,15 @@ impl Settings {
                 every_cost,
                 change,
             },
-            lenses: Lenses {
+            lenses: LensSettings {
                 cost: flag("lenses.cost", true),
                 run: flag("lenses.run", true),
                 views: flag("lenses.views", true),
             },
             grad_cost: flag("diagnostics.gradCost", true),
-            seconds: number("evaluate.seconds", 10, 1),
-            memory: number("evaluate.memory", 2048, 64),
-            wrong: wrong.take(),
+            time_limit_seconds: number("evaluate.seconds", 10, 1),
+            memory_limit_mib: number("evaluate.memory", 2048, 64),
+            type_warnings: wrong.take(),
         }
     }
 }
@@ -126,20 +126,20 @@ mod tests {
 
     #[test]
     fn sections() {
-        let all = Settings::read(&Value::Null);
-        assert!(all.hints.cost && !all.hints.every_cost && all.lenses.run && all.seconds == 10);
-        let nested = Settings::read(&json!({"iverson": {"hints": {"cost": true}, "evaluate": {"seconds": 3}}}));
-        assert!(nested.hints.every_cost && nested.hints.types && nested.seconds == 3);
-        let none = Settings::read(&json!({"hints": {"change": false}}));
+        let all = Settings::from_section(&Value::Null);
+        assert!(all.hints.cost && !all.hints.every_cost && all.lenses.run && all.time_limit_seconds == 10);
+        let nested = Settings::from_section(&json!({"iverson": {"hints": {"cost": true}, "evaluate": {"seconds": 3}}}));
+        assert!(nested.hints.every_cost && nested.hints.types && nested.time_limit_seconds == 3);
+        let none = Settings::from_section(&json!({"hints": {"change": false}}));
         assert!(!none.hints.cost && none.lenses.cost);
-        let flat = Settings::read(&json!({"lenses.run": false, "evaluate.memory": "much", "hints": 7}));
-        assert!(!flat.lenses.run && flat.memory == 2048 && flat.hints.sizes);
-        assert!(all.wrong.is_empty() && nested.wrong.is_empty() && none.wrong.is_empty());
+        let flat = Settings::from_section(&json!({"lenses.run": false, "evaluate.memory": "much", "hints": 7}));
+        assert!(!flat.lenses.run && flat.memory_limit_mib == 2048 && flat.hints.sizes);
+        assert!(all.type_warnings.is_empty() && nested.type_warnings.is_empty() && none.type_warnings.is_empty());
     }
 
     #[test]
     fn what_is_wrong_is_told() {
-        let wrong = |value| Settings::read(&value).wrong.join("; ");
+        let wrong = |value| Settings::from_section(&value).type_warnings.join("; ");
         assert_eq!(
             wrong(json!({"lenses": {"run": "no"}, "evaluate": {"seconds": 0, "memory": "much"}})),
             "`iverson.lenses.run` is \"no\", and true or false is wanted: it is taken as true; \

@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use tower_lsp::lsp_types::request::WorkspaceConfiguration;
 use tower_lsp::lsp_types::*;
 
-use crate::abilities::Abilities;
+use crate::abilities::ClientSupport;
 use crate::commands;
 use crate::features::tokens;
 use crate::files::{self, LIBRARY_SCHEME};
 use crate::server;
 use crate::settings::Settings;
-use crate::state::State;
+use crate::state::ServerState;
 use crate::views::VIEW_SCHEME;
 
 /// Returns the server's capabilities for this client.
-pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
+pub(crate) fn capabilities(abilities: &ClientSupport) -> ServerCapabilities {
     let sync = TextDocumentSyncOptions {
         open_close: Some(true),
         change: Some(TextDocumentSyncKind::INCREMENTAL),
@@ -38,7 +38,7 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
     };
     ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Options(sync)),
-        diagnostic_provider: abilities.pulls.then_some(DiagnosticServerCapabilities::Options(diagnostics)),
+        diagnostic_provider: abilities.pulls_diagnostics.then_some(DiagnosticServerCapabilities::Options(diagnostics)),
         completion_provider: Some(CompletionOptions {
             resolve_provider: Some(true),
             trigger_characters: Some([".", "\\", "("].map(str::to_owned).to_vec()),
@@ -78,7 +78,7 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
         workspace_symbol_provider: Some(OneOf::Left(true)),
         semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(tokens)),
         execute_command_provider: Some(ExecuteCommandOptions {
-            commands: commands::names(abilities.views),
+            commands: commands::command_names(abilities.views),
             ..ExecuteCommandOptions::default()
         }),
         workspace: Some(WorkspaceServerCapabilities {
@@ -93,9 +93,9 @@ pub(crate) fn capabilities(abilities: &Abilities) -> ServerCapabilities {
 }
 
 /// Handles `initialize`: stores the client's capabilities, folders and options.
-pub(crate) fn begin(state: &mut State, abilities: Abilities, params: &InitializeParams) {
-    if let Some(process) = abilities.process {
-        crate::watch(process, state.queue.clone());
+pub(crate) fn handle_initialize(state: &mut ServerState, abilities: ClientSupport, params: &InitializeParams) {
+    if let Some(process) = abilities.process_id {
+        crate::exit_with_client(process, state.queue.clone());
     }
     state.abilities = abilities.into();
     let folders = params.workspace_folders.iter().flatten().map(|folder| folder.uri.clone());
@@ -104,13 +104,13 @@ pub(crate) fn begin(state: &mut State, abilities: Abilities, params: &Initialize
     let root = params.root_uri.clone().filter(|_| folders.is_empty());
     state.folders = folders.iter().chain(&root).filter_map(files::path_of).collect();
     if let Some(options) = &params.initialization_options {
-        state.settings = Settings::read(options).into();
+        state.settings = Settings::from_section(options).into();
     }
 }
 
 /// Handles `initialized`: registers for notifications and reads the folders.
-pub(crate) fn register(state: &mut State) {
-    let registers = state.abilities.registers;
+pub(crate) fn handle_initialized(state: &mut ServerState) {
+    let registers = state.abilities.dynamic_registration;
     let watchers = json!({"watchers": [{"globPattern": "**/*.iv"}]});
     // A client with support for views provides that scheme itself.
     let schemes = if state.abilities.views { vec![LIBRARY_SCHEME] } else { vec![LIBRARY_SCHEME, VIEW_SCHEME] };
@@ -127,7 +127,7 @@ pub(crate) fn register(state: &mut State) {
         let params = json!({"registrations": registrations});
         state.client.request_by_name("client/registerCapability", params, |_| {});
     }
-    state.tell_wrong_settings();
+    state.show_setting_warnings();
     pull_configuration(state);
     for folder in state.folders.clone() {
         state.load_folder(folder);
@@ -135,7 +135,7 @@ pub(crate) fn register(state: &mut State) {
 }
 
 /// Requests the settings, if the client supports that.
-fn pull_configuration(state: &State) {
+fn pull_configuration(state: &ServerState) {
     if !state.abilities.configuration {
         return;
     }
@@ -143,22 +143,22 @@ fn pull_configuration(state: &State) {
     let queue = state.queue.clone();
     let params = ConfigurationParams { items: vec![item] };
     state.client.request::<WorkspaceConfiguration>(params, move |answer| {
-        queue.send(move |state| state.configured(server::settings(answer)));
+        queue.send(move |state| state.apply_settings(server::settings(answer)));
     });
 }
 
 /// Handles changed settings, which are in the notification or must be requested.
-pub(crate) fn configuration_changed(state: &mut State, settings: &Value) {
+pub(crate) fn configuration_changed(state: &mut ServerState, settings: &Value) {
     if state.abilities.configuration {
         pull_configuration(state);
     } else if !settings.is_null() {
-        state.configured(Settings::read(settings));
+        state.apply_settings(Settings::from_section(settings));
     }
 }
 
 /// Handles opened and closed folders. The modules of a closed folder stay, because they may be
 /// imported.
-pub(crate) fn folders_changed(state: &mut State, event: &WorkspaceFoldersChangeEvent) {
+pub(crate) fn folders_changed(state: &mut ServerState, event: &WorkspaceFoldersChangeEvent) {
     let removed: Vec<PathBuf> = event.removed.iter().filter_map(|f| files::path_of(&f.uri)).collect();
     state.folders.retain(|folder| !removed.contains(folder));
     for folder in event.added.iter().filter_map(|f| files::path_of(&f.uri)) {

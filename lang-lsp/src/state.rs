@@ -18,101 +18,101 @@ use lang_ide::{ModuleName, Session};
 use serde_json::json;
 use tower_lsp::lsp_types::{MessageType, TextDocumentContentChangeEvent, Url};
 
-use crate::abilities::Abilities;
-use crate::check::{Check, Checker, Costs};
+use crate::abilities::ClientSupport;
+use crate::check::{CheckTask, CostsTask, DiagnosticStore};
 use crate::client::Client;
-use crate::evaluate::{Evaluator, Outcome};
-use crate::files::{self, Reader};
-use crate::lane::{Kind, Lane};
-use crate::lines::Lines;
-use crate::progress::Progress;
+use crate::evaluate::{EvaluationOutcome, ProcessEvaluator};
+use crate::files::{self, FileReader};
+use crate::lane::{PoolKind, WorkerPool};
+use crate::lines::LineIndex;
+use crate::progress::ProgressIndicator;
 use crate::settings::Settings;
-use crate::views::{self, Views};
-use crate::world::{About, Document, Documents, Question, World, content_modified};
+use crate::views::{self, ClientViews};
+use crate::world::{ClientDocument, OpenDocuments, QuestionSubject, WorkerContext, WorkerQuestion, content_modified};
 
 /// Costs are computed after this time without an edit.
-const CALM: Duration = Duration::from_millis(200);
+const COST_DELAY: Duration = Duration::from_millis(200);
 /// With at most this many cores, costs wait for a hover's long computation, because edits and other
 /// hovers need a core.
 const FEW_CORES: usize = 2;
 /// The longest such wait after an edit.
-const LATEST_COSTS: Duration = Duration::from_secs(5);
+const MAX_COST_DELAY: Duration = Duration::from_secs(5);
 /// The interval at which files are checked, if the client does not report changes.
-const LOOK: Duration = Duration::from_secs(2);
+const FILE_POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// If there are more files, they are checked only when a document is opened, saved or closed.
-const FEW_FILES: usize = 500;
+const MAX_POLLED_FILES: usize = 500;
 /// Progress is shown for work that takes longer.
-const LONG: Duration = Duration::from_secs(1);
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 /// The maximal number of threads that answer questions.
-const MOST_WORKERS: usize = 4;
+const MAX_WORKERS: usize = 4;
 
 /// A step of the loop.
-type Step = Box<dyn FnOnce(&mut State) + Send>;
+type LoopStep = Box<dyn FnOnce(&mut ServerState) + Send>;
 
 /// The queue of steps. Any thread may send to it.
 #[derive(Clone)]
-pub(crate) struct Queue(pub(crate) Sender<Step>);
+pub(crate) struct StepQueue(pub(crate) Sender<LoopStep>);
 
-impl Queue {
+impl StepQueue {
     /// Appends a step.
-    pub(crate) fn send(&self, step: impl FnOnce(&mut State) + Send + 'static) {
+    pub(crate) fn send(&self, step: impl FnOnce(&mut ServerState) + Send + 'static) {
         let _ = self.0.send(Box::new(step));
     }
 }
 
 /// A document in the client's current state.
-struct Open {
+struct EditedDocument {
     module: ModuleName,
     version: i32,
     text: String,
-    lines: Arc<Lines>,
+    lines: Arc<LineIndex>,
     /// Whether the session has a different text.
-    changed: bool,
+    is_unflushed: bool,
 }
 
 /// The state that the loop owns.
-pub(crate) struct State {
+pub(crate) struct ServerState {
     pub(crate) session: Session,
-    open: HashMap<Url, Open>,
-    pub(crate) documents: Arc<Documents>,
+    open: HashMap<Url, EditedDocument>,
+    pub(crate) documents: Arc<OpenDocuments>,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) abilities: Arc<Abilities>,
+    pub(crate) abilities: Arc<ClientSupport>,
     pub(crate) client: Client,
-    pub(crate) queue: Queue,
-    pub(crate) reader: Reader,
-    pub(crate) evaluator: Evaluator,
+    pub(crate) queue: StepQueue,
+    pub(crate) reader: FileReader,
+    pub(crate) evaluator: ProcessEvaluator,
     pub(crate) folders: Vec<PathBuf>,
     /// Views of clients that do not support our own requests.
-    pub(crate) views: Views,
-    checks: Lane,
-    questions: Lane,
-    depths: Lane,
-    studies: Lane,
-    costs: Lane,
-    checker: Arc<Mutex<Checker>>,
+    pub(crate) views: ClientViews,
+    check_pool: WorkerPool,
+    fast_pool: WorkerPool,
+    deadline_pool: WorkerPool,
+    slow_pool: WorkerPool,
+    cost_pool: WorkerPool,
+    diagnostic_store: Arc<Mutex<DiagnosticStore>>,
     /// Whether a text or the reported diagnostics changed since the last check began.
-    unchecked: bool,
+    needs_check: bool,
     /// Changed modules whose imports were not searched since.
-    fresh: HashSet<ModuleName>,
+    changed_modules: HashSet<ModuleName>,
     /// The document of the last edit.
-    recent: Option<Url>,
+    last_edited: Option<Url>,
     /// The time of the last change whose costs are not yet computed.
-    uncosted: Option<Instant>,
+    uncosted_since: Option<Instant>,
     /// A number that changes with each change of a text.
     edition: u64,
     /// The time when the current computation of costs began, and its progress indicator.
-    costing: Option<(Instant, Option<Progress>)>,
+    cost_computation: Option<(Instant, Option<ProgressIndicator>)>,
     /// The time when files were last checked.
-    looked_at: Instant,
+    files_polled_at: Instant,
     /// Whether the files are few enough to be checked periodically.
     few_files: bool,
     /// The number of cores that the server may use.
     cores: usize,
 }
 
-impl State {
+impl ServerState {
     /// Creates the state before the first message.
-    pub(crate) fn new(client: Client, queue: Queue) -> Self {
+    pub(crate) fn new(client: Client, queue: StepQueue) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             session: Session::new(),
@@ -120,38 +120,38 @@ impl State {
             documents: Arc::default(),
             settings: Arc::default(),
             abilities: Arc::default(),
-            reader: Reader::start(),
-            evaluator: Evaluator::default(),
+            reader: FileReader::start(),
+            evaluator: ProcessEvaluator::default(),
             folders: Vec::new(),
-            views: Views::default(),
-            checks: Lane::start(Kind::Checks, 1, &queue),
-            questions: Lane::start(Kind::Questions, cores.clamp(2, MOST_WORKERS), &queue),
-            depths: Lane::start(Kind::Depths, 1, &queue),
-            studies: Lane::start(Kind::Studies, 2, &queue),
-            costs: Lane::start(Kind::Costs, 1, &queue),
-            checker: Arc::new(Mutex::new(Checker::new(client.clone()))),
+            views: ClientViews::default(),
+            check_pool: WorkerPool::start(PoolKind::Checks, 1, &queue),
+            fast_pool: WorkerPool::start(PoolKind::FastRequests, cores.clamp(2, MAX_WORKERS), &queue),
+            deadline_pool: WorkerPool::start(PoolKind::DeadlineRequests, 1, &queue),
+            slow_pool: WorkerPool::start(PoolKind::SlowRequests, 2, &queue),
+            cost_pool: WorkerPool::start(PoolKind::Costs, 1, &queue),
+            diagnostic_store: Arc::new(Mutex::new(DiagnosticStore::new(client.clone()))),
             client,
             queue,
-            unchecked: false,
-            fresh: HashSet::new(),
-            recent: None,
-            uncosted: None,
+            needs_check: false,
+            changed_modules: HashSet::new(),
+            last_edited: None,
+            uncosted_since: None,
             edition: 0,
-            costing: None,
-            looked_at: Instant::now(),
+            cost_computation: None,
+            files_polled_at: Instant::now(),
             few_files: true,
             cores,
         }
     }
 
     /// Executes steps until all senders are gone.
-    pub(crate) fn run(mut self, steps: &Receiver<Step>) {
+    pub(crate) fn run(mut self, steps: &Receiver<LoopStep>) {
         loop {
             let step = match steps.try_recv() {
                 Ok(step) => step,
                 Err(_) => {
-                    self.settle();
-                    match steps.recv_timeout(self.patience()) {
+                    self.run_due_work();
+                    match steps.recv_timeout(self.time_to_next_work()) {
                         Ok(step) => step,
                         Err(RecvTimeoutError::Timeout) => continue,
                         Err(RecvTimeoutError::Disconnected) => return,
@@ -164,54 +164,57 @@ impl State {
     }
 
     /// Returns the time until the loop must act without a message.
-    fn patience(&self) -> Duration {
+    fn time_to_next_work(&self) -> Duration {
         let calm = self.costs_due();
-        let long = self.costing.as_ref().and_then(|(since, shown)| shown.is_none().then_some(*since + LONG));
-        let look = self.looks_at_files().then(|| self.looked_at + LOOK);
+        let long = self
+            .cost_computation
+            .as_ref()
+            .and_then(|(since, shown)| shown.is_none().then_some(*since + PROGRESS_DELAY));
+        let look = self.polls_files().then(|| self.files_polled_at + FILE_POLL_INTERVAL);
         let until = calm.into_iter().chain(long).chain(look).min();
         until.map_or(Duration::from_secs(3600), |at| at.saturating_duration_since(Instant::now()))
     }
 
     /// Returns the time at which computing the costs of the last edit is due.
     fn costs_due(&self) -> Option<Instant> {
-        let edited = self.uncosted.filter(|_| self.costing.is_none())?;
-        let busy = self.depths.free == 0 || !self.depths.waiting.is_empty();
+        let edited = self.uncosted_since.filter(|_| self.cost_computation.is_none())?;
+        let busy = self.deadline_pool.idle == 0 || !self.deadline_pool.queued.is_empty();
         let wait = self.cores <= FEW_CORES && busy;
-        Some(edited + if wait { LATEST_COSTS } else { CALM })
+        Some(edited + if wait { MAX_COST_DELAY } else { COST_DELAY })
     }
 
     /// Returns whether files are checked periodically.
-    fn looks_at_files(&self) -> bool {
-        self.few_files && !self.is_told_of_files() && !self.open.is_empty()
+    fn polls_files(&self) -> bool {
+        self.few_files && !self.client_watches_files() && !self.open.is_empty()
     }
 
     /// Performs the work that is due when no step is queued.
-    fn settle(&mut self) {
+    fn run_due_work(&mut self) {
         self.flush();
-        if self.looks_at_files() && self.looked_at.elapsed() >= LOOK {
-            self.read_changed();
+        if self.polls_files() && self.files_polled_at.elapsed() >= FILE_POLL_INTERVAL {
+            self.read_changed_files();
         }
-        if self.unchecked && self.checks.free > 0 {
-            self.unchecked = false;
-            let fresh = self.fresh.iter().cloned().collect();
-            let (first, views, queue) = (self.recent.clone(), self.views.files(), self.queue.clone());
-            let check = Check { fresh, first, views, queue };
-            self.checks.waiting.push_back(Box::new(check));
+        if self.needs_check && self.check_pool.idle > 0 {
+            self.needs_check = false;
+            let fresh = self.changed_modules.iter().cloned().collect();
+            let (first, views, queue) = (self.last_edited.clone(), self.views.files(), self.queue.clone());
+            let check = CheckTask { changed_modules: fresh, edited: first, views, queue };
+            self.check_pool.queued.push_back(Box::new(check));
         }
         if !self.settings.wants_costs() {
-            self.uncosted = None;
+            self.uncosted_since = None;
         }
-        if self.costs_due().is_some_and(|due| due <= Instant::now()) && !self.unchecked {
-            self.uncosted = None;
-            self.costing = Some((Instant::now(), None));
-            let costs = Costs { first: self.recent.clone(), queue: self.queue.clone() };
-            self.costs.waiting.push_back(Box::new(costs));
+        if self.costs_due().is_some_and(|due| due <= Instant::now()) && !self.needs_check {
+            self.uncosted_since = None;
+            self.cost_computation = Some((Instant::now(), None));
+            let costs = CostsTask { edited: self.last_edited.clone(), queue: self.queue.clone() };
+            self.cost_pool.queued.push_back(Box::new(costs));
         }
-        if let Some((since, shown)) = &mut self.costing
+        if let Some((since, shown)) = &mut self.cost_computation
             && shown.is_none()
-            && since.elapsed() >= LONG
+            && since.elapsed() >= PROGRESS_DELAY
         {
-            *shown = Some(Progress::begin(&self.client, &self.abilities, "Costs"));
+            *shown = Some(ProgressIndicator::begin(&self.client, &self.abilities, "Costs"));
         }
         self.dispatch();
     }
@@ -219,107 +222,119 @@ impl State {
     /// Passes the edited texts to the session.
     pub(crate) fn flush(&mut self) {
         let mut any = false;
-        for (url, open) in self.open.iter_mut().filter(|(_, open)| open.changed) {
-            open.changed = false;
-            self.unchecked = true;
+        for (url, open) in self.open.iter_mut().filter(|(_, open)| open.is_unflushed) {
+            open.is_unflushed = false;
+            self.needs_check = true;
             // Setting an equal text would still cancel running computations.
             if self.session.text(&open.module).is_none_or(|text| *text != *open.text) {
                 any = true;
                 self.session.set_text(&open.module, &open.text);
             }
             let (url, module, lines) = (url.clone(), open.module.clone(), Arc::clone(&open.lines));
-            self.fresh.insert(module.clone());
+            self.changed_modules.insert(module.clone());
             let text = self.session.text(&module).unwrap_or_default();
-            Arc::make_mut(&mut self.documents).insert(Document { url, module, version: open.version, text, lines });
+            Arc::make_mut(&mut self.documents).insert(ClientDocument {
+                url,
+                module,
+                version: open.version,
+                text,
+                lines,
+            });
         }
         if any {
             self.text_changed();
-            let lanes = [&mut self.questions, &mut self.depths, &mut self.studies];
-            let waiting = lanes.map(|lane| std::mem::take(&mut lane.waiting));
-            waiting.into_iter().flatten().for_each(|question| self.keep(question));
+            let lanes = [&mut self.fast_pool, &mut self.deadline_pool, &mut self.slow_pool];
+            let waiting = lanes.map(|lane| std::mem::take(&mut lane.queued));
+            waiting.into_iter().flatten().for_each(|question| self.requeue_or_refuse(question));
         }
     }
 
     /// Queues a question for a worker if the text that it is about is still current; otherwise
     /// refuses it.
-    fn keep(&mut self, mut question: Box<dyn Question>) {
+    fn requeue_or_refuse(&mut self, mut question: Box<dyn WorkerQuestion>) {
         let encoding = self.abilities.encoding;
-        let same = |asked: &About| {
+        let same = |asked: &QuestionSubject| {
             let now = self.documents.get(&asked.document.url);
-            now.is_some_and(|now| asked.holds(now, encoding))
+            now.is_some_and(|now| asked.is_still_valid(now, encoding))
         };
-        if question.about().is_none_or(same) {
-            self.lane(question.lane()).waiting.push_back(question);
+        if question.subject().is_none_or(same) {
+            self.pool(question.pool_kind()).queued.push_back(question);
         } else {
-            question.refuse(content_modified());
+            question.fail(content_modified());
         }
     }
 
     /// Records that a text changed.
     fn text_changed(&mut self) {
-        self.unchecked = true;
-        self.uncosted = Some(Instant::now());
+        self.needs_check = true;
+        self.uncosted_since = Some(Instant::now());
         self.edition = self.edition.wrapping_add(1);
     }
 
-    fn lane(&mut self, kind: Kind) -> &mut Lane {
+    fn pool(&mut self, kind: PoolKind) -> &mut WorkerPool {
         match kind {
-            Kind::Checks => &mut self.checks,
-            Kind::Questions => &mut self.questions,
-            Kind::Depths => &mut self.depths,
-            Kind::Studies => &mut self.studies,
-            Kind::Costs => &mut self.costs,
+            PoolKind::Checks => &mut self.check_pool,
+            PoolKind::FastRequests => &mut self.fast_pool,
+            PoolKind::DeadlineRequests => &mut self.deadline_pool,
+            PoolKind::SlowRequests => &mut self.slow_pool,
+            PoolKind::Costs => &mut self.cost_pool,
         }
     }
 
     /// Returns a snapshot of the session and of all shared state.
-    pub(crate) fn world(&self) -> World {
-        World {
+    pub(crate) fn worker_context(&self) -> WorkerContext {
+        WorkerContext {
             snapshot: self.session.snapshot(),
             documents: Arc::clone(&self.documents),
             settings: Arc::clone(&self.settings),
             abilities: Arc::clone(&self.abilities),
-            checker: Arc::clone(&self.checker),
+            diagnostic_store: Arc::clone(&self.diagnostic_store),
             edition: self.edition,
         }
     }
 
     fn dispatch(&mut self) {
-        for kind in [Kind::Checks, Kind::Questions, Kind::Depths, Kind::Studies, Kind::Costs] {
-            while self.lane(kind).free > 0
-                && let Some(question) = self.lane(kind).waiting.pop_front()
+        for kind in [
+            PoolKind::Checks,
+            PoolKind::FastRequests,
+            PoolKind::DeadlineRequests,
+            PoolKind::SlowRequests,
+            PoolKind::Costs,
+        ] {
+            while self.pool(kind).idle > 0
+                && let Some(question) = self.pool(kind).queued.pop_front()
             {
-                let world = self.world();
-                self.lane(kind).begin(question, world);
+                let world = self.worker_context();
+                self.pool(kind).hand_over(question, world);
             }
         }
     }
 
     /// Queues a question about the current text.
-    pub(crate) fn ask(&mut self, question: Box<dyn Question>) {
-        self.lane(question.lane()).waiting.push_back(question);
+    pub(crate) fn ask(&mut self, question: Box<dyn WorkerQuestion>) {
+        self.pool(question.pool_kind()).queued.push_back(question);
         self.dispatch();
     }
 
     /// Returns the document of the URI, after all edits have reached the session.
-    pub(crate) fn document(&mut self, url: &Url) -> Option<Arc<Document>> {
+    pub(crate) fn document(&mut self, url: &Url) -> Option<Arc<ClientDocument>> {
         self.flush();
         self.documents.get(url).cloned()
     }
 
     /// Marks a worker as free. `back` is a question that an edit cancelled.
-    pub(crate) fn came_back(&mut self, kind: Kind, back: Option<Box<dyn Question>>) {
-        let lane = self.lane(kind);
-        lane.free = lane.free.saturating_add(1);
+    pub(crate) fn worker_finished(&mut self, kind: PoolKind, back: Option<Box<dyn WorkerQuestion>>) {
+        let lane = self.pool(kind);
+        lane.idle = lane.idle.saturating_add(1);
         match (kind, back) {
-            (Kind::Checks, back) => self.unchecked |= back.is_some(),
-            (Kind::Questions | Kind::Depths | Kind::Studies, back) => {
-                back.into_iter().for_each(|question| self.keep(question))
+            (PoolKind::Checks, back) => self.needs_check |= back.is_some(),
+            (PoolKind::FastRequests | PoolKind::DeadlineRequests | PoolKind::SlowRequests, back) => {
+                back.into_iter().for_each(|question| self.requeue_or_refuse(question))
             }
-            (Kind::Costs, back) => {
-                self.costing = None;
-                if back.is_some() && self.uncosted.is_none() {
-                    self.uncosted = Some(Instant::now());
+            (PoolKind::Costs, back) => {
+                self.cost_computation = None;
+                if back.is_some() && self.uncosted_since.is_none() {
+                    self.uncosted_since = Some(Instant::now());
                 }
             }
         }
@@ -332,20 +347,26 @@ impl State {
         let module = files::module_of(&url);
         if files::is_library(&module) {
             // It is read-only, and the session already contains it.
-            let lines = Arc::new(Lines::new(&text));
-            Arc::make_mut(&mut self.documents).insert(Document { url, module, version, text: text.into(), lines });
+            let lines = Arc::new(LineIndex::new(&text));
+            Arc::make_mut(&mut self.documents).insert(ClientDocument {
+                url,
+                module,
+                version,
+                text: text.into(),
+                lines,
+            });
             return;
         }
-        self.read_changed();
+        self.read_changed_files();
         // The view may be older than its source.
-        self.unchecked |= self.views.opened(&url);
-        let lines = Arc::new(Lines::new(&text));
-        self.checker().absent.remove(&module);
-        self.checker().counts_from(&module, &text, false);
-        self.recent = Some(url.clone());
+        self.needs_check |= self.views.opened(&url);
+        let lines = Arc::new(LineIndex::new(&text));
+        self.checker().missing_files.remove(&module);
+        self.checker().set_cost_reference(&module, &text, false);
+        self.last_edited = Some(url.clone());
         // The session may already have this text from a folder, but its costs were not computed.
-        self.uncosted = Some(Instant::now());
-        self.open.insert(url, Open { module, version, text, lines, changed: true });
+        self.uncosted_since = Some(Instant::now());
+        self.open.insert(url, EditedDocument { module, version, text, lines, is_unflushed: true });
     }
 
     /// Handles `didChange`.
@@ -355,30 +376,30 @@ impl State {
         for change in changes {
             match change.range {
                 Some(range) => {
-                    let bytes = open.lines.bytes(&open.text, range, encoding);
+                    let bytes = open.lines.byte_range(&open.text, range, encoding);
                     open.text.replace_range(bytes.clone(), &change.text);
-                    Arc::make_mut(&mut open.lines).edit(&open.text, bytes, change.text.len());
+                    Arc::make_mut(&mut open.lines).update(&open.text, bytes, change.text.len());
                 }
                 None => {
-                    open.lines = Arc::new(Lines::new(&change.text));
+                    open.lines = Arc::new(LineIndex::new(&change.text));
                     open.text = change.text;
                 }
             }
         }
         open.version = version;
-        open.changed = true;
-        self.recent = Some(url.clone());
+        open.is_unflushed = true;
+        self.last_edited = Some(url.clone());
     }
 
     /// Handles `didSave`. Files that it imports may exist now.
     pub(crate) fn saved(&mut self, url: &Url) {
-        self.look_again();
-        self.read_changed();
-        let known = self.uncosted.is_none() && self.costing.is_none() && self.settings.hints.cost;
+        self.retry_missing_files();
+        self.read_changed_files();
+        let known = self.uncosted_since.is_none() && self.cost_computation.is_none() && self.settings.hints.cost;
         if let Some(open) = self.open.get(url) {
-            self.checker().counts_from(&open.module, &open.text, known && !open.changed);
-            self.fresh.insert(open.module.clone());
-            self.uncosted = Some(Instant::now());
+            self.checker().set_cost_reference(&open.module, &open.text, known && !open.is_unflushed);
+            self.changed_modules.insert(open.module.clone());
+            self.uncosted_since = Some(Instant::now());
         }
     }
 
@@ -387,7 +408,7 @@ impl State {
         let closed = self.open.remove(url);
         self.views.closed(url);
         Arc::make_mut(&mut self.documents).remove(url);
-        self.unchecked |= closed.is_some();
+        self.needs_check |= closed.is_some();
         // No module imports a view.
         if let Some(open) = closed.filter(|_| !views::is_view(url)) {
             self.read(vec![open.module]);
@@ -418,12 +439,12 @@ impl State {
                 (module, text)
             });
             let texts = texts.collect();
-            queue.send(|state| state.texts(texts));
+            queue.send(|state| state.take_over_texts(texts));
         });
     }
 
     /// Takes over the texts of files that were read.
-    pub(crate) fn texts(&mut self, texts: Vec<(ModuleName, Result<String, String>)>) {
+    pub(crate) fn take_over_texts(&mut self, texts: Vec<(ModuleName, Result<String, String>)>) {
         for (module, text) in texts {
             if self.open.values().any(|open| open.module == module) || files::is_library(&module) {
                 continue;
@@ -431,12 +452,12 @@ impl State {
             match text {
                 Ok(text) => {
                     self.session.set_text(&module, &text);
-                    self.checker().absent.remove(&module);
-                    self.fresh.insert(module);
+                    self.checker().missing_files.remove(&module);
+                    self.changed_modules.insert(module);
                 }
                 Err(why) => {
                     self.session.remove(&module);
-                    self.checker().absent.insert(module.clone());
+                    self.checker().missing_files.insert(module.clone());
                     let exists = files::path_of_module(&module).is_some_and(|path| path.exists());
                     if exists {
                         self.client.log(MessageType::WARNING, format!("{module} cannot be read: {why}"));
@@ -446,107 +467,108 @@ impl State {
         }
         self.text_changed();
         // The diagnostics of documents that import these files may have changed.
-        self.pulled_anew();
+        self.refresh_diagnostics();
         if self.abilities.refresh.tokens && !self.open.is_empty() {
             self.client.request_by_name("workspace/semanticTokens/refresh", (), |_| {});
         }
     }
 
     /// Makes a client that pulls diagnostics request them again.
-    fn pulled_anew(&self) {
-        if self.abilities.refresh.diagnostics && self.abilities.pulls && !self.open.is_empty() {
+    fn refresh_diagnostics(&self) {
+        if self.abilities.refresh.diagnostics && self.abilities.pulls_diagnostics && !self.open.is_empty() {
             self.client.request_by_name("workspace/diagnostic/refresh", (), |_| {});
         }
     }
 
     /// Reads the files that changed since they were last read, for clients that do not report
     /// changes of files.
-    pub(crate) fn read_changed(&mut self) {
-        self.looked_at = Instant::now();
+    pub(crate) fn read_changed_files(&mut self) {
+        self.files_polled_at = Instant::now();
         let closed = |module: &ModuleName| !self.open.values().any(|open| open.module == *module);
         let known = self.session.modules().into_iter().filter(|module| !files::is_library(module) && closed(module));
-        let absent: Vec<ModuleName> = self.checker().absent.iter().cloned().collect();
+        let absent: Vec<ModuleName> = self.checker().missing_files.iter().cloned().collect();
         let files: Vec<(ModuleName, PathBuf)> =
             known.chain(absent).filter_map(|module| Some((module.clone(), files::path_of_module(&module)?))).collect();
-        self.few_files = files.len() <= FEW_FILES;
+        self.few_files = files.len() <= MAX_POLLED_FILES;
         if files.is_empty() {
             return;
         }
         let queue = self.queue.clone();
         self.reader.run(move |stamps| {
-            let others = files.into_iter().filter(|(_, path)| stamps.is_other(path));
+            let others = files.into_iter().filter(|(_, path)| stamps.has_changed(path));
             let texts: Vec<_> = others.collect();
             let texts: Vec<_> = texts.into_iter().map(|(module, path)| (module, stamps.read(&path))).collect();
             if !texts.is_empty() {
-                queue.send(|state| state.texts(texts));
+                queue.send(|state| state.take_over_texts(texts));
             }
         });
     }
 
     /// Returns whether the client reports changes of files.
-    fn is_told_of_files(&self) -> bool {
-        self.abilities.registers.watched_files
+    fn client_watches_files(&self) -> bool {
+        self.abilities.dynamic_registration.watched_files
     }
 
     /// Searches missing modules again.
-    pub(crate) fn look_again(&mut self) {
-        self.checker().absent.clear();
-        self.fresh.extend(self.documents.iter().map(|d| d.module.clone()));
-        self.unchecked = true;
+    pub(crate) fn retry_missing_files(&mut self) {
+        self.checker().missing_files.clear();
+        self.changed_modules.extend(self.documents.iter().map(|d| d.module.clone()));
+        self.needs_check = true;
     }
 
     /// Records that the imports of these modules were searched.
-    pub(crate) fn looked(&mut self, modules: &[ModuleName]) {
-        self.fresh.retain(|module| !modules.contains(module));
+    pub(crate) fn imports_searched(&mut self, modules: &[ModuleName]) {
+        self.changed_modules.retain(|module| !modules.contains(module));
     }
 
     /// Reads all modules of a folder in chunks, so that other steps can run in between.
     pub(crate) fn load_folder(&mut self, folder: PathBuf) {
         /// The number of files in a step.
-        const PIECE: usize = 32;
+        const CHUNK_SIZE: usize = 32;
         let (queue, client, abilities) = (self.queue.clone(), self.client.clone(), Arc::clone(&self.abilities));
         self.reader.run(move |stamps| {
             let name = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             let found = files::modules_in(&folder);
-            let mut progress = (found.len() > PIECE).then(|| Progress::begin(&client, &abilities, "Loading"));
-            for (nth, piece) in found.chunks(PIECE).enumerate() {
+            let mut progress =
+                (found.len() > CHUNK_SIZE).then(|| ProgressIndicator::begin(&client, &abilities, "Loading"));
+            for (nth, piece) in found.chunks(CHUNK_SIZE).enumerate() {
                 if let Some(progress) = &mut progress {
-                    progress.report(&name, nth.saturating_mul(PIECE), found.len());
+                    progress.report(&name, nth.saturating_mul(CHUNK_SIZE), found.len());
                 }
                 let texts = piece.iter().map(|path| (files::module_of_path(path), stamps.read(path))).collect();
-                queue.send(|state| state.texts(texts));
+                queue.send(|state| state.take_over_texts(texts));
             }
         });
     }
 
     // ---- diagnostics ----
 
-    fn checker(&self) -> std::sync::MutexGuard<'_, Checker> {
-        self.checker.lock().unwrap_or_else(PoisonError::into_inner)
+    fn checker(&self) -> std::sync::MutexGuard<'_, DiagnosticStore> {
+        self.diagnostic_store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records the end of an evaluation of this text of a document, and reports its errors at their
     /// spans.
-    pub(crate) fn ran(&mut self, url: &Url, text: &str, outcome: &Outcome) {
+    pub(crate) fn evaluation_finished(&mut self, url: &Url, text: &str, outcome: &EvaluationOutcome) {
         let mistakes = match outcome {
-            Outcome::Failed(_, mistakes) => mistakes.as_slice(),
-            Outcome::Value(..) | Outcome::Limit(_) | Outcome::Stopped => &[],
+            EvaluationOutcome::Failed(_, mistakes) => mistakes.as_slice(),
+            EvaluationOutcome::Value(..) | EvaluationOutcome::Limit(_) | EvaluationOutcome::Stopped => &[],
         };
         self.flush();
         // If the text has changed, the spans are unknown.
         let now = self.text(url) == Some(text);
         let failures = mistakes.iter().filter(|_| now).filter_map(|m| m.diagnostic(text)).collect();
         let module = self.module(url);
-        if self.checker().ran(&self.session, &module, failures) {
-            self.unchecked = true;
-            self.pulled_anew();
+        if self.checker().store_run_errors(&self.session, &module, failures) {
+            self.needs_check = true;
+            self.refresh_diagnostics();
         }
     }
 
     /// Handles the completion of the costs of all open documents: requests that the client
     /// refreshes everything that shows them.
-    pub(crate) fn costs_known(&mut self) {
-        self.unchecked = true;
+    pub(crate) fn costs_computed(&mut self) {
+        self.needs_check = true;
         self.refresh();
     }
 
@@ -562,7 +584,7 @@ impl State {
     /// Makes the client request everything again that depends on more than the text.
     pub(crate) fn refresh(&self) {
         self.refresh_costs();
-        self.pulled_anew();
+        self.refresh_diagnostics();
         self.views_changed();
     }
 
@@ -570,8 +592,8 @@ impl State {
     /// into other documents.
     pub(crate) fn views_changed(&self) {
         if self.abilities.views {
-            let edited = self.documents.iter().filter(|document| Some(&document.url) == self.recent.as_ref());
-            let others = self.documents.iter().filter(|document| Some(&document.url) != self.recent.as_ref());
+            let edited = self.documents.iter().filter(|document| Some(&document.url) == self.last_edited.as_ref());
+            let others = self.documents.iter().filter(|document| Some(&document.url) != self.last_edited.as_ref());
             for document in edited.chain(others).filter(|document| !files::is_library(&document.module)) {
                 self.client.notify_by_name("iverson/viewsChanged", json!({"uri": document.url}));
             }
@@ -582,12 +604,12 @@ impl State {
     }
 
     /// Takes over changed settings.
-    pub(crate) fn configured(&mut self, settings: Settings) {
+    pub(crate) fn apply_settings(&mut self, settings: Settings) {
         if *self.settings != settings {
-            let known = self.settings.wrong == settings.wrong;
+            let known = self.settings.type_warnings == settings.type_warnings;
             self.settings = Arc::new(settings);
             if !known {
-                self.tell_wrong_settings();
+                self.show_setting_warnings();
             }
             self.text_changed();
             self.refresh();
@@ -598,9 +620,9 @@ impl State {
     }
 
     /// Shows a warning for settings of the wrong type.
-    pub(crate) fn tell_wrong_settings(&self) {
-        if !self.settings.wrong.is_empty() {
-            self.client.show(MessageType::WARNING, self.settings.wrong.join("\n"));
+    pub(crate) fn show_setting_warnings(&self) {
+        if !self.settings.type_warnings.is_empty() {
+            self.client.show_message(MessageType::WARNING, self.settings.type_warnings.join("\n"));
         }
     }
 }

@@ -25,9 +25,9 @@ use crate::client::Client;
 const MAX_MESSAGE: usize = 256 << 20;
 /// A declared length above this limit is taken for a wrong header. The connection ends instead of
 /// waiting for the bytes.
-const ENDLESS: u64 = 1 << 30;
+const MAX_PLAUSIBLE_LENGTH: u64 = 1 << 30;
 /// The required header.
-const LENGTH: &str = "content-length:";
+const LENGTH_HEADER: &str = "content-length:";
 const NO_HEADER: &str = "this is no header";
 const TOO_LONG: &str = "the message is too long";
 /// The maximal number of bytes of a header line.
@@ -35,11 +35,11 @@ const MAX_HEADER: u64 = 16 << 10;
 
 /// The way in which the client ended the session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Leave {
+pub(crate) enum SessionEnd {
     /// With `exit`, or by closing the pipe, after `shutdown`.
     Clean,
     /// Without `shutdown`.
-    Early,
+    WithoutShutdown,
 }
 
 /// Reads and dispatches messages until the input ends or `exit` arrives.
@@ -49,45 +49,45 @@ pub(crate) fn serve<S: LanguageServer>(
     client: &Client,
     runtime: &Handle,
     begins: impl Fn(&Value),
-) -> Leave {
-    let mut leave = Leave::Early;
+) -> SessionEnd {
+    let mut leave = SessionEnd::WithoutShutdown;
     let refuse = |id: Id, error: Error| client.respond(&Response::from_error(id, error));
     // Only the first of several invalid header lines in a row is answered.
     let mut lost = false;
     loop {
-        let body = match read(&mut input) {
-            Ok(Frame::Body(body)) => body,
-            Ok(Frame::Bad(why)) => {
+        let body = match read_frame(&mut input) {
+            Ok(MessageFrame::Body(body)) => body,
+            Ok(MessageFrame::Invalid(why)) => {
                 if !(lost && why == NO_HEADER) {
-                    refuse(Id::Null, malformed(ErrorCode::ParseError, why));
+                    refuse(Id::Null, protocol_error(ErrorCode::ParseError, why));
                 }
                 lost = true;
                 continue;
             }
-            Ok(Frame::Endless) => {
-                refuse(Id::Null, malformed(ErrorCode::ParseError, TOO_LONG));
-                return Leave::Early;
+            Ok(MessageFrame::Oversized) => {
+                refuse(Id::Null, protocol_error(ErrorCode::ParseError, TOO_LONG));
+                return SessionEnd::WithoutShutdown;
             }
-            Ok(Frame::End) | Err(_) => return leave,
+            Ok(MessageFrame::End) | Err(_) => return leave,
         };
         lost = false;
-        match message(&body) {
+        match parse_message(&body) {
             // Notifications with this prefix may be ignored, but a request needs an answer.
             Ok(Message::Request(request)) if request.method().starts_with("$/") && request.id().is_some() => {
                 let id = request.id().cloned().unwrap_or(Id::Null);
-                refuse(id, malformed(ErrorCode::MethodNotFound, "there is no such method"));
+                refuse(id, protocol_error(ErrorCode::MethodNotFound, "there is no such method"));
             }
             Ok(Message::Request(request)) => {
                 match request.method() {
                     "exit" => return leave,
-                    "shutdown" => leave = Leave::Clean,
+                    "shutdown" => leave = SessionEnd::Clean,
                     "initialize" => begins(request.params().unwrap_or(&Value::Null)),
                     _ => {}
                 }
                 let asked = service.call(request);
                 dispatch(asked, client, runtime);
             }
-            Ok(Message::Response(id, answer)) => client.answered(&id, answer),
+            Ok(Message::Response(id, answer)) => client.handle_response(&id, answer),
             Err((id, error)) => refuse(id, error),
         }
     }
@@ -116,23 +116,23 @@ fn dispatch<E>(
     }
 }
 
-enum Frame {
+enum MessageFrame {
     Body(Vec<u8>),
-    Bad(&'static str),
+    Invalid(&'static str),
     /// The declared length is implausible.
-    Endless,
+    Oversized,
     End,
 }
 
 /// Reads the next frame. After an invalid frame, reading resumes at the next header line.
-fn read(input: &mut impl BufRead) -> io::Result<Frame> {
+fn read_frame(input: &mut impl BufRead) -> io::Result<MessageFrame> {
     let mut length = None;
     let mut bad = None;
     let mut any = false;
     loop {
         let mut line = Vec::new();
         if input.by_ref().take(MAX_HEADER).read_until(b'\n', &mut line)? == 0 {
-            return Ok(Frame::End);
+            return Ok(MessageFrame::End);
         }
         let line = String::from_utf8_lossy(&line);
         let line = line.trim_end_matches(['\r', '\n']);
@@ -144,31 +144,31 @@ fn read(input: &mut impl BufRead) -> io::Result<Frame> {
         }
         any = true;
         // After a wrong length, the rest of the body precedes the next header on its line.
-        let name = line.to_ascii_lowercase().rfind(LENGTH);
-        match name.and_then(|at| line.get(at.saturating_add(LENGTH.len())..)).map(str::trim) {
+        let name = line.to_ascii_lowercase().rfind(LENGTH_HEADER);
+        match name.and_then(|at| line.get(at.saturating_add(LENGTH_HEADER.len())..)).map(str::trim) {
             Some(value) if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) => {
                 // A number that overflows cannot be a valid length.
                 length = Some(value.parse::<usize>().unwrap_or(usize::MAX));
             }
             Some(_) => bad = Some("Content-Length is no number"),
-            None if !is_header(line) => return Ok(Frame::Bad(NO_HEADER)),
+            None if !is_header(line) => return Ok(MessageFrame::Invalid(NO_HEADER)),
             None => {}
         }
     }
-    let Some(length) = length else { return Ok(Frame::Bad(bad.unwrap_or("there is no Content-Length"))) };
+    let Some(length) = length else { return Ok(MessageFrame::Invalid(bad.unwrap_or("there is no Content-Length"))) };
     let wanted = u64::try_from(length).unwrap_or(u64::MAX);
-    if wanted > ENDLESS {
-        return Ok(Frame::Endless);
+    if wanted > MAX_PLAUSIBLE_LENGTH {
+        return Ok(MessageFrame::Oversized);
     }
     if length > MAX_MESSAGE {
         io::copy(&mut input.by_ref().take(wanted), &mut io::sink())?;
-        return Ok(Frame::Bad(TOO_LONG));
+        return Ok(MessageFrame::Invalid(TOO_LONG));
     }
     let mut body = Vec::with_capacity(length);
     if input.by_ref().take(wanted).read_to_end(&mut body)? < length {
-        return Ok(Frame::End);
+        return Ok(MessageFrame::End);
     }
-    Ok(bad.map_or(Frame::Body(body), Frame::Bad))
+    Ok(bad.map_or(MessageFrame::Body(body), MessageFrame::Invalid))
 }
 
 /// Returns whether a line has the form of a header, `Name: value`.
@@ -179,14 +179,14 @@ fn is_header(line: &str) -> bool {
 
 /// Parses the JSON of a body. Invalid UTF-8 and escapes of lone surrogates are read as U+FFFD,
 /// because the positions of later edits depend on the surrounding text.
-fn parsed(body: &[u8]) -> Option<Value> {
+fn parse_json(body: &[u8]) -> Option<Value> {
     serde_json::from_slice(body)
         .ok()
-        .or_else(|| serde_json::from_str(&with_whole_pairs(&String::from_utf8_lossy(body))).ok())
+        .or_else(|| serde_json::from_str(&replace_lone_surrogates(&String::from_utf8_lossy(body))).ok())
 }
 
 /// Replaces escapes `\ud800` to `\udfff` that are not in pairs.
-fn with_whole_pairs(text: &str) -> String {
+fn replace_lone_surrogates(text: &str) -> String {
     let unit = |rest: &str| {
         let digits = rest.strip_prefix("\\u")?.get(..4)?;
         u16::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|b| b.is_ascii_hexdigit()))
@@ -216,8 +216,9 @@ enum Message {
     Response(i64, Result<Value, Error>),
 }
 
-fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
-    let mut value = parsed(body).ok_or_else(|| (Id::Null, malformed(ErrorCode::ParseError, "this is no JSON")))?;
+fn parse_message(body: &[u8]) -> Result<Message, (Id, Error)> {
+    let mut value =
+        parse_json(body).ok_or_else(|| (Id::Null, protocol_error(ErrorCode::ParseError, "this is no JSON")))?;
     // Some clients pass `null` or `{}` to methods without parameters.
     let takes_none = |v: &Value| matches!(v.get("method").and_then(Value::as_str), Some("shutdown" | "exit"));
     if (takes_none(&value) || value.get("params").is_some_and(Value::is_null))
@@ -225,7 +226,7 @@ fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
     {
         fields.remove("params");
     }
-    let invalid = |id: Id, why| Err((id, malformed(ErrorCode::InvalidRequest, why)));
+    let invalid = |id: Id, why| Err((id, protocol_error(ErrorCode::InvalidRequest, why)));
     let id = match value.get("id") {
         Some(Value::Number(n)) => n.as_i64().map_or(Id::Null, Id::Number),
         Some(Value::String(s)) => Id::String(s.clone()),
@@ -252,7 +253,7 @@ fn message(body: &[u8]) -> Result<Message, (Id, Error)> {
     }
 }
 
-fn malformed(code: ErrorCode, why: &'static str) -> Error {
+fn protocol_error(code: ErrorCode, why: &'static str) -> Error {
     Error { code, message: why.into(), data: None }
 }
 
@@ -276,14 +277,14 @@ mod tests {
     fn check(mut input: &[u8], expected: &[&str]) {
         let mut seen = Vec::new();
         loop {
-            match read(&mut input).unwrap() {
-                Frame::Body(body) => seen.push(String::from_utf8_lossy(&body).into_owned()),
-                Frame::Bad(why) => seen.push(format!("bad: {why}")),
-                Frame::Endless => {
+            match read_frame(&mut input).unwrap() {
+                MessageFrame::Body(body) => seen.push(String::from_utf8_lossy(&body).into_owned()),
+                MessageFrame::Invalid(why) => seen.push(format!("bad: {why}")),
+                MessageFrame::Oversized => {
                     seen.push("endless".to_owned());
                     break;
                 }
-                Frame::End => break,
+                MessageFrame::End => break,
             }
         }
         assert_eq!(seen, expected);
@@ -306,14 +307,15 @@ mod tests {
 
     #[test]
     fn halves_of_surrogate_pairs() {
-        let check = |json: &str, expected: &str| assert_eq!(parsed(json.as_bytes()), Some(json!(expected)), "{json}");
+        let check =
+            |json: &str, expected: &str| assert_eq!(parse_json(json.as_bytes()), Some(json!(expected)), "{json}");
         check(r#""a\ud800b""#, "a\u{fffd}b");
         check(r#""a\udc00\ud800""#, "a\u{fffd}\u{fffd}");
         check(r#""\ud83d\ude00\ud83d""#, "😀\u{fffd}");
         check(r#""\\ud800\ud800""#, "\\ud800\u{fffd}");
         check(r#""\ud800\u0041\n""#, "\u{fffd}A\n");
-        assert_eq!(parsed(b"\"a\xffb\""), Some(json!("a\u{fffd}b")));
-        assert_eq!(parsed(br#""\ud8""#), None);
-        assert_eq!(parsed("\"\\é".as_bytes()), None);
+        assert_eq!(parse_json(b"\"a\xffb\""), Some(json!("a\u{fffd}b")));
+        assert_eq!(parse_json(br#""\ud8""#), None);
+        assert_eq!(parse_json("\"\\é".as_bytes()), None);
     }
 }

@@ -16,29 +16,29 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{Range, Url};
 
 use crate::files;
-use crate::world::{Seen, failed};
+use crate::world::{RequestContext, request_failed};
 
 /// The scheme of views as documents.
 pub(crate) const VIEW_SCHEME: &str = "iverson-view";
 /// The folder of view files, among the server's copies.
 const FOLDER: &str = "views";
 /// The maximal number of views that follow the edits; the oldest are dropped.
-const MOST_VIEWS: usize = 32;
+const MAX_VIEWS: usize = 32;
 /// The prefix of the first line of a view file while the current program has no such view.
-const BEFORE: &str = "-- as it was before an edit: ";
+const OUTDATED_PREFIX: &str = "-- as it was before an edit: ";
 
 /// The subject of a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct View {
+pub(crate) struct ViewTarget {
     /// The document that contains the definition.
     pub(crate) source: Url,
     pub(crate) def: String,
     pub(crate) stage: String,
 }
 
-impl View {
+impl ViewTarget {
     /// Parses the URI of a view document.
-    pub(crate) fn of(url: &Url) -> Option<Self> {
+    pub(crate) fn from_url(url: &Url) -> Option<Self> {
         if url.scheme() != VIEW_SCHEME {
             return None;
         }
@@ -58,7 +58,7 @@ impl View {
 
     /// Returns the path of its file among the server's copies. The folder depends on the source,
     /// because definitions of different programs may have the same name.
-    fn file(&self) -> PathBuf {
+    fn file_path(&self) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         self.source.as_str().hash(&mut hasher);
         let folder = format!("{:08x}", hasher.finish() & 0xffff_ffff);
@@ -67,32 +67,32 @@ impl View {
 
     /// Writes its file with this text.
     pub(crate) fn write(&self, text: &str) -> io::Result<PathBuf> {
-        files::copy(&self.file(), text)
+        files::write_copy(&self.file_path(), text)
     }
 
     /// Updates its file. If the view fails, the old text stays, below the reason.
-    pub(crate) fn follow(&self, seen: &Seen<'_>) {
+    pub(crate) fn update_file(&self, seen: &RequestContext<'_>) {
         // If writing fails, the old file stays until the next edit.
         let _ = match self.answer(seen) {
             Ok(answer) => self.write(answer.get("text").and_then(Value::as_str).unwrap_or_default()),
             Err(why) => {
-                let old = fs::read_to_string(files::copies().join(self.file())).unwrap_or_default();
-                let old = match old.strip_prefix(BEFORE) {
+                let old = fs::read_to_string(files::copies_folder().join(self.file_path())).unwrap_or_default();
+                let old = match old.strip_prefix(OUTDATED_PREFIX) {
                     Some(told) => told.split_once('\n').map_or("", |(_, rest)| rest),
                     None => &old,
                 };
-                self.write(&format!("{BEFORE}{}\n{old}", why.message.lines().next().unwrap_or_default()))
+                self.write(&format!("{OUTDATED_PREFIX}{}\n{old}", why.message.lines().next().unwrap_or_default()))
             }
         };
     }
 
     /// Returns its text, the language of the text, the origins of its lines and a note.
-    pub(crate) fn answer(&self, seen: &Seen<'_>) -> Result<Value> {
+    pub(crate) fn answer(&self, seen: &RequestContext<'_>) -> Result<Value> {
         let text = seen.document(&self.source)?;
         let Some((_, stage)) = STAGES.iter().find(|(name, _)| *name == self.stage) else {
-            return Err(failed(format!("there is no view `{}`", self.stage)));
+            return Err(request_failed(format!("there is no view `{}`", self.stage)));
         };
-        let view = view_of(seen.session, &text.module, &self.def, *stage).map_err(failed)?;
+        let view = view_of(seen.session, &text.module, &self.def, *stage).map_err(request_failed)?;
         let lines = view.lines.iter().map(|(line, spans)| {
             let origins: Vec<Range> = spans.iter().map(|span| text.range(*span)).collect();
             json!({"line": line, "origins": origins})
@@ -111,60 +111,60 @@ impl View {
 pub(crate) fn is_view(url: &Url) -> bool {
     url.scheme() == VIEW_SCHEME
         || files::path_of(url)
-            .is_some_and(|path| files::among_copies(&path).is_some_and(|file| file.starts_with(FOLDER)))
+            .is_some_and(|path| files::path_among_copies(&path).is_some_and(|file| file.starts_with(FOLDER)))
 }
 
 /// A view of a client that does not support our own requests.
-struct Shown {
+struct ClientView {
     document: Url,
-    view: View,
+    view: ViewTarget,
     /// Whether it follows the edits, because its document is open.
-    follows: bool,
+    is_live: bool,
 }
 
 /// The views of a client that does not support our own requests.
 #[derive(Default)]
-pub(crate) struct Views(VecDeque<Shown>);
+pub(crate) struct ClientViews(VecDeque<ClientView>);
 
-impl Views {
+impl ClientViews {
     /// Records that a document shows a view.
-    pub(crate) fn shown(&mut self, document: Url, view: View) {
+    pub(crate) fn record_shown(&mut self, document: Url, view: ViewTarget) {
         self.0.retain(|shown| shown.document != document);
-        self.0.push_back(Shown { document, view, follows: true });
-        if self.0.len() > MOST_VIEWS {
+        self.0.push_back(ClientView { document, view, is_live: true });
+        if self.0.len() > MAX_VIEWS {
             self.0.pop_front();
         }
     }
 
     /// Records that the document of a view was closed.
     pub(crate) fn closed(&mut self, document: &Url) {
-        self.follow(document, false);
+        self.set_live(document, false);
     }
 
     /// Records that a document was opened, because some editors close and reopen a file to reload
     /// it. Returns whether it is a view.
     pub(crate) fn opened(&mut self, document: &Url) -> bool {
-        self.follow(document, true)
+        self.set_live(document, true)
     }
 
-    fn follow(&mut self, document: &Url, follows: bool) -> bool {
+    fn set_live(&mut self, document: &Url, follows: bool) -> bool {
         let shown = self.0.iter_mut().find(|shown| shown.document == *document);
-        shown.map(|shown| shown.follows = follows).is_some()
+        shown.map(|shown| shown.is_live = follows).is_some()
     }
 
     /// Returns the views that are files.
-    pub(crate) fn files(&self) -> Vec<View> {
-        self.with("file").map(|shown| shown.view.clone()).collect()
+    pub(crate) fn files(&self) -> Vec<ViewTarget> {
+        self.live_with_scheme("file").map(|shown| shown.view.clone()).collect()
     }
 
     /// Returns the documents whose text the client requests from the server.
     pub(crate) fn documents(&self) -> impl Iterator<Item = &Url> {
-        self.with(VIEW_SCHEME).map(|shown| &shown.document)
+        self.live_with_scheme(VIEW_SCHEME).map(|shown| &shown.document)
     }
 
     /// Returns the views that follow the edits and whose documents have this scheme.
-    fn with(&self, scheme: &'static str) -> impl Iterator<Item = &Shown> {
-        self.0.iter().filter(move |shown| shown.follows && shown.document.scheme() == scheme)
+    fn live_with_scheme(&self, scheme: &'static str) -> impl Iterator<Item = &ClientView> {
+        self.0.iter().filter(move |shown| shown.is_live && shown.document.scheme() == scheme)
     }
 }
 
@@ -202,27 +202,27 @@ mod tests {
     #[test]
     fn documents_of_views() {
         let source = Url::parse("file:///a/b%20c.iv").unwrap();
-        let view = View { source, def: "μ_1".to_owned(), stage: "adjoint".to_owned() };
+        let view = ViewTarget { source, def: "μ_1".to_owned(), stage: "adjoint".to_owned() };
         let url = view.url().unwrap();
         assert!(url.as_str().ends_with(".adjoint.iv?file%3A%2F%2F%2Fa%2Fb%2520c.iv"), "{url}");
         assert!(is_view(&url));
-        assert_eq!(View::of(&url), Some(view.clone()));
-        let file = Url::from_file_path(files::copies().join(view.file())).unwrap();
+        assert_eq!(ViewTarget::from_url(&url), Some(view.clone()));
+        let file = Url::from_file_path(files::copies_folder().join(view.file_path())).unwrap();
         assert!(is_view(&file), "{file}");
         let program = Url::parse("file:///a.adjoint.iv?x").unwrap();
-        assert!(View::of(&program).is_none() && !is_view(&program));
-        assert!(!is_view(&Url::from_file_path(files::copies().join("linalg.iv")).unwrap()));
+        assert!(ViewTarget::from_url(&program).is_none() && !is_view(&program));
+        assert!(!is_view(&Url::from_file_path(files::copies_folder().join("linalg.iv")).unwrap()));
     }
 
     #[test]
     fn the_last_views_are_kept() {
-        let mut views = Views::default();
+        let mut views = ClientViews::default();
         let url = |n: usize| Url::parse(&format!("{VIEW_SCHEME}:/f{n}.ssa.iv?file%3A%2F%2F%2Fa.iv")).unwrap();
-        for n in (0..=MOST_VIEWS).chain([MOST_VIEWS]) {
-            views.shown(url(n), View::of(&url(n)).unwrap());
+        for n in (0..=MAX_VIEWS).chain([MAX_VIEWS]) {
+            views.record_shown(url(n), ViewTarget::from_url(&url(n)).unwrap());
         }
         views.closed(&url(7));
-        assert_eq!(views.documents().count(), MOST_VIEWS - 1);
+        assert_eq!(views.documents().count(), MAX_VIEWS - 1);
         assert!(views.documents().all(|shown| *shown != url(0) && *shown != url(7)));
     }
 }

@@ -61,7 +61,7 @@ impl Entry {
     /// Renders the entry as JSON.
     pub(crate) fn json(&self) -> String {
         let text = |text: &str| if text.is_empty() { "null".to_owned() } else { json::string(text) };
-        let (prose, example) = docs::without_examples(&self.docs);
+        let (prose, example) = docs::split_examples(&self.docs);
         let name = self.name.rsplit('.').next().unwrap_or_default();
         let mut fields = vec![
             ("name", json::string(name)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lang_core::base::{Code, Span};
 use lang_core::runtime::Refusal;
-use lang_core::syntax::lexer::MAX_TEXT;
+use lang_core::syntax::lexer::MAX_TEXT_BYTES;
 
 use crate::data::{self, Format};
 use crate::interrupt;
@@ -31,8 +31,8 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Box<Problem>> {
     let name = shown(path);
     let bytes = bytes(path).map_err(|e| Box::new(unreadable(&name, &e)))?;
-    if bytes.len() > MAX_TEXT {
-        let most = MAX_TEXT >> 20;
+    if bytes.len() > MAX_TEXT_BYTES {
+        let most = MAX_TEXT_BYTES >> 20;
         let message = format!("`{name}` is too large; a text has at most {most} MiB");
         return Err(Box::new(Problem::new(Code::E0008, message).file(name)));
     }
@@ -49,7 +49,7 @@ pub(crate) fn read(path: &Path, sources: &mut Sources) -> Result<String, Box<Pro
 /// Reads at most one byte more than `MAX_TEXT`, so that endless files end.
 fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX).saturating_add(1);
+    let most = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     if is_stdin(path) {
         io::stdin().lock().take(most).read_to_end(&mut bytes)?;
         return Ok(bytes);
@@ -114,7 +114,7 @@ pub(crate) fn stream<T>(
     let failed = |e: io::Error| Refusal::new(Code::E0602, format!("`{name}` cannot be read: {}", reason(&e)));
     let mut file = open(path).map_err(failed)?;
     let known = file.metadata().map_err(failed)?;
-    let most = if known.is_file() { format.limit() } else { format.limit().min(MAX_TEXT) };
+    let most = if known.is_file() { format.limit() } else { format.limit().min(MAX_TEXT_BYTES) };
     let limit = u64::try_from(most).unwrap_or(u64::MAX);
     let too_large = || Refusal::new(Code::E0602, format!("`{name}` is too large; it may have {} MiB", most >> 20));
     if known.len() > limit {

@@ -86,7 +86,7 @@ pub(crate) fn fit(signature: &Signature, arguments: &[Read], types: &dyn Types) 
     let mut axes = Vec::new();
     let mut problems = Vec::new();
     let atoms = (0..).zip(&signature.sizes);
-    let mut sizes: Vec<Size> = atoms.map(|(k, s)| Size::new(Atom::Bound(k, s.name.clone()), &s.name)).collect();
+    let mut sizes: Vec<Size> = atoms.map(|(k, s)| Size::new(Atom::SizeParam(k, s.name.clone()), &s.name)).collect();
     for (position, ((name, ty), read)) in signature.params.iter().zip(arguments).enumerate() {
         let root = Root::Argument { name: name.clone(), file: read.file.clone() };
         let mut fitter = Fitter::new(Code::E0600, read, types);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use lang_core::base::{Code, GlobalName, Span};
 use lang_core::resolve::forms::{LoadOption, PlotOption};
 use lang_core::runtime::print::Layout;
-use lang_core::runtime::{Figure, Host, Progress, Refusal, Value};
+use lang_core::runtime::{Figure, Host, Refusal, Value, WorkProgress};
 use lang_core::types::ty::Type;
 
 use crate::data::{self, Format, Unreadable};
@@ -50,7 +50,7 @@ impl Host for Console<'_> {
         self.out.note(&crate::report::remark(place.as_ref(), text, &self.engine.sources));
     }
 
-    fn progress(&mut self, work: &[Progress]) {
+    fn progress(&mut self, work: &[WorkProgress]) {
         progress::tell(work);
     }
 
@@ -125,7 +125,7 @@ impl Host for Console<'_> {
     }
 
     fn plot(&mut self, item: &GlobalName, span: Span, figure: &Figure) -> Result<(), Refusal> {
-        let Some(file) = figure.text(PlotOption::File) else {
+        let Some(file) = figure.text_option(PlotOption::File) else {
             let shown = plot::shown(figure, self.out.screen())?;
             if !self.engine.silent {
                 self.out.program(&shown);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lang_core::session::{Session, Stop};
+use lang_core::session::{CancellationHandle, Session};
 
 use crate::{out, progress, rescue};
 
@@ -19,7 +19,7 @@ use crate::{out, progress, rescue};
 pub(crate) static STOP: AtomicBool = AtomicBool::new(false);
 
 /// The handle that stops the current query of an incremental session.
-static ASKED: Mutex<Option<Stop>> = Mutex::new(None);
+static ASKED: Mutex<Option<CancellationHandle>> = Mutex::new(None);
 
 static COMPUTING: AtomicBool = AtomicBool::new(false);
 
@@ -62,7 +62,7 @@ pub(crate) fn listen(terminal: bool) {
             Effect::Stop => {
                 FIRST.store(now, Ordering::SeqCst);
                 STOP.store(true, Ordering::SeqCst);
-                asked().iter().for_each(Stop::stop);
+                asked().iter().for_each(CancellationHandle::cancel);
             }
             Effect::Tell => {
                 // The position is no longer known, and the bar must not hide the warning.
@@ -115,17 +115,17 @@ pub(crate) fn ask<T>(session: &Session, question: impl FnOnce(&Session) -> T) ->
             *asked() = None;
         }
     }
-    let begun = |stop: Stop| {
+    let begun = |stop: CancellationHandle| {
         *asked() = Some(stop);
         if requested() {
-            asked().iter().for_each(Stop::stop);
+            asked().iter().for_each(CancellationHandle::cancel);
         }
         Asking
     };
     session.ask(begun, question)
 }
 
-fn asked() -> MutexGuard<'static, Option<Stop>> {
+fn asked() -> MutexGuard<'static, Option<CancellationHandle>> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use lang_core::base::{GlobalName, ModuleName, Name};
 use lang_core::resolve::words::{self, Described};
 use lang_core::session::{LIBRARY, PRELUDE};
-use lang_core::syntax::docs::{self, Definition};
+use lang_core::syntax::docs::{self, DefinitionDocs};
 use lang_core::syntax::split::ItemKind;
 
 use crate::engine::Engine;
@@ -105,7 +105,7 @@ pub(crate) fn modules(engine: &Engine) -> Vec<Entry> {
 pub(crate) fn library_names() -> Vec<String> {
     let texts = LIBRARY.iter().filter(|(module, _)| public().any(|name| name == *module));
     let names = texts.flat_map(|(module, text)| {
-        let docs = docs::Module::of(text);
+        let docs = docs::ModuleDocs::from_text(text);
         let all = docs.definitions().flat_map(listed).map(|name| format!("{module}.{name}"));
         all.collect::<Vec<_>>()
     });
@@ -121,7 +121,7 @@ pub(crate) fn definitions(engine: &Engine, module: &ModuleName) -> Vec<Entry> {
 
 /// Returns the names under which a definition is listed: all names of a `let`, but of a type only
 /// its own, without constructors.
-fn listed(definition: &Definition) -> &[Name] {
+fn listed(definition: &DefinitionDocs) -> &[Name] {
     let all = definition.names.as_slice();
     match definition.kind {
         ItemKind::Let => all,
@@ -148,8 +148,8 @@ fn module_named(engine: &Engine, here: Option<&ModuleName>, prefix: &str) -> Opt
     LIBRARY.iter().find(|(name, _)| *name == prefix && *name != PRELUDE).map(|(name, _)| (*name).into())
 }
 
-fn docs_of(engine: &Engine, module: &ModuleName) -> docs::Module {
-    docs::Module::of(&engine.text(module))
+fn docs_of(engine: &Engine, module: &ModuleName) -> docs::ModuleDocs {
+    docs::ModuleDocs::from_text(&engine.text(module))
 }
 
 /// Returns the library's definitions of that name.
@@ -169,10 +169,10 @@ fn qualified(prefix: &str, name: &str) -> String {
 }
 
 /// Builds the entry for one of the names of a definition.
-fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &Definition, name: &Name) -> Entry {
+fn entry(engine: &Engine, module: &ModuleName, prefix: &str, found: &DefinitionDocs, name: &Name) -> Entry {
     let constructor = found.kind == ItemKind::Type && found.names.first() != Some(name);
     // The source of a `let` may define several names, so the signature is computed.
-    let told = found.typed && found.kind != ItemKind::Let;
+    let told = found.has_type && found.kind != ItemKind::Let;
     let signature = if told { None } else { engine.describe(module, found.kind, name) };
     Entry {
         name: qualified(prefix, name),

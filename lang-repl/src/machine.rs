@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use lang_core::runtime::Limits;
+use lang_core::runtime::RunLimits;
 
 /// Returns the default limits, but with 7/8 of the memory of the machine or its container. If that
 /// is unknown, the limit is the default of 4 GiB.
-pub(crate) fn limits() -> Limits {
-    let usual = Limits::default();
+pub(crate) fn limits() -> RunLimits {
+    let usual = RunLimits::default();
     let bytes = memory().map_or(usual.max_bytes, |bytes| bytes - bytes / 8);
-    Limits { max_bytes: bytes, ..usual }
+    RunLimits { max_bytes: bytes, ..usual }
 }
 
 fn memory() -> Option<usize> {

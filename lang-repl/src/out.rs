@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lang_core::base::Code;
-use lang_core::runtime::Counts;
+use lang_core::runtime::OperationCounts;
 
 use crate::cli::{Common, Format, When};
 use crate::clock::Clock;
@@ -150,7 +150,13 @@ impl Out {
     }
 
     /// Prints the value of a run, if any, with the requested measurements.
-    pub(crate) fn result(self, value: Option<&Evaluated>, common: &Common, clock: &Clock, counts: Counts) -> Status {
+    pub(crate) fn result(
+        self,
+        value: Option<&Evaluated>,
+        common: &Common,
+        clock: &Clock,
+        counts: OperationCounts,
+    ) -> Status {
         let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
         if self.is_json() {
             let Some(value) = value.map_or_else(|| Some("null".to_owned()), show::json) else {
@@ -180,13 +186,13 @@ impl Out {
     }
 
     /// Prints the requested measurements for people.
-    pub(crate) fn measured(self, common: &Common, clock: &Clock, counts: Counts) {
+    pub(crate) fn measured(self, common: &Common, clock: &Clock, counts: OperationCounts) {
         if common.time {
             let (check, run) = (clock.check.as_secs_f64(), clock.run.as_secs_f64());
             self.note(&format!("checked in {}, ran in {}\n", seconds(check), seconds(run)));
         }
         if common.count {
-            let Counts { work, tests, iterations } = counts;
+            let OperationCounts { work, tests, iterations } = counts;
             self.note(&format!("work {work}, tests {tests}, iterations {iterations}\n"));
         }
     }

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use lang_core::runtime::{Progress, Work};
+use lang_core::runtime::{WorkKind, WorkProgress};
 
 use crate::cli::{Common, Format, Shown};
 
@@ -105,7 +105,7 @@ fn ask() {
 }
 
 /// Receives the position of the work, outermost level first; an empty list means that it ended.
-pub(crate) fn tell(levels: &[Progress]) {
+pub(crate) fn tell(levels: &[WorkProgress]) {
     let mut state = state();
     match levels.split_first() {
         Some((outer, inner)) => {
@@ -151,7 +151,7 @@ impl State {
     }
 
     /// Records a position, and returns whether the bar must be drawn.
-    fn tell(&mut self, outer: &Progress, inner: Option<&Progress>, now: Instant, width: usize) -> bool {
+    fn tell(&mut self, outer: &WorkProgress, inner: Option<&WorkProgress>, now: Instant, width: usize) -> bool {
         let began = Long { began: now, before: outer.done, done: outer.done, moved: now };
         let work = self.work.get_or_insert(began);
         if work.done != outer.done {
@@ -187,7 +187,7 @@ fn filled(done: u64, total: u64) -> String {
 }
 
 /// Returns the text beside the bar, for `done` steps in the time `passed`.
-fn line(outer: &Progress, done: u64, passed: Duration, inner: Option<&Progress>) -> String {
+fn line(outer: &WorkProgress, done: u64, passed: Duration, inner: Option<&WorkProgress>) -> String {
     let mut text = position(outer);
     if done > 0 {
         // These numbers are only displayed, so they may be inexact.
@@ -203,18 +203,18 @@ fn line(outer: &Progress, done: u64, passed: Duration, inner: Option<&Progress>)
     text
 }
 
-fn position(progress: &Progress) -> String {
-    let Progress { work, done, total } = progress;
+fn position(progress: &WorkProgress) -> String {
+    let WorkProgress { work, done, total } = progress;
     match (work, total) {
-        (Work::Steps, Some(total)) => format!("step {} of {}", count((done + 1).min(*total)), count(*total)),
-        (Work::Steps | Work::Loop, _) => format!("{} steps", count(*done)),
-        (Work::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
-        (Work::Statements(of), total) => {
+        (WorkKind::Steps, Some(total)) => format!("step {} of {}", count((done + 1).min(*total)), count(*total)),
+        (WorkKind::Steps | WorkKind::Loop, _) => format!("{} steps", count(*done)),
+        (WorkKind::Passes(of), Some(total)) => format!("{}: pass {} of {total}", of.name(), (done + 1).min(*total)),
+        (WorkKind::Statements(of), total) => {
             let of = of.map(|of| of.name());
             let nth = total.map(|total| format!("statement {} of {total}", (done + 1).min(total)));
             of.map(str::to_owned).into_iter().chain(nth).collect::<Vec<_>>().join(": ")
         }
-        (Work::Passes(of), None) => format!("{}: pass {}", of.name(), done + 1),
+        (WorkKind::Passes(of), None) => format!("{}: pass {}", of.name(), done + 1),
     }
 }
 
@@ -250,10 +250,10 @@ mod tests {
 
     #[test]
     fn lines() {
-        let steps = |done, total| Progress { work: Work::Steps, done, total: Some(total) };
-        let passes = |done| Progress { work: Work::Passes(Derivative::Grad), done, total: Some(650) };
-        let endless = Progress { work: Work::Loop, done: 3_000_000, total: None };
-        let of = |outer: Progress, done, seconds, inner: Option<Progress>| {
+        let steps = |done, total| WorkProgress { work: WorkKind::Steps, done, total: Some(total) };
+        let passes = |done| WorkProgress { work: WorkKind::Passes(Derivative::Grad), done, total: Some(650) };
+        let endless = WorkProgress { work: WorkKind::Loop, done: 3_000_000, total: None };
+        let of = |outer: WorkProgress, done, seconds, inner: Option<WorkProgress>| {
             line(&outer, done, Duration::from_millis(seconds), inner.as_ref()) + "\n"
         };
         let mut text = of(steps(1200, 100_000), 1000, 2000, None);
@@ -282,7 +282,7 @@ mod tests {
         let mut state = State { work: None, bar: String::new() };
         let start = Instant::now();
         let at = |millis| start + Duration::from_millis(millis);
-        let steps = |done| Progress { work: Work::Steps, done, total: Some(100) };
+        let steps = |done| WorkProgress { work: WorkKind::Steps, done, total: Some(100) };
         state.tell(&steps(1), None, at(0), 80);
         state.tell(&steps(2), None, at(500), 80);
         assert_eq!(state.bar, "");

@@ -90,13 +90,13 @@ pub(crate) fn with_type(name: Option<&str>, evaluated: &Evaluated, view: View) -
         return format!("{name}{} = <function>", evaluated.ty);
     }
     let (head, layout) = (format!("{name}{} =", evaluated.ty), view.layout());
-    text_of(&evaluated.value, layout.is_whole(), move |value| layout.show_after(&head, value))
+    text_of(&evaluated.value, layout.is_complete(), move |value| layout.show_after(&head, value))
 }
 
 /// Formats a value alone: `[1.0, 2.0, 3.0]`.
 pub(crate) fn value(evaluated: &Evaluated, view: View) -> String {
     let layout = view.layout();
-    text_of(&evaluated.value, layout.is_whole(), move |value| layout.show(value))
+    text_of(&evaluated.value, layout.is_complete(), move |value| layout.show(value))
 }
 
 /// Formats a value as JSON; `None` if it exceeds `MAX_TEXT` bytes.

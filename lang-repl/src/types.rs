@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name};
 use lang_core::predicate::{Atom, Poly};
-use lang_core::runtime::{Store, Tag, Value};
+use lang_core::runtime::{ConstructorTag, Store, Value};
 use lang_core::types::info::{TypeInfo, TypeInfoBody};
 use lang_core::types::ty::{FunType, Scalar, Signature, Type, TypeArg};
 
@@ -18,7 +18,7 @@ type Numbers<'a> = &'a dyn Fn(&GlobalName) -> Option<i64>;
 pub(crate) fn with_sizes(ty: &Type, sizes: &[i64]) -> Type {
     ty.map_sizes(&|p, _| {
         p.substitute(&|atom| match atom {
-            Atom::Bound(k, _) => sizes.get(*k as usize).map(|n| Poly::constant(i128::from(*n))),
+            Atom::SizeParam(k, _) => sizes.get(*k as usize).map(|n| Poly::constant(i128::from(*n))),
             _ => None,
         })
     })
@@ -159,7 +159,7 @@ pub(crate) fn value(
             };
             let types = ctor.map(|c| c.args.as_slice()).unwrap_or_default();
             let values = parts.iter().zip(types).map(|(d, t)| part(d, &instantiate(t, args))).collect();
-            let tag = Tag {
+            let tag = ConstructorTag {
                 ty: name.clone(),
                 index: *index,
                 name: ctor.map(|c| c.name.clone()).unwrap_or_default(),
@@ -201,7 +201,9 @@ fn array(
         Type::Scalar(Scalar::Bool) => {
             Value::array(&dims, leaves.iter().map(|d| **d == Datum::Bool(true)).collect::<Vec<bool>>())
         }
-        _ => Value::array(&dims, Store::packed(leaves.iter().map(|d| value(d, element, infos, numbers)).collect())),
+        _ => {
+            Value::array(&dims, Store::from_values(leaves.iter().map(|d| value(d, element, infos, numbers)).collect()))
+        }
     };
     // The data was checked, so its extents match.
     made.unwrap_or_else(Value::unit)

@@ -76,10 +76,10 @@ fn words() -> Vec<Group> {
     for word in Word::ALL {
         add(reserved(*word), word.text());
     }
-    for binder in BinderKind::ALL.into_iter().filter(|b| Word::from_text(b.word()).is_none()) {
-        add("binder", binder.word());
+    for binder in BinderKind::ALL.into_iter().filter(|b| Word::from_text(b.keyword()).is_none()) {
+        add("binder", binder.keyword());
     }
-    let binder = |name: &str| BinderKind::ALL.iter().any(|b| b.word() == name);
+    let binder = |name: &str| BinderKind::ALL.iter().any(|b| b.keyword() == name);
     for scalar in Scalar::ALL {
         add("type", scalar.name());
     }
@@ -97,7 +97,7 @@ fn words() -> Vec<Group> {
     }
     for c in glyphs() {
         match token(c) {
-            Some(Token::Word(word)) => add(reserved(word), &c.to_string()),
+            Some(Token::Keyword(word)) => add(reserved(word), &c.to_string()),
             Some(Token::Name(name)) if binder(&name) => add("binder", &c.to_string()),
             Some(Token::Name(name)) if Derivative::by_name(&name).is_some() => add("derivative", &c.to_string()),
             Some(Token::Name(name)) if Const::by_name(&name).is_some() => add("constant", &c.to_string()),

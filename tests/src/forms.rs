@@ -9,7 +9,7 @@ use lang_core::resolve::builtin::Builtin;
 use lang_core::resolve::forms::{Const, Derivative, Form};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::syntax::ast::{
-    Expr, IndexRange, IndexVar, Item, Pat, Place, SizeExpr, Subscript, TypeArg, TypeBody, TypeExpr, Update,
+    Expr, IndexRange, IndexVar, Item, Pat, SizeExpr, Subscript, TypeArg, TypeBody, TypeExpr, UpdateTarget, WithUpdate,
 };
 use lang_core::syntax::ops::{BinOp, BinderKind, Scalar, UnOp};
 use lang_core::syntax::parser::parse_item;
@@ -174,15 +174,15 @@ fn item(item: &Item, seen: &mut BTreeSet<&'static str>) {
             if bind.ty.is_some() {
                 seen.insert("item: let with type");
             }
-            if bind.quiet {
+            if bind.is_quiet {
                 seen.insert("item: quiet let");
             }
         }
         Item::Do(_) => {
             seen.insert("item: do");
         }
-        Item::Rule(rule) => {
-            seen.insert(if rule.adjoint { "item: adjoint" } else { "item: derivative" });
+        Item::DerivativeRule(rule) => {
+            seen.insert(if rule.is_adjoint { "item: adjoint" } else { "item: derivative" });
         }
         Item::Error => {}
     }
@@ -201,7 +201,9 @@ fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
         Expr::Chain { rest, .. } => seen.extend(rest.iter().map(|(op, _, _)| operator(*op))),
         Expr::Power(..) => add(seen, "expr: power"),
         Expr::Guard { .. } => add(seen, "expr: bracket"),
-        Expr::Array { comma, .. } => add(seen, if *comma { "expr: array with a last comma" } else { "expr: array" }),
+        Expr::Array { has_trailing_comma: comma, .. } => {
+            add(seen, if *comma { "expr: array with a last comma" } else { "expr: array" })
+        }
         Expr::Paren(_) => add(seen, "expr: group"),
         Expr::Tuple(items) => add(seen, if items.is_empty() { "expr: unit" } else { "expr: tuple" }),
         Expr::Record(_) => add(seen, "expr: record"),
@@ -238,7 +240,7 @@ fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
             }
             ranges(vars, seen);
         }
-        Expr::Fold { scan, ty, vars, yields, .. } => {
+        Expr::Fold { is_scan: scan, ty, vars, yields, .. } => {
             seen.insert(if *scan { "expr: scan" } else { "expr: fold" });
             if ty.is_some() {
                 seen.insert("expr: fold with type");
@@ -248,31 +250,31 @@ fn expr(expr: &Expr, seen: &mut BTreeSet<&'static str>) {
             }
             ranges(vars, seen);
         }
-        Expr::Loop { scan, .. } => add(seen, if *scan { "expr: scan while" } else { "expr: loop" }),
-        Expr::Checkpoint { every: None, .. } => add(seen, "expr: checkpoint"),
-        Expr::Checkpoint { every: Some(_), .. } => add(seen, "expr: checkpoint with a spacing"),
+        Expr::Loop { is_scan: scan, .. } => add(seen, if *scan { "expr: scan while" } else { "expr: loop" }),
+        Expr::Checkpoint { spacing: None, .. } => add(seen, "expr: checkpoint"),
+        Expr::Checkpoint { spacing: Some(_), .. } => add(seen, "expr: checkpoint with a spacing"),
         Expr::With(_, updates) => updates.iter().for_each(|u| update(u, seen)),
         Expr::Card(_) => add(seen, "expr: members of a relation"),
     }
 }
 
-fn update(update: &Update, seen: &mut BTreeSet<&'static str>) {
-    seen.insert(if update.add { "expr: += update" } else { "expr: update" });
-    match &update.place {
-        Place::Index(subscripts, _) => {
+fn update(update: &WithUpdate, seen: &mut BTreeSet<&'static str>) {
+    seen.insert(if update.is_add { "expr: += update" } else { "expr: update" });
+    match &update.target {
+        UpdateTarget::Index(subscripts, _) => {
             seen.insert("place: index");
             seen.extend(subscripts.iter().map(subscript));
         }
-        Place::Field(_) => add(seen, "place: field"),
-        Place::Proj(..) => add(seen, "place: component"),
+        UpdateTarget::Field(_) => add(seen, "place: field"),
+        UpdateTarget::Proj(..) => add(seen, "place: component"),
     }
 }
 
 fn subscript(subscript: &Subscript) -> &'static str {
     match subscript {
-        Subscript::At(_) => "subscript: element",
+        Subscript::Index(_) => "subscript: element",
         Subscript::Range(..) => "subscript: range",
-        Subscript::Whole(_) => "subscript: whole axis",
+        Subscript::FullAxis(_) => "subscript: whole axis",
     }
 }
 
@@ -372,7 +374,7 @@ fn written_type(ty: &TypeExpr, seen: &mut BTreeSet<&'static str>) {
 #[must_use]
 pub fn words() -> Vec<String> {
     let mut words: Vec<&str> = Vec::new();
-    words.extend(BinderKind::ALL.iter().map(|b| b.word()));
+    words.extend(BinderKind::ALL.iter().map(|b| b.keyword()));
     words.extend(BinOp::ALL.iter().map(|op| op.symbol()).filter(|symbol| !symbol.contains('|')));
     words.extend(Scalar::ALL.iter().map(|s| s.name()));
     words.extend(Form::ALL.iter().map(|f| f.name()));

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use lang_core::base::{Diagnostic, Span};
-use lang_core::runtime::Limits;
+use lang_core::runtime::RunLimits;
 use lang_core::session::Session;
 use lang_core::syntax::format::format;
 use lang_core::syntax::lexer::lex;
@@ -95,8 +95,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const RUN: Duration = Duration::from_millis(300);
 
 /// Returns the limits of a mutant's run.
-fn limits() -> Limits {
-    Limits { max_calls: 1_000, max_elements: 1 << 16, max_bytes: 1 << 24, ..Limits::default() }
+fn limits() -> RunLimits {
+    RunLimits { max_calls: 1_000, max_elements: 1 << 16, max_bytes: 1 << 24, ..RunLimits::default() }
 }
 
 /// **Watchdog.** Holds the text that is being checked and prints it if the check panics or exceeds

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lang_core::eval::eval_ssa::Tensor;
-use lang_core::ir::core::{CoreType, Labels};
-use lang_core::ir::value::Value as Plain;
+use lang_core::eval::eval_ssa::IrTensor;
+use lang_core::ir::core::{CoreType, TupleLabels};
+use lang_core::ir::value::IrValue as Plain;
 use lang_core::runtime::Value as Computed;
 use lang_core::runtime::json::to_json;
 use lang_core::session::Session;
@@ -189,7 +189,7 @@ impl Tolerance {
 
 /// Returns the parts of a result as JSON, in the command line's form.
 #[must_use]
-pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> Value {
+pub fn json_of_parts(ty: &CoreType, parts: &[Arc<IrTensor>]) -> Value {
     fn scalar(value: &Plain) -> Value {
         let real = |x: f64| match x {
             x if x.is_nan() => "NaN".into(),
@@ -204,7 +204,7 @@ pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> Value {
             _ => Value::Null,
         }
     }
-    fn made(ty: &CoreType, parts: &[Arc<Tensor>], at: &mut Vec<usize>) -> Value {
+    fn made(ty: &CoreType, parts: &[Arc<IrTensor>], at: &mut Vec<usize>) -> Value {
         match ty {
             CoreType::Tuple(types, labels) => {
                 let mut first = 0;
@@ -215,15 +215,15 @@ pub fn json_of_parts(ty: &CoreType, parts: &[Arc<Tensor>]) -> Value {
                     first += count;
                 }
                 match labels {
-                    Labels::Fields(names) => names.iter().map(ToString::to_string).zip(items).collect(),
-                    Labels::Sum(sum) => {
+                    TupleLabels::Fields(names) => names.iter().map(ToString::to_string).zip(items).collect(),
+                    TupleLabels::Sum(sum) => {
                         let held = items.first().and_then(Value::as_u64).and_then(|k| usize::try_from(k).ok());
                         let held = held.and_then(|k| Some((sum.constructors.get(k)?, items.get(k + 1)?.clone())));
                         let args = |args: Value| if args.is_null() { Value::Array(Vec::new()) } else { args };
                         held.into_iter().map(|(name, items)| (name.to_string(), args(items))).collect()
                     }
-                    Labels::Places if items.is_empty() => Value::Null,
-                    Labels::Places => items.into(),
+                    TupleLabels::Positions if items.is_empty() => Value::Null,
+                    TupleLabels::Positions => items.into(),
                 }
             }
             CoreType::Tensor(_, inner) => {

@@ -5,7 +5,7 @@
 //! It imports the module that it documents under the module's own name.
 
 use lang_core::session::{PRELUDE, Session};
-use lang_core::syntax::docs::{Definition, Module, Part, without_examples};
+use lang_core::syntax::docs::{DefinitionDocs, DocsPart, ModuleDocs, split_examples};
 use lang_core::syntax::parser::{is_incomplete, parse_expr, parse_item};
 use lang_core::syntax::split::ItemKind;
 
@@ -28,7 +28,7 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
     let mut faults = Vec::new();
     let mut updated = String::new();
     let mut copied = 0;
-    let documented = Module::of(text);
+    let documented = ModuleDocs::from_text(text);
     if documented.head.is_empty() {
         faults.push(format!("{}: no comment at its head, in sentences, says what it is", title(module)));
     }
@@ -67,7 +67,7 @@ pub fn check(session: &mut Session, module: &str, text: &str) -> (Vec<String>, S
 }
 
 /// Returns the byte range of a definition's documentation in the module's text.
-fn comment(text: &str, definition: &Definition) -> Option<(usize, usize)> {
+fn comment(text: &str, definition: &DefinitionDocs) -> Option<(usize, usize)> {
     let above = text.get(..usize::try_from(definition.start).ok()?)?;
     let lines = above.split_inclusive('\n').rev().take_while(|line| line.starts_with("--|"));
     Some((above.len() - lines.map(str::len).sum::<usize>(), above.len()))
@@ -103,7 +103,7 @@ fn inputs(example: &str) -> Vec<String> {
     inputs
 }
 
-fn qualified(module: &str, definition: &Definition) -> String {
+fn qualified(module: &str, definition: &DefinitionDocs) -> String {
     let names: Vec<&str> = match definition.kind {
         ItemKind::Type => definition.names.iter().take(1).map(|n| n.as_str()).collect(),
         _ => definition.names.iter().map(|n| n.as_str()).collect(),
@@ -115,7 +115,7 @@ fn qualified(module: &str, definition: &Definition) -> String {
 /// Returns the module's page of the book.
 #[must_use]
 pub fn page(module: &str, text: &str) -> String {
-    let documented = Module::of(text);
+    let documented = ModuleDocs::from_text(text);
     let title = title(module);
     let mut page = format!("{MADE}std/{title}.iv; change it there. -->\n\n# {title}\n\n{}\n", documented.head);
     page.push_str(match module == PRELUDE {
@@ -124,17 +124,17 @@ pub fn page(module: &str, text: &str) -> String {
     });
     for part in &documented.parts {
         match part {
-            Part::Section(title, text) => {
+            DocsPart::Section(title, text) => {
                 page.push_str(&format!("\n## {title}\n"));
                 if !text.is_empty() {
                     page.push_str(&format!("\n{text}\n"));
                 }
             }
-            Part::Definition(definition) => {
-                let (prose, example) = without_examples(&definition.docs);
+            DocsPart::Definition(definition) => {
+                let (prose, example) = split_examples(&definition.docs);
                 page.push_str(&format!("\n### `{}`\n", qualified(module, definition)));
                 page.push_str(&format!("\n```iverson\n{}\n```\n\n{prose}\n", definition.signature));
-                let rules: Vec<String> = definition.rules.iter().map(|rule| format!("`{}`", rule.word)).collect();
+                let rules: Vec<String> = definition.rules.iter().map(|rule| format!("`{}`", rule.keyword)).collect();
                 match &*rules {
                     [] => {}
                     [rule] => page.push_str(&format!("\nIt has a rule of its own: {rule}.\n")),

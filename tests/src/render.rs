@@ -9,7 +9,7 @@
 //!   = help: write `f64(true)`
 //! ```
 
-use lang_core::base::{Diagnostic, Label, Severity, Span};
+use lang_core::base::{Diagnostic, RelatedLabel, Severity, Span};
 
 use crate::run::MAIN;
 
@@ -24,8 +24,8 @@ pub fn diagnostic(module: &str, text: &str, diagnostic: &Diagnostic) -> String {
     let place = Place::of(text, diagnostic.span);
     let at = position(module, text, diagnostic.span);
     let mut out = format!("{severity}[{}]: {}\n --> {at}\n", diagnostic.code, diagnostic.message);
-    let here = |label: &Label| label.module.as_ref().is_none_or(|m| m == module);
-    let related: Vec<(Place<'_>, &Label)> =
+    let here = |label: &RelatedLabel| label.module.as_ref().is_none_or(|m| m == module);
+    let related: Vec<(Place<'_>, &RelatedLabel)> =
         diagnostic.related.iter().filter(|l| here(l)).map(|l| (Place::of(text, l.span), l)).collect();
     let last = related.iter().map(|(place, _)| place.line).fold(place.line, usize::max);
     let width = last.to_string().len();

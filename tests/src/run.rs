@@ -9,15 +9,15 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
 use lang_core::base::{GlobalName, ModuleName, Span};
-use lang_core::exec::Programs;
-use lang_core::exec::native::Backend;
-use lang_core::exec::offload::{Generated, Tally};
+use lang_core::exec::ExecutableCache;
+use lang_core::exec::native::KernelBackend;
+use lang_core::exec::offload::{CompiledEvaluator, OffloadCounts};
 use lang_core::interp::Interp;
-use lang_core::ir::core::Outside;
+use lang_core::ir::core::NoCoreForm;
 use lang_core::resolve::forms::Derivative;
 use lang_core::runtime::print::Layout;
-use lang_core::runtime::{Failure, Host, Limits, RtInstance, Value};
-use lang_core::session::{Blame, ItemRef, Running, Session};
+use lang_core::runtime::{Failure, Host, RunLimits, RuntimeInstance, Value};
+use lang_core::session::{Blame, ItemRef, Session, SessionProgram};
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
 use lang_core::types::ty::Type;
@@ -32,8 +32,8 @@ pub const MAIN: &str = "main.iv";
 /// Returns the limits of the tests' programs: enough for any of them, and small enough for a
 /// machine that runs many tests.
 #[must_use]
-pub fn limits() -> Limits {
-    Limits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28, ..Limits::default() }
+pub fn limits() -> RunLimits {
+    RunLimits { max_calls: 10_000, max_elements: 1 << 24, max_bytes: 1 << 28, ..RunLimits::default() }
 }
 
 /// Returns the output of block number `at` of a page. A program may import the modules of the page.
@@ -71,7 +71,7 @@ pub fn see_in(session: &mut Session, text: &str) -> String {
     session.set_text(MAIN, text);
     let mut diagnostics = session.diagnostics(MAIN);
     if diagnostics.iter().all(|d| !d.is_error()) {
-        diagnostics.extend(session.grad_costs(MAIN));
+        diagnostics.extend(session.adjoint_cost_warnings(MAIN));
     }
     let mut seen = render::diagnostics(MAIN, text, &diagnostics);
     if diagnostics.iter().all(|d| !d.is_error()) {
@@ -90,7 +90,7 @@ fn load(modules: &[(&str, &str)]) -> Session {
 
 /// Runs the main module of a session and returns its output. The module must have no errors.
 #[must_use]
-pub fn run(session: &Session, limits: Limits, interrupt: &AtomicBool) -> String {
+pub fn run(session: &Session, limits: RunLimits, interrupt: &AtomicBool) -> String {
     shown(Run::new(session, MAIN.into(), limits, interrupt))
 }
 
@@ -151,9 +151,9 @@ pub struct Ways {
     /// outside the interpreter, by the engine.
     pub native: bool,
     /// The number of evaluations of each kind.
-    pub tally: Cell<Tally>,
+    pub tally: Cell<OffloadCounts>,
     /// The parts of the program without a compiled form.
-    pub outside: RefCell<Vec<Outside>>,
+    pub outside: RefCell<Vec<NoCoreForm>>,
 }
 
 impl Ways {
@@ -163,12 +163,12 @@ impl Ways {
         Self { native: true, ..Self::default() }
     }
 
-    fn programs(&self) -> Programs {
+    fn programs(&self) -> ExecutableCache {
         // The engine runs every statement if the processor has no machine code backend.
         static JIT: LazyLock<Option<Arc<Jit>>> = LazyLock::new(|| Jit::new(2).ok().map(Arc::new));
         match JIT.as_ref().filter(|_| self.native) {
-            Some(jit) => Programs::with(Arc::clone(jit) as Arc<dyn Backend>),
-            None => Programs::default(),
+            Some(jit) => ExecutableCache::with_backend(Arc::clone(jit) as Arc<dyn KernelBackend>),
+            None => ExecutableCache::default(),
         }
     }
 }
@@ -212,7 +212,7 @@ struct Run<'s> {
     ways: Option<&'s Ways>,
     session: &'s Session,
     main: ModuleName,
-    limits: Limits,
+    limits: RunLimits,
     interrupt: &'s AtomicBool,
     values: HashMap<GlobalName, Value>,
     done: BTreeSet<GlobalName>,
@@ -220,7 +220,7 @@ struct Run<'s> {
 }
 
 impl<'s> Run<'s> {
-    fn new(session: &'s Session, main: ModuleName, limits: Limits, interrupt: &'s AtomicBool) -> Self {
+    fn new(session: &'s Session, main: ModuleName, limits: RunLimits, interrupt: &'s AtomicBool) -> Self {
         Self {
             prepare: &|_| {},
             ways: None,
@@ -244,7 +244,7 @@ impl<'s> Run<'s> {
         if self.session.signature(&entry).is_none_or(|signature| !signature.params.is_empty()) {
             return Ok(None);
         }
-        self.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new())).map(Some)
+        self.interpret(|interp| interp.call(&entry, RuntimeInstance::default(), Vec::new())).map(Some)
     }
 
     /// Runs the items of a module in order. A `let` of an imported module is computed before the
@@ -315,24 +315,24 @@ impl<'s> Run<'s> {
         &mut self,
         task: impl FnOnce(&mut Interp<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Box<Failure>> {
-        let program = Running::new(self.session, &self.values);
+        let program = SessionProgram::new(self.session, &self.values);
         let globals = |name: &GlobalName| self.values.get(name).cloned();
-        let outside = |why: &Outside, _: Option<Derivative>| {
+        let outside = |why: &NoCoreForm, _: Option<Derivative>| {
             self.ways.into_iter().for_each(|ways| ways.outside.borrow_mut().push(why.clone()));
         };
         let programs = self.ways.map(Ways::programs).unwrap_or_default();
-        let generated = Generated::new(self.session, &globals, programs, &outside);
+        let generated = CompiledEvaluator::new(self.session, &globals, programs, &outside);
         let mut host = Console { session: self.session, out: &mut self.out };
         let mut interp = Interp::new(&program, &mut host, self.limits, self.interrupt);
         (self.prepare)(&mut interp);
         match self.ways {
-            Some(Ways { native: true, .. }) => interp.take_regions(&generated),
-            Some(_) => interp.take_derivatives(&generated),
+            Some(Ways { native: true, .. }) => interp.offload_expressions(&generated),
+            Some(_) => interp.offload_derivatives(&generated),
             None => {}
         }
         let result = task(&mut interp);
         if let Some(ways) = self.ways {
-            ways.tally.set(ways.tally.get().plus(generated.tally()));
+            ways.tally.set(ways.tally.get().plus(generated.counts()));
         }
         result
     }
@@ -348,7 +348,7 @@ impl<'s> Run<'s> {
             let (start, text) = place(self.session, caller);
             render::position(&caller.module, &text, span.shift(start))
         };
-        if let Some((item, span, _)) = blame.inside {
+        if let Some((item, span, _)) = blame.library_site {
             report.push_str(&format!("  = in the library at {}\n", at(&(item.clone(), span))));
         }
         let mut callers: Vec<(String, usize)> = Vec::new();
@@ -362,8 +362,8 @@ impl<'s> Run<'s> {
             let times = if times > 1 { format!(", {times} times") } else { String::new() };
             report.push_str(&format!("  = called at {caller}{times}\n"));
         }
-        if failure.more_callers > 0 {
-            report.push_str(&format!("  = and {} more callers\n", failure.more_callers));
+        if failure.omitted_callers > 0 {
+            report.push_str(&format!("  = and {} more callers\n", failure.omitted_callers));
         }
         report
     }

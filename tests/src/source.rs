@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, Name};
-use lang_core::eval::convert::value_of;
-use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::eval::convert::from_tensors;
+use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
 use lang_core::interp::Interp;
 use lang_core::ir::core::CoreType;
-use lang_core::ir::flat::Source;
-use lang_core::ir::value::Value;
+use lang_core::ir::flat::InputSource;
+use lang_core::ir::value::IrValue;
 use lang_core::pipeline::Stages;
 use lang_core::predicate::Poly;
-use lang_core::runtime::{Counts, Limits, RtInstance, RtType, Value as Computed};
-use lang_core::session::{Running, Session};
-use lang_core::source::{self, Definition, Which};
+use lang_core::runtime::{OperationCounts, RunLimits, RuntimeInstance, RuntimeType, Value as Computed};
+use lang_core::session::{Session, SessionProgram};
+use lang_core::source::{self, DerivativeMode, PrintedDerivative};
 use lang_core::types::ty::SizeSource;
 
 use crate::golden::{self, Tolerance};
@@ -32,14 +32,14 @@ use crate::random::Random;
 /// Returns the name of the definition that computes the same derivative by the interpreter's `vjp`
 /// or `jvp`.
 #[must_use]
-pub fn probe_name(made: &Definition) -> String {
+pub fn probe_name(made: &PrintedDerivative) -> String {
     format!("asked_of_{}", made.name)
 }
 
 /// Returns the text of that definition. It has the parameters of the printed derivative.
 #[must_use]
-pub fn probe(def: &str, made: &Definition, which: Which) -> String {
-    let own = made.params.len() - if which == Which::Adjoint { 1 } else { made.varying.len() };
+pub fn probe(def: &str, made: &PrintedDerivative, which: DerivativeMode) -> String {
+    let own = made.params.len() - if which == DerivativeMode::Adjoint { 1 } else { made.varying.len() };
     let params: Vec<String> = made.params.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
     let varies = |k: usize| made.varying.contains(&k);
     let (mut lambda, mut args, mut point) = (Vec::new(), Vec::new(), Vec::new());
@@ -56,7 +56,7 @@ pub fn probe(def: &str, made: &Definition, which: Which) -> String {
     let tuple = |items: &[String]| {
         if items.len() == 1 { items.join("") } else { format!("({})", items.join(", ")) }
     };
-    let operator = if which == Which::Adjoint { "vjp" } else { "jvp" };
+    let operator = if which == DerivativeMode::Adjoint { "vjp" } else { "jvp" };
     format!(
         "\ndef {}({}) = {operator}(\\{}: {def}({}))({}, {})\n",
         probe_name(made),
@@ -78,7 +78,7 @@ pub struct Compared {
     /// The first of these failures.
     pub first_failure: Option<String>,
     /// The operation counts over all points: those of the text, and those of the other definition.
-    pub counts: (Counts, Counts),
+    pub counts: (OperationCounts, OperationCounts),
     /// The work of the text and of the derivative in Tensor SSA, over the points where both were
     /// evaluated.
     pub work: (u64, u64),
@@ -91,15 +91,15 @@ fn run(
     def: &GlobalName,
     sizes: &[i64],
     args: Vec<Computed>,
-) -> (Result<Computed, String>, Counts) {
-    let program = Running::new(session, globals);
+) -> (Result<Computed, String>, OperationCounts) {
+    let program = SessionProgram::new(session, globals);
     let interrupt = AtomicBool::new(false);
     let mut host = Silent;
-    let limits = Limits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..Limits::default() };
+    let limits = RunLimits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..RunLimits::default() };
     let mut interp = Interp::new(&program, &mut host, limits, &interrupt);
-    interp.count();
-    let types: Vec<RtType> = Vec::new();
-    let instance = RtInstance { types: Arc::from(types), sizes: sizes.to_vec() };
+    interp.start_counting();
+    let types: Vec<RuntimeType> = Vec::new();
+    let instance = RuntimeInstance { types: Arc::from(types), sizes: sizes.to_vec() };
     let value = interp.call(def, instance, args).map_err(|failure| format!("{failure:?}"));
     (value, interp.counts())
 }
@@ -110,8 +110,8 @@ fn point(
     random: &mut Random,
     forms: &Forms<'_>,
     stages: &Stages,
-    made: &Definition,
-    which: Which,
+    made: &PrintedDerivative,
+    which: DerivativeMode,
     fixed: Option<i64>,
 ) -> Option<Point> {
     let core = &stages.core;
@@ -123,9 +123,9 @@ fn point(
     let of = size_of(core, &sizes, &args);
     let mut given: Vec<Computed> =
         core.params.iter().zip(&args).map(|((_, ty), v)| computed(v, ty, &of)).collect::<Option<_>>()?;
-    let points: Vec<(CoreType, Value)> = match which {
-        Which::Adjoint => vec![(stages.ssa.result.clone(), result(forms, stages, &sizes, &args, &of)?)],
-        Which::Forward => {
+    let points: Vec<(CoreType, IrValue)> = match which {
+        DerivativeMode::Adjoint => vec![(stages.ssa.result.clone(), result(forms, stages, &sizes, &args, &of)?)],
+        DerivativeMode::Forward => {
             let varying = made.varying.iter();
             varying.map(|k| Some((core.params.get(*k)?.1.clone(), args.get(*k)?.clone()))).collect::<Option<_>>()?
         }
@@ -145,21 +145,21 @@ fn result(
     forms: &Forms<'_>,
     stages: &Stages,
     sizes: &[i64],
-    args: &[Value],
+    args: &[IrValue],
     of: &dyn Fn(&Poly) -> i64,
-) -> Option<Value> {
+) -> Option<IrValue> {
     let ssa = &stages.ssa;
     if !holds_sum(&ssa.result) {
-        return Some(Value::zero(&ssa.result, &mut |n| usize::try_from(of(n)).unwrap_or(0)));
+        return Some(IrValue::zero(&ssa.result, &mut |n| usize::try_from(of(n)).unwrap_or(0)));
     }
     let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| match &input.source {
-        Source::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
+        InputSource::Param(k) => Some(part(args.get(*k as usize)?, &input.leaf.path)),
         _ => None,
     });
     let all = All(forms);
     let mut evaluator = SsaEvaluator::new(&all, FUEL);
     let parts = evaluator.call(ssa, sizes, parts.collect::<Option<_>>()?).ok()?;
-    Some(value_of(&ssa.result, &parts.iter().map(|p| Tensor::clone(p)).collect::<Vec<_>>()))
+    Some(from_tensors(&ssa.result, &parts.iter().map(|p| IrTensor::clone(p)).collect::<Vec<_>>()))
 }
 
 fn holds_sum(ty: &CoreType) -> bool {
@@ -175,24 +175,30 @@ fn holds_sum(ty: &CoreType) -> bool {
 struct Point {
     sizes: Vec<i64>,
     given: Vec<Computed>,
-    args: Vec<Value>,
-    beside: Vec<Value>,
+    args: Vec<IrValue>,
+    beside: Vec<IrValue>,
 }
 
 /// Returns the work of a derivative in Tensor SSA at a point.
-fn work_in_ssa(forms: &Forms<'_>, stages: &Stages, made: &Definition, which: Which, at: &Point) -> Option<u64> {
-    let ssa = source::derived(&forms.module, &stages.ssa.callee, which).ok()??;
+fn work_in_ssa(
+    forms: &Forms<'_>,
+    stages: &Stages,
+    made: &PrintedDerivative,
+    which: DerivativeMode,
+    at: &Point,
+) -> Option<u64> {
+    let ssa = source::derivative_ssa(&forms.module, &stages.ssa.callee, which).ok()??;
     let parts = ssa.inputs.iter().filter(|i| i.source.is_passed()).map(|input| {
         Some(match &input.source {
-            Source::Tangent(k) => {
+            InputSource::Tangent(k) => {
                 let of = stages.ssa.inputs.get(*k as usize)?;
-                let Source::Param(p) = &of.source else { return None };
+                let InputSource::Param(p) = &of.source else { return None };
                 let nth = made.varying.iter().position(|v| *v == *p as usize)?;
                 part(at.beside.get(nth)?, &of.leaf.path)
             }
-            Source::Cotangent(k) => part(at.beside.first()?, &stages.ssa.outputs.get(*k as usize)?.0.path),
-            Source::Param(k) => part(at.args.get(*k as usize)?, &input.leaf.path),
-            Source::Global(_) => return None,
+            InputSource::Cotangent(k) => part(at.beside.first()?, &stages.ssa.outputs.get(*k as usize)?.0.path),
+            InputSource::Param(k) => part(at.args.get(*k as usize)?, &input.leaf.path),
+            InputSource::Global(_) => return None,
         })
     });
     let all = All(forms);
@@ -231,8 +237,8 @@ pub fn compare(
     globals: &HashMap<GlobalName, Computed>,
     def: &GlobalName,
     stages: &Stages,
-    made: &Definition,
-    which: Which,
+    made: &PrintedDerivative,
+    which: DerivativeMode,
     other: &str,
     tolerance: Tolerance,
     points: &[Option<i64>],
@@ -283,6 +289,6 @@ pub fn compare(
     Ok(compared)
 }
 
-fn add(a: Counts, b: Counts) -> Counts {
-    Counts { work: a.work + b.work, tests: a.tests + b.tests, iterations: a.iterations + b.iterations }
+fn add(a: OperationCounts, b: OperationCounts) -> OperationCounts {
+    OperationCounts { work: a.work + b.work, tests: a.tests + b.tests, iterations: a.iterations + b.iterations }
 }

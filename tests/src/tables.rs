@@ -6,7 +6,7 @@ use lang_core::resolve::builtin::Builtin;
 use lang_core::resolve::forms::{Const, Derivative, Form, LoadOption, PlotKind, PlotOption};
 use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
 use lang_core::session::PRELUDE;
-use lang_core::syntax::docs::{self, Definition, Module};
+use lang_core::syntax::docs::{self, DefinitionDocs, ModuleDocs};
 
 use crate::library;
 
@@ -53,14 +53,14 @@ fn table(name: &str, modules: &[(&str, String)]) -> Option<String> {
         "builtins" => Builtin::ALL.iter().map(|b| row(b.signature().trim_start_matches("def "), b.doc())).collect(),
         "prelude" => {
             let (_, text) = modules.iter().find(|(module, _)| *module == PRELUDE)?;
-            let definition = |d: &Definition| row(d.signature.trim_start_matches("def "), &docs::summary(&d.docs));
-            Module::of(text).definitions().map(definition).collect()
+            let definition = |d: &DefinitionDocs| row(d.signature.trim_start_matches("def "), &docs::summary(&d.docs));
+            ModuleDocs::from_text(text).definitions().map(definition).collect()
         }
         "modules" => modules
             .iter()
             .map(|(module, text)| {
                 let title = library::title(module);
-                format!("| [`{title}`]({title}.md) | {} |", cell(&docs::summary(&Module::of(text).head)))
+                format!("| [`{title}`]({title}.md) | {} |", cell(&docs::summary(&ModuleDocs::from_text(text).head)))
             })
             .collect(),
         _ => return None,

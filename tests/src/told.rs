@@ -11,7 +11,7 @@
 )]
 
 use lang_core::predicate::{Atom, Poly};
-use lang_core::source::{Entries, Told, Unshown};
+use lang_core::source::{DerivativeEntry, Entries, NotShownReason};
 use lang_core::types::ty::{Scalar, Type};
 
 /// The constructors of the test's sum type with their arguments. Each parameter takes each of these
@@ -34,22 +34,22 @@ pub fn joined(cases: &[&Entries]) -> (Entries, bool) {
     if first.case.is_none() {
         return (Clone::clone(*first), false);
     }
-    let mut all: Vec<Told> = Vec::new();
+    let mut all: Vec<DerivativeEntry> = Vec::new();
     let others: Vec<String> = cases.iter().filter_map(|c| within(c.case.as_deref()?, "1.0")).collect();
     for told in cases {
-        for entry in &told.all {
+        for entry in &told.entries {
             let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
             let value = if lets.is_empty() { entry.value.clone() } else { format!("({lets}in {})", entry.value) };
             let case = told.case.as_deref().unwrap_or_default();
             let elsewhere = || format!("(if {} == 0.0 then {value} else 0.0)", others.join(" + "));
             let value = within(case, &value).unwrap_or_else(elsewhere);
-            match all.iter_mut().find(|t| (&t.of, &t.at) == (&entry.of, &entry.at)) {
+            match all.iter_mut().find(|t| (&t.variable, &t.indices) == (&entry.variable, &entry.indices)) {
                 Some(known) => known.value += &format!(" + {value}"),
-                None => all.push(Told { value, ..entry.clone() }),
+                None => all.push(DerivativeEntry { value, ..entry.clone() }),
             }
         }
     }
-    (Entries { lets: Vec::new(), all, case: None, ..Clone::clone(*first) }, true)
+    (Entries { lets: Vec::new(), entries: all, case: None, ..Clone::clone(*first) }, true)
 }
 
 /// Returns an expression that is `value` in the case `where s is Circle(r)` and 0 in others.
@@ -82,11 +82,12 @@ pub fn patterns(case: &str) -> Vec<(String, String)> {
 }
 
 /// Groups the entries by part of the expression; a part has one element for each case.
-pub fn by_part(all: &[Result<Entries, Unshown>]) -> Vec<Vec<&Entries>> {
+pub fn by_part(all: &[Result<Entries, NotShownReason>]) -> Vec<Vec<&Entries>> {
     let mut parts: Vec<Vec<&Entries>> = Vec::new();
     for told in all.iter().flatten() {
         // The cases of a part are adjacent.
-        match parts.last_mut().filter(|part| part[0].case.is_some() && part[0].part == told.part) {
+        match parts.last_mut().filter(|part| part[0].case.is_some() && part[0].expression_part == told.expression_part)
+        {
             Some(part) => part.push(told),
             None => parts.push(vec![told]),
         }

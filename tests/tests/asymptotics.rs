@@ -13,10 +13,10 @@ use iverson_tests::middle::given::Given;
 use lang_core::ad::{is_real, real_inputs, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::SsaEvaluator;
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::cost::cost;
-use lang_core::ir::ssa::{Rhs, Ssa};
-use lang_core::runtime::Counts;
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::cost::count_cost;
+use lang_core::ir::ssa::{Rhs, SsaFunction};
+use lang_core::runtime::OperationCounts;
 use lang_core::session::Session;
 
 const FUEL: u64 = 100_000_000;
@@ -29,25 +29,25 @@ fn session(text: &str) -> Session {
     session
 }
 
-fn callee(name: &str) -> Arc<Callee> {
-    Arc::new(Callee::new(GlobalName::new("t", name), Vec::new()))
+fn callee(name: &str) -> Arc<FunctionKey> {
+    Arc::new(FunctionKey::new(GlobalName::new("t", name), Vec::new()))
 }
 
-fn adjoint(forms: &Forms<'_>, name: &str) -> Arc<Ssa> {
+fn adjoint(forms: &Forms<'_>, name: &str) -> Arc<SsaFunction> {
     let ssa = forms.ssa(&callee(name)).expect("it has forms");
-    let derived =
-        callee(name).derive(Derivation::Adjoint { of: real_outputs(&ssa).into(), wrt: real_inputs(&ssa).into() });
+    let derived = callee(name)
+        .derivative(DerivativeKind::Adjoint { outputs: real_outputs(&ssa).into(), wrt: real_inputs(&ssa).into() });
     forms.ssa(&Arc::new(derived)).expect("it has an adjoint")
 }
 
-fn forward(forms: &Forms<'_>, name: &str) -> Arc<Ssa> {
+fn forward(forms: &Forms<'_>, name: &str) -> Arc<SsaFunction> {
     let ssa = forms.ssa(&callee(name)).expect("it has forms");
-    let derived = callee(name).derive(Derivation::Forward(real_inputs(&ssa).into()));
+    let derived = callee(name).derivative(DerivativeKind::Forward(real_inputs(&ssa).into()));
     forms.ssa(&Arc::new(derived)).expect("it has a forward derivative")
 }
 
 /// Returns the counts of a function at sizes: the implicit sizes, then integer arguments.
-fn counts(forms: &Forms<'_>, name: &str, ssa: &Ssa, sizes: &[i64]) -> Counts {
+fn counts(forms: &Forms<'_>, name: &str, ssa: &SsaFunction, sizes: &[i64]) -> OperationCounts {
     let stages = forms.stages(&callee(name)).expect("it has forms");
     let given = Given::drawn(&stages.core, ssa, sizes, &|_| 1.0).expect("it has arguments");
     let world = All(forms);
@@ -104,10 +104,10 @@ fn kept(out: &mut String, text: &str, name: &str, most: u64) {
     let _ = writeln!(out, "{name}");
     for n in [8, 16, 32, 64] {
         let given = Given::drawn(&stages.core, &back, &[n], &|_| 1.0).expect("it has arguments");
-        let cost = cost(&back, &given.locals, &|callee| forms.ssa(callee), FUEL).expect("it has a cost");
+        let cost = count_cost(&back, &given.locals, &|callee| forms.ssa(callee), FUEL).expect("it has a cost");
         let steps = counts(&forms, name, &value, &[n]).iterations;
-        let _ = writeln!(out, "  {n:>3}: {steps:>6} iterations, {:>6} bytes", cost.kept);
-        assert!(cost.kept <= most * steps, "{name} keeps too much\n{out}{back}");
+        let _ = writeln!(out, "  {n:>3}: {steps:>6} iterations, {:>6} bytes", cost.stored_bytes);
+        assert!(cost.stored_bytes <= most * steps, "{name} keeps too much\n{out}{back}");
     }
 }
 
@@ -410,7 +410,7 @@ fn linear_dag() {
     let globals = HashMap::new();
     let forms = Forms::new(&session, &globals);
     let value = forms.ssa(&callee("f")).expect("it has forms");
-    let of = |ssa: &Ssa| counts(&forms, "f", ssa, &[]).work;
+    let of = |ssa: &SsaFunction| counts(&forms, "f", ssa, &[]).work;
     // A derivative also computes the values, which a linear program does not need, so their work is
     // subtracted.
     let (own, tangent, back) = (of(&value), of(&forward(&forms, "f")), of(&adjoint(&forms, "f")));

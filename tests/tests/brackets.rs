@@ -137,7 +137,7 @@ fn a_false_bracket_makes_its_product_zero_on_every_path() {
         let ways = Ways::native();
         let wanted = value_of_main(&session, "drawn.iv");
         let found = value_of_main_generated(&session, "drawn.iv", &ways);
-        native += ways.tally.get().taken;
+        native += ways.tally.get().evaluated;
         let (wanted, found) = match (wanted, found) {
             (Ok(wanted), Ok(found)) => (numbers(&wanted), numbers(&found)),
             (Err(wanted), Err(found)) => {

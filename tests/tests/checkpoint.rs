@@ -14,12 +14,12 @@ use iverson_tests::middle::machine::agrees;
 use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::exec::offload::Tally;
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::cost::{Cost, cost};
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
+use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
+use lang_core::exec::offload::OffloadCounts;
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::cost::{CountedCost, count_cost};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
 use lang_core::session::Session;
 
 const FUEL: u64 = 100_000_000;
@@ -127,31 +127,31 @@ fn session(text: &str) -> Session {
     session
 }
 
-fn callee() -> Arc<Callee> {
-    Arc::new(Callee::new(GlobalName::new(MAIN, "f"), Vec::new()))
+fn callee() -> Arc<FunctionKey> {
+    Arc::new(FunctionKey::new(GlobalName::new(MAIN, "f"), Vec::new()))
 }
 
 /// Returns the function, its adjoint, and the adjoint of that.
-fn derived(forms: &Forms<'_>) -> [Arc<Ssa>; 3] {
+fn derived(forms: &Forms<'_>) -> [Arc<SsaFunction>; 3] {
     let mut callee = callee();
     let mut all = Vec::new();
     for _ in 0..3 {
         let ssa = forms.ssa(&callee).expect("it has forms");
         let (of, wrt) = (real_outputs(&ssa), real_inputs(&ssa));
-        callee = Arc::new(callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() }));
+        callee = Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of.into(), wrt: wrt.into() }));
         all.push(ssa);
     }
     all.try_into().expect("three")
 }
 
-fn given(forms: &Forms<'_>, ssa: &Ssa, sizes: &[i64]) -> Given {
+fn given(forms: &Forms<'_>, ssa: &SsaFunction, sizes: &[i64]) -> Given {
     let stages = forms.stages(&callee()).expect("it has forms");
     let seed = |k: usize| 0.7 + f64::from(u32::try_from(k % 5).unwrap_or(0));
     Given::drawn(&stages.core, ssa, sizes, &seed).expect("it has arguments")
 }
 
 /// Returns the parts of the result by the evaluator, after a check that the engine agrees.
-fn values(forms: &Forms<'_>, ssa: &Arc<Ssa>, sizes: &[i64]) -> Vec<Arc<Tensor>> {
+fn values(forms: &Forms<'_>, ssa: &Arc<SsaFunction>, sizes: &[i64]) -> Vec<Arc<IrTensor>> {
     let Given { sizes, tensors, .. } = given(forms, ssa, sizes);
     let world = All(forms);
     let found = SsaEvaluator::new(&world, FUEL).call(ssa, &sizes, tensors.clone());
@@ -159,17 +159,17 @@ fn values(forms: &Forms<'_>, ssa: &Arc<Ssa>, sizes: &[i64]) -> Vec<Arc<Tensor>> 
     found.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a value")
 }
 
-fn bits(v: &Value) -> u64 {
+fn bits(v: &IrValue) -> u64 {
     match v {
-        Value::F64(x) => x.to_bits(),
-        Value::I64(n) => n.cast_unsigned(),
-        other => u64::from(*other == Value::Bool(true)),
+        IrValue::F64(x) => x.to_bits(),
+        IrValue::I64(n) => n.cast_unsigned(),
+        other => u64::from(*other == IrValue::Bool(true)),
     }
 }
 
-fn close(a: &Value, b: &Value) -> bool {
+fn close(a: &IrValue, b: &IrValue) -> bool {
     match (a, b) {
-        (Value::F64(a), Value::F64(b)) => (a - b).abs() <= 1e-11 * (1.0 + a.abs().max(b.abs())),
+        (IrValue::F64(a), IrValue::F64(b)) => (a - b).abs() <= 1e-11 * (1.0 + a.abs().max(b.abs())),
         _ => a == b,
     }
 }
@@ -219,7 +219,12 @@ do hessian(f, wrt: w)(x, 0.5)
         let session = session(&text.replace('@', kept));
         let ways = Ways::default();
         shown.push(run_generated(&session, &ways));
-        assert_eq!(Tally { made: 0, ..ways.tally.get() }, Tally { taken: 3, ..Tally::default() }, "{:?}", ways.outside);
+        assert_eq!(
+            OffloadCounts { lowered: 0, ..ways.tally.get() },
+            OffloadCounts { evaluated: 3, ..OffloadCounts::default() },
+            "{:?}",
+            ways.outside
+        );
         shown.push(run(&session, limits(), &AtomicBool::new(false)));
     }
     // The interpreter computes derivatives by another method, so the last digits differ.
@@ -244,13 +249,13 @@ do grad(f)([1.0, 2.0], 0)
     assert_eq!(codes, ["E0511"]);
 }
 
-fn costs(text: &str, sizes: &[i64]) -> [Cost; 2] {
+fn costs(text: &str, sizes: &[i64]) -> [CountedCost; 2] {
     let session = session(text);
     let globals = HashMap::new();
     let forms = Forms::new(&session, &globals);
     let [value, adjoint, _] = derived(&forms);
     [value, adjoint].map(|ssa| {
-        let cost = cost(&ssa, &given(&forms, &ssa, sizes).locals, &|callee| forms.ssa(callee), FUEL);
+        let cost = count_cost(&ssa, &given(&forms, &ssa, sizes).locals, &|callee| forms.ssa(callee), FUEL);
         cost.map_err(|why| format!("{why:?}\n{ssa}")).expect("it has a cost")
     })
 }
@@ -275,15 +280,15 @@ def f(x: [n, 4]f64, w: [4, 4]f64, h: [4]f64) -> f64 =
             let sizes = [n.cast_signed()];
             let plain = costs(&row.replace('@', ""), &sizes)[1];
             let [value, found] = costs(&row.replace('@', kept), &sizes);
-            let _ = writeln!(out, "  {n:>4}: {:>6} bytes, {:>6} work", found.kept, found.work);
-            let each = plain.kept / n;
+            let _ = writeln!(out, "  {n:>4}: {:>6} bytes, {:>6} work", found.stored_bytes, found.work);
+            let each = plain.stored_bytes / n;
             let length = match kept {
                 "" => continue,
                 "checkpoint: " => n.isqrt(),
                 _ => 8,
             };
             // A state is four reals.
-            assert_eq!(found.kept, 32 * n.div_ceil(length) + each * length, "{kept}{n}");
+            assert_eq!(found.stored_bytes, 32 * n.div_ceil(length) + each * length, "{kept}{n}");
             assert!(found.work <= plain.work + value.work + 2, "{kept}{n}");
         }
     }

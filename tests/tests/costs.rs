@@ -12,23 +12,23 @@ use iverson_tests::middle::formulas::has_symbols;
 use iverson_tests::middle::probe::types;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::certify::{Verdict, Why};
-use lang_core::cost::{Bound, Cost};
+use lang_core::certify::{CertificateVerdict, IncomparableReason};
+use lang_core::cost::{CostFormulas, CostRatio};
 use lang_core::count::Formula;
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::predicate::Context;
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::predicate::FactContext;
 use lang_core::session::LIBRARY;
 use lang_core::syntax::split::ItemKind;
 
 /// Returns a formula for sizes of at least 1, if it depends on sizes alone.
-fn shown(of: &Formula, cost: &Cost) -> String {
+fn shown(of: &Formula, cost: &CostFormulas) -> String {
     if has_symbols(of) {
         return "data".to_owned();
     }
-    of.shown(&cost.positive(), &cost.names)
+    of.math_text(&cost.positive_context(), &cost.names)
 }
 
-fn told(cost: &Cost) -> String {
+fn told(cost: &CostFormulas) -> String {
     let total = &cost.total;
     let mut line = format!("work {}; iterations {}", shown(&total.work, cost), shown(&total.iterations, cost));
     if !total.tests.pieces().is_empty() {
@@ -37,36 +37,40 @@ fn told(cost: &Cost) -> String {
     line
 }
 
-fn verdict(of: &Verdict) -> &'static str {
+fn verdict(of: &CertificateVerdict) -> &'static str {
     match of {
-        Verdict::Proved { .. } => "proved",
-        Verdict::Checked { .. } => "checked",
-        Verdict::Refuted { .. } => "refuted",
-        Verdict::Unknown(_) => "not compared",
+        CertificateVerdict::Proved { .. } => "proved",
+        CertificateVerdict::Checked { .. } => "checked",
+        CertificateVerdict::Refuted { .. } => "refuted",
+        CertificateVerdict::Unknown(_) => "not compared",
     }
 }
 
 /// Returns the reason why a bound is not proved for all sizes, for the book's page.
-fn exception(bound: &Bound) -> Option<String> {
+fn exception(bound: &CostRatio) -> Option<String> {
     Some(match &bound.certificate.verdict {
-        Verdict::Proved { .. } if !bound.positive => return None,
-        Verdict::Proved { factor, .. } => {
+        CertificateVerdict::Proved { .. } if !bound.requires_positive_sizes => return None,
+        CertificateVerdict::Proved { factor, .. } => {
             format!("{factor}, proved for sizes of at least 1: with a size of 0 it grows")
         }
-        Verdict::Checked { factor, grid, .. } => {
+        CertificateVerdict::Checked { factor, grid, .. } => {
             format!("{factor} at {} sizes; no proof was found within the steps that a search may take", grid.points)
         }
-        Verdict::Refuted { term, .. } => {
-            format!("it grows by {}", Formula::from(term.clone()).shown(&Context::new([]), &bound.names))
+        CertificateVerdict::Refuted { term, .. } => {
+            format!("it grows by {}", Formula::from(term.clone()).math_text(&FactContext::new([]), &bound.names))
         }
-        Verdict::Unknown(Why::Data) => {
+        CertificateVerdict::Unknown(IncomparableReason::Data) => {
             "what data decide in the adjoint is not bounded by what they decide in the function".to_owned()
         }
-        Verdict::Unknown(Why::NoValue) => {
+        CertificateVerdict::Unknown(IncomparableReason::NoValue) => {
             "a formula has no value at the sizes that are tried: an extent is a quotient".to_owned()
         }
-        Verdict::Unknown(Why::Negative) => "what is known of the data allows a negative cost".to_owned(),
-        Verdict::Unknown(Why::TooLarge) => "data decide more numbers of its formulas than are compared".to_owned(),
+        CertificateVerdict::Unknown(IncomparableReason::Negative) => {
+            "what is known of the data allows a negative cost".to_owned()
+        }
+        CertificateVerdict::Unknown(IncomparableReason::TooLarge) => {
+            "data decide more numbers of its formulas than are compared".to_owned()
+        }
     })
 }
 
@@ -107,7 +111,7 @@ fn every_definition_has_its_cost() {
         for item in session.items(&module).into_iter().filter(|i| i.kind == ItemKind::Def) {
             let def = GlobalName::new(&module, &item.name);
             let Some(signature) = session.signature(&def) else { continue };
-            let callee = Arc::new(Callee::new(def.clone(), types(&signature)));
+            let callee = Arc::new(FunctionKey::new(def.clone(), types(&signature)));
             let Ok(stages) = session.stages(&callee) else { continue };
             let cost = session.cost(&callee).expect("it has a cost");
             let _ = writeln!(text, "{}.{}: {}", module.trim_end_matches(".iv"), item.name, told(&cost));
@@ -117,11 +121,11 @@ fn every_definition_has_its_cost() {
             if wrt.is_empty() || of.is_empty() {
                 continue;
             }
-            let adjoint = Arc::new(callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() }));
+            let adjoint = Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of.into(), wrt: wrt.into() }));
             let cost = session.cost(&adjoint).expect("it has a cost");
             let bound = session.bound(&adjoint).expect("it has a certificate");
-            let compared = !matches!(bound.certificate.verdict, Verdict::Unknown(_));
-            assert!(!compared || bound.check(), "the certificate of {def:?} does not follow");
+            let compared = !matches!(bound.certificate.verdict, CertificateVerdict::Unknown(_));
+            assert!(!compared || bound.verify(), "the certificate of {def:?} does not follow");
             let found = verdict(&bound.certificate.verdict);
             if LIBRARY.iter().any(|(name, _)| *name == module) || examples.contains(&module) {
                 let module = module.trim_end_matches(".iv");
@@ -131,11 +135,13 @@ fn every_definition_has_its_cost() {
                 }
             }
             *verdicts.entry(found).or_default() += 1;
-            let extra = if bound.extra.pieces().is_empty() { "" } else { " with extra" };
+            let extra = if bound.allowance.pieces().is_empty() { "" } else { " with extra" };
             let factor = match &bound.certificate.verdict {
-                Verdict::Proved { factor, .. } | Verdict::Checked { factor, .. } => format!("{factor}, {found}{extra}"),
-                Verdict::Refuted { term, .. } => format!("{found} by {term}"),
-                Verdict::Unknown(why) => format!("{found}: {why:?}"),
+                CertificateVerdict::Proved { factor, .. } | CertificateVerdict::Checked { factor, .. } => {
+                    format!("{factor}, {found}{extra}")
+                }
+                CertificateVerdict::Refuted { term, .. } => format!("{found} by {term}"),
+                CertificateVerdict::Unknown(why) => format!("{found}: {why:?}"),
             };
             let _ = writeln!(text, "  adjoint: {}; factor {factor}", told(&cost));
         }

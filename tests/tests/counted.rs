@@ -24,9 +24,9 @@ use iverson_tests::random::{Random, count, seed};
 use iverson_tests::run::globals;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::eval::eval::Stopped;
-use lang_core::ir::core::{Callee, Derivation, Function};
-use lang_core::ir::ssa::Ssa;
+use lang_core::eval::eval::EvalError;
+use lang_core::ir::core::{CoreFunction, DerivativeKind, FunctionKey};
+use lang_core::ir::ssa::SsaFunction;
 use lang_core::predicate::Atom;
 use lang_core::session::{ItemRef, LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
@@ -195,18 +195,18 @@ fn larger(random: &mut Random, count: usize) -> Vec<i64> {
 }
 
 /// Returns a definition and its derivatives by all real inputs.
-fn derived(callee: &Arc<Callee>, ssa: &Ssa) -> Vec<Arc<Callee>> {
+fn derived(callee: &Arc<FunctionKey>, ssa: &SsaFunction) -> Vec<Arc<FunctionKey>> {
     let (wrt, of): (Arc<[u32]>, Arc<[u32]>) = (real_inputs(ssa).into(), real_outputs(ssa).into());
     let mut all = vec![callee.clone()];
     if !wrt.is_empty() && !of.is_empty() {
-        all.push(Arc::new(callee.derive(Derivation::Forward(wrt.clone()))));
-        all.push(Arc::new(callee.derive(Derivation::Adjoint { of, wrt })));
+        all.push(Arc::new(callee.derivative(DerivativeKind::Forward(wrt.clone()))));
+        all.push(Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt })));
     }
     all
 }
 
 /// Returns whether an extent of an input depends on data.
-fn is_untold(ssa: &Ssa) -> bool {
+fn is_untold(ssa: &SsaFunction) -> bool {
     let mut found = false;
     let dims = ssa.inputs.iter().flat_map(|i| &i.leaf.dims);
     dims.for_each(|n| n.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..))));
@@ -249,18 +249,18 @@ impl<'m> Comparison<'m> {
 
     /// Compares a function at sizes. Returns whether it has a value, or `None` if no arguments of
     /// these sizes exist.
-    fn at(&mut self, core: &Function, ssa: &Arc<Ssa>, sizes: &[i64], fuel: u64) -> Option<bool> {
+    fn at(&mut self, core: &CoreFunction, ssa: &Arc<SsaFunction>, sizes: &[i64], fuel: u64) -> Option<bool> {
         let seed = |k: usize| 0.75 + f64::from(u32::try_from(k % 5).unwrap_or(0));
         let mut found = false;
         for given in [Given::drawn(core, ssa, sizes, &seed)?, Given::tame(core, ssa, sizes, &seed)?] {
             let run = match self.formulas.run(ssa, &given.sizes, &given.tensors, fuel).expect("it has a cost") {
                 Ok(run) => run,
-                Err(Stopped::Fuel) => {
+                Err(EvalError::OutOfFuel) => {
                     self.tally.long += 1;
                     continue;
                 }
                 // A top-level `let` of a sum type has no value in core until its type is known.
-                Err(Stopped::Failed(_) | Stopped::Broken("an input")) => continue,
+                Err(EvalError::CheckFailed(_) | EvalError::IllFormed("an input")) => continue,
                 Err(stopped) => {
                     let how = format!("{stopped:?} at {sizes:?}\n{ssa}");
                     self.broken.push(Broken { law: "it is evaluated".to_owned(), how });
@@ -277,12 +277,12 @@ impl<'m> Comparison<'m> {
         Some(found)
     }
 
-    fn run(&mut self, ssa: &Ssa, run: &Run<'_>, sizes: &[i64]) {
+    fn run(&mut self, ssa: &SsaFunction, run: &Run<'_>, sizes: &[i64]) {
         self.broken.extend(run.agrees(ssa).err());
-        let (span, kept) = (run.greatest(&run.cost.span), run.greatest(&run.cost.kept));
+        let (span, kept) = (run.greatest(&run.cost.span), run.greatest(&run.cost.stored_bytes));
         let exactly = kept == Some(run.kept.into());
-        if !exactly && !run.cost.kept.formulas().iter().any(has_symbols) {
-            let how = format!("{kept:?} of {:?}, not {} at {sizes:?}\n{ssa}", run.cost.kept, run.kept);
+        if !exactly && !run.cost.stored_bytes.formulas().iter().any(has_symbols) {
+            let how = format!("{kept:?} of {:?}, not {} at {sizes:?}\n{ssa}", run.cost.stored_bytes, run.kept);
             self.broken.push(Broken { law: "what is kept is what sizes tell".to_owned(), how });
         }
         let tally = &mut self.tally;
@@ -295,7 +295,7 @@ impl<'m> Comparison<'m> {
 
     /// Compares a definition and its derivatives at these sizes and at larger ones. `sizes` maps
     /// the number of sizes to their values.
-    fn definition(&mut self, callee: &Arc<Callee>, sizes: &dyn Fn(usize) -> AllSizes, fuel: u64) {
+    fn definition(&mut self, callee: &Arc<FunctionKey>, sizes: &dyn Fn(usize) -> AllSizes, fuel: u64) {
         let Ok(stages) = self.forms.module.stages(callee) else {
             self.formless.push(callee.def.name.to_string());
             return;
@@ -362,12 +362,12 @@ impl<'m> Comparison<'m> {
 }
 
 /// Returns the definitions of a module.
-fn definitions(session: &Session, module: &str) -> Vec<Arc<Callee>> {
+fn definitions(session: &Session, module: &str) -> Vec<Arc<FunctionKey>> {
     let items = session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def);
     let callee = |item: ItemRef| {
         let def = GlobalName::new(module, &item.name);
         let signature = session.signature(&def)?;
-        Some(Arc::new(Callee::new(def, types(&signature))))
+        Some(Arc::new(FunctionKey::new(def, types(&signature))))
     };
     items.filter_map(callee).collect()
 }
@@ -389,7 +389,7 @@ fn listed(wanted: fn(usize) -> bool) -> (Tally, Vec<String>, Vec<String>) {
     let everything = count(0) >= ALL;
     for (module, names) in DEFINITIONS {
         let defs = definitions(&session, module);
-        let is = |callee: &Callee, name: &str| *callee.def.name == *name;
+        let is = |callee: &FunctionKey, name: &str| *callee.def.name == *name;
         assert!(names.iter().all(|name| defs.iter().any(|def| is(def, name))), "{module} lacks one of {names:?}");
         for def in defs.iter().filter(|def| names.is_empty() || names.iter().any(|name| is(def, name))) {
             all.definition(def, &|count| small(count, everything), FUEL);

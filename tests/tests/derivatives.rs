@@ -13,8 +13,8 @@ use iverson_tests::middle::machine::{agrees, endless, loose};
 use iverson_tests::run::{Ways, globals, value_of_main, value_of_main_generated};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::SsaEvaluator;
-use lang_core::exec::offload::Tally;
-use lang_core::ir::core::Callee;
+use lang_core::exec::offload::OffloadCounts;
+use lang_core::ir::core::FunctionKey;
 use lang_core::session::Session;
 use serde_json::{Map, Value};
 
@@ -58,8 +58,8 @@ fn generated(session: &Session) -> Result<Result<Value, String>, &'static str> {
     // The one module of the library with top-level values.
     let globals = globals(session, ["stats"]);
     let forms = Forms::new(session, &globals);
-    let callee = Arc::new(Callee::new(GlobalName::new(MODULE, "main"), Vec::new()));
-    let stages = forms.module.stages(&callee).map_err(|why| why.what.phrase())?;
+    let callee = Arc::new(FunctionKey::new(GlobalName::new(MODULE, "main"), Vec::new()));
+    let stages = forms.module.stages(&callee).map_err(|why| why.reason.phrase())?;
     let all = All(&forms);
     let mut evaluator = SsaEvaluator::new(&all, u64::MAX);
     let parts = evaluator.call(&stages.ssa, &[], Vec::new());
@@ -115,7 +115,7 @@ fn judge_share(
     let mut session = session(programs);
     let mut share = Share { native: Ways::native(), ..Share::default() };
     for (_, (name, check)) in checks.iter().enumerate().filter(|(k, _)| k % of == nth) {
-        let broken = |share: &Share| share.ways.tally.get().broken + share.native.tally.get().broken;
+        let broken = |share: &Share| share.ways.tally.get().defects + share.native.tally.get().defects;
         let before = broken(&share);
         let wrong = judge(&mut session, name, check, tolerances.get(name), &mut share);
         share.wrong.extend(wrong);
@@ -142,7 +142,7 @@ fn derivatives_have_their_golden_values() {
         shares.into_iter().map(|share| share.join().expect("no share panics")).collect()
     });
     let (mut wrong, mut generated, mut outside) = (Vec::new(), 0, BTreeMap::<&str, usize>::new());
-    let (mut ways, mut native) = (Tally::default(), Tally::default());
+    let (mut ways, mut native) = (OffloadCounts::default(), OffloadCounts::default());
     let mut left = BTreeMap::<&str, usize>::new();
     for share in shares {
         wrong.extend(share.wrong);
@@ -150,7 +150,7 @@ fn derivatives_have_their_golden_values() {
         ways = ways.plus(share.ways.tally.get());
         native = native.plus(share.native.tally.get());
         for why in share.ways.outside.into_inner() {
-            *left.entry(why.what.phrase()).or_default() += 1;
+            *left.entry(why.reason.phrase()).or_default() += 1;
         }
         share.outside.into_iter().for_each(|(reason, count)| *outside.entry(reason).or_default() += count);
     }

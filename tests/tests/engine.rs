@@ -14,10 +14,10 @@ use iverson_tests::middle::forms::{All, Forms, Middle};
 use iverson_tests::middle::machine::{World, agrees, endless, flat, kernels, kinds, loose};
 use iverson_tests::run::limits;
 use lang_core::eval::eval_ssa::SsaEvaluator;
-use lang_core::exec::{self, Programs, Stopped, Tensor};
-use lang_core::ir::core::Callee;
+use lang_core::exec::{self, ExecutableCache, RunError, Tensor};
+use lang_core::ir::core::FunctionKey;
 use lang_core::reader::read_ssa;
-use lang_core::runtime::{Limits, Value};
+use lang_core::runtime::{RunLimits, Value};
 use lang_core::session::Session;
 use lang_core::syntax::ops::Scalar;
 use lang_jit::Jit;
@@ -302,7 +302,7 @@ fn session() -> Session {
     session
 }
 
-fn callee(name: &str) -> Arc<Callee> {
+fn callee(name: &str) -> Arc<FunctionKey> {
     filled::callee("engine.iv", name)
 }
 
@@ -367,7 +367,7 @@ fn loops_fail_where_what_they_ask_is_not_so() {
             for at in 0..count {
                 let mut given = given.clone();
                 let items = given.get_mut(input).into_iter().flat_map(|t| &mut t.items);
-                items.skip(at).take(1).for_each(|item| *item = lang_core::ir::value::Value::I64(bad));
+                items.skip(at).take(1).for_each(|item| *item = lang_core::ir::value::IrValue::I64(bad));
                 let world = All(&defs);
                 let wanted = SsaEvaluator::new(&world, u64::MAX).call(&ssa, &sizes, given.clone());
                 failed += usize::from(wanted.is_err());
@@ -413,13 +413,14 @@ fn arrays_without_rows_are_not_read() {
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
     let ssa = defs.ssa(&callee("asked")).expect("it is in core");
-    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
+    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     for ([n, m], at, wanted) in [([0, 10_000_000], vec![0], 1e7), ([0, 7], vec![-1, 0, 1], 21.0), ([3, 7], vec![], 0.0)]
     {
         let sizes = [n, m, at.len()].map(|n| i64::try_from(n).expect("a small number"));
         let given = [Tensor::new(vec![n, m], vec![1.0; n * m]), Tensor::new(vec![at.len()], at)];
         let given: Vec<Tensor> = given.into_iter().flatten().collect();
-        let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, Limits::default(), &AtomicBool::new(false));
+        let made =
+            exec::run(&World(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &AtomicBool::new(false));
         let made = made.expect("it has a value");
         let value = made.first().and_then(|t| t.element(0));
         assert!(matches!(value, Some(Value::F64(x)) if x == wanted), "{sizes:?}: {value:?}");
@@ -430,7 +431,7 @@ fn arrays_without_rows_are_not_read() {
     let given = [Tensor::new(vec![b, n, m], vec![1.0; 0]), Tensor::new(vec![m, k], vec![1.0; m * k])];
     let given = given.into_iter().chain([Tensor::new(vec![q], vec![0_i64])]).flatten().collect();
     let sizes = [b, n, m, k, q].map(|n| i64::try_from(n).expect("a small number"));
-    let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, Limits::default(), &AtomicBool::new(false));
+    let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &AtomicBool::new(false));
     let made = made.expect("it has a value");
     assert!((0..n * k).all(|at| matches!(made.first().and_then(|t| t.element(at)), Some(Value::F64(0.0)))));
 }
@@ -441,7 +442,7 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
     session.set_text("engine.iv", EXTREMES);
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
-    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
+    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     // The first operand if it is greater (less) or equal, or NaN; else the second.
     let choose =
         |greater: bool, a: f64, b: f64| if a.is_nan() || if greater { a >= b } else { a <= b } { a } else { b };
@@ -463,7 +464,7 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
                 let given = all.into_iter().filter_map(|items| Tensor::new(vec![n], items)).collect();
                 let sizes = [i64::try_from(n).expect("a small number")];
                 let stop = AtomicBool::new(false);
-                let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, Limits::default(), &stop);
+                let made = exec::run(&World(&defs), &programs, &ssa, &sizes, given, RunLimits::default(), &stop);
                 let made = made.expect("it has a value");
                 for (k, wanted) in wanted.into_iter().enumerate() {
                     let value = made.first().and_then(|t| t.element(k));
@@ -476,7 +477,7 @@ fn what_is_no_number_is_the_greatest_and_the_least() {
 }
 
 /// Returns the reason why a matrix product stops under these limits.
-fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
+fn stopped(limits: RunLimits, interrupted: bool) -> Option<RunError> {
     let session = session();
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
@@ -484,15 +485,16 @@ fn stopped(limits: Limits, interrupted: bool) -> Option<Stopped> {
     let sizes = [40, 40, 40];
     let given: Option<Vec<Tensor>> = filled::given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
-    exec::run(&World(&defs), &Programs::default(), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted)).err()
+    exec::run(&World(&defs), &ExecutableCache::default(), &ssa, &sizes, given, limits, &AtomicBool::new(interrupted))
+        .err()
 }
 
 #[test]
 fn runs_keep_to_limits_and_stop_when_they_are_told() {
     assert!(stopped(limits(), false).is_none());
-    assert!(matches!(stopped(limits(), true), Some(Stopped::Interrupted)));
-    assert!(matches!(stopped(Limits { max_bytes: 10_000, ..limits() }, false), Some(Stopped::TooLarge(_))));
-    assert!(matches!(stopped(Limits { max_elements: 1000, ..limits() }, false), Some(Stopped::TooLarge(_))));
+    assert!(matches!(stopped(limits(), true), Some(RunError::Interrupted)));
+    assert!(matches!(stopped(RunLimits { max_bytes: 10_000, ..limits() }, false), Some(RunError::TooLarge(_))));
+    assert!(matches!(stopped(RunLimits { max_elements: 1000, ..limits() }, false), Some(RunError::TooLarge(_))));
 }
 
 /// One element alone may take hours.
@@ -511,7 +513,7 @@ fn existentials_stop_when_they_are_told() {
             std::thread::sleep(Duration::from_millis(20));
             interrupt.store(true, Ordering::Relaxed);
         });
-        exec::run(&World(&defs), &Programs::default(), &ssa, &[1_000_000], given, limits(), &interrupt).err()
+        exec::run(&World(&defs), &ExecutableCache::default(), &ssa, &[1_000_000], given, limits(), &interrupt).err()
     });
-    assert!(matches!(stopped, Some(Stopped::Interrupted)), "{stopped:?}");
+    assert!(matches!(stopped, Some(RunError::Interrupted)), "{stopped:?}");
 }

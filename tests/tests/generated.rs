@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use iverson_tests::literate::{self, Kind};
 use iverson_tests::run::{MAIN, Ways, limits, run, run_generated};
-use lang_core::exec::offload::Tally;
+use lang_core::exec::offload::OffloadCounts;
 use lang_core::session::Session;
 
 /// The number of digits that are compared, because the last ones depend on the order of additions.
@@ -56,17 +56,17 @@ fn both(session: &mut Session, text: &str) -> Result<(String, String, Ways), Str
 
 /// Checks that both outputs agree and that the derivatives are evaluated as expected.
 #[track_caller]
-fn check(text: &str, expected: Tally) -> String {
+fn check(text: &str, expected: OffloadCounts) -> String {
     let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
     assert_eq!(rounded(&generated), rounded(&plain), "{text}");
     // A function is generated once for each place, for all data, so this count is not compared.
-    let tally = Tally { made: expected.made, ..ways.tally.get() };
+    let tally = OffloadCounts { lowered: expected.lowered, ..ways.tally.get() };
     assert_eq!(tally, expected, "{:?}\n{generated}", ways.outside);
     generated
 }
 
-fn taken(taken: u64) -> Tally {
-    Tally { taken, ..Tally::default() }
+fn taken(taken: u64) -> OffloadCounts {
+    OffloadCounts { evaluated: taken, ..OffloadCounts::default() }
 }
 
 #[test]
@@ -210,7 +210,7 @@ do sum n < 12: (sum i: grad(\\(x: [n]f64): f(x, for i < n, j < n + 1: f64(i + j)
 ";
     let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
     assert_eq!(generated, plain);
-    assert_eq!(ways.tally.get(), Tally { made: 1, ..taken(66) });
+    assert_eq!(ways.tally.get(), OffloadCounts { lowered: 1, ..taken(66) });
 }
 
 /// A rematerialised element is that of the position that reads it, even if one loop reads it at two
@@ -245,7 +245,7 @@ do before(2, [1.0, 2.0, 3.0], [4.0]) - after([1.0, 2.0, 3.0], [4.0], 2)
 
 #[test]
 fn failures_are_told_as_ever() {
-    let failed = Tally { failed: 1, ..Tally::default() };
+    let failed = OffloadCounts { failed: 1, ..OffloadCounts::default() };
     let shown = check("def f(x: [n]f64, k: i64) -> f64 = x[k]^2\ndo grad(f)([1.0, 2.0], 2)\n", failed);
     assert!(shown.contains("E0500") && shown.contains("called at"), "{shown}");
     check("def f(x: f64) -> f64 = let _ = assert(x > 2, \"x is large\") in x^2\ndo grad(f)(1.0)\n", failed);
@@ -260,8 +260,8 @@ do grad(\\x: f(x, 2))(2.0)
 ";
     let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
     assert_eq!(generated, plain);
-    assert_eq!(ways.tally.get(), Tally { outside: 2, ..Tally::default() });
-    assert!(ways.outside.borrow().iter().all(|why| why.what.phrase() == "recursion"), "{:?}", ways.outside);
+    assert_eq!(ways.tally.get(), OffloadCounts { unsupported: 2, ..OffloadCounts::default() });
+    assert!(ways.outside.borrow().iter().all(|why| why.reason.phrase() == "recursion"), "{:?}", ways.outside);
 }
 
 #[test]
@@ -271,7 +271,7 @@ def f(x: f64, k: i64) -> f64 = x * f64(k + 1) * [k < 10] * 1.0 + x * f64(k)
 do grad(f)(2.0, 9223372036854775807)
 do grad(f)(2.0, 5)
 ";
-    check(text, Tally { taken: 1, beyond: 1, ..Tally::default() });
+    check(text, OffloadCounts { evaluated: 1, over_limit: 1, ..OffloadCounts::default() });
 }
 
 /// The number of functions generated from the results of other functions is limited.
@@ -284,7 +284,12 @@ do nested(\\x: x^2, 100)
 ";
     let (plain, generated, ways) = both(&mut Session::new(), text).expect("a program without errors");
     assert_eq!(rounded(&generated), rounded(&plain));
-    assert_eq!(ways.tally.get(), Tally { made: 1, taken: 1, outside: 1, ..Tally::default() }, "{:?}", ways.outside);
+    assert_eq!(
+        ways.tally.get(),
+        OffloadCounts { lowered: 1, evaluated: 1, unsupported: 1, ..OffloadCounts::default() },
+        "{:?}",
+        ways.outside
+    );
 }
 
 /// A function value of an earlier text keeps its meaning.
@@ -295,7 +300,7 @@ fn edits() {
     for power in [2, 3, 2] {
         let (plain, generated, ways) = both(&mut session, &text(power)).expect("a program without errors");
         assert_eq!(generated, plain);
-        assert_eq!(ways.tally.get(), Tally { made: 2, ..taken(2) });
+        assert_eq!(ways.tally.get(), OffloadCounts { lowered: 2, ..taken(2) });
     }
 }
 
@@ -353,7 +358,7 @@ fn machine_code_can_be_interrupted() {
         });
         assert!(shown.contains("E0507"), "{body}: {shown}");
         // The interpreter did not run the loop.
-        let tally = Tally { made: 1, ..Tally::default() };
+        let tally = OffloadCounts { lowered: 1, ..OffloadCounts::default() };
         assert!(ways.outside.borrow().is_empty() && ways.tally.get() == tally, "{body}: {ways:?}");
     }
 }
@@ -362,7 +367,8 @@ fn machine_code_can_be_interrupted() {
 /// and with all eligible parts by machine code.
 #[test]
 fn programs_show_the_same_both_ways() {
-    let (mut all, mut native, mut wrong, mut programs) = (Tally::default(), Tally::default(), Vec::new(), 0);
+    let (mut all, mut native, mut wrong, mut programs) =
+        (OffloadCounts::default(), OffloadCounts::default(), Vec::new(), 0);
     let mut left = std::collections::BTreeMap::<&str, usize>::new();
     let folders = ["docs/book/src", "tests/literate"].map(|folder| literate::root().join(folder));
     for page in folders.iter().flat_map(|folder| literate::pages(folder)) {
@@ -381,11 +387,11 @@ fn programs_show_the_same_both_ways() {
             let ways = Ways::native();
             let by_code = run_generated(&session, &ways);
             native = native.plus(ways.tally.get());
-            if ways.tally.get().broken > 0 {
+            if ways.tally.get().defects > 0 {
                 wrong.push(format!("{}:\n{}\nbroke", page.display(), block.text));
             }
             for why in ways.outside.into_inner() {
-                *left.entry(why.what.phrase()).or_default() += 1;
+                *left.entry(why.reason.phrase()).or_default() += 1;
             }
             for other in [generated, by_code] {
                 if rounded(&plain) != rounded(&other) {
@@ -396,6 +402,6 @@ fn programs_show_the_same_both_ways() {
     }
     println!("{programs} programs: {all:?}; by machine code {native:?}; the interpreter's: {left:?}");
     assert!(wrong.is_empty(), "{} of {programs}:\n{}", wrong.len(), wrong.join("\n\n"));
-    assert_eq!(all.broken + native.broken, 0);
-    assert!(all.taken > 30 && native.taken > 100, "{all:?} {native:?}");
+    assert_eq!(all.defects + native.defects, 0);
+    assert!(all.evaluated > 30 && native.evaluated > 100, "{all:?} {native:?}");
 }

@@ -20,8 +20,8 @@ use lang_core::session::{ItemRef, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Expr, Node};
 use lang_core::types::ty::Type;
-use lang_ide::hover::{Depth, hover};
-use lang_ide::names::{Role, uses};
+use lang_ide::hover::{HoverDepth, hover};
+use lang_ide::names::{NameRole, uses};
 
 /// The papers' programs, by folder.
 const PROGRAMS: &[&str] = &["atl/", "accelerate/", "df/", "pdn/", "zygote/"];
@@ -53,7 +53,7 @@ fn places(session: &Session, item: &ItemRef) -> Vec<u32> {
     own.sort_unstable();
     own.dedup();
     let step = own.len().div_ceil(SOME).max(1);
-    let name = uses(session, item).into_iter().find(|u| u.role == Role::Declaration).map(|u| u.span.start);
+    let name = uses(session, item).into_iter().find(|u| u.role == NameRole::Declaration).map(|u| u.span.start);
     name.into_iter().chain(own.into_iter().step_by(step)).collect()
 }
 
@@ -144,7 +144,7 @@ fn places_of_examples() {
         let (before, after) = place.split_once('‸').expect("the place is marked");
         let found = text.find(&format!("{before}{after}")).unwrap_or_else(|| panic!("{name}: {place}"));
         let at = (found + before.len()) as u32;
-        let told = hover(&session, name, at, Depth::Full).map(|told| told.markdown(true));
+        let told = hover(&session, name, at, HoverDepth::Full).map(|told| told.markdown(true));
         let _ = writeln!(out, "# {name}: {}\n\n{}\n", place.trim(), told.unwrap_or_else(|| "nothing".to_owned()));
     }
     expect_file!["../golden/hover_examples.md"].assert_eq(&out);
@@ -166,7 +166,7 @@ fn hovers() {
         // The last definition of a program is its main one.
         if let Some(item) = session.items(&module).iter().rfind(is_shown) {
             for at in places(&session, item) {
-                let Some(told) = hover(&session, &module, at, Depth::Full) else { continue };
+                let Some(told) = hover(&session, &module, at, HoverDepth::Full) else { continue };
                 let before = &programs[name][..at as usize];
                 let (line, column) =
                     (before.lines().count().max(1), before.len() - before.rfind('\n').map_or(0, |n| n + 1));
@@ -201,7 +201,7 @@ fn every_operation_is_told_of() {
             all.dedup();
             for at in all {
                 let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                    hover(&session, &module, at, Depth::Full).map(|told| told.markdown(true))
+                    hover(&session, &module, at, HoverDepth::Full).map(|told| told.markdown(true))
                 }));
                 count += 1;
                 let place = || programs[name][at as usize..].lines().next().unwrap_or_default();

@@ -23,7 +23,7 @@ use lang_core::base::Span;
 use lang_core::predicate::{Atom, LocalId, Poly};
 use lang_core::runtime::Value;
 use lang_core::session::{ItemRef, Session};
-use lang_core::source::{Entries, Told};
+use lang_core::source::{DerivativeEntry, Entries};
 use lang_core::syntax::ast::{self, Item, Tree};
 use lang_core::syntax::ops::BinOp;
 use lang_core::syntax::split::ItemKind;
@@ -193,9 +193,9 @@ impl Inside<'_> {
             tally.others += 1;
             return None;
         };
-        let mut by: BTreeMap<&str, Vec<(Vec<&str>, &Told)>> = BTreeMap::new();
-        for entry in told.all.iter().filter(|entry| !entry.of.contains(" where ")) {
-            let (name, at) = parts(&entry.of)?;
+        let mut by: BTreeMap<&str, Vec<(Vec<&str>, &DerivativeEntry)>> = BTreeMap::new();
+        for entry in told.entries.iter().filter(|entry| !entry.variable.contains(" where ")) {
+            let (name, at) = parts(&entry.variable)?;
             by.entry(name).or_default().push((at, entry));
         }
         for (name, ty, index) in &variables {
@@ -267,12 +267,12 @@ impl Inside<'_> {
         for told in cases {
             let lets: String = told.lets.iter().map(|l| format!("{l} ")).collect();
             let open = if lets.is_empty() { "" } else { "in " };
-            for entry in &told.all {
+            for entry in &told.entries {
                 let value = format!("({lets}{open}{})", entry.value);
                 // The parameter, its replaced value, the original argument, and the derivative at
                 // it.
                 let mut all: Vec<(String, String, &str, String)> = Vec::new();
-                if let Some((of, place)) = entry.of.split_once(" where ") {
+                if let Some((of, place)) = entry.variable.split_once(" where ") {
                     let [(element, pattern)] = patterns(place).try_into().ok()?;
                     let (name, at) = parts(&element)?;
                     let (j, n) = (argument(&pattern, of)?, variables.iter().find(|(own, ..)| own == name)?);
@@ -289,7 +289,8 @@ impl Inside<'_> {
                     }
                 } else if let Some(case) = told.case.as_deref().filter(|case| !case.contains(" or ")) {
                     let all_patterns = patterns(case.strip_prefix("where ").unwrap_or_default());
-                    let found = all_patterns.iter().find_map(|(of, pattern)| Some((of, argument(pattern, &entry.of)?)));
+                    let found =
+                        all_patterns.iter().find_map(|(of, pattern)| Some((of, argument(pattern, &entry.variable)?)));
                     let holds =
                         |(of, pattern): &(String, String)| pattern.starts_with(SHAPES[way(of) % SHAPES.len()].0);
                     if let Some((of, j)) = found.filter(|_| all_patterns.iter().all(holds)) {
@@ -393,8 +394,8 @@ impl Inside<'_> {
         let Item::Def(def) = &tree.item else { return None };
         let of = tree.types[def.params.last()?.ty].span.end as usize;
         // Without entries the cotangent is zero, and so must be the sum over all evaluations.
-        let at = match told.all.first() {
-            Some(one) => parts(&one.of)?.1,
+        let at = match told.entries.first() {
+            Some(one) => parts(&one.variable)?.1,
             None => Vec::new(),
         };
         // The interpreter needs one direction for each element of the added amount.
@@ -402,7 +403,7 @@ impl Inside<'_> {
             tally.others += 1;
             return None;
         }
-        let mut value = told.all.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
+        let mut value = told.entries.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
         if value.is_empty() {
             "0.0".clone_into(&mut value);
         }
@@ -464,7 +465,7 @@ impl Inside<'_> {
                 Ok([wanted, found]) => {
                     assert!((wanted - found).abs() <= 1e-9 * (1.0 + wanted.abs()), "{wanted} {found}\n{more}");
                     tally.cotangents += 1;
-                    tally.zeros += usize::from(told.all.is_empty());
+                    tally.zeros += usize::from(told.entries.is_empty());
                 }
                 Ok(other) => panic!("{other:?}"),
                 Err(why) if why.starts_with("no program") => {
@@ -515,8 +516,8 @@ impl Inside<'_> {
         tree: &Tree,
         tally: &mut Tally,
     ) -> Option<()> {
-        let at = parts(&told.all.first()?.of)?.1;
-        let value = told.all.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
+        let at = parts(&told.entries.first()?.variable)?.1;
+        let value = told.entries.iter().map(|t| t.value.as_str()).collect::<Vec<_>>().join(" + ");
         let Some(variables) = self.variables(again, carried).filter(|_| at.len() <= 2) else {
             tally.others += 1;
             return None;
@@ -667,7 +668,7 @@ fn derivatives_are_those_of_the_interpreter() {
                     for cases in by_part(&session.partials(&item.global, node)) {
                         let (told, several) = joined(&cases);
                         loops |= has_loop(&told);
-                        let inside = inside(&told.part);
+                        let inside = inside(&told.expression_part);
                         let _ = inside.partials(&told, &mut tally);
                         let _ = inside.partials_of_shapes(&cases, &mut tally);
                         tally.in_cases += usize::from(several);
@@ -675,7 +676,7 @@ fn derivatives_are_those_of_the_interpreter() {
                     for cases in by_part(&session.cotangent(&item.global, node)) {
                         let (told, several) = joined(&cases);
                         loops |= has_loop(&told);
-                        let inside = inside(&told.part);
+                        let inside = inside(&told.expression_part);
                         let _ = match inside.again() {
                             Some((carried, again)) => {
                                 inside.cotangent_again(&told, (&carried, again), &parsed.tree, &mut tally)

@@ -14,11 +14,11 @@ use iverson_tests::middle::forms::{Forms, Middle as _};
 use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::machine::{World, flat};
 use iverson_tests::run::{Ways, limits, value_of_main, value_of_main_generated};
-use lang_core::exec::{self, Machine, Programs, Stopped, Tensor};
-use lang_core::ir::ssa::Ssa;
-use lang_core::runtime::Limits;
-use lang_core::runtime::memory::{Memory, TooLarge};
-use lang_core::runtime::{Around, pool};
+use lang_core::exec::{self, ExecutableCache, Machine, RunError, Tensor};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::runtime::RunLimits;
+use lang_core::runtime::memory::{AllocationError, MemoryAccount};
+use lang_core::runtime::{RunContext, pool};
 
 use lang_core::predicate::LocalId;
 use lang_core::session::Session;
@@ -43,13 +43,13 @@ const LEAST: u64 = 1 << 22;
 const OTHER: u64 = 1 << 20;
 
 /// Returns arguments of a function in the engine's form.
-fn passed(ssa: &Ssa, known: &HashMap<LocalId, i64>) -> Vec<Tensor> {
+fn passed(ssa: &SsaFunction, known: &HashMap<LocalId, i64>) -> Vec<Tensor> {
     let inputs = ssa.inputs.iter().filter(|i| i.source.is_passed());
     let given = given_where(ssa, known);
     inputs.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar).expect("a tensor of numbers")).collect()
 }
 
-fn by_sizes(ssa: &Ssa, sizes: &[i64]) -> HashMap<LocalId, i64> {
+fn by_sizes(ssa: &SsaFunction, sizes: &[i64]) -> HashMap<LocalId, i64> {
     ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect()
 }
 
@@ -62,17 +62,23 @@ struct Compared {
 
 impl Compared {
     /// Compares one more run. Its machine code is compiled before the measurement.
-    fn run(&mut self, defs: &Forms<'_>, programs: &Programs, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) {
+    fn run(
+        &mut self,
+        defs: &Forms<'_>,
+        programs: &ExecutableCache,
+        ssa: &Arc<SsaFunction>,
+        known: &HashMap<LocalId, i64>,
+    ) {
         let interrupt = AtomicBool::new(false);
-        let (memory, world) = (Memory::new(Limits::default()), World(defs));
-        let around = Around { memory: &memory, interrupt: &interrupt, done: &|_| {} };
-        let plan = Machine::new(&world, programs, &around).plan(ssa, known).expect("a plan");
+        let (memory, world) = (MemoryAccount::new(RunLimits::default()), World(defs));
+        let around = RunContext { memory: &memory, interrupt: &interrupt, report_progress: &|_| {} };
+        let plan = Machine::new(&world, programs, &around).plan_call(ssa, known).expect("a plan");
         let sizes: Vec<i64> = ssa.sizes.iter().map(|l| known.get(l).copied().expect("a size")).collect();
         let run =
-            |given| exec::run(&world, programs, ssa, &sizes, given, Limits::default(), &interrupt).expect("a value");
+            |given| exec::run(&world, programs, ssa, &sizes, given, RunLimits::default(), &interrupt).expect("a value");
         // Compiles the code and allocates the threads' own buffers.
         drop(run(passed(ssa, known)));
-        pool::empty();
+        pool::clear();
         let before = ALLOCATOR.current_usage();
         let given = passed(ssa, known);
         let kept = given.clone();
@@ -84,7 +90,7 @@ impl Compared {
         ALLOCATOR.reset_peak_usage();
         drop(run(kept.clone()));
         let again = ALLOCATOR.peak_usage().saturating_sub(before);
-        assert!(plan.is_whole, "{sizes:?}: {plan:?}\n{ssa}");
+        assert!(plan.is_complete, "{sizes:?}: {plan:?}\n{ssa}");
         if plan.peak < LEAST {
             return;
         }
@@ -112,7 +118,7 @@ fn what_is_held_is_what_was_planned() {
     let defs = Forms::new(&session, &globals);
     let mut compared = Compared::default();
     for threads in [1, 2] {
-        let programs = Programs::with(Arc::new(Jit::new(threads).expect("a processor")));
+        let programs = ExecutableCache::with_backend(Arc::new(Jit::new(threads).expect("a processor")));
         for (name, all_sizes) in RUNS {
             for ssa in with_derivatives(&defs, &callee("threads.iv", name)) {
                 for sizes in *all_sizes {
@@ -151,7 +157,7 @@ def greatest(x: [n, m]i64) -> [n]i64 = for i: max j: x[i, j]
     session.set_text("orders.iv", PROGRAM);
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
-    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
+    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     let mut compared = Compared::default();
     for (name, all_sizes) in [
         ("sorted", [vec![1_200_000], vec![1_500_000]]),
@@ -177,7 +183,7 @@ fn gradbench_holds_what_was_planned() {
         let globals = HashMap::new();
         let defs = Forms::new(&session, &globals);
         for threads in [1, 2] {
-            let programs = Programs::with(Arc::new(Jit::new(threads).expect("a processor")));
+            let programs = ExecutableCache::with_backend(Arc::new(Jit::new(threads).expect("a processor")));
             for name in functions {
                 let ssa = defs.ssa(&callee(module, name)).expect("it is in core");
                 let integers = ssa.inputs.iter().map(|input| input.local);
@@ -197,23 +203,23 @@ fn what_needs_too_much_does_not_begin() {
     let session = session();
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
-    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
+    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
     let interrupt = AtomicBool::new(false);
     let world = World(&defs);
     for ssa in with_derivatives(&defs, &callee("threads.iv", "elements")) {
         let sizes = [1_000_000];
         let run = |given: Vec<Tensor>, max_bytes: usize| {
-            let limits = Limits { max_bytes, ..Limits::default() };
+            let limits = RunLimits { max_bytes, ..RunLimits::default() };
             exec::run(&world, &programs, &ssa, &sizes, given, limits, &interrupt)
         };
         let given = passed(&ssa, &by_sizes(&ssa, &sizes));
         drop(run(given.clone(), 1 << 30).expect("a value"));
-        pool::empty();
+        pool::clear();
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
         let found = run(given, 7_999_999);
         let held = ALLOCATOR.peak_usage().saturating_sub(before);
-        assert!(matches!(found, Err(Stopped::TooLarge(TooLarge::Planned(8_000_000.., 7_999_999)))), "{ssa}");
+        assert!(matches!(found, Err(RunError::TooLarge(AllocationError::Planned(8_000_000.., 7_999_999)))), "{ssa}");
         assert!(held < 1 << 16, "{held} bytes of a run that did not begin");
     }
 }
@@ -232,7 +238,7 @@ fn what_runs_again_asks_the_system_for_nothing() {
     let session = session();
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
-    let programs = Programs::with(Arc::new(Jit::new(2).expect("a processor")));
+    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(2).expect("a processor")));
     let interrupt = AtomicBool::new(false);
     let mut wrong = Vec::new();
     for (name, all_sizes) in RUNS {
@@ -243,7 +249,7 @@ fn what_runs_again_asks_the_system_for_nothing() {
                     let world = World(&defs);
                     let given = given.clone();
                     drop(
-                        exec::run(&world, &programs, &ssa, sizes, given, Limits::default(), &interrupt)
+                        exec::run(&world, &programs, &ssa, sizes, given, RunLimits::default(), &interrupt)
                             .expect("a value"),
                     );
                 };
@@ -285,7 +291,7 @@ fn arrays_of_tuples_keep_the_limit() {
         let mut session = Session::new();
         session.set_text("tuples.iv", &text);
         for native in [false, true] {
-            pool::empty();
+            pool::clear();
             let before = ALLOCATOR.current_usage();
             ALLOCATOR.reset_peak_usage();
             let found = match native {
@@ -324,7 +330,7 @@ fn tuples_of_scalars_are_flat() {
         let mut session = Session::new();
         session.set_text("flat.iv", &text);
         for native in [false, true] {
-            pool::empty();
+            pool::clear();
             let before = ALLOCATOR.current_usage();
             ALLOCATOR.reset_peak_usage();
             let found = match native {

@@ -323,8 +323,8 @@ fn machine_code_gives_what_the_interpreter_does() {
         let ways = Ways::native();
         let wanted = value_of_main(&session, "drawn.iv");
         let found = value_of_main_generated(&session, "drawn.iv", &ways);
-        native += ways.tally.get().taken;
-        assert_eq!(ways.tally.get().broken, 0, "program {n} has parts that only the interpreter can run\n{program}");
+        native += ways.tally.get().evaluated;
+        assert_eq!(ways.tally.get().defects, 0, "program {n} has parts that only the interpreter can run\n{program}");
         match (wanted, found) {
             (Ok(wanted), Ok(found)) => {
                 for (part, wanted, found) in parts(&wanted, &found) {
@@ -383,8 +383,8 @@ fn by_both(program: &str) -> (Vec<f64>, Vec<f64>, u64) {
     let ways = Ways::native();
     let wanted = value_of_main(&session, "both.iv").expect("the interpreter has a value");
     let found = value_of_main_generated(&session, "both.iv", &ways).expect("machine code has one");
-    assert_eq!(ways.tally.get().broken, 0, "parts that only the interpreter can run");
-    (numbers(&wanted), numbers(&found), ways.tally.get().taken)
+    assert_eq!(ways.tally.get().defects, 0, "parts that only the interpreter can run");
+    (numbers(&wanted), numbers(&found), ways.tally.get().evaluated)
 }
 
 #[test]

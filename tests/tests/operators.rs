@@ -203,8 +203,8 @@ impl Program<'_> {
         tally: &mut Tally,
     ) -> usize {
         let (mut count, mut squares) = (0, 0.0);
-        for entry in &told.all {
-            let (fields, at) = part(&entry.of).unwrap_or_else(|| panic!("{} of {actual}", entry.of));
+        for entry in &told.entries {
+            let (fields, at) = part(&entry.variable).unwrap_or_else(|| panic!("{} of {actual}", entry.variable));
             let lets: String = told.lets.iter().map(|l| format!("{} ", l.replace('\n', "\n    "))).collect();
             let open = if lets.is_empty() { "" } else { "in " };
             let mut element = "a_".to_owned();
@@ -220,7 +220,7 @@ impl Program<'_> {
             let all =
                 |of: &str| if heads.is_empty() { of.to_owned() } else { format!("for {}: {of}", heads.join(", ")) };
             // Fields of array elements follow the index.
-            let (fields, behind) = match at.is_empty() || !entry.of.contains("].") {
+            let (fields, behind) = match at.is_empty() || !entry.variable.contains("].") {
                 true => (fields, String::new()),
                 false => (String::new(), fields),
             };

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use iverson_tests::golden;
 use lang_core::ad;
 use lang_core::base::{GlobalName, Span};
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::origin::{Ancestor, NAMES, VALUE};
-use lang_core::ir::ssa::{Rhs, Var};
-use lang_core::norm::Bodies;
-use lang_core::pipeline::{Module, Traced};
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::origin::{NON_RULE_NAMES, OriginKind, VALUE};
+use lang_core::ir::ssa::{Rhs, StmtId};
+use lang_core::norm::ElabQueries;
+use lang_core::pipeline::{MemoisedForms, TracedSsa};
 use lang_core::session::{LIBRARY, Session};
-use lang_core::source::shown_callee;
+use lang_core::source::callee_at_f64;
 use lang_core::syntax::split::ItemKind;
 
 /// A check of a function's statements, with the faults of their origins.
 struct Checked<'a> {
     session: &'a Session,
-    module: &'a Module<'a>,
+    module: &'a MemoisedForms<'a>,
     wrong: Vec<String>,
     /// The number of statements, and the rules that produced them.
     statements: usize,
@@ -28,28 +28,28 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
-    fn check(&mut self, callee: &Arc<Callee>) {
-        let Some(Traced { ssa, origins }) = self.module.traced(callee) else { return };
+    fn check(&mut self, callee: &Arc<FunctionKey>) {
+        let Some(TracedSsa { ssa, origins }) = self.module.traced(callee) else { return };
         // The number of statements in the differentiated function; `None` for a definition itself.
-        let primal = callee.derived.split_last().map(|(_, before)| {
-            let of = Callee { derived: before.into(), ..(**callee).clone() };
+        let primal = callee.derivatives.split_last().map(|(_, before)| {
+            let of = FunctionKey { derivatives: before.into(), ..(**callee).clone() };
             self.module.ssa(&Arc::new(of)).map_or(0, |ssa| ssa.stmts.len())
         });
         let text = self.session.item(&callee.def).map(|item| item.text).unwrap_or_default();
         for (k, stmt) in (0..).zip(&ssa.stmts) {
-            let var = Var(k);
+            let var = StmtId(k);
             self.statements += 1;
             let mut none = true;
-            for origin in origins.of(var) {
+            for origin in origins.origins_of(var) {
                 none = false;
-                let good = match (origin.ancestor, primal) {
-                    (Ancestor::Input, None) => matches!(stmt.rhs, Rhs::Input(_)),
-                    (Ancestor::Text(place), None) => {
+                let good = match (origin.kind, primal) {
+                    (OriginKind::Input, None) => matches!(stmt.rhs, Rhs::Input(_)),
+                    (OriginKind::SourceExpr(place), None) => {
                         let inside = text.get(place.range()).is_some_and(|t| !t.trim().is_empty());
-                        inside && origins.at(place).any(|v| v == var)
+                        inside && origins.statements_at(place).any(|v| v == var)
                     }
-                    (Ancestor::Statement(of, rule), Some(primal)) => {
-                        let all = [ad::forward::RULES, ad::adjoint::RULES, NAMES];
+                    (OriginKind::PrimalStatement(of, rule), Some(primal)) => {
+                        let all = [ad::forward::RULES, ad::adjoint::RULES, NON_RULE_NAMES];
                         self.rules.insert(rule);
                         let found = rule == VALUE || origins.derived_from(of).any(|v| v == var);
                         found && all.iter().any(|rules| rules.contains(&rule)) && (of.0 as usize) < primal
@@ -69,10 +69,10 @@ impl Checked<'_> {
         }
         // A check must have a position too.
         for check in &ssa.checks {
-            let body = self.session.body(&check.what.item);
+            let body = self.session.body(&check.failure.item);
             let nodes = body.map_or(0, |body| body.nodes.len());
-            if check.what.node.is_none_or(|node| node.index() >= nodes) {
-                self.wrong.push(format!("{callee} {:?}", check.what));
+            if check.failure.node.is_none_or(|node| node.index() >= nodes) {
+                self.wrong.push(format!("{callee} {:?}", check.failure));
             }
         }
     }
@@ -82,26 +82,26 @@ impl Checked<'_> {
 fn every_statement_comes_from_somewhere() {
     let programs = golden::programs().expect("the programs can be read");
     let session = golden::session(&programs);
-    let module = Module::new(&session);
+    let module = MemoisedForms::new(&session);
     let names = LIBRARY.iter().map(|(name, _)| (*name).to_owned()).chain(programs.keys().map(|n| golden::module(n)));
     let (wrong, rules) = (Vec::new(), BTreeSet::new());
     let mut checked = Checked { session: &session, module: &module, wrong, statements: 0, rules };
     for name in names {
         for item in session.items(&name).into_iter().filter(|i| i.kind == ItemKind::Def) {
             let def = GlobalName::new(&name, &item.name);
-            let Some(callee) = shown_callee(&session, &def) else { continue };
+            let Some(callee) = callee_at_f64(&session, &def) else { continue };
             let Ok(stages) = module.stages(&callee) else { continue };
             checked.check(&callee);
             let (of, wrt) = (ad::real_outputs(&stages.ssa), ad::real_inputs(&stages.ssa));
             if of.is_empty() || wrt.is_empty() {
                 continue;
             }
-            let forward = Derivation::Forward(wrt.clone().into());
-            let adjoint = Derivation::Adjoint { of: of.into(), wrt: wrt.into() };
-            checked.check(&Arc::new(callee.derive(forward.clone())));
-            let adjoint = Arc::new(callee.derive(adjoint));
+            let forward = DerivativeKind::Forward(wrt.clone().into());
+            let adjoint = DerivativeKind::Adjoint { outputs: of.into(), wrt: wrt.into() };
+            checked.check(&Arc::new(callee.derivative(forward.clone())));
+            let adjoint = Arc::new(callee.derivative(adjoint));
             checked.check(&adjoint);
-            checked.check(&Arc::new(adjoint.derive(forward)));
+            checked.check(&Arc::new(adjoint.derivative(forward)));
         }
     }
     assert!(checked.wrong.is_empty(), "{} wrong:\n{}", checked.wrong.len(), checked.wrong.join("\n"));
@@ -109,7 +109,7 @@ fn every_statement_comes_from_somewhere() {
     for rule in ["6.1", "6.4", "6.5", "6.6", "6.10", "6.13", "6.16", "6.19", "6.25", "6.26", "6.27", "6.28", "6.29"] {
         assert!(checked.rules.contains(rule), "nothing was made by {rule}: {:?}", checked.rules);
     }
-    for name in NAMES {
+    for name in NON_RULE_NAMES {
         assert!(checked.rules.contains(name), "nothing is {name}: {:?}", checked.rules);
     }
 }
@@ -129,15 +129,15 @@ fn from_the_text_to_the_adjoint() {
     session.set_text("a.iv", SMALL);
     let def = GlobalName::new("a.iv", "loss");
     let text = session.item(&def).expect("it is there").text;
-    let callee = shown_callee(&session, &def).expect("it is there");
+    let callee = callee_at_f64(&session, &def).expect("it is there");
     let traced = session.traced(&callee).expect("it has forms");
-    let adjoint = Derivation::Adjoint { of: Arc::from([0]), wrt: Arc::from([0, 1]) };
-    let derived = session.traced(&Arc::new(callee.derive(adjoint))).expect("it has an adjoint");
+    let adjoint = DerivativeKind::Adjoint { outputs: Arc::from([0]), wrt: Arc::from([0, 1]) };
+    let derived = session.traced(&Arc::new(callee.derivative(adjoint))).expect("it has an adjoint");
     let mut shown = String::new();
     for part in ["square(x[i])", "square(x[i]) - w", "sum i: w * r[i]", "square(w)", "r[i]", "x[i]"] {
         let start = u32::try_from(text.rfind(part).expect("it is there")).expect("it is short");
         let place = Span::new(start, start + u32::try_from(part.len()).expect("it is short"));
-        for var in traced.origins.at(place) {
+        for var in traced.origins.statements_at(place) {
             let by = derived.origins.derived_from(var).map(|v| v.name().to_string()).collect::<Vec<_>>().join(" ");
             shown += &format!("{part}: {}, derivative {by}\n", var.name());
         }

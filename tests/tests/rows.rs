@@ -12,7 +12,7 @@ use iverson_tests::middle::filled::callee;
 use iverson_tests::middle::forms::{Forms, Middle as _};
 use iverson_tests::middle::machine::World;
 use iverson_tests::run::limits;
-use lang_core::exec::{self, Programs, Tensor};
+use lang_core::exec::{self, ExecutableCache, Tensor};
 use lang_core::runtime::Value;
 use lang_core::session::Session;
 use lang_jit::Jit;
@@ -41,8 +41,8 @@ fn equal_rows_have_equal_sums() {
     session.set_text("rows.iv", PROGRAM);
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
-    let programs = Programs::with(Arc::new(Jit::new(1).expect("a processor")));
-    let by_statements = Programs::default();
+    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(1).expect("a processor")));
+    let by_statements = ExecutableCache::default();
     let (mut wrong, mut others) = (Vec::new(), 0);
     for name in ["apart", "along", "greatest", "nearest", "short", "short_nearest"] {
         let ssa = defs.ssa(&callee("rows.iv", name)).expect("it is in core");
@@ -67,7 +67,7 @@ fn equal_rows_have_equal_sums() {
                 .map(|n| i64::try_from(n).expect("a size"))
                 .collect();
             let interrupt = AtomicBool::new(false);
-            let run = |programs: &Programs| {
+            let run = |programs: &ExecutableCache| {
                 let found = exec::run(&World(&defs), programs, &ssa, &sizes, given.to_vec(), limits(), &interrupt)
                     .expect("a value");
                 let one = found.first().expect("a result");

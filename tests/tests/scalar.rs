@@ -18,7 +18,7 @@ use lang_core::resolve::scalar_fn::{Accuracy, Domain, ScalarFn};
 use lang_core::runtime::json::to_json;
 use lang_core::runtime::scalar::{f32s, f64s};
 use lang_core::session::Session;
-use lang_jit::tiles::{Level, Tile};
+use lang_jit::tiles::{ProcessorLevel, TileFunction};
 use serde_json::{Map, Value};
 
 /// Powers, real and integer. They are operators, so the table does not contain them.
@@ -180,13 +180,13 @@ fn values(
 #[test]
 fn tiles_are_near_the_exact_values() {
     let golden = golden::file("scalar.json").expect("the golden values can be read");
-    for tile in Tile::ALL {
+    for tile in TileFunction::ALL {
         let name = tile.scalar().name();
         let rows = grid(&golden, name, 1);
         let known: Vec<(f64, f64)> =
             rows.iter().filter_map(|row| Some((*row.arguments.first()?, row.value?))).collect();
         let arguments: Vec<f64> = known.iter().map(|(x, _)| *x).collect();
-        for level in [Level::Portable, Level::Avx2, Level::Avx512] {
+        for level in [ProcessorLevel::Portable, ProcessorLevel::Avx2, ProcessorLevel::Avx512] {
             let mut found = vec![0.0; arguments.len()];
             tile.apply(level, &mut found, &arguments);
             let errors = known.iter().zip(&found).map(|((x, wanted), found)| (ulps(*found, *wanted), x));
@@ -208,13 +208,13 @@ fn values_are_as_exact_as_stated() {
     let mut wrong = String::new();
     for f in functions() {
         let double = |x: &[f64]| match (f64s::function(f), x) {
-            (Some(f64s::Function::Unary(f)), [x]) => f(*x),
-            (Some(f64s::Function::Binary(f)), [x, y]) => f(*x, *y),
+            (Some(f64s::ScalarFunction::Unary(f)), [x]) => f(*x),
+            (Some(f64s::ScalarFunction::Binary(f)), [x, y]) => f(*x, *y),
             _ => panic!("{f:?} has no such function"),
         };
         let float = |x: &[f32]| match (f32s::function(f), x) {
-            (Some(f32s::Function::Unary(f)), [x]) => f(*x),
-            (Some(f32s::Function::Binary(f)), [x, y]) => f(*x, *y),
+            (Some(f32s::ScalarFunction::Unary(f)), [x]) => f(*x),
+            (Some(f32s::ScalarFunction::Binary(f)), [x, y]) => f(*x, *y),
             _ => panic!("{f:?} has no such function"),
         };
         let accuracy = f.accuracy().expect("a function of reals has an accuracy");
@@ -242,7 +242,7 @@ const SINGLE_STEP: usize = 10_007;
 fn values_of_32_bits_are_as_exact_as_stated() {
     let mut wrong = String::new();
     for f in functions().filter(|f| !matches!(f, ScalarFn::Lgamma | ScalarFn::Digamma)) {
-        let (Some(f64s::Function::Unary(double)), Some(f32s::Function::Unary(float))) =
+        let (Some(f64s::ScalarFunction::Unary(double)), Some(f32s::ScalarFunction::Unary(float))) =
             (f64s::function(f), f32s::function(f))
         else {
             continue;

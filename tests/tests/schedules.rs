@@ -10,9 +10,9 @@ use expect_test::{expect, expect_file};
 use iverson_tests::literate;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::ssa::{Rhs, Ssa, Var};
-use lang_core::nest::{Repeated, Shown, Step, prepared, schedule, scheduled};
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::ssa::{Rhs, SsaFunction, StmtId};
+use lang_core::nest::{FlattenPolicy, ScheduleText, Step, prepare, schedule, schedule_cases};
 use lang_core::session::Session;
 
 /// Programs in `examples/`, with definitions of them.
@@ -27,8 +27,8 @@ const ALL: &[(&str, &str)] = &[
 ];
 
 /// Returns the steps of a function, case by case.
-fn shown(session: &Session, ssa: &Arc<Ssa>) -> String {
-    Shown { cases: &scheduled(ssa, &|callee| session.ssa(callee)), note: &|_, _| None }.to_string()
+fn shown(session: &Session, ssa: &Arc<SsaFunction>) -> String {
+    ScheduleText { cases: &schedule_cases(ssa, &|callee| session.ssa(callee)), note: &|_, _| None }.to_string()
 }
 
 #[test]
@@ -38,10 +38,12 @@ fn loops_of_functions_and_adjoints() {
         let mut session = Session::new();
         let program = std::fs::read_to_string(literate::root().join("examples").join(file)).expect("a program");
         session.set_text(file, &program);
-        let callee = Arc::new(Callee::new(GlobalName::new(file, def), Vec::new()));
+        let callee = Arc::new(FunctionKey::new(GlobalName::new(file, def), Vec::new()));
         let primal = session.ssa(&callee).expect("its form");
         let (of, wrt) = (real_outputs(&primal).into(), real_inputs(&primal).into());
-        let adjoint = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
+        let adjoint = session
+            .ssa(&Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt })))
+            .expect("its adjoint");
         for (what, ssa) in [("value", primal), ("adjoint", adjoint)] {
             let _ = writeln!(text, "== {def} of {file}, {what}\n\n{}", shown(&session, &ssa));
         }
@@ -63,16 +65,16 @@ fn calls_at_points_stay_short() {
     let mut session = Session::new();
     session.set_text("calls.iv", &program);
     for (name, are_put) in [("few", true), ("many", false)] {
-        let callee = Arc::new(Callee::new(GlobalName::new("calls.iv", name), Vec::new()));
+        let callee = Arc::new(FunctionKey::new(GlobalName::new("calls.iv", name), Vec::new()));
         let prepared =
-            prepared(session.ssa(&callee).expect("its form"), &Repeated::Endless, &|callee| session.ssa(callee));
+            prepare(session.ssa(&callee).expect("its form"), &FlattenPolicy::WhileLoops, &|callee| session.ssa(callee));
         let steps = schedule(&prepared).steps;
         let calls = steps.iter().any(|step| matches!(step, Step::Statement(v) if is_call(&prepared.ssa, *v)));
         assert_eq!(calls, !are_put, "{name}");
     }
 }
 
-fn is_call(ssa: &Ssa, var: Var) -> bool {
+fn is_call(ssa: &SsaFunction, var: StmtId) -> bool {
     ssa.stmts.get(var.0 as usize).is_some_and(|stmt| matches!(stmt.rhs, Rhs::Call { .. }))
 }
 
@@ -82,11 +84,13 @@ fn each_shown(program: &str, defs: &[(&str, bool)]) -> String {
     session.set_text("shown.iv", program);
     let mut text = String::new();
     for (name, is_adjoint) in defs {
-        let callee = Callee::new(GlobalName::new("shown.iv", name), Vec::new());
+        let callee = FunctionKey::new(GlobalName::new("shown.iv", name), Vec::new());
         let mut ssa = session.ssa(&Arc::new(callee.clone())).expect("its form");
         if *is_adjoint {
             let (of, wrt) = (real_outputs(&ssa).into(), real_inputs(&ssa).into());
-            ssa = session.ssa(&Arc::new(callee.derive(Derivation::Adjoint { of, wrt }))).expect("its adjoint");
+            ssa = session
+                .ssa(&Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt })))
+                .expect("its adjoint");
         }
         let _ = writeln!(text, "{name}{}:\n{}", if *is_adjoint { ", adjoint" } else { "" }, shown(&session, &ssa));
     }
@@ -436,7 +440,7 @@ def either(x: [n]f64, y: [m]f64) -> f64 = if n < m then (sum i: exp(x[i])) else 
     session.set_text("cases.iv", program);
     let mut text = String::new();
     for name in ["line", "slopes", "either"] {
-        let callee = Arc::new(Callee::new(GlobalName::new("cases.iv", name), Vec::new()));
+        let callee = Arc::new(FunctionKey::new(GlobalName::new("cases.iv", name), Vec::new()));
         let ssa = session.ssa(&callee).expect("its form");
         let _ = writeln!(text, "{name}:\n{}", shown(&session, &ssa));
     }

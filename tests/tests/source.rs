@@ -8,9 +8,9 @@ use iverson_tests::golden::{self, Tolerances};
 use iverson_tests::literate;
 use iverson_tests::source::{compare, probe, probe_name};
 use lang_core::base::{Diagnostic, GlobalName};
-use lang_core::pipeline::Module;
+use lang_core::pipeline::MemoisedForms;
 use lang_core::session::{LIBRARY, Session};
-use lang_core::source::{self, Definition, Shown, Which};
+use lang_core::source::{self, DerivativeMode, DerivativeText, PrintedDerivative};
 use lang_core::syntax::format;
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::{ItemKind, split};
@@ -18,8 +18,8 @@ use lang_core::syntax::split::{ItemKind, split};
 /// A printed derivative: its definition, and which of the two it is.
 struct Printed {
     def: GlobalName,
-    which: Which,
-    made: Definition,
+    which: DerivativeMode,
+    made: PrintedDerivative,
 }
 
 /// The reason why the text of a derivative does more work than Tensor SSA. The interpreter counts
@@ -43,16 +43,16 @@ fn derivatives_of_definitions_as_source() {
     let mut without: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut wrong: Vec<String> = Vec::new();
     {
-        let module = Module::new(&session);
+        let module = MemoisedForms::new(&session);
         for name in texts.keys() {
             for item in session.items(name).into_iter().filter(|i| i.kind == ItemKind::Def) {
                 let def = GlobalName::new(name, &item.name);
                 if only.as_ref().is_some_and(|o| !format!("{def:?}").contains(o)) {
                     continue;
                 }
-                for which in [Which::Adjoint, Which::Forward] {
-                    match source::show(&module, &session, &session.view(), &def, &item.text, which) {
-                        Ok(Shown::Source(mut made)) => {
+                for which in [DerivativeMode::Adjoint, DerivativeMode::Forward] {
+                    match source::print_derivative(&module, &session, &session.view(), &def, &item.text, which) {
+                        Ok(DerivativeText::Source(mut made)) => {
                             let taken = session.signature(&GlobalName::new(name, &made.name)).is_some();
                             if taken {
                                 let other = format!("{}_shown", made.name);
@@ -65,13 +65,13 @@ fn derivatives_of_definitions_as_source() {
                             }
                             printed.push(Printed { def: def.clone(), which, made });
                         }
-                        Ok(Shown::Form(_, why)) => {
+                        Ok(DerivativeText::SsaOnly(_, why)) => {
                             without
                                 .entry(why.phrase().to_owned())
                                 .or_default()
                                 .push(format!("{def:?}{}", which.suffix()));
                         }
-                        Ok(Shown::Constant) | Err(_) => {}
+                        Ok(DerivativeText::NotReal) | Err(_) => {}
                     }
                 }
             }
@@ -81,7 +81,7 @@ fn derivatives_of_definitions_as_source() {
         let Some(text) = texts.get_mut(p.def.module.as_str()) else { continue };
         // The text also needs the derivatives that it calls, which are not printed by themselves if
         // `IVERSON_ONLY` selects others.
-        for made in p.made.before.iter().chain([&p.made]) {
+        for made in p.made.prerequisites.iter().chain([&p.made]) {
             if !text.contains(&format!("\ndef {}(", made.name)) {
                 text.push_str(&format!("\n{}", made.text));
             }
@@ -102,7 +102,7 @@ fn derivatives_of_definitions_as_source() {
     let globals = iverson_tests::run::globals(&session, texts.keys().map(String::as_str));
     let tolerances = Tolerances::of("printed derivatives").unwrap();
 
-    let module = Module::new(&session);
+    let module = MemoisedForms::new(&session);
     let (mut values, mut failures, mut unprobed, mut dearer) = (0, 0, Vec::new(), Vec::new());
     for p in &printed {
         let asked = GlobalName::new(&p.def.module, &probe_name(&p.made));
@@ -111,7 +111,7 @@ fn derivatives_of_definitions_as_source() {
             continue;
         }
         let unsettled = p.def.module.starts_with("own/") && UNSETTLED.contains(&p.def.name.as_str());
-        let Some(callee) = source::shown_callee(&session, &p.def).filter(|_| !unsettled) else { continue };
+        let Some(callee) = source::callee_at_f64(&session, &p.def).filter(|_| !unsettled) else { continue };
         let Ok(stages) = module.stages(&callee) else { continue };
         let single = p.made.text.contains("f32");
         let tolerance = tolerances.get(if single { "single precision" } else { "*" });
@@ -183,13 +183,20 @@ fn adjoints_are_what_one_would_write() {
         let item = session.items("t").into_iter().find(|i| i.kind == ItemKind::Def).unwrap();
         let def = GlobalName::new("t", &item.name);
         let made = {
-            let module = Module::new(&session);
-            match source::show(&module, &session, &session.view(), &def, &item.text, Which::Adjoint) {
-                Ok(Shown::Source(made)) => made,
+            let module = MemoisedForms::new(&session);
+            match source::print_derivative(
+                &module,
+                &session,
+                &session.view(),
+                &def,
+                &item.text,
+                DerivativeMode::Adjoint,
+            ) {
+                Ok(DerivativeText::Source(made)) => made,
                 other => panic!("{def:?}: {other:?}"),
             }
         };
-        let whole = format!("{function}{PRINTED}{}\n{BY_HAND}{by_hand}", made.whole());
+        let whole = format!("{function}{PRINTED}{}\n{BY_HAND}{by_hand}", made.full_text());
         expect_test::expect_file![path].assert_eq(&whole);
         match format::format(&whole) {
             Ok(text) if text == whole => {}
@@ -201,17 +208,18 @@ fn adjoints_are_what_one_would_write() {
             wrong.push(iverson_tests::render::diagnostics("t", &whole, &problems));
             continue;
         }
-        let module = Module::new(&session);
-        let stages = module.stages(&source::shown_callee(&session, &def).unwrap()).unwrap();
+        let module = MemoisedForms::new(&session);
+        let stages = module.stages(&source::callee_at_f64(&session, &def).unwrap()).unwrap();
         let other = format!("{}_hand", item.name);
         let points = [Some(0), Some(1), Some(2), Some(5), Some(9)];
         let none = HashMap::new();
-        let compared = compare(&session, &none, &def, &stages, &made, Which::Adjoint, &other, tolerance, &points);
+        let compared =
+            compare(&session, &none, &def, &stages, &made, DerivativeMode::Adjoint, &other, tolerance, &points);
         match compared {
             Err(difference) => wrong.push(difference),
             Ok(compared) => {
                 let (ours, theirs) = (compared.counts.0, compared.counts.1);
-                let (nodes, reference) = (nodes_of(&made.whole()), nodes_of(by_hand));
+                let (nodes, reference) = (nodes_of(&made.full_text()), nodes_of(by_hand));
                 table += &format!(
                     "{:16} work {:5} {:5}  iterations {:5} {:5}  nodes {nodes:3} {reference:3}\n",
                     item.name, ours.work, theirs.work, ours.iterations, theirs.iterations

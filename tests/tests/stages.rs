@@ -16,14 +16,14 @@ use iverson_tests::middle::probe::{Interpreter, grid, point, probes, types};
 use iverson_tests::random::Random;
 use lang_core::ad::{is_real, real_inputs};
 use lang_core::base::GlobalName;
-use lang_core::ir::core::{Callee, Derivation, Outside};
-use lang_core::pipeline::Module;
+use lang_core::ir::core::{DerivativeKind, FunctionKey, NoCoreForm};
+use lang_core::pipeline::MemoisedForms;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::Type;
 
 /// Returns the text at which a definition leaves the supported fragment, shortened to one line.
-fn place(session: &Session, outside: &Outside) -> String {
+fn place(session: &Session, outside: &NoCoreForm) -> String {
     let Some(item) = session.item(&outside.item) else { return String::new() };
     let part = item.text.get(outside.span.range()).unwrap_or_default();
     // A span of the whole definition names no place in it.
@@ -43,7 +43,7 @@ fn full(def: &GlobalName) -> String {
 
 /// Returns the definitions without a core form: those of all programs for
 /// `tests/golden/outside.txt`, and those of the library for the book.
-fn tell_outside(session: &Session, outside: &BTreeMap<GlobalName, Box<Outside>>) -> (String, String) {
+fn tell_outside(session: &Session, outside: &BTreeMap<GlobalName, Box<NoCoreForm>>) -> (String, String) {
     let mut golden = String::new();
     let mut page = "# What has no form yet
 
@@ -56,7 +56,7 @@ the place. They run as all others do, and have derivatives.
     .to_owned();
     let mut taking = Vec::new();
     for (def, outside) in outside {
-        let (what, at) = (outside.what.phrase(), place(session, outside));
+        let (what, at) = (outside.reason.phrase(), place(session, outside));
         let takes = session.signature(def).is_some_and(|s| s.params.iter().any(|(_, ty)| matches!(ty, Type::Fun(_))));
         if outside.item == *def && takes && at.is_empty() {
             taking.push(def);
@@ -98,7 +98,7 @@ fn definitions_in_every_form() {
         .chain(programs.iter().map(|(n, text)| (golden::module(n), text.clone())))
         .collect();
     let mut defs = Vec::new();
-    let mut outside: BTreeMap<GlobalName, Box<Outside>> = BTreeMap::new();
+    let mut outside: BTreeMap<GlobalName, Box<NoCoreForm>> = BTreeMap::new();
     {
         let globals = HashMap::new();
         let forms = Forms::new(&session, &globals);
@@ -107,7 +107,7 @@ fn definitions_in_every_form() {
             for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
                 let def = GlobalName::new(module, &item.name);
                 let Some(signature) = session.signature(&def) else { continue };
-                let callee = Arc::new(Callee::new(def.clone(), types(&signature)));
+                let callee = Arc::new(FunctionKey::new(def.clone(), types(&signature)));
                 match forms.module.stages(&callee) {
                     Err(reason) => {
                         outside.insert(def, reason);
@@ -215,23 +215,23 @@ fn core_of(text: &str) -> String {
     let problems = session.diagnostics("t");
     assert!(problems.iter().all(|d| !d.is_error()), "{problems:?}");
     let mut out = String::new();
-    let module = Module::new(&session);
+    let module = MemoisedForms::new(&session);
     for item in session.items("t").into_iter().filter(|i| i.kind == ItemKind::Def) {
-        let callee = Arc::new(Callee::new(GlobalName::new("t", &item.name), Vec::new()));
+        let callee = Arc::new(FunctionKey::new(GlobalName::new("t", &item.name), Vec::new()));
         match module.stages(&callee) {
             Ok(stages) => {
                 out += &format!("{}{}", stages.core, stages.ssa);
                 let wrt = real_inputs(&stages.ssa);
                 if !wrt.is_empty() && stages.ssa.outputs.iter().any(|(leaf, _)| is_real(leaf.scalar)) {
-                    let adjoint = Arc::new(callee.derive(Derivation::Adjoint {
-                        of: lang_core::ad::real_outputs(&stages.ssa).into(),
+                    let adjoint = Arc::new(callee.derivative(DerivativeKind::Adjoint {
+                        outputs: lang_core::ad::real_outputs(&stages.ssa).into(),
                         wrt: wrt.into(),
                     }));
                     let ssa = module.ssa(&adjoint).map(|ssa| ssa.to_string());
                     out += &ssa.unwrap_or_else(|| "no adjoint\n".to_owned());
                 }
             }
-            Err(outside) => out += &format!("{}: {}\n", item.name, outside.what.phrase()),
+            Err(outside) => out += &format!("{}: {}\n", item.name, outside.reason.phrase()),
         }
     }
     out

@@ -11,15 +11,15 @@ use iverson_tests::middle::forms::{self, Form, Forms, In};
 use iverson_tests::random::Random;
 use lang_core::ad::{real_inputs, real_outputs};
 use lang_core::base::GlobalName;
-use lang_core::eval::eval::{Evaluator, Stopped};
-use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
+use lang_core::eval::eval::{CoreEvaluator, EvalError};
+use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
 use lang_core::ir::canonical;
-use lang_core::ir::core::{Callee, CoreType, Derivation, E, Expr, Function, Kind};
-use lang_core::ir::ssa::{Rhs, Ssa};
-use lang_core::ir::value::Value;
+use lang_core::ir::core::{CoreExpr, CoreFunction, CoreType, DerivativeKind, ExprKind, ExprRef, FunctionKey};
+use lang_core::ir::ssa::{Rhs, SsaFunction};
+use lang_core::ir::value::IrValue;
 use lang_core::predicate::{Atom, LocalId, Poly};
 use lang_core::reader::{read_core, read_ssa};
-use lang_core::runtime::Counts;
+use lang_core::runtime::OperationCounts;
 use lang_core::session::{LIBRARY, Session};
 use lang_core::syntax::ops::Scalar;
 use lang_core::syntax::split::ItemKind;
@@ -30,30 +30,33 @@ const FUEL: u64 = 2_000_000;
 /// All forms of a session's definitions.
 #[derive(Default)]
 struct All {
-    core: BTreeMap<String, Arc<Function>>,
-    ssa: BTreeMap<String, Arc<Ssa>>,
-    seen: HashSet<Callee>,
+    core: BTreeMap<String, Arc<CoreFunction>>,
+    ssa: BTreeMap<String, Arc<SsaFunction>>,
+    seen: HashSet<FunctionKey>,
 }
 
 impl All {
-    fn add(&mut self, forms: &Forms<'_>, callee: &Arc<Callee>) {
+    fn add(&mut self, forms: &Forms<'_>, callee: &Arc<FunctionKey>) {
         // The rule of a definition that takes functions calls it again with their tangents, so its
         // forms would not end.
         if !callee.rules.is_empty() || !self.seen.insert((**callee).clone()) {
             return;
         }
         let name = format!("{callee:?}");
-        if callee.derived.is_empty() {
+        if callee.derivatives.is_empty() {
             let Ok(stages) = forms.module.stages(callee) else { return };
             self.core.insert(name.clone(), stages.core.clone());
             let mut called = Vec::new();
             calls(&stages.core.body, &mut called);
-            called.extend(stages.core.locals.iter().map(|f| f.callee.clone()));
+            called.extend(stages.core.local_functions.iter().map(|f| f.callee.clone()));
             called.iter().for_each(|callee| self.add(forms, callee));
             let (wrt, of) = (real_inputs(&stages.ssa), real_outputs(&stages.ssa));
             if !wrt.is_empty() && !of.is_empty() {
-                self.add(forms, &Arc::new(callee.derive(Derivation::Forward(wrt.clone().into()))));
-                self.add(forms, &Arc::new(callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() })));
+                self.add(forms, &Arc::new(callee.derivative(DerivativeKind::Forward(wrt.clone().into()))));
+                self.add(
+                    forms,
+                    &Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of.into(), wrt: wrt.into() })),
+                );
             }
         }
         let Some(ssa) = forms.module.ssa(callee) else { return };
@@ -64,15 +67,15 @@ impl All {
     }
 }
 
-fn calls(e: &E, found: &mut Vec<Arc<Callee>>) {
-    if let Kind::Call(callee, ..) = &e.kind {
+fn calls(e: &ExprRef, found: &mut Vec<Arc<FunctionKey>>) {
+    if let ExprKind::Call(callee, ..) = &e.kind {
         found.push(callee.clone());
     }
     e.for_each_child(&mut |e| calls(e, found));
 }
 
 /// Collects the calls, including those in regions.
-fn ssa_calls(ssa: &Ssa, found: &mut Vec<Arc<Callee>>) {
+fn ssa_calls(ssa: &SsaFunction, found: &mut Vec<Arc<FunctionKey>>) {
     for stmt in &ssa.stmts {
         match &stmt.rhs {
             Rhs::Call { callee, .. } => found.push(callee.clone()),
@@ -94,7 +97,7 @@ fn with_all(check: impl FnOnce(&Forms<'_>, &All)) {
         for item in session.items(module).into_iter().filter(|i| i.kind == ItemKind::Def) {
             let def = GlobalName::new(module, &item.name);
             let Some(signature) = session.signature(&def) else { continue };
-            all.add(&forms, &Arc::new(Callee::new(def, vec![Type::F64; signature.type_params.len()])));
+            all.add(&forms, &Arc::new(FunctionKey::new(def, vec![Type::F64; signature.type_params.len()])));
         }
     }
     check(&forms, &all);
@@ -102,31 +105,31 @@ fn with_all(check: impl FnOnce(&Forms<'_>, &All)) {
 
 /// Returns an expression's own kind and data, without its parts and without types that follow from
 /// them.
-fn head(e: &Expr) -> String {
+fn head(e: &CoreExpr) -> String {
     let of = e.ty.scalar();
     match &e.kind {
-        Kind::Add(items) => format!("add {} {of:?}", items.len()),
-        Kind::Mul(..) => "mul".to_owned(),
-        Kind::Neg(_) => "neg".to_owned(),
-        Kind::Apply(f, _) => format!("{f:?} {of:?}"),
-        Kind::Tuple(items) => format!("tuple {}", items.len()),
-        Kind::Proj(_, k) => format!("component {k}"),
-        Kind::Gen(i, _) => format!("for {i:?}"),
-        Kind::Sum(i, _) => format!("sum {i:?}"),
-        Kind::Order(i, _) => format!("argsort {i:?}"),
-        Kind::Access(_, p) => format!("at {p:?} {of:?}"),
-        Kind::Guard(p, _) => format!("guard {p:?}"),
-        Kind::Let(bindings, _) => format!("let {:?}", bindings.iter().map(|b| b.0).collect::<Vec<_>>()),
-        Kind::Call(callee, sizes, _) => format!("call {callee:?} {sizes:?} {:?}", e.ty),
-        Kind::Check(p, what, _) => format!("check {p:?} {what:?}"),
-        Kind::Reduce(r) => format!("{:?} {:?} {:?} {:?} {of:?}", r.reducer, r.indices, r.terms, r.place),
-        Kind::Loop(repeat, _) => format!("loop {repeat:?} {:?}", e.ty),
-        Kind::Update(update, ..) => format!("update {update:?}"),
+        ExprKind::Add(items) => format!("add {} {of:?}", items.len()),
+        ExprKind::Mul(..) => "mul".to_owned(),
+        ExprKind::Neg(_) => "neg".to_owned(),
+        ExprKind::Apply(f, _) => format!("{f:?} {of:?}"),
+        ExprKind::Tuple(items) => format!("tuple {}", items.len()),
+        ExprKind::Proj(_, k) => format!("component {k}"),
+        ExprKind::Gen(i, _) => format!("for {i:?}"),
+        ExprKind::Sum(i, _) => format!("sum {i:?}"),
+        ExprKind::Argsort(i, _) => format!("argsort {i:?}"),
+        ExprKind::Access(_, p) => format!("at {p:?} {of:?}"),
+        ExprKind::Guard(p, _) => format!("guard {p:?}"),
+        ExprKind::Let(bindings, _) => format!("let {:?}", bindings.iter().map(|b| b.0).collect::<Vec<_>>()),
+        ExprKind::Call(callee, sizes, _) => format!("call {callee:?} {sizes:?} {:?}", e.ty),
+        ExprKind::Check(p, what, _) => format!("check {p:?} {what:?}"),
+        ExprKind::Reduce(r) => format!("{:?} {:?} {:?} {:?} {of:?}", r.reducer, r.indices, r.filter, r.arg_value),
+        ExprKind::Loop(repeat, _) => format!("loop {repeat:?} {:?}", e.ty),
+        ExprKind::Update(update, ..) => format!("update {update:?}"),
         other => format!("{other:?} {of:?}"),
     }
 }
 
-fn same(a: &E, b: &E) -> Result<(), String> {
+fn same(a: &ExprRef, b: &ExprRef) -> Result<(), String> {
     let (x, y) = (head(a), head(b));
     if x != y {
         return Err(format!("{x}\n  read as {y}"));
@@ -137,16 +140,19 @@ fn same(a: &E, b: &E) -> Result<(), String> {
     left.iter().zip(&right).try_for_each(|(a, b)| same(a, b))
 }
 
-fn core_reads_back(function: &Function) -> Result<Function, String> {
+fn core_reads_back(function: &CoreFunction) -> Result<CoreFunction, String> {
     let text = function.to_string();
     let read = read_core(&function.callee.def.module, &text).map_err(|e| format!("{e}\n{text}"))?;
     let again = read.to_string();
     if again != text {
         return Err(format!("printed otherwise:\n{text}{again}"));
     }
-    let (before, after) = (canonical::core(function), canonical::core(&read));
-    let heads = |f: &canonical::Canonical<Function>| {
-        format!("{:?} {:?} {:?} {:?} {:?}", f.form.callee, f.form.sizes, f.form.params, f.form.bounded, f.globals)
+    let (before, after) = (canonical::canonicalize_core(function), canonical::canonicalize_core(&read));
+    let heads = |f: &canonical::CanonicalForm<CoreFunction>| {
+        format!(
+            "{:?} {:?} {:?} {:?} {:?}",
+            f.form.callee, f.form.sizes, f.form.params, f.form.bounded_params, f.globals
+        )
     };
     if heads(&before) != heads(&after) {
         return Err(format!("{}\n{}", heads(&before), heads(&after)));
@@ -155,16 +161,16 @@ fn core_reads_back(function: &Function) -> Result<Function, String> {
     Ok(read)
 }
 
-fn ssa_reads_back(ssa: &Ssa) -> Result<Ssa, String> {
+fn ssa_reads_back(ssa: &SsaFunction) -> Result<SsaFunction, String> {
     let text = ssa.to_string();
     let read = read_ssa(&ssa.callee.def.module, &text).map_err(|e| format!("{e}\n{text}"))?;
     let again = read.to_string();
     if again != text {
         return Err(format!("printed otherwise:\n{text}{again}"));
     }
-    let (before, after) = (canonical::ssa(ssa).form, canonical::ssa(&read).form);
+    let (before, after) = (canonical::canonicalize_ssa(ssa).form, canonical::canonicalize_ssa(&read).form);
     // Only variables that a statement uses have names in the text.
-    let shown = |s: &Ssa| format!("{:#?}", Ssa { vars: lang_core::ir::Vars::default(), ..s.clone() });
+    let shown = |s: &SsaFunction| format!("{:#?}", SsaFunction { vars: lang_core::ir::Vars::default(), ..s.clone() });
     let (before, after) = (shown(&before), shown(&after));
     let mut pairs = before.lines().zip(after.lines());
     match pairs.find(|(a, b)| a != b) {
@@ -183,11 +189,11 @@ fn forms_read_back() {
     with_all(|forms, all| {
         let (mut wrong, mut compared, mut fewer, mut unread) = (Vec::new(), [0_u32; 2], 0, Vec::new());
         // The reader does not support the text of a call of a rule yet.
-        let is_of_rules = |called: &[Arc<Callee>]| called.iter().any(|callee| !callee.rules.is_empty());
+        let is_of_rules = |called: &[Arc<FunctionKey>]| called.iter().any(|callee| !callee.rules.is_empty());
         for (name, core) in &all.core {
             let mut called = Vec::new();
             calls(&core.body, &mut called);
-            called.extend(core.locals.iter().map(|f| f.callee.clone()));
+            called.extend(core.local_functions.iter().map(|f| f.callee.clone()));
             if is_of_rules(&called) {
                 continue;
             }
@@ -233,7 +239,7 @@ fn forms_read_back() {
                         let after = ssa_values(forms, &read, &sizes, &parts);
                         compared[1] += u32::from(before.0.starts_with("Ok"));
                         fewer += u32::from(before.1 != after.1);
-                        let at_most = |a: Counts, b: Counts| {
+                        let at_most = |a: OperationCounts, b: OperationCounts| {
                             a.work <= b.work && a.tests <= b.tests && a.iterations <= b.iterations
                         };
                         if before.0 != after.0 || !at_most(after.1, before.1) {
@@ -263,22 +269,22 @@ fn forms_read_back() {
 // ---- values ----
 
 /// Returns the outcome as text. A failure is compared by its check.
-fn shown<T: std::fmt::Debug>(result: Result<T, Stopped>) -> String {
+fn shown<T: std::fmt::Debug>(result: Result<T, EvalError>) -> String {
     match result {
         Ok(value) => format!("Ok({value:?})"),
-        Err(Stopped::Failed(what)) => format!("{} {}", what.code, what.what),
+        Err(EvalError::CheckFailed(what)) => format!("{} {}", what.code, what.message),
         Err(other) => format!("{other:?}"),
     }
 }
 
-fn core_values(forms: &Forms<'_>, core: &Function, sizes: &[i64], args: &[Value]) -> String {
+fn core_values(forms: &Forms<'_>, core: &CoreFunction, sizes: &[i64], args: &[IrValue]) -> String {
     let all = In::new(forms, Form::Core);
-    let mut evaluator = Evaluator::new(&all, FUEL);
+    let mut evaluator = CoreEvaluator::new(&all, FUEL);
     let result = evaluator.call(core, sizes, args.to_vec());
     format!("{} {:?}", shown(result), evaluator.counts)
 }
 
-fn ssa_values(defs: &Forms<'_>, ssa: &Ssa, sizes: &[i64], parts: &[Tensor]) -> (String, Counts) {
+fn ssa_values(defs: &Forms<'_>, ssa: &SsaFunction, sizes: &[i64], parts: &[IrTensor]) -> (String, OperationCounts) {
     let all = forms::All(defs);
     let mut evaluator = SsaEvaluator::new(&all, FUEL);
     let result = evaluator.call(ssa, sizes, parts.to_vec());
@@ -290,14 +296,14 @@ fn extent(p: &Poly, known: &HashMap<LocalId, i64>) -> Option<usize> {
     usize::try_from(n).ok().filter(|n| *n < 200)
 }
 
-fn scalar(random: &mut Random, of: Scalar) -> Value {
+fn scalar(random: &mut Random, of: Scalar) -> IrValue {
     let small = i32::try_from(random.below(17)).unwrap_or(0) - 4;
     match of {
-        Scalar::F64 => Value::F64(f64::from(small) / 4.0),
+        Scalar::F64 => IrValue::F64(f64::from(small) / 4.0),
         #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
-        Scalar::F32 => Value::F32((f64::from(small) / 4.0) as f32),
-        Scalar::I64 => Value::I64(i64::try_from(random.below(4)).unwrap_or(0)),
-        Scalar::Bool => Value::Bool(random.below(2) == 0),
+        Scalar::F32 => IrValue::F32((f64::from(small) / 4.0) as f32),
+        Scalar::I64 => IrValue::I64(i64::try_from(random.below(4)).unwrap_or(0)),
+        Scalar::Bool => IrValue::Bool(random.below(2) == 0),
     }
 }
 
@@ -310,23 +316,23 @@ fn rows(random: &mut Random, dims: &[usize]) -> Vec<Vec<i64>> {
     rows
 }
 
-fn value(random: &mut Random, ty: &CoreType, known: &HashMap<LocalId, i64>) -> Option<Value> {
+fn value(random: &mut Random, ty: &CoreType, known: &HashMap<LocalId, i64>) -> Option<IrValue> {
     Some(match ty {
         CoreType::Scalar(s) => scalar(random, *s),
         CoreType::Tuple(items, _) => {
-            Value::Tuple(items.iter().map(|t| value(random, t, known)).collect::<Option<_>>()?)
+            IrValue::Tuple(items.iter().map(|t| value(random, t, known)).collect::<Option<_>>()?)
         }
         CoreType::Tensor(n, t) => {
-            Value::Array((0..extent(n, known)?).map(|_| value(random, t, known)).collect::<Option<_>>()?)
+            IrValue::Array((0..extent(n, known)?).map(|_| value(random, t, known)).collect::<Option<_>>()?)
         }
         CoreType::Rel(dims) => {
             let dims = dims.iter().map(|n| extent(n, known)).collect::<Option<Vec<_>>>()?;
-            Value::Rel(rows(random, &dims))
+            IrValue::Rel(rows(random, &dims))
         }
     })
 }
 
-fn arguments(random: &mut Random, core: &Function) -> Option<(Vec<i64>, Vec<Value>)> {
+fn arguments(random: &mut Random, core: &CoreFunction) -> Option<(Vec<i64>, Vec<IrValue>)> {
     let mut known = HashMap::new();
     let small = |random: &mut Random| i64::try_from(random.below(4)).unwrap_or(0);
     let sizes: Vec<i64> = core.sizes.iter().map(|_| small(random)).collect();
@@ -337,13 +343,13 @@ fn arguments(random: &mut Random, core: &Function) -> Option<(Vec<i64>, Vec<Valu
         }
     }
     let args = core.params.iter().map(|(local, ty)| match known.get(local) {
-        Some(i) => Some(Value::I64(*i)),
+        Some(i) => Some(IrValue::I64(*i)),
         None => value(random, ty, &known),
     });
     Some((sizes, args.collect::<Option<_>>()?))
 }
 
-fn parts(random: &mut Random, ssa: &Ssa) -> Option<(Vec<i64>, Vec<Tensor>)> {
+fn parts(random: &mut Random, ssa: &SsaFunction) -> Option<(Vec<i64>, Vec<IrTensor>)> {
     let mut known = HashMap::new();
     let small = |random: &mut Random| i64::try_from(random.below(4)).unwrap_or(0);
     let sizes: Vec<i64> = ssa.sizes.iter().map(|_| small(random)).collect();
@@ -357,14 +363,14 @@ fn parts(random: &mut Random, ssa: &Ssa) -> Option<(Vec<i64>, Vec<Tensor>)> {
     let parts = passed().map(|input| {
         let dims = input.leaf.dims.iter().map(|n| extent(n, &known)).collect::<Option<Vec<_>>>()?;
         let items = match (input.leaf.scalar, known.get(&input.local)) {
-            (_, Some(i)) => vec![Value::I64(*i)],
+            (_, Some(i)) => vec![IrValue::I64(*i)],
             (Some(of), None) => (0..dims.iter().product()).map(|_| scalar(random, of)).collect(),
             (None, None) => {
                 let rows = rows(random, &dims).into_iter();
-                rows.map(|row| Value::Tuple(row.into_iter().map(Value::I64).collect())).collect()
+                rows.map(|row| IrValue::Tuple(row.into_iter().map(IrValue::I64).collect())).collect()
             }
         };
-        Some(Tensor { dims, items })
+        Some(IrTensor { dims, items })
     });
     Some((sizes, parts.collect::<Option<_>>()?))
 }

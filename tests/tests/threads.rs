@@ -12,10 +12,10 @@ use iverson_tests::middle::forms::{Forms, Middle};
 use iverson_tests::middle::large::{RUNS, session};
 use iverson_tests::middle::machine::{World, flat, near};
 use iverson_tests::run::limits;
-use lang_core::exec::native::{Backend, Code, Copies, Interrupted, Slot};
-use lang_core::exec::{self, Programs, Stopped, Tensor};
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
+use lang_core::exec::native::{Copies, KernelBackend, KernelCode, KernelInterrupted, MemorySlot};
+use lang_core::exec::{self, ExecutableCache, RunError, Tensor};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
 use lang_core::nest::Kernel;
 use lang_core::runtime::Value as Computed;
 use lang_core::syntax::ops::Scalar;
@@ -37,30 +37,35 @@ struct Watching {
 }
 
 struct Watched {
-    code: Arc<dyn Code>,
+    code: Arc<dyn KernelCode>,
     counts: Arc<Counts>,
 }
 
-impl Backend for Watching {
-    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
+impl KernelBackend for Watching {
+    fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>> {
         let code = self.jit.compile(ssa, kernel)?;
         Some(Arc::new(Watched { code, counts: Arc::clone(&self.counts) }))
     }
 }
 
-impl Code for Watched {
+impl KernelCode for Watched {
     fn run(
         &self,
-        slots: &mut [Slot<'_>],
+        slots: &mut [MemorySlot<'_>],
         integers: &[i64],
         interrupt: &AtomicBool,
         told: &dyn Fn(i64, i64),
-    ) -> Result<(), Interrupted> {
+    ) -> Result<(), KernelInterrupted> {
         self.code.run(slots, integers, interrupt, told)
     }
 
-    fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted> {
-        self.code.run_numbers(words, integers, interrupt)
+    fn run_scalars(
+        &self,
+        words: &mut [u64],
+        integers: &[i64],
+        interrupt: &AtomicBool,
+    ) -> Result<(), KernelInterrupted> {
+        self.code.run_scalars(words, integers, interrupt)
     }
 
     fn stack(&self) -> usize {
@@ -73,13 +78,13 @@ impl Code for Watched {
 
     fn run_chunks(
         &self,
-        slots: &mut [Slot<'_>],
+        slots: &mut [MemorySlot<'_>],
         copies: &[Copies],
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
         told: &dyn Fn(usize),
-    ) -> Result<(), Interrupted> {
+    ) -> Result<(), KernelInterrupted> {
         self.counts.chunked.fetch_add(1, Ordering::Relaxed);
         self.counts.of_chunks.fetch_add(copies.contains(&Copies::Chunks).into(), Ordering::Relaxed);
         self.counts.of_threads.fetch_add(copies.contains(&Copies::Threads).into(), Ordering::Relaxed);
@@ -102,12 +107,12 @@ fn bits(of: Option<&Computed>) -> Option<(u8, u64)> {
     })
 }
 
-fn plain(of: &Computed) -> Option<Value> {
+fn plain(of: &Computed) -> Option<IrValue> {
     Some(match of {
-        Computed::F64(x) => Value::F64(*x),
-        Computed::F32(x) => Value::F32(*x),
-        Computed::I64(x) => Value::I64(*x),
-        Computed::Bool(x) => Value::Bool(*x),
+        Computed::F64(x) => IrValue::F64(*x),
+        Computed::F32(x) => IrValue::F32(*x),
+        Computed::I64(x) => IrValue::I64(*x),
+        Computed::Bool(x) => IrValue::Bool(*x),
         _ => return None,
     })
 }
@@ -126,13 +131,13 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
     let counts = Arc::new(Counts::default());
-    let programs: Vec<Programs> = [1, 2, 3, 7]
+    let programs: Vec<ExecutableCache> = [1, 2, 3, 7]
         .map(|threads| {
             let jit = Jit::new(threads).expect("a processor");
-            Programs::with(Arc::new(Watching { jit, counts: Arc::clone(&counts) }))
+            ExecutableCache::with_backend(Arc::new(Watching { jit, counts: Arc::clone(&counts) }))
         })
         .into();
-    let by_statements = Programs::default();
+    let by_statements = ExecutableCache::default();
     let mut wrong = Vec::new();
     for (name, all_sizes) in RUNS {
         for ssa in with_derivatives(&defs, &callee("threads.iv", name)) {
@@ -141,7 +146,7 @@ fn values_are_the_same_bits_by_any_number_of_threads() {
                 let given = given(&ssa, sizes);
                 let given: Option<Vec<Tensor>> = passed.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
                 let given = given.expect("tensors of numbers");
-                let run = |programs: &Programs| {
+                let run = |programs: &ExecutableCache| {
                     let interrupt = AtomicBool::new(false);
                     let found = exec::run(&World(&defs), programs, &ssa, sizes, given.clone(), limits(), &interrupt);
                     elements(&found.expect("a value"))
@@ -182,7 +187,7 @@ fn chunks_end_when_they_are_told() {
     let globals = HashMap::new();
     let defs = Forms::new(&session, &globals);
     let ssa = defs.ssa(&callee("threads.iv", "rows")).expect("it is in core");
-    let programs = Programs::with(Arc::new(Jit::new(3).expect("a processor")));
+    let programs = ExecutableCache::with_backend(Arc::new(Jit::new(3).expect("a processor")));
     let sizes = [2000, 3000];
     let given: Option<Vec<Tensor>> = given(&ssa, &sizes).iter().map(|t| flat(t, Some(Scalar::F64))).collect();
     let given = given.expect("tensors of reals");
@@ -197,7 +202,7 @@ fn chunks_end_when_they_are_told() {
             });
             exec::run(&World(&defs), &programs, &ssa, &sizes, given.clone(), limits(), &interrupt)
         });
-        stopped += u32::from(matches!(found, Err(Stopped::Interrupted)));
+        stopped += u32::from(matches!(found, Err(RunError::Interrupted)));
     }
     assert!(stopped > 0, "no run was stopped");
     interrupt.store(false, Ordering::Relaxed);

@@ -19,14 +19,14 @@ use lang_core::ad::{is_real, real_outputs};
 use lang_core::base::GlobalName;
 use lang_core::eval::eval_ssa::SsaEvaluator;
 use lang_core::exec;
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::flat::Source;
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
-use lang_core::runtime::Limits;
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::flat::InputSource;
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
+use lang_core::runtime::RunLimits;
 
 /// A function from a size to a program's implicit sizes and arguments.
-type At = fn(usize) -> (Vec<i64>, Vec<Value>);
+type At = fn(usize) -> (Vec<i64>, Vec<IrValue>);
 
 /// A tested program.
 struct Trap {
@@ -45,43 +45,43 @@ struct Trap {
     first: usize,
 }
 
-fn reals(n: usize) -> Value {
-    let real = |k: usize| Value::F64(0.25 + 0.75 * f64::from(u32::try_from(k * 37 % 64).unwrap_or(0)) / 64.0);
-    Value::Array((0..n).map(real).collect())
+fn reals(n: usize) -> IrValue {
+    let real = |k: usize| IrValue::F64(0.25 + 0.75 * f64::from(u32::try_from(k * 37 % 64).unwrap_or(0)) / 64.0);
+    IrValue::Array((0..n).map(real).collect())
 }
 
-fn table(n: usize, m: usize) -> Value {
-    Value::Array((0..n).map(|_| reals(m)).collect())
+fn table(n: usize, m: usize) -> IrValue {
+    IrValue::Array((0..n).map(|_| reals(m)).collect())
 }
 
-fn integer(n: usize) -> Value {
-    Value::I64(size(n))
+fn integer(n: usize) -> IrValue {
+    IrValue::I64(size(n))
 }
 
 fn size(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-fn array(n: usize) -> (Vec<i64>, Vec<Value>) {
+fn array(n: usize) -> (Vec<i64>, Vec<IrValue>) {
     (vec![size(n)], vec![reals(n)])
 }
 
 /// Returns an array with one element more than its size.
-fn one_more(n: usize) -> (Vec<i64>, Vec<Value>) {
+fn one_more(n: usize) -> (Vec<i64>, Vec<IrValue>) {
     (vec![size(n)], vec![reals(n + 1)])
 }
 
-fn two(n: usize) -> (Vec<i64>, Vec<Value>) {
+fn two(n: usize) -> (Vec<i64>, Vec<IrValue>) {
     (vec![size(n)], vec![reals(n), reals(n)])
 }
 
-fn blocks(n: usize) -> (Vec<i64>, Vec<Value>) {
+fn blocks(n: usize) -> (Vec<i64>, Vec<IrValue>) {
     (Vec::new(), vec![integer(n), table(10, 10)])
 }
 
-fn places(n: usize) -> (Vec<i64>, Vec<Value>) {
+fn places(n: usize) -> (Vec<i64>, Vec<IrValue>) {
     let at = (0..n).map(|k| integer(k * 7 % n)).collect();
-    (vec![size(n)], vec![Value::Array(at), reals(n)])
+    (vec![size(n)], vec![IrValue::Array(at), reals(n)])
 }
 
 /// The programs, in the order of JAX's table.
@@ -89,7 +89,7 @@ const TRAPS: &[Trap] = &[
     adjoint("update", "update", &[1], blocks, 16),
     adjoint("guarded_update", "guarded_update", &[1], blocks, 16),
     adjoint("triangular", "triangular", &[0, 1], two, 16),
-    adjoint("early_stop", "early_stop", &[1], |n| (Vec::new(), vec![integer(n), Value::F64(0.5)]), 64),
+    adjoint("early_stop", "early_stop", &[1], |n| (Vec::new(), vec![integer(n), IrValue::F64(0.5)]), 64),
     adjoint("indexing", "indexing", &[0], array, 64),
     adjoint("one_element", "one_element", &[0], one_more, 64),
     adjoint("accumulation", "accumulation", &[1], |n| (vec![100], vec![integer(n), reals(100)]), 16),
@@ -102,7 +102,7 @@ const TRAPS: &[Trap] = &[
     adjoint("gather", "gather", &[1], places, 64),
     adjoint("gather", "gather_reversed", &[0], array, 64),
     adjoint("skipped", "skipped", &[0], array, 64),
-    adjoint("traces", "traces", &[1], |n| (vec![size(n)], vec![Value::I64(4), reals(n)]), 64),
+    adjoint("traces", "traces", &[1], |n| (vec![size(n)], vec![IrValue::I64(4), reals(n)]), 64),
     adjoint(
         "batched_fit",
         "batched_fit",
@@ -140,7 +140,7 @@ impl Counted {
 }
 
 /// Returns the counts of a function at arguments; tangents and cotangents are ones.
-fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<Ssa>, (sizes, args): &(Vec<i64>, Vec<Value>)) -> Counted {
+fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<SsaFunction>, (sizes, args): &(Vec<i64>, Vec<IrValue>)) -> Counted {
     let stages = forms.stages(&callee(forms, of)).expect("it has forms");
     let given = Given::of(&stages.core, ssa, sizes, args, &|_| 1.0).tensors;
     let world = All(forms);
@@ -152,9 +152,17 @@ fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<Ssa>, (sizes, args): &(Vec<i64
     let given: Vec<exec::Tensor> =
         inputs.zip(&given).map(|(i, t)| flat(t, i.leaf.scalar).expect("an array of numbers")).collect();
     let enough = |bytes: usize| {
-        let limits = Limits { max_bytes: bytes, ..Limits::default() };
-        exec::run(&World(forms), &exec::Programs::default(), ssa, sizes, given.clone(), limits, &AtomicBool::new(false))
-            .is_ok()
+        let limits = RunLimits { max_bytes: bytes, ..RunLimits::default() };
+        exec::run(
+            &World(forms),
+            &exec::ExecutableCache::default(),
+            ssa,
+            sizes,
+            given.clone(),
+            limits,
+            &AtomicBool::new(false),
+        )
+        .is_ok()
     };
     let (mut least, mut most) = (0, 1_usize << 30);
     assert!(enough(most), "it runs in a gibibyte");
@@ -166,10 +174,10 @@ fn counted(forms: &Forms<'_>, of: &str, ssa: &Arc<Ssa>, (sizes, args): &(Vec<i64
     Counted { work: evaluator.counts.work, iterations: evaluator.counts.iterations, bytes }
 }
 
-fn callee(forms: &Forms<'_>, name: &str) -> Arc<Callee> {
+fn callee(forms: &Forms<'_>, name: &str) -> Arc<FunctionKey> {
     let _ = forms;
     let (module, name) = name.split_once("::").unwrap_or(("", name));
-    Arc::new(Callee::new(GlobalName::new(module, name), Vec::new()))
+    Arc::new(FunctionKey::new(GlobalName::new(module, name), Vec::new()))
 }
 
 /// Returns the slope of the logarithms, by least squares.
@@ -204,11 +212,11 @@ fn gradients_grow_like_values() {
             None => {
                 let wrt = (0..).zip(&value.inputs).filter(|(_, input)| {
                     is_real(input.leaf.scalar)
-                        && matches!(input.source, Source::Param(k) if trap.by.contains(&(k as usize)))
+                        && matches!(input.source, InputSource::Param(k) if trap.by.contains(&(k as usize)))
                 });
                 let wrt: Vec<u32> = wrt.map(|(k, _)| k).collect();
-                let derived = Derivation::Adjoint { of: real_outputs(&value).into(), wrt: wrt.into() };
-                forms.ssa(&Arc::new(callee(&forms, &name).derive(derived)))
+                let derived = DerivativeKind::Adjoint { outputs: real_outputs(&value).into(), wrt: wrt.into() };
+                forms.ssa(&Arc::new(callee(&forms, &name).derivative(derived)))
             }
         };
         let gradient = gradient.expect("it has a derivative");

@@ -6,14 +6,14 @@ use std::marker::PhantomData;
 /// The position of a `T` in its [`Arena`].
 pub struct Idx<T> {
     raw: u32,
-    of: PhantomData<fn() -> T>,
+    marker: PhantomData<fn() -> T>,
 }
 
 impl<T> Idx<T> {
     /// Returns the index with this number, for side tables.
     #[must_use]
     pub fn from_raw(raw: u32) -> Self {
-        Self { raw, of: PhantomData }
+        Self { raw, marker: PhantomData }
     }
 
     /// Returns its number, for side tables.

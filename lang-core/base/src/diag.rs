@@ -146,7 +146,7 @@ pub enum Severity {
 
 /// A labelled location, in the item of the diagnostic or in another module.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Label {
+pub struct RelatedLabel {
     /// The location.
     pub span: Span,
     /// The remark on the location.
@@ -157,7 +157,7 @@ pub struct Label {
 
 /// A part of the text that a fix inserts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Piece {
+pub enum FixPiece {
     /// Literal text.
     Text(String),
     /// A copy of this range of the item.
@@ -170,14 +170,14 @@ pub struct Fix {
     /// The replaced range; empty for an insertion.
     pub span: Span,
     /// The replacement, piece by piece.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<FixPiece>,
 }
 
 impl Fix {
     /// Replaces a range by a text.
     #[must_use]
     pub fn replace(span: Span, text: impl Into<String>) -> Self {
-        Self { span, pieces: vec![Piece::Text(text.into())] }
+        Self { span, pieces: vec![FixPiece::Text(text.into())] }
     }
 
     /// Inserts a text.
@@ -189,15 +189,15 @@ impl Fix {
     /// Inserts texts before and after a range.
     #[must_use]
     pub fn wrap(span: Span, before: impl Into<String>, after: impl Into<String>) -> Self {
-        Self { span, pieces: vec![Piece::Text(before.into()), Piece::Source(span), Piece::Text(after.into())] }
+        Self { span, pieces: vec![FixPiece::Text(before.into()), FixPiece::Source(span), FixPiece::Text(after.into())] }
     }
 
     /// Returns the replacement text for this source, or `None` if a copied range is out of bounds.
     #[must_use]
     pub fn text(&self, source: &str) -> Option<String> {
-        let piece = |piece: &Piece| match piece {
-            Piece::Text(text) => Some(text.clone()),
-            Piece::Source(span) => Some(source.get(span.range())?.to_owned()),
+        let piece = |piece: &FixPiece| match piece {
+            FixPiece::Text(text) => Some(text.clone()),
+            FixPiece::Source(span) => Some(source.get(span.range())?.to_owned()),
         };
         self.pieces.iter().map(piece).collect()
     }
@@ -205,7 +205,7 @@ impl Fix {
     fn shift(mut self, by: u32) -> Self {
         self.span = self.span.shift(by);
         for piece in &mut self.pieces {
-            if let Piece::Source(span) = piece {
+            if let FixPiece::Source(span) = piece {
                 *span = span.shift(by);
             }
         }
@@ -227,7 +227,7 @@ pub struct Diagnostic {
     /// The remark on that location; empty if the message is enough.
     pub label: String,
     /// Other locations that explain the problem.
-    pub related: Vec<Label>,
+    pub related: Vec<RelatedLabel>,
     /// The hint, in one sentence.
     pub help: Option<String>,
     /// Edits that fix the problem, the likeliest first.
@@ -267,7 +267,7 @@ impl Diagnostic {
     /// Adds another location in the same item.
     #[must_use]
     pub fn related(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.related.push(Label { span, message: text.into(), module: None });
+        self.related.push(RelatedLabel { span, message: text.into(), module: None });
         self
     }
 

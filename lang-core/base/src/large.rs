@@ -11,18 +11,18 @@ use std::time::Duration;
 /// A value of a computation that may be cancelled ([`super::pause`]). If unwinding drops it,
 /// another thread does the work.
 #[derive(PartialEq, Debug)]
-pub struct Large<T: Send + 'static>(Option<T>);
+pub struct BackgroundDrop<T: Send + 'static>(Option<T>);
 
-impl<T: Send + 'static> Large<T> {
+impl<T: Send + 'static> BackgroundDrop<T> {
     /// Wraps a value.
     pub fn new(value: T) -> Self {
         Self(Some(value))
     }
 
     /// Moves the value to another thread, which drops it. It cannot be read afterwards.
-    pub fn drop_elsewhere(&mut self) {
+    pub fn drop_in_background(&mut self) {
         if let Some(value) = self.0.take() {
-            drop_elsewhere(Box::new(value));
+            drop_in_background(Box::new(value));
         }
     }
 
@@ -35,13 +35,13 @@ impl<T: Send + 'static> Large<T> {
     }
 }
 
-impl<T: Default + Send + 'static> Default for Large<T> {
+impl<T: Default + Send + 'static> Default for BackgroundDrop<T> {
     fn default() -> Self {
         Self::new(T::default())
     }
 }
 
-impl<T: Send + 'static> Deref for Large<T> {
+impl<T: Send + 'static> Deref for BackgroundDrop<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -52,7 +52,7 @@ impl<T: Send + 'static> Deref for Large<T> {
     }
 }
 
-impl<T: Send + 'static> DerefMut for Large<T> {
+impl<T: Send + 'static> DerefMut for BackgroundDrop<T> {
     fn deref_mut(&mut self) -> &mut T {
         match &mut self.0 {
             Some(value) => value,
@@ -61,26 +61,26 @@ impl<T: Send + 'static> DerefMut for Large<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Large<T> {
+impl<T: Send + 'static> Drop for BackgroundDrop<T> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.drop_elsewhere();
+            self.drop_in_background();
         }
     }
 }
 
 /// The delay before a drop, because unwinding and the check of the new text need the processors
 /// first.
-const LATER: Duration = Duration::from_millis(30);
+const DROP_DELAY: Duration = Duration::from_millis(30);
 
 /// Drops a value on another thread, or here if no thread can be started.
-fn drop_elsewhere(value: Box<dyn Send>) {
-    static GONE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
-    let gone = GONE.get_or_init(|| {
+fn drop_in_background(value: Box<dyn Send>) {
+    static DROP_QUEUE: OnceLock<Option<Sender<Box<dyn Send>>>> = OnceLock::new();
+    let gone = DROP_QUEUE.get_or_init(|| {
         let (gone, values) = channel::<Box<dyn Send>>();
         let drops = move || {
             while let Ok(first) = values.recv() {
-                thread::sleep(LATER);
+                thread::sleep(DROP_DELAY);
                 drop(first);
                 values.try_iter().for_each(drop);
             }
@@ -102,15 +102,15 @@ mod tests {
     use super::*;
 
     /// Reports the thread that drops it.
-    struct Told(Mutex<Sender<ThreadId>>);
+    struct DropProbe(Mutex<Sender<ThreadId>>);
 
-    impl Told {
-        fn to(told: &Sender<ThreadId>) -> Self {
+    impl DropProbe {
+        fn reporting_to(told: &Sender<ThreadId>) -> Self {
             Self(Mutex::new(told.clone()))
         }
     }
 
-    impl Drop for Told {
+    impl Drop for DropProbe {
         fn drop(&mut self) {
             if let Ok(told) = self.0.lock() {
                 let _ = told.send(thread::current().id());
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn what_unwinding_drops_is_dropped_by_another_thread() {
         let (told, by) = channel();
-        let made = || Large::new(Told::to(&told));
+        let made = || BackgroundDrop::new(DropProbe::reporting_to(&told));
         let next = || by.recv_timeout(Duration::from_secs(60));
         let here = Ok(thread::current().id());
         drop(made());

@@ -13,10 +13,10 @@ pub mod span;
 pub mod stack;
 
 pub use arena::{Arena, Idx};
-pub use diag::{Code, Diagnostic, Fix, Label, Piece, Severity};
-pub use large::Large;
+pub use diag::{Code, Diagnostic, Fix, FixPiece, RelatedLabel, Severity};
+pub use large::BackgroundDrop;
 pub use name::{GlobalName, ModuleName, Name};
-pub use pause::pause;
-pub use real::Real;
+pub use pause::check_cancelled;
+pub use real::RealConst;
 pub use span::Span;
-pub use stack::guarded;
+pub use stack::ensure_sufficient_stack;

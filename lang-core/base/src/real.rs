@@ -4,12 +4,12 @@
 /// that an edit does not touch must equal the tree before the edit. Otherwise all queries that
 /// depend on it would run again.
 #[derive(Clone, Copy, Debug)]
-pub struct Real(pub f64);
+pub struct RealConst(pub f64);
 
-impl PartialEq for Real {
+impl PartialEq for RealConst {
     fn eq(&self, other: &Self) -> bool {
         self.0.to_bits() == other.0.to_bits()
     }
 }
 
-impl Eq for Real {}
+impl Eq for RealConst {}

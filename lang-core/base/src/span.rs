@@ -31,7 +31,7 @@ impl Span {
 
     /// Returns the empty range at the end of this one.
     #[must_use]
-    pub fn after(self) -> Self {
+    pub fn end_point(self) -> Self {
         Self { start: self.end, end: self.end }
     }
 
@@ -43,7 +43,7 @@ impl Span {
 
     /// Whether the range contains the byte `at`. Its end counts too, because a cursor may be there.
     #[must_use]
-    pub fn touches(self, at: u32) -> bool {
+    pub fn contains_inclusive(self, at: u32) -> bool {
         self.start <= at && at <= self.end
     }
 }

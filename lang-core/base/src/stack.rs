@@ -5,11 +5,11 @@
 const RED_ZONE: usize = 128 << 10;
 
 /// The size of a new stack segment, in bytes.
-const STACK_PIECE: usize = 4 << 20;
+const STACK_SEGMENT: usize = 4 << 20;
 
 /// Runs one step of a recursion on a stack that grows on demand. User programs control the depth:
 /// source trees have at most 256 levels, but a flat chain of operators becomes a deep tree, and
 /// calls nest.
-pub fn guarded<T>(step: impl FnOnce() -> T) -> T {
-    stacker::maybe_grow(RED_ZONE, STACK_PIECE, step)
+pub fn ensure_sufficient_stack<T>(step: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(RED_ZONE, STACK_SEGMENT, step)
 }

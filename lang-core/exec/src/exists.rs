@@ -5,47 +5,53 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::number::{Missing, Num, Test};
-use lang_runtime::Around;
-use lang_runtime::memory::{Charge, Memory};
+use super::number::{IndexError, IndexExpr, Test};
+use lang_runtime::RunContext;
+use lang_runtime::memory::{MemoryAccount, MemoryCharge};
 
 /// Of what is bound it is asked whether the run is to end once in so many steps.
-const OFTEN: i64 = 1024;
+const POLL_INTERVAL: i64 = 1024;
 
 /// An existential.
-pub(super) struct Exists<'a> {
+pub(super) struct Existential<'a> {
     /// The slots with their extents, outermost first.
-    bound: Vec<(usize, Num)>,
+    bound: Vec<(usize, IndexExpr)>,
     body: Test<'a>,
-    told: Option<Told<'a>>,
+    table_form: Option<TableForm<'a>>,
     /// How often the body was asked.
-    tests: Cell<usize>,
+    test_count: Cell<usize>,
     /// Where it holds; none where that cannot be told in one pass.
-    marks: OnceCell<Option<Marks>>,
+    table: OnceCell<Option<TruthTable>>,
     interrupt: &'a AtomicBool,
 }
 
-struct Marks {
+struct TruthTable {
     holds: Vec<bool>,
     /// A tuple reads outside: elsewhere it is not false.
-    outside: bool,
+    has_undefined: bool,
 }
 
 /// Indices of the statement which equations of the body tell by what is bound alone.
-struct Told<'a> {
+struct TableForm<'a> {
     /// The indices, each with its extent and what it is.
-    indices: Vec<(usize, usize, Num)>,
+    indices: Vec<(usize, usize, IndexExpr)>,
     /// What else is asked.
-    rest: Vec<Test<'a>>,
+    other_conjuncts: Vec<Test<'a>>,
     /// The size of the table, which is paid for.
-    size: usize,
-    _charge: Charge,
+    entries: usize,
+    _charge: MemoryCharge,
 }
 
-impl<'a> Exists<'a> {
+impl<'a> Existential<'a> {
     /// Creates an existential over a slot with this extent, for a statement whose indices have
     /// these extents.
-    pub(super) fn new(slot: usize, extent: Num, body: Test<'a>, extents: &[i64], around: &'a Around<'a>) -> Self {
+    pub(super) fn new(
+        slot: usize,
+        extent: IndexExpr,
+        body: Test<'a>,
+        extents: &[i64],
+        around: &'a RunContext<'a>,
+    ) -> Self {
         let mut bound = vec![(slot, extent)];
         let body = match body {
             Test::Exists(inner, true) => {
@@ -54,9 +60,9 @@ impl<'a> Exists<'a> {
             }
             other => other,
         };
-        let told = Told::new(&bound, &body, extents, around.memory);
+        let told = TableForm::new(&bound, &body, extents, around.memory);
         let interrupt = around.interrupt;
-        Self { bound, body, told, tests: Cell::new(0), marks: OnceCell::new(), interrupt }
+        Self { bound, body, table_form: told, test_count: Cell::new(0), table: OnceCell::new(), interrupt }
     }
 
     /// Marks the indices that it mentions.
@@ -65,68 +71,69 @@ impl<'a> Exists<'a> {
         self.body.mark(found);
     }
 
-    pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
-        if let Some(told) = &self.told {
-            if self.marks.get().is_none() && self.tests.get() >= told.size {
-                let marks = match self.marks(told, at) {
-                    Err(Missing::Interrupted) => return Err(Missing::Interrupted),
+    pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, IndexError> {
+        if let Some(told) = &self.table_form {
+            if self.table.get().is_none() && self.test_count.get() >= told.entries {
+                let marks = match self.build_table(told, at) {
+                    Err(IndexError::Interrupted) => return Err(IndexError::Interrupted),
                     marks => marks.ok(),
                 };
-                let _ = self.marks.set(marks);
+                let _ = self.table.set(marks);
             }
-            if let Some(Some(marks)) = self.marks.get() {
+            if let Some(Some(marks)) = self.table.get() {
                 let mut place = 0;
                 for (k, extent, _) in &told.indices {
-                    let i = at.get(*k).and_then(|i| usize::try_from(*i).ok()).ok_or(Missing::Broken("an index"))?;
+                    let i =
+                        at.get(*k).and_then(|i| usize::try_from(*i).ok()).ok_or(IndexError::Internal("an index"))?;
                     place = place * extent + i;
                 }
                 return match marks.holds.get(place) {
                     Some(true) => Ok(true),
-                    Some(false) if marks.outside => Err(Missing::Outside),
+                    Some(false) if marks.has_undefined => Err(IndexError::OutOfBounds),
                     Some(false) => Ok(false),
-                    None => Err(Missing::Broken("an index")),
+                    None => Err(IndexError::Internal("an index")),
                 };
             }
         }
         let (mut found, mut outside) = (false, false);
-        self.each(0, at, &mut |at| {
-            self.tests.set(self.tests.get().saturating_add(1));
+        self.for_each_tuple(0, at, &mut |at| {
+            self.test_count.set(self.test_count.get().saturating_add(1));
             match self.body.holds(at) {
-                Err(Missing::Outside) => outside = true,
+                Err(IndexError::OutOfBounds) => outside = true,
                 other => found = other?,
             }
             Ok(found)
         })?;
-        if outside && !found { Err(Missing::Outside) } else { Ok(found) }
+        if outside && !found { Err(IndexError::OutOfBounds) } else { Ok(found) }
     }
 
     /// Visits the tuples from a slot on until `f` says that it is enough.
-    fn each(
+    fn for_each_tuple(
         &self,
         depth: usize,
         at: &mut [i64],
-        f: &mut dyn FnMut(&mut [i64]) -> Result<bool, Missing>,
-    ) -> Result<bool, Missing> {
+        f: &mut dyn FnMut(&mut [i64]) -> Result<bool, IndexError>,
+    ) -> Result<bool, IndexError> {
         let Some((slot, extent)) = self.bound.get(depth) else { return f(at) };
         for i in 0..extent.value(at)? {
-            if i % OFTEN == 0 && self.interrupt.load(Ordering::Relaxed) {
-                return Err(Missing::Interrupted);
+            if i % POLL_INTERVAL == 0 && self.interrupt.load(Ordering::Relaxed) {
+                return Err(IndexError::Interrupted);
             }
-            *at.get_mut(*slot).ok_or(Missing::Broken("an index"))? = i;
-            if self.each(depth + 1, at, f)? {
+            *at.get_mut(*slot).ok_or(IndexError::Internal("an index"))? = i;
+            if self.for_each_tuple(depth + 1, at, f)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    fn marks(&self, told: &Told<'a>, at: &mut [i64]) -> Result<Marks, Missing> {
-        let mut marks = Marks { holds: vec![false; told.size], outside: false };
-        self.each(0, at, &mut |at| {
-            match told.place(at) {
+    fn build_table(&self, told: &TableForm<'a>, at: &mut [i64]) -> Result<TruthTable, IndexError> {
+        let mut marks = TruthTable { holds: vec![false; told.entries], has_undefined: false };
+        self.for_each_tuple(0, at, &mut |at| {
+            match told.entry_of(at) {
                 Ok(place) => place.and_then(|k| marks.holds.get_mut(k)).into_iter().for_each(|slot| *slot = true),
                 // Of several indices some may be told.
-                Err(Missing::Outside) if told.indices.len() == 1 => marks.outside = true,
+                Err(IndexError::OutOfBounds) if told.indices.len() == 1 => marks.has_undefined = true,
                 Err(why) => return Err(why),
             }
             Ok(false)
@@ -135,8 +142,8 @@ impl<'a> Exists<'a> {
     }
 }
 
-impl<'a> Told<'a> {
-    fn new(bound: &[(usize, Num)], body: &Test<'a>, extents: &[i64], memory: &Memory) -> Option<Self> {
+impl<'a> TableForm<'a> {
+    fn new(bound: &[(usize, IndexExpr)], body: &Test<'a>, extents: &[i64], memory: &MemoryAccount) -> Option<Self> {
         // The slots before are indices, and what existentials around bind.
         let (first, _) = bound.first()?;
         let free = |mark: &dyn Fn(&mut [bool])| -> Vec<usize> {
@@ -148,12 +155,12 @@ impl<'a> Told<'a> {
             return None;
         }
         let mut rest: Vec<Test<'a>> = match body {
-            Test::All(items) => items.to_vec(),
+            Test::And(items) => items.to_vec(),
             other => vec![other.clone()],
         };
         let mut indices = Vec::new();
         for k in free(&|found| body.mark(found)) {
-            let tells = |p: &Test<'a>| p.tells(k).filter(|n| free(&|found| n.mark(found)).is_empty());
+            let tells = |p: &Test<'a>| p.solve_for(k).filter(|n| free(&|found| n.mark(found)).is_empty());
             let (nth, value) = rest.iter().enumerate().find_map(|(nth, p)| Some((nth, tells(p)?)))?;
             rest.remove(nth);
             indices.push((k, usize::try_from(*extents.get(k)?).ok()?, value));
@@ -163,26 +170,26 @@ impl<'a> Told<'a> {
         }
         let size = indices.iter().try_fold(1_usize, |size, (_, n, _)| size.checked_mul(*n))?;
         let _charge = memory.charge(size).ok()?;
-        Some(Self { indices, rest, size, _charge })
+        Some(Self { indices, other_conjuncts: rest, entries: size, _charge })
     }
 
     /// The place in the table that a tuple tells.
-    fn place(&self, at: &mut [i64]) -> Result<Option<usize>, Missing> {
+    fn entry_of(&self, at: &mut [i64]) -> Result<Option<usize>, IndexError> {
         let mut outside = false;
-        for test in &self.rest {
+        for test in &self.other_conjuncts {
             match test.holds(at) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
-                Err(Missing::Outside) => outside = true,
+                Err(IndexError::OutOfBounds) => outside = true,
                 Err(why) => return Err(why),
             }
         }
         let mut place = 0;
         for (_, extent, value) in &self.indices {
-            let Some(i) = usize::try_from(value.exact(at)?).ok().filter(|i| i < extent) else { return Ok(None) };
+            let Some(i) = usize::try_from(value.exact_value(at)?).ok().filter(|i| i < extent) else { return Ok(None) };
             place = place * extent + i;
         }
         // One element of which it is not known would have a mark of its own.
-        if outside { Err(Missing::Broken("a tuple outside")) } else { Ok(Some(place)) }
+        if outside { Err(IndexError::Internal("a tuple outside")) } else { Ok(Some(place)) }
     }
 }

@@ -5,9 +5,14 @@
 use std::sync::Arc;
 
 use lang_base::GlobalName;
-use lang_ir::applied::{Applied, Given, Known, Operator, Scope, Site, Text, Types};
-use lang_ir::core::{Callee, Reason};
-use lang_runtime::{Asked, Code, Deep, Derived, Fun, RtInstance, RtType, Value, within};
+use lang_ir::applied::{
+    CaptureScope, DerivativeOperator, FunctionShape, ItemBody, RequestSite, RuntimeRequest, StaticShape, TypeArgs,
+};
+use lang_ir::core::{FunctionKey, NoCoreFormReason};
+use lang_runtime::{
+    DerivedFunction, FunctionValue, NestingTooDeep, OffloadRequest, RunnableBody, RuntimeInstance, RuntimeType, Value,
+    find_in_value,
+};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_types::tree::{Body, Expr, TId};
 use lang_types::ty::Type;
@@ -17,89 +22,89 @@ use lang_types::ty::Type;
 const MAX_FUNCTIONS: usize = 64;
 
 /// The result of reading.
-pub struct Read {
+pub struct ReflectedRequest {
     /// The static part, independent of the data.
-    pub applied: Applied,
+    pub applied: RuntimeRequest,
     /// The sizes, in the order of [`lang_ir::applied`].
     pub sizes: Vec<i64>,
     /// The integers and other data, in the same order.
     pub data: Vec<Value>,
 }
 
-impl Read {
+impl ReflectedRequest {
     /// Returns whether these arguments are all that was read.
-    pub(crate) fn is_of(&self, arguments: &[Value]) -> bool {
+    pub(crate) fn has_only(&self, arguments: &[Value]) -> bool {
         self.sizes.is_empty() && self.applied.globals.is_empty() && self.data.len() == arguments.len()
     }
 }
 
 /// The reason why the interpreter must evaluate a value.
 #[derive(Clone, Debug)]
-pub enum Refused {
+pub enum ReflectError {
     /// A derivative is in progress around it, by dual numbers.
-    Varies,
+    HoldsDual,
     /// It has no compiled form.
-    Outside(Reason),
+    Unsupported(NoCoreFormReason),
 }
 
-type Result<T> = std::result::Result<T, Refused>;
+type ReflectResult<T> = std::result::Result<T, ReflectError>;
 
 /// The queries of the reader about bodies and the run.
-pub trait Texts {
+pub trait BodyQueries {
     /// Returns the locals that an expression reads and does not bind ([`free`]).
-    fn free(&self, body: &Arc<Body>, of: TId) -> Arc<[LocalId]>;
+    fn free_locals(&self, body: &Arc<Body>, of: TId) -> Arc<[LocalId]>;
     /// Returns the top-level `let`s with functions that an expression mentions, with their types
     /// ([`mentioned`]).
-    fn mentioned(&self, body: &Arc<Body>, of: TId) -> Arc<[(GlobalName, Type)]>;
+    fn mentioned_globals(&self, body: &Arc<Body>, of: TId) -> Arc<[(GlobalName, Type)]>;
     /// Returns the value of a top-level `let`.
-    fn global(&self, name: &GlobalName) -> Option<Value>;
+    fn global_value(&self, name: &GlobalName) -> Option<Value>;
 }
 
 /// Reads the operands of an operator, or the variables of an expression.
 ///
 /// # Errors
 /// The reason why the interpreter must evaluate it.
-pub fn read(asked: &Asked<'_>, texts: &dyn Texts) -> Result<Read> {
-    let mut reader = Reader::new(texts);
+pub fn reflect(asked: &OffloadRequest<'_>, texts: &dyn BodyQueries) -> ReflectResult<ReflectedRequest> {
+    let mut reader = RequestReader::new(texts);
     let site = match asked {
-        Asked::Operator(derived, args) => {
+        OffloadRequest::Operator(derived, args) => {
             let operator = reader.operator(derived)?;
-            let args = args.iter().map(|arg| reader.given(arg)).collect::<Result<_>>()?;
-            Site::Operator(operator, args)
+            let args = args.iter().map(|arg| reader.reflect_value(arg)).collect::<ReflectResult<_>>()?;
+            RequestSite::Operator(operator, args)
         }
-        Asked::Variable { code, frame, node, by, of } => {
-            let locals = texts.free(code.body(), *of);
-            reader.mention(code.body(), *of);
+        OffloadRequest::Deriv { code, frame, node, variable: by, expression: of } => {
+            let locals = texts.free_locals(code.body(), *of);
+            reader.record_mentioned(code.body(), *of);
             let read = locals.iter().copied().filter(|l| l != by).chain([*by]);
             let locals = read.filter_map(|l| Some((l, frame.get(l)?)));
             let scope = reader.scope(code, frame.types(), locals)?;
-            Site::Variable { scope, node: *node, by: *by, of: *of }
+            RequestSite::Variable { scope, node: *node, variable: *by, expression: *of }
         }
-        Asked::Here { code, frame, node, .. } => {
-            let locals = texts.free(code.body(), *node);
-            reader.mention(code.body(), *node);
+        OffloadRequest::Expression { code, frame, node, .. } => {
+            let locals = texts.free_locals(code.body(), *node);
+            reader.record_mentioned(code.body(), *node);
             let read = locals.iter().filter_map(|l| Some((*l, frame.get(*l)?)));
-            Site::Here { scope: reader.scope(code, frame.types(), read)?, node: *node }
+            RequestSite::Expression { scope: reader.scope(code, frame.types(), read)?, node: *node }
         }
     };
     // The functions of top-level `let`s mention others.
-    let mut outer = Reader { globals: std::mem::take(&mut reader.globals), ..Reader::new(texts) };
+    let mut outer = RequestReader { globals: std::mem::take(&mut reader.globals), ..RequestReader::new(texts) };
     let (mut globals, mut next) = (Vec::new(), 0);
     while let Some((name, ty)) = outer.globals.get(next).cloned() {
         next += 1;
         // One that has no value fails where it is used.
-        if let Some(value) = texts.global(&name) {
-            globals.push((name, ty, outer.given(&value)?));
+        if let Some(value) = texts.global_value(&name) {
+            globals.push((name, ty, outer.reflect_value(&value)?));
         }
     }
-    let Reader { mut sizes, mut data, .. } = outer;
+    let RequestReader { mut sizes, mut data, .. } = outer;
     sizes.extend(reader.sizes);
     data.extend(reader.data);
-    Ok(Read { applied: Applied { site, globals }, sizes, data })
+    Ok(ReflectedRequest { applied: RuntimeRequest { site, globals }, sizes, data })
 }
 
-struct Reader<'t> {
-    texts: &'t dyn Texts,
+struct RequestReader<'t> {
+    texts: &'t dyn BodyQueries,
     sizes: Vec<i64>,
     data: Vec<Value>,
     /// The top-level `let`s that are mentioned.
@@ -107,37 +112,43 @@ struct Reader<'t> {
     functions: usize,
 }
 
-impl<'t> Reader<'t> {
-    fn new(texts: &'t dyn Texts) -> Self {
+impl<'t> RequestReader<'t> {
+    fn new(texts: &'t dyn BodyQueries) -> Self {
         Self { texts, sizes: Vec::new(), data: Vec::new(), globals: Vec::new(), functions: 0 }
     }
 
     /// Notes what an expression mentions.
-    fn mention(&mut self, body: &Arc<Body>, of: TId) {
-        for mentioned in &*self.texts.mentioned(body, of) {
+    fn record_mentioned(&mut self, body: &Arc<Body>, of: TId) {
+        for mentioned in &*self.texts.mentioned_globals(body, of) {
             if !self.globals.iter().any(|(name, _)| *name == mentioned.0) {
                 self.globals.push(mentioned.clone());
             }
         }
     }
 
-    fn operator(&mut self, derived: &Derived) -> Result<Operator> {
-        let place = derived.place();
+    fn operator(&mut self, derived: &DerivedFunction) -> ReflectResult<DerivativeOperator> {
+        let place = derived.site();
         let known: Vec<(LocalId, Value)> = place.sizes().iter().map(|(l, n)| (*l, Value::I64(*n))).collect();
         let scope = self.scope(place.code(), place.types(), known.iter().map(|(l, v)| (*l, v)))?;
         let of = match derived.function() {
             Some(Value::Fun(function)) => Arc::new(self.function(function)?),
-            _ => return Err(Refused::Outside(Reason::FunctionValue)),
+            _ => return Err(ReflectError::Unsupported(NoCoreFormReason::FunctionValue)),
         };
-        Ok(Operator { scope, node: place.node(), operator: derived.operator(), wrt: derived.wrt().clone(), of })
+        Ok(DerivativeOperator {
+            scope,
+            node: place.node(),
+            operator: derived.operator(),
+            wrt: derived.wrt().clone(),
+            function: of,
+        })
     }
 
     fn scope<'v>(
         &mut self,
-        code: &Code,
-        types: &[RtType],
+        code: &RunnableBody,
+        types: &[RuntimeType],
         locals: impl Iterator<Item = (LocalId, &'v Value)>,
-    ) -> Result<Scope> {
+    ) -> ReflectResult<CaptureScope> {
         let types = self.types(types)?;
         let (mut sizes, mut integers, mut data, mut functions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (local, value) in locals {
@@ -151,114 +162,119 @@ impl<'t> Reader<'t> {
         let mut known = Vec::new();
         for (local, n) in sizes {
             self.sizes.push(n);
-            known.push((local, Given::Size));
+            known.push((local, StaticShape::Size));
         }
         for (local, value) in integers.into_iter().chain(data).chain(functions) {
-            known.push((local, self.given(value)?));
+            known.push((local, self.reflect_value(value)?));
         }
-        let text = Text { item: code.item().clone(), body: Arc::clone(code.body()) };
-        Ok(Scope { text, types, locals: known })
+        let text = ItemBody { item: code.item().clone(), body: Arc::clone(code.body()) };
+        Ok(CaptureScope { item_body: text, types, locals: known })
     }
 
-    fn given(&mut self, value: &Value) -> Result<Given> {
+    fn reflect_value(&mut self, value: &Value) -> ReflectResult<StaticShape> {
         Ok(match value {
             Value::I64(_) => {
                 self.data.push(value.clone());
-                Given::Integer
+                StaticShape::Integer
             }
             _ if !holds_function(value)? => {
                 self.data.push(value.clone());
-                Given::Data
+                StaticShape::Data
             }
-            Value::Fun(function) => Given::Function(Arc::new(self.function(function)?)),
+            Value::Fun(function) => StaticShape::Function(Arc::new(self.function(function)?)),
             Value::Tuple(items) => {
                 let items = items.values().iter();
-                Given::Tuple(items.map(|v| lang_base::guarded(|| self.given(v))).collect::<Result<_>>()?)
+                StaticShape::Tuple(
+                    items
+                        .map(|v| lang_base::ensure_sufficient_stack(|| self.reflect_value(v)))
+                        .collect::<ReflectResult<_>>()?,
+                )
             }
             Value::Record(record) => {
                 let mut fields: Vec<_> = record.names().iter().zip(record.values()).collect();
                 fields.sort_by_key(|(name, _)| *name);
                 let fields = fields.into_iter().map(|(name, v)| {
-                    let given = lang_base::guarded(|| self.given(v))?;
+                    let given = lang_base::ensure_sufficient_stack(|| self.reflect_value(v))?;
                     Ok((name.clone(), given))
                 });
-                Given::Record(fields.collect::<Result<_>>()?)
+                StaticShape::Record(fields.collect::<ReflectResult<_>>()?)
             }
-            _ => return Err(Refused::Outside(Reason::FunctionValue)),
+            _ => return Err(ReflectError::Unsupported(NoCoreFormReason::FunctionValue)),
         })
     }
 
-    fn function(&mut self, function: &Fun) -> Result<Known> {
+    fn function(&mut self, function: &FunctionValue) -> ReflectResult<FunctionShape> {
         self.functions += 1;
         if self.functions > MAX_FUNCTIONS {
-            return Err(Refused::Outside(Reason::FunctionValue));
+            return Err(ReflectError::Unsupported(NoCoreFormReason::FunctionValue));
         }
-        lang_base::guarded(|| {
+        lang_base::ensure_sufficient_stack(|| {
             Ok(match function {
-                Fun::Lambda { code, node, captured, types } => {
+                FunctionValue::Lambda { code, node, captured, types } => {
                     let Expr::Lambda(lambda) = &code.body().nodes[*node].kind else {
-                        return Err(Refused::Outside(Reason::Errors));
+                        return Err(ReflectError::Unsupported(NoCoreFormReason::Errors));
                     };
-                    self.mention(code.body(), lambda.body);
+                    self.record_mentioned(code.body(), lambda.body);
                     let locals = lambda.captures.iter().copied().zip(captured.values());
-                    Known::Lambda { scope: self.scope(code, types, locals)?, node: *node }
+                    FunctionShape::Lambda { scope: self.scope(code, types, locals)?, node: *node }
                 }
-                Fun::Def(name, RtInstance { types, sizes }) => {
+                FunctionValue::Def(name, RuntimeInstance { types, sizes }) => {
                     let types = self.types(types)?;
                     self.sizes.extend(sizes);
                     let sizes = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
-                    Known::Definition { name: name.clone(), types, sizes }
+                    FunctionShape::Definition { name: name.clone(), types, sizes }
                 }
-                Fun::Builtin(builtin) => Known::Builtin(*builtin),
-                Fun::Scalar(function) => Known::Scalar(*function),
-                Fun::Ctor(tag) => Known::Constructor(tag.index),
-                Fun::Derived(derived) => Known::Operator(self.operator(derived)?),
+                FunctionValue::Builtin(builtin) => FunctionShape::Builtin(*builtin),
+                FunctionValue::Scalar(function) => FunctionShape::Scalar(*function),
+                FunctionValue::Ctor(tag) => FunctionShape::Constructor(tag.index),
+                FunctionValue::Derived(derived) => FunctionShape::Operator(self.operator(derived)?),
                 // It belongs to a rule that the interpreter evaluates.
-                Fun::Tangent(_) => return Err(Refused::Varies),
+                FunctionValue::Tangent(_) => return Err(ReflectError::HoldsDual),
             })
         })
     }
 
     /// Type arguments, each extent in them a size of its own.
-    fn types(&mut self, types: &[RtType]) -> Result<Types> {
+    fn types(&mut self, types: &[RuntimeType]) -> ReflectResult<TypeArgs> {
         let mut extents = 0;
-        let types = types.iter().map(|t| self.type_argument(t, &mut extents)).collect::<Result<_>>()?;
-        Ok(Types { types, extents })
+        let types = types.iter().map(|t| self.type_argument(t, &mut extents)).collect::<ReflectResult<_>>()?;
+        Ok(TypeArgs { args: types, extent_count: extents })
     }
 
-    fn type_argument(&mut self, ty: &RtType, extents: &mut u32) -> Result<Type> {
-        lang_base::guarded(|| {
+    fn type_argument(&mut self, ty: &RuntimeType, extents: &mut u32) -> ReflectResult<Type> {
+        lang_base::ensure_sufficient_stack(|| {
             Ok(match ty {
-                RtType::Scalar(s) => Type::Scalar(*s),
-                RtType::Array(n, of) => {
+                RuntimeType::Scalar(s) => Type::Scalar(*s),
+                RuntimeType::Array(n, of) => {
                     let k = *extents;
                     *extents = extents.saturating_add(1);
                     self.sizes.push(i64::try_from(*n).unwrap_or(i64::MAX));
-                    let extent = Atom::Bound(Callee::FIRST_EXTRA + k, format!("s{k}").into());
+                    let extent = Atom::SizeParam(FunctionKey::FIRST_TYPE_EXTENT + k, format!("s{k}").into());
                     Type::Array(Poly::atom(extent), Arc::new(self.type_argument(of, extents)?))
                 }
-                RtType::Tuple(items) => {
-                    Type::Tuple(items.iter().map(|t| self.type_argument(t, extents)).collect::<Result<_>>()?)
+                RuntimeType::Tuple(items) => {
+                    Type::Tuple(items.iter().map(|t| self.type_argument(t, extents)).collect::<ReflectResult<_>>()?)
                 }
-                RtType::Record(fields) => {
-                    let field = |(name, t): &(_, RtType)| Ok((Clone::clone(name), self.type_argument(t, extents)?));
-                    Type::Record(fields.iter().map(field).collect::<Result<_>>()?)
+                RuntimeType::Record(fields) => {
+                    let field =
+                        |(name, t): &(_, RuntimeType)| Ok((Clone::clone(name), self.type_argument(t, extents)?));
+                    Type::Record(fields.iter().map(field).collect::<ReflectResult<_>>()?)
                 }
-                RtType::Other => return Err(Refused::Outside(Reason::FunctionValue)),
+                RuntimeType::Other => return Err(ReflectError::Unsupported(NoCoreFormReason::FunctionValue)),
             })
         })
     }
 }
 
 /// Is there a function in the value? What varies is refused.
-fn holds_function(value: &Value) -> Result<bool> {
-    let found = within(value, |part| match part {
+fn holds_function(value: &Value) -> ReflectResult<bool> {
+    let found = find_in_value(value, |part| match part {
         Value::Fun(_) => Some(Ok(true)),
-        Value::Dual(_) => Some(Err(Refused::Varies)),
+        Value::Dual(_) => Some(Err(ReflectError::HoldsDual)),
         _ => None,
     });
     match found {
         Ok(found) => found.unwrap_or(Ok(false)),
-        Err(Deep) => Err(Refused::Outside(Reason::RecursiveType)),
+        Err(NestingTooDeep) => Err(ReflectError::Unsupported(NoCoreFormReason::RecursiveType)),
     }
 }

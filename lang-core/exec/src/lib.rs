@@ -46,86 +46,86 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lang_base::GlobalName;
-use lang_ir::core::{Callee, Failing, Leaf};
-use lang_ir::flat::Source;
-use lang_ir::ssa::{Rhs, Ssa, Var};
-use lang_runtime::memory::{Limits, Memory, TooLarge};
-use lang_runtime::{Around, Done, Value};
+use lang_ir::core::{CheckFailure, FunctionKey, TypeLeaf};
+use lang_ir::flat::InputSource;
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
+use lang_runtime::memory::{AllocationError, MemoryAccount, RunLimits};
+use lang_runtime::{OffloadProgress, RunContext, Value};
 use lang_sizes::predicate::LocalId;
-use native::Backend;
-pub use plan::Plan;
-use program::{Function, Program, Step};
-pub(crate) use scalars::{Known as KnownScalars, Scalars};
+use native::KernelBackend;
+pub use plan::MemoryPlan;
+use program::{Executable, ExecutionStep, MultiversionedFunction};
+pub(crate) use scalars::{ScalarFunctionCache as KnownScalars, ScalarRoutine};
 pub use tensor::Tensor;
 
 /// The environment of a run, beside its arguments.
-pub trait World {
+pub trait RunEnvironment {
     /// Returns a callee in Tensor SSA.
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
     /// Returns an integer that a top-level `let` binds.
-    fn integer(&self, name: &GlobalName) -> Option<i64>;
+    fn global_integer(&self, name: &GlobalName) -> Option<i64>;
     /// Returns a part of the value of a top-level `let`, with these extents.
-    fn part(&self, name: &GlobalName, leaf: &Leaf, dims: &[usize]) -> Option<Tensor>;
+    fn global_part(&self, name: &GlobalName, leaf: &TypeLeaf, dims: &[usize]) -> Option<Tensor>;
 }
 
 /// The reason why a run has no value.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum RunError {
     /// A check failed.
-    Failed(Arc<Failing>),
+    CheckFailed(Arc<CheckFailure>),
     /// An interrupt was requested.
     Interrupted,
     /// The memory limit was exceeded.
-    TooLarge(TooLarge),
+    TooLarge(AllocationError),
     /// A top-level `let` has no value yet.
-    Unset,
+    UnsetGlobal,
     /// An integer exceeds the bound that the function assumes ([`Ssa::bounded`]).
-    Beyond,
+    IndexTooLarge,
     /// An internal error: a form that no pass produces.
-    Broken(&'static str),
+    Internal(&'static str),
 }
 
 /// Functions whose plans are made within one another.
-const DEEPEST: usize = 64;
+const MAX_PLAN_DEPTH: usize = 64;
 
 /// Integers that stand in indices are below this in absolute value.
-const BOUND: u64 = 1 << 47;
+const INDEX_BOUND: u64 = 1 << 47;
 
 /// The cache of functions that are ready to run.
 #[derive(Default)]
-pub struct Programs {
+pub struct ExecutableCache {
     /// The backend that compiles kernels; without it the engine runs every statement.
-    backend: Option<Arc<dyn Backend>>,
-    functions: RefCell<HashMap<Arc<Callee>, Rc<Function>>>,
+    backend: Option<Arc<dyn KernelBackend>>,
+    functions: RefCell<HashMap<Arc<FunctionKey>, Rc<MultiversionedFunction>>>,
     /// Loop bodies, by their address; each entry owns its body.
-    regions: RefCell<HashMap<usize, Arc<Program>>>,
+    loop_bodies: RefCell<HashMap<usize, Arc<Executable>>>,
     /// The host's clock. The next field is the total preparation time.
     clock: Option<fn() -> Duration>,
-    making: Cell<Duration>,
+    preparation_time: Cell<Duration>,
 }
 
-impl Programs {
+impl ExecutableCache {
     /// Creates a cache whose kernels a backend compiles.
     #[must_use]
-    pub fn with(backend: Arc<dyn Backend>) -> Self {
+    pub fn with_backend(backend: Arc<dyn KernelBackend>) -> Self {
         Self { backend: Some(backend), ..Self::default() }
     }
 
-    fn ready(&self, ssa: Arc<Ssa>, world: &dyn World) -> Arc<Program> {
-        self.timed(|| Arc::new(Program::new(ssa, self.backend.as_deref(), &|callee| world.ssa(callee))))
+    fn prepare(&self, ssa: Arc<SsaFunction>, world: &dyn RunEnvironment) -> Arc<Executable> {
+        self.timed(|| Arc::new(Executable::new(ssa, self.backend.as_deref(), &|callee| world.ssa(callee))))
     }
 
     /// Sets the clock that measures the preparation time.
     #[must_use]
-    pub fn by_clock(self, clock: fn() -> Duration) -> Self {
+    pub fn with_clock(self, clock: fn() -> Duration) -> Self {
         Self { clock: Some(clock), ..self }
     }
 
     /// Returns the time spent on the preparation and compilation of functions, if there is a clock;
     /// else zero.
     #[must_use]
-    pub fn making(&self) -> Duration {
-        self.making.get()
+    pub fn preparation_time(&self) -> Duration {
+        self.preparation_time.get()
     }
 
     /// Calls `make` and adds its time to the preparation time.
@@ -133,86 +133,99 @@ impl Programs {
         let now = || self.clock.map(|clock| clock()).unwrap_or_default();
         let begun = now();
         let made = make();
-        self.making.set(self.making.get().saturating_add(now().saturating_sub(begun)));
+        self.preparation_time.set(self.preparation_time.get().saturating_add(now().saturating_sub(begun)));
         made
     }
 
-    fn get(&self, callee: &Arc<Callee>, ssa: impl FnOnce() -> Option<Arc<Ssa>>) -> Result<Rc<Function>, Stopped> {
+    fn get(
+        &self,
+        callee: &Arc<FunctionKey>,
+        ssa: impl FnOnce() -> Option<Arc<SsaFunction>>,
+    ) -> Result<Rc<MultiversionedFunction>, RunError> {
         if let Some(known) = self.functions.borrow().get(callee) {
             return Ok(Rc::clone(known));
         }
-        let function = Rc::new(Function::new(ssa().ok_or(Stopped::Broken("a function"))?));
+        let function = Rc::new(MultiversionedFunction::new(ssa().ok_or(RunError::Internal("a function"))?));
         self.functions.borrow_mut().insert(Arc::clone(callee), Rc::clone(&function));
         Ok(function)
     }
 
     /// What runs a function at these sizes.
-    fn at(&self, function: &Function, world: &dyn World, size: &dyn Fn(LocalId) -> Option<i64>) -> Arc<Program> {
-        function.case(size, &|ssa| self.ready(ssa, world))
+    fn executable_for(
+        &self,
+        function: &MultiversionedFunction,
+        world: &dyn RunEnvironment,
+        size: &dyn Fn(LocalId) -> Option<i64>,
+    ) -> Arc<Executable> {
+        function.executable_for(size, &|ssa| self.prepare(ssa, world))
     }
 
     /// Returns a function that has run as a function of this many scalars, if it is one.
-    pub(crate) fn scalars(&self, callee: &Arc<Callee>, arguments: usize) -> Option<Scalars> {
-        self.functions.borrow().get(callee)?.only()?.scalars(arguments)
+    pub(crate) fn scalar_function(&self, callee: &Arc<FunctionKey>, arguments: usize) -> Option<ScalarRoutine> {
+        self.functions.borrow().get(callee)?.single_executable()?.scalar_function(arguments)
     }
 
-    fn region(&self, body: &Arc<Ssa>, world: &dyn World) -> Arc<Program> {
-        let mut regions = self.regions.borrow_mut();
+    fn loop_body(&self, body: &Arc<SsaFunction>, world: &dyn RunEnvironment) -> Arc<Executable> {
+        let mut regions = self.loop_bodies.borrow_mut();
         let program = regions.entry(Arc::as_ptr(body).addr());
-        Arc::clone(program.or_insert_with(|| self.ready(Arc::clone(body), world)))
+        Arc::clone(program.or_insert_with(|| self.prepare(Arc::clone(body), world)))
     }
 }
 
 /// The entry point that runs functions.
 pub struct Machine<'a> {
-    world: &'a dyn World,
-    programs: &'a Programs,
-    around: &'a Around<'a>,
+    world: &'a dyn RunEnvironment,
+    executables: &'a ExecutableCache,
+    context: &'a RunContext<'a>,
     /// How many functions run inside one another.
     depth: Cell<usize>,
 }
 
 /// A function that runs.
-struct Run<'a> {
+struct RunState<'a> {
     machine: &'a Machine<'a>,
-    world: &'a dyn World,
-    memory: &'a Memory,
-    program: &'a Program,
+    world: &'a dyn RunEnvironment,
+    memory: &'a MemoryAccount,
+    program: &'a Executable,
     locals: HashMap<LocalId, i64>,
     values: Vec<Option<Tensor>>,
-    checked: Vec<bool>,
+    done_checks: Vec<bool>,
     /// What calls gave, by the first statement of each.
-    calls: HashMap<u32, Arc<[Tensor]>>,
-    loops: Vec<loops::Ran>,
+    call_results: HashMap<u32, Arc<[Tensor]>>,
+    loop_results: Vec<loops::LoopResults>,
 }
 
 impl<'a> Machine<'a> {
     /// Creates a machine within the surroundings of an interpreter's run.
     #[must_use]
-    pub fn new(world: &'a dyn World, programs: &'a Programs, around: &'a Around<'a>) -> Self {
-        Self { world, programs, around, depth: Cell::new(0) }
+    pub fn new(world: &'a dyn RunEnvironment, programs: &'a ExecutableCache, around: &'a RunContext<'a>) -> Self {
+        Self { world, executables: programs, context: around, depth: Cell::new(0) }
     }
 
     /// Calls a function with the parts of its arguments, without those of top-level `let`s.
     ///
     /// # Errors
     /// The reason why the run has no value.
-    pub fn call(&self, ssa: &Arc<Ssa>, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
-        let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
-        self.run(&self.at(&function, sizes), sizes, parts)
+    pub fn call(&self, ssa: &Arc<SsaFunction>, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, RunError> {
+        let function = self.executables.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        self.run(&self.executable_for(&function, sizes), sizes, parts)
     }
 
-    fn function(&self, callee: &Arc<Callee>) -> Result<Rc<Function>, Stopped> {
-        self.programs.get(callee, || self.world.ssa(callee))
+    fn function(&self, callee: &Arc<FunctionKey>) -> Result<Rc<MultiversionedFunction>, RunError> {
+        self.executables.get(callee, || self.world.ssa(callee))
     }
 
     /// Returns whether a function contains loops or calls outside its kernels, for the case that
     /// these integers select.
-    pub(crate) fn has_steps(&self, ssa: &Arc<Ssa>, known: &HashMap<LocalId, i64>) -> Result<bool, Stopped> {
-        let function = self.programs.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
-        let program = self.programs.at(&function, self.world, &|l| known.get(&l).copied());
-        let is_step = |step: &Step| {
-            let Step::Statement(var) = step else { return false };
+    pub(crate) fn has_loop_or_call_steps(
+        &self,
+        ssa: &Arc<SsaFunction>,
+        known: &HashMap<LocalId, i64>,
+    ) -> Result<bool, RunError> {
+        let function = self.executables.get(&ssa.callee, || Some(Arc::clone(ssa)))?;
+        let program = self.executables.executable_for(&function, self.world, &|l| known.get(&l).copied());
+        let is_step = |step: &ExecutionStep| {
+            let ExecutionStep::Statement(var) = step else { return false };
             let rhs = program.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
             matches!(rhs, Some(Rhs::Loop(..) | Rhs::Call { .. }))
         };
@@ -220,65 +233,65 @@ impl<'a> Machine<'a> {
     }
 
     /// What runs a function at these sizes, which are in the order of its own.
-    fn at(&self, function: &Function, sizes: &[i64]) -> Arc<Program> {
-        self.programs.at(function, self.world, &|l| function.size(l, sizes))
+    fn executable_for(&self, function: &MultiversionedFunction, sizes: &[i64]) -> Arc<Executable> {
+        self.executables.executable_for(function, self.world, &|l| function.size_value(l, sizes))
     }
 
     /// A run that has nothing yet.
-    fn start<'r>(&'r self, program: &'r Program, sizes: &[i64]) -> Run<'r> {
+    fn new_run<'r>(&'r self, program: &'r Executable, sizes: &[i64]) -> RunState<'r> {
         let ssa = &program.ssa;
-        Run {
+        RunState {
             machine: self,
             world: self.world,
-            memory: self.around.memory,
+            memory: self.context.memory,
             program,
             locals: ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect(),
             values: vec![None; ssa.stmts.len()],
-            checked: vec![false; ssa.checks.len()],
-            calls: HashMap::new(),
-            loops: Vec::new(),
+            done_checks: vec![false; ssa.checks.len()],
+            call_results: HashMap::new(),
+            loop_results: Vec::new(),
         }
     }
 
-    fn run(&self, program: &Program, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
-        let mut run = self.start(program, sizes);
-        let inputs = run.inputs(parts)?;
+    fn run(&self, program: &Executable, sizes: &[i64], parts: Vec<Tensor>) -> Result<Vec<Tensor>, RunError> {
+        let mut run = self.new_run(program, sizes);
+        let inputs = run.bind_inputs(parts)?;
         if self.depth.get() == 0 {
-            run.fits()?;
+            run.check_memory_limit()?;
         }
         let depth = self.depth.replace(self.depth.get() + 1);
-        let outputs = run.statements(inputs, depth == 0);
+        let outputs = run.run_steps(inputs, depth == 0);
         self.depth.set(depth);
         outputs
     }
 }
 
-impl Run<'_> {
+impl RunState<'_> {
     /// Runs the statements; the parts of the result.
-    fn statements(&mut self, inputs: Vec<Tensor>, outermost: bool) -> Result<Vec<Tensor>, Stopped> {
+    fn run_steps(&mut self, inputs: Vec<Tensor>, outermost: bool) -> Result<Vec<Tensor>, RunError> {
         let program = self.program;
         let ssa = &program.ssa;
         let mut inputs: Vec<Option<Tensor>> = inputs.into_iter().map(Some).collect();
         for (nth, step) in program.steps.iter().enumerate() {
             let dead = match step {
-                Step::Statement(var) => {
-                    let stmt = ssa.stmts.get(var.0 as usize).ok_or(Stopped::Broken("a statement"))?;
+                ExecutionStep::Statement(var) => {
+                    let stmt = ssa.stmts.get(var.0 as usize).ok_or(RunError::Internal("a statement"))?;
                     let value = match &stmt.rhs {
                         Rhs::Input(k) => {
-                            inputs.get_mut(*k as usize).and_then(Option::take).ok_or(Stopped::Broken("an input"))?
+                            inputs.get_mut(*k as usize).and_then(Option::take).ok_or(RunError::Internal("an input"))?
                         }
                         _ => self.statement(var.0, stmt)?,
                     };
                     if let Some(slot) = self.values.get_mut(var.0 as usize) {
                         *slot = Some(value);
                     }
-                    program.dead.get(var.0 as usize)
+                    program.last_uses.get(var.0 as usize)
                 }
-                Step::Kernel(ready) => {
-                    self.kernel(ready)?;
-                    Some(&ready.dead)
+                ExecutionStep::Kernel(ready) => {
+                    self.run_kernel(ready)?;
+                    Some(&ready.last_uses)
                 }
-                Step::Checks(checks, dead) => {
+                ExecutionStep::Checks(checks, dead) => {
                     checks.iter().try_for_each(|c| self.check(*c))?;
                     Some(dead)
                 }
@@ -287,34 +300,34 @@ impl Run<'_> {
                 self.values.get_mut(dead.0 as usize).into_iter().for_each(|slot| *slot = None);
             }
             if outermost {
-                (self.machine.around.done)(Done::Statements(nth + 1, program.steps.len()));
+                (self.machine.context.report_progress)(OffloadProgress::Statements(nth + 1, program.steps.len()));
             }
         }
         ssa.needs.iter().try_for_each(|c| self.check(*c))?;
-        let output = |v: Var| self.tensor(v).cloned().ok_or(Stopped::Broken("a statement"));
+        let output = |v: StmtId| self.tensor(v).cloned().ok_or(RunError::Internal("a statement"));
         ssa.outputs.iter().map(|(_, v)| output(*v)).collect()
     }
 
     /// The inputs in order: what is passed, and what everyone can see.
-    fn inputs(&mut self, parts: Vec<Tensor>) -> Result<Vec<Tensor>, Stopped> {
+    fn bind_inputs(&mut self, parts: Vec<Tensor>) -> Result<Vec<Tensor>, RunError> {
         let program = self.program;
         let mut parts = parts.into_iter();
         let mut inputs = Vec::new();
         let mut seen = Vec::new();
         for (k, input) in program.ssa.inputs.iter().enumerate() {
             let tensor = match &input.source {
-                Source::Global(name) => {
+                InputSource::Global(name) => {
                     seen.push((k, name, input));
                     None
                 }
-                Source::Param(_) | Source::Tangent(_) | Source::Cotangent(_) => {
-                    Some(parts.next().ok_or(Stopped::Broken("an input"))?)
+                InputSource::Param(_) | InputSource::Tangent(_) | InputSource::Cotangent(_) => {
+                    Some(parts.next().ok_or(RunError::Internal("an input"))?)
                 }
             };
             // An integer parameter may be a size.
             if let Some(Value::I64(i)) = tensor.as_ref().filter(|t| t.dims.is_empty()).and_then(|t| t.element(0)) {
-                if program.ssa.bounded.contains(&input.local) && i.unsigned_abs() >= BOUND {
-                    return Err(Stopped::Beyond);
+                if program.ssa.bounded.contains(&input.local) && i.unsigned_abs() >= INDEX_BOUND {
+                    return Err(RunError::IndexTooLarge);
                 }
                 self.locals.insert(input.local, i);
             }
@@ -323,13 +336,13 @@ impl Run<'_> {
         // Their extents may be made of integers that are passed.
         for (k, name, input) in seen {
             let dims = self.dims(&input.leaf.dims)?;
-            let part = self.world.part(name, &input.leaf, &dims).ok_or(Stopped::Unset)?;
+            let part = self.world.global_part(name, &input.leaf, &dims).ok_or(RunError::UnsetGlobal)?;
             inputs.get_mut(k).into_iter().for_each(|slot| *slot = Some(part.clone()));
         }
-        inputs.into_iter().collect::<Option<Vec<Tensor>>>().ok_or(Stopped::Broken("an input"))
+        inputs.into_iter().collect::<Option<Vec<Tensor>>>().ok_or(RunError::Internal("an input"))
     }
 
-    fn tensor(&self, var: Var) -> Option<&Tensor> {
+    fn tensor(&self, var: StmtId) -> Option<&Tensor> {
         self.values.get(var.0 as usize)?.as_ref()
     }
 
@@ -338,8 +351,8 @@ impl Run<'_> {
     }
 
     /// Returns an error if an interrupt was requested.
-    fn poll(&self) -> Result<(), Stopped> {
-        if self.machine.around.interrupt.load(Ordering::Relaxed) { Err(Stopped::Interrupted) } else { Ok(()) }
+    fn poll(&self) -> Result<(), RunError> {
+        if self.machine.context.interrupt.load(Ordering::Relaxed) { Err(RunError::Interrupted) } else { Ok(()) }
     }
 }
 
@@ -348,15 +361,15 @@ impl Run<'_> {
 /// # Errors
 /// The reason why the run has no value.
 pub fn run(
-    world: &dyn World,
-    programs: &Programs,
-    ssa: &Arc<Ssa>,
+    world: &dyn RunEnvironment,
+    programs: &ExecutableCache,
+    ssa: &Arc<SsaFunction>,
     sizes: &[i64],
     parts: Vec<Tensor>,
-    limits: Limits,
+    limits: RunLimits,
     interrupt: &AtomicBool,
-) -> Result<Vec<Tensor>, Stopped> {
-    let memory = Memory::new(limits);
-    let around = Around { memory: &memory, interrupt, done: &|_| {} };
+) -> Result<Vec<Tensor>, RunError> {
+    let memory = MemoryAccount::new(limits);
+    let around = RunContext { memory: &memory, interrupt, report_progress: &|_| {} };
     Machine::new(world, programs, &around).call(ssa, sizes, parts)
 }

@@ -4,87 +4,91 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::kept::Kept;
-use super::nest::{Nest, Space};
-use super::number::{Names, Num};
-use super::program::Program;
-use super::statement::{Shape, at_scalar};
-use super::tensor::{Number, Room, Tensor, strides};
-use super::{Run, Stopped};
-use lang_base::guarded;
-use lang_ir::core::Spacing;
-use lang_ir::region::{Arg, Loop, Part, Trips};
-use lang_ir::ssa::{Access, Rhs, Stmt};
-use lang_runtime::{Done, Value};
+use super::kept::LoopTape;
+use super::nest::{IndexSpace, RowNest};
+use super::number::{IndexExpr, IndexTranslator};
+use super::program::Executable;
+use super::statement::{StatementExtents, at_scalar};
+use super::tensor::{Tensor, TensorBuilder, TensorElement, strides};
+use super::{RunError, RunState};
+use lang_base::ensure_sufficient_stack;
+use lang_ir::core::CheckpointSpacing;
+use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use lang_ir::ssa::{Rhs, Statement, TensorAccess};
+use lang_runtime::{OffloadProgress, Value};
 use lang_syntax::ops::Scalar;
 
-const BROKEN: Stopped = Stopped::Broken("a loop");
+const BROKEN: RunError = RunError::Internal("a loop");
 
 /// The results of a loop that has run.
-pub(super) struct Ran {
-    of: Arc<Loop>,
-    all: Vec<OneLoop>,
+pub(super) struct LoopResults {
+    source: Arc<SsaLoop>,
+    by_tuple: Vec<TupleResults>,
     /// How often each part is still to be read.
-    left: BTreeMap<Part, usize>,
+    reads_left: BTreeMap<LoopResult, usize>,
 }
 
 /// One of them.
-struct OneLoop {
+struct TupleResults {
     /// The tuple of the batch.
-    at: Vec<i64>,
-    last: HashMap<u32, Tensor>,
-    every: HashMap<u32, Kept>,
-    states: HashMap<u32, Kept>,
+    tuple: Vec<i64>,
+    final_values: HashMap<u32, Tensor>,
+    output_tapes: HashMap<u32, LoopTape>,
+    state_tapes: HashMap<u32, LoopTape>,
     trips: i64,
 }
 
 /// What is read of an argument: the tensor, and its first indices.
-struct Given {
+struct ReadArgument {
     tensor: Tensor,
-    at: Vec<Num>,
+    indices: Vec<IndexExpr>,
     scalar: Scalar,
 }
 
-impl Run<'_> {
+impl RunState<'_> {
     /// Returns one part of a loop's results. The loop runs once for all parts.
-    pub(super) fn looped(&mut self, k: u32, stmt: &Stmt, shape: Shape) -> Result<Tensor, Stopped> {
+    pub(super) fn loop_part(&mut self, k: u32, stmt: &Statement, shape: StatementExtents) -> Result<Tensor, RunError> {
         let Rhs::Loop(of, part) = &stmt.rhs else { return Err(BROKEN) };
-        let same = |other: &Arc<Loop>| Arc::ptr_eq(other, of) || other == of;
-        if !self.loops.iter().any(|ran| same(&ran.of)) {
-            let ran = self.repeat(k, of)?;
-            self.loops.push(ran);
+        let same = |other: &Arc<SsaLoop>| Arc::ptr_eq(other, of) || other == of;
+        if !self.loop_results.iter().any(|ran| same(&ran.source)) {
+            let ran = self.run_loop(k, of)?;
+            self.loop_results.push(ran);
         }
-        let nth = self.loops.iter().position(|ran| same(&ran.of)).ok_or(BROKEN)?;
-        let ran = self.loops.get_mut(nth).ok_or(BROKEN)?;
-        let left = ran.left.get_mut(part).ok_or(BROKEN)?;
+        let nth = self.loop_results.iter().position(|ran| same(&ran.source)).ok_or(BROKEN)?;
+        let ran = self.loop_results.get_mut(nth).ok_or(BROKEN)?;
+        let left = ran.reads_left.get_mut(part).ok_or(BROKEN)?;
         *left = left.saturating_sub(1);
         let again = *left > 0;
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
-        let whole = match (ran.all.as_mut_slice(), part, of.batch.is_empty()) {
-            ([one], Part::Last(k), true) => {
-                let last = if again { one.last.get(k).cloned() } else { one.last.remove(k) };
+        let whole = match (ran.by_tuple.as_mut_slice(), part, of.batch.is_empty()) {
+            ([one], LoopResult::Final(k), true) => {
+                let last = if again { one.final_values.get(k).cloned() } else { one.final_values.remove(k) };
                 Some(last.ok_or(BROKEN)?)
             }
-            ([one], Part::Every(k), true) => one.every.get_mut(k).and_then(|kept| kept.whole(&shape.dims, again)),
-            ([one], Part::State(k), true) => one.states.get_mut(k).and_then(|kept| kept.whole(&shape.dims, again)),
+            ([one], LoopResult::PerIteration(k), true) => {
+                one.output_tapes.get_mut(k).and_then(|kept| kept.take_array(&shape.dims, again))
+            }
+            ([one], LoopResult::Checkpoint(k), true) => {
+                one.state_tapes.get_mut(k).and_then(|kept| kept.take_array(&shape.dims, again))
+            }
             _ => None,
         };
-        let done = ran.left.values().all(|left| *left == 0);
+        let done = ran.reads_left.values().all(|left| *left == 0);
         let tensor = match whole {
             Some(tensor) => tensor,
             None => {
-                let ran = self.loops.get(nth).ok_or(BROKEN)?;
-                at_scalar!(scalar, T => gathered::<T>(self, shape, *part, &ran.all)?)
+                let ran = self.loop_results.get(nth).ok_or(BROKEN)?;
+                at_scalar!(scalar, T => gather_part::<T>(self, shape, *part, &ran.by_tuple)?)
             }
         };
         if done {
-            self.loops.remove(nth);
+            self.loop_results.remove(nth);
         }
         Ok(tensor)
     }
 
-    fn repeat(&mut self, k: u32, of: &Arc<Loop>) -> Result<Ran, Stopped> {
-        let mut left: BTreeMap<Part, usize> = BTreeMap::new();
+    fn run_loop(&mut self, k: u32, of: &Arc<SsaLoop>) -> Result<LoopResults, RunError> {
+        let mut left: BTreeMap<LoopResult, usize> = BTreeMap::new();
         for stmt in &self.program.ssa.stmts {
             if let Rhs::Loop(other, part) = &stmt.rhs
                 && (Arc::ptr_eq(other, of) || other == of)
@@ -92,16 +96,17 @@ impl Run<'_> {
                 *left.entry(*part).or_default() += 1;
             }
         }
-        let parts: BTreeSet<Part> = left.keys().copied().collect();
-        let program = self.machine.programs.region(&of.body, self.machine.world);
+        let parts: BTreeSet<LoopResult> = left.keys().copied().collect();
+        let program = self.machine.executables.loop_body(&of.body, self.machine.world);
         let extents = self.extents(&of.batch)?;
         let mut places: Vec<Vec<i64>> = Vec::new();
         {
-            let space = Space { extents: extents.clone(), free: extents.len(), pred: &of.pred, by_index: true };
-            Nest::new(self, &space, &[])?.visit(self, &mut |row| {
+            let space =
+                IndexSpace { extents: extents.clone(), free: extents.len(), pred: &of.pred, needs_indices: true };
+            RowNest::new(self, &space, &[])?.visit(self, &mut |row| {
                 for step in 0..row.count {
-                    let mut at: Vec<i64> = row.at.iter().take(extents.len()).copied().collect();
-                    if let Some(slot) = row.index.and_then(|k| at.get_mut(k)) {
+                    let mut at: Vec<i64> = row.indices.iter().take(extents.len()).copied().collect();
+                    if let Some(slot) = row.inner_index.and_then(|k| at.get_mut(k)) {
                         *slot = slot.wrapping_add(i64::try_from(step).unwrap_or(0));
                     }
                     places.push(at);
@@ -111,33 +116,33 @@ impl Run<'_> {
         }
         let mut all = Vec::new();
         for at in places {
-            all.push(self.iterate(k, of, &program, &parts, at)?);
+            all.push(self.run_iterations(k, of, &program, &parts, at)?);
         }
-        Ok(Ran { of: of.clone(), all, left })
+        Ok(LoopResults { source: of.clone(), by_tuple: all, reads_left: left })
     }
 
     /// One loop.
-    fn iterate(
+    fn run_iterations(
         &mut self,
         k: u32,
-        of: &Loop,
-        program: &Program,
-        parts: &BTreeSet<Part>,
+        of: &SsaLoop,
+        program: &Executable,
+        parts: &BTreeSet<LoopResult>,
         at: Vec<i64>,
-    ) -> Result<OneLoop, Stopped> {
+    ) -> Result<TupleResults, RunError> {
         let mut extents = self.extents(&of.batch)?;
         extents.push(i64::MAX);
         let mut carried: Vec<Option<Tensor>> = Vec::new();
         for arg in &of.args {
             carried.push(match arg {
-                Arg::Given(_) => None,
-                Arg::Carried { init, .. } => {
+                LoopArg::Captured(_) => None,
+                LoopArg::Carried { init, .. } => {
                     let readers = of.args.iter().filter(|a| a.access().var == init.var).count();
                     if at.is_empty() && init.at.is_empty() && readers == 1 {
-                        Some(self.taken(k, init.var)?)
+                        Some(self.take_or_share(k, init.var)?)
                     } else {
                         let given = self.argument(init, Scalar::F64, &extents)?;
-                        Some(given.tensor(self, &at)?)
+                        Some(given.tensor_at(self, &at)?)
                     }
                 }
             });
@@ -146,60 +151,66 @@ impl Run<'_> {
         for (arg, input) in of.args.iter().zip(&program.ssa.inputs) {
             let scalar = input.leaf.scalar.unwrap_or(Scalar::Bool);
             given.push(match arg {
-                Arg::Given(access) => Some(self.argument(access, scalar, &extents)?),
-                Arg::Carried { .. } => None,
+                LoopArg::Captured(access) => Some(self.argument(access, scalar, &extents)?),
+                LoopArg::Carried { .. } => None,
             });
         }
         let (count, spacing, sizes) = {
-            let names = Names::new(self, &extents);
-            let count = of.count().map(|n| names.num(n)?.value(&at)).transpose()?;
-            let told = of.checkpoint.as_ref().and_then(Spacing::told);
-            let spacing = Spacing::value(told.map(|n| names.num(n)?.value(&at)).transpose()?, count);
-            (count, spacing, of.sizes.iter().map(|p| names.num(p)).collect::<Result<Vec<Num>, _>>()?)
+            let names = IndexTranslator::new(self, &extents);
+            let count = of.fixed_trip_count().map(|n| names.index_expr(n)?.value(&at)).transpose()?;
+            let told = of.checkpoint.as_ref().and_then(CheckpointSpacing::fixed_distance);
+            let spacing = CheckpointSpacing::resolve(told.map(|n| names.index_expr(n)?.value(&at)).transpose()?, count);
+            (count, spacing, of.sizes.iter().map(|p| names.index_expr(p)).collect::<Result<Vec<IndexExpr>, _>>()?)
         };
-        let next: Vec<(u32, u32)> = of.carried().collect();
+        let next: Vec<(u32, u32)> = of.carried_inputs().collect();
         let (every, states) = (HashMap::new(), HashMap::new());
-        let mut one = OneLoop { at: at.clone(), last: HashMap::new(), every, states, trips: 0 };
+        let mut one = TupleResults {
+            tuple: at.clone(),
+            final_values: HashMap::new(),
+            output_tapes: every,
+            state_tapes: states,
+            trips: 0,
+        };
         let expected = count.and_then(|n| usize::try_from(n).ok());
         for part in parts {
             match part {
-                Part::Every(k) => drop(one.every.insert(*k, Kept::Open(expected))),
-                Part::State(k) => drop(one.states.insert(*k, Kept::Open(None))),
-                Part::Last(_) | Part::Trips => {}
+                LoopResult::PerIteration(k) => drop(one.output_tapes.insert(*k, LoopTape::Empty(expected))),
+                LoopResult::Checkpoint(k) => drop(one.state_tapes.insert(*k, LoopTape::Empty(None))),
+                LoopResult::Final(_) | LoopResult::TripCount => {}
             }
         }
         loop {
-            let on = match (&of.trips, count) {
+            let on = match (&of.trip_count, count) {
                 (_, Some(n)) => one.trips < n,
-                (Trips::While(k), None) => {
+                (LoopTripCount::While(k), None) => {
                     let flag = carried.get(*k as usize).and_then(Option::as_ref).and_then(|t| t.element(0));
                     matches!(flag, Some(Value::Bool(true)))
                 }
-                (Trips::Count(_), None) => return Err(BROKEN),
+                (LoopTripCount::Fixed(_), None) => return Err(BROKEN),
             };
             if !on {
                 break;
             }
             self.poll()?;
             if self.machine.depth.get() == 1 {
-                (self.machine.around.done)(Done::Steps(one.trips, count));
+                (self.machine.context.report_progress)(OffloadProgress::Steps(one.trips, count));
             }
             let place: Vec<i64> = at.iter().copied().chain([one.trips]).collect();
             let sizes = sizes.iter().map(|n| n.value(&place)).collect::<Result<Vec<i64>, _>>()?;
-            for (k, kept) in one.states.iter_mut().filter(|_| one.trips % spacing == 0) {
+            for (k, kept) in one.state_tapes.iter_mut().filter(|_| one.trips % spacing == 0) {
                 kept.push(self, carried.get(*k as usize).cloned().flatten().ok_or(BROKEN)?)?;
             }
             let mut inputs = Vec::new();
             for (slot, given) in carried.iter_mut().zip(&given) {
                 inputs.push(match (given, slot.take()) {
-                    (Some(given), _) => given.tensor(self, &place)?,
+                    (Some(given), _) => given.tensor_at(self, &place)?,
                     (None, Some(tensor)) => tensor,
                     (None, None) => return Err(BROKEN),
                 });
             }
             let mut outputs: Vec<Option<Tensor>> =
-                guarded(|| self.machine.run(program, &sizes, inputs))?.into_iter().map(Some).collect();
-            for (k, kept) in &mut one.every {
+                ensure_sufficient_stack(|| self.machine.run(program, &sizes, inputs))?.into_iter().map(Some).collect();
+            for (k, kept) in &mut one.output_tapes {
                 kept.push(self, outputs.get(*k as usize).cloned().flatten().ok_or(BROKEN)?)?;
             }
             for (nth, (k, output)) in next.iter().enumerate() {
@@ -211,67 +222,73 @@ impl Run<'_> {
             one.trips += 1;
         }
         for (k, tensor) in (0..).zip(carried) {
-            one.last.extend(tensor.map(|t| (k, t)));
+            one.final_values.extend(tensor.map(|t| (k, t)));
         }
         Ok(one)
     }
 
-    fn argument(&self, access: &Access, scalar: Scalar, extents: &[i64]) -> Result<Given, Stopped> {
-        let names = Names::new(self, extents);
-        let tensor = self.tensor(access.var).cloned().ok_or(Stopped::Broken("a statement"))?;
-        let at = access.at.iter().map(|p| names.num(p)).collect::<Result<Vec<Num>, _>>()?;
-        let scalar = tensor.kind().unwrap_or(scalar);
-        Ok(Given { tensor, at, scalar })
+    fn argument(&self, access: &TensorAccess, scalar: Scalar, extents: &[i64]) -> Result<ReadArgument, RunError> {
+        let names = IndexTranslator::new(self, extents);
+        let tensor = self.tensor(access.var).cloned().ok_or(RunError::Internal("a statement"))?;
+        let at = access.at.iter().map(|p| names.index_expr(p)).collect::<Result<Vec<IndexExpr>, _>>()?;
+        let scalar = tensor.scalar_type().unwrap_or(scalar);
+        Ok(ReadArgument { tensor, indices: at, scalar })
     }
 }
 
-impl Given {
+impl ReadArgument {
     /// What it is there; zero where it is read outside.
-    fn tensor(&self, run: &Run<'_>, place: &[i64]) -> Result<Tensor, Stopped> {
-        if self.at.is_empty() {
+    fn tensor_at(&self, run: &RunState<'_>, place: &[i64]) -> Result<Tensor, RunError> {
+        if self.indices.is_empty() {
             return Ok(self.tensor.clone());
         }
         let mut offset = Some(0_i64);
-        for ((n, extent), stride) in self.at.iter().zip(&self.tensor.dims).zip(strides(&self.tensor.dims)) {
+        for ((n, extent), stride) in self.indices.iter().zip(&self.tensor.dims).zip(strides(&self.tensor.dims)) {
             let i = n.value(place).ok().filter(|i| usize::try_from(*i).is_ok_and(|i| i < *extent));
             offset = offset.zip(i).and_then(|(sum, i)| sum.checked_add(i.checked_mul(stride)?));
         }
-        let part = offset.and_then(|o| usize::try_from(o).ok()).and_then(|o| self.tensor.part(self.at.len(), o));
+        let part =
+            offset.and_then(|o| usize::try_from(o).ok()).and_then(|o| self.tensor.slice_at(self.indices.len(), o));
         match part {
             Some(part) => Ok(part),
             None => {
-                let dims: Vec<usize> = self.tensor.dims.iter().skip(self.at.len()).copied().collect();
-                at_scalar!(self.scalar, T => Ok(Room::filled(run, dims, T::ZERO)?.done()))
+                let dims: Vec<usize> = self.tensor.dims.iter().skip(self.indices.len()).copied().collect();
+                at_scalar!(self.scalar, T => Ok(TensorBuilder::filled(run, dims, T::ZERO)?.finish()))
             }
         }
     }
 }
 
 /// A part of all loops as one tensor.
-fn gathered<T: Number>(run: &Run<'_>, shape: Shape, part: Part, all: &[OneLoop]) -> Result<Tensor, Stopped> {
-    let mut room = Room::filled(run, shape.dims, T::ZERO)?;
+fn gather_part<T: TensorElement>(
+    run: &RunState<'_>,
+    shape: StatementExtents,
+    part: LoopResult,
+    all: &[TupleResults],
+) -> Result<Tensor, RunError> {
+    let mut room = TensorBuilder::filled(run, shape.dims, T::ZERO)?;
     for one in all {
-        let at: Vec<usize> = one.at.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect();
+        let at: Vec<usize> = one.tuple.iter().map(|i| usize::try_from(*i).unwrap_or(usize::MAX)).collect();
         match part {
-            Part::Last(k) => {
-                let last = one.last.get(&k).ok_or(BROKEN)?;
-                room.paste(&at, &last.dims, last.items::<T>().ok_or(BROKEN)?)?;
+            LoopResult::Final(k) => {
+                let last = one.final_values.get(&k).ok_or(BROKEN)?;
+                room.copy_at(&at, &last.dims, last.items::<T>().ok_or(BROKEN)?)?;
             }
-            Part::Every(k) => one.every.get(&k).ok_or(BROKEN)?.paste(&mut room, &at)?,
-            Part::State(k) => one.states.get(&k).ok_or(BROKEN)?.paste(&mut room, &at)?,
-            Part::Trips => {
+            LoopResult::PerIteration(k) => one.output_tapes.get(&k).ok_or(BROKEN)?.copy_to(&mut room, &at)?,
+            LoopResult::Checkpoint(k) => one.state_tapes.get(&k).ok_or(BROKEN)?.copy_to(&mut room, &at)?,
+            LoopResult::TripCount => {
                 let trips = Tensor::scalar(&Value::I64(one.trips)).ok_or(BROKEN)?;
-                room.paste(&at, &[], trips.items::<T>().ok_or(BROKEN)?)?;
+                room.copy_at(&at, &[], trips.items::<T>().ok_or(BROKEN)?)?;
             }
         }
     }
-    Ok(room.done())
+    Ok(room.finish())
 }
 
-impl<T: Number> Room<T> {
+impl<T: TensorElement> TensorBuilder<T> {
     /// Copies elements of these extents behind these first indices; the axes of the target may be
     /// longer.
-    pub(super) fn paste(&mut self, at: &[usize], dims: &[usize], items: &[T]) -> Result<(), Stopped> {
+    pub(super) fn copy_at(&mut self, at: &[usize], dims: &[usize], items: &[T]) -> Result<(), RunError> {
         let apart = strides(&self.dims);
         let apart: Vec<usize> = apart.iter().map(|s| usize::try_from(*s).unwrap_or(0)).collect();
         let start: usize = at.iter().zip(&apart).map(|(i, s)| i * s).sum();

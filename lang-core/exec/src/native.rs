@@ -4,36 +4,36 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use super::chunks::InPart;
-use super::number::Names;
-use super::tensor::{Number, Room, Tensor};
-use super::{Run, Stopped};
-use lang_base::guarded;
-use lang_ir::ssa::{Ssa, Stmt, Var};
-use lang_nest::{ENDLESS, Kernel, Place, Role, chunks, is_trivial};
-use lang_runtime::Done;
+use super::chunks::ChunkedPart;
+use super::number::IndexTranslator;
+use super::tensor::{Tensor, TensorBuilder, TensorElement};
+use super::{RunError, RunState};
+use lang_base::ensure_sufficient_stack;
+use lang_ir::ssa::{SsaFunction, Statement, StmtId};
+use lang_nest::{Kernel, KernelStorage, StorageRole, WHILE_EXTENT, chunks, is_trivial};
+use lang_runtime::OffloadProgress;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::Scalar;
 
 /// The maximal number of words and integers of [`Code::run_numbers`].
-pub const MOST_NUMBERS: usize = 24;
+pub const MAX_SCALAR_WORDS: usize = 24;
 
 /// The size of a piece of stack, where less is left than code wants.
-const STACK_PIECE: usize = 8 << 20;
+const STACK_SEGMENT: usize = 8 << 20;
 
 /// Calls code with the stack that it requires.
-pub(super) fn with_stack<T>(code: &dyn Code, call: impl FnOnce() -> T) -> T {
-    stacker::maybe_grow(code.stack(), STACK_PIECE, call)
+pub(super) fn with_stack<T>(code: &dyn KernelCode, call: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(code.stack(), STACK_SEGMENT, call)
 }
 
 /// A compiler of kernels.
-pub trait Backend {
+pub trait KernelBackend {
     /// Compiles a kernel of a function; `None` if the backend cannot.
-    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>>;
+    fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>>;
 }
 
 /// The code of a kernel.
-pub trait Code: Send + Sync {
+pub trait KernelCode: Send + Sync {
     /// Runs the kernel.
     ///
     /// The slots are those of the places with memory, in order, each with the extents of its axes.
@@ -44,11 +44,11 @@ pub trait Code: Send + Sync {
     /// An interrupt was requested.
     fn run(
         &self,
-        slots: &mut [Slot<'_>],
+        slots: &mut [MemorySlot<'_>],
         integers: &[i64],
         interrupt: &AtomicBool,
         told: &dyn Fn(i64, i64),
-    ) -> Result<(), Interrupted>;
+    ) -> Result<(), KernelInterrupted>;
 
     /// Runs a kernel whose places have no axes.
     ///
@@ -57,7 +57,8 @@ pub trait Code: Send + Sync {
     ///
     /// # Errors
     /// An interrupt was requested.
-    fn run_numbers(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool) -> Result<(), Interrupted>;
+    fn run_scalars(&self, words: &mut [u64], integers: &[i64], interrupt: &AtomicBool)
+    -> Result<(), KernelInterrupted>;
 
     /// Returns the number of bytes of stack that must be free at a call.
     fn stack(&self) -> usize;
@@ -76,13 +77,13 @@ pub trait Code: Send + Sync {
     /// An interrupt was requested.
     fn run_chunks(
         &self,
-        slots: &mut [Slot<'_>],
+        slots: &mut [MemorySlot<'_>],
         copies: &[Copies],
         integers: &[i64],
         chunks: &[(i64, i64)],
         interrupt: &AtomicBool,
         told: &dyn Fn(usize),
-    ) -> Result<(), Interrupted>;
+    ) -> Result<(), KernelInterrupted>;
 }
 
 /// The number of copies of a place while chunks run.
@@ -98,53 +99,53 @@ pub enum Copies {
 
 /// The error of a run after an interrupt request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Interrupted;
+pub struct KernelInterrupted;
 
 /// The memory of a place.
-pub struct Slot<'s> {
+pub struct MemorySlot<'s> {
     /// The extents of its axes with memory.
     pub dims: &'s [usize],
     /// The elements, the last axis fastest.
-    pub items: Elements<'s>,
+    pub items: SlotElements<'s>,
 }
 
 /// The elements of a place: an input, or memory to write. Memory to write is zero initially unless
 /// the kernel writes all of it.
 #[allow(missing_docs, reason = "kinds of elements")]
-pub enum Elements<'s> {
+pub enum SlotElements<'s> {
     F64(&'s [f64]),
     F32(&'s [f32]),
     I64(&'s [i64]),
     Bool(&'s [bool]),
-    RoomF64(&'s mut [f64]),
-    RoomF32(&'s mut [f32]),
-    RoomI64(&'s mut [i64]),
-    RoomBool(&'s mut [bool]),
+    MutF64(&'s mut [f64]),
+    MutF32(&'s mut [f32]),
+    MutI64(&'s mut [i64]),
+    MutBool(&'s mut [bool]),
 }
 
 /// A kernel and its code, if any.
-pub(super) struct Ready {
+pub(super) struct PreparedKernel {
     pub(super) kernel: Arc<Kernel>,
-    pub(super) needs: Vec<u32>,
-    pub(super) code: Option<Arc<dyn Code>>,
+    pub(super) checks: Vec<u32>,
+    pub(super) code: Option<Arc<dyn KernelCode>>,
     /// The variables whose last use is in the kernel.
-    pub(super) dead: Vec<Var>,
+    pub(super) last_uses: Vec<StmtId>,
     /// The extents of each place that the run allocates.
-    extents: Vec<Vec<Extent>>,
+    extents: Vec<Vec<ExtentSource>>,
     /// An estimate of its work, if it contains an outermost loop.
-    pub(super) work: Vec<(u64, Vec<Extent>)>,
-    pub(super) parts: OnceLock<Option<Vec<InPart>>>,
+    pub(super) work: Vec<(u64, Vec<ExtentSource>)>,
+    pub(super) parts: OnceLock<Option<Vec<ChunkedPart>>>,
 }
 
 /// An extent, in the form that is fastest to evaluate.
-pub(super) enum Extent {
+pub(super) enum ExtentSource {
     Constant(usize),
     /// The kernel's integer with this position.
     Integer(usize),
     Other(Poly),
 }
 
-impl Extent {
+impl ExtentSource {
     pub(super) fn of(p: &Poly, integers: &[Atom]) -> Self {
         let constant = p.as_constant().and_then(|n| usize::try_from(n).ok());
         let integer = p.as_atom().and_then(|atom| integers.iter().position(|other| other == atom));
@@ -156,44 +157,45 @@ impl Extent {
     }
 }
 
-impl Ready {
-    pub(super) fn new(kernel: Arc<Kernel>, needs: Vec<u32>, code: Option<Arc<dyn Code>>) -> Self {
-        let extents = |p: &Place| p.axes.iter().flatten().map(|n| Extent::of(n, &kernel.integers)).collect();
-        let extents = made(&kernel).map(extents).collect();
-        let work = chunks::work_of(&kernel.body).into_iter().map(|of| {
-            let extents = of.extents.iter().map(|n| Extent::of(n, &kernel.integers)).collect();
+impl PreparedKernel {
+    pub(super) fn new(kernel: Arc<Kernel>, needs: Vec<u32>, code: Option<Arc<dyn KernelCode>>) -> Self {
+        let extents =
+            |p: &KernelStorage| p.axes.iter().flatten().map(|n| ExtentSource::of(n, &kernel.entry_integers)).collect();
+        let extents = allocated_places(&kernel).map(extents).collect();
+        let work = chunks::estimate_work(&kernel.body).into_iter().map(|of| {
+            let extents = of.extents.iter().map(|n| ExtentSource::of(n, &kernel.entry_integers)).collect();
             (of.weight, extents)
         });
         let work = work.collect();
-        Self { kernel, needs, code, dead: Vec::new(), extents, work, parts: OnceLock::new() }
+        Self { kernel, checks: needs, code, last_uses: Vec::new(), extents, work, parts: OnceLock::new() }
     }
 
     /// Returns the places that the run allocates, with their extents.
-    pub(super) fn rooms(&self) -> impl Iterator<Item = (&Place, &[Extent])> {
-        made(&self.kernel).zip(self.extents.iter().map(Vec::as_slice))
+    pub(super) fn allocations(&self) -> impl Iterator<Item = (&KernelStorage, &[ExtentSource])> {
+        allocated_places(&self.kernel).zip(self.extents.iter().map(Vec::as_slice))
     }
 }
 
 /// The places with memory that is made for a run.
-fn made(kernel: &Kernel) -> impl Iterator<Item = &Place> {
-    kernel.places.iter().filter(|p| !p.is_register() && p.role != Role::Given)
+fn allocated_places(kernel: &Kernel) -> impl Iterator<Item = &KernelStorage> {
+    kernel.storage.iter().filter(|p| !p.is_register() && p.role != StorageRole::Input)
 }
 
 /// Memory of any element type.
-pub(super) enum Held {
-    F64(Room<f64>),
-    F32(Room<f32>),
-    I64(Room<i64>),
-    Bool(Room<bool>),
+pub(super) enum AnyTensorBuilder {
+    F64(TensorBuilder<f64>),
+    F32(TensorBuilder<f32>),
+    I64(TensorBuilder<i64>),
+    Bool(TensorBuilder<bool>),
 }
 
-impl Held {
-    fn done(self) -> Tensor {
+impl AnyTensorBuilder {
+    fn finish(self) -> Tensor {
         match self {
-            Self::F64(room) => room.done(),
-            Self::F32(room) => room.done(),
-            Self::I64(room) => room.done(),
-            Self::Bool(room) => room.done(),
+            Self::F64(room) => room.finish(),
+            Self::F32(room) => room.finish(),
+            Self::I64(room) => room.finish(),
+            Self::Bool(room) => room.finish(),
         }
     }
 
@@ -208,162 +210,179 @@ impl Held {
     }
 
     /// Returns a slot of the first `count` elements.
-    pub(super) fn first(&mut self, count: usize) -> Slot<'_> {
+    pub(super) fn first_slot(&mut self, count: usize) -> MemorySlot<'_> {
         let items = match self {
-            Self::F64(room) => Elements::RoomF64(room.items.get_mut(..count).unwrap_or_default()),
-            Self::F32(room) => Elements::RoomF32(room.items.get_mut(..count).unwrap_or_default()),
-            Self::I64(room) => Elements::RoomI64(room.items.get_mut(..count).unwrap_or_default()),
-            Self::Bool(room) => Elements::RoomBool(room.items.get_mut(..count).unwrap_or_default()),
+            Self::F64(room) => SlotElements::MutF64(room.items.get_mut(..count).unwrap_or_default()),
+            Self::F32(room) => SlotElements::MutF32(room.items.get_mut(..count).unwrap_or_default()),
+            Self::I64(room) => SlotElements::MutI64(room.items.get_mut(..count).unwrap_or_default()),
+            Self::Bool(room) => SlotElements::MutBool(room.items.get_mut(..count).unwrap_or_default()),
         };
-        Slot { dims: &[], items }
+        MemorySlot { dims: &[], items }
     }
 
-    pub(super) fn slot(&mut self) -> Slot<'_> {
+    pub(super) fn whole_slot(&mut self) -> MemorySlot<'_> {
         match self {
-            Self::F64(room) => Slot { dims: &room.dims, items: Elements::RoomF64(&mut room.items) },
-            Self::F32(room) => Slot { dims: &room.dims, items: Elements::RoomF32(&mut room.items) },
-            Self::I64(room) => Slot { dims: &room.dims, items: Elements::RoomI64(&mut room.items) },
-            Self::Bool(room) => Slot { dims: &room.dims, items: Elements::RoomBool(&mut room.items) },
+            Self::F64(room) => MemorySlot { dims: &room.dims, items: SlotElements::MutF64(&mut room.items) },
+            Self::F32(room) => MemorySlot { dims: &room.dims, items: SlotElements::MutF32(&mut room.items) },
+            Self::I64(room) => MemorySlot { dims: &room.dims, items: SlotElements::MutI64(&mut room.items) },
+            Self::Bool(room) => MemorySlot { dims: &room.dims, items: SlotElements::MutBool(&mut room.items) },
         }
     }
 }
 
-impl Run<'_> {
+impl RunState<'_> {
     /// Runs a kernel by its code or, without code, statement by statement.
-    pub(super) fn kernel(&mut self, ready: &Ready) -> Result<(), Stopped> {
+    pub(super) fn run_kernel(&mut self, ready: &PreparedKernel) -> Result<(), RunError> {
         let kernel = &ready.kernel;
-        let Some(code) = &ready.code else { return self.by_statements(kernel) };
-        ready.needs.iter().try_for_each(|c| self.check(*c))?;
+        let Some(code) = &ready.code else { return self.run_statements(kernel) };
+        ready.checks.iter().try_for_each(|c| self.check(*c))?;
         self.poll()?;
-        let integers = kernel.integers.iter().map(|a| self.integer(a)).collect::<Result<Vec<i64>, Stopped>>()?;
-        let mut rooms: Vec<(Var, Held)> = Vec::with_capacity(ready.extents.len());
-        for (place, extents) in ready.rooms() {
-            let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, Stopped>>()?;
-            rooms.push((place.var, self.held(place, dims)?));
+        let integers = kernel.entry_integers.iter().map(|a| self.integer(a)).collect::<Result<Vec<i64>, RunError>>()?;
+        let mut rooms: Vec<(StmtId, AnyTensorBuilder)> = Vec::with_capacity(ready.extents.len());
+        for (place, extents) in ready.allocations() {
+            let dims = extents.iter().map(|n| self.extent(n, &integers)).collect::<Result<Vec<usize>, RunError>>()?;
+            rooms.push((place.var, self.allocate_place(place, dims)?));
         }
         // Loops around an axis without elements would run for nothing.
         if rooms.is_empty() || !rooms.iter().all(|(_, room)| room.is_empty()) {
-            match self.in_parts(ready, &integers)? {
-                Some(parts) => self.by_parts(&parts, &integers, &mut rooms)?,
-                None => self.by_code(kernel, &**code, &integers, &mut rooms)?,
+            match self.ready_parts(ready, &integers)? {
+                Some(parts) => self.run_parts(&parts, &integers, &mut rooms)?,
+                None => self.run_code(kernel, &**code, &integers, &mut rooms)?,
             }
         }
         for (var, room) in rooms {
-            let made = kernel.places.iter().any(|p| p.var == var && p.role == Role::Made);
+            let made = kernel.storage.iter().any(|p| p.var == var && p.role == StorageRole::Output);
             if let Some(slot) = self.values.get_mut(var.0 as usize).filter(|_| made) {
-                *slot = Some(room.done());
+                *slot = Some(room.finish());
             }
         }
         Ok(())
     }
 
     /// Runs the code of a kernel, or of a part that shares memory with other parts.
-    pub(super) fn by_code(
+    pub(super) fn run_code(
         &self,
         kernel: &Kernel,
-        code: &dyn Code,
+        code: &dyn KernelCode,
         integers: &[i64],
-        rooms: &mut [(Var, Held)],
-    ) -> Result<(), Stopped> {
+        rooms: &mut [(StmtId, AnyTensorBuilder)],
+    ) -> Result<(), RunError> {
         let mut slots = self.slots(kernel, rooms)?;
-        let told = |done: i64, all: i64| self.tell(done, all);
-        let interrupt = self.machine.around.interrupt;
+        let told = |done: i64, all: i64| self.report_progress(done, all);
+        let interrupt = self.machine.context.interrupt;
         with_stack(code, || code.run(&mut slots, integers, interrupt, &told))
-            .map_err(|Interrupted| Stopped::Interrupted)
+            .map_err(|KernelInterrupted| RunError::Interrupted)
     }
 
     /// Reports the number of iterations done of an outermost loop, and the total.
-    pub(super) fn tell(&self, done: i64, all: i64) {
+    pub(super) fn report_progress(&self, done: i64, all: i64) {
         if self.machine.depth.get() == 1 {
             // Of a loop that data end nobody knows how long it is.
-            (self.machine.around.done)(Done::Steps(done, Some(all).filter(|all| *all < ENDLESS)));
+            (self.machine.context.report_progress)(OffloadProgress::Steps(
+                done,
+                Some(all).filter(|all| *all < WHILE_EXTENT),
+            ));
         }
     }
 
     /// Returns the slots of the places with memory. `rooms` must be sorted by variable.
-    pub(super) fn slots<'s>(&'s self, kernel: &Kernel, rooms: &'s mut [(Var, Held)]) -> Result<Vec<Slot<'s>>, Stopped> {
-        let mut slots: Vec<Slot<'_>> = Vec::with_capacity(kernel.places.len());
+    pub(super) fn slots<'s>(
+        &'s self,
+        kernel: &Kernel,
+        rooms: &'s mut [(StmtId, AnyTensorBuilder)],
+    ) -> Result<Vec<MemorySlot<'s>>, RunError> {
+        let mut slots: Vec<MemorySlot<'_>> = Vec::with_capacity(kernel.storage.len());
         let mut rooms = rooms.iter_mut().peekable();
-        for place in kernel.places.iter().filter(|p| !p.is_register()) {
+        for place in kernel.storage.iter().filter(|p| !p.is_register()) {
             while rooms.peek().is_some_and(|(var, _)| *var < place.var) {
                 rooms.next();
             }
             slots.push(match rooms.next_if(|(var, _)| *var == place.var) {
-                Some((_, held)) => held.slot(),
-                None => self.given(place)?,
+                Some((_, held)) => held.whole_slot(),
+                None => self.input_slot(place)?,
             });
         }
         Ok(slots)
     }
 
     /// Evaluates an integer of a kernel.
-    pub(super) fn integer(&self, atom: &Atom) -> Result<i64, Stopped> {
+    pub(super) fn integer(&self, atom: &Atom) -> Result<i64, RunError> {
         if let Atom::Local(l, _) = atom
             && let Some(known) = self.local(*l)
         {
             return Ok(known);
         }
-        Names::new(self, &[]).num(&Poly::atom(atom.clone()))?.value(&[]).map_err(Stopped::from)
+        IndexTranslator::new(self, &[]).index_expr(&Poly::atom(atom.clone()))?.value(&[]).map_err(RunError::from)
     }
 
-    pub(super) fn extent(&self, n: &Extent, integers: &[i64]) -> Result<usize, Stopped> {
+    pub(super) fn extent(&self, n: &ExtentSource, integers: &[i64]) -> Result<usize, RunError> {
         let poly = match n {
-            Extent::Constant(n) => return Ok(*n),
-            Extent::Integer(k) => return Ok(integers.get(*k).and_then(|n| usize::try_from(*n).ok()).unwrap_or(0)),
-            Extent::Other(poly) => poly,
+            ExtentSource::Constant(n) => return Ok(*n),
+            ExtentSource::Integer(k) => {
+                return Ok(integers.get(*k).and_then(|n| usize::try_from(*n).ok()).unwrap_or(0));
+            }
+            ExtentSource::Other(poly) => poly,
         };
         Ok(self.dims(std::slice::from_ref(poly))?.first().copied().unwrap_or(0))
     }
 
-    pub(super) fn held(&self, place: &Place, dims: Vec<usize>) -> Result<Held, Stopped> {
-        fn room<T: Number>(run: &Run<'_>, place: &Place, dims: Vec<usize>) -> Result<Room<T>, Stopped> {
-            if place.is_whole { Room::unwritten(run, dims) } else { Room::filled(run, dims, T::ZERO) }
+    pub(super) fn allocate_place(&self, place: &KernelStorage, dims: Vec<usize>) -> Result<AnyTensorBuilder, RunError> {
+        fn room<T: TensorElement>(
+            run: &RunState<'_>,
+            place: &KernelStorage,
+            dims: Vec<usize>,
+        ) -> Result<TensorBuilder<T>, RunError> {
+            if place.is_fully_initialised {
+                TensorBuilder::unwritten(run, dims)
+            } else {
+                TensorBuilder::filled(run, dims, T::ZERO)
+            }
         }
         Ok(match place.scalar {
-            Scalar::F64 => Held::F64(room(self, place, dims)?),
-            Scalar::F32 => Held::F32(room(self, place, dims)?),
-            Scalar::I64 => Held::I64(room(self, place, dims)?),
-            Scalar::Bool => Held::Bool(room(self, place, dims)?),
+            Scalar::F64 => AnyTensorBuilder::F64(room(self, place, dims)?),
+            Scalar::F32 => AnyTensorBuilder::F32(room(self, place, dims)?),
+            Scalar::I64 => AnyTensorBuilder::I64(room(self, place, dims)?),
+            Scalar::Bool => AnyTensorBuilder::Bool(room(self, place, dims)?),
         })
     }
 
-    fn given(&self, place: &Place) -> Result<Slot<'_>, Stopped> {
-        const BROKEN: Stopped = Stopped::Broken("what a kernel is given");
+    fn input_slot(&self, place: &KernelStorage) -> Result<MemorySlot<'_>, RunError> {
+        const BROKEN: RunError = RunError::Internal("what a kernel is given");
         let tensor = self.tensor(place.var).ok_or(BROKEN)?;
         let items = match place.scalar {
-            Scalar::F64 => tensor.items().map(Elements::F64),
-            Scalar::F32 => tensor.items().map(Elements::F32),
-            Scalar::I64 => tensor.items().map(Elements::I64),
-            Scalar::Bool => tensor.items().map(Elements::Bool),
+            Scalar::F64 => tensor.items().map(SlotElements::F64),
+            Scalar::F32 => tensor.items().map(SlotElements::F32),
+            Scalar::I64 => tensor.items().map(SlotElements::I64),
+            Scalar::Bool => tensor.items().map(SlotElements::Bool),
         };
-        Ok(Slot { dims: &tensor.dims, items: items.ok_or(BROKEN)? })
+        Ok(MemorySlot { dims: &tensor.dims, items: items.ok_or(BROKEN)? })
     }
 
-    fn by_statements(&mut self, kernel: &Kernel) -> Result<(), Stopped> {
+    fn run_statements(&mut self, kernel: &Kernel) -> Result<(), RunError> {
         let program = self.program;
-        for var in &kernel.sets {
-            let stmt = program.ssa.stmts.get(var.0 as usize).ok_or(Stopped::Broken("a statement"))?;
-            self.written_out(stmt)?;
+        for var in &kernel.assigned {
+            let stmt = program.ssa.stmts.get(var.0 as usize).ok_or(RunError::Internal("a statement"))?;
+            self.materialise_operands(stmt)?;
             let value = self.statement(var.0, stmt)?;
             self.values.get_mut(var.0 as usize).into_iter().for_each(|slot| *slot = Some(value.clone()));
         }
-        for place in kernel.places.iter().filter(|p| p.role == Role::Within) {
+        for place in kernel.storage.iter().filter(|p| p.role == StorageRole::Temporary) {
             self.values.get_mut(place.var.0 as usize).into_iter().for_each(|slot| *slot = None);
         }
         Ok(())
     }
 }
 
-impl Run<'_> {
+impl RunState<'_> {
     /// Gives values to what a statement reads that kernels write where they read it.
-    fn written_out(&mut self, stmt: &Stmt) -> Result<(), Stopped> {
+    fn materialise_operands(&mut self, stmt: &Statement) -> Result<(), RunError> {
         let program = self.program;
         let mut missing = Vec::new();
         stmt.rhs.for_each_operand(&mut |v| missing.extend(self.tensor(v).is_none().then_some(v)));
         for var in missing {
             let stmt = program.ssa.stmts.get(var.0 as usize).filter(|s| is_trivial(&s.rhs));
-            let stmt = stmt.ok_or(Stopped::Broken("an operand"))?;
-            guarded(|| self.written_out(stmt))?;
+            let stmt = stmt.ok_or(RunError::Internal("an operand"))?;
+            ensure_sufficient_stack(|| self.materialise_operands(stmt))?;
             let value = self.statement(var.0, stmt)?;
             self.values.get_mut(var.0 as usize).into_iter().for_each(|slot| *slot = Some(value.clone()));
         }

@@ -9,103 +9,103 @@
 //!
 //! The visitor receives the innermost loop as a row: its start and its stride in every operand.
 
-use super::number::{Names, Num, Test};
-use super::{Run, Stopped};
-use lang_ir::ssa::index;
+use super::number::{IndexExpr, IndexTranslator, Test};
+use super::{RunError, RunState};
+use lang_ir::ssa::statement_index;
 use lang_sizes::predicate::poly::floor_div;
 use lang_sizes::predicate::{Poly, Pred};
 
 /// So many steps that are not even are listed at a time.
-const LISTED: i64 = 512;
+const LIST_LENGTH: i64 = 512;
 
 /// After so many indices of a loop it is looked whether the run is to end.
-const LOOK: i64 = 1 << 12;
+const POLL_INTERVAL: i64 = 1 << 12;
 
 /// Nothing that is compared is larger than this, as far as indices can tell.
-const LARGE: i128 = 1 << 100;
+const LARGE_BOUND: i128 = 1 << 100;
 
 /// What a loop takes to begin, in additions.
-const ROW: u64 = 24;
+const ROW_COST: u64 = 24;
 
 /// What a step takes that is asked for by itself, or listed.
-const LIST: u64 = 8;
+const LISTED_STEP_COST: u64 = 8;
 
 /// What a step takes: where all operands go on by one or not at all, for each other one more, where a sum waits for
 /// the sum before, and where the place is computed anew.
-const STEP: u64 = 1;
-const STRIDED: u64 = 2;
-const CHAIN: u64 = 3;
+const STEP_COST: u64 = 1;
+const STRIDED_COST: u64 = 2;
+const CHAIN_COST: u64 = 3;
 
 /// A row: the steps of the innermost loop.
-pub(super) struct Row<'r> {
+pub(super) struct LoopRow<'r> {
     /// The run.
-    pub(super) run: &'r Run<'r>,
+    pub(super) run: &'r RunState<'r>,
     /// The indices; the innermost one has its value at the first step.
-    pub(super) at: &'r mut [i64],
+    pub(super) indices: &'r mut [i64],
     /// The index of the innermost loop, if the loop has its own.
-    pub(super) index: Option<usize>,
+    pub(super) inner_index: Option<usize>,
     /// The number of steps.
     pub(super) count: usize,
     /// The offset of each place at the first step.
     pub(super) offsets: &'r [i64],
     /// The stride of each place.
-    pub(super) steps: &'r [i64],
+    pub(super) strides: &'r [i64],
     /// The offsets of each place at all steps, if the strides are not constant.
-    pub(super) lists: &'r [Vec<i64>],
+    pub(super) offset_lists: &'r [Vec<i64>],
 }
 
 /// What is done for each row.
-type Visitor<'f> = &'f mut dyn FnMut(Row<'_>) -> Result<(), Stopped>;
+type RowVisitor<'f> = &'f mut dyn FnMut(LoopRow<'_>) -> Result<(), RunError>;
 
 /// `constant + Σ cₖ·iₖ`, compared with zero.
-struct Affine {
+struct AffineComparison {
     constant: i128,
     coefficients: Vec<(usize, i128)>,
-    equation: bool,
+    is_equation: bool,
 }
 
 /// One index more is known.
-struct Level<'a> {
+struct LoopLevel<'a> {
     index: usize,
     extent: i64,
     /// An equation that tells it.
-    told: Option<Num>,
+    determined: Option<IndexExpr>,
     /// Comparisons that narrow it.
-    narrowing: Vec<Affine>,
+    affine_bounds: Vec<AffineComparison>,
     /// Those of which data tell the rest: `c·k + rest >= 0`.
-    bounds: Vec<(i128, Num)>,
-    tested: Vec<Test<'a>>,
+    data_bounds: Vec<(i128, IndexExpr)>,
+    tests: Vec<Test<'a>>,
     /// How far apart the steps are in each place, and what comes to it that is not linear.
-    steps: Vec<i64>,
-    moved: Vec<(usize, Num)>,
+    strides: Vec<i64>,
+    offset_terms: Vec<(usize, IndexExpr)>,
 }
 
-impl Level<'_> {
+impl LoopLevel<'_> {
     fn is_free(&self) -> bool {
-        let narrowed = !self.narrowing.is_empty() || !self.bounds.is_empty();
-        self.told.is_none() && !narrowed && self.tested.is_empty() && self.moved.is_empty()
+        let narrowed = !self.affine_bounds.is_empty() || !self.data_bounds.is_empty();
+        self.determined.is_none() && !narrowed && self.tests.is_empty() && self.offset_terms.is_empty()
     }
 }
 
 /// The loops of a statement.
-pub(super) struct Nest<'a> {
-    levels: Vec<Level<'a>>,
+pub(super) struct RowNest<'a> {
+    levels: Vec<LoopLevel<'a>>,
     /// Asked before all loops.
-    before: Vec<Test<'a>>,
+    outer_tests: Vec<Test<'a>>,
     /// Where each place is before all loops.
-    start: Vec<i64>,
-    moved_before: Vec<(usize, Num)>,
+    base_offsets: Vec<i64>,
+    base_terms: Vec<(usize, IndexExpr)>,
     slots: usize,
     /// The last level is a row, of even steps or of listed ones.
-    row: bool,
-    listed: bool,
-    empty: bool,
+    has_row: bool,
+    has_lists: bool,
+    is_empty: bool,
     /// Whether the predicate is true, so that every tuple is visited.
-    pub(super) whole: bool,
+    pub(super) is_unrestricted: bool,
 }
 
 /// The index space of a loop nest.
-pub(super) struct Space<'p> {
+pub(super) struct IndexSpace<'p> {
     /// The extents of all indices, free ones first.
     pub(super) extents: Vec<i64>,
     /// The number of free indices.
@@ -113,27 +113,27 @@ pub(super) struct Space<'p> {
     /// The predicate on tuples.
     pub(super) pred: &'p Pred,
     /// Whether the visitor needs the values of single indices, and not only offsets.
-    pub(super) by_index: bool,
+    pub(super) needs_indices: bool,
 }
 
-impl<'a> Nest<'a> {
+impl<'a> RowNest<'a> {
     /// Builds the loops over an index space, with the offsets of these places. The first place must
     /// be that of the result.
-    pub(super) fn new(run: &Run<'a>, space: &Space<'_>, places: &[Num]) -> Result<Self, Stopped> {
+    pub(super) fn new(run: &RunState<'a>, space: &IndexSpace<'_>, places: &[IndexExpr]) -> Result<Self, RunError> {
         let n = space.extents.len();
-        let mut names = Names::new(run, &space.extents);
+        let mut names = IndexTranslator::new(run, &space.extents);
         let mut nest = Self {
             levels: Vec::new(),
-            before: Vec::new(),
-            start: places.iter().map(|p| p.affine().0).collect(),
-            moved_before: Vec::new(),
+            outer_tests: Vec::new(),
+            base_offsets: places.iter().map(|p| p.affine().0).collect(),
+            base_terms: Vec::new(),
             slots: n,
-            row: false,
-            listed: false,
-            empty: space.extents.iter().any(|n| *n <= 0),
-            whole: space.pred.is_true(),
+            has_row: false,
+            has_lists: false,
+            is_empty: space.extents.iter().any(|n| *n <= 0),
+            is_unrestricted: space.pred.is_true(),
         };
-        if nest.empty {
+        if nest.is_empty {
             return Ok(nest);
         }
         let mut tests = Vec::new();
@@ -141,75 +141,75 @@ impl<'a> Nest<'a> {
             tests.push(names.test(p)?);
         }
         nest.slots = names.slots;
-        let told = told(&names, space)?;
-        let order = Order { space, told: &told, tests: &tests, places }.choose();
+        let told = determined_indices(&names, space)?;
+        let order = LoopOrder { space, determined: &told, tests: &tests, operands: places }.choose();
         for k in order {
             let extent = space.extents.get(k).copied().unwrap_or(0);
-            nest.levels.push(Level {
+            nest.levels.push(LoopLevel {
                 index: k,
                 extent,
-                told: told.get(k).cloned().flatten(),
-                narrowing: Vec::new(),
-                bounds: Vec::new(),
-                tested: Vec::new(),
-                steps: places.iter().map(|p| p.affine().1.find(|(j, _)| *j == k).map_or(0, |(_, c)| c)).collect(),
-                moved: Vec::new(),
+                determined: told.get(k).cloned().flatten(),
+                affine_bounds: Vec::new(),
+                data_bounds: Vec::new(),
+                tests: Vec::new(),
+                strides: places.iter().map(|p| p.affine().1.find(|(j, _)| *j == k).map_or(0, |(_, c)| c)).collect(),
+                offset_terms: Vec::new(),
             });
         }
         for test in tests {
-            nest.place_test(test, n);
+            nest.attach_test(test, n);
         }
         for (nth, place) in places.iter().enumerate().filter(|(_, p)| !p.is_affine()) {
-            let moved = place.rest();
+            let moved = place.nonlinear_part();
             let mut found = vec![false; n];
             moved.mark(&mut found);
-            match nest.deepest(&found) {
-                Some(level) => level.moved.push((nth, moved)),
-                None => nest.moved_before.push((nth, moved)),
+            match nest.innermost_level(&found) {
+                Some(level) => level.offset_terms.push((nth, moved)),
+                None => nest.base_terms.push((nth, moved)),
             }
         }
-        if !space.by_index {
-            nest.fuse();
+        if !space.needs_indices {
+            nest.coalesce();
         }
-        if let Some(last) = nest.levels.last().filter(|l| l.told.is_none()) {
-            nest.row = last.tested.is_empty() && last.moved.is_empty();
-            nest.listed = !nest.row && !space.by_index;
+        if let Some(last) = nest.levels.last().filter(|l| l.determined.is_none()) {
+            nest.has_row = last.tests.is_empty() && last.offset_terms.is_empty();
+            nest.has_lists = !nest.has_row && !space.needs_indices;
         }
         Ok(nest)
     }
 
     /// The level at which all of these indices are known.
-    fn deepest(&mut self, found: &[bool]) -> Option<&mut Level<'a>> {
-        let known = |l: &&mut Level| found.get(l.index).copied().unwrap_or(false);
+    fn innermost_level(&mut self, found: &[bool]) -> Option<&mut LoopLevel<'a>> {
+        let known = |l: &&mut LoopLevel| found.get(l.index).copied().unwrap_or(false);
         self.levels.iter_mut().rev().find(known)
     }
 
-    fn place_test(&mut self, test: Test<'a>, n: usize) {
+    fn attach_test(&mut self, test: Test<'a>, n: usize) {
         let mut found = vec![false; n];
         test.mark(&mut found);
-        let Some(level) = self.deepest(&found) else {
-            self.before.push(test);
+        let Some(level) = self.innermost_level(&found) else {
+            self.outer_tests.push(test);
             return;
         };
-        match test.comparison() {
+        match test.affine_comparison() {
             Some((num, equation)) => {
-                let (constant, coefficients) = num.exactly_affine();
+                let (constant, coefficients) = num.exact_affine();
                 let coefficients = coefficients.collect();
-                level.narrowing.push(Affine { constant, coefficients, equation });
+                level.affine_bounds.push(AffineComparison { constant, coefficients, is_equation: equation });
             }
-            None => match test.bound(level.index) {
-                Some(bound) => level.bounds.push(bound),
-                None => level.tested.push(test),
+            None => match test.data_bound(level.index) {
+                Some(bound) => level.data_bounds.push(bound),
+                None => level.tests.push(test),
             },
         }
     }
 
     /// Makes one loop of the two innermost where every place goes on from the end of one row to the next.
-    fn fuse(&mut self) {
+    fn coalesce(&mut self) {
         while let [.., outer, inner] = self.levels.as_slice()
             && outer.is_free()
             && inner.is_free()
-            && outer.steps.iter().zip(&inner.steps).all(|(o, i)| i.checked_mul(inner.extent) == Some(*o))
+            && outer.strides.iter().zip(&inner.strides).all(|(o, i)| i.checked_mul(inner.extent) == Some(*o))
             && let Some(extent) = outer.extent.checked_mul(inner.extent)
         {
             self.levels.swap_remove(self.levels.len() - 2);
@@ -218,122 +218,138 @@ impl<'a> Nest<'a> {
     }
 
     /// Calls `f` on every row.
-    pub(super) fn visit(&self, run: &Run<'_>, f: Visitor<'_>) -> Result<(), Stopped> {
-        if self.empty {
+    pub(super) fn visit(&self, run: &RunState<'_>, f: RowVisitor<'_>) -> Result<(), RunError> {
+        if self.is_empty {
             return Ok(());
         }
         let mut at = vec![0; self.slots];
-        for test in &self.before {
-            if !test.asked(&mut at)? {
+        for test in &self.outer_tests {
+            if !test.holds_in_bounds(&mut at)? {
                 return Ok(());
             }
         }
-        let mut offsets = self.start.clone();
-        for (nth, num) in &self.moved_before {
+        let mut offsets = self.base_offsets.clone();
+        for (nth, num) in &self.base_terms {
             let by = num.value(&at)?;
             offsets.get_mut(*nth).into_iter().for_each(|o| *o = o.wrapping_add(by));
         }
         let width = offsets.len();
         offsets.resize(width.saturating_mul(self.levels.len() + 1), 0);
-        self.level(run, 0, &mut at, &mut offsets, f)
+        self.run_level(run, 0, &mut at, &mut offsets, f)
     }
 
     /// The loops from a level on. `offsets`: those of this level, then room for those further in.
-    fn level(
+    fn run_level(
         &self,
-        run: &Run<'_>,
+        run: &RunState<'_>,
         depth: usize,
         at: &mut [i64],
         offsets: &mut [i64],
-        f: Visitor<'_>,
-    ) -> Result<(), Stopped> {
-        let width = self.start.len();
+        f: RowVisitor<'_>,
+    ) -> Result<(), RunError> {
+        let width = self.base_offsets.len();
         run.poll()?;
         let Some(level) = self.levels.get(depth) else {
             let offsets = offsets.get(..width).unwrap_or_default();
-            return f(Row { run, at, index: None, count: 1, offsets, steps: &[], lists: &[] });
+            return f(LoopRow {
+                run,
+                indices: at,
+                inner_index: None,
+                count: 1,
+                offsets,
+                strides: &[],
+                offset_lists: &[],
+            });
         };
         let Some((low, high)) = level.range(at)? else { return Ok(()) };
         let set = |at: &mut [i64], i: i64| at.get_mut(level.index).into_iter().for_each(|slot| *slot = i);
         let (own, inner) = offsets.split_at_mut_checked(width).unwrap_or_default();
-        if self.row && depth + 1 == self.levels.len() {
+        if self.has_row && depth + 1 == self.levels.len() {
             set(at, low);
             let first = inner.get_mut(..width).unwrap_or_default();
-            move_on(own, &level.steps, low, first);
+            advance_offsets(own, &level.strides, low, first);
             let count = usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX).saturating_add(1);
-            return f(Row {
+            return f(LoopRow {
                 run,
-                at,
-                index: Some(level.index),
+                indices: at,
+                inner_index: Some(level.index),
                 count,
                 offsets: first,
-                steps: &level.steps,
-                lists: &[],
+                strides: &level.strides,
+                offset_lists: &[],
             });
         }
         let mut next = low;
-        while self.listed && depth + 1 == self.levels.len() && next <= high {
-            let last = high.min(next.saturating_add(LISTED - 1));
+        while self.has_lists && depth + 1 == self.levels.len() && next <= high {
+            let last = high.min(next.saturating_add(LIST_LENGTH - 1));
             set(at, next);
             let count = usize::try_from(last - next).unwrap_or(0) + 1;
-            let Some(lists) = level.lists(at, own, count) else { break };
+            let Some(lists) = level.list_offsets(at, own, count) else { break };
             let count = lists.first().map_or(0, Vec::len);
             run.poll()?;
             if count > 0 {
-                f(Row { run, at, index: None, count, offsets: own, steps: &[], lists: &lists })?;
+                f(LoopRow {
+                    run,
+                    indices: at,
+                    inner_index: None,
+                    count,
+                    offsets: own,
+                    strides: &[],
+                    offset_lists: &lists,
+                })?;
             }
             next = last + 1;
         }
         for i in next..=high {
             // Rows of which nothing is left look for themselves.
-            if i % LOOK == 0 {
+            if i % POLL_INTERVAL == 0 {
                 run.poll()?;
             }
             set(at, i);
-            if !all(&level.tested, at)? {
+            if !all_hold(&level.tests, at)? {
                 continue;
             }
-            move_on(own, &level.steps, i, inner);
-            for (nth, num) in &level.moved {
+            advance_offsets(own, &level.strides, i, inner);
+            for (nth, num) in &level.offset_terms {
                 let by = num.value(at)?;
                 inner.get_mut(*nth).into_iter().for_each(|o| *o = o.wrapping_add(by));
             }
-            self.level(run, depth + 1, at, inner, f)?;
+            self.run_level(run, depth + 1, at, inner, f)?;
         }
         Ok(())
     }
 }
 
-fn all(tests: &[Test<'_>], at: &mut [i64]) -> Result<bool, Stopped> {
+fn all_hold(tests: &[Test<'_>], at: &mut [i64]) -> Result<bool, RunError> {
     for test in tests {
-        if !test.asked(at)? {
+        if !test.holds_in_bounds(at)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn move_on(from: &[i64], steps: &[i64], i: i64, to: &mut [i64]) {
+fn advance_offsets(from: &[i64], steps: &[i64], i: i64, to: &mut [i64]) {
     for ((to, from), step) in to.iter_mut().zip(from).zip(steps) {
         *to = from.wrapping_add(step.wrapping_mul(i));
     }
 }
 
-impl Level<'_> {
+impl LoopLevel<'_> {
     /// Where each place is at the steps that the tests leave, from where the index stands; `None` where they are to
     /// be asked one by one.
-    fn lists(&self, at: &[i64], own: &[i64], count: usize) -> Option<Vec<Vec<i64>>> {
+    fn list_offsets(&self, at: &[i64], own: &[i64], count: usize) -> Option<Vec<Vec<i64>>> {
         let first = *at.get(self.index)?;
         let mut live: Option<Vec<bool>> = None;
-        for test in &self.tested {
-            let holds = test.along(at, self.index, count)?;
+        for test in &self.tests {
+            let holds = test.truths_along(at, self.index, count)?;
             live = Some(match live {
                 None => holds,
                 Some(before) => before.iter().zip(holds).map(|(a, b)| *a && b).collect(),
             });
         }
         let mut lists = Vec::with_capacity(own.len());
-        for (nth, (own, step)) in own.iter().zip(&self.steps).enumerate() {
+        for (nth, (own, step)) in own.iter().zip(&self.strides).enumerate() {
             let mut place = own.wrapping_add(step.wrapping_mul(first));
             let mut list = Vec::with_capacity(count);
             list.extend(
@@ -344,8 +360,8 @@ impl Level<'_> {
                 })
                 .take(count),
             );
-            for (_, num) in self.moved.iter().filter(|(k, _)| *k == nth) {
-                let by = num.along(at, self.index, count)?;
+            for (_, num) in self.offset_terms.iter().filter(|(k, _)| *k == nth) {
+                let by = num.values_along(at, self.index, count)?;
                 list.iter_mut().zip(by).for_each(|(place, by)| *place = place.wrapping_add(by));
             }
             if let Some(live) = &live {
@@ -358,22 +374,22 @@ impl Level<'_> {
     }
 
     /// The values that the index has here, if it has any.
-    fn range(&self, at: &[i64]) -> Result<Option<(i64, i64)>, Stopped> {
+    fn range(&self, at: &[i64]) -> Result<Option<(i64, i64)>, RunError> {
         let (mut low, mut high) = (0_i64, self.extent - 1);
-        if !self.narrowing.is_empty() {
+        if !self.affine_bounds.is_empty() {
             let (mut least, mut most) = (0_i128, i128::from(high));
-            self.narrowing.iter().for_each(|a| a.narrow(self.index, at, &mut least, &mut most));
+            self.affine_bounds.iter().for_each(|a| a.narrow(self.index, at, &mut least, &mut most));
             let (Ok(least), Ok(most)) = (i64::try_from(least), i64::try_from(most)) else { return Ok(None) };
             (low, high) = (least, most);
         }
-        for (c, rest) in &self.bounds {
+        for (c, rest) in &self.data_bounds {
             if low > high {
                 return Ok(None);
             }
-            let rest = match rest.exact(at) {
-                Ok(rest) => rest.clamp(-LARGE, LARGE),
+            let rest = match rest.exact_value(at) {
+                Ok(rest) => rest.clamp(-LARGE_BOUND, LARGE_BOUND),
                 // What reads outside holds nowhere.
-                Err(super::number::Missing::Outside) => return Ok(None),
+                Err(super::number::IndexError::OutOfBounds) => return Ok(None),
                 Err(why) => return Err(why.into()),
             };
             // c·i >= -rest
@@ -382,11 +398,11 @@ impl Level<'_> {
                 false => high = i64::try_from(floor_div(rest, -c)).map_or(i64::MIN, |most| high.min(most)),
             }
         }
-        if let Some(told) = &self.told {
+        if let Some(told) = &self.determined {
             match told.value(at) {
                 Ok(value) => (low, high) = (low.max(value), high.min(value)),
                 // What reads outside holds nowhere: the equation is asked once more.
-                Err(super::number::Missing::Outside) => {}
+                Err(super::number::IndexError::OutOfBounds) => {}
                 Err(why) => return Err(why.into()),
             }
         }
@@ -394,7 +410,7 @@ impl Level<'_> {
     }
 }
 
-impl Affine {
+impl AffineComparison {
     /// Takes from the range of index `k` what the comparison forbids; all indices but it are known.
     fn narrow(&self, k: usize, at: &[i64], low: &mut i128, high: &mut i128) {
         let (mut rest, mut own) = (self.constant, 0);
@@ -407,7 +423,7 @@ impl Affine {
             }
         }
         let nothing = (1, 0);
-        match (own, self.equation) {
+        match (own, self.is_equation) {
             (0, true) if rest == 0 => {}
             (0, false) if rest >= 0 => {}
             (0, _) => (*low, *high) = nothing,
@@ -421,15 +437,18 @@ impl Affine {
 }
 
 /// Which free indices equations with bound ones, or with data, tell.
-fn told(names: &Names<'_, '_>, space: &Space<'_>) -> Result<Vec<Option<Num>>, Stopped> {
+fn determined_indices(
+    names: &IndexTranslator<'_, '_>,
+    space: &IndexSpace<'_>,
+) -> Result<Vec<Option<IndexExpr>>, RunError> {
     let n = space.extents.len();
-    let mut told: Vec<Option<Num>> = vec![None; n];
+    let mut told: Vec<Option<IndexExpr>> = vec![None; n];
     if space.pred.is_true() {
         return Ok(told);
     }
     for k in 0..space.free {
-        let Some(solution) = space.pred.solution(&index(k, &Poly::default()).atom()) else { continue };
-        let num = names.num(&solution)?;
+        let Some(solution) = space.pred.solve_for(&statement_index(k, &Poly::default()).atom()) else { continue };
+        let num = names.index_expr(&solution)?;
         let mut by = vec![false; n];
         num.mark(&mut by);
         let bound = by.iter().skip(space.free).any(|m| *m);
@@ -442,24 +461,24 @@ fn told(names: &Names<'_, '_>, space: &Space<'_>) -> Result<Vec<Option<Num>>, St
 }
 
 /// In which order indices become known.
-struct Order<'o> {
-    space: &'o Space<'o>,
-    told: &'o [Option<Num>],
+struct LoopOrder<'o> {
+    space: &'o IndexSpace<'o>,
+    determined: &'o [Option<IndexExpr>],
     tests: &'o [Test<'o>],
-    places: &'o [Num],
+    operands: &'o [IndexExpr],
 }
 
-impl Order<'_> {
+impl LoopOrder<'_> {
     fn choose(&self) -> Vec<usize> {
         let n = self.space.extents.len();
-        let looped: Vec<usize> = (0..n).filter(|k| !self.is_told(*k) && !self.is_between(*k)).collect();
+        let looped: Vec<usize> = (0..n).filter(|k| !self.is_determined(*k) && !self.is_data_bounded(*k)).collect();
         let innermost = self.innermost(&looped);
         let mut order: Vec<usize> = looped.iter().copied().filter(|k| Some(*k) != innermost).collect();
         order.extend(innermost);
         // What is told comes as soon as what tells it is known, and so does what is between bounds.
         let mut later: Vec<(usize, Vec<bool>)> = Vec::new();
         for k in (0..n).filter(|k| !looped.contains(k)) {
-            later.push((k, self.by(k)));
+            later.push((k, self.dependences(k)));
         }
         while !later.is_empty() {
             let known = |by: &[bool]| by.iter().enumerate().all(|(j, m)| !m || order.contains(&j));
@@ -471,37 +490,38 @@ impl Order<'_> {
         order
     }
 
-    fn is_told(&self, k: usize) -> bool {
-        self.told.get(k).is_some_and(Option::is_some)
+    fn is_determined(&self, k: usize) -> bool {
+        self.determined.get(k).is_some_and(Option::is_some)
     }
 
     /// Is it a free index between bounds that bound ones tell, and none that are told themselves?
-    fn is_between(&self, k: usize) -> bool {
-        if k >= self.space.free || self.is_told(k) {
+    fn is_data_bounded(&self, k: usize) -> bool {
+        if k >= self.space.free || self.is_determined(k) {
             return false;
         }
-        let by = self.bounds(k);
+        let by = self.indices_in_bounds(k);
         let bound = by.iter().skip(self.space.free).any(|m| *m);
-        let first = |j: usize| j >= self.space.free || !self.is_told(j) && self.bounds(j).iter().all(|m| !m);
+        let first =
+            |j: usize| j >= self.space.free || !self.is_determined(j) && self.indices_in_bounds(j).iter().all(|m| !m);
         bound && by.iter().enumerate().all(|(j, m)| !m || first(j))
     }
 
     /// The indices that tell one, by an equation or by bounds.
-    fn by(&self, k: usize) -> Vec<bool> {
-        match self.told.get(k) {
+    fn dependences(&self, k: usize) -> Vec<bool> {
+        match self.determined.get(k) {
             Some(Some(num)) => {
                 let mut by = vec![false; self.space.extents.len()];
                 num.mark(&mut by);
                 by
             }
-            _ => self.bounds(k),
+            _ => self.indices_in_bounds(k),
         }
     }
 
     /// The indices in bounds of this one that data tell.
-    fn bounds(&self, k: usize) -> Vec<bool> {
+    fn indices_in_bounds(&self, k: usize) -> Vec<bool> {
         let mut by = vec![false; self.space.extents.len()];
-        self.tests.iter().filter_map(|t| t.bound(k)).for_each(|(_, rest)| rest.mark(&mut by));
+        self.tests.iter().filter_map(|t| t.data_bound(k)).for_each(|(_, rest)| rest.mark(&mut by));
         by
     }
 
@@ -526,21 +546,22 @@ impl Order<'_> {
             found.get(k).copied().unwrap_or(false)
         };
         // Another is between bounds that it tells.
-        if (0..n).any(|j| j != k && self.bounds(j).get(k) == Some(&true)) {
+        if (0..n).any(|j| j != k && self.indices_in_bounds(j).get(k) == Some(&true)) {
             return u64::MAX;
         }
-        let tested = |t: &Test<'_>| t.comparison().is_none() && t.bound(k).is_none() && mentions(&|f| t.mark(f));
-        let single = self.told.iter().flatten().any(|t| mentions(&|f| t.mark(f)))
+        let tested =
+            |t: &Test<'_>| t.affine_comparison().is_none() && t.data_bound(k).is_none() && mentions(&|f| t.mark(f));
+        let single = self.determined.iter().flatten().any(|t| mentions(&|f| t.mark(f)))
             || self.tests.iter().any(tested)
-            || self.places.iter().any(|p| !p.is_affine() && mentions(&|f| p.rest().mark(f)));
+            || self.operands.iter().any(|p| !p.is_affine() && mentions(&|f| p.nonlinear_part().mark(f)));
         let rows = total.checked_div(self.extent(k)).unwrap_or(0);
         if single {
-            return total.saturating_mul(LIST);
+            return total.saturating_mul(LISTED_STEP_COST);
         }
-        let step = |p: &Num| p.affine().1.find(|(j, _)| *j == k).map_or(0, |(_, c)| c);
-        let strided = self.places.iter().filter(|p| !(0..=1).contains(&step(p))).count();
-        let chain = if self.places.first().is_some_and(|p| step(p) == 0) { CHAIN } else { 0 };
-        let each = STEP + chain + STRIDED * u64::try_from(strided).unwrap_or(u64::MAX);
-        rows.saturating_mul(ROW).saturating_add(total.saturating_mul(each))
+        let step = |p: &IndexExpr| p.affine().1.find(|(j, _)| *j == k).map_or(0, |(_, c)| c);
+        let strided = self.operands.iter().filter(|p| !(0..=1).contains(&step(p))).count();
+        let chain = if self.operands.first().is_some_and(|p| step(p) == 0) { CHAIN_COST } else { 0 };
+        let each = STEP_COST + chain + STRIDED_COST * u64::try_from(strided).unwrap_or(u64::MAX);
+        rows.saturating_mul(ROW_COST).saturating_add(total.saturating_mul(each))
     }
 }

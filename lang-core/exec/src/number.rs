@@ -7,48 +7,48 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::exists::Exists;
+use super::exists::Existential;
 use super::tensor::Tensor;
-use super::{Run, Stopped};
-use lang_base::guarded;
-use lang_ir::ssa::{Access, Var, index_number};
-use lang_runtime::array::Elem;
+use super::{RunError, RunState};
+use lang_base::ensure_sufficient_stack;
+use lang_ir::ssa::{StmtId, TensorAccess, index_number};
+use lang_runtime::array::UnboxedElement;
 use lang_runtime::scalar::i64s;
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 use lang_syntax::ops::BinOp;
 
 /// The reason why an index expression has no value.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Missing {
+pub(super) enum IndexError {
     /// It reads an element out of bounds.
-    Outside,
+    OutOfBounds,
     /// A top-level `let` has no value yet.
-    Unset,
+    UnsetGlobal,
     /// An interrupt was requested.
     Interrupted,
     /// An internal error: a form that no pass produces.
-    Broken(&'static str),
+    Internal(&'static str),
 }
 
-impl From<Missing> for Stopped {
-    fn from(why: Missing) -> Self {
+impl From<IndexError> for RunError {
+    fn from(why: IndexError) -> Self {
         match why {
-            Missing::Outside => Self::Broken("an element outside"),
-            Missing::Unset => Self::Unset,
-            Missing::Interrupted => Self::Interrupted,
-            Missing::Broken(what) => Self::Broken(what),
+            IndexError::OutOfBounds => Self::Internal("an element outside"),
+            IndexError::UnsetGlobal => Self::UnsetGlobal,
+            IndexError::Interrupted => Self::Interrupted,
+            IndexError::Internal(what) => Self::Internal(what),
         }
     }
 }
 
 /// `c`, as index expressions have it and as comparisons do.
 #[derive(Clone, Copy, Debug)]
-struct Factor {
+struct Coefficient {
     wrapped: i64,
     exact: i128,
 }
 
-impl Factor {
+impl Coefficient {
     #[expect(clippy::cast_possible_truncation, reason = "arithmetic modulo 2^64")]
     fn new(c: i128) -> Self {
         Self { wrapped: c as i64, exact: c }
@@ -67,45 +67,45 @@ impl Factor {
 
 /// An index expression: `constant + Σ cₖ·iₖ + …`.
 #[derive(Clone)]
-pub(super) struct Num {
-    constant: Factor,
+pub(super) struct IndexExpr {
+    constant: Coefficient,
     /// Indices with their coefficients, each once.
-    linear: Vec<(usize, Factor)>,
-    rest: Vec<Term>,
+    linear: Vec<(usize, Coefficient)>,
+    nonlinear: Vec<NonlinearTerm>,
 }
 
 #[derive(Clone)]
-struct Term {
-    factor: Factor,
-    atoms: Vec<(Known, u32)>,
+struct NonlinearTerm {
+    factor: Coefficient,
+    atoms: Vec<(IndexAtom, u32)>,
 }
 
 /// What only indices tell.
 #[derive(Clone)]
-enum Known {
+enum IndexAtom {
     Index(usize),
-    Read(Arc<Element>),
-    Both(Pair, Arc<(Num, Num)>),
+    Read(Arc<ArrayElement>),
+    Binary(IntegerOp, Arc<(IndexExpr, IndexExpr)>),
 }
 
 /// An element of an array, at index expressions.
-pub(super) struct Element {
+pub(super) struct ArrayElement {
     tensor: Tensor,
-    at: Vec<Num>,
+    at: Vec<IndexExpr>,
     /// Its offset, if it surely is inside.
-    offset: Option<Num>,
+    offset: Option<IndexExpr>,
 }
 
 #[derive(Clone, Copy)]
-enum Pair {
+enum IntegerOp {
     Div,
     Mod,
     Min,
     Max,
 }
 
-impl Pair {
-    fn of(self, a: i64, b: i64) -> i64 {
+impl IntegerOp {
+    fn apply(self, a: i64, b: i64) -> i64 {
         match self {
             // In an empty range a divisor may be 0; the element is not asked for.
             Self::Div => i64s::arith(BinOp::FloorDiv, a, b).unwrap_or(0),
@@ -116,19 +116,19 @@ impl Pair {
     }
 }
 
-impl Num {
+impl IndexExpr {
     fn constant(c: i128) -> Self {
-        Self { constant: Factor::new(c), linear: Vec::new(), rest: Vec::new() }
+        Self { constant: Coefficient::new(c), linear: Vec::new(), nonlinear: Vec::new() }
     }
 
     /// Returns its value, if it mentions no index.
-    pub(super) fn fixed(&self) -> Option<i64> {
-        (self.linear.is_empty() && self.rest.is_empty()).then_some(self.constant.wrapped)
+    pub(super) fn as_constant(&self) -> Option<i64> {
+        (self.linear.is_empty() && self.nonlinear.is_empty()).then_some(self.constant.wrapped)
     }
 
     /// Returns whether it is linear in the indices.
     pub(super) fn is_affine(&self) -> bool {
-        self.rest.is_empty()
+        self.nonlinear.is_empty()
     }
 
     /// Returns the constant and the coefficients, wrapped as index expressions are.
@@ -137,29 +137,29 @@ impl Num {
     }
 
     /// Returns the exact constant and coefficients.
-    pub(super) fn exactly_affine(&self) -> (i128, impl Iterator<Item = (usize, i128)>) {
+    pub(super) fn exact_affine(&self) -> (i128, impl Iterator<Item = (usize, i128)>) {
         (self.constant.exact, self.linear.iter().map(|(k, c)| (*k, c.exact)))
     }
 
     /// Returns the part that is not linear.
-    pub(super) fn rest(&self) -> Self {
-        Self { constant: Factor::new(0), linear: Vec::new(), rest: self.rest.clone() }
+    pub(super) fn nonlinear_part(&self) -> Self {
+        Self { constant: Coefficient::new(0), linear: Vec::new(), nonlinear: self.nonlinear.clone() }
     }
 
     /// Marks the indices that it mentions.
     pub(super) fn mark(&self, found: &mut [bool]) {
         let mut see = |k: usize| found.get_mut(k).into_iter().for_each(|slot| *slot = true);
         self.linear.iter().for_each(|(k, _)| see(*k));
-        self.rest.iter().flat_map(|t| &t.atoms).for_each(|(atom, _)| atom.mark(found));
+        self.nonlinear.iter().flat_map(|t| &t.atoms).for_each(|(atom, _)| atom.mark(found));
     }
 
     /// Evaluates it with wrapping arithmetic.
-    pub(super) fn value(&self, at: &[i64]) -> Result<i64, Missing> {
+    pub(super) fn value(&self, at: &[i64]) -> Result<i64, IndexError> {
         let mut sum = self.constant.wrapped;
         for (k, c) in &self.linear {
-            sum = sum.wrapping_add(c.wrapped.wrapping_mul(position(at, *k)?));
+            sum = sum.wrapping_add(c.wrapped.wrapping_mul(index_value(at, *k)?));
         }
-        for term in &self.rest {
+        for term in &self.nonlinear {
             let mut product = term.factor.wrapped;
             for (atom, power) in &term.atoms {
                 product = product.wrapping_mul(atom.value(at)?.wrapping_pow(*power));
@@ -170,12 +170,12 @@ impl Num {
     }
 
     /// Evaluates it exactly, as comparisons require.
-    pub(super) fn exact(&self, at: &[i64]) -> Result<i128, Missing> {
+    pub(super) fn exact_value(&self, at: &[i64]) -> Result<i128, IndexError> {
         let mut sum = self.constant.exact;
         for (k, c) in &self.linear {
-            sum = sum.saturating_add(c.exact.saturating_mul(i128::from(position(at, *k)?)));
+            sum = sum.saturating_add(c.exact.saturating_mul(i128::from(index_value(at, *k)?)));
         }
-        for term in &self.rest {
+        for term in &self.nonlinear {
             let mut product = term.factor.exact;
             for (atom, power) in &term.atoms {
                 product = product.saturating_mul(i128::from(atom.value(at)?).saturating_pow(*power));
@@ -187,7 +187,7 @@ impl Num {
 
     /// The least and the greatest value inside these extents, if it is linear.
     fn range(&self, extents: &[i64]) -> Option<(i128, i128)> {
-        if !self.rest.is_empty() {
+        if !self.nonlinear.is_empty() {
             return None;
         }
         let (mut least, mut most) = (self.constant.exact, self.constant.exact);
@@ -202,7 +202,7 @@ impl Num {
 
     /// Evaluates it at `count` values of one index, from the current one on. `None` if the caller
     /// must evaluate one by one, because it may overflow or read out of bounds.
-    pub(super) fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
+    pub(super) fn values_along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
         let (mut base, mut step) = (i64::try_from(self.constant.exact).ok()?, 0);
         for (k, c) in &self.linear {
             let c = i64::try_from(c.exact).ok()?;
@@ -223,11 +223,11 @@ impl Num {
             })
             .take(count),
         );
-        for term in &self.rest {
+        for term in &self.nonlinear {
             let factor = i64::try_from(term.factor.exact).ok()?;
             let mut product: Option<Vec<i64>> = None;
             for (atom, power) in &term.atoms {
-                let of = atom.along(at, index, count)?;
+                let of = atom.values_along(at, index, count)?;
                 for _ in 0..*power {
                     product = Some(match product {
                         None => of.clone(),
@@ -245,22 +245,22 @@ impl Num {
     }
 }
 
-fn position(at: &[i64], k: usize) -> Result<i64, Missing> {
-    at.get(k).copied().ok_or(Missing::Broken("an index"))
+fn index_value(at: &[i64], k: usize) -> Result<i64, IndexError> {
+    at.get(k).copied().ok_or(IndexError::Internal("an index"))
 }
 
-fn values(of: &[Num], at: &[i64]) -> Result<Vec<i64>, Missing> {
+fn evaluate_all(of: &[IndexExpr], at: &[i64]) -> Result<Vec<i64>, IndexError> {
     of.iter().map(|n| n.value(at)).collect()
 }
 
-impl Element {
-    fn new(tensor: Tensor, at: Vec<Num>, extents: &[i64]) -> Self {
-        let inside = |(num, n): (&Num, &usize)| {
+impl ArrayElement {
+    fn new(tensor: Tensor, at: Vec<IndexExpr>, extents: &[i64]) -> Self {
+        let inside = |(num, n): (&IndexExpr, &usize)| {
             let n = i128::try_from(*n).unwrap_or(0);
             num.range(extents).is_some_and(|(least, most)| least >= 0 && most < n)
         };
         let offset = (at.len() == tensor.dims.len() && at.iter().zip(&tensor.dims).all(inside)).then(|| {
-            let mut offset = Num::constant(0);
+            let mut offset = IndexExpr::constant(0);
             for (num, stride) in at.iter().zip(tensor.strides()) {
                 offset.add_scaled(num.clone(), stride);
             }
@@ -274,62 +274,62 @@ impl Element {
     }
 
     /// Its offset.
-    fn place(&self, at: &[i64]) -> Result<usize, Missing> {
+    fn offset_at(&self, at: &[i64]) -> Result<usize, IndexError> {
         if let Some(offset) = &self.offset {
-            return usize::try_from(offset.value(at)?).map_err(|_| Missing::Outside);
+            return usize::try_from(offset.value(at)?).map_err(|_| IndexError::OutOfBounds);
         }
         if self.at.len() != self.tensor.dims.len() {
-            return Err(Missing::Outside);
+            return Err(IndexError::OutOfBounds);
         }
         let mut offset = 0_usize;
         for (num, n) in self.at.iter().zip(&self.tensor.dims) {
-            let i = usize::try_from(num.value(at)?).ok().filter(|i| i < n).ok_or(Missing::Outside)?;
-            offset = offset.checked_mul(*n).and_then(|o| o.checked_add(i)).ok_or(Missing::Outside)?;
+            let i = usize::try_from(num.value(at)?).ok().filter(|i| i < n).ok_or(IndexError::OutOfBounds)?;
+            offset = offset.checked_mul(*n).and_then(|o| o.checked_add(i)).ok_or(IndexError::OutOfBounds)?;
         }
         Ok(offset)
     }
 
-    fn read<T: Elem>(&self, at: &[i64]) -> Result<T, Missing> {
-        let items = self.tensor.items::<T>().ok_or(Missing::Broken("an element"))?;
-        items.get(self.place(at)?).copied().ok_or(Missing::Outside)
+    fn read<T: UnboxedElement>(&self, at: &[i64]) -> Result<T, IndexError> {
+        let items = self.tensor.items::<T>().ok_or(IndexError::Internal("an element"))?;
+        items.get(self.offset_at(at)?).copied().ok_or(IndexError::OutOfBounds)
     }
 
     /// The elements for steps of one index, if all surely are inside.
-    fn along<T: Elem>(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<T>> {
-        let places = self.offset.as_ref()?.along(at, index, count)?;
+    fn elements_along<T: UnboxedElement>(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<T>> {
+        let places = self.offset.as_ref()?.values_along(at, index, count)?;
         let items = self.tensor.items::<T>()?;
         places.iter().map(|k| items.get(usize::try_from(*k).ok()?).copied()).collect()
     }
 }
 
-impl Known {
+impl IndexAtom {
     fn mark(&self, found: &mut [bool]) {
         match self {
             Self::Index(k) => found.get_mut(*k).into_iter().for_each(|slot| *slot = true),
             Self::Read(of) => of.mark(found),
-            Self::Both(_, of) => [&of.0, &of.1].into_iter().for_each(|n| n.mark(found)),
+            Self::Binary(_, of) => [&of.0, &of.1].into_iter().for_each(|n| n.mark(found)),
         }
     }
 
-    fn value(&self, at: &[i64]) -> Result<i64, Missing> {
+    fn value(&self, at: &[i64]) -> Result<i64, IndexError> {
         match self {
-            Self::Index(k) => position(at, *k),
+            Self::Index(k) => index_value(at, *k),
             Self::Read(of) => of.read(at),
-            Self::Both(pair, of) => Ok(pair.of(of.0.value(at)?, of.1.value(at)?)),
+            Self::Binary(pair, of) => Ok(pair.apply(of.0.value(at)?, of.1.value(at)?)),
         }
     }
 
-    fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
+    fn values_along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<i64>> {
         match self {
             Self::Index(k) => {
                 let first = *at.get(*k)?;
                 let end = first.checked_add(i64::try_from(count).ok()?)?;
                 Some(if *k == index { (first..end).collect() } else { vec![first; count] })
             }
-            Self::Read(of) => of.along(at, index, count),
-            Self::Both(pair, of) => {
-                let (a, b) = (of.0.along(at, index, count)?, of.1.along(at, index, count)?);
-                Some(a.iter().zip(&b).map(|(a, b)| pair.of(*a, *b)).collect())
+            Self::Read(of) => of.elements_along(at, index, count),
+            Self::Binary(pair, of) => {
+                let (a, b) = (of.0.values_along(at, index, count)?, of.1.values_along(at, index, count)?);
+                Some(a.iter().zip(&b).map(|(a, b)| pair.apply(*a, *b)).collect())
             }
         }
     }
@@ -340,101 +340,101 @@ impl Known {
 pub(super) enum Test<'a> {
     /// A conjunction. Conjuncts that read data come last, so they are tested only if the others
     /// hold.
-    All(Arc<[Self]>),
-    Any(Arc<[Self]>),
-    Ge(Num),
-    Eq(Num),
-    Ne(Num),
-    Is(Arc<Element>, bool),
-    Member(Arc<Element>, bool),
+    And(Arc<[Self]>),
+    Or(Arc<[Self]>),
+    Ge(IndexExpr),
+    Eq(IndexExpr),
+    Ne(IndexExpr),
+    Is(Arc<ArrayElement>, bool),
+    Member(Arc<ArrayElement>, bool),
     /// An existential, or its negation if `false`.
-    Exists(Rc<Exists<'a>>, bool),
+    Exists(Rc<Existential<'a>>, bool),
 }
 
 impl Test<'_> {
     /// Evaluates the predicate. A read out of bounds makes a comparison neither true nor false
     /// (`ir/indices.rs`). The slots of existentials follow the indices.
-    pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, Missing> {
+    pub(super) fn holds(&self, at: &mut [i64]) -> Result<bool, IndexError> {
         Ok(match self {
-            Self::All(items) => {
+            Self::And(items) => {
                 let mut outside = false;
                 for p in &**items {
-                    match guarded(|| p.holds(at)) {
+                    match ensure_sufficient_stack(|| p.holds(at)) {
                         Ok(true) => {}
                         Ok(false) => return Ok(false),
-                        Err(Missing::Outside) => outside = true,
+                        Err(IndexError::OutOfBounds) => outside = true,
                         Err(why) => return Err(why),
                     }
                 }
                 if outside {
-                    return Err(Missing::Outside);
+                    return Err(IndexError::OutOfBounds);
                 }
                 true
             }
-            Self::Any(items) => {
+            Self::Or(items) => {
                 let mut outside = false;
                 for p in &**items {
-                    match guarded(|| p.holds(at)) {
+                    match ensure_sufficient_stack(|| p.holds(at)) {
                         Ok(true) => return Ok(true),
                         Ok(false) => {}
-                        Err(Missing::Outside) => outside = true,
+                        Err(IndexError::OutOfBounds) => outside = true,
                         Err(why) => return Err(why),
                     }
                 }
                 if outside {
-                    return Err(Missing::Outside);
+                    return Err(IndexError::OutOfBounds);
                 }
                 false
             }
-            Self::Ge(n) => n.exact(at)? >= 0,
-            Self::Eq(n) => n.exact(at)? == 0,
-            Self::Ne(n) => n.exact(at)? != 0,
+            Self::Ge(n) => n.exact_value(at)? >= 0,
+            Self::Eq(n) => n.exact_value(at)? == 0,
+            Self::Ne(n) => n.exact_value(at)? != 0,
             Self::Is(of, wanted) => of.read::<bool>(at)? == *wanted,
             Self::Member(of, wanted) => {
-                let relation = of.tensor.relation().ok_or(Missing::Broken("a relation"))?;
-                relation.contains(&values(&of.at, at)?) == *wanted
+                let relation = of.tensor.relation().ok_or(IndexError::Internal("a relation"))?;
+                relation.contains(&evaluate_all(&of.at, at)?) == *wanted
             }
-            Self::Exists(of, wanted) => guarded(|| of.holds(at))? == *wanted,
+            Self::Exists(of, wanted) => ensure_sufficient_stack(|| of.holds(at))? == *wanted,
         })
     }
 
     /// Returns whether the predicate holds and reads nothing out of bounds.
-    pub(super) fn asked(&self, at: &mut [i64]) -> Result<bool, Stopped> {
+    pub(super) fn holds_in_bounds(&self, at: &mut [i64]) -> Result<bool, RunError> {
         match self.holds(at) {
-            Err(Missing::Outside) => Ok(false),
+            Err(IndexError::OutOfBounds) => Ok(false),
             other => Ok(other?),
         }
     }
 
     /// Evaluates the predicate at `count` values of one index. `None` if the caller must evaluate
     /// one by one.
-    pub(super) fn along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<bool>> {
-        let compared = |n: &Num, holds: &dyn Fn(i64) -> bool| {
-            Some(n.along(at, index, count)?.into_iter().map(holds).collect::<Vec<bool>>())
+    pub(super) fn truths_along(&self, at: &[i64], index: usize, count: usize) -> Option<Vec<bool>> {
+        let compared = |n: &IndexExpr, holds: &dyn Fn(i64) -> bool| {
+            Some(n.values_along(at, index, count)?.into_iter().map(holds).collect::<Vec<bool>>())
         };
         let joined = |items: &[Self], first: bool, join: &dyn Fn(bool, bool) -> bool| {
             let mut all = vec![first; count];
             for p in items {
-                let more = guarded(|| p.along(at, index, count))?;
+                let more = ensure_sufficient_stack(|| p.truths_along(at, index, count))?;
                 all.iter_mut().zip(more).for_each(|(all, more)| *all = join(*all, more));
             }
             Some(all)
         };
         match self {
-            Self::All(items) => joined(items, true, &|a, b| a && b),
-            Self::Any(items) => joined(items, false, &|a, b| a || b),
+            Self::And(items) => joined(items, true, &|a, b| a && b),
+            Self::Or(items) => joined(items, false, &|a, b| a || b),
             Self::Ge(n) => compared(n, &|x| x >= 0),
             Self::Eq(n) => compared(n, &|x| x == 0),
             Self::Ne(n) => compared(n, &|x| x != 0),
             Self::Is(of, wanted) => {
-                Some(of.along::<bool>(at, index, count)?.into_iter().map(|x| x == *wanted).collect())
+                Some(of.elements_along::<bool>(at, index, count)?.into_iter().map(|x| x == *wanted).collect())
             }
             Self::Member(..) | Self::Exists(..) => None,
         }
     }
 
     /// Returns the expression of a linear comparison, and whether it is an equation.
-    pub(super) fn comparison(&self) -> Option<(&Num, bool)> {
+    pub(super) fn affine_comparison(&self) -> Option<(&IndexExpr, bool)> {
         match self {
             Self::Ge(n) if n.is_affine() => Some((n, false)),
             Self::Eq(n) if n.is_affine() => Some((n, true)),
@@ -444,23 +444,23 @@ impl Test<'_> {
 
     /// Returns a comparison with a data-dependent part as `c·k + rest >= 0`. The rest must not
     /// mention the index `k`.
-    pub(super) fn bound(&self, k: usize) -> Option<(i128, Num)> {
+    pub(super) fn data_bound(&self, k: usize) -> Option<(i128, IndexExpr)> {
         let Self::Ge(n) = self else { return None };
         let (_, c) = n.linear.iter().find(|(j, _)| *j == k).filter(|_| !n.is_affine())?;
         let linear = n.linear.iter().filter(|(j, _)| *j != k).copied().collect();
-        let rest = Num { constant: n.constant, linear, rest: n.rest.clone() };
+        let rest = IndexExpr { constant: n.constant, linear, nonlinear: n.nonlinear.clone() };
         let mut found = vec![false; k + 1];
         rest.mark(&mut found);
         found.get(k).is_none_or(|found| !found).then_some((c.exact, rest))
     }
 
     /// Returns the value of the index that an equation determines.
-    pub(super) fn tells(&self, k: usize) -> Option<Num> {
+    pub(super) fn solve_for(&self, k: usize) -> Option<IndexExpr> {
         let Self::Eq(n) = self else { return None };
         let (_, c) = n.linear.iter().find(|(j, _)| *j == k).filter(|(_, c)| c.exact.abs() == 1)?;
         let linear = n.linear.iter().filter(|(j, _)| *j != k).copied().collect();
-        let rest = Num { constant: n.constant, linear, rest: n.rest.clone() };
-        let mut value = Num::constant(0);
+        let rest = IndexExpr { constant: n.constant, linear, nonlinear: n.nonlinear.clone() };
+        let mut value = IndexExpr::constant(0);
         value.add_scaled(rest, if c.exact == 1 { -1 } else { 1 });
         Some(value)
     }
@@ -468,7 +468,7 @@ impl Test<'_> {
     /// Marks the indices that it mentions.
     pub(super) fn mark(&self, found: &mut [bool]) {
         match self {
-            Self::All(items) | Self::Any(items) => items.iter().for_each(|p| p.mark(found)),
+            Self::And(items) | Self::Or(items) => items.iter().for_each(|p| p.mark(found)),
             Self::Ge(n) | Self::Eq(n) | Self::Ne(n) => n.mark(found),
             Self::Is(of, _) | Self::Member(of, _) => of.mark(found),
             Self::Exists(of, _) => of.mark(found),
@@ -478,8 +478,8 @@ impl Test<'_> {
 
 /// The translator of index expressions for one statement: it holds the run, and the slots of
 /// existentials.
-pub(super) struct Names<'r, 'a> {
-    run: &'r Run<'a>,
+pub(super) struct IndexTranslator<'r, 'a> {
+    run: &'r RunState<'a>,
     /// The extents of the indices.
     extents: &'r [i64],
     bound: Vec<(LocalId, usize)>,
@@ -487,108 +487,112 @@ pub(super) struct Names<'r, 'a> {
     pub(super) slots: usize,
 }
 
-impl<'r, 'a> Names<'r, 'a> {
+impl<'r, 'a> IndexTranslator<'r, 'a> {
     /// Creates a translator for a statement whose indices have these extents.
-    pub(super) fn new(run: &'r Run<'a>, extents: &'r [i64]) -> Self {
+    pub(super) fn new(run: &'r RunState<'a>, extents: &'r [i64]) -> Self {
         Self { run, extents, bound: Vec::new(), slots: extents.len() }
     }
 
     /// Translates an index expression.
-    pub(super) fn num(&self, p: &Poly) -> Result<Num, Missing> {
-        let mut num = Num::constant(0);
+    pub(super) fn index_expr(&self, p: &Poly) -> Result<IndexExpr, IndexError> {
+        let mut num = IndexExpr::constant(0);
         for (monomial, c) in p.terms() {
-            let mut factor = Factor::new(*c);
+            let mut factor = Coefficient::new(*c);
             let mut atoms = Vec::new();
             for (atom, power) in monomial {
                 let atom = self.atom(atom)?;
                 match atom {
-                    Part::Fixed(x) => factor = factor.times(x, *power),
-                    Part::Known(known) => atoms.push((known, *power)),
+                    TranslatedAtom::Constant(x) => factor = factor.times(x, *power),
+                    TranslatedAtom::Dynamic(known) => atoms.push((known, *power)),
                 }
             }
             match atoms.as_slice() {
                 [] => num.constant = num.constant.plus(factor),
-                [(Known::Index(k), 1)] => match num.linear.iter_mut().find(|(j, _)| j == k) {
+                [(IndexAtom::Index(k), 1)] => match num.linear.iter_mut().find(|(j, _)| j == k) {
                     Some((_, c)) => *c = c.plus(factor),
                     None => num.linear.push((*k, factor)),
                 },
-                _ => num.rest.push(Term { factor, atoms }),
+                _ => num.nonlinear.push(NonlinearTerm { factor, atoms }),
             }
         }
         Ok(num)
     }
 
-    fn nums(&self, of: &[Poly]) -> Result<Vec<Num>, Missing> {
-        of.iter().map(|p| self.num(p)).collect()
+    fn index_exprs(&self, of: &[Poly]) -> Result<Vec<IndexExpr>, IndexError> {
+        of.iter().map(|p| self.index_expr(p)).collect()
     }
 
-    fn atom(&self, atom: &Atom) -> Result<Part, Missing> {
+    fn atom(&self, atom: &Atom) -> Result<TranslatedAtom, IndexError> {
         Ok(match atom {
             Atom::Local(x, _) => match index_number(*x) {
-                Some(k) => Part::Known(Known::Index(k)),
+                Some(k) => TranslatedAtom::Dynamic(IndexAtom::Index(k)),
                 None => match self.bound.iter().rev().find(|(l, _)| l == x) {
-                    Some((_, slot)) => Part::Known(Known::Index(*slot)),
-                    None => Part::Fixed(self.run.local(*x).ok_or(Missing::Broken("a size"))?),
+                    Some((_, slot)) => TranslatedAtom::Dynamic(IndexAtom::Index(*slot)),
+                    None => TranslatedAtom::Constant(self.run.local(*x).ok_or(IndexError::Internal("a size"))?),
                 },
             },
-            Atom::Global(name) => Part::Fixed(self.run.world.integer(name).ok_or(Missing::Unset)?),
+            Atom::Global(name) => {
+                TranslatedAtom::Constant(self.run.world.global_integer(name).ok_or(IndexError::UnsetGlobal)?)
+            }
             Atom::Read(x, _, at) => {
                 let element = self.element(*x, at)?;
-                match element.at.iter().all(|n| n.fixed().is_some()).then(|| element.read(&[])) {
-                    Some(Ok(value)) => Part::Fixed(value),
+                match element.at.iter().all(|n| n.as_constant().is_some()).then(|| element.read(&[])) {
+                    Some(Ok(value)) => TranslatedAtom::Constant(value),
                     // It may stand where it is never asked for.
-                    _ => Part::Known(Known::Read(element)),
+                    _ => TranslatedAtom::Dynamic(IndexAtom::Read(element)),
                 }
             }
-            Atom::Div(p, q) => self.both(Pair::Div, p, q)?,
-            Atom::Mod(p, q) => self.both(Pair::Mod, p, q)?,
-            Atom::Min(p, q) => self.both(Pair::Min, p, q)?,
-            Atom::Max(p, q) => self.both(Pair::Max, p, q)?,
-            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => return Err(Missing::Broken("a size")),
+            Atom::Div(p, q) => self.binary(IntegerOp::Div, p, q)?,
+            Atom::Mod(p, q) => self.binary(IntegerOp::Mod, p, q)?,
+            Atom::Min(p, q) => self.binary(IntegerOp::Min, p, q)?,
+            Atom::Max(p, q) => self.binary(IntegerOp::Max, p, q)?,
+            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => {
+                return Err(IndexError::Internal("a size"));
+            }
         })
     }
 
-    fn both(&self, pair: Pair, p: &Poly, q: &Poly) -> Result<Part, Missing> {
-        let (p, q) = (guarded(|| self.num(p))?, guarded(|| self.num(q))?);
-        Ok(match (p.fixed(), q.fixed()) {
-            (Some(a), Some(b)) => Part::Fixed(pair.of(a, b)),
-            _ => Part::Known(Known::Both(pair, Arc::new((p, q)))),
+    fn binary(&self, pair: IntegerOp, p: &Poly, q: &Poly) -> Result<TranslatedAtom, IndexError> {
+        let (p, q) = (ensure_sufficient_stack(|| self.index_expr(p))?, ensure_sufficient_stack(|| self.index_expr(q))?);
+        Ok(match (p.as_constant(), q.as_constant()) {
+            (Some(a), Some(b)) => TranslatedAtom::Constant(pair.apply(a, b)),
+            _ => TranslatedAtom::Dynamic(IndexAtom::Binary(pair, Arc::new((p, q)))),
         })
     }
 
-    fn array(&self, x: LocalId) -> Result<Tensor, Missing> {
-        let var = Var::of_local(x).ok_or(Missing::Broken("an array"))?;
-        self.run.tensor(var).cloned().ok_or(Missing::Broken("a statement"))
+    fn array(&self, x: LocalId) -> Result<Tensor, IndexError> {
+        let var = StmtId::from_local(x).ok_or(IndexError::Internal("an array"))?;
+        self.run.tensor(var).cloned().ok_or(IndexError::Internal("a statement"))
     }
 
-    fn element(&self, x: LocalId, at: &[Poly]) -> Result<Arc<Element>, Missing> {
-        Ok(Arc::new(Element::new(self.array(x)?, self.nums(at)?, self.extents)))
+    fn element(&self, x: LocalId, at: &[Poly]) -> Result<Arc<ArrayElement>, IndexError> {
+        Ok(Arc::new(ArrayElement::new(self.array(x)?, self.index_exprs(at)?, self.extents)))
     }
 
     /// Translates a predicate.
-    pub(super) fn test(&mut self, p: &Pred) -> Result<Test<'a>, Missing> {
-        guarded(|| {
+    pub(super) fn test(&mut self, p: &Pred) -> Result<Test<'a>, IndexError> {
+        ensure_sufficient_stack(|| {
             Ok(match p {
                 Pred::And(items) => {
-                    let (late, early): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| p.is_opaque());
+                    let (late, early): (Vec<&Pred>, Vec<&Pred>) = items.iter().partition(|p| p.depends_on_data());
                     let items = early.into_iter().chain(late).map(|p| self.test(p));
-                    Test::All(items.collect::<Result<_, _>>()?)
+                    Test::And(items.collect::<Result<_, _>>()?)
                 }
-                Pred::Or(items) => Test::Any(items.iter().map(|p| self.test(p)).collect::<Result<_, _>>()?),
-                Pred::Ge(p) => Test::Ge(self.num(p)?),
-                Pred::Eq(p) => Test::Eq(self.num(p)?),
-                Pred::Ne(p) => Test::Ne(self.num(p)?),
-                Pred::Is(x, _, at, wanted) => Test::Is(self.element(*x, at)?, *wanted),
+                Pred::Or(items) => Test::Or(items.iter().map(|p| self.test(p)).collect::<Result<_, _>>()?),
+                Pred::Ge(p) => Test::Ge(self.index_expr(p)?),
+                Pred::Eq(p) => Test::Eq(self.index_expr(p)?),
+                Pred::Ne(p) => Test::Ne(self.index_expr(p)?),
+                Pred::Element(x, _, at, wanted) => Test::Is(self.element(*x, at)?, *wanted),
                 Pred::Member(x, _, at, wanted) => Test::Member(self.element(*x, at)?, *wanted),
-                Pred::Any(index, body, wanted) => {
-                    let extent = self.num(&index.extent)?;
+                Pred::Exists(index, body, wanted) => {
+                    let extent = self.index_expr(&index.extent)?;
                     let slot = self.extents.len().saturating_add(self.bound.len());
                     self.slots = self.slots.max(slot.saturating_add(1));
                     self.bound.push((index.local, slot));
                     let body = self.test(body);
                     self.bound.pop();
-                    let around = self.run.machine.around;
-                    let exists = Exists::new(slot, extent, body?, self.extents, around);
+                    let around = self.run.machine.context;
+                    let exists = Existential::new(slot, extent, body?, self.extents, around);
                     Test::Exists(Rc::new(exists), *wanted)
                 }
             })
@@ -597,22 +601,22 @@ impl<'r, 'a> Names<'r, 'a> {
 
     /// Returns the tensor of an access, and the offset of the element or, with fewer indices than
     /// axes, of the first element of the slice.
-    pub(super) fn access(&self, access: &Access) -> Result<(Tensor, Num), Missing> {
-        let tensor = self.run.tensor(access.var).cloned().ok_or(Missing::Broken("a statement"))?;
-        let mut offset = Num::constant(0);
+    pub(super) fn access(&self, access: &TensorAccess) -> Result<(Tensor, IndexExpr), IndexError> {
+        let tensor = self.run.tensor(access.var).cloned().ok_or(IndexError::Internal("a statement"))?;
+        let mut offset = IndexExpr::constant(0);
         for (p, stride) in access.at.iter().zip(tensor.strides()) {
-            offset.add_scaled(self.num(p)?, stride);
+            offset.add_scaled(self.index_expr(p)?, stride);
         }
         Ok((tensor, offset))
     }
 }
 
-enum Part {
-    Fixed(i64),
-    Known(Known),
+enum TranslatedAtom {
+    Constant(i64),
+    Dynamic(IndexAtom),
 }
 
-impl Num {
+impl IndexExpr {
     /// `self += stride · other`
     pub(super) fn add_scaled(&mut self, other: Self, stride: i64) {
         self.constant = self.constant.plus(other.constant.times(stride, 1));
@@ -623,13 +627,13 @@ impl Num {
                 None => self.linear.push((k, c)),
             }
         }
-        let scaled = other.rest.into_iter().map(|t| Term { factor: t.factor.times(stride, 1), ..t });
-        self.rest.extend(scaled);
+        let scaled = other.nonlinear.into_iter().map(|t| NonlinearTerm { factor: t.factor.times(stride, 1), ..t });
+        self.nonlinear.extend(scaled);
     }
 
     /// Returns `Σ strideₖ·iₖ`: the offset of an element in row-major order.
     pub(super) fn of_strides(strides: &[i64]) -> Self {
-        let linear = strides.iter().enumerate().map(|(k, c)| (k, Factor::new(i128::from(*c)))).collect();
+        let linear = strides.iter().enumerate().map(|(k, c)| (k, Coefficient::new(i128::from(*c)))).collect();
         Self { linear, ..Self::constant(0) }
     }
 }

@@ -1,87 +1,94 @@
 //! **Row operations**: the inner loops, over elements that are contiguous or the same for all
 //! steps. Elements with other strides are gathered first, in pieces that fit the cache.
 
-use super::Stopped;
-use super::nest::Row;
-use super::tensor::Number;
+use super::RunError;
+use super::nest::LoopRow;
+use super::tensor::TensorElement;
 
 /// So many steps are made at a time.
-const PIECE: usize = 1024;
+const PIECE_LENGTH: usize = 1024;
 
 /// So many steps are done without asking whether the run is to end; a multiple of that.
-const LONG: usize = 64 * PIECE;
+const POLL_INTERVAL: usize = 64 * PIECE_LENGTH;
 
-const OUTSIDE: Stopped = Stopped::Broken("an element outside");
+const OUT_OF_BOUNDS: RunError = RunError::Internal("an element outside");
 
 /// The elements of an operand along a piece of a row.
 #[derive(Clone, Copy)]
-pub(super) enum Lane<'a, T> {
+pub(super) enum RowOperand<'a, T> {
     /// The same element at each step.
-    Fixed(T),
+    Uniform(T),
     /// One element for each step.
     Dense(&'a [T]),
 }
 
 /// The location of a piece of a row in one operand.
 #[derive(Clone, Copy)]
-pub(super) enum Piece<'r> {
+pub(super) enum RowPiece<'r> {
     /// From `offset` on, with a constant stride.
-    Even { offset: i64, step: i64, count: usize },
+    Strided { offset: i64, step: i64, count: usize },
     /// At these offsets.
     Listed(&'r [i64]),
 }
 
 /// A buffer of gathered elements.
-pub(super) struct Gathered<T>(Vec<T>);
+pub(super) struct GatherBuffer<T>(Vec<T>);
 
-impl<T: Number> Gathered<T> {
+impl<T: TensorElement> GatherBuffer<T> {
     pub(super) fn new() -> Self {
         Self(Vec::new())
     }
 
     /// Returns the elements of a piece, gathered if they are not contiguous.
-    pub(super) fn lane<'a>(&'a mut self, items: &'a [T], piece: Piece<'_>) -> Result<Lane<'a, T>, Stopped> {
+    pub(super) fn operand<'a>(
+        &'a mut self,
+        items: &'a [T],
+        piece: RowPiece<'_>,
+    ) -> Result<RowOperand<'a, T>, RunError> {
         let (offset, step, count) = match piece {
-            Piece::Even { offset, step, count } => (offset, step, count),
-            Piece::Listed(places) => {
+            RowPiece::Strided { offset, step, count } => (offset, step, count),
+            RowPiece::Listed(places) => {
                 self.0.clear();
                 for place in places {
                     let item = usize::try_from(*place).ok().and_then(|k| items.get(k));
-                    self.0.push(*item.ok_or(OUTSIDE)?);
+                    self.0.push(*item.ok_or(OUT_OF_BOUNDS)?);
                 }
-                return Ok(Lane::Dense(&self.0));
+                return Ok(RowOperand::Dense(&self.0));
             }
         };
-        let start = usize::try_from(offset).map_err(|_| OUTSIDE)?;
+        let start = usize::try_from(offset).map_err(|_| OUT_OF_BOUNDS)?;
         match step {
-            0 => items.get(start).map(|x| Lane::Fixed(*x)),
-            1 => start.checked_add(count).and_then(|end| items.get(start..end)).map(Lane::Dense),
+            0 => items.get(start).map(|x| RowOperand::Uniform(*x)),
+            1 => start.checked_add(count).and_then(|end| items.get(start..end)).map(RowOperand::Dense),
             step => {
                 self.0.clear();
-                let apart = usize::try_from(step.unsigned_abs()).map_err(|_| OUTSIDE)?;
+                let apart = usize::try_from(step.unsigned_abs()).map_err(|_| OUT_OF_BOUNDS)?;
                 if step > 0 {
-                    let from = items.get(start..).ok_or(OUTSIDE)?;
+                    let from = items.get(start..).ok_or(OUT_OF_BOUNDS)?;
                     self.0.extend(from.iter().step_by(apart).take(count));
                 } else {
-                    let from = items.get(..=start).ok_or(OUTSIDE)?;
+                    let from = items.get(..=start).ok_or(OUT_OF_BOUNDS)?;
                     self.0.extend(from.iter().rev().step_by(apart).take(count));
                 }
-                (self.0.len() == count).then_some(Lane::Dense(&self.0))
+                (self.0.len() == count).then_some(RowOperand::Dense(&self.0))
             }
         }
-        .ok_or(OUTSIDE)
+        .ok_or(OUT_OF_BOUNDS)
     }
 }
 
-impl Row<'_> {
+impl LoopRow<'_> {
     /// Calls `f` with the first step and the number of steps of each piece.
-    pub(super) fn pieces(&self, f: &mut dyn FnMut(usize, usize) -> Result<(), Stopped>) -> Result<(), Stopped> {
+    pub(super) fn for_each_piece(
+        &self,
+        f: &mut dyn FnMut(usize, usize) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
         let mut first = 0;
         while first < self.count {
-            if first.is_multiple_of(LONG) {
+            if first.is_multiple_of(POLL_INTERVAL) {
                 self.run.poll()?;
             }
-            let count = PIECE.min(self.count - first);
+            let count = PIECE_LENGTH.min(self.count - first);
             f(first, count)?;
             first += count;
         }
@@ -89,51 +96,53 @@ impl Row<'_> {
     }
 
     /// Returns the piece of the place with this number.
-    pub(super) fn piece(&self, nth: usize, first: usize, count: usize) -> Piece<'_> {
-        if let Some(list) = self.lists.get(nth) {
-            return Piece::Listed(list.get(first..first.saturating_add(count)).unwrap_or_default());
+    pub(super) fn piece(&self, nth: usize, first: usize, count: usize) -> RowPiece<'_> {
+        if let Some(list) = self.offset_lists.get(nth) {
+            return RowPiece::Listed(list.get(first..first.saturating_add(count)).unwrap_or_default());
         }
         let offset = self.offsets.get(nth).copied().unwrap_or(-1);
-        let step = self.steps.get(nth).copied().unwrap_or(0);
+        let step = self.strides.get(nth).copied().unwrap_or(0);
         let by = step.wrapping_mul(i64::try_from(first).unwrap_or(0));
-        Piece::Even { offset: offset.wrapping_add(by), step, count }
+        RowPiece::Strided { offset: offset.wrapping_add(by), step, count }
     }
 }
 
 /// Changes each element of the result by the value at its step; `None` where a change has no value. Where all steps
 /// are at one element it is changed step by step.
-fn change<T: Copy, X>(
+fn update_each<T: Copy, X>(
     out: &mut [T],
-    at: Piece<'_>,
+    at: RowPiece<'_>,
     values: impl Iterator<Item = X>,
     f: impl Fn(T, X) -> Option<T>,
-) -> Option<Result<(), Stopped>> {
+) -> Option<Result<(), RunError>> {
     fn all<'o, T: Copy + 'o, X>(
         out: impl Iterator<Item = &'o mut T>,
         values: impl Iterator<Item = X>,
         f: impl Fn(T, X) -> Option<T>,
-    ) -> Option<Result<(), Stopped>> {
+    ) -> Option<Result<(), RunError>> {
         for (out, x) in out.zip(values) {
             *out = f(*out, x)?;
         }
         Some(Ok(()))
     }
     let (offset, step, count) = match at {
-        Piece::Even { offset, step, count } => (offset, step, count),
-        Piece::Listed(places) => {
+        RowPiece::Strided { offset, step, count } => (offset, step, count),
+        RowPiece::Listed(places) => {
             for (place, x) in places.iter().zip(values) {
                 let Some(out) = usize::try_from(*place).ok().and_then(|k| out.get_mut(k)) else {
-                    return Some(Err(OUTSIDE));
+                    return Some(Err(OUT_OF_BOUNDS));
                 };
                 *out = f(*out, x)?;
             }
             return Some(Ok(()));
         }
     };
-    let (Ok(start), Ok(step)) = (usize::try_from(offset), usize::try_from(step)) else { return Some(Err(OUTSIDE)) };
-    let Some(length) = count.saturating_sub(1).checked_mul(step) else { return Some(Err(OUTSIDE)) };
+    let (Ok(start), Ok(step)) = (usize::try_from(offset), usize::try_from(step)) else {
+        return Some(Err(OUT_OF_BOUNDS));
+    };
+    let Some(length) = count.saturating_sub(1).checked_mul(step) else { return Some(Err(OUT_OF_BOUNDS)) };
     let end = start.checked_add(length);
-    let Some(out) = end.and_then(|end| out.get_mut(start..=end)) else { return Some(Err(OUTSIDE)) };
+    let Some(out) = end.and_then(|end| out.get_mut(start..=end)) else { return Some(Err(OUT_OF_BOUNDS)) };
     match (step, out) {
         (0, [out]) => {
             let mut sum = *out;
@@ -149,20 +158,20 @@ fn change<T: Copy, X>(
 }
 
 /// The same with what always has a value.
-fn each<T: Copy, X>(
+fn update_each_total<T: Copy, X>(
     out: &mut [T],
-    at: Piece<'_>,
+    at: RowPiece<'_>,
     values: impl Iterator<Item = X>,
     f: impl Fn(T, X) -> T,
-) -> Result<(), Stopped> {
-    change(out, at, values, |a, x| Some(f(a, x))).unwrap_or(Err(OUTSIDE))
+) -> Result<(), RunError> {
+    update_each(out, at, values, |a, x| Some(f(a, x))).unwrap_or(Err(OUT_OF_BOUNDS))
 }
 
-impl Piece<'_> {
+impl RowPiece<'_> {
     /// Returns the offsets.
-    pub(super) fn places(self) -> Vec<i64> {
+    pub(super) fn offsets(self) -> Vec<i64> {
         match self {
-            Self::Even { offset, step, count } => {
+            Self::Strided { offset, step, count } => {
                 let mut next = offset;
                 let places = std::iter::repeat_with(|| {
                     let place = next;
@@ -177,69 +186,80 @@ impl Piece<'_> {
 
     fn count(self) -> usize {
         match self {
-            Self::Even { count, .. } => count,
+            Self::Strided { count, .. } => count,
             Self::Listed(places) => places.len(),
         }
     }
 }
 
 /// Sets every element.
-pub(super) fn set<T: Copy>(out: &mut [T], at: Piece<'_>, to: T) -> Result<(), Stopped> {
-    each(out, at, std::iter::repeat_n((), at.count()), |_, ()| to)
+pub(super) fn set<T: Copy>(out: &mut [T], at: RowPiece<'_>, to: T) -> Result<(), RunError> {
+    update_each_total(out, at, std::iter::repeat_n((), at.count()), |_, ()| to)
 }
 
 /// Adds a term at each step, negated if `neg`.
-pub(super) fn add<T: Number>(out: &mut [T], at: Piece<'_>, terms: Lane<'_, T>, neg: bool) -> Result<(), Stopped> {
+pub(super) fn add<T: TensorElement>(
+    out: &mut [T],
+    at: RowPiece<'_>,
+    terms: RowOperand<'_, T>,
+    neg: bool,
+) -> Result<(), RunError> {
     match (terms, neg) {
-        (Lane::Fixed(x), _) => {
+        (RowOperand::Uniform(x), _) => {
             let x = if neg { x.negated() } else { x };
-            each(out, at, std::iter::repeat_n(x, at.count()), Number::plus)
+            update_each_total(out, at, std::iter::repeat_n(x, at.count()), TensorElement::plus)
         }
-        (Lane::Dense(xs), false) => each(out, at, xs.iter().copied(), Number::plus),
-        (Lane::Dense(xs), true) => each(out, at, xs.iter().copied(), |a, x| a.plus(x.negated())),
+        (RowOperand::Dense(xs), false) => update_each_total(out, at, xs.iter().copied(), TensorElement::plus),
+        (RowOperand::Dense(xs), true) => update_each_total(out, at, xs.iter().copied(), |a, x| a.plus(x.negated())),
     }
 }
 
 /// Adds a product at each step.
-pub(super) fn add_products<T: Number>(
+pub(super) fn add_products<T: TensorElement>(
     out: &mut [T],
-    at: Piece<'_>,
-    a: Lane<'_, T>,
-    b: Lane<'_, T>,
-) -> Result<(), Stopped> {
+    at: RowPiece<'_>,
+    a: RowOperand<'_, T>,
+    b: RowOperand<'_, T>,
+) -> Result<(), RunError> {
     match (a, b) {
-        (Lane::Fixed(a), Lane::Fixed(b)) => add(out, at, Lane::Fixed(a.times(b)), false),
-        (Lane::Fixed(a), Lane::Dense(b)) => each(out, at, b.iter().map(|b| a.times(*b)), Number::plus),
-        (Lane::Dense(a), Lane::Fixed(b)) => each(out, at, a.iter().map(|a| a.times(b)), Number::plus),
-        (Lane::Dense(a), Lane::Dense(b)) => each(out, at, a.iter().zip(b).map(|(a, b)| a.times(*b)), Number::plus),
+        (RowOperand::Uniform(a), RowOperand::Uniform(b)) => add(out, at, RowOperand::Uniform(a.times(b)), false),
+        (RowOperand::Uniform(a), RowOperand::Dense(b)) => {
+            update_each_total(out, at, b.iter().map(|b| a.times(*b)), TensorElement::plus)
+        }
+        (RowOperand::Dense(a), RowOperand::Uniform(b)) => {
+            update_each_total(out, at, a.iter().map(|a| a.times(b)), TensorElement::plus)
+        }
+        (RowOperand::Dense(a), RowOperand::Dense(b)) => {
+            update_each_total(out, at, a.iter().zip(b).map(|(a, b)| a.times(*b)), TensorElement::plus)
+        }
     }
 }
 
 /// Stores `f(a)` at each step; `None` if a value does not exist.
-pub(super) fn put_unary<A: Number, T: Number>(
+pub(super) fn put_unary<A: TensorElement, T: TensorElement>(
     out: &mut [T],
-    at: Piece<'_>,
-    a: Lane<'_, A>,
+    at: RowPiece<'_>,
+    a: RowOperand<'_, A>,
     f: &impl Fn(A) -> Option<T>,
-) -> Option<Result<(), Stopped>> {
+) -> Option<Result<(), RunError>> {
     match a {
-        Lane::Fixed(a) => f(a).map(|x| set(out, at, x)),
-        Lane::Dense(a) => change(out, at, a.iter(), |_, a| f(*a)),
+        RowOperand::Uniform(a) => f(a).map(|x| set(out, at, x)),
+        RowOperand::Dense(a) => update_each(out, at, a.iter(), |_, a| f(*a)),
     }
 }
 
 /// Stores `f(a, b)` at each step; `None` if a value does not exist.
-pub(super) fn put_binary<A: Number, B: Number, T: Number>(
+pub(super) fn put_binary<A: TensorElement, B: TensorElement, T: TensorElement>(
     out: &mut [T],
-    at: Piece<'_>,
-    a: Lane<'_, A>,
-    b: Lane<'_, B>,
+    at: RowPiece<'_>,
+    a: RowOperand<'_, A>,
+    b: RowOperand<'_, B>,
     f: &impl Fn(A, B) -> Option<T>,
-) -> Option<Result<(), Stopped>> {
+) -> Option<Result<(), RunError>> {
     match (a, b) {
-        (Lane::Fixed(a), Lane::Fixed(b)) => f(a, b).map(|x| set(out, at, x)),
-        (Lane::Fixed(a), Lane::Dense(b)) => change(out, at, b.iter(), |_, b| f(a, *b)),
-        (Lane::Dense(a), Lane::Fixed(b)) => change(out, at, a.iter(), |_, a| f(*a, b)),
-        (Lane::Dense(a), Lane::Dense(b)) => change(out, at, a.iter().zip(b), |_, (a, b)| f(*a, *b)),
+        (RowOperand::Uniform(a), RowOperand::Uniform(b)) => f(a, b).map(|x| set(out, at, x)),
+        (RowOperand::Uniform(a), RowOperand::Dense(b)) => update_each(out, at, b.iter(), |_, b| f(a, *b)),
+        (RowOperand::Dense(a), RowOperand::Uniform(b)) => update_each(out, at, a.iter(), |_, a| f(*a, b)),
+        (RowOperand::Dense(a), RowOperand::Dense(b)) => update_each(out, at, a.iter().zip(b), |_, (a, b)| f(*a, *b)),
     }
 }

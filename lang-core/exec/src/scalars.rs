@@ -8,38 +8,38 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::BOUND;
-use super::native::{Code, Interrupted, MOST_NUMBERS, with_stack};
-use super::program::{Program, Step};
-use lang_ir::core::{CoreType, Labels};
-use lang_ir::flat::Source;
-use lang_ir::ssa::{Rhs, Var};
-use lang_nest::{Place, Role};
-use lang_runtime::{Derived, Fun, RtInstance, Value};
+use super::INDEX_BOUND;
+use super::native::{KernelCode, KernelInterrupted, MAX_SCALAR_WORDS, with_stack};
+use super::program::{Executable, ExecutionStep};
+use lang_ir::core::{CoreType, TupleLabels};
+use lang_ir::flat::InputSource;
+use lang_ir::ssa::{Rhs, StmtId};
+use lang_nest::{KernelStorage, StorageRole};
+use lang_runtime::{DerivedFunction, FunctionValue, RuntimeInstance, Value};
 use lang_sizes::predicate::Atom;
 use lang_syntax::ops::Scalar;
 use lang_types::tree::{Body, TId};
 
 /// A function of scalars.
-pub(crate) struct Scalars {
-    code: Arc<dyn Code>,
+pub(crate) struct ScalarRoutine {
+    code: Arc<dyn KernelCode>,
     /// The kinds of its arguments.
     params: Vec<Scalar>,
     /// For each place of the kernel the argument that stands there.
-    places: Vec<Option<usize>>,
+    place_arguments: Vec<Option<usize>>,
     /// The arguments that are integers of the kernel.
     integers: Vec<usize>,
     /// Integers among the arguments that indices are made of: larger ones are not understood.
-    bounded: Vec<usize>,
+    index_arguments: Vec<usize>,
     /// For each part of the result the place where it is found.
     outputs: Vec<(Scalar, usize)>,
     /// Is the result a tuple of them?
     is_tuple: bool,
 }
 
-impl Program {
+impl Executable {
     /// Returns the program as a function of this many scalars, if it is one.
-    pub(super) fn scalars(&self, arguments: usize) -> Option<Scalars> {
+    pub(super) fn scalar_function(&self, arguments: usize) -> Option<ScalarRoutine> {
         let ssa = &self.ssa;
         if !(ssa.sizes.is_empty() && ssa.needs.is_empty()) {
             return None;
@@ -47,95 +47,103 @@ impl Program {
         let mut params = vec![None; arguments];
         let (mut locals, mut bounded) = (Vec::new(), Vec::new());
         for input in &ssa.inputs {
-            let Source::Param(k) = &input.source else { return None };
+            let InputSource::Param(k) = &input.source else { return None };
             locals.push((input.local, *k as usize));
             bounded.extend(ssa.bounded.contains(&input.local).then_some(*k as usize));
             let is_number = input.leaf.dims.is_empty() && input.leaf.path.is_empty();
             *params.get_mut(*k as usize)? = input.leaf.scalar.filter(|_| is_number);
         }
         let params: Vec<Scalar> = params.into_iter().collect::<Option<_>>()?;
-        let argument = |var: Var| {
+        let argument = |var: StmtId| {
             let Rhs::Input(k) = &ssa.stmts.get(var.0 as usize)?.rhs else { return None };
-            let Source::Param(k) = &ssa.inputs.get(*k as usize)?.source else { return None };
+            let InputSource::Param(k) = &ssa.inputs.get(*k as usize)?.source else { return None };
             Some(*k as usize)
         };
         let mut kernels = Vec::new();
         for step in &self.steps {
             match step {
-                Step::Statement(var) => drop(argument(*var)?),
-                Step::Kernel(ready) => kernels.push(ready),
-                Step::Checks(..) => return None,
+                ExecutionStep::Statement(var) => drop(argument(*var)?),
+                ExecutionStep::Kernel(ready) => kernels.push(ready),
+                ExecutionStep::Checks(..) => return None,
             }
         }
         let [ready] = kernels.as_slice() else { return None };
-        if !ready.needs.is_empty() {
+        if !ready.checks.is_empty() {
             return None;
         }
         let integer = |a: &Atom| match a {
             Atom::Local(l, _) => locals.iter().find(|(local, _)| local == l).map(|(_, k)| *k),
             _ => None,
         };
-        let integers: Vec<usize> = ready.kernel.integers.iter().map(integer).collect::<Option<_>>()?;
+        let integers: Vec<usize> = ready.kernel.entry_integers.iter().map(integer).collect::<Option<_>>()?;
         let code = Arc::clone(ready.code.as_ref()?);
-        let with_memory: Vec<_> = ready.kernel.places.iter().filter(|p| !p.is_register()).collect();
+        let with_memory: Vec<_> = ready.kernel.storage.iter().filter(|p| !p.is_register()).collect();
         let is_number = with_memory.iter().all(|p| p.axes.iter().flatten().next().is_none());
-        if !is_number || with_memory.len() + integers.len() > MOST_NUMBERS {
+        if !is_number || with_memory.len() + integers.len() > MAX_SCALAR_WORDS {
             return None;
         }
-        let place = |p: &&Place| match p.role {
-            Role::Given => argument(p.var).map(Some),
-            Role::Made | Role::Within => Some(None),
+        let place = |p: &&KernelStorage| match p.role {
+            StorageRole::Input => argument(p.var).map(Some),
+            StorageRole::Output | StorageRole::Temporary => Some(None),
         };
         let places = with_memory.iter().map(place).collect::<Option<_>>()?;
-        let output = |(_, var): &(_, Var)| {
+        let output = |(_, var): &(_, StmtId)| {
             let at = with_memory.iter().position(|p| p.var == *var)?;
             Some((with_memory.get(at)?.scalar, at))
         };
         let outputs = ssa.outputs.iter().map(output).collect::<Option<_>>()?;
         let is_scalar = |ty: &CoreType| matches!(ty, CoreType::Scalar(_));
         let is_plain = match &ssa.result {
-            CoreType::Tuple(items, Labels::Places) => items.iter().all(is_scalar),
+            CoreType::Tuple(items, TupleLabels::Positions) => items.iter().all(is_scalar),
             ty => is_scalar(ty),
         };
         let is_tuple = matches!(ssa.result, CoreType::Tuple(..));
-        is_plain.then_some(Scalars { code, params, places, integers, bounded, outputs, is_tuple })
+        is_plain.then_some(ScalarRoutine {
+            code,
+            params,
+            place_arguments: places,
+            integers,
+            index_arguments: bounded,
+            outputs,
+            is_tuple,
+        })
     }
 }
 
-impl Scalars {
+impl ScalarRoutine {
     /// Calls the function; `None` if the arguments do not have its types.
-    pub(crate) fn call(&self, arguments: &[Value], interrupt: &AtomicBool) -> Option<Result<Value, Interrupted>> {
-        let fits = |(value, kind): (&Value, &Scalar)| number_kind(value) == Some(*kind);
+    pub(crate) fn call(&self, arguments: &[Value], interrupt: &AtomicBool) -> Option<Result<Value, KernelInterrupted>> {
+        let fits = |(value, kind): (&Value, &Scalar)| scalar_type_of(value) == Some(*kind);
         if arguments.len() != self.params.len() || !arguments.iter().zip(&self.params).all(fits) {
             return None;
         }
-        let mut words = [0_u64; MOST_NUMBERS];
-        let words = words.get_mut(..self.places.len())?;
-        for (word, argument) in words.iter_mut().zip(&self.places) {
+        let mut words = [0_u64; MAX_SCALAR_WORDS];
+        let words = words.get_mut(..self.place_arguments.len())?;
+        for (word, argument) in words.iter_mut().zip(&self.place_arguments) {
             if let Some(k) = argument {
-                *word = bits(arguments.get(*k)?)?;
+                *word = to_word(arguments.get(*k)?)?;
             }
         }
         let whole = |k: usize| arguments.get(k)?.as_i64();
-        if self.bounded.iter().any(|k| whole(*k).is_none_or(|i| i.unsigned_abs() >= BOUND)) {
+        if self.index_arguments.iter().any(|k| whole(*k).is_none_or(|i| i.unsigned_abs() >= INDEX_BOUND)) {
             return None;
         }
-        let mut integers = [0; MOST_NUMBERS];
+        let mut integers = [0; MAX_SCALAR_WORDS];
         let integers = integers.get_mut(..self.integers.len())?;
         for (slot, k) in integers.iter_mut().zip(&self.integers) {
             *slot = whole(*k)?;
         }
-        if let Err(interrupted) = with_stack(&*self.code, || self.code.run_numbers(words, integers, interrupt)) {
+        if let Err(interrupted) = with_stack(&*self.code, || self.code.run_scalars(words, integers, interrupt)) {
             return Some(Err(interrupted));
         }
-        let part = |(kind, at): &(Scalar, usize)| Some(number(*kind, *words.get(*at)?));
+        let part = |(kind, at): &(Scalar, usize)| Some(from_word(*kind, *words.get(*at)?));
         let mut parts = self.outputs.iter().map(part);
         let value = if self.is_tuple { Value::tuple(parts.collect::<Option<_>>()?) } else { parts.next()?? };
         Some(Ok(value))
     }
 }
 
-fn number_kind(value: &Value) -> Option<Scalar> {
+fn scalar_type_of(value: &Value) -> Option<Scalar> {
     Some(match value {
         Value::F64(_) => Scalar::F64,
         Value::F32(_) => Scalar::F32,
@@ -146,7 +154,7 @@ fn number_kind(value: &Value) -> Option<Scalar> {
 }
 
 /// A number as the first bytes of a word in memory.
-fn bits(value: &Value) -> Option<u64> {
+fn to_word(value: &Value) -> Option<u64> {
     let mut word = [0; 8];
     let of = |word: &mut [u8; 8], bytes: &[u8]| {
         word.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -162,7 +170,7 @@ fn bits(value: &Value) -> Option<u64> {
     Some(u64::from_ne_bytes(word))
 }
 
-fn number(kind: Scalar, word: u64) -> Value {
+fn from_word(kind: Scalar, word: u64) -> Value {
     let [a, b, c, d, ..] = word.to_ne_bytes();
     match kind {
         Scalar::F64 => Value::F64(f64::from_ne_bytes(word.to_ne_bytes())),
@@ -173,70 +181,70 @@ fn number(kind: Scalar, word: u64) -> Value {
 }
 
 /// Operators hold operators no deeper than this, one in another, for what they make to be known.
-const DEEPEST: usize = 8;
+const MAX_NESTING: usize = 8;
 
 /// A cache of the scalar functions that operators produced, by the body and the node of the
 /// operator.
 #[derive(Default)]
-pub(crate) struct Known(RefCell<BTreeMap<(usize, TId), Made>>);
+pub(crate) struct ScalarFunctionCache(RefCell<BTreeMap<(usize, TId), CachedFunction>>);
 
 /// What an operator was applied to last.
-struct Made {
+struct CachedFunction {
     /// Holds the body, so that its place in memory tells which it is.
     _body: Arc<Body>,
     function: Value,
-    made: Arc<Scalars>,
+    result: Arc<ScalarRoutine>,
 }
 
-impl Known {
+impl ScalarFunctionCache {
     /// Returns the function that this operator produces from its operand, if it is cached.
-    pub(crate) fn get(&self, derived: &Derived) -> Option<Arc<Scalars>> {
+    pub(crate) fn get(&self, derived: &DerivedFunction) -> Option<Arc<ScalarRoutine>> {
         let known = self.0.borrow();
-        let found = known.get(&key(derived))?;
+        let found = known.get(&operator_key(derived))?;
         match (&found.function, derived.function()?) {
-            (Value::Fun(known), Value::Fun(function)) => {
-                (is_bare(derived) && is_same(known, function, DEEPEST)).then(|| Arc::clone(&found.made))
-            }
+            (Value::Fun(known), Value::Fun(function)) => (captures_nothing(derived)
+                && is_same_function(known, function, MAX_NESTING))
+            .then(|| Arc::clone(&found.result)),
             _ => None,
         }
     }
 
     /// Caches the function of an operator.
-    pub(crate) fn set(&self, derived: &Derived, made: Scalars) {
+    pub(crate) fn set(&self, derived: &DerivedFunction, made: ScalarRoutine) {
         let Some(function) = derived.function() else { return };
-        let body = Arc::clone(derived.place().code().body());
-        let made = Made { _body: body, function: function.clone(), made: Arc::new(made) };
-        self.0.borrow_mut().insert(key(derived), made);
+        let body = Arc::clone(derived.site().code().body());
+        let made = CachedFunction { _body: body, function: function.clone(), result: Arc::new(made) };
+        self.0.borrow_mut().insert(operator_key(derived), made);
     }
 }
 
-fn key(derived: &Derived) -> (usize, TId) {
-    (Arc::as_ptr(derived.place().code().body()).addr(), derived.place().node())
+fn operator_key(derived: &DerivedFunction) -> (usize, TId) {
+    (Arc::as_ptr(derived.site().code().body()).addr(), derived.site().node())
 }
 
 /// Is there nothing about where it stands that differs from run to run?
-fn is_bare(derived: &Derived) -> bool {
-    derived.place().sizes().is_empty() && derived.place().types().is_empty()
+fn captures_nothing(derived: &DerivedFunction) -> bool {
+    derived.site().sizes().is_empty() && derived.site().types().is_empty()
 }
 
 /// Are they one function, which holds no data?
-fn is_same(a: &Fun, b: &Fun, deepest: usize) -> bool {
-    let is_plain = |of: &RtInstance| of.types.is_empty() && of.sizes.is_empty();
+fn is_same_function(a: &FunctionValue, b: &FunctionValue, deepest: usize) -> bool {
+    let is_plain = |of: &RuntimeInstance| of.types.is_empty() && of.sizes.is_empty();
     match (a, b) {
-        (Fun::Def(a, of_a), Fun::Def(b, of_b)) => a == b && is_plain(of_a) && is_plain(of_b),
+        (FunctionValue::Def(a, of_a), FunctionValue::Def(b, of_b)) => a == b && is_plain(of_a) && is_plain(of_b),
         (
-            Fun::Lambda { code: a, node: in_a, captured: held_a, types: types_a },
-            Fun::Lambda { code: b, node: in_b, captured: held_b, types: types_b },
+            FunctionValue::Lambda { code: a, node: in_a, captured: held_a, types: types_a },
+            FunctionValue::Lambda { code: b, node: in_b, captured: held_b, types: types_b },
         ) => {
             let hold = [held_a, held_b].iter().any(|of| !of.values().is_empty());
             let typed = [types_a, types_b].iter().any(|of| !of.is_empty());
             Arc::ptr_eq(a.body(), b.body()) && in_a == in_b && !hold && !typed
         }
-        (Fun::Scalar(a), Fun::Scalar(b)) => a == b,
-        (Fun::Derived(a), Fun::Derived(b)) => {
+        (FunctionValue::Scalar(a), FunctionValue::Scalar(b)) => a == b,
+        (FunctionValue::Derived(a), FunctionValue::Derived(b)) => {
             let (Some(Value::Fun(of_a)), Some(Value::Fun(of_b))) = (a.function(), b.function()) else { return false };
-            let bare = is_bare(a) && is_bare(b) && key(a) == key(b);
-            bare && deepest.checked_sub(1).is_some_and(|deepest| is_same(of_a, of_b, deepest))
+            let bare = captures_nothing(a) && captures_nothing(b) && operator_key(a) == operator_key(b);
+            bare && deepest.checked_sub(1).is_some_and(|deepest| is_same_function(of_a, of_b, deepest))
         }
         _ => false,
     }

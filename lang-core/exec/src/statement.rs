@@ -1,22 +1,22 @@
 //! **Statements.** Evaluates one statement: builds its loop nest and applies row operations.
 
-use super::nest::{Nest, Space};
-use super::number::{Missing, Names, Num, Test};
-use super::rows::{self, Gathered};
-use super::tensor::{Number, Room, Tensor, strides};
-use super::{Run, Stopped};
-use lang_ir::ssa::{Access, Addend, Rhs, Stmt};
-use lang_runtime::memory::{MAX_EXTENT, TooLarge};
+use super::nest::{IndexSpace, RowNest};
+use super::number::{IndexError, IndexExpr, IndexTranslator, Test};
+use super::rows::{self, GatherBuffer};
+use super::tensor::{Tensor, TensorBuilder, TensorElement, strides};
+use super::{RunError, RunState};
+use lang_ir::ssa::{Addend, Rhs, Statement, TensorAccess};
+use lang_runtime::memory::{AllocationError, MAX_EXTENT};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// So many steps of a check are asked together.
-const TOGETHER: usize = 512;
+const CHECK_BATCH: usize = 512;
 
-pub(super) const NO_ELEMENTS: Stopped = Stopped::Broken("the elements of an operand");
+pub(super) const NO_ELEMENTS: RunError = RunError::Internal("the elements of an operand");
 
 /// The extents of a statement.
-pub(super) struct Shape {
+pub(super) struct StatementExtents {
     pub(super) dims: Vec<usize>,
     pub(super) extents: Vec<i64>,
 }
@@ -47,91 +47,95 @@ macro_rules! at_scalar {
 
 pub(super) use at_scalar;
 
-impl Shape {
+impl StatementExtents {
     /// Creates a tensor of zeros.
-    pub(super) fn zeros(self, run: &Run<'_>, scalar: Scalar) -> Result<Tensor, Stopped> {
-        at_scalar!(scalar, T => Ok(Room::filled(run, self.dims, T::ZERO)?.done()))
+    pub(super) fn zeros(self, run: &RunState<'_>, scalar: Scalar) -> Result<Tensor, RunError> {
+        at_scalar!(scalar, T => Ok(TensorBuilder::filled(run, self.dims, T::ZERO)?.finish()))
     }
 
     /// Returns the offset of the result's element.
-    pub(super) fn place(&self) -> Num {
-        Num::of_strides(&strides(&self.dims))
+    pub(super) fn element_offset(&self) -> IndexExpr {
+        IndexExpr::of_strides(&strides(&self.dims))
     }
 }
 
 /// The terms of a contraction.
 #[derive(Clone, Copy)]
-struct Terms<'s> {
+struct ContractionTerms<'s> {
     bound: &'s [Poly],
     pred: &'s Pred,
     neg: bool,
-    factors: &'s [Access],
+    factors: &'s [TensorAccess],
 }
 
-impl Run<'_> {
+impl RunState<'_> {
     /// Evaluates extents. Negative extents count as 0, and so does an extent that reads out of
     /// bounds, because no element of that array is read.
-    pub(super) fn extents(&self, dims: &[Poly]) -> Result<Vec<i64>, Stopped> {
-        let names = Names::new(self, &[]);
+    pub(super) fn extents(&self, dims: &[Poly]) -> Result<Vec<i64>, RunError> {
+        let names = IndexTranslator::new(self, &[]);
         let extent = |n: &Poly| {
-            let n = match names.num(n)?.value(&[]) {
-                Err(Missing::Outside) => 0,
+            let n = match names.index_expr(n)?.value(&[]) {
+                Err(IndexError::OutOfBounds) => 0,
                 n => n?,
             };
             if n >= MAX_EXTENT {
-                return Err(Stopped::TooLarge(TooLarge::Elements(n.unsigned_abs().into())));
+                return Err(RunError::TooLarge(AllocationError::Elements(n.unsigned_abs().into())));
             }
             Ok(n.max(0))
         };
         dims.iter().map(extent).collect()
     }
 
-    pub(super) fn dims(&self, dims: &[Poly]) -> Result<Vec<usize>, Stopped> {
+    pub(super) fn dims(&self, dims: &[Poly]) -> Result<Vec<usize>, RunError> {
         Ok(self.extents(dims)?.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect())
     }
 
-    fn shape(&self, dims: &[Poly]) -> Result<Shape, Stopped> {
+    fn shape(&self, dims: &[Poly]) -> Result<StatementExtents, RunError> {
         let extents = self.extents(dims)?;
         let dims = extents.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
-        Ok(Shape { dims, extents })
+        Ok(StatementExtents { dims, extents })
     }
 
     /// Runs a check for all its indices, at most once in a run.
-    pub(super) fn check(&mut self, c: u32) -> Result<(), Stopped> {
+    pub(super) fn check(&mut self, c: u32) -> Result<(), RunError> {
         let program = self.program;
-        let (Some(done), Some(check)) = (self.checked.get_mut(c as usize), program.ssa.checks.get(c as usize)) else {
-            return Err(Stopped::Broken("a check"));
+        let (Some(done), Some(check)) = (self.done_checks.get_mut(c as usize), program.ssa.checks.get(c as usize))
+        else {
+            return Err(RunError::Internal("a check"));
         };
         if std::mem::replace(done, true) {
             return Ok(());
         }
         let mut extents = self.extents(&check.dims)?;
         // What does not depend on an index is asked once.
-        for idle in program.idle.get(c as usize).into_iter().flatten() {
+        for idle in program.unused_indices.get(c as usize).into_iter().flatten() {
             extents.get_mut(*idle).into_iter().for_each(|extent| *extent = (*extent).min(1));
         }
         let n = extents.len();
-        let space = Space { free: n, extents, pred: &check.guard, by_index: true };
-        let nest = Nest::new(self, &space, &[])?;
-        let mut names = Names::new(self, &space.extents);
+        let space = IndexSpace { free: n, extents, pred: &check.guard, needs_indices: true };
+        let nest = RowNest::new(self, &space, &[])?;
+        let mut names = IndexTranslator::new(self, &space.extents);
         let wanted = names.test(&check.cond)?;
         let mut at = vec![0; names.slots];
         nest.visit(self, &mut |row| {
-            for (slot, i) in at.iter_mut().zip(row.at.iter().take(n)) {
+            for (slot, i) in at.iter_mut().zip(row.indices.iter().take(n)) {
                 *slot = *i;
             }
-            let failed = || Stopped::Failed(check.what.clone());
+            let failed = || RunError::CheckFailed(check.failure.clone());
             let mut left = row.count;
             while left > 0 {
                 row.run.poll()?;
-                let count = left.min(TOGETHER);
-                let held = row.index.and_then(|index| wanted.along(&at, index, count));
+                let count = left.min(CHECK_BATCH);
+                let held = row.inner_index.and_then(|index| wanted.truths_along(&at, index, count));
                 match held {
                     Some(held) if held.iter().all(|holds| *holds) => {}
                     Some(_) => return Err(failed()),
-                    None => self.each_holds(&wanted, &mut at, row.index, count)?.then_some(()).ok_or_else(failed)?,
+                    None => self
+                        .holds_one_by_one(&wanted, &mut at, row.inner_index, count)?
+                        .then_some(())
+                        .ok_or_else(failed)?,
                 }
-                if let Some(slot) = row.index.and_then(|k| at.get_mut(k)) {
+                if let Some(slot) = row.inner_index.and_then(|k| at.get_mut(k)) {
                     *slot = slot.wrapping_add(i64::try_from(count).unwrap_or(0));
                 }
                 left -= count;
@@ -141,14 +145,20 @@ impl Run<'_> {
     }
 
     /// Does a predicate hold at so many steps of an index? It stands where it stood after that.
-    fn each_holds(&self, p: &Test<'_>, at: &mut [i64], index: Option<usize>, count: usize) -> Result<bool, Stopped> {
+    fn holds_one_by_one(
+        &self,
+        p: &Test<'_>,
+        at: &mut [i64],
+        index: Option<usize>,
+        count: usize,
+    ) -> Result<bool, RunError> {
         let first = index.and_then(|k| at.get(k)).copied().unwrap_or(0);
         let mut all = true;
         for step in 0..count {
             if let Some(slot) = index.and_then(|k| at.get_mut(k)) {
                 *slot = first.wrapping_add(i64::try_from(step).unwrap_or(0));
             }
-            all = p.asked(at)?;
+            all = p.holds_in_bounds(at)?;
             if !all {
                 break;
             }
@@ -159,7 +169,7 @@ impl Run<'_> {
         Ok(all)
     }
 
-    pub(super) fn statement(&mut self, k: u32, stmt: &Stmt) -> Result<Tensor, Stopped> {
+    pub(super) fn statement(&mut self, k: u32, stmt: &Statement) -> Result<Tensor, RunError> {
         stmt.needs.iter().try_for_each(|c| self.check(*c))?;
         self.poll()?;
         let shape = self.shape(&stmt.dims)?;
@@ -171,132 +181,149 @@ impl Run<'_> {
         match &stmt.rhs {
             Rhs::Input(_) | Rhs::Zero => shape.zeros(self, scalar),
             Rhs::Constant(c) => at_scalar!(scalar, T => {
-                let constant = T::constant(*c).ok_or(Stopped::Broken("a constant"))?;
-                Ok(Room::filled(self, shape.dims, constant)?.done())
+                let constant = T::constant(*c).ok_or(RunError::Internal("a constant"))?;
+                Ok(TensorBuilder::filled(self, shape.dims, constant)?.finish())
             }),
-            Rhs::Index(p) => self.index(&shape, p),
-            Rhs::Add(items) => at_scalar!(scalar, T => self.add::<T>(shape, items)),
+            Rhs::Index(p) => self.evaluate_index(&shape, p),
+            Rhs::Add(items) => at_scalar!(scalar, T => self.add_tensors::<T>(shape, items)),
             Rhs::Contract { bound, pred, neg, factors } => {
-                let terms = Terms { bound, pred, neg: *neg, factors };
+                let terms = ContractionTerms { bound, pred, neg: *neg, factors };
                 at_scalar!(scalar, T => self.contract::<T>(shape, terms))
             }
             Rhs::Map { operation, pred, args } => self.map(scalar, shape, *operation, pred, args),
             Rhs::Reduce(r) => at_scalar!(scalar, T => {
-                let of = self.tensor(r.of.var).and_then(Tensor::kind).unwrap_or(scalar);
+                let of = self.tensor(r.operand.var).and_then(Tensor::scalar_type).unwrap_or(scalar);
                 self.reduce::<T>(&shape, of, r)
             }),
-            Rhs::Order(o) => {
-                let of = self.tensor(o.of.var).and_then(Tensor::kind).ok_or(NO_ELEMENTS)?;
-                self.order(shape, of, o)
+            Rhs::Argsort(o) => {
+                let of = self.tensor(o.keys.var).and_then(Tensor::scalar_type).ok_or(NO_ELEMENTS)?;
+                self.sort(shape, of, o)
             }
-            Rhs::Call { .. } => self.call(k, stmt, shape),
-            Rhs::Loop(..) => self.looped(k, stmt, shape),
+            Rhs::Call { .. } => self.run_call(k, stmt, shape),
+            Rhs::Loop(..) => self.loop_part(k, stmt, shape),
             Rhs::Update { .. } => at_scalar!(scalar, T => self.update::<T>(k, stmt, &shape)),
         }
     }
 
     /// Evaluates an access where a predicate holds; the other elements are zero.
-    pub(super) fn read_through<T: Number>(&self, shape: Shape, pred: &Pred, of: &Access) -> Result<Tensor, Stopped> {
-        self.contract::<T>(shape, Terms { bound: &[], pred, neg: false, factors: std::slice::from_ref(of) })
+    pub(super) fn read_where<T: TensorElement>(
+        &self,
+        shape: StatementExtents,
+        pred: &Pred,
+        of: &TensorAccess,
+    ) -> Result<Tensor, RunError> {
+        self.contract::<T>(shape, ContractionTerms { bound: &[], pred, neg: false, factors: std::slice::from_ref(of) })
     }
 
     /// The value of an index expression at every index: where a place would be.
-    fn index(&self, shape: &Shape, p: &Poly) -> Result<Tensor, Stopped> {
-        let mut room = Room::filled(self, shape.dims.clone(), 0_i64)?;
-        let value = Names::new(self, &shape.extents).num(p)?;
-        let space =
-            Space { extents: shape.extents.clone(), free: shape.dims.len(), pred: &Pred::truth(), by_index: false };
-        Nest::new(self, &space, &[shape.place(), value])?.visit(self, &mut |row| {
-            row.pieces(&mut |first, count| {
+    fn evaluate_index(&self, shape: &StatementExtents, p: &Poly) -> Result<Tensor, RunError> {
+        let mut room = TensorBuilder::filled(self, shape.dims.clone(), 0_i64)?;
+        let value = IndexTranslator::new(self, &shape.extents).index_expr(p)?;
+        let space = IndexSpace {
+            extents: shape.extents.clone(),
+            free: shape.dims.len(),
+            pred: &Pred::truth(),
+            needs_indices: false,
+        };
+        RowNest::new(self, &space, &[shape.element_offset(), value])?.visit(self, &mut |row| {
+            row.for_each_piece(&mut |first, count| {
                 let (at, from) = (row.piece(0, first, count), row.piece(1, first, count));
-                let values = from.places();
-                rows::add(&mut room.items, at, rows::Lane::Dense(&values), false)
+                let values = from.offsets();
+                rows::add(&mut room.items, at, rows::RowOperand::Dense(&values), false)
             })
         })?;
-        Ok(room.done())
+        Ok(room.finish())
     }
 
-    fn add<T: Number>(&self, shape: Shape, items: &[Addend]) -> Result<Tensor, Stopped> {
+    fn add_tensors<T: TensorElement>(&self, shape: StatementExtents, items: &[Addend]) -> Result<Tensor, RunError> {
         if shape.dims.is_empty() {
-            return self.sum::<T>(items);
+            return self.scalar_sum::<T>(items);
         }
         let whole = items.iter().any(|item| item.pred.is_true());
-        let mut sum = Sum::<T>::new(self, &shape, whole)?;
-        let names = Names::new(self, &shape.extents);
+        let mut sum = SumAccumulators::<T>::new(self, &shape, whole)?;
+        let names = IndexTranslator::new(self, &shape.extents);
         for item in items {
-            let (tensor, place) = names.access(&item.of)?;
+            let (tensor, place) = names.access(&item.operand)?;
             let factor = tensor.items::<T>().ok_or(NO_ELEMENTS)?;
-            let space =
-                Space { extents: shape.extents.clone(), free: shape.dims.len(), pred: &item.pred, by_index: false };
-            let nest = Nest::new(self, &space, &[shape.place(), place])?;
-            let mut gathered = Gathered::new();
+            let space = IndexSpace {
+                extents: shape.extents.clone(),
+                free: shape.dims.len(),
+                pred: &item.pred,
+                needs_indices: false,
+            };
+            let nest = RowNest::new(self, &space, &[shape.element_offset(), place])?;
+            let mut gathered = GatherBuffer::new();
             nest.visit(self, &mut |row| {
-                row.pieces(&mut |first, count| {
+                row.for_each_piece(&mut |first, count| {
                     let (at, from) = (row.piece(0, first, count), row.piece(1, first, count));
-                    sum.see(at)?;
-                    rows::add(&mut sum.room.items, at, gathered.lane(factor, from)?, item.neg)
+                    sum.mark_terms(at)?;
+                    rows::add(&mut sum.sums.items, at, gathered.operand(factor, from)?, item.neg)
                 })
             })?;
         }
-        Ok(sum.done(false))
+        Ok(sum.finish(false))
     }
 
-    fn contract<T: Number>(&self, shape: Shape, terms: Terms<'_>) -> Result<Tensor, Stopped> {
+    fn contract<T: TensorElement>(
+        &self,
+        shape: StatementExtents,
+        terms: ContractionTerms<'_>,
+    ) -> Result<Tensor, RunError> {
         if shape.dims.is_empty() && terms.bound.is_empty() {
-            return self.product::<T>(terms.pred, terms.neg, terms.factors);
+            return self.scalar_product::<T>(terms.pred, terms.neg, terms.factors);
         }
         let free = shape.dims.len();
         let mut extents = shape.extents.clone();
         extents.extend(self.extents(terms.bound)?);
-        let names = Names::new(self, &extents);
-        let (mut tensors, mut places) = (Vec::new(), vec![shape.place()]);
+        let names = IndexTranslator::new(self, &extents);
+        let (mut tensors, mut places) = (Vec::new(), vec![shape.element_offset()]);
         for factor in terms.factors {
             let (tensor, place) = names.access(factor)?;
             tensors.push(tensor);
             places.push(place);
         }
         if let ([tensor], [own, place], true) = (tensors.as_slice(), places.as_slice(), terms.is_view())
-            && let Some(view) = tensor.seen(&shape.dims, own, place)
+            && let Some(view) = tensor.view_at(&shape.dims, own, place)
             // A view of little would keep all of it, and what is changed in place would be copied for it.
             && 2 * view.count() >= tensor.count()
         {
             return Ok(view);
         }
-        let space = Space { extents, free, pred: terms.pred, by_index: false };
-        let nest = Nest::new(self, &space, &places)?;
-        let whole = nest.whole && space.extents.iter().skip(free).all(|n| *n > 0);
-        let mut sum = Sum::<T>::new(self, &shape, whole)?;
+        let space = IndexSpace { extents, free, pred: terms.pred, needs_indices: false };
+        let nest = RowNest::new(self, &space, &places)?;
+        let whole = nest.is_unrestricted && space.extents.iter().skip(free).all(|n| *n > 0);
+        let mut sum = SumAccumulators::<T>::new(self, &shape, whole)?;
         let elements: Option<Vec<&[T]>> = tensors.iter().map(Tensor::items::<T>).collect();
         match elements.ok_or(NO_ELEMENTS)?.as_slice() {
             [a] => {
-                let mut gathered = Gathered::new();
+                let mut gathered = GatherBuffer::new();
                 nest.visit(self, &mut |row| {
-                    row.pieces(&mut |first, count| {
+                    row.for_each_piece(&mut |first, count| {
                         let (at, from) = (row.piece(0, first, count), row.piece(1, first, count));
-                        sum.see(at)?;
-                        rows::add(&mut sum.room.items, at, gathered.lane(a, from)?, false)
+                        sum.mark_terms(at)?;
+                        rows::add(&mut sum.sums.items, at, gathered.operand(a, from)?, false)
                     })
                 })?;
             }
             [a, b] => {
-                let (mut first_factor, mut second_factor) = (Gathered::new(), Gathered::new());
+                let (mut first_factor, mut second_factor) = (GatherBuffer::new(), GatherBuffer::new());
                 nest.visit(self, &mut |row| {
-                    row.pieces(&mut |first, count| {
+                    row.for_each_piece(&mut |first, count| {
                         let at = row.piece(0, first, count);
-                        let a = first_factor.lane(a, row.piece(1, first, count))?;
-                        let b = second_factor.lane(b, row.piece(2, first, count))?;
-                        sum.see(at)?;
-                        rows::add_products(&mut sum.room.items, at, a, b)
+                        let a = first_factor.operand(a, row.piece(1, first, count))?;
+                        let b = second_factor.operand(b, row.piece(2, first, count))?;
+                        sum.mark_terms(at)?;
+                        rows::add_products(&mut sum.sums.items, at, a, b)
                     })
                 })?;
             }
-            _ => return Err(Stopped::Broken("a factor")),
+            _ => return Err(RunError::Internal("a factor")),
         }
-        Ok(sum.done(terms.neg))
+        Ok(sum.finish(terms.neg))
     }
 }
 
-impl Terms<'_> {
+impl ContractionTerms<'_> {
     /// Does it compute nothing?
     fn is_view(self) -> bool {
         self.bound.is_empty() && self.pred.is_true() && !self.neg
@@ -305,7 +332,7 @@ impl Terms<'_> {
 
 impl Tensor {
     /// The elements at these places, if they lie here as they would in a buffer of their own.
-    fn seen(&self, dims: &[usize], own: &Num, place: &Num) -> Option<Self> {
+    fn view_at(&self, dims: &[usize], own: &IndexExpr, place: &IndexExpr) -> Option<Self> {
         if !place.is_affine() {
             return None;
         }
@@ -321,37 +348,37 @@ impl Tensor {
 }
 
 /// Elements that are sums in the making.
-struct Sum<T: Number> {
-    room: Room<T>,
+struct SumAccumulators<T: TensorElement> {
+    sums: TensorBuilder<T>,
     /// Which have terms, where not all do.
-    seen: Option<Room<bool>>,
+    has_term: Option<TensorBuilder<bool>>,
 }
 
-impl<T: Number> Sum<T> {
+impl<T: TensorElement> SumAccumulators<T> {
     /// `whole`: every element has a term.
-    fn new(run: &Run<'_>, shape: &Shape, whole: bool) -> Result<Self, Stopped> {
-        let room = Room::filled(run, shape.dims.clone(), T::NEUTRAL)?;
-        let marked = !whole && T::SIGNED;
-        let seen = marked.then(|| Room::filled(run, shape.dims.clone(), false)).transpose()?;
-        Ok(Self { room, seen })
+    fn new(run: &RunState<'_>, shape: &StatementExtents, whole: bool) -> Result<Self, RunError> {
+        let room = TensorBuilder::filled(run, shape.dims.clone(), T::NEUTRAL)?;
+        let marked = !whole && T::HAS_SIGNED_ZERO;
+        let seen = marked.then(|| TensorBuilder::filled(run, shape.dims.clone(), false)).transpose()?;
+        Ok(Self { sums: room, has_term: seen })
     }
 
     /// These elements have terms.
-    fn see(&mut self, at: rows::Piece) -> Result<(), Stopped> {
-        match &mut self.seen {
+    fn mark_terms(&mut self, at: rows::RowPiece) -> Result<(), RunError> {
+        match &mut self.has_term {
             Some(seen) => rows::set(&mut seen.items, at, true),
             None => Ok(()),
         }
     }
 
-    fn done(mut self, neg: bool) -> Tensor {
+    fn finish(mut self, neg: bool) -> Tensor {
         if neg {
-            self.room.items.iter_mut().for_each(|x| *x = x.negated());
+            self.sums.items.iter_mut().for_each(|x| *x = x.negated());
         }
-        if let Some(seen) = &self.seen {
-            let without = self.room.items.iter_mut().zip(&seen.items).filter(|(_, seen)| !**seen);
+        if let Some(seen) = &self.has_term {
+            let without = self.sums.items.iter_mut().zip(&seen.items).filter(|(_, seen)| !**seen);
             without.for_each(|(x, _)| *x = T::ZERO);
         }
-        self.room.done()
+        self.sums.finish()
     }
 }

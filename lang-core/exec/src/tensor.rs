@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Run, Stopped};
+use super::{RunError, RunState};
 use lang_ir::core::Constant;
 use lang_resolve::scalar_fn::ScalarFn;
-use lang_runtime::array::{Buffer, Elem};
-use lang_runtime::memory::Charge;
+use lang_runtime::array::{Buffer, UnboxedElement};
+use lang_runtime::memory::MemoryCharge;
 use lang_runtime::pool;
 use lang_runtime::scalar::{f32s, f64s, i64s};
 use lang_runtime::{Array, Relation, Store, Value};
@@ -19,13 +19,13 @@ pub struct Tensor {
     /// The extents.
     pub dims: Vec<usize>,
     start: usize,
-    cells: Cells,
+    storage: TensorStorage,
 }
 
 #[derive(Clone)]
-enum Cells {
-    Numbers(Arc<Buffer>),
-    Members(Arc<Relation>),
+enum TensorStorage {
+    Dense(Arc<Buffer>),
+    Membership(Arc<Relation>),
 }
 
 impl Tensor {
@@ -34,13 +34,13 @@ impl Tensor {
     pub fn new(dims: Vec<usize>, elements: impl Into<Store>) -> Option<Self> {
         let store = elements.into();
         let count = dims.iter().try_fold(1_usize, |n, d| n.checked_mul(*d))?;
-        let buffer = Arc::new(Buffer { store, charge: Charge::default() });
-        (count == buffer.store.len()).then_some(Self { dims, start: 0, cells: Cells::Numbers(buffer) })
+        let buffer = Arc::new(Buffer { store, charge: MemoryCharge::default() });
+        (count == buffer.store.len()).then_some(Self { dims, start: 0, storage: TensorStorage::Dense(buffer) })
     }
 
     /// Creates a tensor of these elements. Their number must be that of the extents.
-    pub(super) fn of_store(dims: Vec<usize>, store: Store, charge: Charge) -> Self {
-        Self { dims, start: 0, cells: Cells::Numbers(Arc::new(Buffer { store, charge })) }
+    pub(super) fn of_store(dims: Vec<usize>, store: Store, charge: MemoryCharge) -> Self {
+        Self { dims, start: 0, storage: TensorStorage::Dense(Arc::new(Buffer { store, charge })) }
     }
 
     /// Creates a tensor of a number or truth value; `None` for other values.
@@ -62,26 +62,28 @@ impl Tensor {
         match value {
             Value::Array(array) if array.is_of_scalars() => {
                 let (buffer, start) = array.buffer();
-                Some(Self { dims: array.dims().to_vec(), start, cells: Cells::Numbers(Arc::clone(buffer)) })
+                Some(Self { dims: array.dims().to_vec(), start, storage: TensorStorage::Dense(Arc::clone(buffer)) })
             }
-            Value::Rel(relation) => Some(Self::members(Arc::clone(relation))),
+            Value::Rel(relation) => Some(Self::from_relation(Arc::clone(relation))),
             other => Self::scalar(other),
         }
     }
 
     /// Creates a tensor that is a relation.
-    pub(super) fn members(relation: Arc<Relation>) -> Self {
+    pub(super) fn from_relation(relation: Arc<Relation>) -> Self {
         let dims = relation.dims().iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
-        Self { dims, start: 0, cells: Cells::Members(relation) }
+        Self { dims, start: 0, storage: TensorStorage::Membership(relation) }
     }
 
     /// Returns the tensor as a value of the interpreter.
     #[must_use]
     pub fn value(&self) -> Option<Value> {
-        match &self.cells {
-            Cells::Members(relation) => Some(Value::Rel(Arc::clone(relation))),
-            Cells::Numbers(_) if self.dims.is_empty() => self.element(0),
-            Cells::Numbers(buffer) => Array::of_buffer(&self.dims, Arc::clone(buffer), self.start).map(Value::Array),
+        match &self.storage {
+            TensorStorage::Membership(relation) => Some(Value::Rel(Arc::clone(relation))),
+            TensorStorage::Dense(_) if self.dims.is_empty() => self.element(0),
+            TensorStorage::Dense(buffer) => {
+                Array::from_buffer(&self.dims, Arc::clone(buffer), self.start).map(Value::Array)
+            }
         }
     }
 
@@ -94,7 +96,7 @@ impl Tensor {
     /// Returns the element at a position in row-major order.
     #[must_use]
     pub fn element(&self, at: usize) -> Option<Value> {
-        let Cells::Numbers(buffer) = &self.cells else { return None };
+        let TensorStorage::Dense(buffer) = &self.storage else { return None };
         let at = self.start.checked_add(at)?;
         Some(match &buffer.store {
             Store::F64(v) => Value::F64(*v.get(at)?),
@@ -106,14 +108,14 @@ impl Tensor {
     }
 
     /// Returns the elements, if they have this type.
-    pub(super) fn items<T: Elem>(&self) -> Option<&[T]> {
-        let Cells::Numbers(buffer) = &self.cells else { return None };
+    pub(super) fn items<T: UnboxedElement>(&self) -> Option<&[T]> {
+        let TensorStorage::Dense(buffer) = &self.storage else { return None };
         T::slice(&buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
     }
 
     /// Returns the element type; `None` for a relation.
-    pub(super) fn kind(&self) -> Option<Scalar> {
-        let Cells::Numbers(buffer) = &self.cells else { return None };
+    pub(super) fn scalar_type(&self) -> Option<Scalar> {
+        let TensorStorage::Dense(buffer) = &self.storage else { return None };
         match &buffer.store {
             Store::F64(_) => Some(Scalar::F64),
             Store::F32(_) => Some(Scalar::F32),
@@ -124,21 +126,21 @@ impl Tensor {
     }
 
     pub(super) fn relation(&self) -> Option<&Relation> {
-        if let Cells::Members(relation) = &self.cells { Some(relation) } else { None }
+        if let TensorStorage::Membership(relation) = &self.storage { Some(relation) } else { None }
     }
 
     /// Returns the slice behind the first `indexed` indices; `at` is the position of its first
     /// element.
-    pub(super) fn part(&self, indexed: usize, at: usize) -> Option<Self> {
+    pub(super) fn slice_at(&self, indexed: usize, at: usize) -> Option<Self> {
         let dims = self.dims.get(indexed..)?.to_vec();
-        let part = Self { dims, start: self.start.checked_add(at)?, cells: self.cells.clone() };
+        let part = Self { dims, start: self.start.checked_add(at)?, storage: self.storage.clone() };
         (at.checked_add(part.count())? <= self.count()).then_some(part)
     }
 
     /// Returns the elements from a position on, with other extents.
     pub(super) fn view(&self, dims: &[usize], at: usize) -> Option<Self> {
         let start = self.start.checked_add(at)?;
-        let view = Self { dims: dims.to_vec(), start, cells: self.cells.clone() };
+        let view = Self { dims: dims.to_vec(), start, storage: self.storage.clone() };
         (at.checked_add(view.count())? <= self.count()).then_some(view)
     }
 
@@ -161,39 +163,39 @@ pub(super) fn strides(dims: &[usize]) -> Vec<i64> {
 }
 
 /// So many elements are written without asking whether the run is to end.
-const PIECE: usize = 1 << 20;
+const POLL_INTERVAL: usize = 1 << 20;
 
 /// A tensor under construction, charged to the run.
-pub(super) struct Room<T: Number> {
+pub(super) struct TensorBuilder<T: TensorElement> {
     pub(super) dims: Vec<usize>,
     pub(super) items: Vec<T>,
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 /// A buffer that was never completed, as after an interrupt, returns to the pool as that of an
 /// array does.
-impl<T: Number> Drop for Room<T> {
+impl<T: TensorElement> Drop for TensorBuilder<T> {
     fn drop(&mut self) {
-        pool::give(T::wrap(std::mem::take(&mut self.items)));
+        pool::recycle(T::make_store(std::mem::take(&mut self.items)));
     }
 }
 
-impl<T: Number> Room<T> {
+impl<T: TensorElement> TensorBuilder<T> {
     /// Allocates elements with one value.
-    pub(super) fn filled(run: &Run<'_>, dims: Vec<usize>, with: T) -> Result<Self, Stopped> {
-        let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
-        if let Some(mut room) = Self::used(run, &dims, count)? {
-            for piece in room.items.chunks_mut(PIECE) {
+    pub(super) fn filled(run: &RunState<'_>, dims: Vec<usize>, with: T) -> Result<Self, RunError> {
+        let count = run.memory.element_count(dims.iter().copied()).map_err(RunError::TooLarge)?;
+        if let Some(mut room) = Self::from_pool(run, &dims, count)? {
+            for piece in room.items.chunks_mut(POLL_INTERVAL) {
                 run.poll()?;
                 piece.fill(with);
             }
             return Ok(room);
         }
-        let (items, charge) = run.memory.vec(count).map_err(Stopped::TooLarge)?;
+        let (items, charge) = run.memory.vec_with_capacity(count).map_err(RunError::TooLarge)?;
         let mut room = Self { dims, items, charge };
         while room.items.len() < count {
             run.poll()?;
-            let next = count.min(room.items.len().saturating_add(PIECE));
+            let next = count.min(room.items.len().saturating_add(POLL_INTERVAL));
             room.items.resize(next, with);
         }
         Ok(room)
@@ -201,79 +203,79 @@ impl<T: Number> Room<T> {
 
     /// Allocates elements of unspecified values. The caller must write all of them before it reads
     /// one.
-    pub(super) fn unwritten(run: &Run<'_>, dims: Vec<usize>) -> Result<Self, Stopped> {
-        let count = run.memory.count(dims.iter().copied()).map_err(Stopped::TooLarge)?;
-        match Self::used(run, &dims, count)? {
+    pub(super) fn unwritten(run: &RunState<'_>, dims: Vec<usize>) -> Result<Self, RunError> {
+        let count = run.memory.element_count(dims.iter().copied()).map_err(RunError::TooLarge)?;
+        match Self::from_pool(run, &dims, count)? {
             Some(room) => Ok(room),
             None => Self::filled(run, dims, T::ZERO),
         }
     }
 
     /// Room that an array left.
-    fn used(run: &Run<'_>, dims: &[usize], count: usize) -> Result<Option<Self>, Stopped> {
-        let Some(items) = pool::take::<T>(count) else { return Ok(None) };
+    fn from_pool(run: &RunState<'_>, dims: &[usize], count: usize) -> Result<Option<Self>, RunError> {
+        let Some(items) = pool::take_buffer::<T>(count) else { return Ok(None) };
         let bytes = items.capacity().saturating_mul(size_of::<T>());
-        let charge = run.memory.charge(bytes).map_err(Stopped::TooLarge)?;
+        let charge = run.memory.charge(bytes).map_err(RunError::TooLarge)?;
         Ok(Some(Self { dims: dims.to_vec(), items, charge }))
     }
 
     /// Takes the elements of a tensor, without a copy if nothing else owns them.
-    pub(super) fn of(tensor: Tensor, run: &Run<'_>) -> Result<Self, Stopped> {
-        const BROKEN: Stopped = Stopped::Broken("the elements of an operand");
-        let Tensor { dims, start, cells } = tensor;
-        let Cells::Numbers(buffer) = cells else { return Err(BROKEN) };
+    pub(super) fn from_tensor(tensor: Tensor, run: &RunState<'_>) -> Result<Self, RunError> {
+        const BROKEN: RunError = RunError::Internal("the elements of an operand");
+        let Tensor { dims, start, storage: cells } = tensor;
+        let TensorStorage::Dense(buffer) = cells else { return Err(BROKEN) };
         let count: usize = dims.iter().product();
         let buffer = match Arc::try_unwrap(buffer) {
             Ok(buffer) if start == 0 && buffer.store.len() == count => {
                 let (store, charge) = buffer.into_parts();
-                return Ok(Self { dims, items: T::unwrap(store).ok_or(BROKEN)?, charge });
+                return Ok(Self { dims, items: T::from_store(store).ok_or(BROKEN)?, charge });
             }
             Ok(buffer) => Arc::new(buffer),
             Err(shared) => shared,
         };
-        Self::copied(&Tensor { dims, start, cells: Cells::Numbers(buffer) }, run)
+        Self::copy_of(&Tensor { dims, start, storage: TensorStorage::Dense(buffer) }, run)
     }
 
-    fn copied(tensor: &Tensor, run: &Run<'_>) -> Result<Self, Stopped> {
+    fn copy_of(tensor: &Tensor, run: &RunState<'_>) -> Result<Self, RunError> {
         let mut room = Self::filled(run, tensor.dims.clone(), T::ZERO)?;
-        let items = tensor.items::<T>().ok_or(Stopped::Broken("the elements of an operand"))?;
-        for (to, from) in room.items.chunks_mut(PIECE).zip(items.chunks(PIECE)) {
+        let items = tensor.items::<T>().ok_or(RunError::Internal("the elements of an operand"))?;
+        for (to, from) in room.items.chunks_mut(POLL_INTERVAL).zip(items.chunks(POLL_INTERVAL)) {
             run.poll()?;
             to.copy_from_slice(from);
         }
         Ok(room)
     }
 
-    pub(super) fn done(mut self) -> Tensor {
+    pub(super) fn finish(mut self) -> Tensor {
         let (dims, items) = (std::mem::take(&mut self.dims), std::mem::take(&mut self.items));
-        let buffer = Buffer { store: T::wrap(items), charge: std::mem::take(&mut self.charge) };
-        Tensor { dims, start: 0, cells: Cells::Numbers(Arc::new(buffer)) }
+        let buffer = Buffer { store: T::make_store(items), charge: std::mem::take(&mut self.charge) };
+        Tensor { dims, start: 0, storage: TensorStorage::Dense(Arc::new(buffer)) }
     }
 }
 
 /// The element type of a tensor.
-pub(super) trait Number: Elem + PartialEq {
+pub(super) trait TensorElement: UnboxedElement + PartialEq {
     /// The value of an element without terms.
     const ZERO: Self;
     /// The neutral element of addition, which preserves the sign of a zero too.
     const NEUTRAL: Self;
-    /// Whether [`Number::NEUTRAL`] differs from [`Number::ZERO`], so that elements without terms
+    /// Whether [`TensorElement::NEUTRAL`] differs from [`TensorElement::ZERO`], so that elements without terms
     /// must be tracked.
-    const SIGNED: bool;
+    const HAS_SIGNED_ZERO: bool;
     fn plus(self, other: Self) -> Self;
     fn times(self, other: Self) -> Self;
     fn negated(self) -> Self;
     fn constant(c: Constant) -> Option<Self>;
     /// Returns a scalar function of two arguments.
-    fn by(f: ScalarFn) -> Option<fn(Self, Self) -> Self>;
+    fn scalar_function(f: ScalarFn) -> Option<fn(Self, Self) -> Self>;
 }
 
 macro_rules! reals {
     ($($t:ident by $functions:ident),*) => {$(
-        impl Number for $t {
+        impl TensorElement for $t {
             const ZERO: Self = 0.0;
             const NEUTRAL: Self = -0.0;
-            const SIGNED: bool = true;
+            const HAS_SIGNED_ZERO: bool = true;
             fn plus(self, other: Self) -> Self {
                 self + other
             }
@@ -287,18 +289,18 @@ macro_rules! reals {
             fn constant(c: Constant) -> Option<Self> {
                 if let Constant::Real(x) = c { Some(x as Self) } else { None }
             }
-            fn by(f: ScalarFn) -> Option<fn(Self, Self) -> Self> {
-                if let Some($functions::Function::Binary(f)) = $functions::function(f) { Some(f) } else { None }
+            fn scalar_function(f: ScalarFn) -> Option<fn(Self, Self) -> Self> {
+                if let Some($functions::ScalarFunction::Binary(f)) = $functions::function(f) { Some(f) } else { None }
             }
         }
     )*};
 }
 reals!(f64 by f64s, f32 by f32s);
 
-impl Number for i64 {
+impl TensorElement for i64 {
     const ZERO: Self = 0;
     const NEUTRAL: Self = 0;
-    const SIGNED: bool = false;
+    const HAS_SIGNED_ZERO: bool = false;
     fn plus(self, other: Self) -> Self {
         self.wrapping_add(other)
     }
@@ -311,16 +313,16 @@ impl Number for i64 {
     fn constant(c: Constant) -> Option<Self> {
         if let Constant::Int(i) = c { Some(i) } else { None }
     }
-    fn by(f: ScalarFn) -> Option<fn(Self, Self) -> Self> {
-        if let Some(i64s::Function::Binary(f)) = i64s::function(f) { Some(f) } else { None }
+    fn scalar_function(f: ScalarFn) -> Option<fn(Self, Self) -> Self> {
+        if let Some(i64s::ScalarFunction::Binary(f)) = i64s::function(f) { Some(f) } else { None }
     }
 }
 
 /// Addition is "or".
-impl Number for bool {
+impl TensorElement for bool {
     const ZERO: Self = false;
     const NEUTRAL: Self = false;
-    const SIGNED: bool = false;
+    const HAS_SIGNED_ZERO: bool = false;
     fn plus(self, other: Self) -> Self {
         self | other
     }
@@ -333,7 +335,7 @@ impl Number for bool {
     fn constant(c: Constant) -> Option<Self> {
         if let Constant::Bool(b) = c { Some(b) } else { None }
     }
-    fn by(_: ScalarFn) -> Option<fn(Self, Self) -> Self> {
+    fn scalar_function(_: ScalarFn) -> Option<fn(Self, Self) -> Self> {
         None
     }
 }

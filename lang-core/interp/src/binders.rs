@@ -19,17 +19,17 @@
 use std::sync::Arc;
 
 use super::Interp;
-use super::build::Builder;
-use super::lift::Join;
-use super::progress::Pace;
-use super::rt_type::Fill;
+use super::build::ArrayBuilder;
+use super::lift::JoinOp;
+use super::progress::PollInterval;
+use super::rt_type::FillScalar;
 use lang_base::Code as ErrorCode;
-use lang_base::guarded;
-use lang_runtime::code::{Code, Frame};
+use lang_base::ensure_sufficient_stack;
+use lang_runtime::code::{LocalFrame, RunnableBody};
 use lang_runtime::dual::primal;
-use lang_runtime::failure::{At, Eval};
-use lang_runtime::memory::{Charge, MAX_EXTENT};
-use lang_runtime::progress::Work;
+use lang_runtime::failure::{FailureSite, InterpResult};
+use lang_runtime::memory::{MAX_EXTENT, MemoryCharge};
+use lang_runtime::progress::WorkKind;
 use lang_runtime::relation::Relation;
 use lang_runtime::{Store, Value};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
@@ -39,44 +39,45 @@ use lang_types::ty::Type;
 
 /// Whether the iteration continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    On,
+pub(super) enum IterationControl {
+    Continue,
     Stop,
 }
 
 /// An evaluated range: `count` indices `first`, `first + by`, … A negative `count` is an empty
 /// range.
 #[derive(Clone, Copy)]
-struct Range {
+struct EvaluatedRange {
     first: i64,
     by: i64,
     count: i64,
 }
 
 /// The body of a loop nest, called for each index tuple.
-pub(super) type Body<'b, 'i> = &'b mut dyn FnMut(&mut Interp<'i>, &mut Frame, &mut Extents) -> Eval<Step>;
+pub(super) type LoopBody<'b, 'i> =
+    &'b mut dyn FnMut(&mut Interp<'i>, &mut LocalFrame, &mut ObservedExtents) -> InterpResult<IterationControl>;
 
 /// The extents observed so far, outermost first, if the loop nest builds an array.
 #[derive(Default)]
-pub(super) struct Extents {
-    seen: Vec<usize>,
-    building: bool,
+pub(super) struct ObservedExtents {
+    observed: Vec<usize>,
+    is_building: bool,
 }
 
-impl Extents {
-    pub(super) fn building() -> Self {
-        Self { seen: Vec::new(), building: true }
+impl ObservedExtents {
+    pub(super) fn for_array() -> Self {
+        Self { observed: Vec::new(), is_building: true }
     }
 
     /// Returns the extents of the levels that were entered.
-    pub(super) fn seen(&self) -> &[usize] {
-        &self.seen
+    pub(super) fn observed(&self) -> &[usize] {
+        &self.observed
     }
 }
 
 /// Returns whether a range consists of literals, sizes and outer locals, joined by `+ - *`. Such a
 /// range depends on none of these index variables, and evaluating it again has no other outcome.
-fn is_plain(c: &Code, vars: &[IndexVar], range: &IndexRange) -> bool {
+fn is_invariant_range(c: &RunnableBody, vars: &[IndexVar], range: &IndexRange) -> bool {
     let outside = |l: LocalId| vars.iter().all(|v| v.local != l);
     let closed = |p: &Poly| {
         let mut closed = true;
@@ -106,10 +107,16 @@ fn is_plain(c: &Code, vars: &[IndexVar], range: &IndexRange) -> bool {
 
 impl<'i> Interp<'i> {
     /// Evaluates the range of an index variable.
-    fn range(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, range: &IndexRange) -> Eval<Range> {
-        let upto = |n| Range { first: 0, by: 1, count: n };
+    fn eval_range(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        at: FailureSite<'_>,
+        range: &IndexRange,
+    ) -> InterpResult<EvaluatedRange> {
+        let upto = |n| EvaluatedRange { first: 0, by: 1, count: n };
         match range {
-            IndexRange::Extent(n) => self.size(at, f, n).map(upto),
+            IndexRange::Extent(n) => self.eval_size(at, f, n).map(upto),
             IndexRange::Below(e) => self.eval_i64(c, f, *e).map(upto),
             IndexRange::Range(a, b, by) => {
                 let (a, b) = (self.eval_i64(c, f, *a)?, self.eval_i64(c, f, *b)?);
@@ -118,7 +125,7 @@ impl<'i> Interp<'i> {
                     Some(e) => self.eval_i64(c, f, *e)?,
                 };
                 if step <= 0 {
-                    let at = by.map_or(at, |e| c.at(c.body.nodes[e].span));
+                    let at = by.map_or(at, |e| c.site(c.body.nodes[e].span));
                     return Err(at.fail(ErrorCode::E0511, format!("the stride is {step}; it must be at least 1")));
                 }
                 let width = i128::from(b) - i128::from(a);
@@ -126,67 +133,67 @@ impl<'i> Interp<'i> {
                 // empty range.
                 let count = if width > 0 { (width - 1) / i128::from(step) + 1 } else { width };
                 let count = i64::try_from(count).unwrap_or(if count > 0 { i64::MAX } else { i64::MIN });
-                Ok(Range { first: a, by: step, count })
+                Ok(EvaluatedRange { first: a, by: step, count })
             }
         }
     }
 
     /// Calls `body` for every index tuple.
-    pub(super) fn visit(
+    pub(super) fn visit_tuples(
         &mut self,
-        c: &Arc<Code>,
-        f: &mut Frame,
-        at: At<'_>,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        at: FailureSite<'_>,
         vars: &[IndexVar],
-        extents: &mut Extents,
-        body: Body<'_, 'i>,
-    ) -> Eval<Step> {
+        extents: &mut ObservedExtents,
+        body: LoopBody<'_, 'i>,
+    ) -> InterpResult<IterationControl> {
         self.begin_work();
-        let end = self.visit_from(c, f, at, vars, 0, extents, body);
+        let end = self.visit_tuples_from(c, f, at, vars, 0, extents, body);
         self.end_work();
         end
     }
 
     #[expect(clippy::too_many_arguments, reason = "the state of a loop nest")]
-    fn visit_from(
+    fn visit_tuples_from(
         &mut self,
-        c: &Arc<Code>,
-        f: &mut Frame,
-        at: At<'_>,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        at: FailureSite<'_>,
         vars: &[IndexVar],
         depth: usize,
-        extents: &mut Extents,
-        body: Body<'_, 'i>,
-    ) -> Eval<Step> {
+        extents: &mut ObservedExtents,
+        body: LoopBody<'_, 'i>,
+    ) -> InterpResult<IterationControl> {
         let Some(var) = vars.get(depth) else {
-            self.iteration(at)?;
+            self.begin_iteration(at)?;
             return body(self, f, extents);
         };
-        let range = self.range(c, f, at, &var.range)?;
+        let range = self.eval_range(c, f, at, &var.range)?;
         if range.count >= MAX_EXTENT {
             return Err(at.fail(ErrorCode::E0508, format!("the extent {} is too large", range.count)));
         }
-        if extents.building {
-            self.see_extent(at, extents, depth, range.count)?;
+        if extents.is_building {
+            self.record_extent(at, extents, depth, range.count)?;
             // An array without elements reveals no further extents. The iteration stops unless a
             // range may fail.
-            if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_plain(c, vars, &v.range)) {
-                return Ok(Step::Stop);
+            if range.count == 0 && vars.iter().take(depth + 1).all(|v| is_invariant_range(c, vars, &v.range)) {
+                return Ok(IterationControl::Stop);
             }
         }
         // No index tuple exists if a later range is empty. A range that may fail prevents this
         // shortcut.
-        if depth == 0 && !extents.building && range.count > 1 {
+        if depth == 0 && !extents.is_building && range.count > 1 {
             for later in vars.iter().skip(1) {
-                if !is_plain(c, vars, &later.range) {
+                if !is_invariant_range(c, vars, &later.range) {
                     break;
                 }
-                if self.range(c, f, at, &later.range)?.count <= 0 {
-                    return Ok(Step::On);
+                if self.eval_range(c, f, at, &later.range)?.count <= 0 {
+                    return Ok(IterationControl::Continue);
                 }
             }
         }
-        let mut pace = if depth == 0 { self.follow(Work::Steps, range.count) } else { Pace::default() };
+        let mut pace = if depth == 0 { self.track_work(WorkKind::Steps, range.count) } else { PollInterval::default() };
         let mut index = range.first;
         let mut left = range.count.max(0);
         while left > 0 {
@@ -195,36 +202,42 @@ impl<'i> Interp<'i> {
             for later in (0..steps).rev() {
                 f.set(var.local, Value::I64(index));
                 let step = if depth + 1 == vars.len() {
-                    self.iteration(at)?;
+                    self.begin_iteration(at)?;
                     body(self, f, extents)?
                 } else {
-                    self.poll(at)?;
-                    guarded(|| self.visit_from(c, f, at, vars, depth + 1, extents, body))?
+                    self.poll_interrupt(at)?;
+                    ensure_sufficient_stack(|| self.visit_tuples_from(c, f, at, vars, depth + 1, extents, body))?
                 };
-                if step == Step::Stop {
-                    return Ok(Step::Stop);
+                if step == IterationControl::Stop {
+                    return Ok(IterationControl::Stop);
                 }
                 if later > 0 || left > 0 {
                     index += range.by;
                 }
             }
             if left > 0 {
-                self.look(&mut pace, range.count - left);
+                self.record_progress(&mut pace, range.count - left);
             }
         }
-        Ok(Step::On)
+        Ok(IterationControl::Continue)
     }
 
     /// Records the extent of a level of a `for`, which must be the same at every entry.
-    fn see_extent(&mut self, at: At<'_>, extents: &mut Extents, depth: usize, count: i64) -> Eval<()> {
+    fn record_extent(
+        &mut self,
+        at: FailureSite<'_>,
+        extents: &mut ObservedExtents,
+        depth: usize,
+        count: i64,
+    ) -> InterpResult<()> {
         let Ok(n) = usize::try_from(count) else {
             return Err(at.fail(ErrorCode::E0509, format!("the extent is {count}, which is negative")));
         };
-        match extents.seen.get(depth) {
+        match extents.observed.get(depth) {
             Some(seen) if *seen == n => Ok(()),
             Some(seen) => Err(at.fail(ErrorCode::E0501, format!("a part has {n} elements where the first has {seen}"))),
             None => {
-                extents.seen.push(n);
+                extents.observed.push(n);
                 Ok(())
             }
         }
@@ -232,71 +245,78 @@ impl<'i> Interp<'i> {
 
     /// Evaluates a binder expression.
     #[inline(never)]
-    pub(super) fn binder(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+    pub(super) fn eval_binder(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
         let node = &c.body.nodes[id];
-        let at = c.at(node.span);
-        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+        let at = c.site(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal_error("no binder")) };
         match kind {
-            BinderKind::For => self.generate(c, f, node, vars, *body),
+            BinderKind::For => self.eval_for(c, f, node, vars, *body),
             BinderKind::Sum => match self.sum_terms(c, f, id)? {
                 Some(sum) => Ok(sum),
-                None => self.zero(at, f, &node.ty),
+                None => self.zero_of(at, f, &node.ty),
             },
-            BinderKind::Prod => self.reduce(c, f, node, Join::Mul, Fill::One),
-            BinderKind::Max => self.reduce(c, f, node, Join::Max, Fill::Lowest),
-            BinderKind::Min => self.reduce(c, f, node, Join::Min, Fill::Highest),
-            BinderKind::Argmax => self.arg_best(c, f, node, true),
-            BinderKind::Argmin => self.arg_best(c, f, node, false),
-            BinderKind::Any => self.quantify(c, f, node, true),
-            BinderKind::All => self.quantify(c, f, node, false),
-            BinderKind::Rel => self.comprehend(c, f, node, vars, *filter, *body),
+            BinderKind::Prod => self.eval_reduction(c, f, node, JoinOp::Mul, FillScalar::One),
+            BinderKind::Max => self.eval_reduction(c, f, node, JoinOp::Max, FillScalar::Lowest),
+            BinderKind::Min => self.eval_reduction(c, f, node, JoinOp::Min, FillScalar::Highest),
+            BinderKind::Argmax => self.eval_arg_extremum(c, f, node, true),
+            BinderKind::Argmin => self.eval_arg_extremum(c, f, node, false),
+            BinderKind::Any => self.eval_quantifier(c, f, node, true),
+            BinderKind::All => self.eval_quantifier(c, f, node, false),
+            BinderKind::Rel => self.eval_rel(c, f, node, vars, *filter, *body),
         }
     }
 
     /// Evaluates `for` (4.7): appends every element to one buffer in row-major order.
     #[inline(never)]
-    fn generate(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, vars: &[IndexVar], body: TId) -> Eval {
-        let at = c.at(node.span);
-        let mut builder = Builder::new(0);
-        let mut extents = Extents::building();
-        self.visit(c, f, at, vars, &mut extents, &mut |this, f, extents| {
-            if builder.parts() == 0 {
-                let count = this.memory.count(extents.seen.iter().copied());
-                builder.expect(count.map_err(|e| at.too_large(&e))?);
+    fn eval_for(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &Node,
+        vars: &[IndexVar],
+        body: TId,
+    ) -> InterpResult {
+        let at = c.site(node.span);
+        let mut builder = ArrayBuilder::new(0);
+        let mut extents = ObservedExtents::for_array();
+        self.visit_tuples(c, f, at, vars, &mut extents, &mut |this, f, extents| {
+            if builder.part_count() == 0 {
+                let count = this.memory.element_count(extents.observed.iter().copied());
+                builder.set_expected(count.map_err(|e| at.allocation_failure(&e))?);
             }
             let value = this.eval(c, f, body)?;
-            this.push(at, &mut builder, value)?;
-            Ok(Step::On)
+            this.push_part(at, &mut builder, value)?;
+            Ok(IterationControl::Continue)
         })?;
-        self.finish(at, f, builder, &extents.seen, &node.ty)
+        self.finish_array(at, f, builder, &extents.observed, &node.ty)
     }
 
     /// Returns whether the filter accepts this index tuple.
-    fn passes(&mut self, c: &Arc<Code>, f: &mut Frame, filter: Option<TId>) -> Eval<bool> {
-        filter.map_or(Ok(true), |p| self.condition(c, f, p))
+    fn passes_filter(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, filter: Option<TId>) -> InterpResult<bool> {
+        filter.map_or(Ok(true), |p| self.eval_condition(c, f, p))
     }
 
     /// Evaluates a sum (4.8), or returns `None` if it has no terms.
-    fn sum_terms(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<Option<Value>> {
+    fn sum_terms(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<Option<Value>> {
         let node = &c.body.nodes[id];
-        let at = c.at(node.span);
+        let at = c.site(node.span);
         let Expr::Binder { kind: BinderKind::Sum, vars, filter, body } = &node.kind else {
-            return self.summand(c, f, id);
+            return self.eval_summand(c, f, id);
         };
         let mut parts: Vec<Option<Value>> = Vec::new();
-        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
-            if this.passes(c, f, *filter)?
-                && let Some(term) = guarded(|| this.sum_terms(c, f, *body))?
+        self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
+            if this.passes_filter(c, f, *filter)?
+                && let Some(term) = ensure_sufficient_stack(|| this.sum_terms(c, f, *body))?
             {
                 this.add_term(at, &mut parts, term)?;
             }
-            Ok(Step::On)
+            Ok(IterationControl::Continue)
         })?;
         let mut sum = None;
         for part in parts.into_iter().flatten() {
             sum = Some(match sum.take() {
                 None => part,
-                Some(after) => self.join(at, Join::Add, part, &after)?,
+                Some(after) => self.join(at, JoinOp::Add, part, &after)?,
             });
         }
         Ok(sum)
@@ -304,7 +324,7 @@ impl<'i> Interp<'i> {
 
     /// Adds a term to partial sums. Terms are added in order, except `f32`: their partial sum `k`
     /// holds `2^k` terms, because the error of a sequential sum grows with the number of terms.
-    fn add_term(&mut self, at: At<'_>, parts: &mut Vec<Option<Value>>, term: Value) -> Eval<()> {
+    fn add_term(&mut self, at: FailureSite<'_>, parts: &mut Vec<Option<Value>>, term: Value) -> InterpResult<()> {
         let in_pairs = match primal(&term) {
             Value::F32(_) => true,
             Value::Array(a) => matches!(a.store(), Store::F32(_)),
@@ -316,7 +336,7 @@ impl<'i> Interp<'i> {
                 *part = Some(sum);
                 return Ok(());
             };
-            sum = self.join(at, Join::Add, before, &sum)?;
+            sum = self.join(at, JoinOp::Add, before, &sum)?;
             if !in_pairs {
                 *part = Some(sum);
                 return Ok(());
@@ -328,27 +348,34 @@ impl<'i> Interp<'i> {
 
     /// Evaluates `prod`, `max` or `min`.
     #[inline(never)]
-    fn reduce(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, how: Join, empty: Fill) -> Eval {
-        let at = c.at(node.span);
-        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+    fn eval_reduction(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &Node,
+        how: JoinOp,
+        empty: FillScalar,
+    ) -> InterpResult {
+        let at = c.site(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal_error("no binder")) };
         let mut result = None;
-        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
-            if this.passes(c, f, *filter)? {
+        self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
+            if this.passes_filter(c, f, *filter)? {
                 let term = this.eval(c, f, *body)?;
                 result = Some(match result.take() {
                     None => term,
                     Some(before) => this.join(at, how, before, &term)?,
                 });
             }
-            Ok(Step::On)
+            Ok(IterationControl::Continue)
         })?;
         if let Some(result) = result {
             return Ok(result);
         }
-        let ty = self.rt_type(at, f, &node.ty)?;
-        self.filled(at, &ty, empty).map_err(|mut failure| {
+        let ty = self.close_type(at, f, &node.ty)?;
+        self.filled_value(at, &ty, empty).map_err(|mut failure| {
             if failure.code == ErrorCode::E0504 {
-                failure.message = format!("`{}` over nothing has no value in i64", kind.word());
+                failure.message = format!("`{}` over nothing has no value in i64", kind.keyword());
             }
             failure
         })
@@ -356,32 +383,38 @@ impl<'i> Interp<'i> {
 
     /// Evaluates `argmax` or `argmin`. Fails with E0504 over no terms.
     #[inline(never)]
-    fn arg_best(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, greatest: bool) -> Eval {
-        let at = c.at(node.span);
-        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal("no binder")) };
+    fn eval_arg_extremum(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &Node,
+        greatest: bool,
+    ) -> InterpResult {
+        let at = c.site(node.span);
+        let Expr::Binder { kind, vars, filter, body } = &node.kind else { return Err(at.internal_error("no binder")) };
         let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
         let mut best: Option<(Value, Vec<Value>)> = None;
-        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
-            if this.passes(c, f, *filter)? {
+        self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
+            if this.passes_filter(c, f, *filter)? {
                 let value = this.eval(c, f, *body)?;
                 let better = match &best {
                     None => true,
                     Some((old, _)) => {
                         if matches!(primal(&value), Value::F64(_) | Value::F32(_)) {
-                            this.work(1);
+                            this.count_work(1);
                         }
-                        beats(&value, old, greatest).ok_or_else(|| at.internal("values cannot be compared"))?
+                        beats(&value, old, greatest).ok_or_else(|| at.internal_error("values cannot be compared"))?
                     }
                 };
                 if better {
                     let place = locals.iter().map(|l| f.get(*l).cloned()).collect::<Option<Vec<_>>>();
-                    best = Some((value, place.ok_or_else(|| at.internal("an index has no value"))?));
+                    best = Some((value, place.ok_or_else(|| at.internal_error("an index has no value"))?));
                 }
             }
-            Ok(Step::On)
+            Ok(IterationControl::Continue)
         })?;
         let Some((_, mut place)) = best else {
-            return Err(at.fail(ErrorCode::E0504, format!("`{}` over nothing", kind.word())));
+            return Err(at.fail(ErrorCode::E0504, format!("`{}` over nothing", kind.keyword())));
         };
         match place.len() {
             1 => Ok(place.swap_remove(0)),
@@ -391,63 +424,75 @@ impl<'i> Interp<'i> {
 
     /// Evaluates `any` (4.21) or `all`.
     #[inline(never)]
-    fn quantify(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, any: bool) -> Eval {
-        let at = c.at(node.span);
-        let Expr::Binder { vars, filter, body, .. } = &node.kind else { return Err(at.internal("no binder")) };
-        let stopped = self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
-            let decides = this.passes(c, f, *filter)? && this.condition(c, f, *body)? == any;
-            Ok(if decides { Step::Stop } else { Step::On })
+    fn eval_quantifier(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, node: &Node, any: bool) -> InterpResult {
+        let at = c.site(node.span);
+        let Expr::Binder { vars, filter, body, .. } = &node.kind else { return Err(at.internal_error("no binder")) };
+        let stopped = self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
+            let decides = this.passes_filter(c, f, *filter)? && this.eval_condition(c, f, *body)? == any;
+            Ok(if decides { IterationControl::Stop } else { IterationControl::Continue })
         })?;
-        Ok(Value::Bool((stopped == Step::Stop) == any))
+        Ok(Value::Bool((stopped == IterationControl::Stop) == any))
     }
 
     /// Evaluates `rel i, j: p`.
     #[inline(never)]
-    fn comprehend(
+    fn eval_rel(
         &mut self,
-        c: &Arc<Code>,
-        f: &mut Frame,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
         node: &Node,
         vars: &[IndexVar],
         filter: Option<TId>,
         body: TId,
-    ) -> Eval {
-        let at = c.at(node.span);
-        let dims = self.relation_dims(at, f, &node.ty)?;
+    ) -> InterpResult {
+        let at = c.site(node.span);
+        let dims = self.eval_relation_extents(at, f, &node.ty)?;
         let locals: Vec<LocalId> = vars.iter().map(|v| v.local).collect();
-        let (mut rows, mut charge) = (Vec::new(), Charge::default());
-        self.visit(c, f, at, vars, &mut Extents::default(), &mut |this, f, _| {
-            if this.passes(c, f, filter)? && this.condition(c, f, body)? {
+        let (mut rows, mut charge) = (Vec::new(), MemoryCharge::default());
+        self.visit_tuples(c, f, at, vars, &mut ObservedExtents::default(), &mut |this, f, _| {
+            if this.passes_filter(c, f, filter)? && this.eval_condition(c, f, body)? {
                 for (l, n) in locals.iter().zip(&dims) {
-                    let i = f.get(*l).and_then(Value::as_i64).ok_or_else(|| at.internal("an index has no value"))?;
+                    let i =
+                        f.get(*l).and_then(Value::as_i64).ok_or_else(|| at.internal_error("an index has no value"))?;
                     if i < 0 || i >= *n {
                         let message = format!("the index {i} is out of bounds for a relation of extent {n}");
                         return Err(at.fail(ErrorCode::E0500, message));
                     }
-                    this.push_row(at, &mut rows, &mut charge, i)?;
+                    this.push_index(at, &mut rows, &mut charge, i)?;
                 }
             }
-            Ok(Step::On)
+            Ok(IterationControl::Continue)
         })?;
         Ok(Value::Rel(Arc::new(Relation::new(dims, rows, charge))))
     }
 
-    pub(super) fn push_row(&self, at: At<'_>, rows: &mut Vec<i64>, charge: &mut Charge, i: i64) -> Eval<()> {
+    pub(super) fn push_index(
+        &self,
+        at: FailureSite<'_>,
+        rows: &mut Vec<i64>,
+        charge: &mut MemoryCharge,
+        i: i64,
+    ) -> InterpResult<()> {
         if rows.len() == rows.capacity() {
-            let capacity = self.memory.capacity(rows.len(), 1);
-            self.memory.grow(rows, charge, capacity).map_err(|e| at.too_large(&e))?;
+            let capacity = self.memory.grown_capacity(rows.len(), 1);
+            self.memory.grow_vec(rows, charge, capacity).map_err(|e| at.allocation_failure(&e))?;
         }
         rows.push(i);
         Ok(())
     }
 
     /// Evaluates the extents of a relation type.
-    pub(super) fn relation_dims(&self, at: At<'_>, f: &Frame, ty: &Type) -> Eval<Vec<i64>> {
-        let Type::Rel(dims) = ty else { return Err(at.internal("no relation type")) };
+    pub(super) fn eval_relation_extents(
+        &self,
+        at: FailureSite<'_>,
+        f: &LocalFrame,
+        ty: &Type,
+    ) -> InterpResult<Vec<i64>> {
+        let Type::Rel(dims) = ty else { return Err(at.internal_error("no relation type")) };
         dims.iter()
             .map(|n| {
-                let n = self.size(at, f, n)?;
-                super::rt_type::extent(at, n).map(|_| n)
+                let n = self.eval_size(at, f, n)?;
+                super::rt_type::checked_extent(at, n).map(|_| n)
             })
             .collect()
     }

@@ -7,105 +7,127 @@
 use std::sync::Arc;
 
 use super::Interp;
-use super::binders::{Extents, Step};
-use super::build::Builder;
+use super::binders::{IterationControl, ObservedExtents};
+use super::build::ArrayBuilder;
 use lang_base::Code as ErrorCode;
-use lang_runtime::code::{Code, Frame};
-use lang_runtime::failure::Eval;
-use lang_runtime::plan::Plan;
-use lang_runtime::progress::Work;
+use lang_runtime::code::{LocalFrame, RunnableBody};
+use lang_runtime::failure::InterpResult;
+use lang_runtime::plan::LastUses;
+use lang_runtime::progress::WorkKind;
 use lang_types::tree::{Expr, Pat, TId};
 use lang_types::ty::Type;
 
 impl Interp<'_> {
     /// Evaluates `if`: conditions in order, then one branch.
     #[inline(never)]
-    pub(super) fn choose(&mut self, c: &Arc<Code>, f: &mut Frame, arms: &[(TId, TId)], last: TId) -> Eval {
+    pub(super) fn eval_if(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        arms: &[(TId, TId)],
+        last: TId,
+    ) -> InterpResult {
         for (condition, e) in arms {
-            if self.condition(c, f, *condition)? {
-                return self.branch(c, f, *e);
+            if self.eval_condition(c, f, *condition)? {
+                return self.eval_branch(c, f, *e);
             }
         }
-        self.branch(c, f, last)
+        self.eval_branch(c, f, last)
     }
 
     /// Evaluates one of several branches. First drops the locals whose last use is in another
     /// branch.
-    fn branch(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId) -> Eval {
-        let plan: &Plan = &c.plan;
-        for l in plan.dead(e) {
+    fn eval_branch(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, e: TId) -> InterpResult {
+        let plan: &LastUses = &c.last_uses;
+        for l in plan.dead_on_entry(e) {
             f.take(*l);
         }
-        self.passed_on(c, f, e)
+        self.eval_tail(c, f, e)
     }
 
     /// Evaluates `match`: the first arm whose pattern matches.
     #[inline(never)]
-    pub(super) fn eval_match(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, e: TId, arms: &[(Pat, TId)]) -> Eval {
-        let at = c.at(c.body.nodes[id].span);
+    pub(super) fn eval_match(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        id: TId,
+        e: TId,
+        arms: &[(Pat, TId)],
+    ) -> InterpResult {
+        let at = c.site(c.body.nodes[id].span);
         let value = self.eval(c, f, e)?;
         let ty = Some(&c.body.nodes[e].ty);
         for (pat, e) in arms {
             if self.matches(pat, &value, ty) {
                 self.bind(at, f, pat, value, ty)?;
-                return self.branch(c, f, *e);
+                return self.eval_branch(c, f, *e);
             }
         }
-        Err(at.internal("no arm matches"))
+        Err(at.internal_error("no arm matches"))
     }
 
     /// Evaluates `fold`, and `scan` over indices.
     #[inline(never)]
-    pub(super) fn fold(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+    pub(super) fn eval_fold(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
         let node = &c.body.nodes[id];
-        let at = c.at(node.span);
-        let Expr::Fold { scan, acc, init, vars, body, yields } = &node.kind else { return Err(at.internal("no fold")) };
+        let at = c.site(node.span);
+        let Expr::Fold { scan, acc, init, vars, body, yields } = &node.kind else {
+            return Err(at.internal_error("no fold"));
+        };
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = Some(self.eval(c, f, *init)?);
-        let mut states = Builder::new(0);
-        let mut outputs = Builder::new(0);
+        let mut states = ArrayBuilder::new(0);
+        let mut outputs = ArrayBuilder::new(0);
         if *scan && let Some(state) = &carry {
-            self.push(at, &mut states, state.clone())?;
+            self.push_part(at, &mut states, state.clone())?;
         }
         // A loop nest that builds an array observes its extents, as `for` does.
-        let mut extents = if *scan || yields.is_some() { Extents::building() } else { Extents::default() };
-        self.visit(c, f, at, vars, &mut extents, &mut |this, f, _| {
-            let before = carry.take().ok_or_else(|| at.internal("a fold lost its carry"))?;
+        let mut extents =
+            if *scan || yields.is_some() { ObservedExtents::for_array() } else { ObservedExtents::default() };
+        self.visit_tuples(c, f, at, vars, &mut extents, &mut |this, f, _| {
+            let before = carry.take().ok_or_else(|| at.internal_error("a fold lost its carry"))?;
             this.bind(at, f, acc, before, carry_type)?;
             let after = this.eval(c, f, *body)?;
             if let Some(output) = yields {
                 let output = this.eval(c, f, *output)?;
-                this.push(at, &mut outputs, output)?;
+                this.push_part(at, &mut outputs, output)?;
             }
             if *scan {
-                this.push(at, &mut states, after.clone())?;
+                this.push_part(at, &mut states, after.clone())?;
             }
             carry = Some(after);
-            Ok(Step::On)
+            Ok(IterationControl::Continue)
         })?;
-        let mut result = carry.ok_or_else(|| at.internal("a fold lost its carry"))?;
+        let mut result = carry.ok_or_else(|| at.internal_error("a fold lost its carry"))?;
         let (state_type, output_type) = match (&node.ty, yields) {
             (Type::Tuple(parts), Some(_)) => (parts.first(), parts.get(1)),
             (ty, _) => (Some(ty), None),
         };
         if *scan {
-            let n = states.parts();
-            result = self.finish(at, f, states, &[n], state_type.unwrap_or(&Type::Error))?;
+            let n = states.part_count();
+            result = self.finish_array(at, f, states, &[n], state_type.unwrap_or(&Type::Error))?;
         }
         match (yields, output_type) {
             (None, _) => Ok(result),
             (Some(_), Some(ty)) => {
-                let outputs = self.finish(at, f, outputs, extents.seen(), ty)?;
+                let outputs = self.finish_array(at, f, outputs, extents.observed(), ty)?;
                 self.make_tuple(at, vec![result, outputs])
             }
-            (Some(_), None) => Err(at.internal("a fold with outputs gives a pair")),
+            (Some(_), None) => Err(at.internal_error("a fold with outputs gives a pair")),
         }
     }
 
     /// Evaluates `checkpoint k: …`: checks the spacing, then evaluates the loop.
-    pub(super) fn checkpoint(&mut self, c: &Arc<Code>, f: &mut Frame, every: Option<TId>, of: TId) -> Eval {
+    pub(super) fn eval_checkpoint(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        every: Option<TId>,
+        of: TId,
+    ) -> InterpResult {
         if let Some(every) = every {
-            let at = c.at(c.body.nodes[every].span);
+            let at = c.site(c.body.nodes[every].span);
             let k = self.eval_i64(c, f, every)?;
             if k < 1 {
                 let what = format!("the spacing of checkpoints is {k}; it must be at least 1");
@@ -122,42 +144,42 @@ impl Interp<'_> {
     /// the condition is false. So the carry is bound twice: shared for the condition, then moved
     /// for the body.
     #[inline(never)]
-    pub(super) fn eval_loop(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+    pub(super) fn eval_loop(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
         self.begin_work();
-        let end = self.steps(c, f, id);
+        let end = self.run_loop(c, f, id);
         self.end_work();
         end
     }
 
-    fn steps(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+    fn run_loop(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
         let node = &c.body.nodes[id];
-        let at = c.at(node.span);
-        let Expr::Loop { scan, acc, init, cond, body } = &node.kind else { return Err(at.internal("no loop")) };
+        let at = c.site(node.span);
+        let Expr::Loop { scan, acc, init, cond, body } = &node.kind else { return Err(at.internal_error("no loop")) };
         let carry_type = Some(&c.body.nodes[*init].ty);
         let mut carry = self.eval(c, f, *init)?;
-        let mut states = Builder::new(0);
-        let mut pace = self.follow(Work::Loop, -1);
+        let mut states = ArrayBuilder::new(0);
+        let mut pace = self.track_work(WorkKind::Loop, -1);
         let (mut done, mut due) = (0, pace.steps);
         loop {
             if done == due {
-                self.look(&mut pace, done);
+                self.record_progress(&mut pace, done);
                 due = done.saturating_add(pace.steps);
             }
             done += 1;
             if *scan {
-                self.push(at, &mut states, carry.clone())?;
+                self.push_part(at, &mut states, carry.clone())?;
             }
             self.bind(at, f, acc, carry.clone(), carry_type)?;
-            if !self.condition(c, f, *cond)? {
+            if !self.eval_condition(c, f, *cond)? {
                 break;
             }
-            self.iteration(at)?;
+            self.begin_iteration(at)?;
             self.bind(at, f, acc, carry, carry_type)?;
             carry = self.eval(c, f, *body)?;
         }
         if *scan {
-            let n = states.parts();
-            return self.finish(at, f, states, &[n], &node.ty);
+            let n = states.part_count();
+            return self.finish_array(at, f, states, &[n], &node.ty);
         }
         Ok(carry)
     }

@@ -10,53 +10,69 @@
 //! derivatives of [`partials`], which are written in Iverson and so can be differentiated again.
 
 use super::Interp;
-use super::lift::kind;
-use lang_base::guarded;
+use super::lift::scalar_kind;
+use lang_base::ensure_sufficient_stack;
 use lang_resolve::partials::{self, Operation};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_runtime::Value;
-use lang_runtime::dual::{Dual, Perturbation, perturbation, primal, split};
-use lang_runtime::failure::{At, Eval};
-use lang_runtime::rt_type::RtType;
+use lang_runtime::dual::{Dual, Perturbation, perturbation_of, primal, primal_and_tangent};
+use lang_runtime::failure::{FailureSite, InterpResult};
+use lang_runtime::rt_type::RuntimeType;
 use lang_runtime::scalar::convert;
-use lang_runtime::value::RtInstance;
+use lang_runtime::value::RuntimeInstance;
 use lang_syntax::ops::BinOp;
 use lang_types::ty::Scalar;
 
 /// Returns one, or zero, in the kind of `x`.
-pub(super) fn number_like(x: &Value, one: bool) -> Value {
+pub(super) fn one_or_zero_like(x: &Value, one: bool) -> Value {
     let n = u8::from(one);
-    if kind(x) == Some(Scalar::F32) { Value::F32(f32::from(n)) } else { Value::F64(f64::from(n)) }
+    if scalar_kind(x) == Some(Scalar::F32) { Value::F32(f32::from(n)) } else { Value::F64(f64::from(n)) }
 }
 
 /// Converts an integer to the kind of `x`.
-fn integer_like(x: &Value, k: i64) -> Value {
-    if kind(x) == Some(Scalar::F32) { Value::F32(convert::i64_to_f32(k)) } else { Value::F64(convert::i64_to_f64(k)) }
+fn convert_integer_like(x: &Value, k: i64) -> Value {
+    if scalar_kind(x) == Some(Scalar::F32) {
+        Value::F32(convert::i64_to_f32(k))
+    } else {
+        Value::F64(convert::i64_to_f64(k))
+    }
 }
 
 impl Interp<'_> {
     /// Creates a perturbation later than all others.
-    pub(super) fn perturb(&mut self) -> Perturbation {
+    pub(super) fn new_perturbation(&mut self) -> Perturbation {
         self.perturbations += 1;
         Perturbation(self.perturbations)
     }
 
     /// Builds `primal + tangent·ε`.
-    pub(super) fn dual(&self, at: At<'_>, perturbation: Perturbation, primal: Value, tangent: Value) -> Eval {
-        let charge = self.memory.charge(size_of::<Dual>()).map_err(|e| at.too_large(&e))?;
+    pub(super) fn make_dual(
+        &self,
+        at: FailureSite<'_>,
+        perturbation: Perturbation,
+        primal: Value,
+        tangent: Value,
+    ) -> InterpResult {
+        let charge = self.memory.charge(size_of::<Dual>()).map_err(|e| at.allocation_failure(&e))?;
         Ok(Value::Dual(std::sync::Arc::new(Dual::new(perturbation, primal, tangent, charge))))
     }
 
     /// Builds a dual number if a tangent exists; otherwise returns the primal.
-    fn varying(&self, at: At<'_>, e: Perturbation, primal: Value, tangent: Option<Value>) -> Eval {
+    fn dual_or_primal(
+        &self,
+        at: FailureSite<'_>,
+        e: Perturbation,
+        primal: Value,
+        tangent: Option<Value>,
+    ) -> InterpResult {
         match tangent {
-            Some(tangent) => self.dual(at, e, primal, tangent),
+            Some(tangent) => self.make_dual(at, e, primal, tangent),
             None => Ok(primal),
         }
     }
 
     /// Adds two tangents, either of which may be absent.
-    fn add_tangents(&mut self, at: At<'_>, a: Option<Value>, b: Option<Value>) -> Eval<Option<Value>> {
+    fn add_tangents(&mut self, at: FailureSite<'_>, a: Option<Value>, b: Option<Value>) -> InterpResult<Option<Value>> {
         match (a, b) {
             (Some(a), Some(b)) => self.arith(at, BinOp::Add, &a, &b).map(Some),
             (a, b) => Ok(a.or(b)),
@@ -64,26 +80,36 @@ impl Interp<'_> {
     }
 
     /// Returns `factor * tangent`, if a tangent exists.
-    fn scaled(&mut self, at: At<'_>, factor: &Value, tangent: Option<&Value>) -> Eval<Option<Value>> {
+    fn scale_tangent(
+        &mut self,
+        at: FailureSite<'_>,
+        factor: &Value,
+        tangent: Option<&Value>,
+    ) -> InterpResult<Option<Value>> {
         tangent.map(|t| self.arith(at, BinOp::Mul, factor, t)).transpose()
     }
 
     /// Applies a linear function to both parts of a dual number.
-    pub(super) fn linear(&mut self, at: At<'_>, x: &Dual, op: &mut dyn FnMut(&mut Self, &Value) -> Eval) -> Eval {
-        guarded(|| {
+    pub(super) fn map_linear(
+        &mut self,
+        at: FailureSite<'_>,
+        x: &Dual,
+        op: &mut dyn FnMut(&mut Self, &Value) -> InterpResult,
+    ) -> InterpResult {
+        ensure_sufficient_stack(|| {
             let (primal, tangent) = (op(self, &x.primal)?, op(self, &x.tangent)?);
-            self.dual(at, x.perturbation, primal, tangent)
+            self.make_dual(at, x.perturbation, primal, tangent)
         })
     }
 
     /// Evaluates `+ - * /` on two reals of which at least one is dual.
-    pub(super) fn dual_arith(&mut self, at: At<'_>, op: BinOp, x: &Value, y: &Value) -> Eval {
-        let Some(e) = perturbation(x).max(perturbation(y)) else { return self.arith(at, op, x, y) };
-        let ((a, da), (b, db)) = (split(x, e), split(y, e));
+    pub(super) fn dual_arith(&mut self, at: FailureSite<'_>, op: BinOp, x: &Value, y: &Value) -> InterpResult {
+        let Some(e) = perturbation_of(x).max(perturbation_of(y)) else { return self.arith(at, op, x, y) };
+        let ((a, da), (b, db)) = (primal_and_tangent(x, e), primal_and_tangent(y, e));
         // Nested dual numbers turn one operation into many, so the host must be able to interrupt
         // it.
-        self.poll(at)?;
-        guarded(|| {
+        self.poll_interrupt(at)?;
+        ensure_sufficient_stack(|| {
             let value = self.arith(at, op, a, b)?;
             let tangent = match op {
                 BinOp::Add => self.add_tangents(at, da.cloned(), db.cloned())?,
@@ -92,64 +118,64 @@ impl Interp<'_> {
                     self.add_tangents(at, da.cloned(), minus)?
                 }
                 BinOp::Mul => {
-                    let (left, right) = (self.scaled(at, b, da)?, self.scaled(at, a, db)?);
+                    let (left, right) = (self.scale_tangent(at, b, da)?, self.scale_tangent(at, a, db)?);
                     self.add_tangents(at, left, right)?
                 }
                 // (da - value * db) / b
                 BinOp::Div => {
-                    let minus = self.scaled(at, &value, db)?.map(|t| self.negate(at, &t)).transpose()?;
+                    let minus = self.scale_tangent(at, &value, db)?.map(|t| self.negate(at, &t)).transpose()?;
                     let sum = self.add_tangents(at, da.cloned(), minus)?;
                     sum.map(|t| self.arith(at, BinOp::Div, &t, b)).transpose()?
                 }
                 // The operators of integers only.
                 _ => None,
             };
-            self.varying(at, e, value, tangent)
+            self.dual_or_primal(at, e, value, tangent)
         })
     }
 
     /// Evaluates `x ^ y`, where `y` is a real or an integer.
-    pub(super) fn dual_power(&mut self, at: At<'_>, x: &Value, y: &Value) -> Eval {
-        let Some(e) = perturbation(x).max(perturbation(y)) else { return self.power(at, x, y) };
-        let ((a, da), (b, db)) = (split(x, e), split(y, e));
+    pub(super) fn dual_power(&mut self, at: FailureSite<'_>, x: &Value, y: &Value) -> InterpResult {
+        let Some(e) = perturbation_of(x).max(perturbation_of(y)) else { return self.power(at, x, y) };
+        let ((a, da), (b, db)) = (primal_and_tangent(x, e), primal_and_tangent(y, e));
         let operation = if matches!(b, Value::I64(_)) { Operation::PowInt } else { Operation::Pow };
-        guarded(|| {
+        ensure_sufficient_stack(|| {
             let value = self.power(at, a, b)?;
-            let real = if let Value::I64(k) = b { Some(integer_like(a, *k)) } else { None };
+            let real = if let Value::I64(k) = b { Some(convert_integer_like(a, *k)) } else { None };
             let args: Vec<&Value> = [a, b].into_iter().chain(&real).collect();
-            let tangent = self.by_partials(at, operation, &args, &[da, db])?;
-            self.varying(at, e, value, tangent)
+            let tangent = self.tangent_by_partials(at, operation, &args, &[da, db])?;
+            self.dual_or_primal(at, e, value, tangent)
         })
     }
 
     /// Evaluates a scalar function of dual numbers.
-    pub(super) fn dual_scalar(&mut self, at: At<'_>, f: ScalarFn, args: &[&Value]) -> Eval {
+    pub(super) fn dual_scalar(&mut self, at: FailureSite<'_>, f: ScalarFn, args: &[&Value]) -> InterpResult {
         let primals = |args: &[&Value]| args.iter().map(|x| (*x).clone()).collect::<Vec<_>>();
-        let Some(e) = args.iter().filter_map(|x| perturbation(x)).max() else {
+        let Some(e) = args.iter().filter_map(|x| perturbation_of(x)).max() else {
             return self.scalar(at, f, &primals(args));
         };
-        let (values, tangents): (Vec<_>, Vec<_>) = args.iter().map(|x| split(x, e)).unzip();
-        guarded(|| {
+        let (values, tangents): (Vec<_>, Vec<_>) = args.iter().map(|x| primal_and_tangent(x, e)).unzip();
+        ensure_sufficient_stack(|| {
             let value = self.scalar(at, f, &primals(&values))?;
-            let tangent = self.by_partials(at, Operation::Scalar(f), &values, &tangents)?;
-            self.varying(at, e, value, tangent)
+            let tangent = self.tangent_by_partials(at, Operation::Scalar(f), &values, &tangents)?;
+            self.dual_or_primal(at, e, value, tangent)
         })
     }
 
     /// Returns the tangent of an operation by the chain rule: the sum of each partial derivative
     /// times its argument's tangent.
-    fn by_partials(
+    fn tangent_by_partials(
         &mut self,
-        at: At<'_>,
+        at: FailureSite<'_>,
         operation: Operation,
         args: &[&Value],
         tangents: &[Option<&Value>],
-    ) -> Eval<Option<Value>> {
+    ) -> InterpResult<Option<Value>> {
         let mut sum = None;
         for (k, tangent) in tangents.iter().enumerate() {
             let Some(tangent) = tangent else { continue };
-            let real = args.first().and_then(|x| kind(x)).unwrap_or(Scalar::F64);
-            let instance = RtInstance { types: [RtType::Scalar(real)].into(), sizes: Vec::new() };
+            let real = args.first().and_then(|x| scalar_kind(x)).unwrap_or(Scalar::F64);
+            let instance = RuntimeInstance { types: [RuntimeType::Scalar(real)].into(), sizes: Vec::new() };
             let args = args.iter().map(|x| (*x).clone()).collect();
             let partial = self.call_def(at, &partials::name(operation, k), instance, args)?;
             // An argument that a selection such as `max` does not choose contributes no tangent.

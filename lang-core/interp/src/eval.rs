@@ -9,16 +9,16 @@
 use std::sync::Arc;
 
 use super::Interp;
-use super::rt_type::Fill;
-use lang_base::guarded;
+use super::rt_type::FillScalar;
+use lang_base::ensure_sufficient_stack;
 use lang_base::{Code as ErrorCode, GlobalName};
 use lang_runtime::Value;
-use lang_runtime::code::{Code, Frame};
-use lang_runtime::failure::{At, Eval};
+use lang_runtime::code::{LocalFrame, RunnableBody};
+use lang_runtime::failure::{FailureSite, InterpResult};
 use lang_runtime::memory::MAX_EXTENT;
-use lang_runtime::rt_type::RtType;
+use lang_runtime::rt_type::RuntimeType;
 use lang_runtime::scalar::convert;
-use lang_runtime::value::{Fun, take_fields, take_items};
+use lang_runtime::value::{FunctionValue, take_components, take_fields};
 use lang_sizes::predicate::{LocalId, Poly};
 use lang_syntax::ops::BinOp;
 use lang_types::tree::{Demand, Expr, Instance, Node, Open, Pat, SizeCheck, TId};
@@ -26,95 +26,100 @@ use lang_types::ty::{Scalar, Type};
 
 impl Interp<'_> {
     /// Evaluates an expression: `⟦e | σ⟧`.
-    pub(super) fn eval(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval {
+    pub(super) fn eval(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult {
         let node = &c.body.nodes[id];
         match &node.kind {
             // (4.1) and, for indices and sizes, (4.13), (4.14)
-            Expr::Local(l) => local(c.at(node.span), f, *l, c.plan.takes(id)),
+            Expr::Local(l) => read_local(c.site(node.span), f, *l, c.last_uses.takes_operand(id)),
             // (4.2), (4.15)
-            Expr::Real(x) => literal(c.at(node.span), f, &node.ty, x.0),
+            Expr::Real(x) => literal_value(c.site(node.span), f, &node.ty, x.0),
             Expr::Int(i) => match Self::scalar_type(f, &node.ty) {
                 None | Some(Scalar::I64) => Ok(Value::I64(*i)),
-                Some(_) => literal(c.at(node.span), f, &node.ty, convert::i64_to_f64(*i)),
+                Some(_) => literal_value(c.site(node.span), f, &node.ty, convert::i64_to_f64(*i)),
             },
             Expr::Bool(b) => Ok(Value::Bool(*b)),
             Expr::Str(s) => Ok(Value::Str(s.clone())),
-            Expr::Size(n) => self.size(c.at(node.span), f, n).map(Value::I64),
+            Expr::Size(n) => self.eval_size(c.site(node.span), f, n).map(Value::I64),
             _ => {
-                self.enter(c.at(node.span))?;
-                let value = guarded(|| self.compound(c, f, id, node));
-                self.leave();
+                self.enter_expression(c.site(node.span))?;
+                let value = ensure_sufficient_stack(|| self.eval_compound(c, f, id, node));
+                self.leave_expression();
                 value
             }
         }
     }
 
     /// Evaluates several expressions, left to right.
-    pub(super) fn all(&mut self, c: &Arc<Code>, f: &mut Frame, ids: &[TId]) -> Eval<Vec<Value>> {
+    pub(super) fn eval_all(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        ids: &[TId],
+    ) -> InterpResult<Vec<Value>> {
         ids.iter().map(|e| self.eval(c, f, *e)).collect()
     }
 
     /// Evaluates an expression of type `bool`.
-    pub(super) fn eval_bool(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<bool> {
+    pub(super) fn eval_bool(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<bool> {
         let value = self.eval(c, f, id)?;
-        value.as_bool().ok_or_else(|| c.at(c.body.nodes[id].span).internal("a condition is no bool"))
+        value.as_bool().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("a condition is no bool"))
     }
 
     /// Evaluates a condition and counts it as a test.
-    pub(super) fn condition(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<bool> {
-        self.test();
+    pub(super) fn eval_condition(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<bool> {
+        self.count_test();
         self.eval_bool(c, f, id)
     }
 
     /// Evaluates an expression of type `i64`.
-    pub(super) fn eval_i64(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId) -> Eval<i64> {
+    pub(super) fn eval_i64(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId) -> InterpResult<i64> {
         let value = self.eval(c, f, id)?;
-        value.as_i64().ok_or_else(|| c.at(c.body.nodes[id].span).internal("an index is no i64"))
+        value.as_i64().ok_or_else(|| c.site(c.body.nodes[id].span).internal_error("an index is no i64"))
     }
 
     /// Evaluates an expression with parts. Each kind has a separate function, so a stack frame of a
     /// deep recursion holds the locals of one kind instead of all.
-    fn compound(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, node: &Node) -> Eval {
-        let at = c.at(node.span);
+    fn eval_compound(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId, node: &Node) -> InterpResult {
+        let at = c.site(node.span);
         if matches!(node.kind, Expr::Binder { .. } | Expr::Fold { .. } | Expr::Loop { .. })
-            && let Some(value) = self.region(c, f, id)?
+            && let Some(value) = self.try_offload_expression(c, f, id)?
         {
             return Ok(value);
         }
         match &node.kind {
             // (4.3), (4.16): an operand that is a false bracket adds nothing. (4.24) counts it so,
             // and the sign of a zero survives.
-            Expr::Arith(op @ (BinOp::Add | BinOp::Sub), a, b) => self.sum_of_two(c, f, node, *op, *a, *b),
+            Expr::Arith(op @ (BinOp::Add | BinOp::Sub), a, b) => self.eval_sum(c, f, node, *op, *a, *b),
             // (4.4), and quotients.
-            Expr::Arith(op @ (BinOp::Mul | BinOp::Div), a, b) => self.product(c, f, node, *op, *a, *b),
+            Expr::Arith(op @ (BinOp::Mul | BinOp::Div), a, b) => self.eval_product(c, f, node, *op, *a, *b),
             // (4.17)
-            Expr::Arith(op, a, b) => self.binary(c, f, *a, *b, |this, x, y| this.arith(at, *op, x, y)),
-            Expr::Pow(a, b) => self.binary(c, f, *a, *b, |this, x, y| this.power(at, x, y)),
+            Expr::Arith(op, a, b) => self.eval_binary(c, f, *a, *b, |this, x, y| this.arith(at, *op, x, y)),
+            Expr::Pow(a, b) => self.eval_binary(c, f, *a, *b, |this, x, y| this.power(at, x, y)),
             // (4.5)
             Expr::Scalar(function, args) => match args.as_slice() {
-                [e] => self.unary(c, f, *e, |this, x| this.scalar(at, *function, std::slice::from_ref(x))),
-                _ => self.many(c, f, args, |this, args| this.scalar(at, *function, &args)),
+                [e] => self.eval_unary(c, f, *e, |this, x| this.scalar(at, *function, std::slice::from_ref(x))),
+                _ => self.eval_operands(c, f, args, |this, args| this.scalar(at, *function, &args)),
             },
             Expr::Neg(e) => {
                 let x = self.eval(c, f, *e)?;
                 self.masked = self.was_masked(c, *e);
                 self.negate(at, &x)
             }
-            Expr::Not(e) => self.unary(c, f, *e, |this, x| this.not(at, x)),
-            Expr::Convert(to, e) => self.unary(c, f, *e, |this, x| this.convert(at, *to, x)),
+            Expr::Not(e) => self.eval_unary(c, f, *e, |this, x| this.logical_not(at, x)),
+            Expr::Convert(to, e) => self.eval_unary(c, f, *e, |this, x| this.convert(at, *to, x)),
             // (4.6)
-            Expr::Tuple(parts) => self.many(c, f, parts, |this, values| this.make_tuple(at, values)),
-            Expr::Record(fields) => self.record(c, f, id, fields),
+            Expr::Tuple(parts) => self.eval_operands(c, f, parts, |this, values| this.make_tuple(at, values)),
+            Expr::Record(fields) => self.eval_record(c, f, id, fields),
             // (4.10)
-            Expr::Proj(e, k) => self.project(c, f, id, *e, *k),
+            Expr::Proj(e, k) => self.eval_projection(c, f, id, *e, *k),
             // (4.11)
             Expr::Index(base, subscripts) => self.eval_index(c, f, at, *base, subscripts),
             // (4.7), (4.8), (4.21)
-            Expr::Binder { .. } => self.binder(c, f, id),
+            Expr::Binder { .. } => self.eval_binder(c, f, id),
             // (4.12)
             Expr::Guard(p, e) => {
-                let holds = self.condition(c, f, *p)?;
-                let value = if holds { self.eval(c, f, *e) } else { self.zero(at, f, &node.ty) };
+                let holds = self.eval_condition(c, f, *p)?;
+                let value = if holds { self.eval(c, f, *e) } else { self.zero_of(at, f, &node.ty) };
                 self.masked = !holds || self.was_masked(c, *e);
                 value
             }
@@ -123,89 +128,101 @@ impl Interp<'_> {
                 for (pat, value) in binds {
                     self.eval_let(c, f, pat, *value)?;
                 }
-                self.passed_on(c, f, *e)
+                self.eval_tail(c, f, *e)
             }
             // (4.18)
-            Expr::Compare(first, rest) => self.comparison(c, f, at, *first, rest),
+            Expr::Compare(first, rest) => self.eval_comparison(c, f, at, *first, rest),
             // (4.19): a conjunction looks for a false part, a disjunction for a true one.
-            Expr::And(parts) => self.has(c, f, parts, false).map(|found| Value::Bool(!found)),
-            Expr::Or(parts) => self.has(c, f, parts, true).map(Value::Bool),
+            Expr::And(parts) => self.any_evaluates_to(c, f, parts, false).map(|found| Value::Bool(!found)),
+            Expr::Or(parts) => self.any_evaluates_to(c, f, parts, true).map(Value::Bool),
             // (4.20)
-            Expr::Member(relation, indices) => self.member(c, f, at, *relation, indices),
-            Expr::Card(relation) => self.unary(c, f, *relation, |_, r| match r {
+            Expr::Member(relation, indices) => self.eval_member(c, f, at, *relation, indices),
+            Expr::Card(relation) => self.eval_unary(c, f, *relation, |_, r| match r {
                 Value::Rel(r) => Ok(Value::I64(i64::try_from(r.len()).unwrap_or(i64::MAX))),
-                _ => Err(at.internal("no relation")),
+                _ => Err(at.internal_error("no relation")),
             }),
             // Beyond the paper.
-            Expr::If(arms, last) => self.choose(c, f, arms, *last),
+            Expr::If(arms, last) => self.eval_if(c, f, arms, *last),
             Expr::Match(e, arms) => self.eval_match(c, f, id, *e, arms),
-            Expr::Fold { .. } => self.fold(c, f, id),
-            Expr::Checkpoint(every, of) => self.checkpoint(c, f, *every, *of),
+            Expr::Fold { .. } => self.eval_fold(c, f, id),
+            Expr::Checkpoint(every, of) => self.eval_checkpoint(c, f, *every, *of),
             Expr::Loop { .. } => self.eval_loop(c, f, id),
-            Expr::With(base, updates) => self.with(c, f, at, *base, updates),
-            Expr::Array(parts) => self.array_literal(c, f, node, parts),
+            Expr::With(base, updates) => self.eval_with(c, f, at, *base, updates),
+            Expr::Array(parts) => self.eval_array_literal(c, f, node, parts),
             Expr::Call { .. } => self.eval_call(c, f, id),
-            Expr::Lambda(_) => self.closure(c, f, id),
+            Expr::Lambda(_) => self.make_closure(c, f, id),
             Expr::DefValue(name, instance) => self.def_value(at, f, name, instance),
-            Expr::BuiltinValue(builtin, _) => Ok(Value::Fun(Arc::new(Fun::Builtin(*builtin)))),
-            Expr::ScalarValue(function) => Ok(Value::Fun(Arc::new(Fun::Scalar(*function)))),
+            Expr::BuiltinValue(builtin, _) => Ok(Value::Fun(Arc::new(FunctionValue::Builtin(*builtin)))),
+            Expr::ScalarValue(function) => Ok(Value::Fun(Arc::new(FunctionValue::Scalar(*function)))),
             Expr::CtorValue(ty, index) => self.ctor_value(at, ty, *index),
-            Expr::Global(name) => self.global(at, name),
+            Expr::Global(name) => self.global_value(at, name),
             Expr::Checked(checks, e) => {
                 for check in checks.iter().filter(|check| check.first) {
-                    self.size_check(c, f, check)?;
+                    self.check_size(c, f, check)?;
                 }
                 let value = self.eval(c, f, *e)?;
                 for check in checks.iter().filter(|check| !check.first) {
-                    self.size_check(c, f, check)?;
+                    self.check_size(c, f, check)?;
                 }
                 Ok(value)
             }
-            Expr::Opened(opens, e) => self.opened(c, f, node, opens, *e),
-            Expr::Special(special, args) => self.special(c, f, id, special, args),
+            Expr::Opened(opens, e) => self.eval_opened(c, f, node, opens, *e),
+            Expr::Special(special, args) => self.eval_special(c, f, id, special, args),
             Expr::Error => Err(at.fail(ErrorCode::E0512, format!("`{}` has errors and cannot run", c.item))),
             Expr::Local(_) | Expr::Real(_) | Expr::Int(_) | Expr::Bool(_) | Expr::Str(_) | Expr::Size(_) => {
-                Err(at.internal("a leaf has parts"))
+                Err(at.internal_error("a leaf has parts"))
             }
         }
     }
 
     #[inline(never)]
-    fn unary(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId, op: impl FnOnce(&mut Self, &Value) -> Eval) -> Eval {
+    fn eval_unary(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        e: TId,
+        op: impl FnOnce(&mut Self, &Value) -> InterpResult,
+    ) -> InterpResult {
         let x = self.eval(c, f, e)?;
         op(self, &x)
     }
 
     #[inline(never)]
-    fn binary(
+    fn eval_binary(
         &mut self,
-        c: &Arc<Code>,
-        f: &mut Frame,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
         a: TId,
         b: TId,
-        op: impl FnOnce(&mut Self, &Value, &Value) -> Eval,
-    ) -> Eval {
+        op: impl FnOnce(&mut Self, &Value, &Value) -> InterpResult,
+    ) -> InterpResult {
         let x = self.eval(c, f, a)?;
         let y = self.eval(c, f, b)?;
         op(self, &x, &y)
     }
 
     #[inline(never)]
-    fn many(
+    fn eval_operands(
         &mut self,
-        c: &Arc<Code>,
-        f: &mut Frame,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
         parts: &[TId],
-        op: impl FnOnce(&mut Self, Vec<Value>) -> Eval,
-    ) -> Eval {
-        let values = self.all(c, f, parts)?;
+        op: impl FnOnce(&mut Self, Vec<Value>) -> InterpResult,
+    ) -> InterpResult {
+        let values = self.eval_all(c, f, parts)?;
         op(self, values)
     }
 
     /// Returns whether one of these, left to right, has the value `wanted`. The parts after it are
     /// not evaluated.
     #[inline(never)]
-    fn has(&mut self, c: &Arc<Code>, f: &mut Frame, parts: &[TId], wanted: bool) -> Eval<bool> {
+    fn any_evaluates_to(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        parts: &[TId],
+        wanted: bool,
+    ) -> InterpResult<bool> {
         for p in parts {
             if self.eval_bool(c, f, *p)? == wanted {
                 return Ok(true);
@@ -215,31 +232,45 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn eval_let(&mut self, c: &Arc<Code>, f: &mut Frame, pat: &Pat, value: TId) -> Eval<()> {
+    fn eval_let(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, pat: &Pat, value: TId) -> InterpResult<()> {
         let v = self.eval(c, f, value)?;
         let value = &c.body.nodes[value];
-        self.bind(c.at(value.span), f, pat, v, Some(&value.ty))
+        self.bind(c.site(value.span), f, pat, v, Some(&value.ty))
     }
 
     #[inline(never)]
-    fn member(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, relation: TId, indices: &[TId]) -> Eval {
+    fn eval_member(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        at: FailureSite<'_>,
+        relation: TId,
+        indices: &[TId],
+    ) -> InterpResult {
         let r = self.eval(c, f, relation)?;
-        let tuple = indices.iter().map(|i| self.eval_i64(c, f, *i)).collect::<Eval<Vec<_>>>()?;
+        let tuple = indices.iter().map(|i| self.eval_i64(c, f, *i)).collect::<InterpResult<Vec<_>>>()?;
         match r {
             Value::Rel(r) => Ok(Value::Bool(r.contains(&tuple))),
-            _ => Err(at.internal("no relation")),
+            _ => Err(at.internal_error("no relation")),
         }
     }
 
     #[inline(never)]
-    fn def_value(&self, at: At<'_>, f: &Frame, name: &GlobalName, instance: &Instance) -> Eval {
-        let instance = self.instance(at, f, instance)?;
-        Ok(Value::Fun(Arc::new(Fun::Def(name.clone(), instance))))
+    fn def_value(&self, at: FailureSite<'_>, f: &LocalFrame, name: &GlobalName, instance: &Instance) -> InterpResult {
+        let instance = self.eval_instance(at, f, instance)?;
+        Ok(Value::Fun(Arc::new(FunctionValue::Def(name.clone(), instance))))
     }
 
     #[inline(never)]
-    fn opened(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, opens: &[Open], e: TId) -> Eval {
-        let (at, ty) = (c.at(node.span), &node.ty);
+    fn eval_opened(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &Node,
+        opens: &[Open],
+        e: TId,
+    ) -> InterpResult {
+        let (at, ty) = (c.site(node.span), &node.ty);
         // In a loop, an earlier iteration has set them.
         opens.iter().for_each(|open| drop(f.take(open.local)));
         let value = self.eval(c, f, e)?;
@@ -251,21 +282,26 @@ impl Interp<'_> {
 
     /// Returns the zero of a type, with its extents in this frame (`0_T` of ATL's Fig. 4).
     #[inline(never)]
-    pub(super) fn zero(&mut self, at: At<'_>, f: &Frame, ty: &Type) -> Eval {
+    pub(super) fn zero_of(&mut self, at: FailureSite<'_>, f: &LocalFrame, ty: &Type) -> InterpResult {
         match ty {
             Type::Scalar(Scalar::F64) => Ok(Value::F64(0.0)),
             _ => {
-                let ty = self.rt_type(at, f, ty)?;
-                self.filled(at, &ty, Fill::Zero)
+                let ty = self.close_type(at, f, ty)?;
+                self.filled_value(at, &ty, FillScalar::Zero)
             }
         }
     }
 
     /// Evaluates an operand of a sum. Returns `None` for a bracket, or nested brackets, with a
     /// false predicate.
-    pub(super) fn summand(&mut self, c: &Arc<Code>, f: &mut Frame, mut id: TId) -> Eval<Option<Value>> {
+    pub(super) fn eval_summand(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        mut id: TId,
+    ) -> InterpResult<Option<Value>> {
         while let Expr::Guard(p, e) = &c.body.nodes[id].kind {
-            if !self.condition(c, f, *p)? {
+            if !self.eval_condition(c, f, *p)? {
                 return Ok(None);
             }
             id = *e;
@@ -276,20 +312,28 @@ impl Interp<'_> {
     /// Evaluates `a * b` or `a / b`. A bracket masks the whole product that it is a factor of. If
     /// its predicate is false, the product is zero for all values of the other factors.
     #[inline(never)]
-    fn product(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, op: BinOp, a: TId, b: TId) -> Eval {
-        let at = c.at(node.span);
+    fn eval_product(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &Node,
+        op: BinOp,
+        a: TId,
+        b: TId,
+    ) -> InterpResult {
+        let at = c.site(node.span);
         let x = self.eval(c, f, a)?;
         let first = self.was_masked(c, a);
         let y = self.eval(c, f, b)?;
         let masked = first || op == BinOp::Mul && self.was_masked(c, b);
-        let value = if masked { self.zero(at, f, &node.ty) } else { self.arith(at, op, &x, &y) };
+        let value = if masked { self.zero_of(at, f, &node.ty) } else { self.arith(at, op, &x, &y) };
         self.masked = masked;
         value
     }
 
     /// Evaluates a part whose value is that of the whole expression, and passes on its `masked`
     /// flag.
-    pub(super) fn passed_on(&mut self, c: &Arc<Code>, f: &mut Frame, e: TId) -> Eval {
+    pub(super) fn eval_tail(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, e: TId) -> InterpResult {
         let value = self.eval(c, f, e)?;
         self.masked = self.was_masked(c, e);
         Ok(value)
@@ -297,7 +341,7 @@ impl Interp<'_> {
 
     /// Returns whether false brackets made the expression zero that was evaluated last. Each kind
     /// listed here sets the flag.
-    pub(super) fn was_masked(&self, c: &Code, id: TId) -> bool {
+    pub(super) fn was_masked(&self, c: &RunnableBody, id: TId) -> bool {
         self.masked
             && matches!(
                 c.body.nodes[id].kind,
@@ -312,11 +356,19 @@ impl Interp<'_> {
 
     /// Evaluates `a + b` or `a - b`. The latter is the sum of `a` and the negation of `b`.
     #[inline(never)]
-    fn sum_of_two(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, op: BinOp, a: TId, b: TId) -> Eval {
-        let at = c.at(node.span);
-        let x = self.summand(c, f, a)?;
+    fn eval_sum(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &Node,
+        op: BinOp,
+        a: TId,
+        b: TId,
+    ) -> InterpResult {
+        let at = c.site(node.span);
+        let x = self.eval_summand(c, f, a)?;
         let first = x.is_none() || self.was_masked(c, a);
-        let y = self.summand(c, f, b)?;
+        let y = self.eval_summand(c, f, b)?;
         self.masked = first && (y.is_none() || self.was_masked(c, b));
         let whole = |x: &Value| matches!(x, Value::Array(_)) || !matches!(node.ty, Type::Array(..));
         match (x, y) {
@@ -330,16 +382,24 @@ impl Interp<'_> {
                     Ok(y)
                 }
             }
-            (None, None) => self.zero(at, f, &node.ty),
-            (x, y) => self.spread(at, f, node, op, x, y),
+            (None, None) => self.zero_of(at, f, &node.ty),
+            (x, y) => self.broadcast_sum(at, f, node, op, x, y),
         }
     }
 
     /// Adds a scalar and an array that is a false bracket. This counts no work.
     #[cold]
     #[inline(never)]
-    fn spread(&mut self, at: At<'_>, f: &Frame, node: &Node, op: BinOp, x: Option<Value>, y: Option<Value>) -> Eval {
-        let zero = self.zero(at, f, &node.ty)?;
+    fn broadcast_sum(
+        &mut self,
+        at: FailureSite<'_>,
+        f: &LocalFrame,
+        node: &Node,
+        op: BinOp,
+        x: Option<Value>,
+        y: Option<Value>,
+    ) -> InterpResult {
+        let zero = self.zero_of(at, f, &node.ty)?;
         let (x, y) = (x.unwrap_or_else(|| zero.clone()), y.unwrap_or(zero));
         let counts = self.counts;
         let sum = self.arith(at, op, &x, &y);
@@ -348,33 +408,39 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn record(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, fields: &[(u32, TId)]) -> Eval {
-        let at = c.at(c.body.nodes[id].span);
+    fn eval_record(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        id: TId,
+        fields: &[(u32, TId)],
+    ) -> InterpResult {
+        let at = c.site(c.body.nodes[id].span);
         let mut values: Vec<Option<Value>> = vec![None; fields.len()];
         for (k, e) in fields {
             let value = self.eval(c, f, *e)?;
-            *values.get_mut(*k as usize).ok_or_else(|| at.internal("no such field"))? = Some(value);
+            *values.get_mut(*k as usize).ok_or_else(|| at.internal_error("no such field"))? = Some(value);
         }
         let values: Option<Vec<_>> = values.into_iter().collect();
         match (values, c.field_names(id)) {
             (Some(values), Some(names)) if names.len() == values.len() => self.make_record(at, names, values),
-            _ => Err(at.internal("a record lacks fields")),
+            _ => Err(at.internal_error("a record lacks fields")),
         }
     }
 
     /// Evaluates a component. Reads a component of a local in place, and moves it out at its last
     /// use.
     #[inline(never)]
-    fn project(&mut self, c: &Arc<Code>, f: &mut Frame, id: TId, e: TId, k: u32) -> Eval {
-        let at = c.at(c.body.nodes[id].span);
+    fn eval_projection(&mut self, c: &Arc<RunnableBody>, f: &mut LocalFrame, id: TId, e: TId, k: u32) -> InterpResult {
+        let at = c.site(c.body.nodes[id].span);
         let of = &c.body.nodes[e];
-        let none = || at.internal("no such component");
+        let none = || at.internal_error("no such component");
         if let Expr::Local(l) = &of.kind
-            && !c.plan.takes(e)
+            && !c.last_uses.takes_operand(e)
         {
             let slot = f.slots.get_mut(l.0 as usize).and_then(Option::as_mut);
-            let slot = slot.ok_or_else(|| at.internal("a local has no value"))?;
-            if c.plan.takes(id)
+            let slot = slot.ok_or_else(|| at.internal_error("a local has no value"))?;
+            if c.last_uses.takes_operand(id)
                 && let Some(part) = component_mut(slot, &of.ty, k)
             {
                 // The placeholder is never read.
@@ -383,9 +449,9 @@ impl Interp<'_> {
             return component(slot, &of.ty, k).cloned().ok_or_else(none);
         }
         let value = self.eval(c, f, e)?;
-        let at_k = position(&value, &of.ty, k);
+        let at_k = component_position(&value, &of.ty, k);
         let mut parts = match value {
-            Value::Tuple(t) => take_items(t),
+            Value::Tuple(t) => take_components(t),
             Value::Record(r) => take_fields(r),
             _ => return Err(none()),
         };
@@ -396,7 +462,14 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn comparison(&mut self, c: &Arc<Code>, f: &mut Frame, at: At<'_>, first: TId, rest: &[(BinOp, TId)]) -> Eval {
+    fn eval_comparison(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        at: FailureSite<'_>,
+        first: TId,
+        rest: &[(BinOp, TId)],
+    ) -> InterpResult {
         let mut left = self.eval(c, f, first)?;
         let mut result = Value::Bool(true);
         for (op, right) in rest {
@@ -411,47 +484,53 @@ impl Interp<'_> {
     }
 
     #[inline(never)]
-    fn array_literal(&mut self, c: &Arc<Code>, f: &mut Frame, node: &Node, parts: &[TId]) -> Eval {
-        let at = c.at(node.span);
-        let mut builder = super::build::Builder::new(parts.len());
+    fn eval_array_literal(
+        &mut self,
+        c: &Arc<RunnableBody>,
+        f: &mut LocalFrame,
+        node: &Node,
+        parts: &[TId],
+    ) -> InterpResult {
+        let at = c.site(node.span);
+        let mut builder = super::build::ArrayBuilder::new(parts.len());
         for part in parts {
             let value = self.eval(c, f, *part)?;
-            self.push(at, &mut builder, value)?;
+            self.push_part(at, &mut builder, value)?;
         }
-        self.finish(at, f, builder, &[parts.len()], &node.ty)
+        self.finish_array(at, f, builder, &[parts.len()], &node.ty)
     }
 
     /// Returns the built array with these outer extents. If it has no elements, the type determines
     /// its inner shape and kind.
-    pub(super) fn finish(
+    pub(super) fn finish_array(
         &mut self,
-        at: At<'_>,
-        f: &Frame,
-        builder: super::build::Builder,
+        at: FailureSite<'_>,
+        f: &LocalFrame,
+        builder: super::build::ArrayBuilder,
         outer: &[usize],
         ty: &Type,
-    ) -> Eval {
-        if builder.parts() > 0 {
-            return self.array(at, builder.finish(outer));
+    ) -> InterpResult {
+        if builder.part_count() > 0 {
+            return self.make_array(at, builder.finish(outer));
         }
-        let ty = self.rt_type(at, f, ty)?;
-        self.filled(at, &empty_outside(&ty, outer), Fill::Zero)
+        let ty = self.close_type(at, f, ty)?;
+        self.filled_value(at, &with_outer_extents(&ty, outer), FillScalar::Zero)
     }
 
     /// Returns the value of a top-level `let`. Fails with E0512 if it has not run.
     #[inline(never)]
-    pub(super) fn global(&self, at: At<'_>, name: &GlobalName) -> Eval {
+    pub(super) fn global_value(&self, at: FailureSite<'_>, name: &GlobalName) -> InterpResult {
         self.program
             .global(name)
             .ok_or_else(|| at.fail(ErrorCode::E0512, format!("`{name}` has no value yet: its `let` has not run")))
     }
 
     #[inline(never)]
-    fn size_check(&mut self, c: &Arc<Code>, f: &Frame, check: &SizeCheck) -> Eval<()> {
-        let at = c.at(check.span);
-        let value = self.size(at, f, &check.found)?;
+    fn check_size(&mut self, c: &Arc<RunnableBody>, f: &LocalFrame, check: &SizeCheck) -> InterpResult<()> {
+        let at = c.site(check.span);
+        let value = self.eval_size(at, f, &check.found)?;
         let holds = match &check.wanted {
-            Demand::Equal(wanted) => value == self.size(at, f, wanted)?,
+            Demand::Equal(wanted) => value == self.eval_size(at, f, wanted)?,
             Demand::Size => (0..MAX_EXTENT).contains(&value),
         };
         if holds {
@@ -465,7 +544,7 @@ impl Interp<'_> {
         let (what, found) = (&check.what, side(&check.found, value));
         let message = match &check.wanted {
             Demand::Equal(wanted) => {
-                let wanted = side(wanted, self.size(at, f, wanted)?);
+                let wanted = side(wanted, self.eval_size(at, f, wanted)?);
                 format!("sizes differ for {what}: {found}, where {wanted} is needed")
             }
             Demand::Size if value < 0 => format!("{what} is {found}, and no size is negative"),
@@ -476,34 +555,34 @@ impl Interp<'_> {
 }
 
 /// Returns the value of a local, moved out of its slot if `take` says that this is the last use.
-fn local(at: At<'_>, f: &mut Frame, l: LocalId, take: bool) -> Eval {
+fn read_local(at: FailureSite<'_>, f: &mut LocalFrame, l: LocalId, take: bool) -> InterpResult {
     let value = if take { f.take(l) } else { f.get(l).cloned() };
-    value.ok_or_else(|| at.internal("a local has no value"))
+    value.ok_or_else(|| at.internal_error("a local has no value"))
 }
 
 /// Returns a literal in its type.
-fn literal(at: At<'_>, f: &Frame, ty: &Type, x: f64) -> Eval {
+fn literal_value(at: FailureSite<'_>, f: &LocalFrame, ty: &Type, x: f64) -> InterpResult {
     match Interp::scalar_type(f, ty) {
         Some(Scalar::F64) => Ok(Value::F64(x)),
         Some(Scalar::F32) => Ok(Value::F32(convert::f64_to_f32(x))),
         Some(Scalar::I64) => Ok(Value::I64(convert::f64_to_i64(x))),
-        _ => Err(at.internal("a literal of no scalar type")),
+        _ => Err(at.internal_error("a literal of no scalar type")),
     }
 }
 
 /// Returns the type of an array without elements: observed outer extents replace those of the type,
 /// which keeps the inner ones.
-fn empty_outside(ty: &RtType, outer: &[usize]) -> RtType {
+fn with_outer_extents(ty: &RuntimeType, outer: &[usize]) -> RuntimeType {
     match (ty, outer) {
-        (RtType::Array(_, e), [n, rest @ ..]) => RtType::Array(*n, Arc::new(empty_outside(e, rest))),
-        (RtType::Array(n, e), []) => RtType::Array(*n, e.clone()),
+        (RuntimeType::Array(_, e), [n, rest @ ..]) => RuntimeType::Array(*n, Arc::new(with_outer_extents(e, rest))),
+        (RuntimeType::Array(n, e), []) => RuntimeType::Array(*n, e.clone()),
         _ => ty.clone(),
     }
 }
 
 /// Returns the position in a value of component `k` of a static type. Fields of records are matched
 /// by name.
-pub(super) fn position(value: &Value, ty: &Type, k: u32) -> Option<usize> {
+pub(super) fn component_position(value: &Value, ty: &Type, k: u32) -> Option<usize> {
     let k = k as usize;
     match (value, ty) {
         (Value::Record(r), Type::Record(fields)) => r.position(&fields.get(k)?.0, k),
@@ -513,7 +592,7 @@ pub(super) fn position(value: &Value, ty: &Type, k: u32) -> Option<usize> {
 
 /// Returns component `k` of a tuple or record of this type.
 pub(super) fn component<'v>(value: &'v Value, ty: &Type, k: u32) -> Option<&'v Value> {
-    let k = position(value, ty, k)?;
+    let k = component_position(value, ty, k)?;
     match value {
         Value::Tuple(t) => t.values().get(k),
         Value::Record(r) => r.values().get(k),
@@ -523,10 +602,10 @@ pub(super) fn component<'v>(value: &'v Value, ty: &Type, k: u32) -> Option<&'v V
 
 /// Returns component `k` for mutation, or `None` if the tuple or record is shared.
 pub(super) fn component_mut<'v>(value: &'v mut Value, ty: &Type, k: u32) -> Option<&'v mut Value> {
-    let k = position(value, ty, k)?;
+    let k = component_position(value, ty, k)?;
     match value {
         Value::Tuple(t) => Arc::get_mut(t)?.values.get_mut(k),
-        Value::Record(r) => Arc::get_mut(r)?.items.values.get_mut(k),
+        Value::Record(r) => Arc::get_mut(r)?.components.values.get_mut(k),
         _ => None,
     }
 }
@@ -541,8 +620,8 @@ pub(super) fn component_type(ty: &Type, k: u32) -> Option<&Type> {
 }
 
 /// Stores an existential extent that the value reveals.
-fn store_extent(at: At<'_>, f: &mut Frame, open: &Open, value: &Value, ty: &Type) -> Eval<()> {
-    let none = || at.internal("no extent to open");
+fn store_extent(at: FailureSite<'_>, f: &mut LocalFrame, open: &Open, value: &Value, ty: &Type) -> InterpResult<()> {
+    let none = || at.internal_error("no extent to open");
     let (mut value, mut ty) = (value, Some(ty));
     for k in &open.path {
         value = component(value, ty.unwrap_or(&Type::Error), *k).ok_or_else(none)?;

@@ -9,53 +9,63 @@
 //! A run that counts, or that stops at the first NaN, offloads nothing, because both concern the
 //! operations of this interpreter.
 
-use lang_runtime::offload::{Around, Asked, Elsewhere, Taken};
+use lang_runtime::offload::{OffloadEvaluator, OffloadOutcome, OffloadRequest, RunContext};
 use std::cell::RefCell;
 
 use super::Interp;
 use lang_base::Code as ErrorCode;
 use lang_runtime::Value;
-use lang_runtime::failure::{At, Eval};
-use lang_runtime::progress::Work;
+use lang_runtime::failure::{FailureSite, InterpResult};
+use lang_runtime::progress::WorkKind;
 
 impl<'a> Interp<'a> {
     /// Registers an evaluator that the interpreter asks first for every derivative.
-    pub fn take_derivatives(&mut self, elsewhere: &'a dyn Elsewhere) {
-        self.elsewhere = Some(elsewhere);
+    pub fn offload_derivatives(&mut self, elsewhere: &'a dyn OffloadEvaluator) {
+        self.offload_evaluator = Some(elsewhere);
     }
 
     /// Registers an evaluator that the interpreter asks first for every derivative, and for every
     /// loop and call that may be long.
-    pub fn take_regions(&mut self, elsewhere: &'a dyn Elsewhere) {
-        self.elsewhere = Some(elsewhere);
-        self.regions.wanted = true;
+    pub fn offload_expressions(&mut self, elsewhere: &'a dyn OffloadEvaluator) {
+        self.offload_evaluator = Some(elsewhere);
+        self.offload_policy.is_enabled = true;
     }
 
     /// Returns the value of a request, or `None` if the interpreter must evaluate it.
     #[inline(never)]
-    pub(super) fn taken(&mut self, at: At<'_>, asked: &Asked<'_>) -> Eval<Option<Value>> {
-        Ok(match self.ask(at, asked)? {
-            Taken::Value(value) => Some(value),
+    pub(super) fn try_offload(
+        &mut self,
+        at: FailureSite<'_>,
+        asked: &OffloadRequest<'_>,
+    ) -> InterpResult<Option<Value>> {
+        Ok(match self.request_offload(at, asked)? {
+            OffloadOutcome::Value(value) => Some(value),
             _ => None,
         })
     }
 
-    pub(super) fn ask(&mut self, at: At<'_>, asked: &Asked<'_>) -> Eval<Taken> {
-        let Some(elsewhere) = self.elsewhere.filter(|_| !self.counting && !self.trap) else { return Ok(Taken::Not) };
+    pub(super) fn request_offload(
+        &mut self,
+        at: FailureSite<'_>,
+        asked: &OffloadRequest<'_>,
+    ) -> InterpResult<OffloadOutcome> {
+        let Some(elsewhere) = self.offload_evaluator.filter(|_| !self.is_counting && !self.traps_nan) else {
+            return Ok(OffloadOutcome::Declined);
+        };
         self.begin_work();
-        let pace = self.follow(Work::Statements(asked.operator()), -1);
-        let Self { works, host, memory, interrupt, .. } = self;
+        let pace = self.track_work(WorkKind::Statements(asked.operator()), -1);
+        let Self { progress_tracker: works, host, memory, interrupt, .. } = self;
         let told = RefCell::new((works, host));
         let operator = asked.operator();
         let done = |done| {
             let (works, host) = &mut *told.borrow_mut();
-            works.elsewhere(&pace, &mut ***host, operator, done);
+            works.record_offloaded(&pace, &mut ***host, operator, done);
         };
-        let taken = elsewhere.take(asked, &Around { memory, interrupt, done: &done });
+        let taken = elsewhere.evaluate(asked, &RunContext { memory, interrupt, report_progress: &done });
         self.end_work();
         match taken {
-            Taken::Interrupted => Err(at.fail(ErrorCode::E0507, "interrupted")),
-            Taken::TooLarge(why) => Err(at.too_large(&why)),
+            OffloadOutcome::Interrupted => Err(at.fail(ErrorCode::E0507, "interrupted")),
+            OffloadOutcome::TooLarge(why) => Err(at.allocation_failure(&why)),
             taken => Ok(taken),
         }
     }

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use super::Interp;
-use super::eval::{component, component_type, position};
+use super::eval::{component, component_position, component_type};
 use lang_runtime::Value;
-use lang_runtime::code::Frame;
-use lang_runtime::failure::{At, Eval};
-use lang_runtime::value::{take_args, take_fields, take_items};
+use lang_runtime::code::LocalFrame;
+use lang_runtime::failure::{FailureSite, InterpResult};
+use lang_runtime::value::{take_args, take_components, take_fields};
 use lang_types::info::TypeInfoBody;
 use lang_types::tree::Pat;
 use lang_types::ty::{FunType, Type, TypeArg};
@@ -47,9 +47,16 @@ impl Interp<'_> {
 
     /// Binds the variables of a pattern that matches. Fails with an internal error if it does not.
     #[inline(never)]
-    pub(super) fn bind(&self, at: At<'_>, f: &mut Frame, pat: &Pat, value: Value, ty: Option<&Type>) -> Eval<()> {
+    pub(super) fn bind(
+        &self,
+        at: FailureSite<'_>,
+        f: &mut LocalFrame,
+        pat: &Pat,
+        value: Value,
+        ty: Option<&Type>,
+    ) -> InterpResult<()> {
         match pat {
-            Pat::Bind(l) if at.code.plan.unread(*l) => {}
+            Pat::Bind(l) if at.code.last_uses.is_unread(*l) => {}
             Pat::Bind(l) => f.set(*l, value),
             Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
             Pat::Sized(locals, p) => {
@@ -59,7 +66,7 @@ impl Interp<'_> {
                     _ => Vec::new(),
                 };
                 if dims.len() < locals.len() {
-                    return Err(at.internal("a pattern opens more extents than there are"));
+                    return Err(at.internal_error("a pattern opens more extents than there are"));
                 }
                 for (l, n) in locals.iter().zip(dims) {
                     f.set(*l, Value::I64(n));
@@ -67,28 +74,28 @@ impl Interp<'_> {
                 self.bind(at, f, p, value, ty)?;
             }
             Pat::Tuple(ps) => {
-                let Value::Tuple(t) = value else { return Err(mismatch(at)) };
+                let Value::Tuple(t) = value else { return Err(pattern_mismatch(at)) };
                 if t.values().len() != ps.len() {
-                    return Err(mismatch(at));
+                    return Err(pattern_mismatch(at));
                 }
-                for ((p, v), k) in ps.iter().zip(take_items(t)).zip(0..) {
+                for ((p, v), k) in ps.iter().zip(take_components(t)).zip(0..) {
                     self.bind(at, f, p, v, ty.and_then(|t| component_type(t, k)))?;
                 }
             }
             Pat::Record(fields) => {
-                let places = fields.iter().map(|(k, _)| position(&value, ty.unwrap_or(&Type::Error), *k));
+                let places = fields.iter().map(|(k, _)| component_position(&value, ty.unwrap_or(&Type::Error), *k));
                 let places: Option<Vec<_>> = places.collect();
-                let (Value::Record(r), Some(places)) = (value, places) else { return Err(mismatch(at)) };
+                let (Value::Record(r), Some(places)) = (value, places) else { return Err(pattern_mismatch(at)) };
                 let mut values: Vec<_> = take_fields(r).into_iter().map(Some).collect();
                 for ((k, p), place) in fields.iter().zip(places) {
-                    let v = values.get_mut(place).and_then(Option::take).ok_or_else(|| mismatch(at))?;
+                    let v = values.get_mut(place).and_then(Option::take).ok_or_else(|| pattern_mismatch(at))?;
                     self.bind(at, f, p, v, ty.and_then(|t| component_type(t, *k)))?;
                 }
             }
             Pat::Ctor(index, ps) => {
-                let Value::Data(cell) = value else { return Err(mismatch(at)) };
+                let Value::Data(cell) = value else { return Err(pattern_mismatch(at)) };
                 if cell.tag().index != *index || cell.args().len() != ps.len() {
-                    return Err(mismatch(at));
+                    return Err(pattern_mismatch(at));
                 }
                 let types = self.arg_types(ps, *index, ty);
                 for (k, (p, v)) in ps.iter().zip(take_args(cell)).enumerate() {
@@ -113,8 +120,8 @@ impl Interp<'_> {
     }
 }
 
-fn mismatch(at: At<'_>) -> Box<lang_runtime::Failure> {
-    at.internal("a value does not have the shape of its pattern")
+fn pattern_mismatch(at: FailureSite<'_>) -> Box<lang_runtime::Failure> {
+    at.internal_error("a value does not have the shape of its pattern")
 }
 
 fn has_record(pat: &Pat) -> bool {
@@ -129,7 +136,7 @@ fn has_record(pat: &Pat) -> bool {
 /// Substitutes type arguments for type parameters. Sizes stay unchanged, because pattern matching
 /// does not read them.
 fn substitute(ty: &Type, args: &[TypeArg]) -> Type {
-    lang_base::guarded(|| match ty {
+    lang_base::ensure_sufficient_stack(|| match ty {
         Type::Param(k, _) => match args.get(*k as usize) {
             Some(TypeArg::Type(t)) => t.clone(),
             _ => Type::Error,

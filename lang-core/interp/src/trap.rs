@@ -7,41 +7,41 @@
 //! operation, and a test of the flag per lifted operation.
 
 use super::Interp;
-use super::lift::Join;
+use super::lift::JoinOp;
 use lang_base::Code;
-use lang_base::guarded;
+use lang_base::ensure_sufficient_stack;
 use lang_resolve::scalar_fn::ScalarFn;
-use lang_runtime::failure::{At, Eval};
+use lang_runtime::failure::{FailureSite, InterpResult};
 use lang_runtime::{Array, Value, print};
 use lang_syntax::ops::BinOp;
 
 /// The notation of an operation in a message.
 #[derive(Clone, Copy)]
-pub(super) enum Shown {
+pub(super) enum OperationNotation {
     Infix(&'static str),
     Function(&'static str),
 }
 
-impl Shown {
-    pub(super) fn of(op: BinOp) -> Self {
+impl OperationNotation {
+    pub(super) fn from_operator(op: BinOp) -> Self {
         Self::Infix(op.symbol())
     }
 
-    pub(super) fn function(f: ScalarFn) -> Self {
+    pub(super) fn from_function(f: ScalarFn) -> Self {
         Self::Function(f.name())
     }
 
-    pub(super) fn join(how: Join) -> Self {
+    pub(super) fn from_join(how: JoinOp) -> Self {
         match how {
-            Join::Add => Self::Infix("+"),
-            Join::Mul => Self::Infix("*"),
-            Join::Min => Self::Function("min"),
-            Join::Max => Self::Function("max"),
+            JoinOp::Add => Self::Infix("+"),
+            JoinOp::Mul => Self::Infix("*"),
+            JoinOp::Min => Self::Function("min"),
+            JoinOp::Max => Self::Function("max"),
         }
     }
 
-    fn with(self, operands: &[Value]) -> String {
-        let told: Vec<String> = operands.iter().map(told).collect();
+    fn with_operands(self, operands: &[Value]) -> String {
+        let told: Vec<String> = operands.iter().map(print_real).collect();
         match self {
             Self::Function(name) => format!("{name}({})", told.join(", ")),
             Self::Infix(op) => {
@@ -54,44 +54,46 @@ impl Shown {
 }
 
 /// Prints a real, with its tangent if it has one.
-fn told(x: &Value) -> String {
+fn print_real(x: &Value) -> String {
     match x {
-        Value::Dual(d) => guarded(|| format!("{} with tangent {}", told(&d.primal), told(&d.tangent))),
-        _ => print::short(x),
+        Value::Dual(d) => {
+            ensure_sufficient_stack(|| format!("{} with tangent {}", print_real(&d.primal), print_real(&d.tangent)))
+        }
+        _ => print::to_short_text(x),
     }
 }
 
 /// A NaN that an operation produced.
-struct Found {
+struct NanOccurrence {
     /// The subscripts of the element, if the result is an array.
     element: Option<Vec<usize>>,
     /// Whether the tangent is NaN instead of the value.
-    tangent: bool,
+    is_tangent: bool,
     operands: Vec<Value>,
 }
 
 impl Interp<'_> {
     /// From now on, stops the run at the first operation that produces NaN.
     pub fn trap_nan(&mut self) {
-        self.trap = true;
+        self.traps_nan = true;
     }
 
     /// Runs an operation with the trap off, and then checks its result.
     #[cold]
     #[inline(never)]
-    pub(super) fn watched(
+    pub(super) fn run_trapped(
         &mut self,
-        at: At<'_>,
-        shown: Shown,
+        at: FailureSite<'_>,
+        shown: OperationNotation,
         operands: &[&Value],
-        op: impl FnOnce(&mut Self) -> Eval,
-    ) -> Eval {
-        self.trap = false;
+        op: impl FnOnce(&mut Self) -> InterpResult,
+    ) -> InterpResult {
+        self.traps_nan = false;
         let value = op(self);
-        self.trap = true;
+        self.traps_nan = true;
         let value = value?;
-        match fresh(&value, operands) {
-            Some(found) => Err(trapped(at, shown, &found)),
+        match find_new_nan(&value, operands) {
+            Some(found) => Err(nan_failure(at, shown, &found)),
             None => Ok(value),
         }
     }
@@ -100,7 +102,13 @@ impl Interp<'_> {
     /// by one, and checked there.
     #[cold]
     #[inline(never)]
-    pub(super) fn watch_sums(&mut self, at: At<'_>, array: &Array, places: &[usize], new: &Value) -> Eval<()> {
+    pub(super) fn check_sums(
+        &mut self,
+        at: FailureSite<'_>,
+        array: &Array,
+        places: &[usize],
+        new: &Value,
+    ) -> InterpResult<()> {
         for (k, place) in places.iter().enumerate() {
             let term = if let Value::Array(terms) = new { terms.element(k) } else { Some(new.clone()) };
             let (old, term) = match (array.element(*place), term) {
@@ -109,10 +117,10 @@ impl Interp<'_> {
                 _ => return Ok(()),
             };
             let counts = self.counts;
-            let sum = self.join(at, Join::Add, old, &term);
+            let sum = self.join(at, JoinOp::Add, old, &term);
             self.counts = counts;
             sum.map_err(|mut failure| {
-                failure.label = format!("element {:?}: {}", position(*place, array.dims()), failure.label);
+                failure.label = format!("element {:?}: {}", subscripts_of(*place, array.dims()), failure.label);
                 failure
             })?;
         }
@@ -123,43 +131,47 @@ impl Interp<'_> {
     /// operand is NaN.
     #[cold]
     #[inline(never)]
-    pub(super) fn nan_of(&self, at: At<'_>, shown: Shown, x: f64, y: f64) -> Eval {
-        if !self.trap || x.is_nan() || y.is_nan() {
+    pub(super) fn nan_result(&self, at: FailureSite<'_>, shown: OperationNotation, x: f64, y: f64) -> InterpResult {
+        if !self.traps_nan || x.is_nan() || y.is_nan() {
             return Ok(Value::F64(f64::NAN));
         }
         let operands = vec![Value::F64(x), Value::F64(y)];
-        Err(trapped(at, shown, &Found { element: None, tangent: false, operands }))
+        Err(nan_failure(at, shown, &NanOccurrence { element: None, is_tangent: false, operands }))
     }
 }
 
 #[cold]
-fn trapped(at: At<'_>, shown: Shown, found: &Found) -> Box<lang_runtime::Failure> {
-    let what = if found.tangent { "the tangent of this" } else { "this" };
+fn nan_failure(at: FailureSite<'_>, shown: OperationNotation, found: &NanOccurrence) -> Box<lang_runtime::Failure> {
+    let what = if found.is_tangent { "the tangent of this" } else { "this" };
     let mut failure = at.fail(Code::E0515, format!("{what} is NaN, and nothing that it was made of is"));
     failure.label = match &found.element {
-        Some(index) => format!("element {index:?}: {}", shown.with(&found.operands)),
-        None => shown.with(&found.operands),
+        Some(index) => format!("element {index:?}: {}", shown.with_operands(&found.operands)),
+        None => shown.with_operands(&found.operands),
     };
     failure
 }
 
 /// Returns whether a real, or a tangent in it, is NaN.
-fn is_nan(x: &Value) -> bool {
+fn has_nan(x: &Value) -> bool {
     match x {
         Value::F64(x) => x.is_nan(),
         Value::F32(x) => x.is_nan(),
-        Value::Dual(d) => guarded(|| is_nan(&d.primal) || is_nan(&d.tangent)),
+        Value::Dual(d) => ensure_sufficient_stack(|| has_nan(&d.primal) || has_nan(&d.tangent)),
         _ => false,
     }
 }
 
 /// Returns the first NaN of a value at a place where no operand has one.
-fn fresh(value: &Value, operands: &[&Value]) -> Option<Found> {
+fn find_new_nan(value: &Value, operands: &[&Value]) -> Option<NanOccurrence> {
     match value {
         Value::F64(_) | Value::F32(_) | Value::Dual(_) => {
-            let made = is_nan(value) && !operands.iter().any(|x| is_nan(x));
-            let tangent = !is_nan(lang_runtime::dual::primal(value));
-            made.then(|| Found { element: None, tangent, operands: operands.iter().map(|x| (*x).clone()).collect() })
+            let made = has_nan(value) && !operands.iter().any(|x| has_nan(x));
+            let tangent = !has_nan(lang_runtime::dual::primal(value));
+            made.then(|| NanOccurrence {
+                element: None,
+                is_tangent: tangent,
+                operands: operands.iter().map(|x| (*x).clone()).collect(),
+            })
         }
         Value::Array(array) => {
             let nan_at = |i: usize| match (array.f64s(), array.f32s()) {
@@ -172,15 +184,15 @@ fn fresh(value: &Value, operands: &[&Value]) -> Option<Found> {
                 let element = array.element(i)?;
                 let at_i = |x: &&Value| if let Value::Array(a) = x { a.element(i) } else { Some((*x).clone()) };
                 let parts: Vec<Value> = operands.iter().map(at_i).collect::<Option<_>>()?;
-                let mut found = guarded(|| fresh(&element, &parts.iter().collect::<Vec<_>>()))?;
-                found.element = found.element.or_else(|| Some(position(i, array.dims())));
+                let mut found = ensure_sufficient_stack(|| find_new_nan(&element, &parts.iter().collect::<Vec<_>>()))?;
+                found.element = found.element.or_else(|| Some(subscripts_of(i, array.dims())));
                 Some(found)
             };
             (0..array.count()).filter(|i| kinds && nan_at(*i)).find_map(found)
         }
         Value::Tuple(items) => items.values().iter().enumerate().find_map(|(k, part)| {
             let parts = operands.iter().map(|x| if let Value::Tuple(t) = x { t.values().get(k) } else { None });
-            guarded(|| fresh(part, &parts.collect::<Option<Vec<_>>>()?))
+            ensure_sufficient_stack(|| find_new_nan(part, &parts.collect::<Option<Vec<_>>>()?))
         }),
         Value::Record(record) => record.names().iter().enumerate().find_map(|(k, name)| {
             let of = |x: &&'_ Value| -> Option<Value> {
@@ -188,14 +200,14 @@ fn fresh(value: &Value, operands: &[&Value]) -> Option<Found> {
                 r.values().get(r.position(name, k)?).cloned()
             };
             let parts: Vec<Value> = operands.iter().map(of).collect::<Option<_>>()?;
-            guarded(|| fresh(record.values().get(k)?, &parts.iter().collect::<Vec<_>>()))
+            ensure_sufficient_stack(|| find_new_nan(record.values().get(k)?, &parts.iter().collect::<Vec<_>>()))
         }),
         _ => None,
     }
 }
 
 /// Converts a row-major element number to subscripts.
-fn position(mut i: usize, dims: &[usize]) -> Vec<usize> {
+fn subscripts_of(mut i: usize, dims: &[usize]) -> Vec<usize> {
     let mut index: Vec<usize> = dims
         .iter()
         .rev()

@@ -22,28 +22,28 @@ use lang_types::ty::Type;
 /// The body of an item, compared by object identity. The body may belong to an expression outside
 /// any module, or be older than the current body of its item.
 #[derive(Clone)]
-pub struct Text {
+pub struct ItemBody {
     /// The item.
     pub item: GlobalName,
     /// Its body.
     pub body: Arc<Body>,
 }
 
-impl PartialEq for Text {
+impl PartialEq for ItemBody {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.body, &other.body) && self.item == other.item
     }
 }
 
-impl Eq for Text {}
+impl Eq for ItemBody {}
 
-impl Hash for Text {
+impl Hash for ItemBody {
     fn hash<H: Hasher>(&self, state: &mut H) {
         Arc::as_ptr(&self.body).hash(state);
     }
 }
 
-impl std::fmt::Debug for Text {
+impl std::fmt::Debug for ItemBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.item)
     }
@@ -52,27 +52,27 @@ impl std::fmt::Debug for Text {
 /// Type arguments. Their extents are [`lang_sizes::predicate::Atom::Bound`], numbered from
 /// [`super::core::Callee::FIRST_EXTRA`] on.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Types {
+pub struct TypeArgs {
     /// The types.
-    pub types: Vec<Type>,
+    pub args: Vec<Type>,
     /// The number of extents in the types.
-    pub extents: u32,
+    pub extent_count: u32,
 }
 
 /// The environment of a function value: the body that creates it, and the locals in scope there.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Scope {
+pub struct CaptureScope {
     /// The body.
-    pub text: Text,
+    pub item_body: ItemBody,
     /// Type arguments of the definition.
-    pub types: Types,
+    pub types: TypeArgs,
     /// The locals: sizes, then integers, then other data, then values that hold functions.
-    pub locals: Vec<(LocalId, Given)>,
+    pub locals: Vec<(LocalId, StaticShape)>,
 }
 
 /// The static knowledge about a value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Given {
+pub enum StaticShape {
     /// A size.
     Size,
     /// An integer.
@@ -80,7 +80,7 @@ pub enum Given {
     /// Other data.
     Data,
     /// A function.
-    Function(Arc<Known>),
+    Function(Arc<FunctionShape>),
     /// A tuple that holds functions.
     Tuple(Vec<Self>),
     /// A record that holds functions, its fields sorted.
@@ -89,11 +89,11 @@ pub enum Given {
 
 /// A function value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Known {
+pub enum FunctionShape {
     /// A lambda.
     Lambda {
         /// The environment in which the lambda is created.
-        scope: Scope,
+        scope: CaptureScope,
         /// The node of the lambda.
         node: TId,
     },
@@ -102,7 +102,7 @@ pub enum Known {
         /// Its name.
         name: GlobalName,
         /// Its type arguments.
-        types: Types,
+        types: TypeArgs,
         /// The number of sizes that a call passes.
         sizes: u32,
     },
@@ -113,14 +113,14 @@ pub enum Known {
     /// A constructor.
     Constructor(u32),
     /// A derivative operator applied to a function.
-    Operator(Operator),
+    Operator(DerivativeOperator),
 }
 
 /// A derivative operator and its function operand.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Operator {
+pub struct DerivativeOperator {
     /// The environment of the operator.
-    pub scope: Scope,
+    pub scope: CaptureScope,
     /// The node of the operator.
     pub node: TId,
     /// The operator.
@@ -128,64 +128,66 @@ pub struct Operator {
     /// The positions of the arguments with respect to which it differentiates.
     pub wrt: Arc<[usize]>,
     /// The function.
-    pub of: Arc<Known>,
+    pub function: Arc<FunctionShape>,
 }
 
 /// A derivative or a value that a run requests.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Applied {
+pub struct RuntimeRequest {
     /// The requested derivative or expression.
-    pub site: Site,
+    pub site: RequestSite,
     /// Top-level `let`s that hold functions and that the lambdas mention, with their types.
-    pub globals: Vec<(GlobalName, Type, Given)>,
+    pub globals: Vec<(GlobalName, Type, StaticShape)>,
 }
 
 /// The operator or expression to compile, with its environment.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Site {
+pub enum RequestSite {
     /// An operator with its arguments.
-    Operator(Operator, Vec<Given>),
+    Operator(DerivativeOperator, Vec<StaticShape>),
     /// `deriv(of, by)`
     Variable {
         /// The environment of the expression.
-        scope: Scope,
+        scope: CaptureScope,
         /// The node of the `deriv` expression.
         node: TId,
         /// The variable of differentiation.
-        by: LocalId,
+        variable: LocalId,
         /// The differentiated expression.
-        of: TId,
+        expression: TId,
     },
     /// An expression whose value is requested.
-    Here {
+    Expression {
         /// The environment of the expression.
-        scope: Scope,
+        scope: CaptureScope,
         /// The expression.
         node: TId,
     },
 }
 
-impl Applied {
+impl RuntimeRequest {
     /// Returns the item to name in messages: the item of the differentiated function if the program
     /// defines it, else the item that contains the derivative.
     #[must_use]
     pub fn item(&self) -> &GlobalName {
         match &self.site {
-            Site::Variable { scope, .. } | Site::Here { scope, .. } => &scope.text.item,
-            Site::Operator(operator, _) => operator.item(),
+            RequestSite::Variable { scope, .. } | RequestSite::Expression { scope, .. } => &scope.item_body.item,
+            RequestSite::Operator(operator, _) => operator.item(),
         }
     }
 }
 
-impl Operator {
+impl DerivativeOperator {
     fn item(&self) -> &GlobalName {
         let mut operator = self;
         loop {
-            match &*operator.of {
-                Known::Lambda { scope, .. } => return &scope.text.item,
-                Known::Definition { name, .. } => return name,
-                Known::Builtin(_) | Known::Scalar(_) | Known::Constructor(_) => return &operator.scope.text.item,
-                Known::Operator(inner) => operator = inner,
+            match &*operator.function {
+                FunctionShape::Lambda { scope, .. } => return &scope.item_body.item,
+                FunctionShape::Definition { name, .. } => return name,
+                FunctionShape::Builtin(_) | FunctionShape::Scalar(_) | FunctionShape::Constructor(_) => {
+                    return &operator.scope.item_body.item;
+                }
+                FunctionShape::Operator(inner) => operator = inner,
             }
         }
     }

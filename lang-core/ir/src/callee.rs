@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use super::applied::Applied;
+use super::applied::RuntimeRequest;
 use lang_base::GlobalName;
 use lang_types::ty::Type;
 
 /// The target of a call: a definition with type arguments, a function made inside one, or a
 /// derivative of either.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Callee {
+pub struct FunctionKey {
     /// The definition, or the definition that contains the local function.
     pub def: GlobalName,
     /// The type arguments. Their extents are [`lang_sizes::predicate::Atom::Bound`], numbered from
@@ -20,49 +20,49 @@ pub struct Callee {
     /// The rules that lead from the definition to the function, outermost first. A rule of a
     /// definition that takes functions is a separate function for each place that applies the
     /// definition.
-    pub rules: Arc<[LocalRule]>,
+    pub rules: Arc<[LocalFunctionRule]>,
     /// The number of the local function ([`super::core::Function::locals`]), or `None` for the
     /// definition itself.
     pub local: Option<u32>,
     /// The derivatives taken of the function, innermost first.
-    pub derived: Arc<[Derivation]>,
+    pub derivatives: Arc<[DerivativeKind]>,
     /// The derivative operator that a run applied, if the function comes from one and not from a
     /// definition.
-    pub applied: Option<Arc<Applied>>,
+    pub runtime_request: Option<Arc<RuntimeRequest>>,
 }
 
 /// The rule of a local function ([`super::core::Function::rule_of`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct LocalRule {
+pub struct LocalFunctionRule {
     /// The number of the local function.
     pub local: u32,
     /// The kind of the rule.
-    pub kind: Rule,
+    pub kind: RuleKind,
 }
 
 /// The kind of a rule, by its result.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Rule {
+pub enum RuleKind {
     /// The tangent of the result.
     Derivative,
     /// The cotangents of the arguments.
     Adjoint,
 }
 
-impl Rule {
+impl RuleKind {
     /// Parses the name of a rule item, `derivative f`: returns the kind of the rule and the name of
     /// its function.
     #[must_use]
-    pub fn named(item: &str) -> Option<(Self, &str)> {
+    pub fn parse_item_name(item: &str) -> Option<(Self, &str)> {
         [Self::Derivative, Self::Adjoint].into_iter().find_map(|kind| {
-            let of = item.strip_prefix(kind.word())?.strip_prefix(' ')?;
+            let of = item.strip_prefix(kind.keyword())?.strip_prefix(' ')?;
             Some((kind, of))
         })
     }
 
     /// Returns the keyword of such a rule.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn keyword(self) -> &'static str {
         match self {
             Self::Derivative => "derivative",
             Self::Adjoint => "adjoint",
@@ -72,7 +72,7 @@ impl Rule {
 
 /// A derivative of a function in Tensor SSA, with respect to some of the parts of its arguments.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Derivation {
+pub enum DerivativeKind {
     /// The forward derivative (ATL Fig. 13). Takes the arguments and a tangent for each of these
     /// inputs. Returns the parts of the result, and the tangent of each real one.
     Forward(Arc<[u32]>),
@@ -81,54 +81,61 @@ pub enum Derivation {
     /// part that is not in `of` has no cotangent, not a zero one: nothing is computed for it.
     Adjoint {
         /// The parts of the result.
-        of: Arc<[u32]>,
+        outputs: Arc<[u32]>,
         /// The inputs.
         wrt: Arc<[u32]>,
     },
 }
 
-impl Callee {
+impl FunctionKey {
     /// The number of the first extent of a type argument.
-    pub const FIRST_EXTRA: u32 = 1 << 16;
+    pub const FIRST_TYPE_EXTENT: u32 = 1 << 16;
 
     /// Returns the callee of a definition with type arguments.
     #[must_use]
     pub fn new(def: GlobalName, types: Vec<Type>) -> Self {
-        Self { def, types: types.into(), rules: Arc::from([]), local: None, derived: Arc::from([]), applied: None }
+        Self {
+            def,
+            types: types.into(),
+            rules: Arc::from([]),
+            local: None,
+            derivatives: Arc::from([]),
+            runtime_request: None,
+        }
     }
 
     /// Returns the callee of an operator or expression that a run reached.
     #[must_use]
-    pub fn applied(applied: Applied) -> Self {
+    pub fn for_runtime_request(applied: RuntimeRequest) -> Self {
         let def = applied.item().clone();
-        Self { applied: Some(Arc::new(applied)), ..Self::new(def, Vec::new()) }
+        Self { runtime_request: Some(Arc::new(applied)), ..Self::new(def, Vec::new()) }
     }
 
     /// Returns the enclosing function; the callee itself, without derivatives, if it is not a local
     /// function.
     #[must_use]
-    pub fn definition(&self) -> Self {
-        Self { local: None, derived: Arc::from([]), ..self.clone() }
+    pub fn enclosing_function(&self) -> Self {
+        Self { local: None, derivatives: Arc::from([]), ..self.clone() }
     }
 
     /// Returns the rule of a local function.
     #[must_use]
-    pub fn local_rule(&self, local: u32, kind: Rule) -> Self {
-        let rules = self.rules.iter().copied().chain([LocalRule { local, kind }]).collect();
-        Self { rules, ..self.definition() }
+    pub fn local_rule(&self, local: u32, kind: RuleKind) -> Self {
+        let rules = self.rules.iter().copied().chain([LocalFunctionRule { local, kind }]).collect();
+        Self { rules, ..self.enclosing_function() }
     }
 
     /// Returns a derivative of the function.
     #[must_use]
-    pub fn derive(&self, derivation: Derivation) -> Self {
-        let derived = self.derived.iter().cloned().chain([derivation]).collect();
-        Self { derived, ..self.clone() }
+    pub fn derivative(&self, derivation: DerivativeKind) -> Self {
+        let derived = self.derivatives.iter().cloned().chain([derivation]).collect();
+        Self { derivatives: derived, ..self.clone() }
     }
 
     /// Returns the function of which this is a derivative, or `None` if it is not one.
     #[must_use]
     pub fn primal(&self) -> Option<Self> {
-        let (_, before) = self.derived.split_last()?;
-        Some(Self { derived: before.into(), ..self.clone() })
+        let (_, before) = self.derivatives.split_last()?;
+        Some(Self { derivatives: before.into(), ..self.clone() })
     }
 }

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use super::canonical::is_name;
-use super::core::{Callee, Derivation};
+use super::core::{DerivativeKind, FunctionKey};
 use lang_base::GlobalName;
 use lang_sizes::predicate::Poly;
 use lang_types::ty::{Type, TypeArg};
@@ -13,28 +13,30 @@ use lang_types::ty::{Type, TypeArg};
 pub const PRELUDE: &str = "prelude";
 
 /// Prints the callee without its module and types.
-impl fmt::Display for Callee {
+impl fmt::Display for FunctionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        named(f, self)
+        write_callee_name(f, self)
     }
 }
 
-fn named(f: &mut fmt::Formatter<'_>, callee: &Callee) -> fmt::Result {
-    def_name(f, &callee.def.name)?;
-    callee.rules.iter().try_for_each(|rule| write!(f, "#{} {}", rule.kind.word(), rule.local))?;
+fn write_callee_name(f: &mut fmt::Formatter<'_>, callee: &FunctionKey) -> fmt::Result {
+    write_definition_name(f, &callee.def.name)?;
+    callee.rules.iter().try_for_each(|rule| write!(f, "#{} {}", rule.kind.keyword(), rule.local))?;
     callee.local.iter().try_for_each(|k| write!(f, "#{k}"))?;
-    callee.derived.iter().try_for_each(|d| match d {
-        Derivation::Forward(wrt) => write!(f, "_tan{{{}}}", numbers(wrt)),
-        Derivation::Adjoint { of, wrt } => write!(f, "_adj{{{}; {}}}", numbers(of), numbers(wrt)),
+    callee.derivatives.iter().try_for_each(|d| match d {
+        DerivativeKind::Forward(wrt) => write!(f, "_tan{{{}}}", join_numbers(wrt)),
+        DerivativeKind::Adjoint { outputs: of, wrt } => {
+            write!(f, "_adj{{{}; {}}}", join_numbers(of), join_numbers(wrt))
+        }
     })
 }
 
-fn numbers(items: &[u32]) -> String {
+fn join_numbers(items: &[u32]) -> String {
     items.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints the name of a definition, in backquotes if it is not a single word.
-fn def_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+fn write_definition_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     let rule = name.strip_prefix("derivative ").or_else(|| name.strip_prefix("adjoint "));
     if is_name(rule.unwrap_or(name)) { f.write_str(name) } else { write!(f, "`{name}`") }
 }
@@ -44,7 +46,7 @@ fn def_name(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
 pub(super) struct Qualified<'a>(pub(super) &'a GlobalName, pub(super) &'a str);
 
 impl Qualified<'_> {
-    fn module(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_module_prefix(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.module.as_str() {
             own if own == self.1 => Ok(()),
             "" => write!(f, "{PRELUDE}."),
@@ -56,25 +58,26 @@ impl Qualified<'_> {
 
 impl fmt::Display for Qualified<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.module(f)?;
-        def_name(f, &self.0.name)
+        self.write_module_prefix(f)?;
+        write_definition_name(f, &self.0.name)
     }
 }
 
 /// A callee with types and sizes, as printed in a function of the module `own`.
-pub(super) struct Called<'a> {
-    pub(super) callee: &'a Callee,
-    pub(super) own: &'a str,
+pub(super) struct QualifiedCallee<'a> {
+    pub(super) callee: &'a FunctionKey,
+    pub(super) current_module: &'a str,
     pub(super) sizes: &'a [Poly],
 }
 
-impl fmt::Display for Called<'_> {
+impl fmt::Display for QualifiedCallee<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Qualified(&self.callee.def, self.own).module(f)?;
-        named(f, self.callee)?;
+        Qualified(&self.callee.def, self.current_module).write_module_prefix(f)?;
+        write_callee_name(f, self.callee)?;
         f.write_str("[")?;
         if !self.callee.types.is_empty() {
-            let types: Vec<String> = self.callee.types.iter().map(|t| Typed(t, self.own).to_string()).collect();
+            let types: Vec<String> =
+                self.callee.types.iter().map(|t| QualifiedType(t, self.current_module).to_string()).collect();
             write!(f, "{};{}", types.join(", "), if self.sizes.is_empty() { "" } else { " " })?;
         }
         let sizes: Vec<String> = self.sizes.iter().map(ToString::to_string).collect();
@@ -83,12 +86,12 @@ impl fmt::Display for Called<'_> {
 }
 
 /// A type argument, as printed in a function of this module.
-struct Typed<'a>(&'a Type, &'a str);
+struct QualifiedType<'a>(&'a Type, &'a str);
 
-impl fmt::Display for Typed<'_> {
+impl fmt::Display for QualifiedType<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
-        let of = |t: &Type| Typed(t, self.1).to_string();
+        let of = |t: &Type| QualifiedType(t, self.1).to_string();
         match self.0 {
             Type::Array(..) => {
                 let (dims, element) = self.0.peel();

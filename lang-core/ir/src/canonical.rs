@@ -7,23 +7,26 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::canonical_region;
-use super::core::{Constant, CoreType, E, Expr, Failing, Function, Kind, Repeat, Spacing, Trips, Update, Vars};
-use super::flat::Input;
-use super::reduce::Reduction;
-use super::region::Loop;
-use super::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, index_number};
-use lang_base::guarded;
+use super::core::{
+    CheckFailure, CheckpointSpacing, Constant, CoreExpr, CoreFunction, CoreLoop, CoreTripCount, CoreType, CoreUpdate,
+    ExprKind, ExprRef, Vars,
+};
+use super::flat::FunctionInput;
+use super::reduce::CoreReduction;
+use super::region::SsaLoop;
+use super::ssa::{Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, index_number};
+use lang_base::ensure_sufficient_stack;
 use lang_base::{GlobalName, Name, Span};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::lexer::{is_name_continue, is_name_start};
 use lang_syntax::ops::Scalar;
 
 /// Words that the texts never use as names.
-const WORDS: &[&str] = &["for", "let", "in", "check", "true", "false", "nan", "inf", "_"];
+const RESERVED_WORDS: &[&str] = &["for", "let", "in", "check", "true", "false", "nan", "inf", "_"];
 
 /// A canonical form, with the declarations that its text prints beside it.
 #[derive(Clone, Debug)]
-pub struct Canonical<T> {
+pub struct CanonicalForm<T> {
     /// The form. Top-level `let`s have their printed names in it.
     pub form: T,
     /// The top-level `let`s that the form reads: printed name, global name, and type.
@@ -41,88 +44,88 @@ pub fn is_name(text: &str) -> bool {
 
 /// Returns the canonical form of a core function.
 #[must_use]
-pub fn core(function: &Function) -> Canonical<Function> {
-    let used = Used::of(function);
+pub fn canonicalize_core(function: &CoreFunction) -> CanonicalForm<CoreFunction> {
+    let used = VariableUses::of_function(function);
     let is_i64 = |ty: &CoreType| *ty == CoreType::Scalar(Scalar::I64);
-    let mut naming = Naming::new(false);
-    naming.old_indices = used.local.clone();
+    let mut naming = Renamer::new(false);
+    naming.old_indices = used.index_uses.clone();
     naming.old_indices.extend(&function.sizes);
     // An integer parameter is an index expression unless all its uses read it as data.
-    let plain = |l: &LocalId| !used.read.contains(l);
+    let plain = |l: &LocalId| !used.data_uses.contains(l);
     naming.old_indices.extend(function.params.iter().filter(|(l, ty)| is_i64(ty) && plain(l)).map(|p| p.0));
-    let sizes = function.sizes.iter().map(|l| naming.enter(*l, &function.vars.name(*l)).0).collect();
+    let sizes = function.sizes.iter().map(|l| naming.bind(*l, &function.vars.name(*l)).0).collect();
     let locals: Vec<LocalId> =
-        function.params.iter().map(|(l, _)| naming.enter(*l, &function.vars.name(*l)).0).collect();
-    naming.globals(used.globals);
+        function.params.iter().map(|(l, _)| naming.bind(*l, &function.vars.name(*l)).0).collect();
+    naming.declare_globals(used.globals);
     let params = locals.iter().zip(&function.params).map(|(l, (_, ty))| (*l, naming.ty(ty))).collect();
     // `bounded` also lists captured data, but only integers are printed as bounded.
-    let integers = function.params.iter().filter(|(l, ty)| is_i64(ty) && function.bounded.contains(l));
+    let integers = function.params.iter().filter(|(l, ty)| is_i64(ty) && function.bounded_params.contains(l));
     let bounded = integers.map(|(l, _)| naming.local(*l)).collect();
-    let mut core = Core { naming, own: &function.callee.def, names: &function.vars };
+    let mut core = CoreCanonicalizer { naming, current_item: &function.callee.def, names: &function.vars };
     let body = core.expr(&function.body);
     let naming = core.naming;
-    let body = body.with(body.kind.clone(), function.body.ty.map_sizes(&|p| naming.outside(p)));
-    Canonical {
-        form: Function {
+    let body = body.with_kind(body.kind.clone(), function.body.ty.map_sizes(&|p| naming.result_extent(p)));
+    CanonicalForm {
+        form: CoreFunction {
             callee: Arc::clone(&function.callee),
             vars: naming.vars,
             sizes,
             params,
-            bounded,
+            bounded_params: bounded,
             body,
-            locals: function.locals.clone(),
+            local_functions: function.local_functions.clone(),
             rule_of: None,
         },
-        globals: naming.declared,
+        globals: naming.declarations,
         indices: naming.indices,
     }
 }
 
 /// Returns the canonical form of a function in Tensor SSA.
 #[must_use]
-pub fn ssa(ssa: &Ssa) -> Canonical<Ssa> {
-    let mut naming = Naming::new(true);
+pub fn canonicalize_ssa(ssa: &SsaFunction) -> CanonicalForm<SsaFunction> {
+    let mut naming = Renamer::new(true);
     let mut globals = BTreeMap::new();
-    let mut poly = |p: &Poly| global_atoms(p, &mut globals);
+    let mut poly = |p: &Poly| collect_globals(p, &mut globals);
     canonical_region::for_each_poly(ssa, &mut poly);
     ssa.params.iter().map(|p| &p.1).chain([&ssa.result]).for_each(|ty| for_each_extent(ty, &mut poly));
-    let sizes = ssa.sizes.iter().map(|l| naming.enter(*l, &ssa.vars.name(*l)).0).collect();
+    let sizes = ssa.sizes.iter().map(|l| naming.bind(*l, &ssa.vars.name(*l)).0).collect();
     for local in ssa.params.iter().map(|p| p.0).chain(ssa.inputs.iter().map(|i| i.local)) {
         if !naming.env.contains_key(&local) {
-            naming.enter(local, &ssa.vars.name(local));
+            naming.bind(local, &ssa.vars.name(local));
         }
     }
-    naming.globals(globals);
+    naming.declare_globals(globals);
     let mut done = ssa.clone();
     done.sizes = sizes;
     done.params = ssa.params.iter().map(|(l, ty)| (naming.local(*l), naming.ty(ty))).collect();
-    let integer = |i: &&Input| i.leaf.dims.is_empty() && i.leaf.scalar == Some(Scalar::I64);
+    let integer = |i: &&FunctionInput| i.leaf.dims.is_empty() && i.leaf.scalar == Some(Scalar::I64);
     let integers = ssa.inputs.iter().filter(integer).filter(|i| ssa.bounded.contains(&i.local));
     done.bounded = integers.map(|i| naming.local(i.local)).collect();
     for (k, input) in (0..).zip(&mut done.inputs) {
-        let stmt = ssa.input(k).and_then(|v| ssa.stmts.get(v.0 as usize));
+        let stmt = ssa.input_statement(k).and_then(|v| ssa.stmts.get(v.0 as usize));
         input.local = naming.local(input.local);
         input.leaf.dims = naming.polys(stmt.map_or(&input.leaf.dims, |s| &s.dims));
     }
-    done.result = ssa.result.map_sizes(&|n| naming.outside(n));
+    done.result = ssa.result.map_sizes(&|n| naming.result_extent(n));
     for ((leaf, _), told) in done.outputs.iter_mut().zip(done.result.leaves()) {
         leaf.dims = told.dims;
     }
-    naming.name_loops(ssa, &ssa.callee);
+    naming.canonicalize_loops(ssa, &ssa.callee);
     done.stmts = ssa.stmts.iter().map(|stmt| naming.stmt(stmt)).collect();
     done.checks = ssa.checks.iter().map(|check| naming.check(check, &ssa.callee.def)).collect();
     done.vars = naming.vars;
-    Canonical { form: done, globals: naming.declared, indices: naming.indices }
+    CanonicalForm { form: done, globals: naming.declarations, indices: naming.indices }
 }
 
 /// Returns the failure without its location, because texts have no locations.
-fn nowhere(what: &Failing, own: &GlobalName) -> Arc<Failing> {
-    Arc::new(Failing { item: own.clone(), node: None, ..what.clone() })
+fn without_location(what: &CheckFailure, own: &GlobalName) -> Arc<CheckFailure> {
+    Arc::new(CheckFailure { item: own.clone(), node: None, ..what.clone() })
 }
 
 /// Rounds a constant to its scalar type.
 #[expect(clippy::cast_possible_truncation, reason = "the nearest `f32`, as the evaluators take it")]
-fn rounded(c: Constant, of: Option<Scalar>) -> Constant {
+fn round_to_scalar(c: Constant, of: Option<Scalar>) -> Constant {
     match (c, of) {
         (Constant::Real(x), Some(Scalar::F32)) => Constant::Real(f64::from(x as f32)),
         _ => c,
@@ -141,7 +144,7 @@ fn for_each_extent(ty: &CoreType, f: &mut dyn FnMut(&Poly)) {
     }
 }
 
-fn global_atoms(p: &Poly, globals: &mut BTreeMap<GlobalName, CoreType>) {
+fn collect_globals(p: &Poly, globals: &mut BTreeMap<GlobalName, CoreType>) {
     p.for_each_atom(&mut |a| {
         if let Atom::Global(name) = a {
             globals.entry(name.clone()).or_insert(CoreType::Scalar(Scalar::I64));
@@ -151,17 +154,17 @@ fn global_atoms(p: &Poly, globals: &mut BTreeMap<GlobalName, CoreType>) {
 
 /// The uses of variables in a function.
 #[derive(Default)]
-struct Used {
+struct VariableUses {
     /// Variables that index expressions use directly.
-    local: HashSet<LocalId>,
+    index_uses: HashSet<LocalId>,
     /// Variables read as data.
-    read: HashSet<LocalId>,
+    data_uses: HashSet<LocalId>,
     /// Top-level `let`s.
     globals: BTreeMap<GlobalName, CoreType>,
 }
 
-impl Used {
-    fn of(function: &Function) -> Self {
+impl VariableUses {
+    fn of_function(function: &CoreFunction) -> Self {
         let mut used = Self::default();
         function.params.iter().for_each(|(_, ty)| for_each_extent(ty, &mut |p| used.poly(p)));
         for_each_extent(&function.body.ty, &mut |p| used.poly(p));
@@ -170,68 +173,68 @@ impl Used {
     }
 
     fn poly(&mut self, p: &Poly) {
-        global_atoms(p, &mut self.globals);
+        collect_globals(p, &mut self.globals);
         p.for_each_atom(&mut |a| match a {
-            Atom::Local(l, _) => drop(self.local.insert(*l)),
-            Atom::Read(l, ..) => drop(self.read.insert(*l)),
+            Atom::Local(l, _) => drop(self.index_uses.insert(*l)),
+            Atom::Read(l, ..) => drop(self.data_uses.insert(*l)),
             _ => {}
         });
     }
 
-    fn expr(&mut self, e: &E) {
+    fn expr(&mut self, e: &ExprRef) {
         match &e.kind {
-            Kind::Var(x) => drop(self.read.insert(*x)),
-            Kind::Global(name) => drop(self.globals.insert(name.clone(), e.ty.clone())),
-            Kind::Index(p) | Kind::Access(_, p) => self.poly(p),
-            Kind::Reduce(r) => {
+            ExprKind::Var(x) => drop(self.data_uses.insert(*x)),
+            ExprKind::Global(name) => drop(self.globals.insert(name.clone(), e.ty.clone())),
+            ExprKind::Index(p) | ExprKind::Access(_, p) => self.poly(p),
+            ExprKind::Reduce(r) => {
                 for i in &r.indices {
                     self.poly(&i.extent);
-                    self.local.insert(i.local);
+                    self.index_uses.insert(i.local);
                 }
-                r.terms.visit(&mut |p| self.poly(p), &mut |_| {});
-                self.poly(&r.place);
+                r.filter.visit(&mut |p| self.poly(p), &mut |_| {});
+                self.poly(&r.arg_value);
             }
-            Kind::Gen(i, _) | Kind::Sum(i, _) | Kind::Order(i, _) => {
+            ExprKind::Gen(i, _) | ExprKind::Sum(i, _) | ExprKind::Argsort(i, _) => {
                 self.poly(&i.extent);
-                self.local.insert(i.local);
+                self.index_uses.insert(i.local);
             }
-            Kind::Call(_, sizes, _) => {
+            ExprKind::Call(_, sizes, _) => {
                 sizes.iter().for_each(|p| self.poly(p));
                 for_each_extent(&e.ty, &mut |p| self.poly(p));
             }
-            Kind::Guard(p, _) | Kind::Check(p, ..) => p.visit(&mut |p| self.poly(p), &mut |_| {}),
-            Kind::Loop(repeat, _) => {
-                let spacing = repeat.checkpoint.as_ref().and_then(Spacing::told);
-                repeat.sizes.iter().chain(repeat.trips.count()).chain(spacing).for_each(|p| self.poly(p));
+            ExprKind::Guard(p, _) | ExprKind::Check(p, ..) => p.visit(&mut |p| self.poly(p), &mut |_| {}),
+            ExprKind::Loop(repeat, _) => {
+                let spacing = repeat.checkpoint.as_ref().and_then(CheckpointSpacing::fixed_distance);
+                repeat.sizes.iter().chain(repeat.trip_count.fixed()).chain(spacing).for_each(|p| self.poly(p));
                 self.poly(&repeat.counter.extent);
-                self.local.insert(repeat.counter.local);
+                self.index_uses.insert(repeat.counter.local);
                 for_each_extent(&e.ty, &mut |p| self.poly(p));
             }
-            Kind::Update(update, ..) => {
+            ExprKind::Update(update, ..) => {
                 update.at.iter().for_each(|p| self.poly(p));
                 update.pred.visit(&mut |p| self.poly(p), &mut |_| {});
-                for i in &update.over {
+                for i in &update.indices {
                     self.poly(&i.extent);
-                    self.local.insert(i.local);
+                    self.index_uses.insert(i.local);
                 }
             }
             _ => {}
         }
-        e.for_each_child(&mut |e| guarded(|| self.expr(e)));
+        e.for_each_child(&mut |e| ensure_sufficient_stack(|| self.expr(e)));
     }
 }
 
 /// The previous binding of a variable, which [`Naming::leave`] restores at the end of the scope,
 /// and the name that becomes free.
-type Before = (LocalId, Option<(LocalId, Name)>, Name);
+type SavedBinding = (LocalId, Option<(LocalId, Name)>, Name);
 
-pub(super) struct Naming {
+pub(super) struct Renamer {
     pub(super) vars: Vars,
     /// The new id and name of each variable, by old id.
     env: HashMap<LocalId, (LocalId, Name)>,
-    taken: HashSet<Name>,
+    used_names: HashSet<Name>,
     aliases: HashMap<GlobalName, Name>,
-    declared: Vec<(Name, GlobalName, CoreType)>,
+    declarations: Vec<(Name, GlobalName, CoreType)>,
     old_indices: HashSet<LocalId>,
     indices: BTreeSet<LocalId>,
     /// Whether the form is Tensor SSA, where the names of statements and of their indices are
@@ -240,92 +243,92 @@ pub(super) struct Naming {
     /// The number of enclosing loops.
     depth: u32,
     /// The new position of each statement of a region, by old position.
-    places: Option<Vec<u32>>,
+    statement_positions: Option<Vec<u32>>,
     /// Whether indices belong to a loop, not to a statement.
-    of_loop: bool,
+    indices_of_loop: bool,
     /// The loops of the function.
-    pub(super) loops: Vec<canonical_region::Named>,
+    pub(super) loops: Vec<canonical_region::CanonicalLoop>,
 }
 
-impl Naming {
+impl Renamer {
     fn new(ssa: bool) -> Self {
         Self {
             vars: Vars::default(),
             env: HashMap::new(),
-            taken: HashSet::new(),
+            used_names: HashSet::new(),
             aliases: HashMap::new(),
-            declared: Vec::new(),
+            declarations: Vec::new(),
             old_indices: HashSet::new(),
             indices: BTreeSet::new(),
             ssa,
             depth: 0,
-            places: None,
-            of_loop: false,
+            statement_positions: None,
+            indices_of_loop: false,
             loops: Vec::new(),
         }
     }
 
     /// Starts the naming of a region of this function. A region sees only top-level `let`s.
-    pub(super) fn inside(&self, places: Vec<u32>) -> Self {
+    pub(super) fn for_region(&self, places: Vec<u32>) -> Self {
         Self {
-            taken: self.aliases.values().cloned().collect(),
+            used_names: self.aliases.values().cloned().collect(),
             aliases: self.aliases.clone(),
             depth: self.depth + 1,
-            places: Some(places),
+            statement_positions: Some(places),
             ..Self::new(true)
         }
     }
 
-    pub(super) fn knows(&self, local: LocalId) -> bool {
+    pub(super) fn is_bound(&self, local: LocalId) -> bool {
         self.env.contains_key(&local)
     }
 
     /// Picks a printed name: the name itself if it is a word, not reserved and not taken. Otherwise
     /// it is the name with a prime and a number.
-    fn pick(&self, name: &Name, may_be_index: bool) -> Name {
+    fn fresh_name(&self, name: &Name, may_be_index: bool) -> Name {
         let mut plain: String = name.chars().map(|c| if is_name_continue(c) { c } else { '_' }).collect();
         if !plain.starts_with(is_name_start) {
             plain.insert(0, 'x');
         }
         let word = plain.trim_end_matches(|c: char| c.is_ascii_digit());
         let of_indices = matches!(word, "i" | "j") && !may_be_index;
-        let of_ssa = word.len() < plain.len() && (of_indices || is_statements(word));
-        let reserved = WORDS.contains(&plain.as_str()) || self.ssa && of_ssa;
-        if !reserved && !self.taken.contains(plain.as_str()) {
+        let of_ssa = word.len() < plain.len() && (of_indices || is_statement_prefix(word));
+        let reserved = RESERVED_WORDS.contains(&plain.as_str()) || self.ssa && of_ssa;
+        if !reserved && !self.used_names.contains(plain.as_str()) {
             return plain.into();
         }
         let names = (1_u64..).map(|k| Name::from(format!("{plain}'{k}")));
-        names.into_iter().find(|n| !self.taken.contains(n)).unwrap_or_default()
+        names.into_iter().find(|n| !self.used_names.contains(n)).unwrap_or_default()
     }
 
     /// Brings a variable into scope. Returns its new id and the state to restore at the end of the
     /// scope.
-    pub(super) fn enter(&mut self, local: LocalId, name: &Name) -> (LocalId, Before) {
-        let name = self.pick(name, false);
+    pub(super) fn bind(&mut self, local: LocalId, name: &Name) -> (LocalId, SavedBinding) {
+        let name = self.fresh_name(name, false);
         let new = self.vars.fresh(name.clone());
         if self.old_indices.contains(&local) {
             self.indices.insert(new);
         }
-        self.taken.insert(name.clone());
+        self.used_names.insert(name.clone());
         let before = self.env.insert(local, (new, name.clone()));
         (new, (local, before, name))
     }
 
-    fn leave(&mut self, (local, before, name): Before) {
-        self.taken.remove(&name);
+    fn unbind(&mut self, (local, before, name): SavedBinding) {
+        self.used_names.remove(&name);
         match before {
             Some(before) => drop(self.env.insert(local, before)),
             None => drop(self.env.remove(&local)),
         }
     }
 
-    fn globals(&mut self, globals: BTreeMap<GlobalName, CoreType>) {
+    fn declare_globals(&mut self, globals: BTreeMap<GlobalName, CoreType>) {
         for (global, ty) in globals {
-            let alias = self.pick(&global.name, false);
-            self.taken.insert(alias.clone());
+            let alias = self.fresh_name(&global.name, false);
+            self.used_names.insert(alias.clone());
             self.aliases.insert(global.clone(), alias.clone());
             let ty = self.ty(&ty);
-            self.declared.push((alias, global, ty));
+            self.declarations.push((alias, global, ty));
         }
     }
 
@@ -334,34 +337,34 @@ impl Naming {
         GlobalName { module: global.module.clone(), name: name.clone() }
     }
 
-    fn var(&self, v: Var) -> Var {
-        self.places.as_ref().map_or(v, |p| Var(p.get(v.0 as usize).copied().unwrap_or(v.0)))
+    fn var(&self, v: StmtId) -> StmtId {
+        self.statement_positions.as_ref().map_or(v, |p| StmtId(p.get(v.0 as usize).copied().unwrap_or(v.0)))
     }
 
     fn local(&self, local: LocalId) -> LocalId {
-        match Var::of_local(local) {
+        match StmtId::from_local(local) {
             Some(v) if self.ssa => self.var(v).local(),
             _ => self.env.get(&local).map_or(local, |n| n.0),
         }
     }
 
     fn name(&self, local: LocalId, otherwise: &Name) -> Name {
-        match Var::of_local(local) {
-            Some(v) if self.ssa => statement(self.depth, self.var(v)),
+        match StmtId::from_local(local) {
+            Some(v) if self.ssa => statement_name(self.depth, self.var(v)),
             _ => self.env.get(&local).map_or_else(|| otherwise.clone(), |n| n.1.clone()),
         }
     }
 
     /// Returns the name of the `k`-th index of a statement, or of a loop.
     fn index(&self, k: usize) -> Name {
-        format!("{}{k}", if self.of_loop { 'j' } else { 'i' }).into()
+        format!("{}{k}", if self.indices_of_loop { 'j' } else { 'i' }).into()
     }
 
     fn poly(&self, p: &Poly) -> Poly {
         p.substitute(&|a| {
             Some(Poly::atom(match a {
                 Atom::Local(l, _) => match (index_number(*l), self.env.get(l)) {
-                    (Some(k), None) if self.of_loop => Atom::Local(*l, self.index(k)),
+                    (Some(k), None) if self.indices_of_loop => Atom::Local(*l, self.index(k)),
                     (_, named) => Atom::Local(named?.0, named?.1.clone()),
                 },
                 Atom::Global(name) => Atom::Global(self.alias(name)),
@@ -380,11 +383,11 @@ impl Naming {
 
     /// Renames an extent of a result. Returns `Overflow` if the extent depends on a variable that
     /// only the body binds.
-    fn outside(&self, p: &Poly) -> Poly {
+    fn result_extent(&self, p: &Poly) -> Poly {
         let mut known = true;
         p.for_each_atom(&mut |a| {
             if let Atom::Local(l, _) | Atom::Read(l, ..) = a {
-                known &= self.knows(*l) || self.ssa && Var::of_local(*l).is_some();
+                known &= self.is_bound(*l) || self.ssa && StmtId::from_local(*l).is_some();
             }
         });
         if known { self.poly(p) } else { Poly::atom(Atom::Overflow) }
@@ -405,52 +408,52 @@ impl Naming {
             Pred::Ge(p) => Pred::nonneg(&self.poly(p)),
             Pred::Eq(p) => Pred::zero(&self.poly(p)),
             Pred::Ne(p) => Pred::nonzero(&self.poly(p)),
-            Pred::Is(x, name, at, holds) => {
-                Pred::Is(self.local(*x), self.name(*x, name), self.polys(at).into(), *holds)
+            Pred::Element(x, name, at, holds) => {
+                Pred::Element(self.local(*x), self.name(*x, name), self.polys(at).into(), *holds)
             }
             Pred::Member(x, name, at, holds) => {
                 Pred::Member(self.local(*x), self.name(*x, name), self.polys(at).into(), *holds)
             }
-            Pred::Any(index, body, holds) => {
+            Pred::Exists(index, body, holds) => {
                 let extent = self.poly(&index.extent);
-                let name = self.pick(&index.name, true);
-                self.taken.insert(name.clone());
+                let name = self.fresh_name(&index.name, true);
+                self.used_names.insert(name.clone());
                 let before = self.env.insert(index.local, (index.local, name.clone()));
-                let body = guarded(|| self.pred(body));
-                self.leave((index.local, before, name.clone()));
-                let any = Pred::some(&Index { local: index.local, name, extent }, &body);
+                let body = ensure_sufficient_stack(|| self.pred(body));
+                self.unbind((index.local, before, name.clone()));
+                let any = Pred::raw_exists(&Index { local: index.local, name, extent }, &body);
                 if *holds { any } else { any.negated() }
             }
         }
     }
 
-    fn trips(&self, trips: &Trips) -> Trips {
+    fn trips(&self, trips: &CoreTripCount) -> CoreTripCount {
         match trips {
-            Trips::Count(n) => Trips::Count(self.poly(n)),
-            Trips::While => Trips::While,
+            CoreTripCount::Fixed(n) => CoreTripCount::Fixed(self.poly(n)),
+            CoreTripCount::While => CoreTripCount::While,
         }
     }
 
     /// Renames a predicate over the first `count` indices of a statement.
-    fn pred_in(&mut self, count: usize, p: &Pred) -> Pred {
+    fn pred_over_indices(&mut self, count: usize, p: &Pred) -> Pred {
         let own: Vec<Name> = (0..count).map(|k| self.index(k)).collect();
-        self.taken.extend(own.iter().cloned());
+        self.used_names.extend(own.iter().cloned());
         let p = self.pred(p);
         for name in &own {
-            self.taken.remove(name);
+            self.used_names.remove(name);
         }
         p
     }
 
-    fn access(&self, a: &Access) -> Access {
-        Access { var: self.var(a.var), at: self.polys(&a.at) }
+    fn access(&self, a: &TensorAccess) -> TensorAccess {
+        TensorAccess { var: self.var(a.var), at: self.polys(&a.at) }
     }
 
-    pub(super) fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+    pub(super) fn stmt(&mut self, stmt: &Statement) -> Statement {
         let free = stmt.dims.len();
         let rhs = match &stmt.rhs {
-            Rhs::Constant(c) => Rhs::Constant(rounded(*c, stmt.scalar)),
-            Rhs::Loop(of, part) => self.part(of, *part),
+            Rhs::Constant(c) => Rhs::Constant(round_to_scalar(*c, stmt.scalar)),
+            Rhs::Loop(of, part) => self.loop_result(of, *part),
             rhs => {
                 let count = free
                     + match rhs {
@@ -460,30 +463,30 @@ impl Naming {
                     };
                 let naming = std::cell::RefCell::new(&mut *self);
                 rhs.map(&mut |a| naming.borrow().access(a), &|p| naming.borrow().poly(p), &|p| {
-                    naming.borrow_mut().pred_in(count, p)
+                    naming.borrow_mut().pred_over_indices(count, p)
                 })
             }
         };
-        Stmt { dims: self.polys(&stmt.dims), rhs, ..stmt.clone() }
+        Statement { dims: self.polys(&stmt.dims), rhs, ..stmt.clone() }
     }
 
     /// Renames a loop, except its body.
-    pub(super) fn around(&mut self, of: &Loop) -> Loop {
-        self.of_loop = true;
+    pub(super) fn loop_header(&mut self, of: &SsaLoop) -> SsaLoop {
+        self.indices_of_loop = true;
         let naming = std::cell::RefCell::new(&mut *self);
         let around = of.map(&mut |a| naming.borrow().access(a), &|p| naming.borrow().poly(p), &|p| {
-            naming.borrow_mut().pred_in(of.batch.len(), p)
+            naming.borrow_mut().pred_over_indices(of.batch.len(), p)
         });
-        self.of_loop = false;
+        self.indices_of_loop = false;
         around
     }
 
-    pub(super) fn check(&mut self, check: &Check, own: &GlobalName) -> Check {
-        Check {
+    pub(super) fn check(&mut self, check: &RuntimeCheck, own: &GlobalName) -> RuntimeCheck {
+        RuntimeCheck {
             dims: self.polys(&check.dims),
-            guard: self.pred_in(check.dims.len(), &check.guard),
-            cond: self.pred_in(check.dims.len(), &check.cond),
-            what: nowhere(&check.what, own),
+            guard: self.pred_over_indices(check.dims.len(), &check.guard),
+            cond: self.pred_over_indices(check.dims.len(), &check.cond),
+            failure: without_location(&check.failure, own),
         }
     }
 }
@@ -491,7 +494,7 @@ impl Naming {
 /// Returns the prefix of statement names at a loop depth: `X` in a function, `Y` in its loops, `Z`
 /// in the loops of those, then `XX`, and so on.
 #[must_use]
-pub fn statements(depth: u32) -> String {
+pub fn statement_prefix(depth: u32) -> String {
     let letter = match depth % 3 {
         0 => "X",
         1 => "Y",
@@ -501,122 +504,131 @@ pub fn statements(depth: u32) -> String {
 }
 
 /// Whether the word is the prefix of statement names at some depth.
-fn is_statements(word: &str) -> bool {
+fn is_statement_prefix(word: &str) -> bool {
     word.starts_with(['X', 'Y', 'Z']) && word.chars().all(|c| word.starts_with(c))
 }
 
 /// Returns the name of a statement at a loop depth.
 #[must_use]
-pub fn statement(depth: u32, v: Var) -> Name {
-    format!("{}{}", statements(depth), v.0).into()
+pub fn statement_name(depth: u32, v: StmtId) -> Name {
+    format!("{}{}", statement_prefix(depth), v.0).into()
 }
 
-struct Core<'a> {
-    naming: Naming,
-    own: &'a GlobalName,
+struct CoreCanonicalizer<'a> {
+    naming: Renamer,
+    current_item: &'a GlobalName,
     names: &'a Vars,
 }
 
-impl Core<'_> {
-    fn expr(&mut self, e: &E) -> E {
-        guarded(|| self.node(e))
+impl CoreCanonicalizer<'_> {
+    fn expr(&mut self, e: &ExprRef) -> ExprRef {
+        ensure_sufficient_stack(|| self.rename_node(e))
     }
 
-    fn list(&mut self, items: &[E]) -> Vec<E> {
+    fn list(&mut self, items: &[ExprRef]) -> Vec<ExprRef> {
         items.iter().map(|e| self.expr(e)).collect()
     }
 
-    fn bound(&mut self, index: &Index, body: &E) -> (Index, E) {
+    fn bind_index(&mut self, index: &Index, body: &ExprRef) -> (Index, ExprRef) {
         let extent = self.naming.poly(&index.extent);
-        let (local, before) = self.naming.enter(index.local, &index.name);
+        let (local, before) = self.naming.bind(index.local, &index.name);
         let name = before.2.clone();
         let body = self.expr(body);
-        self.naming.leave(before);
+        self.naming.unbind(before);
         (Index { local, name, extent }, body)
     }
 
-    fn reduction(&mut self, r: &Reduction) -> Reduction {
+    fn reduction(&mut self, r: &CoreReduction) -> CoreReduction {
         let extents: Vec<Poly> = r.indices.iter().map(|i| self.naming.poly(&i.extent)).collect();
         let (mut indices, mut open) = (Vec::new(), Vec::new());
         for (i, extent) in r.indices.iter().zip(extents) {
-            let (local, before) = self.naming.enter(i.local, &i.name);
+            let (local, before) = self.naming.bind(i.local, &i.name);
             indices.push(Index { local, name: before.2.clone(), extent });
             open.push(before);
         }
-        let (terms, place) = (self.naming.pred(&r.terms), self.naming.poly(&r.place));
+        let (terms, place) = (self.naming.pred(&r.filter), self.naming.poly(&r.arg_value));
         let body = self.expr(&r.body);
-        open.into_iter().rev().for_each(|before| self.naming.leave(before));
-        Reduction { reducer: r.reducer, indices, terms, place, body }
+        open.into_iter().rev().for_each(|before| self.naming.unbind(before));
+        CoreReduction { reducer: r.reducer, indices, filter: terms, arg_value: place, body }
     }
 
-    fn node(&mut self, e: &Expr) -> E {
+    fn rename_node(&mut self, e: &CoreExpr) -> ExprRef {
         let kind = match &e.kind {
-            Kind::Var(x) => Kind::Var(self.naming.local(*x)),
-            Kind::Global(name) => Kind::Global(self.naming.alias(name)),
-            Kind::Constant(c) => Kind::Constant(rounded(*c, e.ty.scalar())),
-            Kind::Index(p) => Kind::Index(self.naming.poly(p)),
-            Kind::Add(items) => Kind::Add(self.list(items)),
-            Kind::Mul(a, b) => Kind::Mul(self.expr(a), self.expr(b)),
-            Kind::Neg(a) => Kind::Neg(self.expr(a)),
-            Kind::Apply(f, items) => Kind::Apply(*f, self.list(items)),
-            Kind::Tuple(items) => Kind::Tuple(self.list(items)),
-            Kind::Proj(a, k) => Kind::Proj(self.expr(a), *k),
-            Kind::Gen(i, body) => {
-                let (i, body) = self.bound(i, body);
-                Kind::Gen(i, body)
+            ExprKind::Var(x) => ExprKind::Var(self.naming.local(*x)),
+            ExprKind::Global(name) => ExprKind::Global(self.naming.alias(name)),
+            ExprKind::Constant(c) => ExprKind::Constant(round_to_scalar(*c, e.ty.scalar())),
+            ExprKind::Index(p) => ExprKind::Index(self.naming.poly(p)),
+            ExprKind::Add(items) => ExprKind::Add(self.list(items)),
+            ExprKind::Mul(a, b) => ExprKind::Mul(self.expr(a), self.expr(b)),
+            ExprKind::Neg(a) => ExprKind::Neg(self.expr(a)),
+            ExprKind::Apply(f, items) => ExprKind::Apply(*f, self.list(items)),
+            ExprKind::Tuple(items) => ExprKind::Tuple(self.list(items)),
+            ExprKind::Proj(a, k) => ExprKind::Proj(self.expr(a), *k),
+            ExprKind::Gen(i, body) => {
+                let (i, body) = self.bind_index(i, body);
+                ExprKind::Gen(i, body)
             }
-            Kind::Sum(i, body) => {
-                let (i, body) = self.bound(i, body);
-                Kind::Sum(i, body)
+            ExprKind::Sum(i, body) => {
+                let (i, body) = self.bind_index(i, body);
+                ExprKind::Sum(i, body)
             }
-            Kind::Reduce(r) => Kind::Reduce(Box::new(self.reduction(r))),
-            Kind::Order(i, body) => {
-                let (i, body) = self.bound(i, body);
-                Kind::Order(i, body)
+            ExprKind::Reduce(r) => ExprKind::Reduce(Box::new(self.reduction(r))),
+            ExprKind::Argsort(i, body) => {
+                let (i, body) = self.bind_index(i, body);
+                ExprKind::Argsort(i, body)
             }
-            Kind::Access(a, p) => Kind::Access(self.expr(a), self.naming.poly(p)),
-            Kind::Guard(p, body) => Kind::Guard(self.naming.pred(p), self.expr(body)),
-            Kind::Let(bindings, body) => {
+            ExprKind::Access(a, p) => ExprKind::Access(self.expr(a), self.naming.poly(p)),
+            ExprKind::Guard(p, body) => ExprKind::Guard(self.naming.pred(p), self.expr(body)),
+            ExprKind::Let(bindings, body) => {
                 let (mut named, mut open) = (Vec::new(), Vec::new());
                 for (x, value) in bindings {
                     let value = self.expr(value);
-                    let (local, before) = self.naming.enter(*x, &self.names.name(*x));
+                    let (local, before) = self.naming.bind(*x, &self.names.name(*x));
                     named.push((local, value));
                     open.push(before);
                 }
                 let body = self.expr(body);
-                open.into_iter().rev().for_each(|before| self.naming.leave(before));
-                Kind::Let(named, body)
+                open.into_iter().rev().for_each(|before| self.naming.unbind(before));
+                ExprKind::Let(named, body)
             }
-            Kind::Call(callee, sizes, args) => {
-                Kind::Call(Arc::clone(callee), self.naming.polys(sizes), self.list(args))
+            ExprKind::Call(callee, sizes, args) => {
+                ExprKind::Call(Arc::clone(callee), self.naming.polys(sizes), self.list(args))
             }
-            Kind::Check(p, what, body) => Kind::Check(self.naming.pred(p), nowhere(what, self.own), self.expr(body)),
-            Kind::Loop(repeat, args) => {
+            ExprKind::Check(p, what, body) => {
+                ExprKind::Check(self.naming.pred(p), without_location(what, self.current_item), self.expr(body))
+            }
+            ExprKind::Loop(repeat, args) => {
                 let args = self.list(args);
-                let (extent, trips) = (self.naming.poly(&repeat.counter.extent), self.naming.trips(&repeat.trips));
+                let (extent, trips) = (self.naming.poly(&repeat.counter.extent), self.naming.trips(&repeat.trip_count));
                 let checkpoint = repeat.checkpoint.as_ref().map(|s| s.map(|k| self.naming.poly(k)));
-                let (local, before) = self.naming.enter(repeat.counter.local, &repeat.counter.name);
+                let (local, before) = self.naming.bind(repeat.counter.local, &repeat.counter.name);
                 let counter = Index { local, name: before.2.clone(), extent };
                 let sizes = self.naming.polys(&repeat.sizes);
-                self.naming.leave(before);
-                Kind::Loop(Arc::new(Repeat { body: repeat.body.clone(), sizes, counter, trips, checkpoint }), args)
+                self.naming.unbind(before);
+                ExprKind::Loop(
+                    Arc::new(CoreLoop { body: repeat.body.clone(), sizes, counter, trip_count: trips, checkpoint }),
+                    args,
+                )
             }
-            Kind::Update(update, base, value) => {
+            ExprKind::Update(update, base, value) => {
                 let (base, value) = (self.expr(base), self.expr(value));
                 let pred = self.naming.pred(&update.pred);
                 let (mut over, mut open) = (Vec::new(), Vec::new());
-                for i in &update.over {
+                for i in &update.indices {
                     let extent = self.naming.poly(&i.extent);
-                    let (local, before) = self.naming.enter(i.local, &i.name);
+                    let (local, before) = self.naming.bind(i.local, &i.name);
                     over.push(Index { local, name: before.2.clone(), extent });
                     open.push(before);
                 }
                 let at = self.naming.polys(&update.at);
-                open.into_iter().rev().for_each(|before| self.naming.leave(before));
-                Kind::Update(Arc::new(Update { over, at, pred, add: update.add }), base, value)
+                open.into_iter().rev().for_each(|before| self.naming.unbind(before));
+                ExprKind::Update(
+                    Arc::new(CoreUpdate { indices: over, at, pred, accumulate: update.accumulate }),
+                    base,
+                    value,
+                )
             }
         };
-        Expr::new(kind, self.naming.ty(&e.ty), Span::default())
+        CoreExpr::new(kind, self.naming.ty(&e.ty), Span::default())
     }
 }

@@ -16,10 +16,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use super::callee::{Callee, Derivation, LocalRule, Rule};
-pub use super::core_type::{CoreType, Labels, Leaf, SumType};
-use super::reduce::Reduction;
-use lang_base::guarded;
+pub use super::callee::{DerivativeKind, FunctionKey, LocalFunctionRule, RuleKind};
+pub use super::core_type::{CoreType, SumType, TupleLabels, TypeLeaf};
+use super::reduce::CoreReduction;
+use lang_base::ensure_sufficient_stack;
 use lang_base::{Code, GlobalName, Name, Span};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
@@ -61,7 +61,7 @@ impl std::hash::Hash for Constant {
 
 /// A scalar function. The calculus treats it as a black box (4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Operation {
+pub enum ScalarOp {
     /// A function of the scalar table.
     Scalar(ScalarFn),
     /// `/ // %`, and comparisons, which return `bool`.
@@ -78,7 +78,7 @@ pub enum Operation {
     Stop,
 }
 
-impl Operation {
+impl ScalarOp {
     /// Returns the work of one evaluation at this scalar type (DESIGN 3). Only operations on reals
     /// cost anything.
     #[must_use]
@@ -95,11 +95,11 @@ impl Operation {
 
 /// The failure of a check: reported if the predicate of the check is false.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Failing {
+pub struct CheckFailure {
     /// The diagnostic code.
     pub code: Code,
     /// The reason in words: an access, two sizes, an assertion.
-    pub what: Name,
+    pub message: Name,
     /// The item whose source contains the check.
     pub item: GlobalName,
     /// The node of the item's typed tree. Its id does not change under an edit that only moves
@@ -109,9 +109,9 @@ pub struct Failing {
 
 /// An expression with its type and source location.
 #[derive(Clone, Debug)]
-pub struct Expr {
+pub struct CoreExpr {
     /// The expression.
-    pub kind: Kind,
+    pub kind: ExprKind,
     /// Its type.
     pub ty: CoreType,
     /// The location in the item of the enclosing function.
@@ -119,18 +119,18 @@ pub struct Expr {
 }
 
 /// A shared expression.
-pub type E = Arc<Expr>;
+pub type ExprRef = Arc<CoreExpr>;
 
-impl PartialEq for Expr {
+impl PartialEq for CoreExpr {
     fn eq(&self, other: &Self) -> bool {
         let same = || (self.span, &self.ty, &self.kind) == (other.span, &other.ty, &other.kind);
-        std::ptr::eq(self, other) || guarded(same)
+        std::ptr::eq(self, other) || ensure_sufficient_stack(same)
     }
 }
 
 /// The kinds of expressions.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Kind {
+pub enum ExprKind {
     /// A parameter or `let` variable (4.1).
     Var(LocalId),
     /// A reference to a top-level `let`.
@@ -140,104 +140,104 @@ pub enum Kind {
     /// The value of an index expression (4.13-4.17), as `i64`.
     Index(Poly),
     /// `e₀ + e₁ + …` (4.3)
-    Add(Vec<E>),
+    Add(Vec<ExprRef>),
     /// `e₀ · e₁` (4.4)
-    Mul(E, E),
+    Mul(ExprRef, ExprRef),
     /// `-e`
-    Neg(E),
+    Neg(ExprRef),
     /// `f(e₀, …)` (4.5)
-    Apply(Operation, Vec<E>),
+    Apply(ScalarOp, Vec<ExprRef>),
     /// `(e₀, …)` (4.6)
-    Tuple(Vec<E>),
+    Tuple(Vec<ExprRef>),
     /// `πₖ e` (4.10)
-    Proj(E, u32),
+    Proj(ExprRef, u32),
     /// `⊞ i < n: e` (4.7)
-    Gen(Index, E),
+    Gen(Index, ExprRef),
     /// `Σ i < n: e` (4.8)
-    Sum(Index, E),
+    Sum(Index, ExprRef),
     /// `max i < n if p: e` and the other reductions.
-    Reduce(Box<Reduction>),
+    Reduce(Box<CoreReduction>),
     /// `argsort i < n: e` over scalars: the values of the index, sorted so that the expression
     /// ascends ([`super::order`]).
-    Order(Index, E),
+    Argsort(Index, ExprRef),
     /// `e[a]` (4.11). The index must be in bounds wherever this is evaluated.
-    Access(E, Poly),
+    Access(ExprRef, Poly),
     /// `[p] · e` (4.12)
-    Guard(Pred, E),
+    Guard(Pred, ExprRef),
     /// `let x = e₀ in e₁` (4.9), for several bindings in order.
-    Let(Vec<(LocalId, E)>, E),
+    Let(Vec<(LocalId, ExprRef)>, ExprRef),
     /// A call: sizes, then arguments.
-    Call(Arc<Callee>, Vec<Poly>, Vec<E>),
+    Call(Arc<FunctionKey>, Vec<Poly>, Vec<ExprRef>),
     /// A loop. The operands are the captured values of the body, then the initial carry.
-    Loop(Arc<Repeat>, Vec<E>),
+    Loop(Arc<CoreLoop>, Vec<ExprRef>),
     /// An array with some of its elements replaced or added to: the array, then the new values.
-    Update(Arc<Update>, E, E),
+    Update(Arc<CoreUpdate>, ExprRef, ExprRef),
     /// The value of the expression if the predicate holds, else a failure.
-    Check(Pred, Arc<Failing>, E),
+    Check(Pred, Arc<CheckFailure>, ExprRef),
 }
 
 /// A loop. Its value is a tuple of three: the final carry, an array with the output of each
 /// iteration, and the trip count.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Repeat {
+pub struct CoreLoop {
     /// The body: a local function ([`Function::locals`]) of the captured values and the carry. It
     /// returns the next carry and the output of the iteration.
-    pub body: Arc<Callee>,
+    pub body: Arc<FunctionKey>,
     /// The sizes of the body. They may mention the iteration number.
     pub sizes: Vec<Poly>,
     /// The iteration number, from 0. Its extent is the extent of the output arrays.
     pub counter: Index,
     /// The trip count or the loop condition.
-    pub trips: Trips,
+    pub trip_count: CoreTripCount,
     /// The spacing of checkpoints: a reverse derivative keeps one state per this many iterations.
     /// If `None`, it keeps the data that it needs from each iteration.
-    pub checkpoint: Option<Spacing>,
+    pub checkpoint: Option<CheckpointSpacing>,
 }
 
 /// The distance, in iterations, between the kept states of a loop.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Spacing {
+pub enum CheckpointSpacing {
     /// A fixed distance. Values below 1 count as 1.
-    Every(Poly),
+    Fixed(Poly),
     /// The square root of the trip count, rounded up; 32 if the trip count is unknown before the
     /// loop starts.
-    Root,
+    SquareRoot,
 }
 
-impl Spacing {
+impl CheckpointSpacing {
     /// Applies `poly` to the polynomial, if the spacing has one.
     #[must_use]
     pub fn map(&self, poly: impl FnOnce(&Poly) -> Poly) -> Self {
         match self {
-            Self::Every(k) => Self::Every(poly(k)),
-            Self::Root => Self::Root,
+            Self::Fixed(k) => Self::Fixed(poly(k)),
+            Self::SquareRoot => Self::SquareRoot,
         }
     }
 
     /// Returns the distance that the program wrote, or `None` for [`Spacing::Root`].
     #[must_use]
-    pub fn told(&self) -> Option<&Poly> {
-        if let Self::Every(k) = self { Some(k) } else { None }
+    pub fn fixed_distance(&self) -> Option<&Poly> {
+        if let Self::Fixed(k) = self { Some(k) } else { None }
     }
 
     /// Returns the spacing of one run, at least 1. `told` is the value of the written distance;
     /// `trips` is the trip count, if it is known before the loop starts.
     #[must_use]
-    pub fn value(told: Option<i64>, trips: Option<i64>) -> i64 {
+    pub fn resolve(told: Option<i64>, trips: Option<i64>) -> i64 {
         let far = match (told, trips) {
             (Some(k), _) => k,
-            (None, Some(trips)) => root(trips),
-            (None, None) => OPEN_SPACING,
+            (None, Some(trips)) => ceil_sqrt(trips),
+            (None, None) => UNKNOWN_COUNT_SPACING,
         };
         far.max(1)
     }
 }
 
 /// The spacing of checkpoints in a loop whose trip count is unknown before it starts.
-pub const OPEN_SPACING: i64 = 32;
+pub const UNKNOWN_COUNT_SPACING: i64 = 32;
 
 /// Returns the square root, rounded up.
-fn root(n: i64) -> i64 {
+fn ceil_sqrt(n: i64) -> i64 {
     let n = n.max(0).unsigned_abs();
     let floor = n.isqrt();
     i64::try_from(floor + u64::from(floor * floor < n)).unwrap_or(i64::MAX)
@@ -245,33 +245,33 @@ fn root(n: i64) -> i64 {
 
 /// The trip count of a loop, or its condition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Trips {
+pub enum CoreTripCount {
     /// A fixed count. Values below 0 count as 0.
-    Count(Poly),
+    Fixed(Poly),
     /// Runs while the first component of the carry, a `bool`, is true.
     While,
 }
 
-impl Trips {
+impl CoreTripCount {
     /// Returns the trip count, or `None` for a `while` loop.
     #[must_use]
-    pub fn count(&self) -> Option<&Poly> {
-        if let Self::Count(n) = self { Some(n) } else { None }
+    pub fn fixed(&self) -> Option<&Poly> {
+        if let Self::Fixed(n) = self { Some(n) } else { None }
     }
 }
 
 /// The elements that an update of an array replaces. No element may be written twice.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Update {
+pub struct CoreUpdate {
     /// The index variables of the new values.
-    pub over: Vec<Index>,
+    pub indices: Vec<Index>,
     /// The first indices of the array, as polynomials over the index variables. The update replaces
     /// the whole subarray at these indices.
     pub at: Vec<Poly>,
     /// Whether the update happens at all.
     pub pred: Pred,
     /// Whether the new values are added to the old ones.
-    pub add: bool,
+    pub accumulate: bool,
 }
 
 /// The variables of a function: their names, by id, and which of the variables the compiler
@@ -279,9 +279,9 @@ pub struct Update {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Vars {
     names: Vec<Name>,
-    made: BTreeSet<LocalId>,
+    synthetic: BTreeSet<LocalId>,
     /// Names that patterns of the program bind to components of variables.
-    parts: BTreeMap<(LocalId, Vec<u32>), Name>,
+    component_names: BTreeMap<(LocalId, Vec<u32>), Name>,
 }
 
 impl Vars {
@@ -293,23 +293,23 @@ impl Vars {
     }
 
     /// Allocates a variable that has no name in the program.
-    pub fn made(&mut self, name: &str) -> LocalId {
+    pub fn fresh_synthetic(&mut self, name: &str) -> LocalId {
         let id = self.fresh(name);
-        self.made.insert(id);
+        self.synthetic.insert(id);
         id
     }
 
     /// Returns the program's name for a variable, or `None` if the compiler introduced the
     /// variable.
     #[must_use]
-    pub fn given(&self, local: LocalId) -> Option<Name> {
-        if self.made.contains(&local) { None } else { self.names.get(local.0 as usize).cloned() }
+    pub fn source_name(&self, local: LocalId) -> Option<Name> {
+        if self.synthetic.contains(&local) { None } else { self.names.get(local.0 as usize).cloned() }
     }
 
     /// Assigns a name from the program to a variable that the compiler introduced. Does nothing for
     /// other variables.
-    pub fn give(&mut self, local: LocalId, name: &str) {
-        if self.made.remove(&local)
+    pub fn set_source_name(&mut self, local: LocalId, name: &str) {
+        if self.synthetic.remove(&local)
             && let Some(slot) = self.names.get_mut(local.0 as usize)
         {
             *slot = name.into();
@@ -317,18 +317,18 @@ impl Vars {
     }
 
     /// Assigns a name from the program to a component of a variable. The first assignment wins.
-    pub fn give_part(&mut self, local: LocalId, path: Vec<u32>, name: &str) {
-        self.parts.entry((local, path)).or_insert_with(|| name.into());
+    pub fn set_component_name(&mut self, local: LocalId, path: Vec<u32>, name: &str) {
+        self.component_names.entry((local, path)).or_insert_with(|| name.into());
     }
 
     /// Returns the program's name for a component of a variable.
     #[must_use]
-    pub fn part(&self, local: LocalId, path: &[u32]) -> Option<Name> {
-        self.parts.get(&(local, path.to_vec())).cloned()
+    pub fn component_name(&self, local: LocalId, path: &[u32]) -> Option<Name> {
+        self.component_names.get(&(local, path.to_vec())).cloned()
     }
 
     /// Allocates an index variable.
-    pub fn index(&mut self, name: impl Into<Name>, extent: Poly) -> Index {
+    pub fn fresh_index(&mut self, name: impl Into<Name>, extent: Poly) -> Index {
         let name = name.into();
         Index { local: self.fresh(name.clone()), name, extent }
     }
@@ -360,9 +360,9 @@ impl Vars {
 
 /// A function in core.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Function {
+pub struct CoreFunction {
     /// The definition and its type arguments.
-    pub callee: Arc<Callee>,
+    pub callee: Arc<FunctionKey>,
     /// All variables.
     pub vars: Vars,
     /// The sizes that a call passes.
@@ -371,12 +371,12 @@ pub struct Function {
     pub params: Vec<(LocalId, CoreType)>,
     /// Integer parameters that occur in index expressions. Proofs about them hold only for values
     /// below 2^47, so a run with a larger value must not use this function.
-    pub bounded: BTreeSet<LocalId>,
+    pub bounded_params: BTreeSet<LocalId>,
     /// The body.
-    pub body: E,
+    pub body: ExprRef,
     /// Functions made inside this one so that they can be differentiated: lambdas and inlined
     /// definitions. Each follows those that it calls. Captured values are their first parameters.
-    pub locals: Vec<Arc<Self>>,
+    pub local_functions: Vec<Arc<Self>>,
     /// For a local function: the definition with a derivative rule whose body it holds, if that
     /// definition takes functions. They are substituted in this body.
     pub rule_of: Option<GlobalName>,
@@ -384,9 +384,9 @@ pub struct Function {
 
 /// The reason and the location why a program has no core form.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outside {
+pub struct NoCoreForm {
     /// The construct without a core form.
-    pub what: Reason,
+    pub reason: NoCoreFormReason,
     /// The item.
     pub item: GlobalName,
     /// The location in the item.
@@ -395,7 +395,7 @@ pub struct Outside {
 
 /// The constructs without a core form.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Reason {
+pub enum NoCoreFormReason {
     /// An error in the program.
     Errors,
     /// A definition that calls itself, directly or indirectly.
@@ -417,12 +417,12 @@ pub enum Reason {
     /// A form, or a polynomial in it, that exceeds the limits on size.
     TooLarge,
     /// An index or integer quotient that may leave 64 bits although its operands are small.
-    Wraps,
+    IndexOverflow,
     /// A derivative that would keep more than the memory limit allows.
     Memory,
 }
 
-impl Reason {
+impl NoCoreFormReason {
     /// Returns the reason as a noun phrase.
     #[must_use]
     pub fn phrase(&self) -> &'static str {
@@ -437,174 +437,179 @@ impl Reason {
             Self::Effect => "an effect",
             Self::Derivative => "a derivative that has no generated form",
             Self::TooLarge => "too much for one form",
-            Self::Wraps => "an index or a quotient with so large a factor that it may leave 64 bits",
+            Self::IndexOverflow => "an index or a quotient with so large a factor that it may leave 64 bits",
             Self::Memory => "more to be kept than the limit of memory allows",
         }
     }
 }
 
-impl Expr {
+impl CoreExpr {
     /// Allocates a shared expression.
     #[must_use]
-    pub fn new(kind: Kind, ty: CoreType, span: Span) -> E {
+    pub fn new(kind: ExprKind, ty: CoreType, span: Span) -> ExprRef {
         Arc::new(Self { kind, ty, span })
     }
 
     /// Returns an expression of another kind and type at the same location.
     #[must_use]
-    pub fn with(&self, kind: Kind, ty: CoreType) -> E {
+    pub fn with_kind(&self, kind: ExprKind, ty: CoreType) -> ExprRef {
         Self::new(kind, ty, self.span)
     }
 
     /// Returns the expression at another location.
     #[must_use]
-    pub fn at(e: &E, span: Span) -> E {
+    pub fn at_span(e: &ExprRef, span: Span) -> ExprRef {
         if e.span == span { Arc::clone(e) } else { Self::new(e.kind.clone(), e.ty.clone(), span) }
     }
 
     /// Returns component `k` of a tuple.
     #[must_use]
-    pub fn proj(e: &E, k: u32) -> E {
+    pub fn proj(e: &ExprRef, k: u32) -> ExprRef {
         let ty = match &e.ty {
             CoreType::Tuple(items, _) => items.get(k as usize).cloned(),
             CoreType::Scalar(_) | CoreType::Tensor(..) | CoreType::Rel(_) => None,
         };
-        e.with(Kind::Proj(e.clone(), k), ty.unwrap_or(CoreType::Scalar(Scalar::Bool)))
+        e.with_kind(ExprKind::Proj(e.clone(), k), ty.unwrap_or(CoreType::Scalar(Scalar::Bool)))
     }
 
     /// `argsort i < n: e`
     #[must_use]
-    pub fn order(index: Index, e: E) -> E {
+    pub fn argsort(index: Index, e: ExprRef) -> ExprRef {
         let ty = CoreType::Tensor(index.extent.clone(), Arc::new(CoreType::Scalar(Scalar::I64)));
         let span = e.span;
-        Self::new(Kind::Order(index, e), ty, span)
+        Self::new(ExprKind::Argsort(index, e), ty, span)
     }
 
     /// Returns an element of an array.
     #[must_use]
-    pub fn access(e: &E, at: Poly) -> E {
+    pub fn access(e: &ExprRef, at: Poly) -> ExprRef {
         let ty = match &e.ty {
             CoreType::Tensor(_, inner) => (**inner).clone(),
             other => other.clone(),
         };
-        e.with(Kind::Access(e.clone(), at), ty)
+        e.with_kind(ExprKind::Access(e.clone(), at), ty)
     }
 
     /// `⊞ i < n: e`
     #[must_use]
-    pub fn generate(index: Index, e: E) -> E {
+    pub fn generate(index: Index, e: ExprRef) -> ExprRef {
         let ty = CoreType::Tensor(index.extent.clone(), Arc::new(e.ty.clone()));
         let span = e.span;
-        Self::new(Kind::Gen(index, e), ty, span)
+        Self::new(ExprKind::Gen(index, e), ty, span)
     }
 
     /// `[p] · e`, or `e` itself if `p` is trivially true.
     #[must_use]
-    pub fn guard(p: Pred, e: E) -> E {
+    pub fn guard(p: Pred, e: ExprRef) -> ExprRef {
         if p.is_true() {
             return e;
         }
         let (ty, span) = (e.ty.clone(), e.span);
-        Self::new(Kind::Guard(p, e), ty, span)
+        Self::new(ExprKind::Guard(p, e), ty, span)
     }
 
     /// `let x = e₀ in e₁` for several bindings in order. Returns the body if there are no bindings.
     #[must_use]
-    pub fn lets(bindings: Vec<(LocalId, E)>, body: E) -> E {
+    pub fn lets(bindings: Vec<(LocalId, ExprRef)>, body: ExprRef) -> ExprRef {
         if bindings.is_empty() {
             return body;
         }
         let (ty, span) = (body.ty.clone(), body.span);
-        Self::new(Kind::Let(bindings, body), ty, span)
+        Self::new(ExprKind::Let(bindings, body), ty, span)
     }
 
     /// Whether evaluating the expression twice costs nothing: it is a variable, a constant, an
     /// index expression, or a component or element of one.
     #[must_use]
-    pub fn is_free(&self) -> bool {
+    pub fn is_duplicable(&self) -> bool {
         let mut e = self;
         loop {
             match &e.kind {
-                Kind::Var(_) | Kind::Global(_) | Kind::Constant(_) | Kind::Index(_) => return true,
-                Kind::Proj(inner, _) | Kind::Access(inner, _) => e = inner,
+                ExprKind::Var(_) | ExprKind::Global(_) | ExprKind::Constant(_) | ExprKind::Index(_) => return true,
+                ExprKind::Proj(inner, _) | ExprKind::Access(inner, _) => e = inner,
                 _ => return false,
             }
         }
     }
 
     /// Visits the direct subexpressions.
-    pub fn for_each_child(&self, f: &mut dyn FnMut(&E)) {
+    pub fn for_each_child(&self, f: &mut dyn FnMut(&ExprRef)) {
         match &self.kind {
-            Kind::Var(_) | Kind::Global(_) | Kind::Constant(_) | Kind::Index(_) => {}
-            Kind::Add(items) | Kind::Apply(_, items) | Kind::Tuple(items) | Kind::Call(_, _, items) => {
+            ExprKind::Var(_) | ExprKind::Global(_) | ExprKind::Constant(_) | ExprKind::Index(_) => {}
+            ExprKind::Add(items) | ExprKind::Apply(_, items) | ExprKind::Tuple(items) | ExprKind::Call(_, _, items) => {
                 items.iter().for_each(f);
             }
-            Kind::Mul(a, b) => [a, b].into_iter().for_each(f),
-            Kind::Let(bindings, body) => bindings.iter().map(|b| &b.1).chain([body]).for_each(f),
-            Kind::Neg(e)
-            | Kind::Proj(e, _)
-            | Kind::Gen(_, e)
-            | Kind::Order(_, e)
-            | Kind::Sum(_, e)
-            | Kind::Access(e, _)
-            | Kind::Guard(_, e)
-            | Kind::Check(_, _, e) => f(e),
-            Kind::Loop(_, items) => items.iter().for_each(f),
-            Kind::Update(_, base, value) => [base, value].into_iter().for_each(f),
-            Kind::Reduce(r) => f(&r.body),
+            ExprKind::Mul(a, b) => [a, b].into_iter().for_each(f),
+            ExprKind::Let(bindings, body) => bindings.iter().map(|b| &b.1).chain([body]).for_each(f),
+            ExprKind::Neg(e)
+            | ExprKind::Proj(e, _)
+            | ExprKind::Gen(_, e)
+            | ExprKind::Argsort(_, e)
+            | ExprKind::Sum(_, e)
+            | ExprKind::Access(e, _)
+            | ExprKind::Guard(_, e)
+            | ExprKind::Check(_, _, e) => f(e),
+            ExprKind::Loop(_, items) => items.iter().for_each(f),
+            ExprKind::Update(_, base, value) => [base, value].into_iter().for_each(f),
+            ExprKind::Reduce(r) => f(&r.body),
         }
     }
 
     /// Rebuilds the expression with its direct subexpressions, polynomials and predicates mapped.
     #[must_use]
-    pub fn map(&self, e: &mut dyn FnMut(&E) -> E, poly: &dyn Fn(&Poly) -> Poly, pred: &dyn Fn(&Pred) -> Pred) -> E {
+    pub fn map(
+        &self,
+        e: &mut dyn FnMut(&ExprRef) -> ExprRef,
+        poly: &dyn Fn(&Poly) -> Poly,
+        pred: &dyn Fn(&Pred) -> Pred,
+    ) -> ExprRef {
         let index = |i: &Index| Index { extent: poly(&i.extent), ..i.clone() };
         let kind = match &self.kind {
-            Kind::Var(x) => Kind::Var(*x),
-            Kind::Global(x) => Kind::Global(x.clone()),
-            Kind::Constant(c) => Kind::Constant(*c),
-            Kind::Index(p) => Kind::Index(poly(p)),
-            Kind::Add(items) => Kind::Add(items.iter().map(e).collect()),
-            Kind::Mul(a, b) => Kind::Mul(e(a), e(b)),
-            Kind::Neg(a) => Kind::Neg(e(a)),
-            Kind::Apply(f, items) => Kind::Apply(*f, items.iter().map(e).collect()),
-            Kind::Tuple(items) => Kind::Tuple(items.iter().map(e).collect()),
-            Kind::Proj(a, k) => Kind::Proj(e(a), *k),
-            Kind::Gen(i, a) => Kind::Gen(index(i), e(a)),
-            Kind::Sum(i, a) => Kind::Sum(index(i), e(a)),
-            Kind::Order(i, a) => Kind::Order(index(i), e(a)),
-            Kind::Reduce(r) => Kind::Reduce(r.map(e, poly, pred)),
-            Kind::Access(a, at) => Kind::Access(e(a), poly(at)),
-            Kind::Guard(p, a) => Kind::Guard(pred(p), e(a)),
-            Kind::Let(bindings, body) => {
+            ExprKind::Var(x) => ExprKind::Var(*x),
+            ExprKind::Global(x) => ExprKind::Global(x.clone()),
+            ExprKind::Constant(c) => ExprKind::Constant(*c),
+            ExprKind::Index(p) => ExprKind::Index(poly(p)),
+            ExprKind::Add(items) => ExprKind::Add(items.iter().map(e).collect()),
+            ExprKind::Mul(a, b) => ExprKind::Mul(e(a), e(b)),
+            ExprKind::Neg(a) => ExprKind::Neg(e(a)),
+            ExprKind::Apply(f, items) => ExprKind::Apply(*f, items.iter().map(e).collect()),
+            ExprKind::Tuple(items) => ExprKind::Tuple(items.iter().map(e).collect()),
+            ExprKind::Proj(a, k) => ExprKind::Proj(e(a), *k),
+            ExprKind::Gen(i, a) => ExprKind::Gen(index(i), e(a)),
+            ExprKind::Sum(i, a) => ExprKind::Sum(index(i), e(a)),
+            ExprKind::Argsort(i, a) => ExprKind::Argsort(index(i), e(a)),
+            ExprKind::Reduce(r) => ExprKind::Reduce(r.map(e, poly, pred)),
+            ExprKind::Access(a, at) => ExprKind::Access(e(a), poly(at)),
+            ExprKind::Guard(p, a) => ExprKind::Guard(pred(p), e(a)),
+            ExprKind::Let(bindings, body) => {
                 let bindings = bindings.iter().map(|(x, a)| (*x, e(a))).collect();
-                Kind::Let(bindings, e(body))
+                ExprKind::Let(bindings, e(body))
             }
-            Kind::Call(f, sizes, args) => {
-                Kind::Call(f.clone(), sizes.iter().map(poly).collect(), args.iter().map(e).collect())
+            ExprKind::Call(f, sizes, args) => {
+                ExprKind::Call(f.clone(), sizes.iter().map(poly).collect(), args.iter().map(e).collect())
             }
-            Kind::Check(p, what, a) => Kind::Check(pred(p), what.clone(), e(a)),
-            Kind::Loop(repeat, args) => {
-                let repeat = Repeat {
+            ExprKind::Check(p, what, a) => ExprKind::Check(pred(p), what.clone(), e(a)),
+            ExprKind::Loop(repeat, args) => {
+                let repeat = CoreLoop {
                     body: repeat.body.clone(),
                     sizes: repeat.sizes.iter().map(poly).collect(),
                     counter: index(&repeat.counter),
-                    trips: match &repeat.trips {
-                        Trips::Count(n) => Trips::Count(poly(n)),
-                        Trips::While => Trips::While,
+                    trip_count: match &repeat.trip_count {
+                        CoreTripCount::Fixed(n) => CoreTripCount::Fixed(poly(n)),
+                        CoreTripCount::While => CoreTripCount::While,
                     },
                     checkpoint: repeat.checkpoint.as_ref().map(|s| s.map(poly)),
                 };
-                Kind::Loop(Arc::new(repeat), args.iter().map(e).collect())
+                ExprKind::Loop(Arc::new(repeat), args.iter().map(e).collect())
             }
-            Kind::Update(update, base, value) => {
-                let update = Update {
-                    over: update.over.iter().map(index).collect(),
+            ExprKind::Update(update, base, value) => {
+                let update = CoreUpdate {
+                    indices: update.indices.iter().map(index).collect(),
                     at: update.at.iter().map(poly).collect(),
                     pred: pred(&update.pred),
-                    add: update.add,
+                    accumulate: update.accumulate,
                 };
-                Kind::Update(Arc::new(update), e(base), e(value))
+                ExprKind::Update(Arc::new(update), e(base), e(value))
             }
         };
         Self::new(kind, self.ty.map_sizes(poly), self.span)

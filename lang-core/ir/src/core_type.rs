@@ -13,7 +13,7 @@ pub enum CoreType {
     /// A number or truth value.
     Scalar(Scalar),
     /// The components in order, and their labels.
-    Tuple(Arc<[Self]>, Labels),
+    Tuple(Arc<[Self]>, TupleLabels),
     /// `[n]T`
     Tensor(Poly, Arc<Self>),
     /// `rel[n, m]`
@@ -22,10 +22,10 @@ pub enum CoreType {
 
 /// The meaning of the components of a tuple.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Labels {
+pub enum TupleLabels {
     /// Positions of a plain tuple.
     #[default]
-    Places,
+    Positions,
     /// The fields of a record, sorted by these names.
     Fields(Arc<[Name]>),
     /// A value of a sum type: the number of the constructor, then the arguments of each constructor
@@ -42,7 +42,7 @@ pub struct SumType {
     pub constructors: Vec<Name>,
 }
 
-impl Labels {
+impl TupleLabels {
     /// Returns the field names of a record.
     #[must_use]
     pub fn fields(&self) -> Option<&Arc<[Name]>> {
@@ -66,7 +66,7 @@ impl CoreType {
     /// Returns the type of a plain tuple.
     #[must_use]
     pub fn tuple(items: impl Into<Arc<[Self]>>) -> Self {
-        Self::Tuple(items.into(), Labels::Places)
+        Self::Tuple(items.into(), TupleLabels::Positions)
     }
 
     /// `()`
@@ -77,7 +77,7 @@ impl CoreType {
 
     /// Splits an array type into its extents, outermost first, and its element type.
     #[must_use]
-    pub fn peel(&self) -> (Vec<&Poly>, &Self) {
+    pub fn split_array(&self) -> (Vec<&Poly>, &Self) {
         let mut dims = Vec::new();
         let mut t = self;
         while let Self::Tensor(n, e) = t {
@@ -89,7 +89,7 @@ impl CoreType {
 
     /// `[dims…]self`
     #[must_use]
-    pub fn array(self, dims: impl DoubleEndedIterator<Item = Poly>) -> Self {
+    pub fn with_extents(self, dims: impl DoubleEndedIterator<Item = Poly>) -> Self {
         dims.rev().fold(self, |t, n| Self::Tensor(n, Arc::new(t)))
     }
 
@@ -114,13 +114,13 @@ impl CoreType {
     /// through tuples, its extents, and its scalar (`None` for a relation). An array of tuples
     /// counts as a tuple of arrays (ATL 5.2).
     #[must_use]
-    pub fn leaves(&self) -> Vec<Leaf> {
+    pub fn leaves(&self) -> Vec<TypeLeaf> {
         let mut leaves = Vec::new();
         let mut open = vec![(Vec::new(), Vec::new(), self)];
         while let Some((path, mut dims, t)) = open.pop() {
             match t {
-                Self::Scalar(s) => leaves.push(Leaf { path, dims, scalar: Some(*s) }),
-                Self::Rel(d) => leaves.push(Leaf { path, dims: d.to_vec(), scalar: None }),
+                Self::Scalar(s) => leaves.push(TypeLeaf { path, dims, scalar: Some(*s) }),
+                Self::Rel(d) => leaves.push(TypeLeaf { path, dims: d.to_vec(), scalar: None }),
                 Self::Tensor(n, inner) => {
                     dims.push(n.clone());
                     open.push((path, dims, inner));
@@ -140,7 +140,7 @@ impl CoreType {
 
 /// A tensor part of a type; see [`CoreType::leaves`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Leaf {
+pub struct TypeLeaf {
     /// The positions on the path through tuples.
     pub path: Vec<u32>,
     /// The extents, outermost first.
@@ -149,12 +149,12 @@ pub struct Leaf {
     pub scalar: Option<Scalar>,
 }
 
-impl Leaf {
+impl TypeLeaf {
     /// Returns the type of the part.
     #[must_use]
     pub fn ty(&self) -> CoreType {
         match self.scalar {
-            Some(s) => CoreType::Scalar(s).array(self.dims.iter().cloned()),
+            Some(s) => CoreType::Scalar(s).with_extents(self.dims.iter().cloned()),
             None => CoreType::Rel(Arc::from(self.dims.as_slice())),
         }
     }

@@ -5,13 +5,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::core::{Callee, CoreType, E, Leaf, Vars};
+use super::core::{CoreType, ExprRef, FunctionKey, TypeLeaf, Vars};
 use lang_base::GlobalName;
 use lang_sizes::predicate::LocalId;
 
 /// The source of an input.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Source {
+pub enum InputSource {
     /// A parameter, by position.
     Param(u32),
     /// A top-level `let`, by name.
@@ -22,7 +22,7 @@ pub enum Source {
     Cotangent(u32),
 }
 
-impl Source {
+impl InputSource {
     /// Whether a caller passes the input. Top-level `let`s are not passed, because every function
     /// can read them.
     #[must_use]
@@ -33,20 +33,20 @@ impl Source {
 
 /// An input.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Input {
+pub struct FunctionInput {
     /// Its variable.
     pub local: LocalId,
     /// The value of which it is a part.
-    pub source: Source,
+    pub source: InputSource,
     /// The part.
-    pub leaf: Leaf,
+    pub leaf: TypeLeaf,
 }
 
 /// A function without tuples.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Flat {
+pub struct FlatFunction {
     /// The definition and its type arguments.
-    pub callee: Arc<Callee>,
+    pub callee: Arc<FunctionKey>,
     /// All variables.
     pub vars: Vars,
     /// The sizes that a call passes.
@@ -56,11 +56,11 @@ pub struct Flat {
     /// The types of the parameters.
     pub params: Vec<(LocalId, CoreType)>,
     /// Inputs.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<FunctionInput>,
     /// Bindings in order. A binding of type `()` exists only for its check.
-    pub bindings: Vec<(LocalId, E)>,
+    pub bindings: Vec<(LocalId, ExprRef)>,
     /// The parts of the result, each with its expression.
-    pub outputs: Vec<(Leaf, E)>,
+    pub outputs: Vec<(TypeLeaf, ExprRef)>,
     /// The type of the result.
     pub result: CoreType,
 }

@@ -28,4 +28,4 @@ pub mod ssa_text;
 pub mod text;
 pub mod value;
 
-pub use core::{CoreType, Derivation, Expr, Function, Kind, Operation, Outside, Vars};
+pub use core::{CoreExpr, CoreFunction, CoreType, DerivativeKind, ExprKind, NoCoreForm, ScalarOp, Vars};

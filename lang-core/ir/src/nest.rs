@@ -8,43 +8,43 @@
 
 use lang_sizes::predicate::{Poly, Pred};
 
-use super::ssa::{index, index_number};
+use super::ssa::{index_number, statement_index};
 use lang_sizes::predicate::Atom;
 use lang_sizes::predicate::poly::floor_div;
 
 /// A bound on the absolute value of every comparison operand that indices can reach.
-const LARGE: i128 = 1 << 100;
+const COMPARAND_LIMIT: i128 = 1 << 100;
 
 /// The run-time values that the loops need.
-pub trait World {
+pub trait NestEnv {
     /// The reason why a value does not exist.
-    type Stop;
+    type Interruption;
     /// Returns the wrapping value of a polynomial at these indices; `None` as for [`World::holds`].
-    fn poly(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i64>, Self::Stop>;
+    fn eval_poly(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i64>, Self::Interruption>;
     /// Returns the exact value of a polynomial in a comparison, which counts as a test of data.
-    fn compared(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i128>, Self::Stop>;
+    fn eval_comparand(&mut self, p: &Poly, at: &[i64]) -> Result<Option<i128>, Self::Interruption>;
     /// Evaluates the predicate at these indices. `None` if it reads out of bounds; another conjunct
     /// is then false.
-    fn holds(&mut self, p: &Pred, at: &[i64]) -> Result<Option<bool>, Self::Stop>;
+    fn eval_pred(&mut self, p: &Pred, at: &[i64]) -> Result<Option<bool>, Self::Interruption>;
 }
 
 /// The action for each tuple.
-type Visitor<'f, W> = &'f mut dyn FnMut(&mut W, &[i64]) -> Result<(), <W as World>::Stop>;
+type TupleVisitor<'f, W> = &'f mut dyn FnMut(&mut W, &[i64]) -> Result<(), <W as NestEnv>::Interruption>;
 
 /// `constant + Σ cₖ·iₖ`, over the indices.
 #[derive(Clone, Debug)]
-struct Affine {
+struct AffineConstraint {
     constant: i128,
     coefficients: Vec<i128>,
     /// Whether the comparison is `= 0`; otherwise it is `>= 0`.
-    zero: bool,
+    is_equality: bool,
 }
 
 /// `c·k + rest >= 0` for the index `k` of a loop. `rest` reads data and mentions only indices of
 /// outer loops.
 #[derive(Clone, Debug)]
-struct Bound {
-    c: i128,
+struct DataBound {
+    coefficient: i128,
     rest: Poly,
     /// The original comparison.
     pred: Pred,
@@ -52,35 +52,40 @@ struct Bound {
 
 /// A free index whose loop must be inside the loops of indices that determine it.
 #[derive(Clone)]
-enum Late {
+enum DeferredIndex {
     /// The only value, from an equation.
-    Told(Poly),
+    Solved(Poly),
     /// The terms of its bounds.
-    Between(Vec<Poly>),
+    Bounded(Vec<Poly>),
 }
 
 /// The loop nest of a statement.
 #[derive(Debug)]
-pub struct Nest {
+pub struct EvalNest {
     extents: Vec<i64>,
     /// The indices in the order of their loops, outermost first.
     order: Vec<usize>,
     /// Affine comparisons that narrow ranges, by the loop at which all their indices are known.
-    narrowing: Vec<Vec<Affine>>,
+    affine_constraints: Vec<Vec<AffineConstraint>>,
     /// Data-dependent bounds, likewise.
-    bounds: Vec<Vec<Bound>>,
+    data_bounds: Vec<Vec<DataBound>>,
     /// The only value of each loop's index, if an equation determines it.
-    told: Vec<Option<Poly>>,
+    solutions: Vec<Option<Poly>>,
     /// Predicates tested inside each loop.
-    tested: Vec<Vec<Pred>>,
+    tests: Vec<Vec<Pred>>,
     /// Predicates tested once, before all loops.
-    before: Vec<Pred>,
+    preconditions: Vec<Pred>,
 }
 
-impl Nest {
+impl EvalNest {
     /// Builds the nest over `extents`, of which the first `free` belong to free indices. Free
     /// indices that bound indices or data determine become the innermost loops.
-    pub fn new<W: World>(extents: Vec<i64>, free: usize, pred: &Pred, world: &mut W) -> Result<Self, W::Stop> {
+    pub fn new<W: NestEnv>(
+        extents: Vec<i64>,
+        free: usize,
+        pred: &Pred,
+        world: &mut W,
+    ) -> Result<Self, W::Interruption> {
         let n = extents.len();
         let mentioned = |p: &Poly| {
             let mut found = vec![false; n];
@@ -95,40 +100,40 @@ impl Nest {
         };
         // First the free indices that an equation with bound indices or data determines, then those
         // whose bounds mention bound indices.
-        let mut late: Vec<Option<Late>> = vec![None; n];
+        let mut late: Vec<Option<DeferredIndex>> = vec![None; n];
         for k in 0..free {
-            let solution = pred.solution(&index(k, &Poly::default()).atom());
-            let solution = solution.filter(|p| has_data(p) || mentioned(p).iter().skip(free).any(|m| *m));
-            late_index(k, solution.map(Late::Told), &mentioned, &mut late);
+            let solution = pred.solve_for(&statement_index(k, &Poly::default()).atom());
+            let solution = solution.filter(|p| reads_data(p) || mentioned(p).iter().skip(free).any(|m| *m));
+            defer_index(k, solution.map(DeferredIndex::Solved), &mentioned, &mut late);
         }
         for k in 0..free {
             if late.get(k).is_some_and(Option::is_none) {
                 let conjuncts = pred.conjuncts();
-                let rests: Vec<Poly> = conjuncts.iter().filter_map(|p| Some(bound_of(p, k)?.rest)).collect();
+                let rests: Vec<Poly> = conjuncts.iter().filter_map(|p| Some(data_bound(p, k)?.rest)).collect();
                 let bounds = rests.iter().any(|p| mentioned(p).iter().skip(free).any(|m| *m));
-                late_index(k, bounds.then_some(Late::Between(rests)), &mentioned, &mut late);
+                defer_index(k, bounds.then_some(DeferredIndex::Bounded(rests)), &mentioned, &mut late);
             }
         }
         let mut order: Vec<usize> = (0..n).filter(|k| late.get(*k).is_some_and(Option::is_none)).collect();
         // An index comes after the indices that determine it.
-        while let Some(k) =
-            (0..free).find(|k| !order.contains(k) && by_of(*k, &late, &mentioned).all(|j| order.contains(&j)))
+        while let Some(k) = (0..free)
+            .find(|k| !order.contains(k) && determining_indices(*k, &late, &mentioned).all(|j| order.contains(&j)))
         {
             order.push(k);
         }
         let place = |k: usize| order.iter().position(|j| *j == k).unwrap_or(n);
         let mut nest = Self {
-            told: order
+            solutions: order
                 .iter()
                 .map(|k| match late.get(*k) {
-                    Some(Some(Late::Told(p))) => Some(p.clone()),
+                    Some(Some(DeferredIndex::Solved(p))) => Some(p.clone()),
                     _ => None,
                 })
                 .collect(),
-            narrowing: vec![Vec::new(); n],
-            bounds: vec![Vec::new(); n],
-            tested: vec![Vec::new(); n],
-            before: Vec::new(),
+            affine_constraints: vec![Vec::new(); n],
+            data_bounds: vec![Vec::new(); n],
+            tests: vec![Vec::new(); n],
+            preconditions: Vec::new(),
             order: order.clone(),
             extents,
         };
@@ -142,15 +147,15 @@ impl Nest {
                 &mut |_| {},
             );
             let Some(known) = known else {
-                nest.before.push(p.clone());
+                nest.preconditions.push(p.clone());
                 continue;
             };
-            if let Some(affine) = affine(p, n, world)? {
-                nest.narrowing.get_mut(known).into_iter().for_each(|list| list.push(affine.clone()));
-            } else if let Some(bound) = order.get(known).and_then(|k| bound_of(p, *k)) {
-                nest.bounds.get_mut(known).into_iter().for_each(|list| list.push(bound.clone()));
+            if let Some(affine) = affine_constraint(p, n, world)? {
+                nest.affine_constraints.get_mut(known).into_iter().for_each(|list| list.push(affine.clone()));
+            } else if let Some(bound) = order.get(known).and_then(|k| data_bound(p, *k)) {
+                nest.data_bounds.get_mut(known).into_iter().for_each(|list| list.push(bound.clone()));
             } else {
-                nest.tested.get_mut(known).into_iter().for_each(|list| list.push(p.clone()));
+                nest.tests.get_mut(known).into_iter().for_each(|list| list.push(p.clone()));
             }
         }
         Ok(nest)
@@ -159,27 +164,31 @@ impl Nest {
     /// Visits every tuple; the action receives it in the order of the indices. A predicate on data
     /// is tested as soon as its indices are known. If it reads out of bounds there, it is tested
     /// again at the complete tuple, where all other predicates hold.
-    pub fn visit<W: World>(&self, world: &mut W, f: Visitor<'_, W>) -> Result<(), W::Stop> {
+    pub fn visit<W: NestEnv>(&self, world: &mut W, f: TupleVisitor<'_, W>) -> Result<(), W::Interruption> {
         if self.extents.iter().any(|n| *n <= 0) {
             return Ok(());
         }
         let mut at = vec![0; self.extents.len()];
         let mut open = Vec::new();
-        if ask(&self.before, world, &at, &mut open)? { self.level(0, &mut at, &mut open, world, f) } else { Ok(()) }
+        if test_predicates(&self.preconditions, world, &at, &mut open)? {
+            self.visit_level(0, &mut at, &mut open, world, f)
+        } else {
+            Ok(())
+        }
     }
 
-    fn level<W: World>(
+    fn visit_level<W: NestEnv>(
         &self,
         depth: usize,
         at: &mut Vec<i64>,
         open: &mut Vec<Pred>,
         world: &mut W,
-        f: Visitor<'_, W>,
-    ) -> Result<(), W::Stop> {
+        f: TupleVisitor<'_, W>,
+    ) -> Result<(), W::Interruption> {
         let Some(k) = self.order.get(depth).copied() else {
             for p in open.iter() {
                 // It reads out of bounds even here, so it does not hold for this tuple.
-                if world.holds(p, at)? != Some(true) {
+                if world.eval_pred(p, at)? != Some(true) {
                     return Ok(());
                 }
             }
@@ -187,22 +196,28 @@ impl Nest {
         };
         let extent = self.extents.get(k).copied().unwrap_or(0);
         let (mut low, mut high) = (0_i128, i128::from(extent) - 1);
-        for a in self.narrowing.get(depth).into_iter().flatten() {
-            a.narrow(k, at, &mut low, &mut high);
+        for a in self.affine_constraints.get(depth).into_iter().flatten() {
+            a.narrow_range(k, at, &mut low, &mut high);
         }
-        if let Some(Some(p)) = self.told.get(depth)
-            && let Some(value) = world.poly(p, at)?
+        if let Some(Some(p)) = self.solutions.get(depth)
+            && let Some(value) = world.eval_poly(p, at)?
         {
             let value = i128::from(value);
             (low, high) = (low.max(value), high.min(value));
         }
         let asked = open.len();
-        for bound in self.bounds.get(depth).into_iter().flatten() {
+        for bound in self.data_bounds.get(depth).into_iter().flatten() {
             if low > high {
                 break;
             }
-            match world.compared(&bound.rest, at)? {
-                Some(rest) => narrow(bound.c, false, rest.clamp(-LARGE, LARGE), &mut low, &mut high),
+            match world.eval_comparand(&bound.rest, at)? {
+                Some(rest) => narrow_interval(
+                    bound.coefficient,
+                    false,
+                    rest.clamp(-COMPARAND_LIMIT, COMPARAND_LIMIT),
+                    &mut low,
+                    &mut high,
+                ),
                 None => open.push(bound.pred.clone()),
             }
         }
@@ -212,8 +227,8 @@ impl Nest {
                 *slot = i;
             }
             let before = open.len();
-            if ask(self.tested.get(depth).map_or(&[], Vec::as_slice), world, at, open)? {
-                self.level(depth + 1, at, open, world, f)?;
+            if test_predicates(self.tests.get(depth).map_or(&[], Vec::as_slice), world, at, open)? {
+                self.visit_level(depth + 1, at, open, world, f)?;
             }
             open.truncate(before);
         }
@@ -224,10 +239,15 @@ impl Nest {
 
 /// Returns whether all predicates hold that do not read out of bounds; those that do are appended
 /// to `open`. Predicates on data are tested last.
-fn ask<W: World>(all: &[Pred], world: &mut W, at: &[i64], open: &mut Vec<Pred>) -> Result<bool, W::Stop> {
+fn test_predicates<W: NestEnv>(
+    all: &[Pred],
+    world: &mut W,
+    at: &[i64],
+    open: &mut Vec<Pred>,
+) -> Result<bool, W::Interruption> {
     for late in [false, true] {
-        for p in all.iter().filter(|p| p.is_opaque() == late) {
-            match world.holds(p, at)? {
+        for p in all.iter().filter(|p| p.depends_on_data() == late) {
+            match world.eval_pred(p, at)? {
                 Some(true) => {}
                 Some(false) => return Ok(false),
                 None => open.push(p.clone()),
@@ -237,27 +257,32 @@ fn ask<W: World>(all: &[Pred], world: &mut W, at: &[i64], open: &mut Vec<Pred>) 
     Ok(true)
 }
 
-fn has_data(p: &Poly) -> bool {
+fn reads_data(p: &Poly) -> bool {
     let mut data = false;
     p.for_each_atom(&mut |a| data |= matches!(a, Atom::Read(..)));
     data
 }
 
 /// Returns the comparison as a data-dependent bound of index `k`.
-fn bound_of(p: &Pred, k: usize) -> Option<Bound> {
+fn data_bound(p: &Pred, k: usize) -> Option<DataBound> {
     let Pred::Ge(poly) = p else { return None };
-    let (c, rest) = poly.linear_in(&index(k, &Poly::default()).atom())?;
-    has_data(&rest).then(|| Bound { c, rest, pred: p.clone() })
+    let (c, rest) = poly.linear_in(&statement_index(k, &Poly::default()).atom())?;
+    reads_data(&rest).then(|| DataBound { coefficient: c, rest, pred: p.clone() })
 }
 
 /// Records that a free index comes late, if the indices that determine it can come before it.
-fn late_index(k: usize, told: Option<Late>, mentioned: &dyn Fn(&Poly) -> Vec<bool>, late: &mut [Option<Late>]) {
+fn defer_index(
+    k: usize,
+    told: Option<DeferredIndex>,
+    mentioned: &dyn Fn(&Poly) -> Vec<bool>,
+    late: &mut [Option<DeferredIndex>],
+) {
     if told.is_none() {
         return;
     }
     late.get_mut(k).into_iter().for_each(|slot| slot.clone_from(&told));
     // The index must not determine itself through others.
-    let mut open: Vec<usize> = by_of(k, late, mentioned).collect();
+    let mut open: Vec<usize> = determining_indices(k, late, mentioned).collect();
     let mut seen = vec![false; late.len()];
     while let Some(j) = open.pop() {
         if j == k {
@@ -266,20 +291,20 @@ fn late_index(k: usize, told: Option<Late>, mentioned: &dyn Fn(&Poly) -> Vec<boo
         }
         if let Some(slot @ false) = seen.get_mut(j) {
             *slot = true;
-            open.extend(by_of(j, late, mentioned));
+            open.extend(determining_indices(j, late, mentioned));
         }
     }
 }
 
 /// Returns the indices that determine index `k`.
-fn by_of(
+fn determining_indices(
     k: usize,
-    late: &[Option<Late>],
+    late: &[Option<DeferredIndex>],
     mentioned: &dyn Fn(&Poly) -> Vec<bool>,
 ) -> impl Iterator<Item = usize> + use<> {
     let by = match late.get(k) {
-        Some(Some(Late::Told(p))) => std::slice::from_ref(p),
-        Some(Some(Late::Between(rests))) => rests.as_slice(),
+        Some(Some(DeferredIndex::Solved(p))) => std::slice::from_ref(p),
+        Some(Some(DeferredIndex::Bounded(rests))) => rests.as_slice(),
         _ => &[],
     };
     let by: Vec<Vec<bool>> = by.iter().map(mentioned).collect();
@@ -288,7 +313,11 @@ fn by_of(
 }
 
 /// Returns the comparison as an affine one over the indices, with the values of sizes substituted.
-fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>, W::Stop> {
+fn affine_constraint<W: NestEnv>(
+    p: &Pred,
+    n: usize,
+    world: &mut W,
+) -> Result<Option<AffineConstraint>, W::Interruption> {
     let (poly, zero) = match p {
         Pred::Ge(p) => (p, false),
         Pred::Eq(p) => (p, true),
@@ -297,7 +326,7 @@ fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>,
     let mut rest = poly.clone();
     let mut coefficients = vec![0; n];
     for (k, slot) in coefficients.iter_mut().enumerate() {
-        let atom = index(k, &Poly::default()).atom();
+        let atom = statement_index(k, &Poly::default()).atom();
         if !rest.mentions(&atom) {
             continue;
         }
@@ -305,29 +334,29 @@ fn affine<W: World>(p: &Pred, n: usize, world: &mut W) -> Result<Option<Affine>,
         *slot = c;
         rest = without;
     }
-    if has_data(&rest) {
+    if reads_data(&rest) {
         return Ok(None);
     }
-    let constant = world.poly(&rest, &[])?;
-    Ok(constant.map(|constant| Affine { constant: i128::from(constant), coefficients, zero }))
+    let constant = world.eval_poly(&rest, &[])?;
+    Ok(constant.map(|constant| AffineConstraint { constant: i128::from(constant), coefficients, is_equality: zero }))
 }
 
-impl Affine {
+impl AffineConstraint {
     /// Removes from the range of index `k` the values that the comparison forbids. All other
     /// indices must be known or have coefficient 0.
-    fn narrow(&self, k: usize, at: &[i64], low: &mut i128, high: &mut i128) {
+    fn narrow_range(&self, k: usize, at: &[i64], low: &mut i128, high: &mut i128) {
         let mut rest = self.constant;
         for (j, (c, i)) in self.coefficients.iter().zip(at).enumerate() {
             if j != k {
                 rest = rest.saturating_add(c.saturating_mul(i128::from(*i)));
             }
         }
-        narrow(self.coefficients.get(k).copied().unwrap_or(0), self.zero, rest, low, high);
+        narrow_interval(self.coefficients.get(k).copied().unwrap_or(0), self.is_equality, rest, low, high);
     }
 }
 
 /// Removes from a range the values of `i` for which `c·i + rest` is negative, or nonzero if `zero`.
-fn narrow(c: i128, zero: bool, rest: i128, low: &mut i128, high: &mut i128) {
+fn narrow_interval(c: i128, zero: bool, rest: i128, low: &mut i128, high: &mut i128) {
     let nothing = (i128::from(i64::MAX), i128::from(i64::MIN));
     match (c, zero) {
         (0, true) if rest == 0 => {}

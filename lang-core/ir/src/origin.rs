@@ -8,15 +8,15 @@
 
 use std::sync::Arc;
 
-use super::core::Callee;
-use super::ssa::Var;
+use super::core::FunctionKey;
+use super::ssa::StmtId;
 use lang_base::Span;
 
 /// The maximal number of origins kept for one statement. A constant may occur in a hundred places.
-const MOST: usize = 16;
+const MAX_ORIGINS: usize = 16;
 
 /// Names other than rules of passes that may occur in [`Ancestor::Statement`].
-pub const NAMES: &[&str] = &[VALUE, ZERO, CALL, RULE, LOOP, UPDATE];
+pub const NON_RULE_NAMES: &[&str] = &[VALUE, ZERO, CALL, RULE, LOOP, UPDATE];
 
 /// The primal value of the statement, which the derivative reads or returns.
 pub const VALUE: &str = "value";
@@ -38,129 +38,131 @@ pub const RULE: &str = "rule";
 
 /// The reason for which a statement was generated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ancestor {
+pub enum OriginKind {
     /// An input of a definition, see [`super::ssa::Ssa::inputs`].
     Input,
     /// An expression of the definition, by its location in the item's text.
-    Text(Span),
+    SourceExpr(Span),
     /// A statement of the primal function, and the rule applied to it: the rule's name, under which
     /// its uses are counted, or one of [`NAMES`].
-    Statement(Var, &'static str),
+    PrimalStatement(StmtId, &'static str),
 }
 
 /// The statement of a callee from which inlining made a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Inlined {
+struct InlinedFrom {
     /// The callee, as an index into [`Origins::callees`].
     callee: u32,
-    var: Var,
+    var: StmtId,
 }
 
 /// The origin of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Origin {
+pub struct StatementOrigin {
     /// The reason for the statement. For an inlined statement, the call.
-    pub ancestor: Ancestor,
-    inlined: Option<Inlined>,
+    pub kind: OriginKind,
+    inlined: Option<InlinedFrom>,
 }
 
-impl Default for Origin {
+impl Default for StatementOrigin {
     fn default() -> Self {
-        Self { ancestor: Ancestor::Text(Span::default()), inlined: None }
+        Self { kind: OriginKind::SourceExpr(Span::default()), inlined: None }
     }
 }
 
 /// The origins of all statements of a function. A statement that several expressions or rules
 /// generate has several origins, the first one first.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Origins {
+pub struct OriginTable {
     /// Entries sorted by statement.
-    list: Vec<(Var, Origin)>,
-    callees: Vec<Arc<Callee>>,
+    entries: Vec<(StmtId, StatementOrigin)>,
+    callees: Vec<Arc<FunctionKey>>,
 }
 
-impl Origins {
+impl OriginTable {
     /// Returns the origins of a statement.
-    pub fn of(&self, var: Var) -> impl Iterator<Item = &Origin> {
-        let first = self.list.partition_point(|(v, _)| *v < var);
-        let rest = self.list.get(first..).unwrap_or_default();
+    pub fn origins_of(&self, var: StmtId) -> impl Iterator<Item = &StatementOrigin> {
+        let first = self.entries.partition_point(|(v, _)| *v < var);
+        let rest = self.entries.get(first..).unwrap_or_default();
         rest.iter().take_while(move |(v, _)| *v == var).map(|(_, origin)| origin)
     }
 
     /// Returns the statements that originate from the expression at exactly this location,
     /// including those inlined for a call.
-    pub fn at(&self, place: Span) -> impl Iterator<Item = Var> {
-        self.with(move |ancestor| ancestor == Ancestor::Text(place))
+    pub fn statements_at(&self, place: Span) -> impl Iterator<Item = StmtId> {
+        self.statements_where(move |ancestor| ancestor == OriginKind::SourceExpr(place))
     }
 
     /// Returns the statements of a derivative that were generated for a statement of the primal
     /// function: its tangent or cotangent and their operands, but not its value.
-    pub fn derived_from(&self, of: Var) -> impl Iterator<Item = Var> {
-        self.with(move |ancestor| matches!(ancestor, Ancestor::Statement(v, rule) if v == of && rule != VALUE))
+    pub fn derived_from(&self, of: StmtId) -> impl Iterator<Item = StmtId> {
+        self.statements_where(
+            move |ancestor| matches!(ancestor, OriginKind::PrimalStatement(v, rule) if v == of && rule != VALUE),
+        )
     }
 
-    fn with(&self, wanted: impl Fn(Ancestor) -> bool) -> impl Iterator<Item = Var> {
+    fn statements_where(&self, wanted: impl Fn(OriginKind) -> bool) -> impl Iterator<Item = StmtId> {
         let mut last = None;
-        let all = self.list.iter().filter(move |(_, origin)| wanted(origin.ancestor)).map(|(var, _)| *var);
+        let all = self.entries.iter().filter(move |(_, origin)| wanted(origin.kind)).map(|(var, _)| *var);
         all.filter(move |var| last.replace(*var) != Some(*var))
     }
 
     /// Returns the callee and the statement of it from which inlining made a statement.
     #[must_use]
-    pub fn inlined(&self, origin: &Origin) -> Option<(&Arc<Callee>, Var)> {
-        let Inlined { callee, var } = origin.inlined?;
+    pub fn inlined(&self, origin: &StatementOrigin) -> Option<(&Arc<FunctionKey>, StmtId)> {
+        let InlinedFrom { callee, var } = origin.inlined?;
         Some((self.callees.get(callee as usize)?, var))
     }
 }
 
 /// The result of dead-code elimination for a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum DceOutcome {
     /// Kept, under this new number.
-    Kept(Var),
+    Kept(StmtId),
     /// A removed view; this is the new number of the statement that it showed.
-    View(Var),
+    ForwardedTo(StmtId),
     /// Removed.
-    Gone,
+    Removed,
 }
 
 /// The origins of the statements under construction. A pass announces the reason before it builds
 /// statements.
 #[derive(Default, Debug)]
-pub struct Trace {
-    now: Origin,
+pub struct OriginRecorder {
+    current: StatementOrigin,
     /// Entries in the order in which statements were built or found. The flag is true for a
     /// requested result and false for an intermediate statement.
-    list: Vec<(Var, Origin, bool)>,
-    callees: Vec<Arc<Callee>>,
+    entries: Vec<(StmtId, StatementOrigin, bool)>,
+    callees: Vec<Arc<FunctionKey>>,
 }
 
-impl Trace {
+impl OriginRecorder {
     /// Attributes the following statements to `ancestor`. Returns the previous origin, for
     /// [`Trace::back`].
-    pub fn enter(&mut self, ancestor: Ancestor) -> Origin {
-        std::mem::replace(&mut self.now, Origin { ancestor, inlined: None })
+    pub fn enter(&mut self, ancestor: OriginKind) -> StatementOrigin {
+        std::mem::replace(&mut self.current, StatementOrigin { kind: ancestor, inlined: None })
     }
 
     /// Attributes the following statements to an expression. An expression without a location
     /// counts as part of the enclosing one.
-    pub fn enter_text(&mut self, place: Span) -> Origin {
-        if place.start < place.end { self.enter(Ancestor::Text(place)) } else { self.now }
+    pub fn enter_source(&mut self, place: Span) -> StatementOrigin {
+        if place.start < place.end { self.enter(OriginKind::SourceExpr(place)) } else { self.current }
     }
 
     /// Returns the current origin.
     #[must_use]
-    pub fn now(&self) -> Origin {
-        self.now
+    pub fn current_origin(&self) -> StatementOrigin {
+        self.current
     }
 
     /// Restores a previous origin.
-    pub fn back(&mut self, before: Origin) {
-        self.now = before;
+    pub fn restore(&mut self, before: StatementOrigin) {
+        self.current = before;
     }
 
     /// Registers the callee of an inlined call. Returns its number, for [`Trace::inline`].
-    pub fn callee(&mut self, callee: &Arc<Callee>) -> u32 {
+    pub fn register_callee(&mut self, callee: &Arc<FunctionKey>) -> u32 {
         let known = self.callees.iter().position(|c| c == callee);
         let at = known.unwrap_or_else(|| {
             self.callees.push(Arc::clone(callee));
@@ -171,32 +173,32 @@ impl Trace {
 
     /// Attributes the following statements to this statement of an inlined callee, at the current
     /// call.
-    pub fn inline(&mut self, callee: u32, var: Var) {
-        self.now.inlined = Some(Inlined { callee, var });
+    pub fn enter_inlined(&mut self, callee: u32, var: StmtId) {
+        self.current.inlined = Some(InlinedFrom { callee, var });
     }
 
     /// Records an intermediate statement.
-    pub fn made(&mut self, var: Var) {
-        self.list.push((var, self.now, false));
+    pub fn record_intermediate(&mut self, var: StmtId) {
+        self.entries.push((var, self.current, false));
     }
 
     /// Records a requested result.
-    pub fn gives(&mut self, var: Var) {
-        self.list.push((var, self.now, true));
+    pub fn record_result(&mut self, var: StmtId) {
+        self.entries.push((var, self.current, true));
     }
 
     /// Returns the table for the statements that remain. If a requested result was only a view,
     /// which its readers read through, its origin moves to the statement that it shows.
     #[must_use]
-    pub fn finish(self, fates: &[Fate]) -> Origins {
-        let now = |(var, origin, asked): (Var, Origin, bool)| match fates.get(var.0 as usize)? {
-            Fate::Kept(var) => Some((*var, origin)),
-            Fate::View(var) => asked.then_some((*var, origin)),
-            Fate::Gone => None,
+    pub fn finish(self, fates: &[DceOutcome]) -> OriginTable {
+        let now = |(var, origin, asked): (StmtId, StatementOrigin, bool)| match fates.get(var.0 as usize)? {
+            DceOutcome::Kept(var) => Some((*var, origin)),
+            DceOutcome::ForwardedTo(var) => asked.then_some((*var, origin)),
+            DceOutcome::Removed => None,
         };
-        let mut all: Vec<(Var, Origin)> = self.list.into_iter().filter_map(now).collect();
+        let mut all: Vec<(StmtId, StatementOrigin)> = self.entries.into_iter().filter_map(now).collect();
         all.sort_by_key(|(var, _)| *var);
-        let mut list: Vec<(Var, Origin)> = Vec::with_capacity(fates.len());
+        let mut list: Vec<(StmtId, StatementOrigin)> = Vec::with_capacity(fates.len());
         let mut first = 0;
         for entry in all {
             if list.get(first).is_some_and(|(var, _)| *var != entry.0) {
@@ -204,13 +206,13 @@ impl Trace {
             }
             let same = list.get(first..).unwrap_or_default();
             // An origin with an inlined statement is more precise than its call alone.
-            let known = |(_, other): &(Var, Origin)| {
-                other.ancestor == entry.1.ancestor && (other.inlined == entry.1.inlined || entry.1.inlined.is_none())
+            let known = |(_, other): &(StmtId, StatementOrigin)| {
+                other.kind == entry.1.kind && (other.inlined == entry.1.inlined || entry.1.inlined.is_none())
             };
-            if same.len() < MOST && !same.iter().any(known) {
+            if same.len() < MAX_ORIGINS && !same.iter().any(known) {
                 list.push(entry);
             }
         }
-        Origins { list, callees: self.callees }
+        OriginTable { entries: list, callees: self.callees }
     }
 }

@@ -9,10 +9,10 @@
 //! `argmax` and `argmin` return the value of an index expression, the *place*, at the chosen term.
 //! Over no terms they return −1, which is no index.
 
-use super::builder::{Builder, pinned, without_index};
-use super::core::{Constant, E, Operation};
-use super::ssa::{Access, Addend, Rhs, Var, index, index_number};
-use super::value::{self, Value};
+use super::builder::{SsaBuilder, eliminate_index, find_pinned_index};
+use super::core::{Constant, ExprRef, ScalarOp};
+use super::ssa::{Addend, Rhs, StmtId, TensorAccess, index_number, statement_index};
+use super::value::{self, IrValue};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 use lang_syntax::ops::{BinderKind, Scalar};
@@ -38,7 +38,7 @@ impl Reducer {
 
     /// Returns the reducer of a binder.
     #[must_use]
-    pub fn of(kind: BinderKind) -> Option<Self> {
+    pub fn from_binder(kind: BinderKind) -> Option<Self> {
         Some(match kind {
             BinderKind::Prod => Self::Prod,
             BinderKind::Max => Self::Max,
@@ -51,7 +51,7 @@ impl Reducer {
 
     /// Returns the keyword of the binder.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn keyword(self) -> &'static str {
         match self {
             Self::Prod => "prod",
             Self::Max => "max",
@@ -63,13 +63,13 @@ impl Reducer {
 
     /// Whether the result is a place, not a value.
     #[must_use]
-    pub fn gives_place(self) -> bool {
+    pub fn is_arg_reduction(self) -> bool {
         matches!(self, Self::Argmax | Self::Argmin)
     }
 
     /// Returns the reducer that yields the place of the chosen term, or `None` for a product.
     #[must_use]
-    pub fn chooser(self) -> Option<Self> {
+    pub fn arg_reducer(self) -> Option<Self> {
         match self {
             Self::Prod => None,
             Self::Max | Self::Argmax => Some(Self::Argmax),
@@ -79,7 +79,7 @@ impl Reducer {
 
     /// Returns the result over no terms, for the cases that are not failures.
     #[must_use]
-    pub fn nothing(self, of: Scalar) -> Constant {
+    pub fn empty_result(self, of: Scalar) -> Constant {
         let real = matches!(of, Scalar::F64 | Scalar::F32);
         match self {
             Self::Prod if real => Constant::Real(1.0),
@@ -94,43 +94,43 @@ impl Reducer {
     /// Returns a start value that the first term replaces or leaves unchanged. It is not the result
     /// over no terms, which is [`Self::nothing`].
     #[must_use]
-    pub fn neutral(self, of: Scalar) -> Constant {
+    pub fn initial_value(self, of: Scalar) -> Constant {
         match self {
             Self::Max if of == Scalar::I64 => Constant::Int(i64::MIN),
             Self::Min if of == Scalar::I64 => Constant::Int(i64::MAX),
-            _ => self.nothing(of),
+            _ => self.empty_result(of),
         }
     }
 
     /// Whether an empty reduction is a failure.
     #[must_use]
-    pub fn needs_terms(self, of: Scalar) -> bool {
-        self.gives_place() || self != Self::Prod && of == Scalar::I64
+    pub fn rejects_empty(self, of: Scalar) -> bool {
+        self.is_arg_reduction() || self != Self::Prod && of == Scalar::I64
     }
 
     /// Combines the accumulated value and its place with one more term. Returns `None` if the types
     /// of the values differ.
     #[must_use]
-    pub fn joined(self, before: (Value, i64), term: Value, place: i64) -> Option<(Value, i64)> {
+    pub fn combine(self, before: (IrValue, i64), term: IrValue, place: i64) -> Option<(IrValue, i64)> {
         let (old, at) = before;
-        let of = |f| value::apply(Operation::Scalar(f), &[old.clone(), term.clone()]);
+        let of = |f| value::apply_op(ScalarOp::Scalar(f), &[old.clone(), term.clone()]);
         Some(match self {
-            Self::Prod => (old.times(&term)?, at),
+            Self::Prod => (old.checked_mul(&term)?, at),
             Self::Max => (of(ScalarFn::Max)?, at),
             Self::Min => (of(ScalarFn::Min)?, at),
-            Self::Argmax | Self::Argmin if beats(&term, &old, self == Self::Argmax)? => (term, place),
+            Self::Argmax | Self::Argmin if replaces_best(&term, &old, self == Self::Argmax)? => (term, place),
             Self::Argmax | Self::Argmin => (old, at),
         })
     }
 }
 
 /// Whether the term replaces the best one so far.
-fn beats(term: &Value, best: &Value, greatest: bool) -> Option<bool> {
+fn replaces_best(term: &IrValue, best: &IrValue, greatest: bool) -> Option<bool> {
     let real = |a: f64, best: f64| !best.is_nan() && (a.is_nan() || if greatest { a > best } else { a < best });
     Some(match (term, best) {
-        (Value::F64(a), Value::F64(b)) => real(*a, *b),
-        (Value::F32(a), Value::F32(b)) => real(f64::from(*a), f64::from(*b)),
-        (Value::I64(a), Value::I64(b)) => {
+        (IrValue::F64(a), IrValue::F64(b)) => real(*a, *b),
+        (IrValue::F32(a), IrValue::F32(b)) => real(f64::from(*a), f64::from(*b)),
+        (IrValue::I64(a), IrValue::I64(b)) => {
             if greatest {
                 a > b
             } else {
@@ -143,25 +143,25 @@ fn beats(term: &Value, best: &Value, greatest: bool) -> Option<bool> {
 
 /// `max i < n, j < m if p: e` in core. The terms are scalars.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Reduction {
+pub struct CoreReduction {
     /// The operator that combines terms.
     pub reducer: Reducer,
     /// The bound indices, the last one fastest.
     pub indices: Vec<Index>,
     /// The filter of the terms.
-    pub terms: Pred,
+    pub filter: Pred,
     /// The result of `argmax` and `argmin`, at the chosen term.
-    pub place: Poly,
+    pub arg_value: Poly,
     /// The terms.
-    pub body: E,
+    pub body: ExprRef,
 }
 
-impl Reduction {
+impl CoreReduction {
     /// Maps the body, the polynomials and the predicate.
     #[must_use]
     pub fn map(
         &self,
-        e: &mut dyn FnMut(&E) -> E,
+        e: &mut dyn FnMut(&ExprRef) -> ExprRef,
         poly: &dyn Fn(&Poly) -> Poly,
         pred: &dyn Fn(&Pred) -> Pred,
     ) -> Box<Self> {
@@ -169,8 +169,8 @@ impl Reduction {
         Box::new(Self {
             reducer: self.reducer,
             indices: self.indices.iter().map(index).collect(),
-            terms: pred(&self.terms),
-            place: poly(&self.place),
+            filter: pred(&self.filter),
+            arg_value: poly(&self.arg_value),
             body: e(&self.body),
         })
     }
@@ -178,13 +178,13 @@ impl Reduction {
 
 /// Returns the position of an index tuple in the order of the terms.
 #[must_use]
-pub fn number(indices: &[Index]) -> Poly {
+pub fn linear_index(indices: &[Index]) -> Poly {
     indices.iter().fold(Poly::default(), |number, i| number.mul(&i.extent).add(&i.value()))
 }
 
 /// Returns the index tuple of the term at this position, over these extents.
 #[must_use]
-pub fn numbered<'n>(extents: impl DoubleEndedIterator<Item = &'n Poly>, number: &Poly) -> Vec<Poly> {
+pub fn delinearize<'n>(extents: impl DoubleEndedIterator<Item = &'n Poly>, number: &Poly) -> Vec<Poly> {
     let mut at = Vec::new();
     let mut rest = number.clone();
     let mut extents = extents.rev().peekable();
@@ -202,7 +202,7 @@ pub fn numbered<'n>(extents: impl DoubleEndedIterator<Item = &'n Poly>, number: 
 
 /// `[p] · max s if q: X[a]` in Tensor SSA.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Reduce {
+pub struct SsaReduction {
     /// The operator that combines terms.
     pub reducer: Reducer,
     /// The extents of the bound indices.
@@ -211,63 +211,63 @@ pub struct Reduce {
     pub pred: Pred,
     /// The filter of the terms, over the bound indices too. Without terms the result is
     /// [`Reducer::nothing`].
-    pub terms: Pred,
+    pub filter: Pred,
     /// The result of `argmax` and `argmin`, at the chosen term.
-    pub place: Poly,
+    pub arg_value: Poly,
     /// The terms.
-    pub of: Access,
+    pub operand: TensorAccess,
 }
 
-impl Reduce {
+impl SsaReduction {
     /// Maps the polynomials, the predicates and the access.
     #[must_use]
     pub fn map(
         &self,
         poly: &dyn Fn(&Poly) -> Poly,
         pred: &dyn Fn(&Pred) -> Pred,
-        access: &mut dyn FnMut(&Access) -> Access,
+        access: &mut dyn FnMut(&TensorAccess) -> TensorAccess,
     ) -> Self {
         Self {
             reducer: self.reducer,
             bound: self.bound.iter().map(poly).collect(),
             pred: pred(&self.pred),
-            terms: pred(&self.terms),
-            place: poly(&self.place),
-            of: access(&self.of),
+            filter: pred(&self.filter),
+            arg_value: poly(&self.arg_value),
+            operand: access(&self.operand),
         }
     }
 
     /// Substitutes the indices.
     #[must_use]
-    pub fn put(&self, poly: &dyn Fn(&Poly) -> Poly) -> Self {
-        let access = |a: &Access| Access { var: a.var, at: a.at.iter().map(poly).collect() };
+    pub fn substitute_indices(&self, poly: &dyn Fn(&Poly) -> Poly) -> Self {
+        let access = |a: &TensorAccess| TensorAccess { var: a.var, at: a.at.iter().map(poly).collect() };
         self.map(poly, &|p| p.map(poly), &mut &access)
     }
 
     /// Returns the predicate of the visited terms.
     #[must_use]
-    pub fn visited(&self) -> Pred {
-        self.pred.and(&self.terms)
+    pub fn visited_domain(&self) -> Pred {
+        self.pred.and(&self.filter)
     }
 
     /// Returns the position of a term, in a statement with `free` indices of its own.
     #[must_use]
-    pub fn number(&self, free: usize) -> Poly {
-        let bound: Vec<Index> = self.bound.iter().enumerate().map(|(k, n)| index(free + k, n)).collect();
-        number(&bound)
+    pub fn linear_index(&self, free: usize) -> Poly {
+        let bound: Vec<Index> = self.bound.iter().enumerate().map(|(k, n)| statement_index(free + k, n)).collect();
+        linear_index(&bound)
     }
 
     /// Whether the place of a term is its position.
     #[must_use]
-    pub fn is_number(&self, free: usize) -> bool {
-        self.place == self.number(free)
+    pub fn returns_linear_index(&self, free: usize) -> bool {
+        self.arg_value == self.linear_index(free)
     }
 
     /// Finds a bound index that an equation determines from the indices before it, so that
     /// eliminating it keeps the order of the terms.
-    fn told(&self, free: usize) -> Option<(usize, Poly)> {
+    fn determined_index(&self, free: usize) -> Option<(usize, Poly)> {
         (0..self.bound.len()).rev().find_map(|k| {
-            let value = self.terms.solution(&index(free + k, &Poly::default()).atom())?;
+            let value = self.filter.solve_for(&statement_index(free + k, &Poly::default()).atom())?;
             let mut earlier = true;
             value.for_each_atom(&mut |a| {
                 earlier &= !matches!(a, Atom::Local(l, _) if index_number(*l).is_some_and(|j| j > free + k));
@@ -280,93 +280,93 @@ impl Reduce {
     fn mentions(&self, atom: &Atom) -> bool {
         let varies = |p: &Poly| p.mentions(atom);
         self.pred.mentions(atom)
-            || self.terms.mentions(atom)
-            || self.bound.iter().chain(&self.of.at).chain([&self.place]).any(varies)
+            || self.filter.mentions(atom)
+            || self.bound.iter().chain(&self.operand.at).chain([&self.arg_value]).any(varies)
     }
 }
 
-impl Builder {
+impl SsaBuilder {
     /// Builds a reduction in solved form. Bound indices that equations determine are eliminated, as
     /// are indices of the result that equations pin. A reduction that does not depend on an index
     /// is computed once.
-    pub fn reduce(&mut self, dims: &[Poly], scalar: Scalar, reduce: Reduce, mut needs: Vec<u32>) -> Var {
+    pub fn reduce(&mut self, dims: &[Poly], scalar: Scalar, reduce: SsaReduction, mut needs: Vec<u32>) -> StmtId {
         let free = dims.len();
         let mut r = reduce;
-        r.pred = self.simplify(dims, &self.asked(&r.pred));
+        r.pred = self.simplify(dims, &self.resolve_pred_reads(&r.pred));
         if r.pred.is_false() {
             return self.zero(dims, scalar);
         }
-        r.terms = self.left_terms(dims, &r);
-        while let Some((k, value)) = r.told(free) {
+        r.filter = self.simplify_filter(dims, &r);
+        while let Some((k, value)) = r.determined_index(free) {
             let extent = r.bound.remove(k);
-            let inside = Pred::inside(&without_index(&value, free + k, &Poly::default()), &extent);
-            r = r.put(&|p| without_index(p, free + k, &value));
-            r.terms = inside.and(&r.terms);
-            r.terms = self.left_terms(dims, &r);
+            let inside = Pred::in_range(&eliminate_index(&value, free + k, &Poly::default()), &extent);
+            r = r.substitute_indices(&|p| eliminate_index(p, free + k, &value));
+            r.filter = inside.and(&r.filter);
+            r.filter = self.simplify_filter(dims, &r);
         }
         let all: Vec<Poly> = dims.iter().chain(&r.bound).cloned().collect();
-        match self.see(&r.of) {
-            Some(inner) if !inner.neg && self.implies(&all, &r.visited(), &inner.pred) => {
+        match self.read_through_views(&r.operand) {
+            Some(inner) if !inner.neg && self.implies(&all, &r.visited_domain(), &inner.pred) => {
                 needs.extend(inner.needs);
-                r.of = inner.of;
+                r.operand = inner.access;
             }
-            _ => needs.extend(self.get(r.of.var).map(|s| s.needs.clone()).unwrap_or_default()),
+            _ => needs.extend(self.get(r.operand.var).map(|s| s.needs.clone()).unwrap_or_default()),
         }
-        if let Some(var) = self.reduced(dims, scalar, &r, &needs) {
+        if let Some(var) = self.reduce_single_term(dims, scalar, &r, &needs) {
             return var;
         }
-        if let Some((k, value)) = pinned(free, &r.pred, false) {
+        if let Some((k, value)) = find_pinned_index(free, &r.pred, false) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
-            let put = |p: &Poly| without_index(p, k, &value);
-            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));
-            let mut inner = r.put(&put);
+            let put = |p: &Poly| eliminate_index(p, k, &value);
+            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::in_range(&put(&value), &put(n)));
+            let mut inner = r.substitute_indices(&put);
             inner.pred = inside.and(&inner.pred);
             let inner = self.reduce(&rest, scalar, inner, needs.clone());
-            return self.unpinned(dims, k, &value, &r.pred, inner, needs);
+            return self.reinsert_index(dims, k, &value, &r.pred, inner, needs);
         }
-        let same = |k: &usize| !r.mentions(&index(*k, &Poly::default()).atom());
+        let same = |k: &usize| !r.mentions(&statement_index(*k, &Poly::default()).atom());
         if let Some(k) = (0..free).find(same) {
-            let put = |p: &Poly| without_index(p, k, &Poly::default());
+            let put = |p: &Poly| eliminate_index(p, k, &Poly::default());
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
             let some = dims.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
-            let mut inner = r.put(&put);
+            let mut inner = r.substitute_indices(&put);
             inner.pred = some.and(&inner.pred);
             let var = self.reduce(&rest, scalar, inner, needs.clone());
-            let at = (0..free).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
-            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at }], needs);
+            let at = (0..free).filter(|j| *j != k).map(|j| statement_index(j, &Poly::default()).value()).collect();
+            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[TensorAccess { var, at }], needs);
         }
         self.push(dims.to_vec(), Some(scalar), Rhs::Reduce(r), needs)
     }
 
     /// Simplifies the filter under the domain of the reduction.
-    fn left_terms(&self, dims: &[Poly], r: &Reduce) -> Pred {
+    fn simplify_filter(&self, dims: &[Poly], r: &SsaReduction) -> Pred {
         let all: Vec<Poly> = dims.iter().chain(&r.bound).cloned().collect();
         let mut context = self.context(&all);
         context.assume(&r.pred);
-        context.simplify(&self.asked(&r.terms))
+        context.simplify(&self.resolve_pred_reads(&r.filter))
     }
 
     /// Builds a reduction over no term, or over at most one term whose presence depends only on
     /// indices and sizes. Returns `None` for any other.
-    fn reduced(&mut self, dims: &[Poly], scalar: Scalar, r: &Reduce, needs: &[u32]) -> Option<Var> {
-        let none = r.terms.is_false();
-        if !none && (!r.bound.is_empty() || r.terms.is_opaque()) {
+    fn reduce_single_term(&mut self, dims: &[Poly], scalar: Scalar, r: &SsaReduction, needs: &[u32]) -> Option<StmtId> {
+        let none = r.filter.is_false();
+        if !none && (!r.bound.is_empty() || r.filter.depends_on_data()) {
             return None;
         }
         let mut terms = Vec::new();
         if !none {
-            let of = if r.reducer.gives_place() {
-                let at = dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
-                let var = self.push(dims.to_vec(), Some(scalar), Rhs::Index(r.place.clone()), Vec::new());
-                Access { var, at }
+            let of = if r.reducer.is_arg_reduction() {
+                let at = dims.iter().enumerate().map(|(k, n)| statement_index(k, n).value()).collect();
+                let var = self.push(dims.to_vec(), Some(scalar), Rhs::Index(r.arg_value.clone()), Vec::new());
+                TensorAccess { var, at }
             } else {
-                r.of.clone()
+                r.operand.clone()
             };
-            terms.push(Addend { neg: false, pred: r.visited(), of });
+            terms.push(Addend { neg: false, pred: r.visited_domain(), operand: of });
         }
-        let var = self.constant(r.reducer.nothing(scalar), scalar);
-        let of = Access { var, at: Vec::new() };
-        terms.push(Addend { neg: false, pred: r.pred.and(&r.terms.negated()), of });
+        let var = self.constant(r.reducer.empty_result(scalar), scalar);
+        let of = TensorAccess { var, at: Vec::new() };
+        terms.push(Addend { neg: false, pred: r.pred.and(&r.filter.negated()), operand: of });
         Some(self.add(dims, scalar, &terms, needs.to_vec()))
     }
 }

@@ -11,68 +11,68 @@ use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use super::core::Spacing;
-use super::ssa::{Access, Ssa, Var, for_each_read, index, reads};
+use super::core::CheckpointSpacing;
+use super::ssa::{SsaFunction, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index};
 use lang_sizes::predicate::{Poly, Pred};
 
 /// A loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loop {
+pub struct SsaLoop {
     /// The extents of the batch indices.
     pub batch: Vec<Poly>,
     /// The batch tuples for which the loop runs.
     pub pred: Pred,
     /// The trip count or the loop condition.
-    pub trips: Trips,
+    pub trip_count: LoopTripCount,
     /// The spacing of the states that an adjoint keeps, over the batch.
-    pub checkpoint: Option<Spacing>,
+    pub checkpoint: Option<CheckpointSpacing>,
     /// The sizes of the body, over the batch and the iteration number.
     pub sizes: Vec<Poly>,
     /// The arguments, one for each input of the body.
-    pub args: Vec<Arg>,
+    pub args: Vec<LoopArg>,
     /// The body.
-    pub body: Arc<Ssa>,
+    pub body: Arc<SsaFunction>,
 }
 
 /// The trip count of a loop, or its condition.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Trips {
+pub enum LoopTripCount {
     /// A fixed count, over the batch. Values below 0 count as 0.
-    Count(Poly),
+    Fixed(Poly),
     /// Runs while this carried input, a truth value, is true.
     While(u32),
 }
 
 /// An argument for an input of a body.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Arg {
+pub enum LoopArg {
     /// A value read at these first indices, over the batch and the iteration number. Out of bounds
     /// it is zero, because the body does not use it there.
-    Given(Access),
+    Captured(TensorAccess),
     /// A carried value: `init`, over the batch, in the first iteration, then output `next` of the
     /// previous iteration.
     Carried {
         /// The initial value.
-        init: Access,
+        init: TensorAccess,
         /// The output that carries it on.
         next: u32,
     },
 }
 
-impl Arg {
+impl LoopArg {
     /// Returns the access of the argument.
     #[must_use]
-    pub fn access(&self) -> &Access {
+    pub fn access(&self) -> &TensorAccess {
         match self {
-            Self::Given(of) | Self::Carried { init: of, .. } => of,
+            Self::Captured(of) | Self::Carried { init: of, .. } => of,
         }
     }
 
     /// Returns the argument with another access.
     #[must_use]
-    pub fn with(&self, of: Access) -> Self {
+    pub fn with_access(&self, of: TensorAccess) -> Self {
         match self {
-            Self::Given(_) => Self::Given(of),
+            Self::Captured(_) => Self::Captured(of),
             Self::Carried { next, .. } => Self::Carried { init: of, next: *next },
         }
     }
@@ -80,43 +80,43 @@ impl Arg {
 
 /// A part of the result of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Part {
+pub enum LoopResult {
     /// The final value of this input, which one more iteration would read.
-    Last(u32),
+    Final(u32),
     /// This output of every iteration. The index after the batch is the iteration number.
-    Every(u32),
+    PerIteration(u32),
     /// The value of this input in every iteration whose number is a multiple of the checkpoint
     /// spacing. The index after the batch is the quotient.
-    State(u32),
+    Checkpoint(u32),
     /// The trip count of the run, as `i64`.
-    Trips,
+    TripCount,
 }
 
-impl Hash for Loop {
+impl Hash for SsaLoop {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.trips, &self.sizes, &self.args, self.body.stmts.len()).hash(state);
+        (&self.trip_count, &self.sizes, &self.args, self.body.stmts.len()).hash(state);
     }
 }
 
-impl Loop {
+impl SsaLoop {
     /// Maps the accesses, polynomials and predicates, except those of the body.
     #[must_use]
     pub fn map(
         &self,
-        access: &mut dyn FnMut(&Access) -> Access,
+        access: &mut dyn FnMut(&TensorAccess) -> TensorAccess,
         poly: &dyn Fn(&Poly) -> Poly,
         pred: &dyn Fn(&Pred) -> Pred,
     ) -> Self {
         Self {
             batch: self.batch.iter().map(poly).collect(),
             pred: pred(&self.pred),
-            trips: match &self.trips {
-                Trips::Count(n) => Trips::Count(poly(n)),
-                Trips::While(k) => Trips::While(*k),
+            trip_count: match &self.trip_count {
+                LoopTripCount::Fixed(n) => LoopTripCount::Fixed(poly(n)),
+                LoopTripCount::While(k) => LoopTripCount::While(*k),
             },
             checkpoint: self.checkpoint.as_ref().map(|s| s.map(poly)),
             sizes: self.sizes.iter().map(poly).collect(),
-            args: self.args.iter().map(|a| a.with(access(a.access()))).collect(),
+            args: self.args.iter().map(|a| a.with_access(access(a.access()))).collect(),
             body: self.body.clone(),
         }
     }
@@ -124,40 +124,40 @@ impl Loop {
     /// Visits the polynomials, except those of accesses and the extents of the batch.
     pub fn for_each_poly(&self, f: &mut dyn FnMut(&Poly)) {
         self.sizes.iter().for_each(&mut *f);
-        if let Trips::Count(n) = &self.trips {
+        if let LoopTripCount::Fixed(n) = &self.trip_count {
             f(n);
         }
-        self.checkpoint.iter().filter_map(Spacing::told).for_each(f);
+        self.checkpoint.iter().filter_map(CheckpointSpacing::fixed_distance).for_each(f);
     }
 
     /// Returns the trip count, or `None` for a `while` loop.
     #[must_use]
-    pub fn count(&self) -> Option<&Poly> {
-        if let Trips::Count(n) = &self.trips { Some(n) } else { None }
+    pub fn fixed_trip_count(&self) -> Option<&Poly> {
+        if let LoopTripCount::Fixed(n) = &self.trip_count { Some(n) } else { None }
     }
 
     /// Returns the iteration number, as an index.
     #[must_use]
-    pub fn number(&self) -> Poly {
-        index(self.batch.len(), &Poly::default()).value()
+    pub fn iteration_number(&self) -> Poly {
+        statement_index(self.batch.len(), &Poly::default()).value()
     }
 
     /// Returns the carried inputs, each with the output that carries it on.
-    pub fn carried(&self) -> impl Iterator<Item = (u32, u32)> {
+    pub fn carried_inputs(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..).zip(&self.args).filter_map(|(k, a)| match a {
-            Arg::Carried { next, .. } => Some((k, *next)),
-            Arg::Given(_) => None,
+            LoopArg::Carried { next, .. } => Some((k, *next)),
+            LoopArg::Captured(_) => None,
         })
     }
 
     /// Visits the statements that the loop reads; of its arguments, only those for these inputs.
-    pub fn for_each_operand(&self, inputs: &BTreeSet<u32>, f: &mut dyn FnMut(Var)) {
+    pub fn for_each_operand(&self, inputs: &BTreeSet<u32>, f: &mut dyn FnMut(StmtId)) {
         for (_, arg) in (0..).zip(&self.args).filter(|(k, _)| inputs.contains(k)) {
             f(arg.access().var);
-            arg.access().at.iter().for_each(|p| reads(p, f));
+            arg.access().at.iter().for_each(|p| for_each_poly_read(p, f));
         }
-        for_each_read(&self.pred, f);
-        self.batch.iter().for_each(|p| reads(p, f));
-        self.for_each_poly(&mut |p| reads(p, f));
+        for_each_pred_read(&self.pred, f);
+        self.batch.iter().for_each(|p| for_each_poly_read(p, f));
+        self.for_each_poly(&mut |p| for_each_poly_read(p, f));
     }
 }

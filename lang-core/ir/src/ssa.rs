@@ -13,34 +13,34 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use super::builder::without_index;
-pub use super::builder::{Builder, Seen, at_indices};
-use super::core::{Callee, Constant, CoreType, Failing, Leaf, Operation, Vars};
-use super::flat::{Input, Source};
-use super::order::Order;
-use super::reduce::Reduce;
-use super::region::{Loop, Part};
+pub use super::builder::eliminate_index;
+pub use super::builder::{ResolvedAccess, SsaBuilder, substitute_indices};
+use super::core::{CheckFailure, Constant, CoreType, FunctionKey, ScalarOp, TypeLeaf, Vars};
+use super::flat::{FunctionInput, InputSource};
+use super::order::Argsort;
+use super::reduce::SsaReduction;
+use super::region::{LoopResult, SsaLoop};
 use lang_base::Name;
-use lang_sizes::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use lang_sizes::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// The first local that names an array: polynomials and predicates read the array of statement `k`
 /// as local `FIRST_VAR + k`.
-const FIRST_VAR: u32 = 1 << 24;
+const FIRST_VAR_LOCAL: u32 = 1 << 24;
 
 /// The first local that names an index: the `k`-th index of a statement is local `FIRST_INDEX + k`.
 /// Indices of the result come first, then bound ones.
-pub const FIRST_INDEX: u32 = 1 << 28;
+pub const FIRST_INDEX_LOCAL: u32 = 1 << 28;
 
 /// A statement by its position.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Var(pub u32);
+pub struct StmtId(pub u32);
 
-impl Var {
+impl StmtId {
     /// Returns the local that names its array in polynomials and predicates.
     #[must_use]
     pub fn local(self) -> LocalId {
-        LocalId(FIRST_VAR + self.0)
+        LocalId(FIRST_VAR_LOCAL + self.0)
     }
 
     /// Returns its name there.
@@ -51,33 +51,33 @@ impl Var {
 
     /// Returns the statement whose array the local names.
     #[must_use]
-    pub fn of_local(local: LocalId) -> Option<Self> {
-        (FIRST_VAR..FIRST_INDEX).contains(&local.0).then(|| Self(local.0 - FIRST_VAR))
+    pub fn from_local(local: LocalId) -> Option<Self> {
+        (FIRST_VAR_LOCAL..FIRST_INDEX_LOCAL).contains(&local.0).then(|| Self(local.0 - FIRST_VAR_LOCAL))
     }
 }
 
 /// Returns the `k`-th index of a statement.
 #[must_use]
-pub fn index(k: usize, extent: &Poly) -> Index {
-    let k = u32::try_from(k).unwrap_or(u32::MAX - FIRST_INDEX);
-    Index { local: LocalId(FIRST_INDEX + k), name: format!("i{k}").into(), extent: extent.clone() }
+pub fn statement_index(k: usize, extent: &Poly) -> Index {
+    let k = u32::try_from(k).unwrap_or(u32::MAX - FIRST_INDEX_LOCAL);
+    Index { local: LocalId(FIRST_INDEX_LOCAL + k), name: format!("i{k}").into(), extent: extent.clone() }
 }
 
 /// Returns the number of the index that the local names.
 #[must_use]
 pub fn index_number(local: LocalId) -> Option<usize> {
-    local.0.checked_sub(FIRST_INDEX).map(|k| k as usize)
+    local.0.checked_sub(FIRST_INDEX_LOCAL).map(|k| k as usize)
 }
 
 /// The offset that marks the number of a check in a path of statements.
-pub const CHECK: u32 = 1 << 31;
+pub const CHECK_PATH_BIT: u32 = 1 << 31;
 
 /// `X[a, b]`: all indices for an operand of a scalar operation, the first ones for an argument of a
 /// call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Access {
+pub struct TensorAccess {
     /// The tensor.
-    pub var: Var,
+    pub var: StmtId,
     /// The indices.
     pub at: Vec<Poly>,
 }
@@ -90,22 +90,22 @@ pub struct Addend {
     /// The domain of the term.
     pub pred: Pred,
     /// The operand.
-    pub of: Access,
+    pub operand: TensorAccess,
 }
 
 /// The maximal number of predicates for which [`exclusive`] compares every pair.
-const MOST_EXCLUSIVE: usize = 8;
+const MAX_EXCLUSIVE_PREDICATES: usize = 8;
 
 /// Whether at most one of the predicates holds at any index, for all data, as for the terms of a
 /// choice: `[p] · a + [!p] · b`. Returns false for more than 8 predicates.
 #[must_use]
-pub fn exclusive(all: &[&Pred]) -> bool {
+pub fn are_mutually_exclusive(all: &[&Pred]) -> bool {
     let apart = |p: &Pred, q: &Pred| {
         let both = p.and(q);
-        both.is_false() || Context::default().refutes(&both)
+        both.is_false() || FactContext::default().refutes(&both)
     };
     let later = |k: usize| all.iter().skip(k + 1);
-    all.len() <= MOST_EXCLUSIVE && all.iter().enumerate().all(|(k, p)| later(k).all(|q| apart(p, q)))
+    all.len() <= MAX_EXCLUSIVE_PREDICATES && all.iter().enumerate().all(|(k, p)| later(k).all(|q| apart(p, q)))
 }
 
 /// A right-hand side. Each element is the zero of its type where the predicate does not hold.
@@ -130,44 +130,44 @@ pub enum Rhs {
         /// Whether the sum is negated.
         neg: bool,
         /// The factors.
-        factors: Vec<Access>,
+        factors: Vec<TensorAccess>,
     },
     /// `[p] · max s if q: X[a]` and the other reductions.
-    Reduce(Reduce),
+    Reduce(SsaReduction),
     /// `[p] · argsort i: X[a]` along the last index.
-    Order(Order),
+    Argsort(Argsort),
     /// `[p] · f(X₀[a₀], …)`
     Map {
         /// The operation.
-        operation: Operation,
+        operation: ScalarOp,
         /// The domain.
         pred: Pred,
         /// The operands.
-        args: Vec<Access>,
+        args: Vec<TensorAccess>,
     },
     /// A part of the result of a call, one call for every tuple of the first indices.
     Call {
         /// The callee.
-        callee: Arc<Callee>,
+        callee: Arc<FunctionKey>,
         /// The sizes that the call passes.
         sizes: Vec<Poly>,
         /// The tuples for which the call happens.
         pred: Pred,
         /// The arguments, each a part of a parameter.
-        args: Vec<Access>,
+        args: Vec<TensorAccess>,
         /// The number of indices over which the calls run.
         batch: u32,
         /// The part of the result.
-        part: u32,
+        result_index: u32,
     },
     /// A part of the result of a loop.
-    Loop(Arc<Loop>, Part),
+    Loop(Arc<SsaLoop>, LoopResult),
     /// A tensor with some of its elements replaced or added to, for every tuple of the first
     /// indices. Only these indices and the bound ones may occur in it. No element may be written
     /// twice.
     Update {
         /// The old tensor, at its first indices.
-        base: Access,
+        base: TensorAccess,
         /// The number of first indices of the statement that range over separate updates.
         batch: u32,
         /// The extents of the bound indices, which follow all indices of the statement.
@@ -177,15 +177,15 @@ pub enum Rhs {
         /// The written element, over the remaining axes of the tensor.
         at: Vec<Poly>,
         /// The new value.
-        value: Access,
+        value: TensorAccess,
         /// Whether the value is added to the old one.
-        add: bool,
+        accumulate: bool,
     },
 }
 
 /// `X[i…] = …`
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stmt {
+pub struct Statement {
     /// The extents, outermost first.
     pub dims: Vec<Poly>,
     /// The scalar type of the elements, `None` for a relation.
@@ -200,7 +200,7 @@ pub struct Stmt {
 
 /// A run-time check: `cond` must hold for all indices for which `guard` holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Check {
+pub struct RuntimeCheck {
     /// Extents of the indices.
     pub dims: Vec<Poly>,
     /// The domain of the check.
@@ -208,14 +208,14 @@ pub struct Check {
     /// The condition.
     pub cond: Pred,
     /// The failure to report otherwise.
-    pub what: Arc<Failing>,
+    pub failure: Arc<CheckFailure>,
 }
 
 /// A function in Tensor SSA.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ssa {
+pub struct SsaFunction {
     /// The definition and its type arguments.
-    pub callee: Arc<Callee>,
+    pub callee: Arc<FunctionKey>,
     /// The names of sizes and integer parameters.
     pub vars: Vars,
     /// The sizes that a call passes.
@@ -225,36 +225,36 @@ pub struct Ssa {
     /// The types of the parameters.
     pub params: Vec<(LocalId, CoreType)>,
     /// The tensor parts of the parameters and of top-level `let`s.
-    pub inputs: Vec<Input>,
+    pub inputs: Vec<FunctionInput>,
     /// Statements. In a finished function each follows those it reads. While a derivative is built,
     /// [`Builder::replace_loop`] can break that order; dead-code elimination (`norm/dead`) restores
     /// it where it can.
-    pub stmts: Vec<Stmt>,
+    pub stmts: Vec<Statement>,
     /// The checks, referred to by position.
-    pub checks: Vec<Check>,
+    pub checks: Vec<RuntimeCheck>,
     /// Checks of the whole function: assertions.
     pub needs: Vec<u32>,
     /// Whether the function must stay a call, however small it is, because its derivative is a rule
     /// and not that of its statements.
-    pub opaque: bool,
+    pub is_opaque: bool,
     /// The parts of the result.
-    pub outputs: Vec<(Leaf, Var)>,
+    pub outputs: Vec<(TypeLeaf, StmtId)>,
     /// The type of the result.
     pub result: CoreType,
 }
 
-impl Ssa {
+impl SsaFunction {
     /// Returns the statement of the input at this position.
     #[must_use]
-    pub fn input(&self, k: u32) -> Option<Var> {
+    pub fn input_statement(&self, k: u32) -> Option<StmtId> {
         let at = self.stmts.iter().position(|s| s.rhs == Rhs::Input(k))?;
-        Some(Var(u32::try_from(at).ok()?))
+        Some(StmtId(u32::try_from(at).ok()?))
     }
 }
 
-impl Ssa {
+impl SsaFunction {
     /// Visits the callees, including those in loop bodies. A callee may occur several times.
-    pub fn for_each_callee(&self, f: &mut dyn FnMut(&Arc<Callee>)) {
+    pub fn for_each_callee(&self, f: &mut dyn FnMut(&Arc<FunctionKey>)) {
         for stmt in &self.stmts {
             match &stmt.rhs {
                 Rhs::Call { callee, .. } => f(callee),
@@ -266,10 +266,10 @@ impl Ssa {
 
     /// Returns the function as a region: top-level `let`s that it reads become inputs too.
     #[must_use]
-    pub fn closed(mut self) -> Self {
+    pub fn into_region(mut self) -> Self {
         for (k, input) in (0..).zip(&mut self.inputs) {
             if !input.source.is_passed() {
-                input.source = Source::Param(k);
+                input.source = InputSource::Param(k);
             }
         }
         self
@@ -278,12 +278,12 @@ impl Ssa {
 
 impl Rhs {
     /// Visits the accesses of the right-hand side, but not the reads in its predicates and indices.
-    pub fn for_each_access(&self, f: &mut dyn FnMut(&Access)) {
+    pub fn for_each_access(&self, f: &mut dyn FnMut(&TensorAccess)) {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
-            Self::Add(items) => items.iter().for_each(|a| f(&a.of)),
-            Self::Reduce(r) => f(&r.of),
-            Self::Order(o) => f(&o.of),
+            Self::Add(items) => items.iter().for_each(|a| f(&a.operand)),
+            Self::Reduce(r) => f(&r.operand),
+            Self::Argsort(o) => f(&o.keys),
             Self::Contract { factors: items, .. } | Self::Map { args: items, .. } | Self::Call { args: items, .. } => {
                 items.iter().for_each(f);
             }
@@ -297,8 +297,8 @@ impl Rhs {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero | Self::Index(_) => {}
             Self::Add(items) => items.iter().for_each(|a| f(&a.pred)),
-            Self::Reduce(r) => [&r.pred, &r.terms].into_iter().for_each(f),
-            Self::Order(o) => f(&o.pred),
+            Self::Reduce(r) => [&r.pred, &r.filter].into_iter().for_each(f),
+            Self::Argsort(o) => f(&o.pred),
             Self::Contract { pred, .. } | Self::Map { pred, .. } | Self::Call { pred, .. } => f(pred),
             Self::Update { pred, .. } => f(pred),
             Self::Loop(of, _) => f(&of.pred),
@@ -307,10 +307,10 @@ impl Rhs {
 
     /// Visits every statement that it reads, including reads in predicates and indices, but not
     /// those in its extents. A statement may occur several times.
-    pub fn for_each_operand(&self, f: &mut dyn FnMut(Var)) {
+    pub fn for_each_operand(&self, f: &mut dyn FnMut(StmtId)) {
         self.for_each_access(&mut |a| f(a.var));
-        self.for_each_pred(&mut |p| for_each_read(p, f));
-        self.for_each_poly(&mut |p| reads(p, f));
+        self.for_each_pred(&mut |p| for_each_pred_read(p, f));
+        self.for_each_poly(&mut |p| for_each_poly_read(p, f));
     }
 
     /// Visits its polynomials, except those in its predicates.
@@ -319,7 +319,7 @@ impl Rhs {
         match self {
             Self::Index(p) => f(p),
             Self::Contract { bound, .. } => bound.iter().for_each(f),
-            Self::Reduce(r) => r.bound.iter().chain([&r.place]).for_each(f),
+            Self::Reduce(r) => r.bound.iter().chain([&r.arg_value]).for_each(f),
             Self::Call { sizes, .. } => sizes.iter().for_each(f),
             Self::Loop(of, _) => of.for_each_poly(f),
             Self::Update { bound, at, .. } => bound.iter().chain(at).for_each(f),
@@ -331,7 +331,7 @@ impl Rhs {
     #[must_use]
     pub fn map(
         &self,
-        access: &mut dyn FnMut(&Access) -> Access,
+        access: &mut dyn FnMut(&TensorAccess) -> TensorAccess,
         poly: &dyn Fn(&Poly) -> Poly,
         pred: &dyn Fn(&Pred) -> Pred,
     ) -> Self {
@@ -339,9 +339,9 @@ impl Rhs {
         match self {
             Self::Input(_) | Self::Constant(_) | Self::Zero => self.clone(),
             Self::Index(p) => Self::Index(poly(p)),
-            Self::Add(items) => {
-                Self::Add(items.iter().map(|a| Addend { neg: a.neg, pred: pred(&a.pred), of: access(&a.of) }).collect())
-            }
+            Self::Add(items) => Self::Add(
+                items.iter().map(|a| Addend { neg: a.neg, pred: pred(&a.pred), operand: access(&a.operand) }).collect(),
+            ),
             Self::Contract { bound, pred: p, neg, factors } => Self::Contract {
                 bound: polys(bound),
                 pred: pred(p),
@@ -351,43 +351,43 @@ impl Rhs {
             Self::Map { operation, pred: p, args } => {
                 Self::Map { operation: *operation, pred: pred(p), args: args.iter().map(access).collect() }
             }
-            Self::Call { callee, sizes, pred: p, args, batch, part } => Self::Call {
+            Self::Call { callee, sizes, pred: p, args, batch, result_index: part } => Self::Call {
                 callee: callee.clone(),
                 sizes: polys(sizes),
                 pred: pred(p),
                 args: args.iter().map(access).collect(),
                 batch: *batch,
-                part: *part,
+                result_index: *part,
             },
             Self::Reduce(r) => Self::Reduce(r.map(poly, pred, access)),
-            Self::Order(o) => Self::Order(o.map(pred, access)),
+            Self::Argsort(o) => Self::Argsort(o.map(pred, access)),
             Self::Loop(of, part) => Self::Loop(Arc::new(of.map(access, poly, pred)), *part),
-            Self::Update { base, batch, bound, pred: p, at, value, add } => Self::Update {
+            Self::Update { base, batch, bound, pred: p, at, value, accumulate: add } => Self::Update {
                 base: access(base),
                 batch: *batch,
                 bound: polys(bound),
                 pred: pred(p),
                 at: polys(at),
                 value: access(value),
-                add: *add,
+                accumulate: *add,
             },
         }
     }
 }
 
 /// Visits the statements that a predicate and its polynomials read as data.
-pub fn for_each_read(pred: &Pred, f: &mut dyn FnMut(Var)) {
+pub fn for_each_pred_read(pred: &Pred, f: &mut dyn FnMut(StmtId)) {
     let mut found = Vec::new();
     let mut opaque = Vec::new();
-    pred.visit(&mut |p| reads(p, &mut |v| found.push(v)), &mut |x| opaque.extend(Var::of_local(x)));
+    pred.visit(&mut |p| for_each_poly_read(p, &mut |v| found.push(v)), &mut |x| opaque.extend(StmtId::from_local(x)));
     found.into_iter().chain(opaque).for_each(f);
 }
 
 /// Visits the statements that a polynomial reads as data.
-pub fn reads(p: &Poly, f: &mut dyn FnMut(Var)) {
+pub fn for_each_poly_read(p: &Poly, f: &mut dyn FnMut(StmtId)) {
     p.for_each_atom(&mut |a| {
         if let Atom::Read(x, ..) = a
-            && let Some(v) = Var::of_local(*x)
+            && let Some(v) = StmtId::from_local(*x)
         {
             f(v);
         }

@@ -28,52 +28,55 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use super::callee_text::{Called, Qualified};
-use super::canonical::{self, statement};
-use super::canonical_region::same;
+use super::callee_text::{Qualified, QualifiedCallee};
+use super::canonical::{self, statement_name};
+use super::canonical_region::is_same_loop;
+use super::core::CheckpointSpacing;
 use super::core::CoreType;
-use super::core::Spacing;
-use super::flat::{Input, Source};
-use super::region::{Arg, Loop, Part, Trips};
-use super::ssa::{Access, Rhs, Ssa, Var, index};
-use super::text::{Typed, declared, digits, filter};
+use super::flat::{FunctionInput, InputSource};
+use super::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use super::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, statement_index};
+use super::text::{QualifiedCoreType, constant_text, filter_text, global_declaration};
 use lang_base::Name;
-use lang_base::guarded;
+use lang_base::ensure_sufficient_stack;
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
-impl fmt::Display for Ssa {
+impl fmt::Display for SsaFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Noted { ssa: self, note: &|_| None }.fmt(f)
+        AnnotatedSsa { ssa: self, note: &|_| None }.fmt(f)
     }
 }
 
 /// The text of a function with notes on its statements, in comments at the ends of their lines.
-pub struct Noted<'a> {
+pub struct AnnotatedSsa<'a> {
     /// The function.
-    pub ssa: &'a Ssa,
+    pub ssa: &'a SsaFunction,
     /// Returns the note on a statement, if it has one.
-    pub note: &'a dyn Fn(Var) -> Option<String>,
+    pub note: &'a dyn Fn(StmtId) -> Option<String>,
 }
 
-impl fmt::Display for Noted<'_> {
+impl fmt::Display for AnnotatedSsa<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let canonical = canonical::ssa(self.ssa);
+        let canonical = canonical::canonicalize_ssa(self.ssa);
         let ssa = &canonical.form;
         let own = ssa.callee.def.module.as_str();
-        let data = read_as_data(ssa);
-        let marked = |x: &LocalId| match bounded(ssa, *x) {
+        let data = data_extent_params(ssa);
+        let marked = |x: &LocalId| match bounded_prefix(ssa, *x) {
             "" if data.contains(x) => "data ",
             mark => mark,
         };
-        let params = ssa.params.iter().map(|(x, ty)| format!("{}{}: {}", marked(x), ssa.vars.name(*x), Typed(ty, own)));
-        let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| declared(g, own))).collect();
+        let params = ssa
+            .params
+            .iter()
+            .map(|(x, ty)| format!("{}{}: {}", marked(x), ssa.vars.name(*x), QualifiedCoreType(ty, own)));
+        let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| global_declaration(g, own))).collect();
         let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
-        let called = Called { callee: &ssa.callee, own, sizes: &sizes };
-        let opaque = if ssa.opaque { "opaque " } else { "" };
-        writeln!(f, "{opaque}ssa {called}({}) -> {} =", params.join(", "), Typed(&ssa.result, own))?;
-        Block { ssa, of: None, depth: 0, loops: &Cell::new(0), note: self.note }.fmt(f)?;
-        let expected = output_paths(&ssa.result, !ssa.callee.derived.is_empty());
+        let called = QualifiedCallee { callee: &ssa.callee, current_module: own, sizes: &sizes };
+        let opaque = if ssa.is_opaque { "opaque " } else { "" };
+        writeln!(f, "{opaque}ssa {called}({}) -> {} =", params.join(", "), QualifiedCoreType(&ssa.result, own))?;
+        SsaBlock { ssa, enclosing_loop: None, depth: 0, printed_loops: &Cell::new(0), note: self.note }.fmt(f)?;
+        let expected = output_paths(&ssa.result, !ssa.callee.derivatives.is_empty());
         let outputs = ssa.outputs.iter().enumerate().map(|(k, (leaf, v))| {
             let path: Vec<String> = leaf.path.iter().map(u32::to_string).collect();
             match expected.get(k) {
@@ -82,7 +85,7 @@ impl fmt::Display for Noted<'_> {
             }
         });
         write!(f, "  out {}", outputs.collect::<Vec<_>>().join(", "))?;
-        needs(f, &ssa.needs)?;
+        write_needs(f, &ssa.needs)?;
         writeln!(f)
     }
 }
@@ -94,7 +97,7 @@ pub fn output_paths(result: &CoreType, derived: bool) -> Vec<Vec<u32>> {
 }
 
 /// Returns the integer parameters that extents read as data.
-fn read_as_data(ssa: &Ssa) -> BTreeSet<LocalId> {
+fn data_extent_params(ssa: &SsaFunction) -> BTreeSet<LocalId> {
     let mut data = BTreeSet::new();
     for ty in ssa.params.iter().map(|p| &p.1).chain([&ssa.result]) {
         for leaf in ty.leaves() {
@@ -110,11 +113,11 @@ fn read_as_data(ssa: &Ssa) -> BTreeSet<LocalId> {
     data
 }
 
-fn bounded(ssa: &Ssa, x: LocalId) -> &'static str {
+fn bounded_prefix(ssa: &SsaFunction, x: LocalId) -> &'static str {
     if ssa.bounded.contains(&x) { "bounded " } else { "" }
 }
 
-fn needs(f: &mut fmt::Formatter<'_>, needs: &[u32]) -> fmt::Result {
+fn write_needs(f: &mut fmt::Formatter<'_>, needs: &[u32]) -> fmt::Result {
     if needs.is_empty() {
         return Ok(());
     }
@@ -124,23 +127,23 @@ fn needs(f: &mut fmt::Formatter<'_>, needs: &[u32]) -> fmt::Result {
 
 /// Prints an input: `x`, a whole parameter; `p_x = p.0`; `x_tan = tan 0`; `y_adj = adj 0`;
 /// `eps = let linalg.eps`
-fn input(ssa: &Ssa, input: &Input) -> String {
+fn input_text(ssa: &SsaFunction, input: &FunctionInput) -> String {
     let name = ssa.vars.name(input.local);
     let dotted = |path: &[u32]| path.iter().map(u32::to_string).collect::<Vec<_>>().join(".");
     let after = |path: &[u32]| if path.is_empty() { String::new() } else { format!(".{}", dotted(path)) };
     let path = input.leaf.path.as_slice();
     let source = match &input.source {
-        Source::Param(k) => {
+        InputSource::Param(k) => {
             let param = ssa.params.get(*k as usize).map(|p| p.0);
             if param == Some(input.local) && path.is_empty() {
                 return name.to_string();
             }
             format!("{}{}", param.map(|l| ssa.vars.name(l)).unwrap_or_default(), after(path))
         }
-        Source::Global(global) => format!("let {}{}", Qualified(global, &ssa.callee.def.module), after(path)),
-        Source::Tangent(k) | Source::Cotangent(k) => {
-            let word = if matches!(input.source, Source::Tangent(_)) { "tan" } else { "adj" };
-            let place = if path == seed_path(&input.source, &ssa.inputs) {
+        InputSource::Global(global) => format!("let {}{}", Qualified(global, &ssa.callee.def.module), after(path)),
+        InputSource::Tangent(k) | InputSource::Cotangent(k) => {
+            let word = if matches!(input.source, InputSource::Tangent(_)) { "tan" } else { "adj" };
+            let place = if path == default_input_path(&input.source, &ssa.inputs) {
                 String::new()
             } else {
                 format!(" at {}", if path.is_empty() { "()".to_owned() } else { dotted(path) })
@@ -149,87 +152,91 @@ fn input(ssa: &Ssa, input: &Input) -> String {
         }
     };
     let param = ssa.params.iter().any(|p| p.0 == input.local);
-    let mark = if param { "" } else { bounded(ssa, input.local) };
+    let mark = if param { "" } else { bounded_prefix(ssa, input.local) };
     format!("{mark}{name} = {source}")
 }
 
 /// Returns the default path of an input. A tangent has the path of its primal input; a cotangent
 /// has none.
-pub fn seed_path<'i>(source: &Source, inputs: &'i [Input]) -> &'i [u32] {
+pub fn default_input_path<'i>(source: &InputSource, inputs: &'i [FunctionInput]) -> &'i [u32] {
     match source {
-        Source::Tangent(k) => inputs.get(*k as usize).map_or(&[], |i| i.leaf.path.as_slice()),
-        Source::Param(_) | Source::Cotangent(_) | Source::Global(_) => &[],
+        InputSource::Tangent(k) => inputs.get(*k as usize).map_or(&[], |i| i.leaf.path.as_slice()),
+        InputSource::Param(_) | InputSource::Cotangent(_) | InputSource::Global(_) => &[],
     }
 }
 
 /// `[i0 < n, i1 < m]`
-fn indices(dims: &[Poly], from: usize) -> String {
+fn indices_text(dims: &[Poly], from: usize) -> String {
     if dims.is_empty() {
         return String::new();
     }
-    let list = dims.iter().enumerate().map(|(k, n)| format!("{} < {n}", index(from + k, n).name));
+    let list = dims.iter().enumerate().map(|(k, n)| format!("{} < {n}", statement_index(from + k, n).name));
     format!("[{}]", list.collect::<Vec<_>>().join(", "))
 }
 
 /// The checks and statements of a function, or of a region.
-struct Block<'a> {
-    ssa: &'a Ssa,
+struct SsaBlock<'a> {
+    ssa: &'a SsaFunction,
     /// The loop to which the region belongs.
-    of: Option<&'a Loop>,
+    enclosing_loop: Option<&'a SsaLoop>,
     /// The number of enclosing loops.
     depth: u32,
     /// The number of loops printed so far.
-    loops: &'a Cell<u32>,
-    note: &'a dyn Fn(Var) -> Option<String>,
+    printed_loops: &'a Cell<u32>,
+    note: &'a dyn Fn(StmtId) -> Option<String>,
 }
 
-impl fmt::Display for Block<'_> {
+impl fmt::Display for SsaBlock<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ssa = self.ssa;
         for (k, check) in ssa.checks.iter().enumerate() {
-            self.line(f, 1)?;
-            write!(f, "check {k}{}: ", indices(&check.dims, 0))?;
+            self.write_indent(f, 1)?;
+            write!(f, "check {k}{}: ", indices_text(&check.dims, 0))?;
             if !check.guard.is_true() {
                 write!(f, "{} => ", check.guard)?;
             }
-            writeln!(f, "{}, {} {:?}", check.cond, check.what.code, check.what.what.as_str())?;
+            writeln!(f, "{}, {} {:?}", check.cond, check.failure.code, check.failure.message.as_str())?;
         }
-        let mut known: Vec<(&Arc<Loop>, u32)> = Vec::new();
+        let mut known: Vec<(&Arc<SsaLoop>, u32)> = Vec::new();
         let mut inputs = 0;
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             let number = match &stmt.rhs {
-                Rhs::Loop(of, _) => match known.iter().find(|(other, _)| same(other, of)) {
+                Rhs::Loop(of, _) => match known.iter().find(|(other, _)| is_same_loop(other, of)) {
                     Some((_, number)) => *number,
                     None => {
-                        let number = self.loops.replace(self.loops.get() + 1);
+                        let number = self.printed_loops.replace(self.printed_loops.get() + 1);
                         known.push((of, number));
-                        guarded(|| self.head(f, of, number))?;
+                        ensure_sufficient_stack(|| self.write_loop(f, of, number))?;
                         number
                     }
                 },
                 _ => 0,
             };
             let scalar = stmt.scalar.map_or("rel", |s| s.name());
-            self.line(f, 1)?;
-            write!(f, "{}{}: {scalar} = ", statement(self.depth, Var(k)), indices(&stmt.dims, 0))?;
-            match (&stmt.rhs, self.of) {
-                (Rhs::Loop(of, part), _) => f.write_str(&LoopText { of, number, depth: self.depth }.part(*part))?,
+            self.write_indent(f, 1)?;
+            write!(f, "{}{}: {scalar} = ", statement_name(self.depth, StmtId(k)), indices_text(&stmt.dims, 0))?;
+            match (&stmt.rhs, self.enclosing_loop) {
+                (Rhs::Loop(of, part), _) => {
+                    f.write_str(&LoopText { ssa_loop: of, number, depth: self.depth }.result_text(*part))?
+                }
                 (Rhs::Input(k), Some(of)) => {
-                    f.write_str(&LoopText { of, number, depth: self.depth.saturating_sub(1) }.argument(*k))?;
+                    f.write_str(
+                        &LoopText { ssa_loop: of, number, depth: self.depth.saturating_sub(1) }.input_text(*k),
+                    )?;
                 }
                 (Rhs::Input(k), None) => {
                     let number = if *k == inputs { String::new() } else { format!("{k}: ") };
-                    let told = ssa.inputs.get(*k as usize).map(|of| input(ssa, of)).unwrap_or_default();
+                    let told = ssa.inputs.get(*k as usize).map(|of| input_text(ssa, of)).unwrap_or_default();
                     write!(f, "input {number}{told}")?;
                     inputs += 1;
                 }
                 _ => {
                     let of = stmt.scalar.unwrap_or(Scalar::F64);
-                    Shown { rhs: &stmt.rhs, free: stmt.dims.len(), of, ssa, depth: self.depth }.fmt(f)?;
+                    RhsText { rhs: &stmt.rhs, free: stmt.dims.len(), scalar: of, ssa, depth: self.depth }.fmt(f)?;
                 }
             }
-            needs(f, &stmt.needs)?;
-            let comment = [stmt.name.as_ref().map(ToString::to_string), (self.note)(Var(k))];
+            write_needs(f, &stmt.needs)?;
+            let comment = [stmt.name.as_ref().map(ToString::to_string), (self.note)(StmtId(k))];
             let comment: Vec<String> = comment.into_iter().flatten().collect();
             if !comment.is_empty() {
                 write!(f, "  -- {}", comment.join("; "))?;
@@ -240,24 +247,30 @@ impl fmt::Display for Block<'_> {
     }
 }
 
-impl Block<'_> {
-    fn line(&self, f: &mut fmt::Formatter<'_>, more: usize) -> fmt::Result {
+impl SsaBlock<'_> {
+    fn write_indent(&self, f: &mut fmt::Formatter<'_>, more: usize) -> fmt::Result {
         write!(f, "{:1$}", "", 2 * (self.depth as usize + more))
     }
 
     /// Prints a loop with its body.
-    fn head(&self, f: &mut fmt::Formatter<'_>, of: &Loop, number: u32) -> fmt::Result {
+    fn write_loop(&self, f: &mut fmt::Formatter<'_>, of: &SsaLoop, number: u32) -> fmt::Result {
         let body = &of.body;
-        self.line(f, 1)?;
-        writeln!(f, "{} {{", LoopText { of, number, depth: self.depth }.head())?;
-        let inner = Block { ssa: body, of: Some(of), depth: self.depth + 1, loops: self.loops, note: &|_| None };
+        self.write_indent(f, 1)?;
+        writeln!(f, "{} {{", LoopText { ssa_loop: of, number, depth: self.depth }.header())?;
+        let inner = SsaBlock {
+            ssa: body,
+            enclosing_loop: Some(of),
+            depth: self.depth + 1,
+            printed_loops: self.printed_loops,
+            note: &|_| None,
+        };
         fmt::Display::fmt(&inner, f)?;
         if !body.needs.is_empty() {
-            self.line(f, 2)?;
+            self.write_indent(f, 2)?;
             let needs: Vec<String> = body.needs.iter().map(u32::to_string).collect();
             writeln!(f, "all needs {}", needs.join(", "))?;
         }
-        self.line(f, 1)?;
+        self.write_indent(f, 1)?;
         writeln!(f, "}}")
     }
 }
@@ -265,7 +278,7 @@ impl Block<'_> {
 /// The text of a loop.
 pub struct LoopText<'a> {
     /// The loop.
-    pub of: &'a Loop,
+    pub ssa_loop: &'a SsaLoop,
     /// Its number among all loops.
     pub number: u32,
     /// The number of enclosing loops.
@@ -274,8 +287,8 @@ pub struct LoopText<'a> {
 
 impl LoopText<'_> {
     /// `L0 = for j0 < m: loop j1 < n with n, k = n - j1 - 1`
-    pub fn head(&self) -> String {
-        let (of, body) = (self.of, &self.of.body);
+    pub fn header(&self) -> String {
+        let (of, body) = (self.ssa_loop, &self.ssa_loop.body);
         let mut text = format!("L{} = ", self.number);
         if !of.batch.is_empty() {
             let batch = of.batch.iter().enumerate().map(|(k, n)| format!("j{k} < {n}"));
@@ -285,13 +298,13 @@ impl LoopText<'_> {
             text += &format!("[{}] * ", of.pred);
         }
         text += &format!("loop j{} ", of.batch.len());
-        text += &match &of.trips {
-            Trips::Count(n) => format!("< {n}"),
-            Trips::While(k) => format!("while {}", name_of(body, *k, self.depth + 1)),
+        text += &match &of.trip_count {
+            LoopTripCount::Fixed(n) => format!("< {n}"),
+            LoopTripCount::While(k) => format!("while {}", input_statement_name(body, *k, self.depth + 1)),
         };
         match &of.checkpoint {
-            Some(Spacing::Every(k)) => text += &format!(" checkpoint {k}"),
-            Some(Spacing::Root) => text += " checkpoint",
+            Some(CheckpointSpacing::Fixed(k)) => text += &format!(" checkpoint {k}"),
+            Some(CheckpointSpacing::SquareRoot) => text += " checkpoint",
             None => {}
         }
         if !of.sizes.is_empty() {
@@ -305,84 +318,84 @@ impl LoopText<'_> {
     }
 
     /// Prints an input of the body: `given X0[j0]`, `carried X1 then Y2`.
-    pub fn argument(&self, k: u32) -> String {
-        let body = &self.of.body;
-        let (Some(arg), Some(input)) = (self.of.args.get(k as usize), body.inputs.get(k as usize)) else {
+    pub fn input_text(&self, k: u32) -> String {
+        let body = &self.ssa_loop.body;
+        let (Some(arg), Some(input)) = (self.ssa_loop.args.get(k as usize), body.inputs.get(k as usize)) else {
             return String::new();
         };
         let name = body.vars.name(input.local);
         let named = if name.is_empty() { String::new() } else { format!("{name} = ") };
-        let of = Read { of: arg.access(), depth: self.depth };
+        let of = QualifiedAccess { access: arg.access(), depth: self.depth };
         match arg {
-            Arg::Given(_) => format!("given {named}{of}"),
-            Arg::Carried { next, .. } => {
-                let next = body.outputs.get(*next as usize).map(|o| statement(self.depth + 1, o.1));
+            LoopArg::Captured(_) => format!("given {named}{of}"),
+            LoopArg::Carried { next, .. } => {
+                let next = body.outputs.get(*next as usize).map(|o| statement_name(self.depth + 1, o.1));
                 format!("carried {named}{of} then {}", next.unwrap_or_default())
             }
         }
     }
 
     /// Prints a part of the loop: `L0.last Y1`.
-    pub fn part(&self, part: Part) -> String {
-        let (body, number) = (&self.of.body, self.number);
+    pub fn result_text(&self, part: LoopResult) -> String {
+        let (body, number) = (&self.ssa_loop.body, self.number);
         match part {
-            Part::Last(k) => format!("L{number}.last {}", name_of(body, k, self.depth + 1)),
-            Part::Every(k) => {
-                let var = body.outputs.get(k as usize).map(|o| statement(self.depth + 1, o.1));
+            LoopResult::Final(k) => format!("L{number}.last {}", input_statement_name(body, k, self.depth + 1)),
+            LoopResult::PerIteration(k) => {
+                let var = body.outputs.get(k as usize).map(|o| statement_name(self.depth + 1, o.1));
                 format!("L{number}.every {}", var.unwrap_or_default())
             }
-            Part::State(k) => format!("L{number}.state {}", name_of(body, k, self.depth + 1)),
-            Part::Trips => format!("L{number}.trips"),
+            LoopResult::Checkpoint(k) => format!("L{number}.state {}", input_statement_name(body, k, self.depth + 1)),
+            LoopResult::TripCount => format!("L{number}.trips"),
         }
     }
 }
 
 /// Returns the name of the statement of an input of a region.
-fn name_of(body: &Ssa, k: u32, depth: u32) -> Name {
-    body.input(k).map(|v| statement(depth, v)).unwrap_or_default()
+fn input_statement_name(body: &SsaFunction, k: u32, depth: u32) -> Name {
+    body.input_statement(k).map(|v| statement_name(depth, v)).unwrap_or_default()
 }
 
 /// An access, inside `depth` loops.
-struct Read<'a> {
-    of: &'a Access,
+struct QualifiedAccess<'a> {
+    access: &'a TensorAccess,
     depth: u32,
 }
 
-impl fmt::Display for Read<'_> {
+impl fmt::Display for QualifiedAccess<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", statement(self.depth, self.of.var))?;
-        if self.of.at.is_empty() {
+        write!(f, "{}", statement_name(self.depth, self.access.var))?;
+        if self.access.at.is_empty() {
             return Ok(());
         }
-        let at: Vec<String> = self.of.at.iter().map(ToString::to_string).collect();
+        let at: Vec<String> = self.access.at.iter().map(ToString::to_string).collect();
         write!(f, "[{}]", at.join(", "))
     }
 }
 
 /// Returns the text of the right-hand side of a statement of this function, inside `depth` loops.
 #[must_use]
-pub fn rhs_text(ssa: &Ssa, rhs: &Rhs, of: Scalar, depth: u32) -> String {
-    Shown { rhs, free: 0, of, ssa, depth }.to_string()
+pub fn rhs_text(ssa: &SsaFunction, rhs: &Rhs, of: Scalar, depth: u32) -> String {
+    RhsText { rhs, free: 0, scalar: of, ssa, depth }.to_string()
 }
 
 /// A right-hand side, in a statement with `free` indices.
-struct Shown<'a> {
+struct RhsText<'a> {
     rhs: &'a Rhs,
     free: usize,
-    of: Scalar,
-    ssa: &'a Ssa,
+    scalar: Scalar,
+    ssa: &'a SsaFunction,
     depth: u32,
 }
 
-impl Shown<'_> {
+impl RhsText<'_> {
     /// `i1 < n, i2 < m`
-    fn bound(&self, dims: &[Poly]) -> String {
-        let list = dims.iter().enumerate().map(|(k, n)| format!("{} < {n}", index(self.free + k, n).name));
+    fn bound_indices(&self, dims: &[Poly]) -> String {
+        let list = dims.iter().enumerate().map(|(k, n)| format!("{} < {n}", statement_index(self.free + k, n).name));
         list.collect::<Vec<_>>().join(", ")
     }
 }
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for RhsText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bracket = |f: &mut fmt::Formatter<'_>, p: &Pred| {
             if p.is_true() { Ok(()) } else { write!(f, "[{p}] * ") }
@@ -392,10 +405,10 @@ impl fmt::Display for Shown<'_> {
             if own.is_empty() { Ok(()) } else { write!(f, "for {}: ", own.join(", ")) }
         };
         let depth = self.depth;
-        let read = |of: &Access| Read { of, depth }.to_string();
-        let list = |items: &[Access]| items.iter().map(read).collect::<Vec<_>>();
+        let read = |of: &TensorAccess| QualifiedAccess { access: of, depth }.to_string();
+        let list = |items: &[TensorAccess]| items.iter().map(read).collect::<Vec<_>>();
         match self.rhs {
-            Rhs::Constant(c) => f.write_str(&digits(*c, self.of)),
+            Rhs::Constant(c) => f.write_str(&constant_text(*c, self.scalar)),
             Rhs::Zero => f.write_str("zero"),
             Rhs::Index(p) => write!(f, "index {p}"),
             Rhs::Add(items) => {
@@ -407,51 +420,56 @@ impl fmt::Display for Shown<'_> {
                         (_, false) => " + ",
                     })?;
                     bracket(f, &a.pred)?;
-                    f.write_str(&read(&a.of))?;
+                    f.write_str(&read(&a.operand))?;
                 }
                 Ok(())
             }
             Rhs::Contract { bound, pred, neg, factors } => {
                 f.write_str(if *neg { "-" } else { "" })?;
                 if !bound.is_empty() {
-                    write!(f, "sum {}: ", self.bound(bound))?;
+                    write!(f, "sum {}: ", self.bound_indices(bound))?;
                 }
                 bracket(f, pred)?;
                 write!(f, "{}", list(factors).join(" * "))
             }
             Rhs::Reduce(r) => {
                 bracket(f, &r.pred)?;
-                let bound = self.bound(&r.bound);
-                let filter = filter(&r.terms, r.reducer, &r.place);
+                let bound = self.bound_indices(&r.bound);
+                let filter = filter_text(&r.filter, r.reducer, &r.arg_value);
                 let gap = if bound.is_empty() { "" } else { " " };
-                write!(f, "{}{gap}{bound}{filter}: {}", r.reducer.word(), read(&r.of))
+                write!(f, "{}{gap}{bound}{filter}: {}", r.reducer.keyword(), read(&r.operand))
             }
-            Rhs::Order(o) => {
+            Rhs::Argsort(o) => {
                 bracket(f, &o.pred)?;
-                write!(f, "argsort {}: {}", index(self.free.saturating_sub(1), &Poly::default()).name, read(&o.of))
+                write!(
+                    f,
+                    "argsort {}: {}",
+                    statement_index(self.free.saturating_sub(1), &Poly::default()).name,
+                    read(&o.keys)
+                )
             }
             Rhs::Map { operation, pred, args } => {
                 bracket(f, pred)?;
                 write!(f, "{}({})", operation.name(), list(args).join(", "))
             }
             Rhs::Input(_) | Rhs::Loop(..) => Ok(()),
-            Rhs::Update { base, batch, bound, pred, at, value, add } => {
+            Rhs::Update { base, batch, bound, pred, at, value, accumulate: add } => {
                 each(f, *batch)?;
                 let at: Vec<String> = at.iter().map(ToString::to_string).collect();
                 let put = if *add { "+=" } else { "=" };
                 write!(f, "{} with [{}] {put} {}", read(base), at.join(", "), read(value))?;
                 if !bound.is_empty() {
-                    write!(f, " for {}", self.bound(bound))?;
+                    write!(f, " for {}", self.bound_indices(bound))?;
                 }
                 if !pred.is_true() {
                     write!(f, " if {pred}")?;
                 }
                 Ok(())
             }
-            Rhs::Call { callee, sizes, pred, args, batch, part } => {
+            Rhs::Call { callee, sizes, pred, args, batch, result_index: part } => {
                 each(f, *batch)?;
                 bracket(f, pred)?;
-                let called = Called { callee, own: &self.ssa.callee.def.module, sizes };
+                let called = QualifiedCallee { callee, current_module: &self.ssa.callee.def.module, sizes };
                 write!(f, "{called}({}).{part}", list(args).join(", "))
             }
         }

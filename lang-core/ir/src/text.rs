@@ -17,14 +17,15 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 
-use super::callee_text::{Called, Qualified};
+use super::callee_text::{Qualified, QualifiedCallee};
 use super::canonical;
 use super::core::{
-    Constant, CoreType, E, Expr, Function, Kind, Labels, Operation, Repeat, Spacing, Trips, Update, Vars,
+    CheckpointSpacing, Constant, CoreExpr, CoreFunction, CoreLoop, CoreTripCount, CoreType, CoreUpdate, ExprKind,
+    ExprRef, ScalarOp, TupleLabels, Vars,
 };
-use super::flat::{Flat, Source};
+use super::flat::{FlatFunction, InputSource};
 use super::reduce::Reducer;
-use lang_base::guarded;
+use lang_base::ensure_sufficient_stack;
 use lang_base::{GlobalName, Name};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
@@ -32,86 +33,93 @@ use lang_syntax::ops::{BinOp, Scalar};
 
 /// Operator precedence, which determines parentheses.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
-enum Level {
+enum CorePrecedence {
     /// A whole expression.
-    Open,
+    Lowest,
     /// A term of a sum.
     Term,
     /// A factor.
     Factor,
     /// An indexed or projected expression.
-    Base,
+    Postfix,
 }
 
 /// The number of characters after which a line is broken.
 const WIDTH: usize = 96;
 
-struct Writer<'f> {
+struct CoreWriter<'f> {
     vars: &'f Vars,
     /// The module of the function.
-    own: &'f str,
+    current_module: &'f str,
     /// Integer variables that print as plain index expressions.
     indices: &'f BTreeSet<LocalId>,
     out: String,
     indent: usize,
 }
 
-impl fmt::Display for Function {
+impl fmt::Display for CoreFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let canonical = canonical::core(self);
+        let canonical = canonical::canonicalize_core(self);
         let form = &canonical.form;
         let own = self.callee.def.module.as_str();
         let data = |l: &LocalId, ty: &CoreType| is_i64(ty) && !canonical.indices.contains(l);
         let params = form.params.iter().map(|(x, ty)| {
-            let mark = if form.bounded.contains(x) {
+            let mark = if form.bounded_params.contains(x) {
                 "bounded "
             } else if data(x, ty) {
                 "data "
             } else {
                 ""
             };
-            format!("{mark}{}: {}", form.vars.name(*x), Typed(ty, own))
+            format!("{mark}{}: {}", form.vars.name(*x), QualifiedCoreType(ty, own))
         });
-        let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| declared(g, own))).collect();
+        let params: Vec<String> = params.chain(canonical.globals.iter().map(|g| global_declaration(g, own))).collect();
         let sizes: Vec<Poly> = form.sizes.iter().map(|l| Poly::atom(form.vars.atom(*l))).collect();
-        let called = Called { callee: &self.callee, own, sizes: &sizes };
-        write!(f, "core {called}({}) -> {} =", params.join(", "), Typed(&form.body.ty, own))?;
-        let mut w = Writer { vars: &form.vars, own, indices: &canonical.indices, out: String::new(), indent: 1 };
+        let called = QualifiedCallee { callee: &self.callee, current_module: own, sizes: &sizes };
+        write!(f, "core {called}({}) -> {} =", params.join(", "), QualifiedCoreType(&form.body.ty, own))?;
+        let mut w = CoreWriter {
+            vars: &form.vars,
+            current_module: own,
+            indices: &canonical.indices,
+            out: String::new(),
+            indent: 1,
+        };
         w.block(&form.body);
         writeln!(f, "{}", w.out)
     }
 }
 
 /// `let eps: f64`, `let eps = linalg.eps: f64`
-pub(super) fn declared((alias, name, ty): &(Name, GlobalName, CoreType), own: &str) -> String {
+pub(super) fn global_declaration((alias, name, ty): &(Name, GlobalName, CoreType), own: &str) -> String {
     let qualified = Qualified(name, own).to_string();
-    let ty = Typed(ty, own);
+    let ty = QualifiedCoreType(ty, own);
     if qualified == alias.as_str() { format!("let {alias}: {ty}") } else { format!("let {alias} = {qualified}: {ty}") }
 }
 
 /// Prints each binding on a line, then each part of the result.
-impl fmt::Display for Flat {
+impl fmt::Display for FlatFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inputs = self.inputs.iter().map(|input| {
-            let global = if matches!(input.source, Source::Global(_)) { "let " } else { "" };
+            let global = if matches!(input.source, InputSource::Global(_)) { "let " } else { "" };
             format!("{global}{}: {}", self.vars.name(input.local), input.leaf.ty())
         });
         let inputs: Vec<String> = inputs.collect();
         let own = self.callee.def.module.as_str();
         let sizes: Vec<Poly> = self.sizes.iter().map(|l| Poly::atom(self.vars.atom(*l))).collect();
-        let called = Called { callee: &self.callee, own, sizes: &sizes };
-        writeln!(f, "flat {called}({}) -> {} =", inputs.join(", "), Typed(&self.result, own))?;
+        let called = QualifiedCallee { callee: &self.callee, current_module: own, sizes: &sizes };
+        writeln!(f, "flat {called}({}) -> {} =", inputs.join(", "), QualifiedCoreType(&self.result, own))?;
         let indices = BTreeSet::new();
-        let mut w = Writer { vars: &self.vars, own, indices: &indices, out: String::new(), indent: 1 };
+        let mut w =
+            CoreWriter { vars: &self.vars, current_module: own, indices: &indices, out: String::new(), indent: 1 };
         for (x, e) in &self.bindings {
             w.out.push_str("  let ");
             w.out.push_str(&self.vars.name(*x));
-            w.bound(e);
+            w.bound_value(e);
             w.out.push('\n');
         }
         for (_, e) in &self.outputs {
             w.out.push_str("  out");
-            w.value(e);
+            w.inline_or_block(e);
             w.out.push('\n');
         }
         f.write_str(&w.out)
@@ -120,33 +128,34 @@ impl fmt::Display for Flat {
 
 impl fmt::Display for CoreType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Typed(self, "").fmt(f)
+        QualifiedCoreType(self, "").fmt(f)
     }
 }
 
 /// A type, in a function of this module.
-pub(super) struct Typed<'a>(pub(super) &'a CoreType, pub(super) &'a str);
+pub(super) struct QualifiedCoreType<'a>(pub(super) &'a CoreType, pub(super) &'a str);
 
-impl fmt::Display for Typed<'_> {
+impl fmt::Display for QualifiedCoreType<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |items: &[CoreType]| -> String {
-            items.iter().map(|t| Typed(t, self.1).to_string()).collect::<Vec<_>>().join(", ")
+            items.iter().map(|t| QualifiedCoreType(t, self.1).to_string()).collect::<Vec<_>>().join(", ")
         };
         match self.0 {
             CoreType::Scalar(s) => f.write_str(s.name()),
             CoreType::Tensor(..) => {
-                let (dims, t) = self.0.peel();
+                let (dims, t) = self.0.split_array();
                 let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
-                write!(f, "[{}]{}", dims.join(", "), Typed(t, self.1))
+                write!(f, "[{}]{}", dims.join(", "), QualifiedCoreType(t, self.1))
             }
-            CoreType::Tuple(items, Labels::Places) => {
+            CoreType::Tuple(items, TupleLabels::Positions) => {
                 write!(f, "({}{})", list(items), if items.len() == 1 { "," } else { "" })
             }
-            CoreType::Tuple(items, Labels::Fields(names)) => {
-                let fields = names.iter().zip(items.iter()).map(|(name, t)| format!("{name}: {}", Typed(t, self.1)));
+            CoreType::Tuple(items, TupleLabels::Fields(names)) => {
+                let fields =
+                    names.iter().zip(items.iter()).map(|(name, t)| format!("{name}: {}", QualifiedCoreType(t, self.1)));
                 write!(f, "{{{}}}", fields.collect::<Vec<_>>().join(", "))
             }
-            CoreType::Tuple(items, Labels::Sum(sum)) => {
+            CoreType::Tuple(items, TupleLabels::Sum(sum)) => {
                 let args = |t: &CoreType| match t {
                     CoreType::Tuple(args, _) if !args.is_empty() => format!("({})", list(args)),
                     _ => String::new(),
@@ -164,7 +173,7 @@ impl fmt::Display for Typed<'_> {
 }
 
 /// Returns the shortest digits that parse as the same number of this scalar type.
-pub(super) fn digits(c: Constant, of: Scalar) -> String {
+pub(super) fn constant_text(c: Constant, of: Scalar) -> String {
     match c {
         Constant::Real(x) if x.is_nan() => "nan".to_owned(),
         Constant::Real(x) if x.is_infinite() => if x > 0.0 { "inf" } else { "-inf" }.to_owned(),
@@ -181,32 +190,32 @@ fn is_i64(ty: &CoreType) -> bool {
 }
 
 /// Whether the expression reads back as an index expression, or as part of one.
-fn is_index(e: &Expr) -> bool {
+fn is_index(e: &CoreExpr) -> bool {
     match &e.kind {
-        Kind::Index(_) => true,
-        Kind::Var(_) | Kind::Global(_) => is_i64(&e.ty),
-        Kind::Access(inner, _) => {
+        ExprKind::Index(_) => true,
+        ExprKind::Var(_) | ExprKind::Global(_) => is_i64(&e.ty),
+        ExprKind::Access(inner, _) => {
             let mut base = inner;
-            while let Kind::Access(inner, _) = &base.kind {
+            while let ExprKind::Access(inner, _) = &base.kind {
                 base = inner;
             }
-            is_i64(&e.ty) && matches!(base.kind, Kind::Var(_))
+            is_i64(&e.ty) && matches!(base.kind, ExprKind::Var(_))
         }
         _ => false,
     }
 }
 
 /// Whether the text of an operation on integers would read back as an index expression.
-fn is_misread(e: &Expr) -> bool {
+fn reads_back_as_index(e: &CoreExpr) -> bool {
     let arithmetic = matches!(
         &e.kind,
-        Kind::Add(_)
-            | Kind::Mul(..)
-            | Kind::Neg(_)
-            | Kind::Apply(
-                Operation::PowInt
-                    | Operation::Binary(BinOp::FloorDiv | BinOp::Mod)
-                    | Operation::Scalar(ScalarFn::Min | ScalarFn::Max),
+        ExprKind::Add(_)
+            | ExprKind::Mul(..)
+            | ExprKind::Neg(_)
+            | ExprKind::Apply(
+                ScalarOp::PowInt
+                    | ScalarOp::Binary(BinOp::FloorDiv | BinOp::Mod)
+                    | ScalarOp::Scalar(ScalarFn::Min | ScalarFn::Max),
                 _
             )
     );
@@ -215,7 +224,7 @@ fn is_misread(e: &Expr) -> bool {
     all
 }
 
-impl Operation {
+impl ScalarOp {
     /// Returns the printed name of the operation.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -231,62 +240,67 @@ impl Operation {
 }
 
 /// Returns the type to print with an expression, if it does not follow from the parts.
-fn ascribed(e: &Expr) -> Option<&CoreType> {
+fn required_ascription(e: &CoreExpr) -> Option<&CoreType> {
     let told = match &e.kind {
-        Kind::Call(..) | Kind::Loop(..) => e.ty != CoreType::Scalar(Scalar::F64),
-        Kind::Tuple(_) => matches!(e.ty, CoreType::Tuple(_, Labels::Sum(_))),
-        Kind::Constant(Constant::Int(_)) => true,
-        Kind::Constant(Constant::Real(x)) => !x.is_finite() && e.ty == CoreType::Scalar(Scalar::F32),
-        _ => is_misread(e),
+        ExprKind::Call(..) | ExprKind::Loop(..) => e.ty != CoreType::Scalar(Scalar::F64),
+        ExprKind::Tuple(_) => matches!(e.ty, CoreType::Tuple(_, TupleLabels::Sum(_))),
+        ExprKind::Constant(Constant::Int(_)) => true,
+        ExprKind::Constant(Constant::Real(x)) => !x.is_finite() && e.ty == CoreType::Scalar(Scalar::F32),
+        _ => reads_back_as_index(e),
     };
     told.then_some(&e.ty)
 }
 
-fn binds(e: &Expr) -> Level {
+fn precedence_of(e: &CoreExpr) -> CorePrecedence {
     match &e.kind {
-        Kind::Add(items) if items.len() > 1 => Level::Open,
-        Kind::Gen(..) | Kind::Sum(..) | Kind::Order(..) | Kind::Reduce(..) | Kind::Let(..) | Kind::Check(..) => {
-            Level::Open
+        ExprKind::Add(items) if items.len() > 1 => CorePrecedence::Lowest,
+        ExprKind::Gen(..)
+        | ExprKind::Sum(..)
+        | ExprKind::Argsort(..)
+        | ExprKind::Reduce(..)
+        | ExprKind::Let(..)
+        | ExprKind::Check(..) => CorePrecedence::Lowest,
+        ExprKind::Apply(ScalarOp::Binary(_) | ScalarOp::Pow | ScalarOp::PowInt | ScalarOp::Not, _) => {
+            CorePrecedence::Lowest
         }
-        Kind::Apply(Operation::Binary(_) | Operation::Pow | Operation::PowInt | Operation::Not, _) => Level::Open,
-        Kind::Index(p) => match (p.terms(), p.as_atom()) {
-            (_, Some(Atom::Div(..) | Atom::Mod(..))) => Level::Open,
-            (_, Some(_)) => Level::Base,
-            ([] | [_], None) if p.as_constant().is_some_and(|c| c >= 0) => Level::Base,
-            ([_], None) => Level::Term,
-            _ => Level::Open,
+        ExprKind::Index(p) => match (p.terms(), p.as_atom()) {
+            (_, Some(Atom::Div(..) | Atom::Mod(..))) => CorePrecedence::Lowest,
+            (_, Some(_)) => CorePrecedence::Postfix,
+            ([] | [_], None) if p.as_constant().is_some_and(|c| c >= 0) => CorePrecedence::Postfix,
+            ([_], None) => CorePrecedence::Term,
+            _ => CorePrecedence::Lowest,
         },
-        Kind::Mul(..) | Kind::Guard(..) | Kind::Neg(_) => Level::Term,
-        Kind::Constant(Constant::Real(x)) if x.is_sign_negative() && !x.is_nan() => Level::Term,
-        _ => Level::Base,
+        ExprKind::Mul(..) | ExprKind::Guard(..) | ExprKind::Neg(_) => CorePrecedence::Term,
+        ExprKind::Constant(Constant::Real(x)) if x.is_sign_negative() && !x.is_nan() => CorePrecedence::Term,
+        _ => CorePrecedence::Postfix,
     }
 }
 
 /// Whether the expression is a number, which would absorb a sign before it.
-fn is_number(e: &Expr) -> bool {
+fn is_numeric_literal(e: &CoreExpr) -> bool {
     match &e.kind {
-        Kind::Constant(Constant::Real(_)) => true,
-        Kind::Index(p) => p.as_constant().is_some(),
+        ExprKind::Constant(Constant::Real(_)) => true,
+        ExprKind::Index(p) => p.as_constant().is_some(),
         _ => false,
     }
 }
 
 /// Prints ` if p at i * m + j`: the filter of the terms, and the place that the reduction returns.
-pub(super) fn filter(terms: &Pred, reducer: Reducer, place: &Poly) -> String {
+pub(super) fn filter_text(terms: &Pred, reducer: Reducer, place: &Poly) -> String {
     let terms = if terms.is_true() { String::new() } else { format!(" if {terms}") };
-    if reducer.gives_place() { format!("{terms} at {place}") } else { terms }
+    if reducer.is_arg_reduction() { format!("{terms} at {place}") } else { terms }
 }
 
 /// Returns the number of operands of a loop of this type that are its carry: one, or the number of
 /// its parts in forms without tuples.
-fn carried(args: &[E], ty: &CoreType) -> usize {
+fn carry_operand_count(args: &[ExprRef], ty: &CoreType) -> usize {
     let whole = matches!(args.last().map(|e| &e.ty), Some(CoreType::Tuple(..)));
     let parts = |ty: &CoreType| ty.leaves().iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
     if whole { 1 } else { parts(ty) }
 }
 
-impl Writer<'_> {
-    fn line(&mut self) {
+impl CoreWriter<'_> {
+    fn new_line(&mut self) {
         self.out.truncate(self.out.trim_end_matches(' ').len());
         self.out.push('\n');
         for _ in 0..self.indent {
@@ -295,54 +309,54 @@ impl Writer<'_> {
     }
 
     /// Prints an expression on lines of its own.
-    fn block(&mut self, e: &E) {
-        if let Kind::Let(bindings, body) = &e.kind {
+    fn block(&mut self, e: &ExprRef) {
+        if let ExprKind::Let(bindings, body) = &e.kind {
             for (x, value) in bindings {
-                self.line();
+                self.new_line();
                 self.binding(*x, value);
             }
-            self.line();
+            self.new_line();
             self.out.push_str("in");
-            self.value(body);
+            self.inline_or_block(body);
             return;
         }
-        self.line();
-        self.expr(e, Level::Open);
+        self.new_line();
+        self.expr(e, CorePrecedence::Lowest);
     }
 
-    fn binding(&mut self, x: LocalId, value: &E) {
+    fn binding(&mut self, x: LocalId, value: &ExprRef) {
         let mark = if is_i64(&value.ty) && self.indices.contains(&x) { "index " } else { "" };
         let _ = write!(self.out, "let {mark}{}", self.vars.name(x));
-        self.bound(value);
+        self.bound_value(value);
     }
 
     /// Prints the value of a variable. The type of a call is printed with the variable.
-    fn bound(&mut self, value: &E) {
-        let told = ascribed(value);
-        if let (Kind::Call(..) | Kind::Loop(..), Some(ty)) = (&value.kind, told) {
+    fn bound_value(&mut self, value: &ExprRef) {
+        let told = required_ascription(value);
+        if let (ExprKind::Call(..) | ExprKind::Loop(..), Some(ty)) = (&value.kind, told) {
             let _ = write!(self.out, ": {ty} =");
-            let mut w = Writer { out: String::new(), ..*self };
-            w.bare(value);
+            let mut w = CoreWriter { out: String::new(), ..*self };
+            w.unparenthesized(value);
             let short = w.out.chars().count() <= WIDTH && !w.out.contains('\n');
             if short {
                 self.out.push(' ');
             } else {
                 self.indent += 1;
-                self.line();
+                self.new_line();
                 self.indent -= 1;
             }
             self.out.push_str(&w.out);
             return;
         }
         self.out.push_str(" =");
-        self.value(value);
+        self.inline_or_block(value);
     }
 
     /// Prints an expression after `=` or `in`, on the same line if it is short.
-    fn value(&mut self, e: &E) {
-        let mut w = Writer { out: String::new(), indent: self.indent + 1, ..*self };
-        w.expr(e, Level::Open);
-        if !w.out.contains('\n') && w.out.chars().count() <= WIDTH && !matches!(e.kind, Kind::Let(..)) {
+    fn inline_or_block(&mut self, e: &ExprRef) {
+        let mut w = CoreWriter { out: String::new(), indent: self.indent + 1, ..*self };
+        w.expr(e, CorePrecedence::Lowest);
+        if !w.out.contains('\n') && w.out.chars().count() <= WIDTH && !matches!(e.kind, ExprKind::Let(..)) {
             self.out.push(' ');
             self.out.push_str(&w.out);
         } else {
@@ -352,14 +366,14 @@ impl Writer<'_> {
         }
     }
 
-    fn expr(&mut self, e: &E, level: Level) {
-        let told = ascribed(e);
-        let own = if told.is_some() { Level::Open } else { binds(e) };
+    fn expr(&mut self, e: &ExprRef, level: CorePrecedence) {
+        let told = required_ascription(e);
+        let own = if told.is_some() { CorePrecedence::Lowest } else { precedence_of(e) };
         let parens = own < level;
         if parens {
             self.out.push('(');
         }
-        guarded(|| self.bare(e));
+        ensure_sufficient_stack(|| self.unparenthesized(e));
         if let Some(ty) = told {
             let _ = write!(self.out, ": {ty}");
         }
@@ -368,87 +382,87 @@ impl Writer<'_> {
         }
     }
 
-    fn list(&mut self, items: &[E]) {
+    fn list(&mut self, items: &[ExprRef]) {
         for (k, e) in items.iter().enumerate() {
             self.out.push_str(if k > 0 { ", " } else { "" });
-            self.expr(e, Level::Open);
+            self.expr(e, CorePrecedence::Lowest);
         }
     }
 
-    fn bare(&mut self, e: &Expr) {
+    fn unparenthesized(&mut self, e: &CoreExpr) {
         match &e.kind {
-            Kind::Var(x) => {
+            ExprKind::Var(x) => {
                 self.out.push_str(&self.vars.name(*x));
                 if is_i64(&e.ty) && self.indices.contains(x) {
                     self.out.push_str("[]");
                 }
             }
-            Kind::Global(name) => drop(write!(self.out, "{name}")),
-            Kind::Constant(c) => {
+            ExprKind::Global(name) => drop(write!(self.out, "{name}")),
+            ExprKind::Constant(c) => {
                 let of = e.ty.scalar().unwrap_or(Scalar::F64);
-                self.out.push_str(&digits(*c, of));
+                self.out.push_str(&constant_text(*c, of));
                 if of == Scalar::F32 && matches!(c, Constant::Real(x) if x.is_finite()) {
                     self.out.push_str("f32");
                 }
             }
-            Kind::Index(p) => drop(write!(self.out, "{p}")),
-            Kind::Add(items) if items.len() < 2 => {
+            ExprKind::Index(p) => drop(write!(self.out, "{p}")),
+            ExprKind::Add(items) if items.len() < 2 => {
                 self.out.push_str("sum(");
                 self.list(items);
                 self.out.push(')');
             }
-            Kind::Add(items) => {
+            ExprKind::Add(items) => {
                 for (k, item) in items.iter().enumerate() {
                     match &item.kind {
-                        Kind::Neg(inner) if k > 0 => {
+                        ExprKind::Neg(inner) if k > 0 => {
                             self.out.push_str(" - ");
-                            self.expr(inner, Level::Factor);
+                            self.expr(inner, CorePrecedence::Factor);
                         }
                         _ => {
                             self.out.push_str(if k > 0 { " + " } else { "" });
-                            self.expr(item, Level::Term);
+                            self.expr(item, CorePrecedence::Term);
                         }
                     }
                 }
             }
-            Kind::Mul(a, b) => {
-                self.expr(a, Level::Factor);
+            ExprKind::Mul(a, b) => {
+                self.expr(a, CorePrecedence::Factor);
                 self.out.push_str(" * ");
-                self.expr(b, Level::Factor);
+                self.expr(b, CorePrecedence::Factor);
             }
-            Kind::Neg(a) => {
+            ExprKind::Neg(a) => {
                 self.out.push('-');
-                if is_number(a) {
+                if is_numeric_literal(a) {
                     self.out.push('(');
-                    self.expr(a, Level::Open);
+                    self.expr(a, CorePrecedence::Lowest);
                     self.out.push(')');
                 } else {
-                    self.expr(a, Level::Factor);
+                    self.expr(a, CorePrecedence::Factor);
                 }
             }
-            Kind::Apply(f @ (Operation::Binary(_) | Operation::Pow | Operation::PowInt), args) => {
+            ExprKind::Apply(f @ (ScalarOp::Binary(_) | ScalarOp::Pow | ScalarOp::PowInt), args) => {
                 for (k, e) in args.iter().enumerate() {
                     if k > 0 {
                         let _ = write!(self.out, " {} ", f.name());
                     }
-                    self.expr(e, Level::Factor);
+                    self.expr(e, CorePrecedence::Factor);
                 }
             }
-            Kind::Apply(Operation::Not, args) => {
+            ExprKind::Apply(ScalarOp::Not, args) => {
                 self.out.push('!');
-                args.iter().for_each(|e| self.expr(e, Level::Base));
+                args.iter().for_each(|e| self.expr(e, CorePrecedence::Postfix));
             }
-            Kind::Apply(f, args) => {
+            ExprKind::Apply(f, args) => {
                 let _ = write!(self.out, "{}(", f.name());
                 self.list(args);
                 self.out.push(')');
             }
-            Kind::Tuple(items) => match &e.ty {
-                CoreType::Tuple(_, Labels::Fields(names)) => {
+            ExprKind::Tuple(items) => match &e.ty {
+                CoreType::Tuple(_, TupleLabels::Fields(names)) => {
                     self.out.push('{');
                     for (k, (item, name)) in items.iter().zip(names.iter()).enumerate() {
                         let _ = write!(self.out, "{}{name}: ", if k > 0 { ", " } else { "" });
-                        self.expr(item, Level::Open);
+                        self.expr(item, CorePrecedence::Lowest);
                     }
                     self.out.push('}');
                 }
@@ -458,98 +472,98 @@ impl Writer<'_> {
                     self.out.push_str(if items.len() == 1 { ",)" } else { ")" });
                 }
             },
-            Kind::Proj(a, k) => {
-                self.expr(a, Level::Base);
+            ExprKind::Proj(a, k) => {
+                self.expr(a, CorePrecedence::Postfix);
                 match &a.ty {
-                    CoreType::Tuple(_, Labels::Fields(names)) => {
+                    CoreType::Tuple(_, TupleLabels::Fields(names)) => {
                         let _ = write!(self.out, ".{}", names.get(*k as usize).map_or("", |n| n.as_str()));
                     }
                     _ => drop(write!(self.out, ".{k}")),
                 }
             }
-            Kind::Gen(i, body) | Kind::Sum(i, body) | Kind::Order(i, body) => {
+            ExprKind::Gen(i, body) | ExprKind::Sum(i, body) | ExprKind::Argsort(i, body) => {
                 let word = match e.kind {
-                    Kind::Gen(..) => "for",
-                    Kind::Sum(..) => "sum",
+                    ExprKind::Gen(..) => "for",
+                    ExprKind::Sum(..) => "sum",
                     _ => "argsort",
                 };
                 let _ = write!(self.out, "{word} {} < {}: ", i.name, i.extent);
                 // The body of a binder extends as far as possible.
-                self.expr(body, Level::Open);
+                self.expr(body, CorePrecedence::Lowest);
             }
-            Kind::Reduce(r) => {
+            ExprKind::Reduce(r) => {
                 let over: Vec<String> = r.indices.iter().map(|i| format!("{} < {}", i.name, i.extent)).collect();
-                let _ = write!(self.out, "{} {}", r.reducer.word(), over.join(", "));
-                self.out.push_str(&filter(&r.terms, r.reducer, &r.place));
+                let _ = write!(self.out, "{} {}", r.reducer.keyword(), over.join(", "));
+                self.out.push_str(&filter_text(&r.filter, r.reducer, &r.arg_value));
                 self.out.push_str(": ");
-                self.expr(&r.body, Level::Open);
+                self.expr(&r.body, CorePrecedence::Lowest);
             }
-            Kind::Access(..) => self.access(e),
-            Kind::Guard(p, body) => {
+            ExprKind::Access(..) => self.access(e),
+            ExprKind::Guard(p, body) => {
                 let _ = write!(self.out, "[{p}] * ");
-                self.expr(body, Level::Factor);
+                self.expr(body, CorePrecedence::Factor);
             }
-            Kind::Let(bindings, body) => {
+            ExprKind::Let(bindings, body) => {
                 self.indent += 1;
                 for (x, value) in bindings {
-                    self.line();
+                    self.new_line();
                     self.binding(*x, value);
                 }
-                self.line();
+                self.new_line();
                 self.out.push_str("in");
-                self.value(body);
+                self.inline_or_block(body);
                 self.indent -= 1;
             }
-            Kind::Call(callee, sizes, args) => {
-                let _ = write!(self.out, "{}(", Called { callee, own: self.own, sizes });
+            ExprKind::Call(callee, sizes, args) => {
+                let _ = write!(self.out, "{}(", QualifiedCallee { callee, current_module: self.current_module, sizes });
                 self.list(args);
                 self.out.push(')');
             }
-            Kind::Loop(repeat, args) => self.repeat(repeat, args, &e.ty),
-            Kind::Update(update, base, value) => self.update(update, base, value),
-            Kind::Check(p, what, body) => {
-                let _ = write!(self.out, "check({p}, {} {:?}) ", what.code, what.what.as_str());
-                self.expr(body, Level::Factor);
+            ExprKind::Loop(repeat, args) => self.loop_expr(repeat, args, &e.ty),
+            ExprKind::Update(update, base, value) => self.update(update, base, value),
+            ExprKind::Check(p, what, body) => {
+                let _ = write!(self.out, "check({p}, {} {:?}) ", what.code, what.message.as_str());
+                self.expr(body, CorePrecedence::Factor);
             }
         }
     }
 
-    fn repeat(&mut self, repeat: &Repeat, args: &[E], ty: &CoreType) {
-        let Repeat { body, sizes, counter, trips, checkpoint } = repeat;
-        let (given, carry) = args.split_at(args.len().saturating_sub(carried(args, ty)));
+    fn loop_expr(&mut self, repeat: &CoreLoop, args: &[ExprRef], ty: &CoreType) {
+        let CoreLoop { body, sizes, counter, trip_count: trips, checkpoint } = repeat;
+        let (given, carry) = args.split_at(args.len().saturating_sub(carry_operand_count(args, ty)));
         let _ = match trips {
-            Trips::Count(n) => write!(self.out, "loop {} < {n} ", counter.name),
-            Trips::While => write!(self.out, "loop {} ", counter.name),
+            CoreTripCount::Fixed(n) => write!(self.out, "loop {} < {n} ", counter.name),
+            CoreTripCount::While => write!(self.out, "loop {} ", counter.name),
         };
         match checkpoint {
-            Some(Spacing::Every(k)) => drop(write!(self.out, "checkpoint {k} ")),
-            Some(Spacing::Root) => self.out.push_str("checkpoint "),
+            Some(CheckpointSpacing::Fixed(k)) => drop(write!(self.out, "checkpoint {k} ")),
+            Some(CheckpointSpacing::SquareRoot) => self.out.push_str("checkpoint "),
             None => {}
         }
         self.out.push_str("from ");
         if let [carry] = carry {
-            self.expr(carry, Level::Term);
+            self.expr(carry, CorePrecedence::Term);
         } else {
             self.out.push('(');
             self.list(carry);
             self.out.push(')');
         }
-        self.out.push_str(if trips.count().is_some() { ": " } else { " while .0: " });
-        let _ = write!(self.out, "{}(", Called { callee: body, own: self.own, sizes });
+        self.out.push_str(if trips.fixed().is_some() { ": " } else { " while .0: " });
+        let _ = write!(self.out, "{}(", QualifiedCallee { callee: body, current_module: self.current_module, sizes });
         self.list(given);
         self.out.push(')');
     }
 
-    fn update(&mut self, update: &Update, base: &E, value: &E) {
-        let Update { over, at, pred, add } = update;
+    fn update(&mut self, update: &CoreUpdate, base: &ExprRef, value: &ExprRef) {
+        let CoreUpdate { indices: over, at, pred, accumulate: add } = update;
         self.out.push_str("update(");
-        self.expr(base, Level::Open);
+        self.expr(base, CorePrecedence::Lowest);
         let _ = write!(self.out, ", [{}]", at.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
         self.out.push_str(if *add { " += " } else { " = " });
         if over.is_empty() {
-            self.expr(value, Level::Open);
+            self.expr(value, CorePrecedence::Lowest);
         } else {
-            self.expr(value, Level::Base);
+            self.expr(value, CorePrecedence::Postfix);
             let own: Vec<&str> = over.iter().map(|i| i.name.as_str()).collect();
             let over: Vec<String> = over.iter().map(|i| format!("{} < {}", i.name, i.extent)).collect();
             let _ = write!(self.out, "[{}] for {}", own.join(", "), over.join(", "));
@@ -561,16 +575,16 @@ impl Writer<'_> {
     }
 
     /// `x[i, j]`
-    fn access(&mut self, e: &Expr) {
+    fn access(&mut self, e: &CoreExpr) {
         let mut at = Vec::new();
         let mut base = e;
-        while let Kind::Access(inner, p) = &base.kind {
+        while let ExprKind::Access(inner, p) = &base.kind {
             at.push(p.to_string());
             base = inner;
         }
         at.reverse();
         let shared = std::sync::Arc::new(base.clone());
-        self.expr(&shared, Level::Base);
+        self.expr(&shared, CorePrecedence::Postfix);
         let _ = write!(self.out, "[{}]", at.join(", "));
     }
 }

@@ -3,14 +3,14 @@
 
 use std::cmp::Ordering;
 
-use super::core::{Constant, CoreType, Operation};
+use super::core::{Constant, CoreType, ScalarOp};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_runtime::scalar::{convert, f32s, f64s, i64s};
 use lang_syntax::ops::{BinOp, Scalar};
 
 /// A value.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Value {
+pub enum IrValue {
     /// An `f64`.
     F64(f64),
     /// An `f32`.
@@ -27,7 +27,7 @@ pub enum Value {
     Rel(Vec<Vec<i64>>),
 }
 
-impl Value {
+impl IrValue {
     /// Returns a constant at a scalar type.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a constant of `f32` is held exactly")]
@@ -128,7 +128,7 @@ impl Value {
 
     /// Returns the sum of two scalars of the same type; on `bool`, "or".
     #[must_use]
-    pub fn plus(&self, other: &Self) -> Option<Self> {
+    pub fn checked_add(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
             (Self::F64(a), Self::F64(b)) => Self::F64(a + b),
             (Self::F32(a), Self::F32(b)) => Self::F32(a + b),
@@ -140,7 +140,7 @@ impl Value {
 
     /// Returns the product of two numbers of the same type.
     #[must_use]
-    pub fn times(&self, other: &Self) -> Option<Self> {
+    pub fn checked_mul(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
             (Self::F64(a), Self::F64(b)) => Self::F64(a * b),
             (Self::F32(a), Self::F32(b)) => Self::F32(a * b),
@@ -151,7 +151,7 @@ impl Value {
 
     /// Returns the negation of a number.
     #[must_use]
-    pub fn negated(&self) -> Option<Self> {
+    pub fn checked_neg(&self) -> Option<Self> {
         Some(match self {
             Self::F64(a) => Self::F64(-a),
             Self::F32(a) => Self::F32(-a),
@@ -164,70 +164,70 @@ impl Value {
 /// Applies an operation to scalars. Returns `None` if it has no value there, or if it does not take
 /// such arguments.
 #[must_use]
-pub fn apply(operation: Operation, args: &[Value]) -> Option<Value> {
+pub fn apply_op(operation: ScalarOp, args: &[IrValue]) -> Option<IrValue> {
     match (operation, args) {
-        (Operation::Stop, [x]) => Some(x.clone()),
-        (Operation::Not, [Value::Bool(b)]) => Some(Value::Bool(!b)),
-        (Operation::Convert(to), [x]) => converted(to, x),
-        (Operation::Pow, [Value::F64(x), Value::F64(y)]) => Some(Value::F64(f64s::powr(*x, *y))),
-        (Operation::Pow, [Value::F32(x), Value::F32(y)]) => Some(Value::F32(f32s::powr(*x, *y))),
-        (Operation::PowInt, [Value::F64(x), Value::I64(k)]) => Some(Value::F64(f64s::powi(*x, *k))),
-        (Operation::PowInt, [Value::F32(x), Value::I64(k)]) => Some(Value::F32(f32s::powi(*x, *k))),
-        (Operation::PowInt, [Value::I64(x), Value::I64(k)]) => Some(Value::I64(i64s::powi(*x, *k)?)),
-        (Operation::Binary(op), [a, b]) => binary(op, a, b),
-        (Operation::Scalar(f), args) => function(f, args),
+        (ScalarOp::Stop, [x]) => Some(x.clone()),
+        (ScalarOp::Not, [IrValue::Bool(b)]) => Some(IrValue::Bool(!b)),
+        (ScalarOp::Convert(to), [x]) => convert_scalar(to, x),
+        (ScalarOp::Pow, [IrValue::F64(x), IrValue::F64(y)]) => Some(IrValue::F64(f64s::powr(*x, *y))),
+        (ScalarOp::Pow, [IrValue::F32(x), IrValue::F32(y)]) => Some(IrValue::F32(f32s::powr(*x, *y))),
+        (ScalarOp::PowInt, [IrValue::F64(x), IrValue::I64(k)]) => Some(IrValue::F64(f64s::powi(*x, *k))),
+        (ScalarOp::PowInt, [IrValue::F32(x), IrValue::I64(k)]) => Some(IrValue::F32(f32s::powi(*x, *k))),
+        (ScalarOp::PowInt, [IrValue::I64(x), IrValue::I64(k)]) => Some(IrValue::I64(i64s::powi(*x, *k)?)),
+        (ScalarOp::Binary(op), [a, b]) => apply_binary(op, a, b),
+        (ScalarOp::Scalar(f), args) => apply_function(f, args),
         _ => None,
     }
 }
 
-fn function(f: ScalarFn, args: &[Value]) -> Option<Value> {
+fn apply_function(f: ScalarFn, args: &[IrValue]) -> Option<IrValue> {
     Some(match args {
-        [Value::F64(x)] => match f64s::function(f)? {
-            f64s::Function::Unary(f) => Value::F64(f(*x)),
-            f64s::Function::Binary(_) => return None,
+        [IrValue::F64(x)] => match f64s::function(f)? {
+            f64s::ScalarFunction::Unary(f) => IrValue::F64(f(*x)),
+            f64s::ScalarFunction::Binary(_) => return None,
         },
-        [Value::F64(x), Value::F64(y)] => match f64s::function(f)? {
-            f64s::Function::Binary(f) => Value::F64(f(*x, *y)),
-            f64s::Function::Unary(_) => return None,
+        [IrValue::F64(x), IrValue::F64(y)] => match f64s::function(f)? {
+            f64s::ScalarFunction::Binary(f) => IrValue::F64(f(*x, *y)),
+            f64s::ScalarFunction::Unary(_) => return None,
         },
-        [Value::F32(x)] => match f32s::function(f)? {
-            f32s::Function::Unary(f) => Value::F32(f(*x)),
-            f32s::Function::Binary(_) => return None,
+        [IrValue::F32(x)] => match f32s::function(f)? {
+            f32s::ScalarFunction::Unary(f) => IrValue::F32(f(*x)),
+            f32s::ScalarFunction::Binary(_) => return None,
         },
-        [Value::F32(x), Value::F32(y)] => match f32s::function(f)? {
-            f32s::Function::Binary(f) => Value::F32(f(*x, *y)),
-            f32s::Function::Unary(_) => return None,
+        [IrValue::F32(x), IrValue::F32(y)] => match f32s::function(f)? {
+            f32s::ScalarFunction::Binary(f) => IrValue::F32(f(*x, *y)),
+            f32s::ScalarFunction::Unary(_) => return None,
         },
-        [Value::I64(x)] => match i64s::function(f)? {
-            i64s::Function::Unary(f) => Value::I64(f(*x)),
-            i64s::Function::Binary(_) => return None,
+        [IrValue::I64(x)] => match i64s::function(f)? {
+            i64s::ScalarFunction::Unary(f) => IrValue::I64(f(*x)),
+            i64s::ScalarFunction::Binary(_) => return None,
         },
-        [Value::I64(x), Value::I64(y)] => match i64s::function(f)? {
-            i64s::Function::Binary(f) => Value::I64(f(*x, *y)),
-            i64s::Function::Unary(_) => return None,
+        [IrValue::I64(x), IrValue::I64(y)] => match i64s::function(f)? {
+            i64s::ScalarFunction::Binary(f) => IrValue::I64(f(*x, *y)),
+            i64s::ScalarFunction::Unary(_) => return None,
         },
         _ => return None,
     })
 }
 
-fn binary(op: BinOp, a: &Value, b: &Value) -> Option<Value> {
+fn apply_binary(op: BinOp, a: &IrValue, b: &IrValue) -> Option<IrValue> {
     let order = match (a, b) {
-        (Value::F64(x), Value::F64(y)) => match f64s::arith(op, *x, *y) {
-            Some(z) => return Some(Value::F64(z)),
+        (IrValue::F64(x), IrValue::F64(y)) => match f64s::arith(op, *x, *y) {
+            Some(z) => return Some(IrValue::F64(z)),
             None => x.partial_cmp(y),
         },
-        (Value::F32(x), Value::F32(y)) => match f32s::arith(op, *x, *y) {
-            Some(z) => return Some(Value::F32(z)),
+        (IrValue::F32(x), IrValue::F32(y)) => match f32s::arith(op, *x, *y) {
+            Some(z) => return Some(IrValue::F32(z)),
             None => x.partial_cmp(y),
         },
-        (Value::I64(x), Value::I64(y)) => match op {
-            BinOp::FloorDiv | BinOp::Mod => return Some(Value::I64(i64s::arith(op, *x, *y)?)),
+        (IrValue::I64(x), IrValue::I64(y)) => match op {
+            BinOp::FloorDiv | BinOp::Mod => return Some(IrValue::I64(i64s::arith(op, *x, *y)?)),
             _ => Some(x.cmp(y)),
         },
-        (Value::Bool(x), Value::Bool(y)) => Some(x.cmp(y)),
+        (IrValue::Bool(x), IrValue::Bool(y)) => Some(x.cmp(y)),
         _ => return None,
     };
-    Some(Value::Bool(match op {
+    Some(IrValue::Bool(match op {
         BinOp::Eq => order == Some(Ordering::Equal),
         BinOp::Ne => order != Some(Ordering::Equal),
         BinOp::Lt => order == Some(Ordering::Less),
@@ -238,17 +238,17 @@ fn binary(op: BinOp, a: &Value, b: &Value) -> Option<Value> {
     }))
 }
 
-fn converted(to: Scalar, x: &Value) -> Option<Value> {
+fn convert_scalar(to: Scalar, x: &IrValue) -> Option<IrValue> {
     Some(match (to, x) {
-        (Scalar::F64, Value::F64(x)) => Value::F64(*x),
-        (Scalar::F64, Value::F32(x)) => Value::F64(f64::from(*x)),
-        (Scalar::F64, Value::I64(i)) => Value::F64(convert::i64_to_f64(*i)),
-        (Scalar::F32, Value::F64(x)) => Value::F32(convert::f64_to_f32(*x)),
-        (Scalar::F32, Value::F32(x)) => Value::F32(*x),
-        (Scalar::F32, Value::I64(i)) => Value::F32(convert::i64_to_f32(*i)),
-        (Scalar::I64, Value::F64(x)) => Value::I64(convert::f64_to_i64(*x)),
-        (Scalar::I64, Value::F32(x)) => Value::I64(convert::f32_to_i64(*x)),
-        (Scalar::I64, Value::I64(i)) => Value::I64(*i),
+        (Scalar::F64, IrValue::F64(x)) => IrValue::F64(*x),
+        (Scalar::F64, IrValue::F32(x)) => IrValue::F64(f64::from(*x)),
+        (Scalar::F64, IrValue::I64(i)) => IrValue::F64(convert::i64_to_f64(*i)),
+        (Scalar::F32, IrValue::F64(x)) => IrValue::F32(convert::f64_to_f32(*x)),
+        (Scalar::F32, IrValue::F32(x)) => IrValue::F32(*x),
+        (Scalar::F32, IrValue::I64(i)) => IrValue::F32(convert::i64_to_f32(*i)),
+        (Scalar::I64, IrValue::F64(x)) => IrValue::I64(convert::f64_to_i64(*x)),
+        (Scalar::I64, IrValue::F32(x)) => IrValue::I64(convert::f32_to_i64(*x)),
+        (Scalar::I64, IrValue::I64(i)) => IrValue::I64(*i),
         _ => return None,
     })
 }

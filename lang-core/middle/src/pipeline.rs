@@ -12,14 +12,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ad;
-use crate::norm::hits::Hits;
-use crate::norm::{Bodies, Rule, elaborate, lift, pairs, pushout, to_ssa};
+use crate::norm::hits::RuleCoverage;
+use crate::norm::{ElabQueries, RuleKind, elaborate, lift, pairs, pushout, to_ssa};
 use lang_base::Span;
-use lang_base::guarded;
-use lang_ir::core::{Callee, Derivation, E, Function, Kind, Outside, Reason};
-use lang_ir::flat::Flat;
-use lang_ir::origin::Origins;
-use lang_ir::ssa::Ssa;
+use lang_base::ensure_sufficient_stack;
+use lang_ir::core::{CoreFunction, DerivativeKind, ExprKind, ExprRef, FunctionKey, NoCoreForm, NoCoreFormReason};
+use lang_ir::flat::FlatFunction;
+use lang_ir::origin::OriginTable;
+use lang_ir::ssa::SsaFunction;
 use lang_sizes::predicate::Atom;
 use lang_syntax::ops::Scalar;
 use lang_types::ty::Type;
@@ -28,66 +28,66 @@ use lang_types::ty::Type;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stages {
     /// The core form (ATL Fig. 3).
-    pub core: Arc<Function>,
+    pub core: Arc<CoreFunction>,
     /// The form with every `let` outermost (Fig. 7).
-    pub lifted: Arc<Function>,
+    pub lifted: Arc<CoreFunction>,
     /// The form without tuples (Fig. 8).
-    pub pairs: Arc<Flat>,
+    pub flat: Arc<FlatFunction>,
     /// The form with generation outermost (Fig. 9).
-    pub pushed: Arc<Flat>,
+    pub pushed: Arc<FlatFunction>,
     /// Tensor SSA (Figs. 10-12).
-    pub ssa: Arc<Ssa>,
+    pub ssa: Arc<SsaFunction>,
     /// The source origins of the statements of `ssa`.
-    pub origins: Arc<Origins>,
+    pub origins: Arc<OriginTable>,
 }
 
 /// A function or a derivative in Tensor SSA, with the origins of its statements.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Traced {
+pub struct TracedSsa {
     /// The function.
-    pub ssa: Arc<Ssa>,
+    pub ssa: Arc<SsaFunction>,
     /// The source origins of its statements.
-    pub origins: Arc<Origins>,
+    pub origins: Arc<OriginTable>,
 }
 
-impl Traced {
-    fn new((ssa, origins): (Ssa, Origins)) -> Self {
+impl TracedSsa {
+    fn new((ssa, origins): (SsaFunction, OriginTable)) -> Self {
         Self { ssa: Arc::new(ssa), origins: Arc::new(origins) }
     }
 }
 
 /// The core form, or the reason why the definition has none.
-pub type InCore = Result<Arc<Function>, Box<Outside>>;
+pub type CoreResult = Result<Arc<CoreFunction>, Box<NoCoreForm>>;
 
 /// All forms, or the reason why the definition has none.
-pub type InStages = Result<Arc<Stages>, Box<Outside>>;
+pub type StagesResult = Result<Arc<Stages>, Box<NoCoreForm>>;
 
 /// A provider of the forms of callees.
-pub trait Callees {
+pub trait CalleeForms {
     /// Returns the core form of a definition, or of a local function of one.
     ///
     /// # Errors
     /// The construct without a core form.
-    fn core(&self, callee: &Arc<Callee>) -> InCore;
+    fn core(&self, callee: &Arc<FunctionKey>) -> CoreResult;
 
     /// Returns every form of a definition, or of a local function of one.
     ///
     /// # Errors
     /// The construct without a core form, in the callee or in a function that it calls.
-    fn stages(&self, callee: &Arc<Callee>) -> InStages;
+    fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult;
 
     /// Checks that a callee has every form.
     ///
     /// # Errors
     /// As [`Callees::stages`]. A query that calls only this does not depend on the contents of the
     /// forms.
-    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>>;
+    fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>>;
 
     /// Returns the Tensor SSA of a callee, which may be a derivative, or `None` if it has none.
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
 
     /// Whether to inline larger callees than usual, because a reader wants to see their bodies.
-    fn in_place(&self) -> bool {
+    fn inlines_eagerly(&self) -> bool {
         false
     }
 }
@@ -96,64 +96,74 @@ pub trait Callees {
 ///
 /// # Errors
 /// The construct without a core form.
-pub fn core(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>) -> InCore {
+pub fn core_form(bodies: &dyn ElabQueries, callees: &dyn CalleeForms, callee: &Arc<FunctionKey>) -> CoreResult {
     let Some(local) = callee.local else {
-        return guarded(|| elaborate(bodies, callee)).map(Arc::new);
+        return ensure_sufficient_stack(|| elaborate(bodies, callee)).map(Arc::new);
     };
     // Elaboration of the enclosing definition also produces its local functions.
-    let definition = callees.core(&Arc::new(callee.definition()))?;
-    let local = definition.locals.get(local as usize).cloned();
-    local.ok_or_else(|| outside(callee, Reason::Derivative))
+    let definition = callees.core(&Arc::new(callee.enclosing_function()))?;
+    let local = definition.local_functions.get(local as usize).cloned();
+    local.ok_or_else(|| unsupported_error(callee, NoCoreFormReason::Derivative))
 }
 
 /// Lowers the core form of a callee through all later forms.
 ///
 /// # Errors
 /// The construct without a core form, in the callee or in a function that it calls.
-pub fn stages(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> InStages {
+pub fn lower(
+    bodies: &dyn ElabQueries,
+    callees: &dyn CalleeForms,
+    callee: &Arc<FunctionKey>,
+    hits: &mut RuleCoverage,
+) -> StagesResult {
     let core = callees.core(callee)?;
-    for (called, span) in calls(&core) {
-        callees.has_stages(&Arc::new(Callee { derived: Arc::from([]), ..(*called).clone() }))?;
+    for (called, span) in collect_calls(&core) {
+        callees.has_stages(&Arc::new(FunctionKey { derivatives: Arc::from([]), ..(*called).clone() }))?;
         if callees.ssa(&called).is_none() {
             let item = core.callee.def.clone();
-            return Err(Box::new(Outside { what: Reason::Derivative, item, span }));
+            return Err(Box::new(NoCoreForm { reason: NoCoreFormReason::Derivative, item, span }));
         }
     }
-    guarded(|| {
-        let lifted = lift::lift(&core, hits);
+    ensure_sufficient_stack(|| {
+        let lifted = lift::lift_lets(&core, hits);
         debug_assert!(lift::is_lifted(&lifted.body), "lifted: {lifted}");
-        let pairs = pairs::eliminate(&lifted, hits);
+        let pairs = pairs::eliminate_pairs(&lifted, hits);
         debug_assert!(pairs::is_flat(&pairs), "pairs: {pairs}");
-        let pushed = pushout::push_out(&pairs, hits);
+        let pushed = pushout::push_out_generations(&pairs, hits);
         debug_assert!(pushout::is_pushed(&pushed), "pushed: {pushed}");
-        let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), callees.in_place(), hits);
-        passed_on(&core.body, callees, &mut ssa);
-        ssa.opaque = match callee.local {
+        let (mut ssa, origins) = to_ssa::to_ssa(&pushed, &|c| callees.ssa(c), callees.inlines_eagerly(), hits);
+        propagate_bounded(&core.body, callees, &mut ssa);
+        ssa.is_opaque = match callee.local {
             Some(_) => core.rule_of.is_some(),
-            None => callee.rules.is_empty() && callee.applied.is_none() && bodies.has_rule(&callee.def),
+            None => callee.rules.is_empty() && callee.runtime_request.is_none() && bodies.has_rule(&callee.def),
         };
         let (lifted, pairs, pushed) = (Arc::new(lifted), Arc::new(pairs), Arc::new(pushed));
         let (ssa, origins) = (Arc::new(ssa), Arc::new(origins));
-        Ok(Arc::new(Stages { core, lifted, pairs, pushed, ssa, origins }))
+        Ok(Arc::new(Stages { core, lifted, flat: pairs, pushed, ssa, origins }))
     })
 }
 
 /// Returns the Tensor SSA of a callee and the origins of its statements. Differentiates the primal
 /// if the callee is a derivative. Returns `None` if a form or the derivative does not exist.
 #[must_use]
-pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, hits: &mut Hits) -> Option<Traced> {
-    let (Some(last), Some(of)) = (callee.derived.last(), callee.primal()) else {
+pub fn derive_traced(
+    bodies: &dyn ElabQueries,
+    callees: &dyn CalleeForms,
+    callee: &Arc<FunctionKey>,
+    hits: &mut RuleCoverage,
+) -> Option<TracedSsa> {
+    let (Some(last), Some(of)) = (callee.derivatives.last(), callee.primal()) else {
         let stages = callees.stages(callee).ok()?;
-        return Some(Traced { ssa: stages.ssa.clone(), origins: stages.origins.clone() });
+        return Some(TracedSsa { ssa: stages.ssa.clone(), origins: stages.origins.clone() });
     };
     let of = Arc::new(of);
     let ssa = callees.ssa(&of)?;
-    let functions = |c: &Arc<Callee>| callees.ssa(c);
-    let derived = guarded(|| match rules(bodies, callees, &of, last).as_slice() {
+    let functions = |c: &Arc<FunctionKey>| callees.ssa(c);
+    let derived = ensure_sufficient_stack(|| match user_rules(bodies, callees, &of, last).as_slice() {
         [] => ad::derive(&ssa, last, &functions, hits),
         rules => rules.iter().find_map(|rule| ad::rule::derive(&ssa, rule, last, &functions, hits)),
     });
-    derived.map(Traced::new)
+    derived.map(TracedSsa::new)
 }
 
 /// Returns the user-written rules that can differentiate a definition, the preferred one first. The
@@ -163,9 +173,14 @@ pub fn traced(bodies: &dyn Bodies, callees: &dyn Callees, callee: &Arc<Callee>, 
 /// A rule types the tangent of an `a` as an `a`, which holds for reals alone. So every type
 /// argument must be a real scalar. A definition that takes functions is a local function at each
 /// application, so the first branch handles it.
-fn rules(bodies: &dyn Bodies, callees: &dyn Callees, of: &Arc<Callee>, derivation: &Derivation) -> Vec<ad::rule::Rule> {
+fn user_rules(
+    bodies: &dyn ElabQueries,
+    callees: &dyn CalleeForms,
+    of: &Arc<FunctionKey>,
+    derivation: &DerivativeKind,
+) -> Vec<ad::rule::CustomRule> {
     let real = |t: &Type| matches!(t, Type::Scalar(Scalar::F64 | Scalar::F32));
-    if !of.derived.is_empty() {
+    if !of.derivatives.is_empty() {
         return Vec::new();
     }
     let written = |kind| {
@@ -175,30 +190,30 @@ fn rules(bodies: &dyn Bodies, callees: &dyn Callees, of: &Arc<Callee>, derivatio
                 bodies.rule(&definition, kind)?;
                 of.local_rule(local, kind)
             }
-            None if of.rules.is_empty() && of.applied.is_none() && of.types.iter().all(real) => {
-                Callee { def: bodies.rule(&of.def, kind)?, ..(**of).clone() }
+            None if of.rules.is_empty() && of.runtime_request.is_none() && of.types.iter().all(real) => {
+                FunctionKey { def: bodies.rule(&of.def, kind)?, ..(**of).clone() }
             }
             None => return None,
         };
-        Some(ad::rule::Rule { kind, callee: Arc::new(callee) })
+        Some(ad::rule::CustomRule { kind, callee: Arc::new(callee) })
     };
     let (first, second) = match derivation {
-        Derivation::Forward(_) => (Rule::Derivative, Rule::Adjoint),
-        Derivation::Adjoint { .. } => (Rule::Adjoint, Rule::Derivative),
+        DerivativeKind::Forward(_) => (RuleKind::Derivative, RuleKind::Adjoint),
+        DerivativeKind::Adjoint { .. } => (RuleKind::Adjoint, RuleKind::Derivative),
     };
     [first, second].into_iter().filter_map(written).collect()
 }
 
 /// Marks as bounded the integer parameters that a function passes on to bounded parameters of a
 /// callee. They appear in indices here too, because the call may be inlined.
-fn passed_on(e: &E, callees: &dyn Callees, ssa: &mut Ssa) {
-    if let Kind::Call(callee, _, args) = &e.kind
-        && args.iter().any(|arg| matches!(arg.kind, Kind::Index(_)))
+fn propagate_bounded(e: &ExprRef, callees: &dyn CalleeForms, ssa: &mut SsaFunction) {
+    if let ExprKind::Call(callee, _, args) = &e.kind
+        && args.iter().any(|arg| matches!(arg.kind, ExprKind::Index(_)))
         && let Some(called) = callees.ssa(callee)
     {
         let bounded = called.params.iter().zip(args).filter(|((local, _), _)| called.bounded.contains(local));
         for (_, arg) in bounded {
-            let Kind::Index(p) = &arg.kind else { continue };
+            let ExprKind::Index(p) = &arg.kind else { continue };
             p.for_each_atom(&mut |a| {
                 if let Atom::Local(l, _) = a
                     && ssa.params.iter().any(|(param, _)| param == l)
@@ -208,56 +223,56 @@ fn passed_on(e: &E, callees: &dyn Callees, ssa: &mut Ssa) {
             });
         }
     }
-    e.for_each_child(&mut |e| guarded(|| passed_on(e, callees, ssa)));
+    e.for_each_child(&mut |e| ensure_sufficient_stack(|| propagate_bounded(e, callees, ssa)));
 }
 
 /// Returns the callees of a function, with the span of each call. The body of a loop counts as one.
 #[must_use]
-pub fn calls(function: &Function) -> Vec<(Arc<Callee>, Span)> {
-    fn inside(e: &E, found: &mut Vec<(Arc<Callee>, Span)>) {
+pub fn collect_calls(function: &CoreFunction) -> Vec<(Arc<FunctionKey>, Span)> {
+    fn visit_calls(e: &ExprRef, found: &mut Vec<(Arc<FunctionKey>, Span)>) {
         match &e.kind {
-            Kind::Call(callee, ..) => found.push((callee.clone(), e.span)),
-            Kind::Loop(repeat, _) => found.push((repeat.body.clone(), e.span)),
+            ExprKind::Call(callee, ..) => found.push((callee.clone(), e.span)),
+            ExprKind::Loop(repeat, _) => found.push((repeat.body.clone(), e.span)),
             _ => {}
         }
-        e.for_each_child(&mut |e| guarded(|| inside(e, found)));
+        e.for_each_child(&mut |e| ensure_sufficient_stack(|| visit_calls(e, found)));
     }
     let mut found = Vec::new();
-    inside(&function.body, &mut found);
+    visit_calls(&function.body, &mut found);
     found
 }
 
 /// Returns the error of a callee that calls itself, directly or not.
 #[must_use]
-pub fn recursive(callee: &Callee) -> Box<Outside> {
-    outside(callee, Reason::Recursion)
+pub fn recursion_error(callee: &FunctionKey) -> Box<NoCoreForm> {
+    unsupported_error(callee, NoCoreFormReason::Recursion)
 }
 
-fn outside(callee: &Callee, what: Reason) -> Box<Outside> {
-    Box::new(Outside { what, item: callee.def.clone(), span: Span::default() })
+fn unsupported_error(callee: &FunctionKey, what: NoCoreFormReason) -> Box<NoCoreForm> {
+    Box::new(NoCoreForm { reason: what, item: callee.def.clone(), span: Span::default() })
 }
 
 /// **Memoised** [`Callees`] for one revision. Computes each form at its first use. A form in
 /// progress reads as missing, which is how recursion is detected.
-pub struct Module<'a> {
-    bodies: &'a dyn Bodies,
-    core: RefCell<HashMap<Callee, InCore>>,
-    stages: RefCell<HashMap<Callee, Option<InStages>>>,
-    derived: RefCell<HashMap<Callee, Option<Traced>>>,
-    hits: RefCell<Hits>,
+pub struct MemoisedForms<'a> {
+    bodies: &'a dyn ElabQueries,
+    core: RefCell<HashMap<FunctionKey, CoreResult>>,
+    stages: RefCell<HashMap<FunctionKey, Option<StagesResult>>>,
+    derived: RefCell<HashMap<FunctionKey, Option<TracedSsa>>>,
+    hits: RefCell<RuleCoverage>,
 }
 
-impl<'a> Module<'a> {
+impl<'a> MemoisedForms<'a> {
     /// Creates an empty cache over these bodies.
     #[must_use]
-    pub fn new(bodies: &'a dyn Bodies) -> Self {
+    pub fn new(bodies: &'a dyn ElabQueries) -> Self {
         let (core, stages, derived) = (RefCell::default(), RefCell::default(), RefCell::default());
         Self { bodies, core, stages, derived, hits: RefCell::default() }
     }
 
     /// Returns how often each rewrite rule has been applied.
     #[must_use]
-    pub fn hits(&self) -> Hits {
+    pub fn hits(&self) -> RuleCoverage {
         self.hits.borrow().clone()
     }
 
@@ -265,62 +280,62 @@ impl<'a> Module<'a> {
     ///
     /// # Errors
     /// The construct without a core form, in the definition or in a function that it calls.
-    pub fn stages(&self, callee: &Arc<Callee>) -> InStages {
-        Callees::stages(self, callee)
+    pub fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
+        CalleeForms::stages(self, callee)
     }
 
     /// Returns the Tensor SSA of a definition or derivative, or `None` if it has none.
     #[must_use]
-    pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
-        Callees::ssa(self, callee)
+    pub fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
+        CalleeForms::ssa(self, callee)
     }
 
     /// Returns the Tensor SSA of a definition or derivative with the origins of its statements, or
     /// `None` if it has none.
     #[must_use]
-    pub fn traced(&self, callee: &Arc<Callee>) -> Option<Traced> {
+    pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<TracedSsa> {
         if let Some(known) = self.derived.borrow().get(&**callee) {
             return known.clone();
         }
-        if callee.derived.is_empty() {
-            return traced(self.bodies, self, callee, &mut Hits::default());
+        if callee.derivatives.is_empty() {
+            return derive_traced(self.bodies, self, callee, &mut RuleCoverage::default());
         }
         self.derived.borrow_mut().insert((**callee).clone(), None);
-        let mut hits = Hits::default();
-        let made = guarded(|| traced(self.bodies, self, callee, &mut hits));
-        self.hits.borrow_mut().add(&hits);
+        let mut hits = RuleCoverage::default();
+        let made = ensure_sufficient_stack(|| derive_traced(self.bodies, self, callee, &mut hits));
+        self.hits.borrow_mut().merge(&hits);
         self.derived.borrow_mut().insert((**callee).clone(), made.clone());
         made
     }
 }
 
-impl Callees for Module<'_> {
-    fn core(&self, callee: &Arc<Callee>) -> InCore {
+impl CalleeForms for MemoisedForms<'_> {
+    fn core(&self, callee: &Arc<FunctionKey>) -> CoreResult {
         if let Some(known) = self.core.borrow().get(&**callee) {
             return known.clone();
         }
-        let made = core(self.bodies, self, callee);
+        let made = core_form(self.bodies, self, callee);
         self.core.borrow_mut().insert((**callee).clone(), made.clone());
         made
     }
 
-    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+    fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
         if let Some(known) = self.stages.borrow().get(&**callee) {
-            return known.clone().unwrap_or_else(|| Err(recursive(callee)));
+            return known.clone().unwrap_or_else(|| Err(recursion_error(callee)));
         }
         self.stages.borrow_mut().insert((**callee).clone(), None);
-        let mut hits = Hits::default();
-        let made = guarded(|| stages(self.bodies, self, callee, &mut hits));
-        self.hits.borrow_mut().add(&hits);
+        let mut hits = RuleCoverage::default();
+        let made = ensure_sufficient_stack(|| lower(self.bodies, self, callee, &mut hits));
+        self.hits.borrow_mut().merge(&hits);
         self.stages.borrow_mut().insert((**callee).clone(), Some(made.clone()));
         made
     }
 
-    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+    fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>> {
         self.stages(callee).map(|_| ())
     }
 
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
         Some(self.traced(callee)?.ssa)
     }
 }

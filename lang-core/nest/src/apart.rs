@@ -10,44 +10,46 @@ use std::collections::HashMap;
 
 use super::is_trivial;
 use super::items::has_reads;
-use super::numbers::{access, indices, indices_of, is_inside, places};
-use lang_ir::ssa::{Access, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index};
+use super::numbers::{indices, is_in_bounds, pred_indices, renumbering, substitute_access};
+use lang_ir::ssa::{
+    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read, statement_index, substitute_indices,
+};
 use lang_sizes::predicate::{Poly, Pred};
 
 /// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn apart(ssa: &Ssa) -> Option<Ssa> {
-    if !ssa.stmts.iter().any(|stmt| Product::of(stmt).is_some_and(|p| p.reads_data())) {
+pub(super) fn hoist_gathers(ssa: &SsaFunction) -> Option<SsaFunction> {
+    if !ssa.stmts.iter().any(|stmt| GuardedProduct::from_stmt(stmt).is_some_and(|p| p.is_data_dependent())) {
         return None;
     }
-    let mut made = Made { ssa: ssa.clone(), fetched: HashMap::new() };
+    let mut made = GatherHoisting { ssa: ssa.clone(), gathers: HashMap::new() };
     // What is new may be taken apart again, and has fewer indices that data tell.
     let mut k = 0;
     while k < made.ssa.stmts.len() {
-        made.sum_first(k);
-        made.fetch(k);
+        made.presum_scatter(k);
+        made.gather_factors(k);
         k += 1;
     }
     (made.ssa.stmts.len() > ssa.stmts.len()).then_some(made.ssa)
 }
 
 /// `± Σ s: [p] · X₀[a₀] · X₁[a₁]`
-struct Product<'s> {
-    stmt: &'s Stmt,
+struct GuardedProduct<'s> {
+    stmt: &'s Statement,
     bound: &'s [Poly],
     pred: &'s Pred,
     neg: bool,
-    factors: &'s [Access],
+    factors: &'s [TensorAccess],
 }
 
-impl<'s> Product<'s> {
-    fn of(stmt: &'s Stmt) -> Option<Self> {
+impl<'s> GuardedProduct<'s> {
+    fn from_stmt(stmt: &'s Statement) -> Option<Self> {
         let Rhs::Contract { bound, pred, neg, factors } = &stmt.rhs else { return None };
         Some(Self { stmt, bound, pred, neg: *neg, factors })
     }
 
-    fn reads_data(&self) -> bool {
+    fn is_data_dependent(&self) -> bool {
         let mut asks = false;
-        for_each_read(self.pred, &mut |_| asks = true);
+        for_each_pred_read(self.pred, &mut |_| asks = true);
         asks || self.factors.iter().any(|f| f.at.iter().any(has_reads))
     }
 
@@ -57,50 +59,53 @@ impl<'s> Product<'s> {
     }
 }
 
-struct Made {
-    ssa: Ssa,
+struct GatherHoisting {
+    ssa: SsaFunction,
     /// What is fetched already: extents, where, and what.
-    fetched: HashMap<(Vec<Poly>, Pred, Access), Var>,
+    gathers: HashMap<(Vec<Poly>, Pred, TensorAccess), StmtId>,
 }
 
-impl Made {
-    fn add(&mut self, stmt: Stmt) -> Var {
-        let var = Var(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
+impl GatherHoisting {
+    fn push_stmt(&mut self, stmt: Statement) -> StmtId {
+        let var = StmtId(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
         self.ssa.stmts.push(stmt);
         var
     }
 
-    fn put(&mut self, k: usize, rhs: Rhs) {
+    fn replace_rhs(&mut self, k: usize, rhs: Rhs) {
         self.ssa.stmts.get_mut(k).into_iter().for_each(|stmt| stmt.rhs = rhs.clone());
     }
 
     /// Terms that are added where data tell: first those that are added at the same place.
-    fn sum_first(&mut self, k: usize) {
-        let Some((first, rest)) = self.ssa.stmts.get(k).and_then(|stmt| summed(&self.ssa, &Product::of(stmt)?)) else {
+    fn presum_scatter(&mut self, k: usize) {
+        let Some((first, rest)) =
+            self.ssa.stmts.get(k).and_then(|stmt| split_scatter(&self.ssa, &GuardedProduct::from_stmt(stmt)?))
+        else {
             return;
         };
-        let var = self.add(first);
-        self.put(k, rest(var));
+        let var = self.push_stmt(first);
+        self.replace_rhs(k, rest(var));
     }
 
     /// Factors that are read where data tell: once for all indices that these data do not have.
-    fn fetch(&mut self, k: usize) {
-        let Some(product) = self.ssa.stmts.get(k).and_then(Product::of).filter(|p| p.factors.len() == 2) else {
+    fn gather_factors(&mut self, k: usize) {
+        let Some(product) = self.ssa.stmts.get(k).and_then(GuardedProduct::from_stmt).filter(|p| p.factors.len() == 2)
+        else {
             return;
         };
-        let found: Vec<Option<(Stmt, Vec<Poly>)>> =
-            product.factors.iter().map(|f| fetched(&self.ssa, &product, f)).collect();
+        let found: Vec<Option<(Statement, Vec<Poly>)>> =
+            product.factors.iter().map(|f| gather_of_factor(&self.ssa, &product, f)).collect();
         let mut rhs = product.stmt.rhs.clone();
         for (nth, found) in found.into_iter().enumerate() {
             let (Some((stmt, at)), Rhs::Contract { factors, .. }) = (found, &mut rhs) else { continue };
             let Rhs::Contract { pred, factors: of, .. } = &stmt.rhs else { continue };
             let Some(of) = of.first() else { continue };
             let key = (stmt.dims.clone(), pred.clone(), of.clone());
-            let var = match self.fetched.get(&key) {
+            let var = match self.gathers.get(&key) {
                 Some(var) => *var,
                 None => {
-                    let var = self.add(stmt.clone());
-                    self.fetched.insert(key, var);
+                    let var = self.push_stmt(stmt.clone());
+                    self.gathers.insert(key, var);
                     var
                 }
             };
@@ -108,46 +113,49 @@ impl Made {
                 let new: Vec<u32> = stmt.needs.iter().copied().filter(|c| !same.needs.contains(c)).collect();
                 same.needs.extend(new);
             }
-            factors.get_mut(nth).into_iter().for_each(|slot| *slot = Access { var, at: at.clone() });
+            factors.get_mut(nth).into_iter().for_each(|slot| *slot = TensorAccess { var, at: at.clone() });
         }
-        self.put(k, rhs);
+        self.replace_rhs(k, rhs);
     }
 }
 
 /// A statement that sums over the bound indices that do not tell the place, and what then adds its elements there.
-fn summed(ssa: &Ssa, product: &Product<'_>) -> Option<(Stmt, impl Fn(Var) -> Rhs + use<>)> {
+fn split_scatter(
+    ssa: &SsaFunction,
+    product: &GuardedProduct<'_>,
+) -> Option<(Statement, impl Fn(StmtId) -> Rhs + use<>)> {
     let (extents, free) = (product.extents(), product.stmt.dims.len());
     let conjuncts = product.pred.conjuncts();
     let (slot, place, told, equation) = (0..free).find_map(|slot| {
-        let atom = index(slot, &Poly::default()).atom();
-        let told = conjuncts.iter().enumerate().filter_map(|(c, p)| Some((c, p.solution(&atom)?)));
+        let atom = statement_index(slot, &Poly::default()).atom();
+        let told = conjuncts.iter().enumerate().filter_map(|(c, p)| Some((c, p.solve_for(&atom)?)));
         let (equation, told) = told.into_iter().find(|(_, value)| has_reads(value))?;
         let by = indices([&told]);
         Some((slot, told, by, equation))
     })?;
     let others: Vec<&Pred> =
         conjuncts.iter().enumerate().filter(|(c, _)| *c != equation).map(|(_, conjunct)| conjunct).collect();
-    let mentioned = others.iter().any(|p| indices_of(p).contains(&slot));
+    let mentioned = others.iter().any(|p| pred_indices(p).contains(&slot));
     if told.contains(&slot) || mentioned || indices(product.factors.iter().flat_map(|f| &f.at)).contains(&slot) {
         return None;
     }
     let (telling, summed): (Vec<usize>, Vec<usize>) = (free..extents.len()).partition(|j| told.contains(j));
-    if !are_many(&extents, &summed) || extents.iter().any(|n| !indices([n]).is_empty()) {
+    if !has_long_extent(&extents, &summed) || extents.iter().any(|n| !indices([n]).is_empty()) {
         return None;
     }
     let kept: Vec<usize> = (0..free).filter(|j| *j != slot).chain(telling.iter().copied()).collect();
     let inner: Vec<usize> = kept.iter().chain(&summed).copied().collect();
     let of = |which: &[usize]| which.iter().filter_map(|j| extents.get(*j).cloned()).collect::<Vec<Poly>>();
-    let renumbered = places(&inner, extents.len());
-    let here = |p: &Poly| at_indices(p, &renumbered);
-    let factors: Vec<Access> = product.factors.iter().map(|f| access(f, &renumbered)).collect();
+    let renumbered = renumbering(&inner, extents.len());
+    let here = |p: &Poly| substitute_indices(p, &renumbered);
+    let factors: Vec<TensorAccess> = product.factors.iter().map(|f| substitute_access(f, &renumbered)).collect();
     let mut pred = Pred::all(others.iter().map(|p| p.map(&here)));
     // A factor may be read in bounds only because the place where its term is added is there.
     let inner_extents = of(&inner);
-    if !factors.iter().all(|f| is_inside(ssa, &inner_extents, &pred, f)) {
-        pred = pred.and(&Pred::inside(&here(&place), extents.get(slot)?));
+    if !factors.iter().all(|f| is_in_bounds(ssa, &inner_extents, &pred, f)) {
+        pred = pred.and(&Pred::in_range(&here(&place), extents.get(slot)?));
     }
-    let first = Stmt {
+    let first = Statement {
         dims: of(&kept),
         scalar: product.stmt.scalar,
         rhs: Rhs::Contract { bound: of(&summed), pred, neg: false, factors },
@@ -155,9 +163,9 @@ fn summed(ssa: &Ssa, product: &Product<'_>) -> Option<(Stmt, impl Fn(Var) -> Rhs
         name: None,
     };
     let outer: Vec<usize> = (0..free).chain(telling.iter().copied()).collect();
-    let renumbered = places(&outer, extents.len());
-    let here = |p: &Poly| at_indices(p, &renumbered);
-    let without = |p: &&Pred| indices_of(p).iter().all(|j| !summed.contains(j));
+    let renumbered = renumbering(&outer, extents.len());
+    let here = |p: &Poly| substitute_indices(p, &renumbered);
+    let without = |p: &&Pred| pred_indices(p).iter().all(|j| !summed.contains(j));
     let pred = Pred::all(conjuncts.iter().filter(without).map(|p| p.map(&here)));
     let at: Vec<Poly> = kept.iter().filter_map(|j| renumbered.get(*j).cloned()).collect();
     let (bound, neg) = (of(&telling), product.neg);
@@ -165,12 +173,16 @@ fn summed(ssa: &Ssa, product: &Product<'_>) -> Option<(Stmt, impl Fn(Var) -> Rhs
         bound: bound.clone(),
         pred: pred.clone(),
         neg,
-        factors: vec![Access { var, at: at.clone() }],
+        factors: vec![TensorAccess { var, at: at.clone() }],
     }))
 }
 
 /// A statement that is what this factor reads, and at which of its indices it is read then.
-fn fetched(ssa: &Ssa, product: &Product<'_>, factor: &Access) -> Option<(Stmt, Vec<Poly>)> {
+fn gather_of_factor(
+    ssa: &SsaFunction,
+    product: &GuardedProduct<'_>,
+    factor: &TensorAccess,
+) -> Option<(Statement, Vec<Poly>)> {
     let source = ssa.stmts.get(factor.var.0 as usize).filter(|stmt| !is_trivial(&stmt.rhs))?;
     if !factor.at.iter().any(has_reads) {
         return None;
@@ -179,33 +191,33 @@ fn fetched(ssa: &Ssa, product: &Product<'_>, factor: &Access) -> Option<(Stmt, V
     let own = indices(&factor.at);
     let (own, others): (Vec<usize>, Vec<usize>) = (0..extents.len()).partition(|j| own.contains(j));
     // It reads what the product reads, and nothing else.
-    let tells = |p: &Pred| indices_of(p).iter().all(|j| own.contains(j));
-    if !are_many(&extents, &others)
+    let tells = |p: &Pred| pred_indices(p).iter().all(|j| own.contains(j));
+    if !has_long_extent(&extents, &others)
         || !product.pred.conjuncts().iter().all(tells)
         || extents.iter().any(|n| !indices([n]).is_empty())
     {
         return None;
     }
-    let renumbered = places(&own, extents.len());
+    let renumbered = renumbering(&own, extents.len());
     let there = others.iter().filter_map(|j| extents.get(*j)).map(|n| Pred::less(&Poly::default(), n));
-    let pred = product.pred.conjuncts().iter().map(|p| p.map(&|p| at_indices(p, &renumbered)));
-    let stmt = Stmt {
+    let pred = product.pred.conjuncts().iter().map(|p| p.map(&|p| substitute_indices(p, &renumbered)));
+    let stmt = Statement {
         dims: own.iter().filter_map(|j| extents.get(*j).cloned()).collect(),
         scalar: source.scalar,
         rhs: Rhs::Contract {
             bound: Vec::new(),
             pred: Pred::all(pred.chain(there)),
             neg: false,
-            factors: vec![access(factor, &renumbered)],
+            factors: vec![substitute_access(factor, &renumbered)],
         },
         needs: product.stmt.needs.clone(),
         name: None,
     };
-    Some((stmt, own.iter().map(|j| index(*j, &Poly::default()).value()).collect()))
+    Some((stmt, own.iter().map(|j| statement_index(*j, &Poly::default()).value()).collect()))
 }
 
 /// Is there more than a few iterations of these indices, as far as their extents tell?
-fn are_many(extents: &[Poly], which: &[usize]) -> bool {
+fn has_long_extent(extents: &[Poly], which: &[usize]) -> bool {
     which.iter().filter_map(|j| extents.get(*j)).any(|n| n.as_constant().is_none_or(|n| n > 4))
 }
 
@@ -227,7 +239,7 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let text = apart(&ssa).unwrap_or(ssa).to_string();
+        let text = hoist_gathers(&ssa).unwrap_or(ssa).to_string();
         let lines: Vec<&str> =
             text.lines().map(str::trim).skip(4).take_while(|line| !line.starts_with("out")).collect();
         assert_eq!(lines, expected);

@@ -4,22 +4,22 @@
 
 use std::collections::HashSet;
 
-use super::fewer::forget;
-use lang_ir::ssa::{Addend, Check, Rhs, Ssa, Var, for_each_read, reads};
-use lang_sizes::predicate::{Atom, Context, LocalId, Poly, Pred};
+use super::fewer::eliminate_dead_stmts;
+use lang_ir::ssa::{Addend, Rhs, RuntimeCheck, SsaFunction, StmtId, for_each_poly_read, for_each_pred_read};
+use lang_sizes::predicate::{Atom, FactContext, LocalId, Poly, Pred};
 
 /// More predicates are not told apart: each may double the cases.
-const MOST: usize = 4;
+const MAX_SIZE_PREDICATES: usize = 4;
 
 /// Returns the predicates over the function's sizes that choose between its statements; none if
 /// they exceed the limit.
 #[must_use]
-pub fn choices(ssa: &Ssa) -> Vec<Pred> {
+pub fn size_predicates(ssa: &SsaFunction) -> Vec<Pred> {
     let mut asked: HashSet<Pred> = HashSet::new();
     let mut order: Vec<Pred> = Vec::new();
     for stmt in &ssa.stmts {
         stmt.rhs.for_each_pred(&mut |p| {
-            for part in p.conjuncts().iter().filter(|p| is_of_sizes(ssa, p)) {
+            for part in p.conjuncts().iter().filter(|p| is_size_predicate(ssa, p)) {
                 if asked.insert(part.clone()) {
                     order.push(part.clone());
                 }
@@ -33,11 +33,11 @@ pub fn choices(ssa: &Ssa) -> Vec<Pred> {
             chosen.push(p);
         }
     }
-    if chosen.len() > MOST { Vec::new() } else { chosen }
+    if chosen.len() > MAX_SIZE_PREDICATES { Vec::new() } else { chosen }
 }
 
 /// Is a predicate about sizes of the function alone?
-fn is_of_sizes(ssa: &Ssa, p: &Pred) -> bool {
+fn is_size_predicate(ssa: &SsaFunction, p: &Pred) -> bool {
     let (mut some, mut other) = (false, false);
     let mut opaque = false;
     p.visit(
@@ -55,7 +55,7 @@ fn is_of_sizes(ssa: &Ssa, p: &Pred) -> bool {
 
 /// Evaluates a predicate over sizes. `None` if a size is unknown.
 #[must_use]
-pub fn holds(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) -> Option<bool> {
+pub fn evaluate_size_predicate(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) -> Option<bool> {
     let put = p.substitute(&|a: &Atom| match a {
         Atom::Local(l, _) => size(*l).map(|n| Poly::constant(n.into())),
         _ => None,
@@ -66,7 +66,7 @@ pub fn holds(p: &Pred, size: &dyn Fn(LocalId) -> Option<i64>) -> Option<bool> {
 /// Specialises a function to the truth of these predicates. Statements keep their numbers; one that
 /// is not needed becomes a zero that nothing reads.
 #[must_use]
-pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
+pub fn specialise(ssa: &SsaFunction, told: &[(Pred, bool)]) -> SsaFunction {
     let mut made = ssa.clone();
     let known: Vec<(Pred, Pred, bool)> = told.iter().map(|(p, holds)| (p.clone(), p.negated(), *holds)).collect();
     let simpler = |p: &Pred| {
@@ -83,34 +83,34 @@ pub fn chosen(ssa: &Ssa, told: &[(Pred, bool)]) -> Ssa {
         Pred::all(p.conjuncts().iter().map(part))
     };
     for stmt in &mut made.stmts {
-        stmt.rhs = chosen_of(stmt.rhs.map(&mut Clone::clone, &Clone::clone, &simpler));
+        stmt.rhs = drop_false_terms(stmt.rhs.map(&mut Clone::clone, &Clone::clone, &simpler));
     }
-    for Check { guard, .. } in &mut made.checks {
+    for RuntimeCheck { guard, .. } in &mut made.checks {
         *guard = simpler(guard);
     }
-    forget(&mut made, []);
+    eliminate_dead_stmts(&mut made, []);
     // Who runs statement by statement fills them all.
-    let mut read: HashSet<Var> = made.outputs.iter().map(|(_, v)| *v).collect();
+    let mut read: HashSet<StmtId> = made.outputs.iter().map(|(_, v)| *v).collect();
     for stmt in &made.stmts {
         stmt.rhs.for_each_operand(&mut |v| read.extend([v]));
-        stmt.dims.iter().for_each(|n| reads(n, &mut |v| read.extend([v])));
+        stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| read.extend([v])));
     }
     for check in &made.checks {
-        check.dims.iter().for_each(|n| reads(n, &mut |v| read.extend([v])));
-        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| read.extend([v])));
+        check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| read.extend([v])));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| read.extend([v])));
     }
-    let unread = (0..).map(Var).zip(&mut made.stmts).filter(|(v, s)| s.rhs == Rhs::Zero && !read.contains(v));
+    let unread = (0..).map(StmtId).zip(&mut made.stmts).filter(|(v, s)| s.rhs == Rhs::Zero && !read.contains(v));
     unread.for_each(|(_, stmt)| stmt.dims.clear());
     made
 }
 
 /// Without terms that there are not.
-fn chosen_of(rhs: Rhs) -> Rhs {
+fn drop_false_terms(rhs: Rhs) -> Rhs {
     let never = match &rhs {
         Rhs::Add(items) => items.iter().all(|item| item.pred.is_false()),
         Rhs::Contract { pred, .. } | Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => pred.is_false(),
         Rhs::Reduce(r) => r.pred.is_false(),
-        Rhs::Order(o) => o.pred.is_false(),
+        Rhs::Argsort(o) => o.pred.is_false(),
         _ => false,
     };
     match rhs {
@@ -121,12 +121,12 @@ fn chosen_of(rhs: Rhs) -> Rhs {
 }
 
 /// A feasible case: the truth of the predicates, and the function specialised to it.
-pub type Case = (Vec<(Pred, bool)>, Ssa);
+pub type SizeCase = (Vec<(Pred, bool)>, SsaFunction);
 
 /// Returns all feasible cases, the one for large sizes first; empty for a function without choices.
 #[must_use]
-pub fn cases(ssa: &Ssa) -> Vec<Case> {
-    let choices = choices(ssa);
+pub fn feasible_cases(ssa: &SsaFunction) -> Vec<SizeCase> {
+    let choices = size_predicates(ssa);
     let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(Atom::Local(*l, ssa.vars.name(*l)))).collect();
     let mut found: Vec<Vec<(Pred, bool)>> = vec![Vec::new()];
     for p in &choices {
@@ -136,7 +136,7 @@ pub fn cases(ssa: &Ssa) -> Vec<Case> {
         found = both.collect();
     }
     let said = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
-    let mut context = Context::new(&sizes);
+    let mut context = FactContext::new(&sizes);
     found.retain(|told| {
         let mark = context.mark();
         let is = told.iter().map(said).all(|p| {
@@ -147,14 +147,16 @@ pub fn cases(ssa: &Ssa) -> Vec<Case> {
         context.release(mark);
         is
     });
-    let large = |told: &[(Pred, bool)]| told.iter().all(|(p, is)| holds(p, &|_| Some(LARGE)) == Some(*is));
+    let large = |told: &[(Pred, bool)]| {
+        told.iter().all(|(p, is)| evaluate_size_predicate(p, &|_| Some(LARGE_SIZE)) == Some(*is))
+    };
     found.sort_by_key(|told| !large(told));
     let made = |told: Vec<(Pred, bool)>| {
-        let made = chosen(ssa, &told);
+        let made = specialise(ssa, &told);
         (told, made)
     };
     if choices.is_empty() { Vec::new() } else { found.into_iter().map(made).collect() }
 }
 
 /// A size that is large.
-const LARGE: i64 = 1 << 20;
+const LARGE_SIZE: i64 = 1 << 20;

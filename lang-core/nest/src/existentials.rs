@@ -17,33 +17,33 @@
 use std::collections::HashMap;
 
 use super::items::has_reads;
-use super::numbers::{indices, is_inside};
+use super::numbers::{indices, is_in_bounds};
 use lang_ir::core::Constant;
-use lang_ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
+use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn counted(ssa: &Ssa) -> Option<Ssa> {
-    let mut made = Made { ssa: ssa.clone(), one: None, known: HashMap::new() };
+pub(super) fn count_existentials(ssa: &SsaFunction) -> Option<SsaFunction> {
+    let mut made = ExistentialCounting { ssa: ssa.clone(), one: None, counts: HashMap::new() };
     for k in 0..ssa.stmts.len() {
-        made.statement(k);
+        made.rewrite_stmt(k);
     }
     (made.ssa.stmts.len() > ssa.stmts.len()).then_some(made.ssa)
 }
 
-struct Made {
-    ssa: Ssa,
-    one: Option<Var>,
+struct ExistentialCounting {
+    ssa: SsaFunction,
+    one: Option<StmtId>,
     /// What is counted already: extents, how many of them are the statement's, and of what.
-    known: HashMap<(Vec<Poly>, usize, Pred), Var>,
+    counts: HashMap<(Vec<Poly>, usize, Pred), StmtId>,
 }
 
 /// The indices that may stand in a predicate, with their extents: those of the statement, then of existentials around.
-type Scope = Vec<(Atom, Poly)>;
+type IndexScope = Vec<(Atom, Poly)>;
 
-impl Made {
-    fn statement(&mut self, k: usize) {
+impl ExistentialCounting {
+    fn rewrite_stmt(&mut self, k: usize) {
         let Some(stmt) = self.ssa.stmts.get(k) else { return };
         let mut asks = false;
         stmt.rhs.for_each_pred(&mut |p| asks |= has_existential(p));
@@ -57,9 +57,9 @@ impl Made {
             _ => Vec::new(),
         };
         let extents = stmt.dims.iter().chain(&bound).enumerate();
-        let scope: Scope = extents.map(|(k, n)| (index(k, n).atom(), n.clone())).collect();
+        let scope: IndexScope = extents.map(|(k, n)| (statement_index(k, n).atom(), n.clone())).collect();
         let mut put = |pred: &mut Pred| {
-            if let Some(counted) = self.predicate(pred, &scope) {
+            if let Some(counted) = self.rewrite_pred(pred, &scope) {
                 *pred = counted;
             }
         };
@@ -68,7 +68,7 @@ impl Made {
             Rhs::Contract { pred, .. } | Rhs::Map { pred, .. } => put(pred),
             Rhs::Reduce(r) => {
                 put(&mut r.pred);
-                put(&mut r.terms);
+                put(&mut r.filter);
             }
             _ => {}
         }
@@ -76,37 +76,37 @@ impl Made {
     }
 
     /// The predicate with what can be counted in it, if there is any.
-    fn predicate(&mut self, p: &Pred, scope: &Scope) -> Option<Pred> {
+    fn rewrite_pred(&mut self, p: &Pred, scope: &IndexScope) -> Option<Pred> {
         match p {
             Pred::And(items) | Pred::Or(items) => {
-                let each: Vec<Option<Pred>> = items.iter().map(|p| self.predicate(p, scope)).collect();
+                let each: Vec<Option<Pred>> = items.iter().map(|p| self.rewrite_pred(p, scope)).collect();
                 if each.iter().all(Option::is_none) {
                     return None;
                 }
                 let each = each.into_iter().zip(&**items).map(|(new, old)| new.unwrap_or_else(|| old.clone()));
                 Some(if matches!(p, Pred::And(_)) { Pred::all(each) } else { Pred::any_of(each) })
             }
-            Pred::Any(own, body, wanted) => self.existential(own, body, *wanted, scope),
+            Pred::Exists(own, body, wanted) => self.rewrite_existential(own, body, *wanted, scope),
             _ => None,
         }
     }
 
-    fn existential(&mut self, own: &Index, body: &Pred, wanted: bool, scope: &Scope) -> Option<Pred> {
+    fn rewrite_existential(&mut self, own: &Index, body: &Pred, wanted: bool, scope: &IndexScope) -> Option<Pred> {
         // Of an existential within an existential all that both bind is counted.
         let mut bound = vec![own.clone()];
         let mut body = body;
-        while let Pred::Any(inner, of, true) = body {
+        while let Pred::Exists(inner, of, true) = body {
             bound.push(inner.clone());
             body = of;
         }
         let mut inside = scope.clone();
         inside.extend(bound.iter().map(|index| (index.atom(), index.extent.clone())));
-        let body = self.predicate(body, &inside).unwrap_or_else(|| body.clone());
+        let body = self.rewrite_pred(body, &inside).unwrap_or_else(|| body.clone());
         if has_existential(&body) {
             return None;
         }
-        let free: Scope = scope.iter().filter(|(atom, _)| body.mentions(atom)).cloned().collect();
-        let all: Scope =
+        let free: IndexScope = scope.iter().filter(|(atom, _)| body.mentions(atom)).cloned().collect();
+        let all: IndexScope =
             free.iter().cloned().chain(bound.iter().map(|index| (index.atom(), index.extent.clone()))).collect();
         let plain = |n: &Poly| !has_reads(n) && !inside.iter().any(|(atom, _)| n.mentions(atom));
         if !all.iter().all(|(_, n)| plain(n)) {
@@ -115,55 +115,57 @@ impl Made {
         let dims: Vec<Poly> = all.iter().map(|(_, n)| n.clone()).collect();
         let place = |a: &Atom| {
             let at = all.iter().position(|(atom, _)| atom == a)?;
-            Some(index(at, &Poly::default()).value())
+            Some(statement_index(at, &Poly::default()).value())
         };
         let pred = body.substitute(&place);
-        if !self.is_computed(&pred, &dims) {
+        if !self.is_computed_per_tuple(&pred, &dims) {
             return None;
         }
-        let count = self.count(dims, free.len(), pred)?;
+        let count = self.satisfying_count(dims, free.len(), pred)?;
         let at = free.iter().map(|(atom, _)| Poly::atom(atom.clone())).collect();
         let count = Poly::atom(Atom::Read(count.local(), count.name(), at));
         Some(if wanted { Pred::less(&Poly::default(), &count) } else { Pred::equal(&count, &Poly::default()) })
     }
 
     /// Is all that it reads there, and is one of the arrays computed for each tuple of these indices?
-    fn is_computed(&self, p: &Pred, dims: &[Poly]) -> bool {
+    fn is_computed_per_tuple(&self, p: &Pred, dims: &[Poly]) -> bool {
         let mut reads = Vec::new();
-        let known = reads_of(p, &mut reads);
-        let is_for_each = |of: &Access| {
+        let known = collect_pred_accesses(p, &mut reads);
+        let is_for_each = |of: &TensorAccess| {
             let computed = self.ssa.stmts.get(of.var.0 as usize).is_some_and(|s| !matches!(s.rhs, Rhs::Input(_)));
             computed && indices(&of.at).len() == dims.len()
         };
-        known && reads.iter().any(is_for_each) && reads.iter().all(|of| is_inside(&self.ssa, dims, &Pred::truth(), of))
+        known
+            && reads.iter().any(is_for_each)
+            && reads.iter().all(|of| is_in_bounds(&self.ssa, dims, &Pred::truth(), of))
     }
 
     /// How many tuples of the indices after the first ones it holds for. That has a meaning wherever what is read has one: no
     /// check is asked for it, some of which may be about what is made with it.
-    fn count(&mut self, dims: Vec<Poly>, free: usize, pred: Pred) -> Option<Var> {
+    fn satisfying_count(&mut self, dims: Vec<Poly>, free: usize, pred: Pred) -> Option<StmtId> {
         let key = (dims, free, pred);
-        if let Some(var) = self.known.get(&key).copied() {
+        if let Some(var) = self.counts.get(&key).copied() {
             return Some(var);
         }
         let one = match self.one {
             Some(one) => one,
             None => {
-                let one = self.add(Vec::new(), Rhs::Constant(Constant::Int(1)));
+                let one = self.push_stmt(Vec::new(), Rhs::Constant(Constant::Int(1)));
                 *self.one.insert(one)
             }
         };
         let (dims, _, pred) = &key;
         let (own, bound) = dims.split_at_checked(free)?;
-        let factors = vec![Access { var: one, at: Vec::new() }];
+        let factors = vec![TensorAccess { var: one, at: Vec::new() }];
         let rhs = Rhs::Contract { bound: bound.to_vec(), pred: pred.clone(), neg: false, factors };
-        let var = self.add(own.to_vec(), rhs);
-        self.known.insert(key, var);
+        let var = self.push_stmt(own.to_vec(), rhs);
+        self.counts.insert(key, var);
         Some(var)
     }
 
-    fn add(&mut self, dims: Vec<Poly>, rhs: Rhs) -> Var {
-        let var = Var(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
-        self.ssa.stmts.push(Stmt { dims, scalar: Some(Scalar::I64), rhs, needs: Vec::new(), name: None });
+    fn push_stmt(&mut self, dims: Vec<Poly>, rhs: Rhs) -> StmtId {
+        let var = StmtId(u32::try_from(self.ssa.stmts.len()).unwrap_or(u32::MAX));
+        self.ssa.stmts.push(Statement { dims, scalar: Some(Scalar::I64), rhs, needs: Vec::new(), name: None });
         var
     }
 }
@@ -171,36 +173,36 @@ impl Made {
 fn has_existential(p: &Pred) -> bool {
     match p {
         Pred::And(items) | Pred::Or(items) => items.iter().any(has_existential),
-        Pred::Any(..) => true,
+        Pred::Exists(..) => true,
         _ => false,
     }
 }
 
 /// What a predicate without existentials reads; false if it asks a relation.
-fn reads_of(p: &Pred, found: &mut Vec<Access>) -> bool {
+fn collect_pred_accesses(p: &Pred, found: &mut Vec<TensorAccess>) -> bool {
     let mut known = true;
     match p {
-        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| known &= reads_of(p, found)),
-        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => reads_in(p, found),
-        Pred::Is(x, _, at, _) => {
-            at.iter().for_each(|p| reads_in(p, found));
-            match Var::of_local(*x) {
-                Some(var) => found.push(Access { var, at: at.to_vec() }),
+        Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| known &= collect_pred_accesses(p, found)),
+        Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => collect_poly_accesses(p, found),
+        Pred::Element(x, _, at, _) => {
+            at.iter().for_each(|p| collect_poly_accesses(p, found));
+            match StmtId::from_local(*x) {
+                Some(var) => found.push(TensorAccess { var, at: at.to_vec() }),
                 None => known = false,
             }
         }
-        Pred::Member(..) | Pred::Any(..) => known = false,
+        Pred::Member(..) | Pred::Exists(..) => known = false,
     }
     known
 }
 
-fn reads_in(p: &Poly, found: &mut Vec<Access>) {
+fn collect_poly_accesses(p: &Poly, found: &mut Vec<TensorAccess>) {
     // Atoms inside atoms come too.
     p.for_each_atom(&mut |a| {
         if let Atom::Read(x, _, at) = a
-            && let Some(var) = Var::of_local(*x)
+            && let Some(var) = StmtId::from_local(*x)
         {
-            found.push(Access { var, at: at.to_vec() });
+            found.push(TensorAccess { var, at: at.to_vec() });
         }
     });
 }
@@ -225,7 +227,7 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let made = counted(&ssa).map_or("it stays\n".to_owned(), |ssa| {
+        let made = count_existentials(&ssa).map_or("it stays\n".to_owned(), |ssa| {
             let text = ssa.to_string();
             text.lines()
                 .skip_while(|line| !line.starts_with("  X4["))

@@ -7,33 +7,33 @@
 //! X2 = argmax i < n: X0[i]         X2 = argmax i < n: X0[i]
 //! ```
 
-use lang_ir::reduce::Reduce;
-use lang_ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, at_indices, index};
+use lang_ir::reduce::SsaReduction;
+use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index, substitute_indices};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// Replaces maxima and minima by elements at known indices; `None` if nothing changes.
-pub(super) fn extremes(ssa: &Ssa) -> Option<Ssa> {
-    let found = (0..).zip(&ssa.stmts).filter_map(|(k, stmt)| Some((k, stmt, place(ssa, stmt)?)));
-    let found: Vec<(usize, &Stmt, (Var, Reduce))> = found.collect();
+pub(super) fn reuse_arg_reductions(ssa: &SsaFunction) -> Option<SsaFunction> {
+    let found = (0..).zip(&ssa.stmts).filter_map(|(k, stmt)| Some((k, stmt, locating_arg_reduction(ssa, stmt)?)));
+    let found: Vec<(usize, &Statement, (StmtId, SsaReduction))> = found.collect();
     if found.is_empty() {
         return None;
     }
     let mut made = ssa.clone();
     for (k, stmt, (place, of)) in found {
         let scalar = stmt.scalar?;
-        let own: Vec<Poly> = (0..stmt.dims.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let own: Vec<Poly> = (0..stmt.dims.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
         let mut values = own.clone();
         values.push(Poly::atom(Atom::Read(place.local(), place.name(), own.into())));
-        let at = of.of.at.iter().map(|p| at_indices(p, &values)).collect();
+        let at = of.operand.at.iter().map(|p| substitute_indices(p, &values)).collect();
         let some = Pred::less(&Poly::default(), of.bound.first()?);
-        let nothing = Var(u32::try_from(made.stmts.len()).ok()?);
-        let rhs = Rhs::Constant(of.reducer.nothing(scalar));
-        made.stmts.push(Stmt { dims: Vec::new(), scalar: Some(scalar), rhs, needs: Vec::new(), name: None });
-        let addend = |pred: Pred, of: Access| Addend { pred, neg: false, of };
+        let nothing = StmtId(u32::try_from(made.stmts.len()).ok()?);
+        let rhs = Rhs::Constant(of.reducer.empty_result(scalar));
+        made.stmts.push(Statement { dims: Vec::new(), scalar: Some(scalar), rhs, needs: Vec::new(), name: None });
+        let addend = |pred: Pred, of: TensorAccess| Addend { pred, neg: false, operand: of };
         let items = vec![
-            addend(some.clone(), Access { var: of.of.var, at }),
-            addend(some.negated(), Access { var: nothing, at: Vec::new() }),
+            addend(some.clone(), TensorAccess { var: of.operand.var, at }),
+            addend(some.negated(), TensorAccess { var: nothing, at: Vec::new() }),
         ];
         made.stmts.get_mut(k)?.rhs = Rhs::Add(items);
     }
@@ -41,25 +41,25 @@ pub(super) fn extremes(ssa: &Ssa) -> Option<Ssa> {
 }
 
 /// Where the greatest or least element that a statement is can be found, if another statement tells.
-fn place(ssa: &Ssa, stmt: &Stmt) -> Option<(Var, Reduce)> {
+fn locating_arg_reduction(ssa: &SsaFunction, stmt: &Statement) -> Option<(StmtId, SsaReduction)> {
     let Rhs::Reduce(of) = &stmt.rhs else { return None };
-    let chooser = of.reducer.chooser().filter(|_| !of.reducer.gives_place())?;
+    let chooser = of.reducer.arg_reducer().filter(|_| !of.reducer.is_arg_reduction())?;
     let real = matches!(stmt.scalar, Some(Scalar::F64 | Scalar::F32));
     // Other terms would need memory to be read again.
-    let is_input = matches!(ssa.stmts.get(of.of.var.0 as usize)?.rhs, Rhs::Input(_));
-    let ([extent], true, true) = (of.bound.as_slice(), real && is_input, of.pred.is_true() && of.terms.is_true())
+    let is_input = matches!(ssa.stmts.get(of.operand.var.0 as usize)?.rhs, Rhs::Input(_));
+    let ([extent], true, true) = (of.bound.as_slice(), real && is_input, of.pred.is_true() && of.filter.is_true())
     else {
         return None;
     };
-    let own = index(stmt.dims.len(), &Poly::default()).value();
-    let tells = |other: &Stmt| match &other.rhs {
+    let own = statement_index(stmt.dims.len(), &Poly::default()).value();
+    let tells = |other: &Statement| match &other.rhs {
         Rhs::Reduce(r) => {
             let computed = r.pred.is_true() || r.pred == Pred::less(&Poly::default(), extent);
-            let same = r.bound == of.bound && r.of == of.of && other.dims == stmt.dims && r.terms.is_true();
-            r.reducer == chooser && r.place == own && same && computed
+            let same = r.bound == of.bound && r.operand == of.operand && other.dims == stmt.dims && r.filter.is_true();
+            r.reducer == chooser && r.arg_value == own && same && computed
         }
         _ => false,
     };
     let at = ssa.stmts.iter().position(tells)?;
-    Some((Var(u32::try_from(at).ok()?), of.clone()))
+    Some((StmtId(u32::try_from(at).ok()?), of.clone()))
 }

@@ -8,54 +8,60 @@
 
 use std::collections::HashMap;
 
-use super::numbers::{access, alone, context, indices, indices_of, is_inside, places, pred};
-use lang_ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, reads};
+use super::numbers::{
+    as_index, index_context, indices, is_in_bounds, pred_indices, renumbering, substitute_access, substitute_pred,
+};
+use lang_ir::ssa::{
+    Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
+    substitute_indices,
+};
 use lang_sizes::predicate::{Poly, Pred};
 
 /// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn fewer(ssa: &Ssa) -> Option<Ssa> {
-    let mut made = seen_through(ssa);
+pub(super) fn remove_invariant_axes(ssa: &SsaFunction) -> Option<SsaFunction> {
+    let mut made = forward_truth_views(ssa);
     for k in 0..ssa.stmts.len() {
         // What has lost an axis may lose another.
-        while let Some(next) = without_an_axis(made.as_ref().unwrap_or(ssa), k) {
+        while let Some(next) = remove_axis(made.as_ref().unwrap_or(ssa), k) {
             made = Some(next);
         }
     }
     for k in (0..ssa.stmts.len()).rev() {
-        made = shorter(made.as_ref().unwrap_or(ssa), k).or(made);
+        made = shorten_axes(made.as_ref().unwrap_or(ssa), k).or(made);
     }
     let mut made = made?;
-    merge(&mut made);
-    forget(&mut made, []);
+    merge_equal_stmts(&mut made);
+    eliminate_dead_stmts(&mut made, []);
     Some(made)
 }
 
 /// The function with questions asked of what views of truth values show, which has fewer axes.
-fn seen_through(ssa: &Ssa) -> Option<Ssa> {
-    let shown = |of: &Access| {
+fn forward_truth_views(ssa: &SsaFunction) -> Option<SsaFunction> {
+    let shown = |of: &TensorAccess| {
         let stmt = ssa.stmts.get(of.var.0 as usize).filter(|stmt| stmt.needs.is_empty())?;
         match &stmt.rhs {
             Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
                 let [one] = factors.as_slice() else { return None };
-                Some(Access { var: one.var, at: one.at.iter().map(|p| at_indices(p, &of.at)).collect() })
+                Some(TensorAccess { var: one.var, at: one.at.iter().map(|p| substitute_indices(p, &of.at)).collect() })
             }
             _ => None,
         }
     };
     let asked = |p: &Pred| {
         p.replace_opaque(&|x| {
-            let first = Access { var: Var::of_local(x.of).filter(|_| x.array)?, at: x.at.to_vec() };
+            let first =
+                TensorAccess { var: StmtId::from_local(x.source).filter(|_| x.is_array)?, at: x.indices.to_vec() };
             let last = std::iter::successors(shown(&first), shown).last()?;
-            Some(Pred::Is(last.var.local(), last.var.name(), last.at.into(), true))
+            Some(Pred::Element(last.var.local(), last.var.name(), last.at.into(), true))
         })
     };
     let mut made = ssa.clone();
     let mut changed = false;
     for (stmt, before) in made.stmts.iter_mut().zip(&ssa.stmts) {
         let mut opaque = false;
-        before.rhs.for_each_pred(&mut |p| opaque |= p.is_opaque());
+        before.rhs.for_each_pred(&mut |p| opaque |= p.depends_on_data());
         if opaque {
-            stmt.rhs = before.rhs.map(&mut Access::clone, &Poly::clone, &asked);
+            stmt.rhs = before.rhs.map(&mut TensorAccess::clone, &Poly::clone, &asked);
             changed |= stmt.rhs != before.rhs;
         }
     }
@@ -63,7 +69,7 @@ fn seen_through(ssa: &Ssa) -> Option<Ssa> {
 }
 
 /// One place where a statement is read.
-struct Read {
+struct ElementRead {
     /// The extents of the reader's indices.
     dims: Vec<Poly>,
     /// Where it is read.
@@ -72,9 +78,9 @@ struct Read {
 }
 
 /// Where elements of a statement are read; `None` if it is read in another way too.
-fn readers(ssa: &Ssa, var: Var) -> Option<Vec<Read>> {
+fn element_reads(ssa: &SsaFunction, var: StmtId) -> Option<Vec<ElementRead>> {
     let mut all = Vec::new();
-    if is_kept(ssa, var) {
+    if is_live_root(ssa, var) {
         return None;
     }
     for stmt in &ssa.stmts {
@@ -83,15 +89,15 @@ fn readers(ssa: &Ssa, var: Var) -> Option<Vec<Read>> {
         if operands == 0 {
             continue;
         }
-        let mut see = |of: &Access, pred: &Pred, bound: &[Poly]| {
+        let mut see = |of: &TensorAccess, pred: &Pred, bound: &[Poly]| {
             if of.var == var {
                 elements += 1;
                 let dims = stmt.dims.iter().chain(bound).cloned().collect();
-                all.push(Read { dims, pred: pred.clone(), at: of.at.clone() });
+                all.push(ElementRead { dims, pred: pred.clone(), at: of.at.clone() });
             }
         };
         match &stmt.rhs {
-            Rhs::Add(items) => items.iter().for_each(|item| see(&item.of, &item.pred, &[])),
+            Rhs::Add(items) => items.iter().for_each(|item| see(&item.operand, &item.pred, &[])),
             Rhs::Contract { bound, pred, factors, .. } => factors.iter().for_each(|f| see(f, pred, bound)),
             Rhs::Map { pred, args, .. } => args.iter().for_each(|a| see(a, pred, &[])),
             _ => {}
@@ -104,25 +110,25 @@ fn readers(ssa: &Ssa, var: Var) -> Option<Vec<Read>> {
 }
 
 /// Is it read as a whole, by the result, by extents or by checks?
-fn is_kept(ssa: &Ssa, var: Var) -> bool {
+fn is_live_root(ssa: &SsaFunction, var: StmtId) -> bool {
     let mut kept = ssa.outputs.iter().any(|(_, v)| *v == var);
-    let mut see = |v: Var| kept |= v == var;
-    for_each_read_apart(ssa, &mut see);
+    let mut see = |v: StmtId| kept |= v == var;
+    for_each_extent_or_check_read(ssa, &mut see);
     kept
 }
 
 /// Calls with what extents and checks read.
-fn for_each_read_apart(ssa: &Ssa, see: &mut dyn FnMut(Var)) {
-    ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| reads(n, see));
+fn for_each_extent_or_check_read(ssa: &SsaFunction, see: &mut dyn FnMut(StmtId)) {
+    ssa.stmts.iter().flat_map(|s| &s.dims).for_each(|n| for_each_poly_read(n, see));
     for check in &ssa.checks {
-        check.dims.iter().for_each(|n| reads(n, see));
-        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, see));
+        check.dims.iter().for_each(|n| for_each_poly_read(n, see));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, see));
     }
 }
 
 /// The function without one of the axes of a statement.
-fn without_an_axis(ssa: &Ssa, k: usize) -> Option<Ssa> {
-    let var = Var(u32::try_from(k).ok()?);
+fn remove_axis(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
+    let var = StmtId(u32::try_from(k).ok()?);
     let stmt = ssa.stmts.get(k)?;
     let is_view = matches!(&stmt.rhs, Rhs::Contract { bound, .. } if bound.is_empty());
     if stmt.dims.len() < 2 || !(is_view || matches!(stmt.rhs, Rhs::Add(_) | Rhs::Map { .. })) {
@@ -134,19 +140,21 @@ fn without_an_axis(ssa: &Ssa, k: usize) -> Option<Ssa> {
     if (0..stmt.dims.len()).all(|axis| needed.contains(&axis)) {
         return None;
     }
-    let reads = readers(ssa, var)?;
-    let plain = asked_before(ssa, stmt, &reads);
-    plain.for_each_pred(&mut |p| needed.extend(indices_of(p)));
+    let reads = element_reads(ssa, var)?;
+    let plain = drop_implied_guards(ssa, stmt, &reads);
+    plain.for_each_pred(&mut |p| needed.extend(pred_indices(p)));
     let gone = (0..stmt.dims.len()).find(|axis| !needed.contains(axis))?;
     let left: Vec<usize> = (0..stmt.dims.len()).filter(|axis| *axis != gone).collect();
-    let values = places(&left, stmt.dims.len());
-    let rhs = plain.map(&mut |a| access(a, &values), &|p| at_indices(p, &values), &|p| pred(p, &values));
+    let values = renumbering(&left, stmt.dims.len());
+    let rhs = plain.map(&mut |a| substitute_access(a, &values), &|p| substitute_indices(p, &values), &|p| {
+        substitute_pred(p, &values)
+    });
     let mut made = ssa.clone();
     if let Some(slot) = made.stmts.get_mut(k) {
         slot.dims = left.iter().filter_map(|axis| stmt.dims.get(*axis).cloned()).collect();
         slot.rhs = rhs;
     }
-    let at_left = |a: &Access| {
+    let at_left = |a: &TensorAccess| {
         let mut a = a.clone();
         if a.var == var {
             a.at.remove(gone);
@@ -164,18 +172,18 @@ fn without_an_axis(ssa: &Ssa, k: usize) -> Option<Ssa> {
 }
 
 /// The function with axes of a statement only as long as all its readers' index over them.
-fn shorter(ssa: &Ssa, k: usize) -> Option<Ssa> {
-    let var = Var(u32::try_from(k).ok()?);
+fn shorten_axes(ssa: &SsaFunction, k: usize) -> Option<SsaFunction> {
+    let var = StmtId(u32::try_from(k).ok()?);
     let stmt = ssa.stmts.get(k).filter(|s| !s.dims.is_empty())?;
     if !matches!(stmt.rhs, Rhs::Add(_) | Rhs::Map { .. } | Rhs::Contract { .. }) {
         return None;
     }
-    let reads = readers(ssa, var)?;
+    let reads = element_reads(ssa, var)?;
     let first = reads.first()?;
-    let sizes = context(ssa, &[]);
+    let sizes = index_context(ssa, &[]);
     let mut dims = stmt.dims.clone();
     for (axis, slot) in dims.iter_mut().enumerate() {
-        let wanted = |read: &Read| read.dims.get(alone(read.at.get(axis)?)?).cloned();
+        let wanted = |read: &ElementRead| read.dims.get(as_index(read.at.get(axis)?)?).cloned();
         let Some(extent) = wanted(first).filter(|n| n != slot && indices([n]).is_empty()) else { continue };
         let all = reads.iter().all(|read| wanted(read).as_ref() == Some(&extent));
         if all && sizes.implies(&Pred::at_most(&extent, slot)) {
@@ -191,21 +199,21 @@ fn shorter(ssa: &Ssa, k: usize) -> Option<Ssa> {
 }
 
 /// The right-hand side without questions that all readers ask before they read.
-fn asked_before(ssa: &Ssa, stmt: &Stmt, readers: &[Read]) -> Rhs {
+fn drop_implied_guards(ssa: &SsaFunction, stmt: &Statement, readers: &[ElementRead]) -> Rhs {
     let known = |p: &Pred| {
         readers.iter().all(|read| {
-            let mut context = context(ssa, &read.dims);
+            let mut context = index_context(ssa, &read.dims);
             context.assume(&read.pred);
-            context.implies(&pred(p, &read.at))
+            context.implies(&substitute_pred(p, &read.at))
         })
     };
     let left = |p: &Pred| Pred::all(p.conjuncts().iter().filter(|p| !known(p)).cloned());
-    let inside = |p: &Pred, of: &Access| is_inside(ssa, &stmt.dims, p, of);
+    let inside = |p: &Pred, of: &TensorAccess| is_in_bounds(ssa, &stmt.dims, p, of);
     match &stmt.rhs {
         Rhs::Add(items) => {
             let item = |item: &Addend| {
                 let pred = left(&item.pred);
-                if inside(&pred, &item.of) { Addend { pred, ..item.clone() } } else { item.clone() }
+                if inside(&pred, &item.operand) { Addend { pred, ..item.clone() } } else { item.clone() }
             };
             Rhs::Add(items.iter().map(item).collect())
         }
@@ -219,36 +227,38 @@ fn asked_before(ssa: &Ssa, stmt: &Stmt, readers: &[Read]) -> Rhs {
 }
 
 /// Statements that are the same are one.
-fn merge(ssa: &mut Ssa) {
-    let mut first: HashMap<(Vec<Poly>, Rhs, Vec<u32>), Var> = HashMap::new();
-    let mut same: HashMap<Var, Var> = HashMap::new();
+fn merge_equal_stmts(ssa: &mut SsaFunction) {
+    let mut first: HashMap<(Vec<Poly>, Rhs, Vec<u32>), StmtId> = HashMap::new();
+    let mut same: HashMap<StmtId, StmtId> = HashMap::new();
     for k in 0..ssa.stmts.len() {
         let Some(stmt) = ssa.stmts.get_mut(k) else { continue };
         if !matches!(stmt.rhs, Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Map { .. }) {
             continue;
         }
-        let there = |a: &Access| Access { var: same.get(&a.var).copied().unwrap_or(a.var), at: a.at.clone() };
+        let there =
+            |a: &TensorAccess| TensorAccess { var: same.get(&a.var).copied().unwrap_or(a.var), at: a.at.clone() };
         stmt.rhs = stmt.rhs.map(&mut |a| there(a), &Poly::clone, &Pred::clone);
-        let var = Var(u32::try_from(k).unwrap_or(u32::MAX));
+        let var = StmtId(u32::try_from(k).unwrap_or(u32::MAX));
         let known = *first.entry((stmt.dims.clone(), stmt.rhs.clone(), stmt.needs.clone())).or_insert(var);
         if known != var {
             same.insert(var, known);
         }
     }
     for stmt in &mut ssa.stmts {
-        let there = |a: &Access| Access { var: same.get(&a.var).copied().unwrap_or(a.var), at: a.at.clone() };
+        let there =
+            |a: &TensorAccess| TensorAccess { var: same.get(&a.var).copied().unwrap_or(a.var), at: a.at.clone() };
         stmt.rhs = stmt.rhs.map(&mut |a| there(a), &Poly::clone, &Pred::clone);
     }
 }
 
 /// **Dead-code elimination**: replaces element-wise statements and reductions that nothing reads by
 /// zeros. `read` are additional roots.
-pub(super) fn forget(ssa: &mut Ssa, read: impl IntoIterator<Item = Var>) {
+pub(super) fn eliminate_dead_stmts(ssa: &mut SsaFunction, read: impl IntoIterator<Item = StmtId>) {
     let mut live = vec![false; ssa.stmts.len()];
-    let mut open: Vec<Var> = ssa.outputs.iter().map(|(_, v)| *v).chain(read).collect();
-    for_each_read_apart(ssa, &mut |v| open.push(v));
+    let mut open: Vec<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).chain(read).collect();
+    for_each_extent_or_check_read(ssa, &mut |v| open.push(v));
     let plain = |rhs: &Rhs| matches!(rhs, Rhs::Add(_) | Rhs::Contract { .. } | Rhs::Map { .. } | Rhs::Reduce(_));
-    open.extend((0..).map(Var).zip(&ssa.stmts).filter(|(_, s)| !plain(&s.rhs)).map(|(v, _)| v));
+    open.extend((0..).map(StmtId).zip(&ssa.stmts).filter(|(_, s)| !plain(&s.rhs)).map(|(v, _)| v));
     while let Some(var) = open.pop() {
         if let Some(slot) = live.get_mut(var.0 as usize)
             && !std::mem::replace(slot, true)

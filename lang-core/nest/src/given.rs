@@ -10,23 +10,24 @@
 
 use std::sync::Arc;
 
-use super::fewer::forget;
-use super::numbers::{alone, indices};
-use lang_ir::region::{Arg, Loop};
-use lang_ir::ssa::{Access, Rhs, Ssa, at_indices};
+use super::fewer::eliminate_dead_stmts;
+use super::numbers::{as_index, indices};
+use lang_ir::region::{LoopArg, SsaLoop};
+use lang_ir::ssa::{Rhs, SsaFunction, TensorAccess, substitute_indices};
 
 /// Applies the pass to a function; `None` if nothing changes.
-pub(super) fn given(ssa: &Ssa) -> Option<Ssa> {
-    let mut changed: Vec<(&Arc<Loop>, Arc<Loop>)> = Vec::new();
-    let mut made: Option<Ssa> = None;
+pub(super) fn forward_views(ssa: &SsaFunction) -> Option<SsaFunction> {
+    let mut changed: Vec<(&Arc<SsaLoop>, Arc<SsaLoop>)> = Vec::new();
+    let mut made: Option<SsaFunction> = None;
     for (k, stmt) in ssa.stmts.iter().enumerate() {
         let Rhs::Loop(of, part) = &stmt.rhs else { continue };
         let known = changed.iter().find(|(other, _)| Arc::ptr_eq(other, of) || *other == of);
         let new = match known {
             Some((_, new)) => Arc::clone(new),
             None => {
-                let args: Vec<Arg> = of.args.iter().map(|arg| given_by(ssa, arg)).collect();
-                let new = if args == of.args { Arc::clone(of) } else { Arc::new(Loop { args, ..Loop::clone(of) }) };
+                let args: Vec<LoopArg> = of.args.iter().map(|arg| forward_arg(ssa, arg)).collect();
+                let new =
+                    if args == of.args { Arc::clone(of) } else { Arc::new(SsaLoop { args, ..SsaLoop::clone(of) }) };
                 changed.push((of, Arc::clone(&new)));
                 new
             }
@@ -37,33 +38,33 @@ pub(super) fn given(ssa: &Ssa) -> Option<Ssa> {
         }
     }
     let mut made = made?;
-    forget(&mut made, []);
+    eliminate_dead_stmts(&mut made, []);
     Some(made)
 }
 
-fn given_by(ssa: &Ssa, arg: &Arg) -> Arg {
-    let Arg::Given(of) = arg else { return arg.clone() };
+fn forward_arg(ssa: &SsaFunction, arg: &LoopArg) -> LoopArg {
+    let LoopArg::Captured(of) = arg else { return arg.clone() };
     let mut of = of.clone();
-    while let Some(next) = passed_on(ssa, &of) {
+    while let Some(next) = view_source(ssa, &of) {
         of = next;
     }
-    Arg::Given(of)
+    LoopArg::Captured(of)
 }
 
 /// What a view has at these first indices, if that is all of another at some.
-fn passed_on(ssa: &Ssa, of: &Access) -> Option<Access> {
+fn view_source(ssa: &SsaFunction, of: &TensorAccess) -> Option<TensorAccess> {
     let stmt = ssa.stmts.get(of.var.0 as usize).filter(|stmt| stmt.needs.is_empty())?;
     let Rhs::Contract { bound, pred, neg: false, factors } = &stmt.rhs else { return None };
     let ([one], true, true) = (factors.as_slice(), bound.is_empty(), pred.is_true()) else { return None };
     let own = stmt.dims.get(of.at.len()..)?;
     let (first, rest) = one.at.split_at_checked(one.at.len().checked_sub(own.len())?)?;
-    let whole = (of.at.len()..).zip(rest).all(|(k, p)| alone(p) == Some(k));
+    let whole = (of.at.len()..).zip(rest).all(|(k, p)| as_index(p) == Some(k));
     let plain = indices(first).iter().all(|k| *k < of.at.len());
     let source = ssa.stmts.get(one.var.0 as usize)?;
     if !whole || !plain || source.dims.get(first.len()..) != Some(own) || super::is_trivial(&source.rhs) {
         return None;
     }
-    Some(Access { var: one.var, at: first.iter().map(|p| at_indices(p, &of.at)).collect() })
+    Some(TensorAccess { var: one.var, at: first.iter().map(|p| substitute_indices(p, &of.at)).collect() })
 }
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let made = given(&ssa).map_or("it stays\n".to_owned(), |ssa| {
+        let made = forward_views(&ssa).map_or("it stays\n".to_owned(), |ssa| {
             let text = ssa.to_string();
             let shown = text.lines().filter(|line| line.contains(" X3[") || line.contains("given"));
             shown.map(|line| format!("{}\n", line.trim_start())).collect()

@@ -4,128 +4,138 @@
 
 use std::collections::HashSet;
 
-use super::kernel::{Loop, Node};
-use super::visit::{Seen, Visit};
-use lang_ir::ssa::{Access, Ssa, Var};
+use super::kernel::{NestLoop, NestNode};
+use super::visit::{AccessVisitor, NestAccess};
+use lang_ir::ssa::{SsaFunction, StmtId, TensorAccess};
 use lang_sizes::predicate::{Index, Poly, Pred};
 
 /// A state, its copy, and the index of the copy that numbers the iterations.
-pub(super) type Copied = (Var, Var, usize);
+pub(super) type StateCopy = (StmtId, StmtId, usize);
 
 /// Removes the copies that are not needed; those in `read_later` are.
-pub(super) fn in_place(ssa: &Ssa, body: &mut [Node], states: &[Copied], read_later: &HashSet<Var>) {
-    let set: HashSet<Var> = super::sets(body).into_iter().collect();
-    let reads = Reads { ssa, set: &set };
+pub(super) fn elide_copies(
+    ssa: &SsaFunction,
+    body: &mut [NestNode],
+    states: &[StateCopy],
+    read_later: &HashSet<StmtId>,
+) {
+    let set: HashSet<StmtId> = super::assigned_vars(body).into_iter().collect();
+    let reads = KernelReads { ssa, assigned: &set };
     for copied @ (_, copy, _) in states.iter().filter(|(_, copy, _)| !read_later.contains(copy)) {
-        let all = reads.of(body, *copy);
-        body.iter_mut().for_each(|node| reads.within(node, copied, all));
+        let all = reads.count_element_reads(body, *copy);
+        body.iter_mut().for_each(|node| reads.elide_in_node(node, copied, all));
     }
 }
 
 /// What reads what in a kernel.
-struct Reads<'r> {
-    ssa: &'r Ssa,
+struct KernelReads<'r> {
+    ssa: &'r SsaFunction,
     /// What nodes set. Anything else is written where it is read.
-    set: &'r HashSet<Var>,
+    assigned: &'r HashSet<StmtId>,
 }
 
-impl Reads<'_> {
-    fn within(&self, node: &mut Node, of: &Copied, all: Option<usize>) {
+impl KernelReads<'_> {
+    fn elide_in_node(&self, node: &mut NestNode, of: &StateCopy, all: Option<usize>) {
         match node {
-            Node::Loop(Loop { index, in_order: true, body, .. }) if sets(body, of.1) => {
+            NestNode::Loop(NestLoop { index, is_sequential: true, body, .. }) if assigns(body, of.1) => {
                 let number = index.clone();
                 // What reads it outside, or asks for it, needs it there.
-                if all.is_some() && self.of(body, of.1) == all && self.is_free(body, of, &number) {
-                    replace(body, of);
+                if all.is_some() && self.count_element_reads(body, of.1) == all && self.can_elide(body, of, &number) {
+                    replace_copy(body, of);
                 }
             }
-            Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => {
-                body.iter_mut().for_each(|node| self.within(node, of, all));
+            NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
+                body.iter_mut().for_each(|node| self.elide_in_node(node, of, all));
             }
-            Node::Product(_) | Node::Clear(..) | Node::Set(_) => {}
+            NestNode::MatrixProduct(_) | NestNode::Fill(..) | NestNode::Assign(_) => {}
         }
     }
 
     /// How often what is set is made of elements of it; `None` if it is read in another way too: by an index, a range, a
     /// question, a product of matrices.
-    fn of(&self, body: &[Node], var: Var) -> Option<usize> {
+    fn count_element_reads(&self, body: &[NestNode], var: StmtId) -> Option<usize> {
         let (mut elements, mut all) = (0, 0);
         for node in body {
-            node.for_each_set(&mut |set| set.rhs.for_each_access(&mut |a| elements += usize::from(a.var == var)));
+            node.for_each_assignment(&mut |set| {
+                set.rhs.for_each_access(&mut |a| elements += usize::from(a.var == var))
+            });
         }
-        let is_set = |var: Var| self.set.contains(&var);
-        let mut see = |seen: Seen<'_>, _: &[_]| all += usize::from(matches!(seen, Seen::Read(of) if of.var == var));
-        Visit { ssa: self.ssa, is_set: &is_set, path: Vec::new() }.nodes(body, &mut see);
+        let is_set = |var: StmtId| self.assigned.contains(&var);
+        let mut see =
+            |seen: NestAccess<'_>, _: &[_]| all += usize::from(matches!(seen, NestAccess::Read(of) if of.var == var));
+        AccessVisitor { ssa: self.ssa, is_assigned: &is_set, enclosing_loops: Vec::new() }.visit_nodes(body, &mut see);
         (elements == all).then_some(all)
     }
 
     /// Is the state set behind all that reads the copy, or right there?
-    fn is_free(&self, body: &[Node], (state, copy, axis): &Copied, number: &Index) -> bool {
-        let Some(place) = body.iter().position(|node| sets(std::slice::from_ref(node), *state)) else { return false };
+    fn can_elide(&self, body: &[NestNode], (state, copy, axis): &StateCopy, number: &Index) -> bool {
+        let Some(place) = body.iter().position(|node| assigns(std::slice::from_ref(node), *state)) else {
+            return false;
+        };
         let (before, rest) = body.split_at(place);
         let Some((here, after)) = rest.split_first() else { return false };
         let mut now = true;
         body.iter().for_each(|node| {
-            node.for_each_set(&mut |set| {
+            node.for_each_assignment(&mut |set| {
                 set.rhs.for_each_access(&mut |a| {
                     now &= a.var != *copy || a.at.get(*axis) == Some(&number.value());
                 });
             });
         });
-        now && !sets(before, *state)
-            && !sets(after, *state)
-            && self.of(after, *copy) == Some(0)
-            && self.is_free_at(here, (*state, *copy, *axis))
+        now && !assigns(before, *state)
+            && !assigns(after, *state)
+            && self.count_element_reads(after, *copy) == Some(0)
+            && self.can_elide_in_node(here, (*state, *copy, *axis))
     }
 
     /// The same in the node that sets the state: the copy is read beside it alone, at the same element, not after it.
-    fn is_free_at(&self, node: &Node, (state, copy, axis): Copied) -> bool {
-        let Node::Loop(Loop { body, .. }) = node else { return false };
-        let Some(place) = body.iter().position(|node| matches!(node, Node::Set(set) if set.var == state)) else {
+    fn can_elide_in_node(&self, node: &NestNode, (state, copy, axis): StateCopy) -> bool {
+        let NestNode::Loop(NestLoop { body, .. }) = node else { return false };
+        let Some(place) = body.iter().position(|node| matches!(node, NestNode::Assign(set) if set.var == state)) else {
             let [one] = body.as_slice() else { return false };
-            return self.is_free_at(one, (state, copy, axis));
+            return self.can_elide_in_node(one, (state, copy, axis));
         };
-        let Some(Node::Set(own)) = body.get(place) else { return false };
+        let Some(NestNode::Assign(own)) = body.get(place) else { return false };
         body.iter().enumerate().all(|(k, node)| match node {
-            Node::Set(set) => {
+            NestNode::Assign(set) => {
                 let mut free = true;
                 set.rhs.for_each_access(&mut |a| {
-                    let at = without(&a.at, axis);
+                    let at = without_axis(&a.at, axis);
                     free &= a.var != copy || k <= place && at == own.at;
                 });
                 free
             }
-            other => self.of(std::slice::from_ref(other), copy) == Some(0),
+            other => self.count_element_reads(std::slice::from_ref(other), copy) == Some(0),
         })
     }
 }
 
-fn sets(body: &[Node], var: Var) -> bool {
+fn assigns(body: &[NestNode], var: StmtId) -> bool {
     let mut found = false;
-    body.iter().for_each(|node| node.for_each_set(&mut |set| found |= set.var == var));
+    body.iter().for_each(|node| node.for_each_assignment(&mut |set| found |= set.var == var));
     found
 }
 
-fn without(at: &[Poly], axis: usize) -> Vec<Poly> {
+fn without_axis(at: &[Poly], axis: usize) -> Vec<Poly> {
     at.iter().enumerate().filter(|(k, _)| *k != axis).map(|(_, p)| p.clone()).collect()
 }
 
-fn replace(body: &mut Vec<Node>, of: &Copied) {
+fn replace_copy(body: &mut Vec<NestNode>, of: &StateCopy) {
     let (state, copy, axis) = *of;
     body.retain_mut(|node| match node {
-        Node::Set(set) if set.var == copy => false,
-        Node::Set(set) => {
-            let mut access = |a: &Access| match a.var == copy {
-                true => Access { var: state, at: without(&a.at, axis) },
+        NestNode::Assign(set) if set.var == copy => false,
+        NestNode::Assign(set) => {
+            let mut access = |a: &TensorAccess| match a.var == copy {
+                true => TensorAccess { var: state, at: without_axis(&a.at, axis) },
                 false => a.clone(),
             };
             set.rhs = set.rhs.map(&mut access, &Poly::clone, &Pred::clone);
             true
         }
-        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => {
-            replace(body, of);
+        NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
+            replace_copy(body, of);
             !body.is_empty()
         }
-        Node::Product(_) | Node::Clear(..) => true,
+        NestNode::MatrixProduct(_) | NestNode::Fill(..) => true,
     });
 }

@@ -52,16 +52,19 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use again::Again;
-use group::Builder;
-use items::{Item, Items};
-pub use kernel::{ENDLESS, Join, Kernel, Loop, Node, Place, Product, Role, Set, loop_number};
+use again::Rematerialisation;
+use group::NestBuilder;
+use items::{FunctionFacts, PendingStmt};
+pub use kernel::{
+    Accumulation, Assignment, Kernel, KernelStorage, MatrixProduct, NestLoop, NestNode, StorageRole, WHILE_EXTENT,
+    loop_number,
+};
 use lang_ir::region;
-use lang_ir::ssa::{Access, Rhs, Ssa, Var};
-pub use points::Callees;
-use repeat::Repeat;
-pub use text::Shown;
-pub use whole::{Loops, Scheduled, in_order, scheduled};
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
+pub use points::InlineCallees;
+use repeat::FlattenedLoop;
+pub use text::ScheduleText;
+pub use whole::{LoopForm, ScheduledCase, schedule_cases, schedule_with_fallback};
 
 /// The steps of a function, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,16 +72,16 @@ pub struct Schedule {
     /// The steps.
     pub steps: Vec<Step>,
     /// Whether the steps are complete. Loops that became statements may have no valid order.
-    pub is_whole: bool,
+    pub is_complete: bool,
     /// The loop-carried variables of loops that are kernels, with their initial values.
-    carried: Vec<(Var, Access)>,
+    loop_carried: Vec<(StmtId, TensorAccess)>,
 }
 
 /// A step of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// A statement.
-    Statement(Var),
+    Statement(StmtId),
     /// A kernel, which runs after these checks.
     Kernel(Arc<Kernel>, Vec<u32>),
     /// Checks of values that earlier steps compute.
@@ -86,56 +89,56 @@ pub enum Step {
 }
 
 /// The ranges of statements that replace the bodies of loops, each with the first part of its loop.
-type OfLoops = Vec<(Range<u32>, Var)>;
+type LoopBodyRanges = Vec<(Range<u32>, StmtId)>;
 
 /// The kinds of loops that become statements.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Repeated {
+pub enum FlattenPolicy {
     /// None.
-    No,
+    Never,
     /// Loops with a known trip count.
     Counted,
     /// Also `while` loops.
-    Endless,
+    WhileLoops,
     /// Also loops with checks on values that they compute ([`watched`]), except the listed ones.
-    Watched(Vec<Arc<region::Loop>>),
+    DeferredChecks(Vec<Arc<region::SsaLoop>>),
 }
 
 /// A function prepared for scheduling. Its new statements may be read by earlier ones.
 pub struct Prepared {
     /// The statements.
-    pub ssa: Arc<Ssa>,
+    pub ssa: Arc<SsaFunction>,
     /// For each of the first statements, the original statement that it implements.
-    made_of: Vec<Var>,
+    original_stmts: Vec<StmtId>,
     /// The statements that [`apart`] adds; they are computed before their readers.
-    apart: Range<u32>,
+    hoisted_gathers: Range<u32>,
     /// The statements that are matrix products.
-    products: HashMap<Var, products::Product>,
+    matrix_products: HashMap<StmtId, products::RecognisedProduct>,
     /// The loops that became statements.
-    repeats: Vec<Repeat>,
+    flattened_loops: Vec<FlattenedLoop>,
     /// The statements that replace the bodies of loops.
-    bodies: OfLoops,
+    loop_body_ranges: LoopBodyRanges,
     /// The loops with deferred checks, which are valid as kernels only.
-    watched: Vec<watched::Pair>,
+    deferred_loops: Vec<watched::DeferredLoop>,
 }
 
 impl Prepared {
     /// Returns the original statement that a statement implements. For a statement from the body of
     /// a loop, returns the loop.
     #[must_use]
-    pub fn made_of(&self, var: Var) -> Option<Var> {
-        self.made_of.get(self.body_of(var).unwrap_or(var).0 as usize).copied()
+    pub fn original_stmt(&self, var: StmtId) -> Option<StmtId> {
+        self.original_stmts.get(self.loop_of_body_stmt(var).unwrap_or(var).0 as usize).copied()
     }
 
     /// Returns the first part of the loop whose body contained the statement, if the loop was
     /// replaced.
-    fn body_of(&self, var: Var) -> Option<Var> {
-        self.bodies.iter().find(|(statements, _)| statements.contains(&var.0)).map(|(_, part)| *part)
+    fn loop_of_body_stmt(&self, var: StmtId) -> Option<StmtId> {
+        self.loop_body_ranges.iter().find(|(statements, _)| statements.contains(&var.0)).map(|(_, part)| *part)
     }
 
     /// Returns the flattened loop that contains the statement, and its number.
-    fn repeat_of(&self, var: Var) -> Option<(usize, &Repeat)> {
-        self.repeats.iter().enumerate().find(|(_, repeat)| repeat.axis.contains_key(&var))
+    fn flattened_loop_of(&self, var: StmtId) -> Option<(usize, &FlattenedLoop)> {
+        self.flattened_loops.iter().enumerate().find(|(_, repeat)| repeat.iteration_axis.contains_key(&var))
     }
 }
 
@@ -149,110 +152,119 @@ impl Prepared {
 /// - [`given`] forwards views to loops, and [`products`] prepares matrix products.
 /// - [`watched`] defers checks of loops, and [`repeat`] flattens loops.
 #[must_use]
-pub fn prepared(ssa: Arc<Ssa>, repeated: &Repeated, callees: Callees<'_>) -> Prepared {
-    let ssa = terms::unasked(&ssa).map_or(ssa, Arc::new);
-    let ssa = fewer::fewer(&ssa).map_or(ssa, Arc::new);
-    let ssa = existentials::counted(&ssa).map_or(ssa, Arc::new);
-    let ssa = extremes::extremes(&ssa).map_or(ssa, Arc::new);
-    let ssa = sums::sums(&ssa).map_or(ssa, Arc::new);
-    let (ssa, made_of) = match points::points(&ssa, callees) {
+pub fn prepare(ssa: Arc<SsaFunction>, repeated: &FlattenPolicy, callees: InlineCallees<'_>) -> Prepared {
+    let ssa = terms::remove_redundant_guards(&ssa).map_or(ssa, Arc::new);
+    let ssa = fewer::remove_invariant_axes(&ssa).map_or(ssa, Arc::new);
+    let ssa = existentials::count_existentials(&ssa).map_or(ssa, Arc::new);
+    let ssa = extremes::reuse_arg_reductions(&ssa).map_or(ssa, Arc::new);
+    let ssa = sums::factor_sums(&ssa).map_or(ssa, Arc::new);
+    let (ssa, made_of) = match points::inline_batched_calls(&ssa, callees) {
         // What is the same for all points is computed once.
-        Some((made, made_of)) => (Arc::new(fewer::fewer(&made).unwrap_or(made)), made_of),
+        Some((made, made_of)) => (Arc::new(fewer::remove_invariant_axes(&made).unwrap_or(made)), made_of),
         None => {
-            let own = (0..).map(Var).take(ssa.stmts.len()).collect();
+            let own = (0..).map(StmtId).take(ssa.stmts.len()).collect();
             (ssa, own)
         }
     };
-    let (ssa, made_of) = match short_axes::short_axes(&ssa) {
+    let (ssa, made_of) = match short_axes::scalarise_short_axes(&ssa) {
         Some((made, of)) => {
             let of = of.iter().map(|v| made_of.get(v.0 as usize).copied().unwrap_or(*v)).collect();
             (Arc::new(made), of)
         }
         None => (ssa, made_of),
     };
-    let count = |ssa: &Ssa| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
+    let count = |ssa: &SsaFunction| u32::try_from(ssa.stmts.len()).unwrap_or(u32::MAX);
     let first = count(&ssa);
-    let ssa = apart::apart(&ssa).map_or(ssa, Arc::new);
+    let ssa = apart::hoist_gathers(&ssa).map_or(ssa, Arc::new);
     let apart = first..count(&ssa);
-    let ssa = given::given(&ssa).map_or(ssa, Arc::new);
-    let (with, products) = products::products(&ssa);
+    let ssa = given::forward_views(&ssa).map_or(ssa, Arc::new);
+    let (with, products) = products::recognise_products(&ssa);
     let ssa = with.map_or(ssa, Arc::new);
-    let watched = if let Repeated::Watched(steps) = repeated { watched::watched(&ssa, steps) } else { None };
+    let watched =
+        if let FlattenPolicy::DeferredChecks(steps) = repeated { watched::defer_checks(&ssa, steps) } else { None };
     let (ssa, watched) = watched.map_or((ssa, Vec::new()), |(made, watched)| (Arc::new(made), watched));
     let repeats = match repeated {
-        Repeated::No => None,
-        Repeated::Counted => repeat::repeats(&ssa, false),
-        Repeated::Endless | Repeated::Watched(_) => repeat::repeats(&ssa, true),
+        FlattenPolicy::Never => None,
+        FlattenPolicy::Counted => repeat::flatten_loops(&ssa, false),
+        FlattenPolicy::WhileLoops | FlattenPolicy::DeferredChecks(_) => repeat::flatten_loops(&ssa, true),
     };
     let (ssa, repeats, bodies) = match repeats {
         Some((made, repeats, bodies)) => (Arc::new(made), repeats, bodies),
         None => (ssa, Vec::new(), Vec::new()),
     };
-    Prepared { ssa, made_of, apart, products, repeats, bodies, watched }
+    Prepared {
+        ssa,
+        original_stmts: made_of,
+        hoisted_gathers: apart,
+        matrix_products: products,
+        flattened_loops: repeats,
+        loop_body_ranges: bodies,
+        deferred_loops: watched,
+    }
 }
 
 /// Builds the steps of a prepared function.
 #[must_use]
 pub fn schedule(prepared: &Prepared) -> Schedule {
     let ssa = &*prepared.ssa;
-    let items = Items::new(ssa);
+    let items = FunctionFacts::new(ssa);
     let mut steps = Vec::new();
-    let mut rest: Vec<Item> = items.all(prepared);
-    let again = Again::new(ssa, &items.kept(ssa), &mut rest);
-    let making = Making { ssa, items: &items, again: &again, stuck: Cell::new(false) };
+    let mut rest: Vec<PendingStmt> = items.pending_stmts(prepared);
+    let again = Rematerialisation::new(ssa, &items.materialised_stmts(ssa), &mut rest);
+    let making = KernelBuilder { ssa, facts: &items, rematerialised: &again, is_stuck: Cell::new(false) };
     // What is a number is done in the loops that come next.
-    let mut numbers: Vec<Item> = Vec::new();
+    let mut numbers: Vec<PendingStmt> = Vec::new();
     loop {
-        chosen_first(&mut rest);
+        move_arg_reduction_first(&mut rest);
         let Some(first) = rest.first() else { break };
-        if !first.in_kernel || first.asks.iter().any(|v| numbers.iter().any(|n| n.var == *v)) {
-            making.close(&mut numbers, &rest, &mut steps);
+        if !first.fits_kernel || first.prerequisites.iter().any(|v| numbers.iter().any(|n| n.var == *v)) {
+            making.flush_scalars(&mut numbers, &rest, &mut steps);
         }
-        if !first.in_kernel {
+        if !first.fits_kernel {
             steps.push(Step::Statement(first.var));
             rest.remove(0);
             continue;
         }
-        if first.open().next().is_none() {
+        if first.open_indices().next().is_none() {
             numbers.push(rest.remove(0));
             continue;
         }
-        take_ready(&mut rest, &mut numbers);
-        let builder = Builder::new(ssa);
-        let held: HashSet<Var> = numbers.iter().map(|n| n.var).collect();
-        let (mut group, mut left) = builder.best(&rest, &held);
+        take_ready_scalars(&mut rest, &mut numbers);
+        let builder = NestBuilder::new(ssa);
+        let held: HashSet<StmtId> = numbers.iter().map(|n| n.var).collect();
+        let (mut group, mut left) = builder.partition_best_group(&rest, &held);
         if group.is_empty() {
             rest = left;
             // It may be that it asks for what is held.
             if numbers.is_empty() {
-                making.stuck.set(true);
+                making.is_stuck.set(true);
                 break;
             }
-            making.close(&mut numbers, &rest, &mut steps);
+            making.flush_scalars(&mut numbers, &rest, &mut steps);
             continue;
         }
-        group.extend(numbers_of(&group, &held, &mut left));
+        group.extend(take_dependent_scalars(&group, &held, &mut left));
         rest = left;
-        let members: Vec<Item> = std::mem::take(&mut numbers).into_iter().chain(group).collect();
-        steps.push(making.kernel(members, &rest));
+        let members: Vec<PendingStmt> = std::mem::take(&mut numbers).into_iter().chain(group).collect();
+        steps.push(making.build_kernel(members, &rest));
     }
-    making.close(&mut numbers, &rest, &mut steps);
-    Schedule { steps, is_whole: !making.stuck.get(), carried: Vec::new() }
+    making.flush_scalars(&mut numbers, &rest, &mut steps);
+    Schedule { steps, is_complete: !making.is_stuck.get(), loop_carried: Vec::new() }
 }
 
 /// Brings what chooses one of all terms, which are there, to the front: its loop is its own, and between others it would
 /// keep apart what share one.
-fn chosen_first(rest: &mut [Item]) {
-    let waiting: HashSet<Var> = rest.iter().map(|item| item.var).collect();
-    let is_ready = |item: &Item| {
-        item.in_kernel
-            && item.chooses
-            && item.free == 0
-            && item.repeat.is_none()
+fn move_arg_reduction_first(rest: &mut [PendingStmt]) {
+    let waiting: HashSet<StmtId> = rest.iter().map(|item| item.var).collect();
+    let is_ready = |item: &PendingStmt| {
+        item.fits_kernel
+            && item.is_arg_reduction
+            && item.rank == 0
+            && item.flattened_loop.is_none()
             // Checks are asked in the order of the program.
             && item.needs.is_empty()
             && !item.reads.iter().any(|r| waiting.contains(&r.var))
-            && !item.asks.iter().any(|v| waiting.contains(v))
+            && !item.prerequisites.iter().any(|v| waiting.contains(v))
     };
     if let Some(k) = rest.iter().position(is_ready) {
         rest.get_mut(..=k).into_iter().for_each(|first| first.rotate_right(1));
@@ -260,13 +272,13 @@ fn chosen_first(rest: &mut [Item]) {
 }
 
 /// Takes the numbers that are made of nothing that is still to be done: they are done before the loops.
-fn take_ready(rest: &mut Vec<Item>, numbers: &mut Vec<Item>) {
-    let mut open: HashSet<Var> = HashSet::new();
+fn take_ready_scalars(rest: &mut Vec<PendingStmt>, numbers: &mut Vec<PendingStmt>) {
+    let mut open: HashSet<StmtId> = HashSet::new();
     for item in std::mem::take(rest) {
-        let is_done = |v: &Var| !open.contains(v);
-        let asks_none = |v: &Var| is_done(v) && !numbers.iter().any(|n| n.var == *v);
-        let is_number = item.in_kernel && item.open().next().is_none();
-        if is_number && item.reads.iter().all(|r| is_done(&r.var)) && item.asks.iter().all(asks_none) {
+        let is_done = |v: &StmtId| !open.contains(v);
+        let asks_none = |v: &StmtId| is_done(v) && !numbers.iter().any(|n| n.var == *v);
+        let is_number = item.fits_kernel && item.open_indices().next().is_none();
+        if is_number && item.reads.iter().all(|r| is_done(&r.var)) && item.prerequisites.iter().all(asks_none) {
             numbers.push(item);
         } else {
             open.insert(item.var);
@@ -277,15 +289,19 @@ fn take_ready(rest: &mut Vec<Item>, numbers: &mut Vec<Item>) {
 
 /// Takes the numbers that are made of what a kernel makes, and of nothing that comes later: they are done behind its loops.
 /// What is `held` is done in it too.
-fn numbers_of(group: &[Item], held: &HashSet<Var>, left: &mut Vec<Item>) -> Vec<Item> {
-    let mut made: HashSet<Var> = group.iter().map(|item| item.var).chain(held.iter().copied()).collect();
+fn take_dependent_scalars(
+    group: &[PendingStmt],
+    held: &HashSet<StmtId>,
+    left: &mut Vec<PendingStmt>,
+) -> Vec<PendingStmt> {
+    let mut made: HashSet<StmtId> = group.iter().map(|item| item.var).chain(held.iter().copied()).collect();
     let mut later = HashSet::new();
     let mut taken = Vec::new();
     for item in std::mem::take(left) {
         let of_kernel = item.reads.iter().any(|r| made.contains(&r.var));
         let known = !item.reads.iter().any(|r| later.contains(&r.var))
-            && !item.asks.iter().any(|v| later.contains(v) || made.contains(v));
-        if item.in_kernel && item.open().next().is_none() && of_kernel && known {
+            && !item.prerequisites.iter().any(|v| later.contains(v) || made.contains(v));
+        if item.fits_kernel && item.open_indices().next().is_none() && of_kernel && known {
             made.insert(item.var);
             taken.push(item);
         } else {
@@ -297,27 +313,27 @@ fn numbers_of(group: &[Item], held: &HashSet<Var>, left: &mut Vec<Item>) -> Vec<
 }
 
 /// What kernels are made of.
-struct Making<'m> {
-    ssa: &'m Ssa,
-    items: &'m Items,
-    again: &'m Again,
+struct KernelBuilder<'m> {
+    ssa: &'m SsaFunction,
+    facts: &'m FunctionFacts,
+    rematerialised: &'m Rematerialisation,
     /// Was there a statement without a loop?
-    stuck: Cell<bool>,
+    is_stuck: Cell<bool>,
 }
 
-impl Making<'_> {
+impl KernelBuilder<'_> {
     /// The kernel of the numbers that wait.
-    fn close(&self, numbers: &mut Vec<Item>, rest: &[Item], steps: &mut Vec<Step>) {
+    fn flush_scalars(&self, numbers: &mut Vec<PendingStmt>, rest: &[PendingStmt], steps: &mut Vec<Step>) {
         if !numbers.is_empty() {
-            steps.push(self.kernel(std::mem::take(numbers), rest));
+            steps.push(self.build_kernel(std::mem::take(numbers), rest));
         }
     }
 
     /// The kernel of these items, of which others come later.
-    fn kernel(&self, members: Vec<Item>, later: &[Item]) -> Step {
+    fn build_kernel(&self, members: Vec<PendingStmt>, later: &[PendingStmt]) -> Step {
         let ssa = self.ssa;
         // Checks are asked in the order of the statements.
-        let mut by_statement: Vec<&Item> = members.iter().collect();
+        let mut by_statement: Vec<&PendingStmt> = members.iter().collect();
         by_statement.sort_by_key(|m| m.var);
         let mut needs: Vec<u32> = Vec::new();
         for check in by_statement.iter().flat_map(|m| &m.needs) {
@@ -325,41 +341,44 @@ impl Making<'_> {
                 needs.push(*check);
             }
         }
-        let mut read_later: HashSet<Var> = ssa.outputs.iter().map(|(_, v)| *v).collect();
-        read_later.extend(&self.items.asked_last);
+        let mut read_later: HashSet<StmtId> = ssa.outputs.iter().map(|(_, v)| *v).collect();
+        read_later.extend(&self.facts.final_check_reads);
         for item in later {
-            read_later.extend(item.reads.iter().map(|r| r.var).chain(item.asks.iter().copied()));
+            read_later.extend(item.reads.iter().map(|r| r.var).chain(item.prerequisites.iter().copied()));
         }
-        let of_state = |m: &Item| m.state.as_ref().map(|s| (m.var, s.copy.0, s.copy.1));
-        let states: Vec<in_place::Copied> = members.iter().filter_map(of_state).collect();
-        let mut builder = Builder::new(ssa);
-        let mut body = builder.nodes(ssa, members);
-        self.stuck.set(self.stuck.get() || builder.stuck);
-        in_place::in_place(ssa, &mut body, &states, &read_later);
-        let places = self.places(&body, &read_later);
-        let states: HashSet<Var> = states.into_iter().map(|(state, ..)| state).collect();
-        narrow::narrow(&mut body, &places, &states);
-        self.again.put(ssa, &mut body);
-        let mut places = self.places(&body, &read_later);
-        places::wholes(&body, &mut places);
-        split::split(ssa, &mut body);
-        once::once(&mut body);
-        strips::strips(ssa, &mut body, &places);
-        let integers = places::integers(ssa, &body, &mut places);
-        let sets = sets(&body);
-        Step::Kernel(Arc::new(Kernel { places, integers, body, sets }), needs)
+        let of_state = |m: &PendingStmt| m.state.as_ref().map(|s| (m.var, s.copy.0, s.copy.1));
+        let states: Vec<in_place::StateCopy> = members.iter().filter_map(of_state).collect();
+        let mut builder = NestBuilder::new(ssa);
+        let mut body = builder.build_nodes(ssa, members);
+        self.is_stuck.set(self.is_stuck.get() || builder.is_stuck);
+        in_place::elide_copies(ssa, &mut body, &states, &read_later);
+        let places = self.assign_storage(&body, &read_later);
+        let states: HashSet<StmtId> = states.into_iter().map(|(state, ..)| state).collect();
+        narrow::tighten_loop_bounds(&mut body, &places, &states);
+        self.rematerialised.insert_assignments(ssa, &mut body);
+        let mut places = self.assign_storage(&body, &read_later);
+        places::mark_fully_initialised(&body, &mut places);
+        split::split_index_sets(ssa, &mut body);
+        once::inline_single_trip_loops(&mut body);
+        strips::strip_mine_loops(ssa, &mut body, &places);
+        let integers = places::entry_integers(ssa, &body, &mut places);
+        let sets = assigned_vars(&body);
+        Step::Kernel(Arc::new(Kernel { storage: places, entry_integers: integers, body, assigned: sets }), needs)
     }
 
-    fn places(&self, body: &[Node], read_later: &HashSet<Var>) -> Vec<Place> {
-        places::places(self.ssa, body, &sets(body), read_later, &|var| self.again.has(var))
+    fn assign_storage(&self, body: &[NestNode], read_later: &HashSet<StmtId>) -> Vec<KernelStorage> {
+        places::assign_storage(self.ssa, body, &assigned_vars(body), read_later, &|var| {
+            self.rematerialised.has_var(var)
+        })
     }
 }
 
 /// What is set, each behind what it is made of.
-fn sets(body: &[Node]) -> Vec<Var> {
+fn assigned_vars(body: &[NestNode]) -> Vec<StmtId> {
     let mut all = Vec::new();
     let mut known = HashSet::new();
-    body.iter().for_each(|node| node.for_each_set(&mut |set| all.extend(known.insert(set.var).then_some(set.var))));
+    body.iter()
+        .for_each(|node| node.for_each_assignment(&mut |set| all.extend(known.insert(set.var).then_some(set.var))));
     all
 }
 

@@ -4,162 +4,170 @@
 
 use std::collections::HashSet;
 
-use super::kernel::{Loop, Node, Place, Role};
-use lang_ir::ssa::{Rhs, Var};
+use super::kernel::{KernelStorage, NestLoop, NestNode, StorageRole};
+use lang_ir::ssa::{Rhs, StmtId};
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
 /// Moves bounds from predicates to loops. The loop-carried `states` must be set in each iteration,
 /// so they are excluded.
-pub(super) fn narrow(body: &mut [Node], places: &[Place], states: &HashSet<Var>) {
-    let is_zero = |var: Var| places.iter().any(|p| p.var == var && p.role == Role::Made);
-    let given: HashSet<Var> = places.iter().filter(|p| p.role == Role::Given).map(|p| p.var).collect();
-    let registers: HashSet<Var> =
+pub(super) fn tighten_loop_bounds(body: &mut [NestNode], places: &[KernelStorage], states: &HashSet<StmtId>) {
+    let is_zero = |var: StmtId| places.iter().any(|p| p.var == var && p.role == StorageRole::Output);
+    let given: HashSet<StmtId> = places.iter().filter(|p| p.role == StorageRole::Input).map(|p| p.var).collect();
+    let registers: HashSet<StmtId> =
         places.iter().filter(|p| p.is_register() && !states.contains(&p.var)).map(|p| p.var).collect();
-    body.iter_mut().for_each(|node| left_out(node, &is_zero));
-    body.iter_mut().for_each(|node| narrow_node(node, &given, &registers));
-    body.iter_mut().for_each(always);
+    body.iter_mut().for_each(|node| guard_zero_assignments(node, &is_zero));
+    body.iter_mut().for_each(|node| tighten_node(node, &given, &registers));
+    body.iter_mut().for_each(remove_true_guards);
 }
 
 /// What is asked of nothing stands without a question.
-fn always(node: &mut Node) {
+fn remove_true_guards(node: &mut NestNode) {
     match node {
-        Node::If(p, body) if p.is_true() && body.len() == 1 => {
+        NestNode::If(p, body) if p.is_true() && body.len() == 1 => {
             if let Some(inner) = body.pop() {
                 *node = inner;
-                always(node);
+                remove_true_guards(node);
             }
         }
-        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => body.iter_mut().for_each(always),
-        Node::Product(of) => of.body.iter_mut().for_each(always),
-        Node::Clear(..) | Node::Set(_) => {}
+        NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
+            body.iter_mut().for_each(remove_true_guards)
+        }
+        NestNode::MatrixProduct(of) => of.fallback_loops.iter_mut().for_each(remove_true_guards),
+        NestNode::Fill(..) | NestNode::Assign(_) => {}
     }
 }
 
 /// An element that is zero at first is set only where it may be another.
-fn left_out(node: &mut Node, is_zero: &dyn Fn(Var) -> bool) {
+fn guard_zero_assignments(node: &mut NestNode, is_zero: &dyn Fn(StmtId) -> bool) {
     match node {
-        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => {
-            body.iter_mut().for_each(|node| left_out(node, is_zero));
+        NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
+            body.iter_mut().for_each(|node| guard_zero_assignments(node, is_zero));
         }
-        Node::Product(of) => of.body.iter_mut().for_each(|node| left_out(node, is_zero)),
-        Node::Clear(..) => {}
-        Node::Set(set) => {
-            if set.join.is_some() || !is_zero(set.var) {
+        NestNode::MatrixProduct(of) => {
+            of.fallback_loops.iter_mut().for_each(|node| guard_zero_assignments(node, is_zero))
+        }
+        NestNode::Fill(..) => {}
+        NestNode::Assign(set) => {
+            if set.accumulate.is_some() || !is_zero(set.var) {
                 return;
             }
             let (Rhs::Contract { pred, .. } | Rhs::Map { pred, .. }) = &mut set.rhs else { return };
-            if pred.is_true() || is_of_data(pred) {
+            if pred.is_true() || is_data_guard(pred) {
                 return;
             }
             let pred = std::mem::take(pred);
-            *node = Node::If(pred, vec![node.clone()]);
+            *node = NestNode::If(pred, vec![node.clone()]);
         }
     }
 }
 
 /// Is it of truth values in arrays alone? No loop is shorter by it, and to set zeros is as cheap as to ask.
-fn is_of_data(p: &Pred) -> bool {
+fn is_data_guard(p: &Pred) -> bool {
     match p {
-        Pred::And(items) | Pred::Or(items) => items.iter().all(is_of_data),
-        Pred::Is(..) => true,
+        Pred::And(items) | Pred::Or(items) => items.iter().all(is_data_guard),
+        Pred::Element(..) => true,
         _ => false,
     }
 }
 
-fn narrow_node(node: &mut Node, given: &HashSet<Var>, registers: &HashSet<Var>) {
+fn tighten_node(node: &mut NestNode, given: &HashSet<StmtId>, registers: &HashSet<StmtId>) {
     match node {
-        Node::Loop(Loop { index, from, to, body, .. }) => {
+        NestNode::Loop(NestLoop { index, lower_bounds: from, upper_bounds: to, body, .. }) => {
             let mut inner = HashSet::new();
-            body.iter().for_each(|node| indices(node, &mut inner));
-            let bounds = |p: &Pred| bound(p, &index.atom(), &inner, given);
-            let common = asked(body, registers).unwrap_or_default();
+            body.iter().for_each(|node| collect_loop_indices(node, &mut inner));
+            let bounds = |p: &Pred| index_bound(p, &index.atom(), &inner, given);
+            let common = common_guards(body, registers).unwrap_or_default();
             for p in common.iter().filter(|p| bounds(p).is_some()) {
                 match bounds(p) {
-                    Some(Bound::From(p)) => from.push(p),
-                    Some(Bound::To(p)) => to.push(p),
-                    Some(Bound::At(p)) => {
-                        to.push(p.plus(1));
+                    Some(IndexBound::Lower(p)) => from.push(p),
+                    Some(IndexBound::Upper(p)) => to.push(p),
+                    Some(IndexBound::Exact(p)) => {
+                        to.push(p.add_constant(1));
                         from.push(p);
                     }
                     None => {}
                 }
-                body.iter_mut().for_each(|node| without(node, p));
+                body.iter_mut().for_each(|node| remove_guard(node, p));
             }
-            body.iter_mut().for_each(|node| narrow_node(node, given, registers));
+            body.iter_mut().for_each(|node| tighten_node(node, given, registers));
         }
-        Node::Told { body, .. } | Node::If(_, body) => {
-            body.iter_mut().for_each(|node| narrow_node(node, given, registers));
+        NestNode::Let { body, .. } | NestNode::If(_, body) => {
+            body.iter_mut().for_each(|node| tighten_node(node, given, registers));
         }
-        Node::Product(of) => of.body.iter_mut().for_each(|node| narrow_node(node, given, registers)),
-        Node::Clear(..) | Node::Set(_) => {}
+        NestNode::MatrixProduct(of) => {
+            of.fallback_loops.iter_mut().for_each(|node| tighten_node(node, given, registers))
+        }
+        NestNode::Fill(..) | NestNode::Assign(_) => {}
     }
 }
 
-enum Bound {
+enum IndexBound {
     /// It is at least this.
-    From(Poly),
+    Lower(Poly),
     /// It is less than this.
-    To(Poly),
+    Upper(Poly),
     /// It is this.
-    At(Poly),
+    Exact(Poly),
 }
 
 /// A bound of an index by what is known outside its loop.
-fn bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, given: &HashSet<Var>) -> Option<Bound> {
+fn index_bound(p: &Pred, index: &Atom, inner: &HashSet<LocalId>, given: &HashSet<StmtId>) -> Option<IndexBound> {
     let (Pred::Ge(q) | Pred::Eq(q)) = p else { return None };
     let (c, rest) = q.linear_in(index)?;
     let mut known = true;
     rest.for_each_atom(&mut |a| match a {
         Atom::Local(l, _) => known &= !inner.contains(l),
-        Atom::Read(x, ..) => known &= Var::of_local(*x).is_some_and(|v| given.contains(&v)),
+        Atom::Read(x, ..) => known &= StmtId::from_local(*x).is_some_and(|v| given.contains(&v)),
         _ => {}
     });
     match c {
-        1 if known && matches!(p, Pred::Eq(_)) => Some(Bound::At(rest.neg())),
-        -1 if known && matches!(p, Pred::Eq(_)) => Some(Bound::At(rest)),
-        1 if known => Some(Bound::From(rest.neg())),
-        -1 if known => Some(Bound::To(rest.plus(1))),
+        1 if known && matches!(p, Pred::Eq(_)) => Some(IndexBound::Exact(rest.neg())),
+        -1 if known && matches!(p, Pred::Eq(_)) => Some(IndexBound::Exact(rest)),
+        1 if known => Some(IndexBound::Lower(rest.neg())),
+        -1 if known => Some(IndexBound::Upper(rest.add_constant(1))),
         _ => None,
     }
 }
 
 /// The indices of the loops in it.
-fn indices(node: &Node, found: &mut HashSet<LocalId>) {
+fn collect_loop_indices(node: &NestNode, found: &mut HashSet<LocalId>) {
     match node {
-        Node::Loop(Loop { index, body, .. }) | Node::Told { index, body, .. } => {
+        NestNode::Loop(NestLoop { index, body, .. }) | NestNode::Let { index, body, .. } => {
             found.insert(index.local);
-            body.iter().for_each(|node| indices(node, found));
+            body.iter().for_each(|node| collect_loop_indices(node, found));
         }
-        Node::If(_, body) => body.iter().for_each(|node| indices(node, found)),
-        Node::Product(of) => of.body.iter().for_each(|node| indices(node, found)),
-        Node::Clear(..) | Node::Set(_) => {}
+        NestNode::If(_, body) => body.iter().for_each(|node| collect_loop_indices(node, found)),
+        NestNode::MatrixProduct(of) => of.fallback_loops.iter().for_each(|node| collect_loop_indices(node, found)),
+        NestNode::Fill(..) | NestNode::Assign(_) => {}
     }
 }
 
 /// What everything in it asks; `None` where nothing stands. What is set in a register, and not joined, is wanted where it
 /// is read: in the same iteration, by what stands there.
-fn asked(body: &[Node], registers: &HashSet<Var>) -> Option<Vec<Pred>> {
-    let of = |node: &Node| match node {
-        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } => asked(body, registers),
-        Node::If(p, body) => {
-            let inside = asked(body, registers)?;
+fn common_guards(body: &[NestNode], registers: &HashSet<StmtId>) -> Option<Vec<Pred>> {
+    let of = |node: &NestNode| match node {
+        NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } => common_guards(body, registers),
+        NestNode::If(p, body) => {
+            let inside = common_guards(body, registers)?;
             Some(p.conjuncts().iter().cloned().chain(inside).collect())
         }
-        Node::Set(set) if set.join.is_none() && registers.contains(&set.var) => None,
-        Node::Product(_) | Node::Clear(..) | Node::Set(_) => Some(Vec::new()),
+        NestNode::Assign(set) if set.accumulate.is_none() && registers.contains(&set.var) => None,
+        NestNode::MatrixProduct(_) | NestNode::Fill(..) | NestNode::Assign(_) => Some(Vec::new()),
     };
     let both = |a: Vec<Pred>, b: Vec<Pred>| a.into_iter().filter(|p| b.contains(p)).collect();
     body.iter().filter_map(of).reduce(both)
 }
 
 /// Without a predicate that holds anyway.
-fn without(node: &mut Node, p: &Pred) {
+fn remove_guard(node: &mut NestNode, p: &Pred) {
     match node {
-        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } => body.iter_mut().for_each(|node| without(node, p)),
-        Node::If(q, body) => {
-            *q = Pred::all(q.conjuncts().iter().filter(|q| *q != p).cloned());
-            body.iter_mut().for_each(|node| without(node, p));
+        NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } => {
+            body.iter_mut().for_each(|node| remove_guard(node, p))
         }
-        Node::Product(_) | Node::Clear(..) | Node::Set(_) => {}
+        NestNode::If(q, body) => {
+            *q = Pred::all(q.conjuncts().iter().filter(|q| *q != p).cloned());
+            body.iter_mut().for_each(|node| remove_guard(node, p));
+        }
+        NestNode::MatrixProduct(_) | NestNode::Fill(..) | NestNode::Assign(_) => {}
     }
 }

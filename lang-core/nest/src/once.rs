@@ -1,28 +1,31 @@
 //! **Single-trip loops.** Replaces a loop that runs once by its body, with the index substituted.
 //! This includes loops around innermost ones, which a backend vectorises.
 
-use super::kernel::{Loop, Node, Set};
-use lang_ir::ssa::Access;
+use super::kernel::{Assignment, NestLoop, NestNode};
+use lang_ir::ssa::TensorAccess;
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 
 /// Replaces the single-trip loops of a kernel.
-pub(super) fn once(body: &mut Vec<Node>) {
+pub(super) fn inline_single_trip_loops(body: &mut Vec<NestNode>) {
     for node in std::mem::take(body) {
         match node {
-            Node::Loop(mut of) => {
-                once(&mut of.body);
-                match value(&of).filter(|_| !of.in_order && of.body.iter().all(can_be_put)) {
-                    Some(value) => body.extend(of.body.iter().map(|node| put(node, &of.index.atom(), &value))),
-                    None => body.push(Node::Loop(of)),
+            NestNode::Loop(mut of) => {
+                inline_single_trip_loops(&mut of.body);
+                match single_index_value(&of).filter(|_| !of.is_sequential && of.body.iter().all(can_substitute_index))
+                {
+                    Some(value) => {
+                        body.extend(of.body.iter().map(|node| substitute_index(node, &of.index.atom(), &value)))
+                    }
+                    None => body.push(NestNode::Loop(of)),
                 }
             }
-            Node::Told { index, value, body: mut inner } => {
-                once(&mut inner);
-                body.push(Node::Told { index, value, body: inner });
+            NestNode::Let { index, value, body: mut inner } => {
+                inline_single_trip_loops(&mut inner);
+                body.push(NestNode::Let { index, value, body: inner });
             }
-            Node::If(pred, mut inner) => {
-                once(&mut inner);
-                body.push(Node::If(pred, inner));
+            NestNode::If(pred, mut inner) => {
+                inline_single_trip_loops(&mut inner);
+                body.push(NestNode::If(pred, inner));
             }
             other => body.push(other),
         }
@@ -30,47 +33,49 @@ pub(super) fn once(body: &mut Vec<Node>) {
 }
 
 /// The one index of a loop that runs once.
-fn value(of: &Loop) -> Option<Poly> {
+fn single_index_value(of: &NestLoop) -> Option<Poly> {
     let whole = |p: &Poly| p.as_constant();
-    let from = of.from.iter().map(whole).try_fold(0, |most, p| Some(p?.max(most)))?;
-    let to = of.to.iter().map(whole).try_fold(whole(&of.index.extent)?, |least, p| Some(p?.min(least)))?;
+    let from = of.lower_bounds.iter().map(whole).try_fold(0, |most, p| Some(p?.max(most)))?;
+    let to = of.upper_bounds.iter().map(whole).try_fold(whole(&of.index.extent)?, |least, p| Some(p?.min(least)))?;
     (to.checked_sub(from)? == 1).then(|| Poly::constant(from))
 }
 
 /// Products of matrices keep their indices.
-fn can_be_put(node: &Node) -> bool {
+fn can_substitute_index(node: &NestNode) -> bool {
     match node {
-        Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => body.iter().all(can_be_put),
-        Node::Product(_) => false,
-        Node::Clear(..) | Node::Set(_) => true,
+        NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
+            body.iter().all(can_substitute_index)
+        }
+        NestNode::MatrixProduct(_) => false,
+        NestNode::Fill(..) | NestNode::Assign(_) => true,
     }
 }
 
 /// A node where an index has a value.
-fn put(node: &Node, index: &Atom, value: &Poly) -> Node {
+fn substitute_index(node: &NestNode, index: &Atom, value: &Poly) -> NestNode {
     let poly = |p: &Poly| p.substitute(&|a| (a == index).then(|| value.clone()));
     let pred = |p: &Pred| p.map(&poly);
-    let access = |of: &Access| Access { var: of.var, at: of.at.iter().map(poly).collect() };
-    let all = |body: &[Node]| body.iter().map(|node| put(node, index, value)).collect();
+    let access = |of: &TensorAccess| TensorAccess { var: of.var, at: of.at.iter().map(poly).collect() };
+    let all = |body: &[NestNode]| body.iter().map(|node| substitute_index(node, index, value)).collect();
     match node {
-        Node::Loop(of) => Node::Loop(Loop {
+        NestNode::Loop(of) => NestNode::Loop(NestLoop {
             index: Index { extent: poly(&of.index.extent), ..of.index.clone() },
-            from: of.from.iter().map(poly).collect(),
-            to: of.to.iter().map(poly).collect(),
-            in_order: of.in_order,
-            goes_on: of.goes_on.as_ref().map(access),
+            lower_bounds: of.lower_bounds.iter().map(poly).collect(),
+            upper_bounds: of.upper_bounds.iter().map(poly).collect(),
+            is_sequential: of.is_sequential,
+            while_condition: of.while_condition.as_ref().map(access),
             body: all(&of.body),
         }),
-        Node::Told { index: own, value: told, body } => {
-            Node::Told { index: own.clone(), value: poly(told), body: all(body) }
+        NestNode::Let { index: own, value: told, body } => {
+            NestNode::Let { index: own.clone(), value: poly(told), body: all(body) }
         }
-        Node::If(p, body) => Node::If(pred(p), all(body)),
-        Node::Product(_) => node.clone(),
-        Node::Clear(var, at, with) => Node::Clear(*var, at.iter().map(|p| p.as_ref().map(poly)).collect(), *with),
-        Node::Set(set) => {
-            let access = &mut |of: &Access| access(of);
+        NestNode::If(p, body) => NestNode::If(pred(p), all(body)),
+        NestNode::MatrixProduct(_) => node.clone(),
+        NestNode::Fill(var, at, with) => NestNode::Fill(*var, at.iter().map(|p| p.as_ref().map(poly)).collect(), *with),
+        NestNode::Assign(set) => {
+            let access = &mut |of: &TensorAccess| access(of);
             let at = set.at.iter().map(poly).collect();
-            Node::Set(Set { at, rhs: set.rhs.map(access, &poly, &pred), ..set.clone() })
+            NestNode::Assign(Assignment { at, rhs: set.rhs.map(access, &poly, &pred), ..set.clone() })
         }
     }
 }

@@ -2,98 +2,103 @@
 //! changes, as in `[i == 0] · a + [i != 0] · b`. Predicates that are then constant are removed from
 //! each piece. Loops over a few elements are split around other loops too.
 
-use super::kernel::{Loop, Node, Set};
-use lang_ir::ssa::{Addend, Rhs, Ssa};
-use lang_sizes::predicate::{Atom, Context, Index, LocalId, Mark, Poly, Pred};
+use super::kernel::{Assignment, NestLoop, NestNode};
+use lang_ir::ssa::{Addend, Rhs, SsaFunction};
+use lang_sizes::predicate::{Atom, ContextMark, FactContext, Index, LocalId, Poly, Pred};
 
 /// A loop is cut into no more pieces than this, and one with more statements than that is not.
-const MOST_PIECES: usize = 4;
-const MOST_STATEMENTS: usize = 24;
+const MAX_PIECES: usize = 4;
+const MAX_SPLIT_STMTS: usize = 24;
 
 /// A loop over no more elements than this may be cut at each.
-const FEW: i128 = 12;
+const MAX_SHORT_EXTENT: i128 = 12;
 
 /// Splits the innermost loops of a kernel.
-pub(super) fn split(ssa: &Ssa, body: &mut Vec<Node>) {
+pub(super) fn split_index_sets(ssa: &SsaFunction, body: &mut Vec<NestNode>) {
     let sizes: Vec<Poly> = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
-    within(body, &mut Context::new(&sizes));
+    split_nodes(body, &mut FactContext::new(&sizes));
 }
 
-fn within(body: &mut Vec<Node>, context: &mut Context) {
+fn split_nodes(body: &mut Vec<NestNode>, context: &mut FactContext) {
     for node in std::mem::take(body) {
         match node {
-            Node::Loop(of) => {
-                if let Some(pieces) = pieces(&of, context) {
+            NestNode::Loop(of) => {
+                if let Some(pieces) = split_loop(&of, context) {
                     for mut piece in pieces {
-                        let mark = enter(context, &piece);
-                        within(&mut piece.body, context);
+                        let mark = assume_loop_bounds(context, &piece);
+                        split_nodes(&mut piece.body, context);
                         context.release(mark);
-                        body.push(Node::Loop(piece));
+                        body.push(NestNode::Loop(piece));
                     }
                     continue;
                 }
                 let mut of = of;
-                let mark = enter(context, &of);
-                within(&mut of.body, context);
+                let mark = assume_loop_bounds(context, &of);
+                split_nodes(&mut of.body, context);
                 context.release(mark);
-                body.push(Node::Loop(of));
+                body.push(NestNode::Loop(of));
             }
-            Node::Told { index, value, body: mut inner } => {
+            NestNode::Let { index, value, body: mut inner } => {
                 let mark = context.mark();
-                context.enter(&index);
-                within(&mut inner, context);
+                context.assume_in_range(&index);
+                split_nodes(&mut inner, context);
                 context.release(mark);
-                body.push(Node::Told { index, value, body: inner });
+                body.push(NestNode::Let { index, value, body: inner });
             }
-            Node::If(p, mut inner) => {
+            NestNode::If(p, mut inner) => {
                 let mark = context.mark();
                 context.assume(&p);
-                within(&mut inner, context);
+                split_nodes(&mut inner, context);
                 context.release(mark);
-                body.push(Node::If(p, inner));
+                body.push(NestNode::If(p, inner));
             }
-            Node::Product(mut of) => {
-                within(&mut of.body, context);
-                body.push(Node::Product(of));
+            NestNode::MatrixProduct(mut of) => {
+                split_nodes(&mut of.fallback_loops, context);
+                body.push(NestNode::MatrixProduct(of));
             }
-            node @ (Node::Clear(..) | Node::Set(_)) => body.push(node),
+            node @ (NestNode::Fill(..) | NestNode::Assign(_)) => body.push(node),
         }
     }
 }
 
 /// What is known in a loop.
-fn enter(context: &mut Context, of: &Loop) -> Mark {
+fn assume_loop_bounds(context: &mut FactContext, of: &NestLoop) -> ContextMark {
     let mark = context.mark();
-    context.enter(&of.index);
+    context.assume_in_range(&of.index);
     let value = of.index.value();
-    of.from.iter().for_each(|p| context.assume(&Pred::at_most(p, &value)));
-    of.to.iter().for_each(|p| context.assume(&Pred::less(&value, p)));
+    of.lower_bounds.iter().for_each(|p| context.assume(&Pred::at_most(p, &value)));
+    of.upper_bounds.iter().for_each(|p| context.assume(&Pred::less(&value, p)));
     mark
 }
 
 /// The statements of a loop, those of loops over few elements inside too.
-fn sets_of<'n>(body: &'n [Node], few: bool, sets: &mut Vec<&'n Set>, inner: &mut Vec<LocalId>) -> bool {
+fn collect_assignments<'n>(
+    body: &'n [NestNode],
+    few: bool,
+    sets: &mut Vec<&'n Assignment>,
+    inner: &mut Vec<LocalId>,
+) -> bool {
     body.iter().all(|node| match node {
-        Node::Set(set) => {
+        NestNode::Assign(set) => {
             sets.push(set);
             true
         }
-        Node::Loop(of) => {
+        NestNode::Loop(of) => {
             inner.push(of.index.local);
-            few && !of.in_order && is_few(of) && sets_of(&of.body, few, sets, inner)
+            few && !of.is_sequential && is_short(of) && collect_assignments(&of.body, few, sets, inner)
         }
         _ => false,
     })
 }
 
-fn is_few(of: &Loop) -> bool {
-    of.index.extent.as_constant().is_some_and(|n| n <= FEW)
+fn is_short(of: &NestLoop) -> bool {
+    of.index.extent.as_constant().is_some_and(|n| n <= MAX_SHORT_EXTENT)
 }
 
 /// The pieces of a loop that asks for its index.
-fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
-    let (few, mut sets, mut inner) = (is_few(of), Vec::new(), Vec::new());
-    if !sets_of(&of.body, few, &mut sets, &mut inner) || sets.len() > MOST_STATEMENTS {
+fn split_loop(of: &NestLoop, context: &mut FactContext) -> Option<Vec<NestLoop>> {
+    let (few, mut sets, mut inner) = (is_short(of), Vec::new(), Vec::new());
+    if !collect_assignments(&of.body, few, &mut sets, &mut inner) || sets.len() > MAX_SPLIT_STMTS {
         return None;
     }
     let mut cuts: Vec<Poly> = Vec::new();
@@ -105,30 +110,30 @@ fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
     };
     for set in sets {
         set.rhs.for_each_pred(&mut |p| {
-            plain = plain && cuts_of(p, &of.index, &inner, &mut cuts);
+            plain = plain && collect_cuts(p, &of.index, &inner, &mut cuts);
             cuts.retain(inside);
-            plain &= cuts.len() < MOST_PIECES || few;
+            plain &= cuts.len() < MAX_PIECES || few;
         });
     }
     if !plain || cuts.is_empty() {
         return None;
     }
-    let cuts = sorted(cuts, context)?;
+    let cuts = sort_cuts(cuts, context)?;
     let ends = cuts.iter().map(Some).chain([None]);
     let starts = [None].into_iter().chain(cuts.iter().map(Some));
     let mut made = Vec::new();
     for (from, to) in starts.zip(ends) {
-        let piece = Loop {
+        let piece = NestLoop {
             index: of.index.clone(),
-            from: of.from.iter().chain(from).cloned().collect(),
-            to: of.to.iter().chain(to).cloned().collect(),
-            in_order: of.in_order,
-            goes_on: of.goes_on.clone(),
+            lower_bounds: of.lower_bounds.iter().chain(from).cloned().collect(),
+            upper_bounds: of.upper_bounds.iter().chain(to).cloned().collect(),
+            is_sequential: of.is_sequential,
+            while_condition: of.while_condition.clone(),
             body: Vec::new(),
         };
-        let mark = enter(context, &piece);
-        if !context.contradictory() {
-            made.push(Loop { body: of.body.iter().map(|node| answered(node, context)).collect(), ..piece });
+        let mark = assume_loop_bounds(context, &piece);
+        if !context.is_contradictory() {
+            made.push(NestLoop { body: of.body.iter().map(|node| simplify_guards(node, context)).collect(), ..piece });
         }
         context.release(mark);
     }
@@ -136,14 +141,14 @@ fn pieces(of: &Loop, context: &mut Context) -> Option<Vec<Loop>> {
 }
 
 /// Where answers change; is nothing asked that no cut answers? What loops inside tell is for cuts of those.
-fn cuts_of(p: &Pred, index: &Index, inner: &[LocalId], cuts: &mut Vec<Poly>) -> bool {
+fn collect_cuts(p: &Pred, index: &Index, inner: &[LocalId], cuts: &mut Vec<Poly>) -> bool {
     let mut cut = |at: Poly| {
         if !cuts.contains(&at) {
             cuts.push(at);
         }
     };
     match p {
-        Pred::And(items) | Pred::Or(items) => items.iter().all(|p| cuts_of(p, index, inner, cuts)),
+        Pred::And(items) | Pred::Or(items) => items.iter().all(|p| collect_cuts(p, index, inner, cuts)),
         Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) if !mentions(p, index.local) => true,
         Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) if inner.iter().any(|l| mentions(p, *l)) => true,
         Pred::Ge(q) | Pred::Eq(q) | Pred::Ne(q) => {
@@ -157,15 +162,15 @@ fn cuts_of(p: &Pred, index: &Index, inner: &[LocalId], cuts: &mut Vec<Poly>) -> 
             };
             match p {
                 Pred::Ge(_) if up => cut(at),
-                Pred::Ge(_) => cut(at.plus(1)),
+                Pred::Ge(_) => cut(at.add_constant(1)),
                 _ => {
                     cut(at.clone());
-                    cut(at.plus(1));
+                    cut(at.add_constant(1));
                 }
             }
             known
         }
-        Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => false,
+        Pred::Element(..) | Pred::Member(..) | Pred::Exists(..) => false,
     }
 }
 
@@ -176,7 +181,7 @@ pub(super) fn mentions(p: &Poly, local: LocalId) -> bool {
 }
 
 /// In their order, if that is known.
-fn sorted(mut cuts: Vec<Poly>, context: &Context) -> Option<Vec<Poly>> {
+fn sort_cuts(mut cuts: Vec<Poly>, context: &FactContext) -> Option<Vec<Poly>> {
     let mut made: Vec<Poly> = Vec::new();
     while !cuts.is_empty() {
         let least = |p: &Poly| cuts.iter().all(|q| p == q || context.implies(&Pred::at_most(p, q)));
@@ -187,12 +192,12 @@ fn sorted(mut cuts: Vec<Poly>, context: &Context) -> Option<Vec<Poly>> {
 }
 
 /// With what is known to hold, and without what does not.
-fn answered(node: &Node, context: &Context) -> Node {
+fn simplify_guards(node: &NestNode, context: &FactContext) -> NestNode {
     let set = match node {
-        Node::Set(set) => set,
-        Node::Loop(of) => {
-            let body = of.body.iter().map(|node| answered(node, context)).collect();
-            return Node::Loop(Loop { body, ..of.clone() });
+        NestNode::Assign(set) => set,
+        NestNode::Loop(of) => {
+            let body = of.body.iter().map(|node| simplify_guards(node, context)).collect();
+            return NestNode::Loop(NestLoop { body, ..of.clone() });
         }
         other => return other.clone(),
     };
@@ -213,5 +218,5 @@ fn answered(node: &Node, context: &Context) -> Node {
         },
         other => other.clone(),
     };
-    Node::Set(Set { rhs, ..set.clone() })
+    NestNode::Assign(Assignment { rhs, ..set.clone() })
 }

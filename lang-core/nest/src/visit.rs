@@ -2,127 +2,127 @@
 //! including reads in index expressions, predicates and inlined statements.
 
 use super::is_trivial;
-use super::kernel::{Loop, Node, Product, Set};
-use lang_ir::ssa::{Access, Rhs, Ssa, Var, at_indices};
+use super::kernel::{Assignment, MatrixProduct, NestLoop, NestNode};
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess, substitute_indices};
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
 /// An access to elements of a variable.
-pub(super) enum Seen<'n> {
+pub(super) enum NestAccess<'n> {
     /// A read of one element.
-    Read(&'n Access),
+    Read(&'n TensorAccess),
     /// An assignment to one element.
-    Set(&'n Set),
+    Assign(&'n Assignment),
     /// The initialisation of elements at these indices.
-    Clear(Var, &'n [Option<Poly>]),
+    Fill(StmtId, &'n [Option<Poly>]),
     /// A matrix product that sets them; its loops follow.
-    Product(Var),
+    MatrixProduct(StmtId),
 }
 
-impl Seen<'_> {
-    pub(super) fn var(&self) -> Var {
+impl NestAccess<'_> {
+    pub(super) fn var(&self) -> StmtId {
         match self {
             Self::Read(of) => of.var,
-            Self::Set(set) => set.var,
-            Self::Clear(var, _) | Self::Product(var) => *var,
+            Self::Assign(set) => set.var,
+            Self::Fill(var, _) | Self::MatrixProduct(var) => *var,
         }
     }
 }
 
 /// A walk over nodes.
-pub(super) struct Visit<'v> {
-    pub(super) ssa: &'v Ssa,
+pub(super) struct AccessVisitor<'v> {
+    pub(super) ssa: &'v SsaFunction,
     /// Returns whether a node sets the variable. Other trivial statements are inlined.
-    pub(super) is_set: &'v dyn Fn(Var) -> bool,
+    pub(super) is_assigned: &'v dyn Fn(StmtId) -> bool,
     /// The enclosing loops.
-    pub(super) path: Vec<LocalId>,
+    pub(super) enclosing_loops: Vec<LocalId>,
 }
 
-type Found<'f> = dyn FnMut(Seen<'_>, &[LocalId]) + 'f;
+type AccessCallback<'f> = dyn FnMut(NestAccess<'_>, &[LocalId]) + 'f;
 
-impl Visit<'_> {
+impl AccessVisitor<'_> {
     /// Calls `f` on every access, with the enclosing loops.
-    pub(super) fn nodes(&mut self, nodes: &[Node], f: &mut Found<'_>) {
-        nodes.iter().for_each(|node| self.node(node, f));
+    pub(super) fn visit_nodes(&mut self, nodes: &[NestNode], f: &mut AccessCallback<'_>) {
+        nodes.iter().for_each(|node| self.visit_node(node, f));
     }
 
     /// Calls `f` on every read in the bounds of a loop.
-    pub(super) fn range(&self, of: &Loop, f: &mut Found<'_>) {
-        of.from.iter().chain(&of.to).for_each(|p| self.poly(p, f));
+    pub(super) fn visit_loop_bounds(&self, of: &NestLoop, f: &mut AccessCallback<'_>) {
+        of.lower_bounds.iter().chain(&of.upper_bounds).for_each(|p| self.visit_poly(p, f));
     }
 
     /// Calls with what a loop asks in each iteration.
-    fn asked(&self, of: &Loop, f: &mut Found<'_>) {
-        of.goes_on.iter().for_each(|of| self.access(of, f));
+    fn visit_while_condition(&self, of: &NestLoop, f: &mut AccessCallback<'_>) {
+        of.while_condition.iter().for_each(|of| self.visit_access(of, f));
     }
 
-    fn node(&mut self, node: &Node, f: &mut Found<'_>) {
+    fn visit_node(&mut self, node: &NestNode, f: &mut AccessCallback<'_>) {
         match node {
-            Node::Loop(of) => {
-                self.range(of, f);
-                self.path.push(of.index.local);
-                self.asked(of, f);
-                self.nodes(&of.body, f);
-                self.path.pop();
+            NestNode::Loop(of) => {
+                self.visit_loop_bounds(of, f);
+                self.enclosing_loops.push(of.index.local);
+                self.visit_while_condition(of, f);
+                self.visit_nodes(&of.body, f);
+                self.enclosing_loops.pop();
             }
-            Node::Told { value, body, .. } => {
-                self.poly(value, f);
-                self.nodes(body, f);
+            NestNode::Let { value, body, .. } => {
+                self.visit_poly(value, f);
+                self.visit_nodes(body, f);
             }
-            Node::If(p, body) => {
-                self.pred(p, f);
-                self.nodes(body, f);
+            NestNode::If(p, body) => {
+                self.visit_pred(p, f);
+                self.visit_nodes(body, f);
             }
-            Node::Product(of) => {
-                let Product { var, factors, body, .. } = &**of;
-                f(Seen::Product(*var), &self.path);
-                factors.iter().for_each(|of| self.access(of, f));
-                self.nodes(body, f);
+            NestNode::MatrixProduct(of) => {
+                let MatrixProduct { var, factors, fallback_loops: body, .. } = &**of;
+                f(NestAccess::MatrixProduct(*var), &self.enclosing_loops);
+                factors.iter().for_each(|of| self.visit_access(of, f));
+                self.visit_nodes(body, f);
             }
-            Node::Clear(var, at, _) => f(Seen::Clear(*var, at), &self.path),
-            Node::Set(set) => {
-                f(Seen::Set(set), &self.path);
-                set.at.iter().for_each(|p| self.poly(p, f));
-                set.rhs.for_each_access(&mut |a| self.access(a, f));
-                set.rhs.for_each_pred(&mut |p| self.pred(p, f));
+            NestNode::Fill(var, at, _) => f(NestAccess::Fill(*var, at), &self.enclosing_loops),
+            NestNode::Assign(set) => {
+                f(NestAccess::Assign(set), &self.enclosing_loops);
+                set.at.iter().for_each(|p| self.visit_poly(p, f));
+                set.rhs.for_each_access(&mut |a| self.visit_access(a, f));
+                set.rhs.for_each_pred(&mut |p| self.visit_pred(p, f));
                 if let Rhs::Index(p) = &set.rhs {
-                    self.poly(p, f);
+                    self.visit_poly(p, f);
                 }
             }
         }
     }
 
-    fn access(&self, of: &Access, f: &mut Found<'_>) {
-        of.at.iter().for_each(|p| self.poly(p, f));
+    fn visit_access(&self, of: &TensorAccess, f: &mut AccessCallback<'_>) {
+        of.at.iter().for_each(|p| self.visit_poly(p, f));
         match self.ssa.stmts.get(of.var.0 as usize) {
-            Some(stmt) if is_trivial(&stmt.rhs) && !(self.is_set)(of.var) => {
+            Some(stmt) if is_trivial(&stmt.rhs) && !(self.is_assigned)(of.var) => {
                 if let Rhs::Index(p) = &stmt.rhs {
-                    self.poly(&at_indices(p, &of.at), f);
+                    self.visit_poly(&substitute_indices(p, &of.at), f);
                 }
             }
-            _ => f(Seen::Read(of), &self.path),
+            _ => f(NestAccess::Read(of), &self.enclosing_loops),
         }
     }
 
-    fn poly(&self, p: &Poly, f: &mut Found<'_>) {
+    fn visit_poly(&self, p: &Poly, f: &mut AccessCallback<'_>) {
         p.for_each_atom(&mut |a| {
             if let Atom::Read(x, _, at) = a
-                && let Some(var) = Var::of_local(*x)
+                && let Some(var) = StmtId::from_local(*x)
             {
-                self.access(&Access { var, at: at.to_vec() }, f);
+                self.visit_access(&TensorAccess { var, at: at.to_vec() }, f);
             }
         });
     }
 
-    fn pred(&self, p: &Pred, f: &mut Found<'_>) {
+    fn visit_pred(&self, p: &Pred, f: &mut AccessCallback<'_>) {
         match p {
-            Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| self.pred(p, f)),
-            Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.poly(p, f),
-            Pred::Is(x, _, at, _) | Pred::Member(x, _, at, _) => {
-                if let Some(var) = Var::of_local(*x) {
-                    self.access(&Access { var, at: at.to_vec() }, f);
+            Pred::And(items) | Pred::Or(items) => items.iter().for_each(|p| self.visit_pred(p, f)),
+            Pred::Ge(p) | Pred::Eq(p) | Pred::Ne(p) => self.visit_poly(p, f),
+            Pred::Element(x, _, at, _) | Pred::Member(x, _, at, _) => {
+                if let Some(var) = StmtId::from_local(*x) {
+                    self.visit_access(&TensorAccess { var, at: at.to_vec() }, f);
                 }
             }
-            Pred::Any(_, body, _) => self.pred(body, f),
+            Pred::Exists(_, body, _) => self.visit_pred(body, f),
         }
     }
 }

@@ -25,20 +25,22 @@
 
 use std::sync::Arc;
 
-use lang_ir::core::{Constant, Failing, Leaf};
-use lang_ir::flat::{Input, Source};
-use lang_ir::region::{Arg, Loop, Part, Trips};
-use lang_ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, index};
+use lang_ir::core::{CheckFailure, Constant, TypeLeaf};
+use lang_ir::flat::{FunctionInput, InputSource};
+use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use lang_ir::ssa::{
+    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read, statement_index,
+};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// A loop, and its form with deferred checks.
-pub(super) type Pair = (Arc<Loop>, Arc<Loop>);
+pub(super) type DeferredLoop = (Arc<SsaLoop>, Arc<SsaLoop>);
 
 /// Defers the checks of the loops of a function, except the loops in `steps`. `None` if nothing
 /// changes.
-pub(super) fn watched(ssa: &Ssa, steps: &[Arc<Loop>]) -> Option<(Ssa, Vec<Pair>)> {
-    let mut tried: Vec<&Arc<Loop>> = steps.iter().collect();
+pub(super) fn defer_checks(ssa: &SsaFunction, steps: &[Arc<SsaLoop>]) -> Option<(SsaFunction, Vec<DeferredLoop>)> {
+    let mut tried: Vec<&Arc<SsaLoop>> = steps.iter().collect();
     let mut made = ssa.clone();
     let mut all = Vec::new();
     for stmt in &ssa.stmts {
@@ -47,112 +49,117 @@ pub(super) fn watched(ssa: &Ssa, steps: &[Arc<Loop>]) -> Option<(Ssa, Vec<Pair>)
             continue;
         }
         tried.push(of);
-        if let Some(watched) = Watched::new(of) {
-            all.push((Arc::clone(of), watched.put(of, &mut made)?));
+        if let Some(watched) = CheckDeferral::new(of) {
+            all.push((Arc::clone(of), watched.replace_loop(of, &mut made)?));
         }
     }
     (!all.is_empty()).then_some((made, all))
 }
 
 /// A loop in the making.
-struct Watched {
-    body: Ssa,
-    args: Vec<Arg>,
+struct CheckDeferral {
+    body: SsaFunction,
+    args: Vec<LoopArg>,
     /// What is wrong where not all is so.
-    failing: Arc<Failing>,
+    failure: Arc<CheckFailure>,
 }
 
-impl Watched {
+impl CheckDeferral {
     /// The loop without the checks of its body that cannot be asked before it, if there are any.
-    fn new(of: &Loop) -> Option<Self> {
+    fn new(of: &SsaLoop) -> Option<Self> {
         let body = &*of.body;
         let mut asked: Vec<u32> = body.stmts.iter().flat_map(|stmt| &stmt.needs).chain(&body.needs).copied().collect();
         asked.sort_unstable();
         asked.dedup();
         // Of a loop that data end they would be asked for iterations that there are not.
-        let endless = matches!(of.trips, Trips::While(_));
-        asked.retain(|c| endless || body.checks.get(*c as usize).is_some_and(|check| is_late(of, check)));
-        let checks: Vec<&Check> = asked.iter().filter_map(|c| body.checks.get(*c as usize)).collect();
-        let failing = Arc::clone(&checks.first()?.what);
-        let mut made = Self { body: body.clone(), args: of.args.clone(), failing };
+        let endless = matches!(of.trip_count, LoopTripCount::While(_));
+        asked.retain(|c| endless || body.checks.get(*c as usize).is_some_and(|check| is_loop_dependent(of, check)));
+        let checks: Vec<&RuntimeCheck> = asked.iter().filter_map(|c| body.checks.get(*c as usize)).collect();
+        let failing = Arc::clone(&checks.first()?.failure);
+        let mut made = Self { body: body.clone(), args: of.args.clone(), failure: failing };
         let needs = made.body.stmts.iter_mut().map(|stmt| &mut stmt.needs).chain([&mut made.body.needs]);
         needs.for_each(|needs| needs.retain(|c| !asked.contains(c)));
         if endless {
             made.body.checks.clear();
         }
-        made.carries(&checks)?;
-        if let Trips::While(k) = of.trips {
-            made.ends(k)?;
+        made.carry_conjunction(&checks)?;
+        if let LoopTripCount::While(k) = of.trip_count {
+            made.end_at_failure(k)?;
         }
         Some(made)
     }
 
     /// Carries whether all checks held, in the last input.
-    fn carries(&mut self, checks: &[&Check]) -> Option<()> {
-        let leaf = Leaf { path: Vec::new(), dims: Vec::new(), scalar: Some(Scalar::Bool) };
+    fn carry_conjunction(&mut self, checks: &[&RuntimeCheck]) -> Option<()> {
+        let leaf = TypeLeaf { path: Vec::new(), dims: Vec::new(), scalar: Some(Scalar::Bool) };
         let k = u32::try_from(self.body.inputs.len()).ok()?;
         let local = self.body.vars.fresh("fine");
-        self.body.inputs.push(Input { local, source: Source::Param(k), leaf: leaf.clone() });
-        let before = self.push(Scalar::Bool, Rhs::Input(k))?;
-        let mut all = vec![holds(before, Vec::new())];
+        self.body.inputs.push(FunctionInput { local, source: InputSource::Param(k), leaf: leaf.clone() });
+        let before = self.push_stmt(Scalar::Bool, Rhs::Input(k))?;
+        let mut all = vec![truth_pred(before, Vec::new())];
         for check in checks {
             let fails = check.guard.and(&check.cond.negated());
             all.push(match check.dims.is_empty() {
                 true => fails.negated(),
                 false => {
-                    let one = self.push(Scalar::I64, Rhs::Constant(Constant::Int(1)))?;
-                    let (bound, factors) = (check.dims.clone(), vec![whole(one)]);
-                    let count = self.push(Scalar::I64, Rhs::Contract { bound, pred: fails, neg: false, factors })?;
+                    let one = self.push_stmt(Scalar::I64, Rhs::Constant(Constant::Int(1)))?;
+                    let (bound, factors) = (check.dims.clone(), vec![scalar_access(one)]);
+                    let count =
+                        self.push_stmt(Scalar::I64, Rhs::Contract { bound, pred: fails, neg: false, factors })?;
                     Pred::zero(&Poly::atom(Atom::Read(count.local(), count.name(), Vec::new().into())))
                 }
             });
         }
-        let yes = self.push(Scalar::Bool, Rhs::Constant(Constant::Bool(true)))?;
-        let after = self.where_holds(Pred::all(all), yes)?;
+        let yes = self.push_stmt(Scalar::Bool, Rhs::Constant(Constant::Bool(true)))?;
+        let after = self.guarded_truth(Pred::all(all), yes)?;
         // What it begins with is known where the loop is put.
-        let next = self.output(leaf, after)?;
-        self.args.push(Arg::Carried { init: whole(before), next });
+        let next = self.push_output(leaf, after)?;
+        self.args.push(LoopArg::Carried { init: scalar_access(before), next });
         Some(())
     }
 
     /// A loop that goes on while this input holds ends where a check failed, too.
-    fn ends(&mut self, k: u32) -> Option<()> {
-        let Arg::Carried { init, next } = self.args.get(k as usize)?.clone() else { return None };
+    fn end_at_failure(&mut self, k: u32) -> Option<()> {
+        let LoopArg::Carried { init, next } = self.args.get(k as usize)?.clone() else { return None };
         let fine = self.body.outputs.last()?.1;
         let (leaf, asked) = self.body.outputs.get(next as usize)?.clone();
-        let goes_on = self.where_holds(holds(fine, Vec::new()), asked)?;
-        let next = self.output(leaf, goes_on)?;
-        *self.args.get_mut(k as usize)? = Arg::Carried { init, next };
+        let goes_on = self.guarded_truth(truth_pred(fine, Vec::new()), asked)?;
+        let next = self.push_output(leaf, goes_on)?;
+        *self.args.get_mut(k as usize)? = LoopArg::Carried { init, next };
         Some(())
     }
 
     /// A truth value where the predicate holds.
-    fn where_holds(&mut self, pred: Pred, of: Var) -> Option<Var> {
-        self.push(Scalar::Bool, Rhs::Contract { bound: Vec::new(), pred, neg: false, factors: vec![whole(of)] })
+    fn guarded_truth(&mut self, pred: Pred, of: StmtId) -> Option<StmtId> {
+        self.push_stmt(
+            Scalar::Bool,
+            Rhs::Contract { bound: Vec::new(), pred, neg: false, factors: vec![scalar_access(of)] },
+        )
     }
 
-    fn push(&mut self, scalar: Scalar, rhs: Rhs) -> Option<Var> {
-        push(&mut self.body, Vec::new(), scalar, rhs)
+    fn push_stmt(&mut self, scalar: Scalar, rhs: Rhs) -> Option<StmtId> {
+        push_stmt(&mut self.body, Vec::new(), scalar, rhs)
     }
 
-    fn output(&mut self, leaf: Leaf, var: Var) -> Option<u32> {
+    fn push_output(&mut self, leaf: TypeLeaf, var: StmtId) -> Option<u32> {
         self.body.outputs.push((leaf, var));
         u32::try_from(self.body.outputs.len() - 1).ok()
     }
 
     /// Puts it where the loop was, of which nothing is read that failed.
-    fn put(mut self, of: &Arc<Loop>, ssa: &mut Ssa) -> Option<Arc<Loop>> {
-        let yes = push(ssa, Vec::new(), Scalar::Bool, Rhs::Constant(Constant::Bool(true)))?;
+    fn replace_loop(mut self, of: &Arc<SsaLoop>, ssa: &mut SsaFunction) -> Option<Arc<SsaLoop>> {
+        let yes = push_stmt(ssa, Vec::new(), Scalar::Bool, Rhs::Constant(Constant::Bool(true)))?;
         let number = u32::try_from(self.args.len()).ok()?.checked_sub(1)?;
-        if let Some(Arg::Carried { init, .. }) = self.args.last_mut() {
-            *init = whole(yes);
+        if let Some(LoopArg::Carried { init, .. }) = self.args.last_mut() {
+            *init = scalar_access(yes);
         }
-        let made = Arc::new(Loop { args: self.args, body: Arc::new(self.body), ..Loop::clone(of) });
-        let fine = push(ssa, of.batch.clone(), Scalar::Bool, Rhs::Loop(Arc::clone(&made), Part::Last(number)))?;
-        let at = (0..of.batch.len()).map(|k| index(k, &Poly::default()).value()).collect();
+        let made = Arc::new(SsaLoop { args: self.args, body: Arc::new(self.body), ..SsaLoop::clone(of) });
+        let fine =
+            push_stmt(ssa, of.batch.clone(), Scalar::Bool, Rhs::Loop(Arc::clone(&made), LoopResult::Final(number)))?;
+        let at = (0..of.batch.len()).map(|k| statement_index(k, &Poly::default()).value()).collect();
         let check = u32::try_from(ssa.checks.len()).ok()?;
-        let cond = holds(fine, at);
-        ssa.checks.push(Check { dims: of.batch.clone(), guard: Pred::truth(), cond, what: self.failing });
+        let cond = truth_pred(fine, at);
+        ssa.checks.push(RuntimeCheck { dims: of.batch.clone(), guard: Pred::truth(), cond, failure: self.failure });
         for stmt in &mut ssa.stmts {
             if let Rhs::Loop(other, part) = &stmt.rhs
                 && (Arc::ptr_eq(other, of) || other == of)
@@ -166,14 +173,14 @@ impl Watched {
 }
 
 /// Does a check ask for what the loop carries or computes?
-fn is_late(of: &Loop, check: &Check) -> bool {
-    let is_carried = |k: u32| matches!(of.args.get(k as usize), Some(Arg::Carried { .. }));
+fn is_loop_dependent(of: &SsaLoop, check: &RuntimeCheck) -> bool {
+    let is_carried = |k: u32| matches!(of.args.get(k as usize), Some(LoopArg::Carried { .. }));
     let mut late = false;
-    let mut computed = |var: Var| match of.body.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs) {
+    let mut computed = |var: StmtId| match of.body.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs) {
         Some(Rhs::Input(k)) => late |= is_carried(*k),
         _ => late = true,
     };
-    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut computed));
+    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut computed));
     let mut local = |p: &Poly| {
         p.for_each_atom(&mut |a| {
             if let Atom::Local(l, _) = a
@@ -188,18 +195,18 @@ fn is_late(of: &Loop, check: &Check) -> bool {
     late
 }
 
-fn push(ssa: &mut Ssa, dims: Vec<Poly>, scalar: Scalar, rhs: Rhs) -> Option<Var> {
-    let var = Var(u32::try_from(ssa.stmts.len()).ok()?);
-    ssa.stmts.push(Stmt { dims, scalar: Some(scalar), rhs, needs: Vec::new(), name: None });
+fn push_stmt(ssa: &mut SsaFunction, dims: Vec<Poly>, scalar: Scalar, rhs: Rhs) -> Option<StmtId> {
+    let var = StmtId(u32::try_from(ssa.stmts.len()).ok()?);
+    ssa.stmts.push(Statement { dims, scalar: Some(scalar), rhs, needs: Vec::new(), name: None });
     Some(var)
 }
 
-fn whole(var: Var) -> Access {
-    Access { var, at: Vec::new() }
+fn scalar_access(var: StmtId) -> TensorAccess {
+    TensorAccess { var, at: Vec::new() }
 }
 
-fn holds(var: Var, at: Vec<Poly>) -> Pred {
-    Pred::Is(var.local(), var.name(), at.into(), true)
+fn truth_pred(var: StmtId, at: Vec<Poly>) -> Pred {
+    Pred::Element(var.local(), var.name(), at.into(), true)
 }
 
 #[cfg(test)]
@@ -223,7 +230,7 @@ mod tests {
 "
         );
         let ssa = read_ssa("a.iv", &text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-        let made = watched(&ssa, &[]).map_or("it stays\n".to_owned(), |(ssa, _)| {
+        let made = defer_checks(&ssa, &[]).map_or("it stays\n".to_owned(), |(ssa, _)| {
             let text = ssa.to_string();
             let shown = text.lines().skip(1).filter(|line| !line.contains(" = input "));
             shown.map(|line| format!("{}\n", line.get(2..).unwrap_or_default())).collect()

@@ -3,86 +3,86 @@
 
 use std::sync::Arc;
 
-use super::kernel::is_endless;
-use super::{Callees, Prepared, Repeated, Schedule, Step, by_sizes, prepared, regions, schedule};
-use lang_base::guarded;
-use lang_ir::region::Loop;
-use lang_ir::ssa::{Rhs, Ssa};
+use super::kernel::is_while_extent;
+use super::{FlattenPolicy, InlineCallees, Prepared, Schedule, Step, by_sizes, prepare, regions, schedule};
+use lang_base::ensure_sufficient_stack;
+use lang_ir::region::SsaLoop;
+use lang_ir::ssa::{Rhs, SsaFunction};
 use lang_sizes::predicate::Pred;
 
 /// A case of a function, with its steps.
-pub struct Scheduled {
+pub struct ScheduledCase {
     /// The predicate over sizes that selects the case; true if there is only one.
-    pub told: Pred,
+    pub size_condition: Pred,
     /// The prepared function.
     pub prepared: Prepared,
     /// Its steps.
     pub schedule: Schedule,
     /// The loops among the steps, each with the cases of its body.
-    pub loops: Vec<(Arc<Loop>, Vec<Scheduled>)>,
+    pub loops: Vec<(Arc<SsaLoop>, Vec<ScheduledCase>)>,
 }
 
-impl Scheduled {
+impl ScheduledCase {
     /// Returns the number of a loop.
     #[must_use]
-    pub fn number_of(&self, of: &Arc<Loop>) -> Option<usize> {
+    pub fn loop_position(&self, of: &Arc<SsaLoop>) -> Option<usize> {
         self.loops.iter().position(|(other, _)| Arc::ptr_eq(other, of) || other == of)
     }
 }
 
 /// Schedules all cases of a function, the one for large sizes first.
 #[must_use]
-pub fn scheduled(ssa: &Arc<Ssa>, callees: Callees<'_>) -> Vec<Scheduled> {
-    let cases = by_sizes::cases(ssa);
+pub fn schedule_cases(ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> Vec<ScheduledCase> {
+    let cases = by_sizes::feasible_cases(ssa);
     if cases.is_empty() {
-        return vec![one(Pred::truth(), ssa, callees)];
+        return vec![schedule_case(Pred::truth(), ssa, callees)];
     }
     let holding = |(p, holds): &(Pred, bool)| if *holds { p.clone() } else { p.negated() };
     let cases = cases.into_iter().map(|(told, case)| (Pred::all(told.iter().map(holding)), Arc::new(case)));
-    cases.map(|(told, case)| one(told, &case, callees)).collect()
+    cases.map(|(told, case)| schedule_case(told, &case, callees)).collect()
 }
 
-fn one(told: Pred, ssa: &Arc<Ssa>, callees: Callees<'_>) -> Scheduled {
-    let (prepared, schedule, _) = in_order(ssa, callees, Loops::Kernels);
-    let mut made = Scheduled { told, prepared, schedule, loops: Vec::new() };
+fn schedule_case(told: Pred, ssa: &Arc<SsaFunction>, callees: InlineCallees<'_>) -> ScheduledCase {
+    let (prepared, schedule, _) = schedule_with_fallback(ssa, callees, LoopForm::Kernels);
+    let mut made = ScheduledCase { size_condition: told, prepared, schedule, loops: Vec::new() };
     let all = Arc::clone(&made.prepared.ssa);
     for stmt in &all.stmts {
         if let Rhs::Loop(of, _) = &stmt.rhs
-            && made.number_of(of).is_none()
+            && made.loop_position(of).is_none()
         {
-            made.loops.push((Arc::clone(of), guarded(|| scheduled(&of.body, callees))));
+            made.loops.push((Arc::clone(of), ensure_sufficient_stack(|| schedule_cases(&of.body, callees))));
         }
     }
     made
 }
 
 /// Does nothing have memory for each iteration of a loop that data end?
-fn ends(steps: &Schedule) -> bool {
+fn has_no_while_storage(steps: &Schedule) -> bool {
     steps.steps.iter().all(|step| match step {
-        Step::Kernel(kernel, _) => !kernel.places.iter().any(|place| place.axes.iter().flatten().any(is_endless)),
+        Step::Kernel(kernel, _) => !kernel.storage.iter().any(|place| place.axes.iter().flatten().any(is_while_extent)),
         Step::Statement(_) | Step::Checks(_) => true,
     })
 }
 
 /// The watched loops that are steps, as they were.
-fn steps_watched(prepared: &Prepared, all: &Schedule) -> Vec<Arc<Loop>> {
-    let is_step = |of: &Arc<Loop>| {
+fn deferred_loops_as_steps(prepared: &Prepared, all: &Schedule) -> Vec<Arc<SsaLoop>> {
+    let is_step = |of: &Arc<SsaLoop>| {
         all.steps.iter().any(|step| {
             let Step::Statement(var) = step else { return false };
             let rhs = prepared.ssa.stmts.get(var.0 as usize).map(|stmt| &stmt.rhs);
             matches!(rhs, Some(Rhs::Loop(step, _)) if step == of)
         })
     };
-    prepared.watched.iter().filter(|(_, made)| is_step(made)).map(|(of, _)| Arc::clone(of)).collect()
+    prepared.deferred_loops.iter().filter(|(_, made)| is_step(made)).map(|(of, _)| Arc::clone(of)).collect()
 }
 
 /// The forms that loops may take. All but the last are valid in kernels only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Loops {
+pub enum LoopForm {
     /// Kernels, or statements of kernels.
     Kernels,
     /// Statements of kernels.
-    Shared,
+    Flattened,
     /// Separate steps.
     Steps,
 }
@@ -92,39 +92,45 @@ pub enum Loops {
 ///
 /// If an attempt leaves no valid order, it is repeated with fewer kinds of loops as statements.
 #[must_use]
-pub fn in_order(ssa: &Arc<Ssa>, callees: Callees<'_>, most: Loops) -> (Prepared, Schedule, Loops) {
-    let mut next = (most < Loops::Steps).then_some(Repeated::Watched(Vec::new()));
+pub fn schedule_with_fallback(
+    ssa: &Arc<SsaFunction>,
+    callees: InlineCallees<'_>,
+    most: LoopForm,
+) -> (Prepared, Schedule, LoopForm) {
+    let mut next = (most < LoopForm::Steps).then_some(FlattenPolicy::DeferredChecks(Vec::new()));
     while let Some(repeated) = next.take() {
-        let mut first = prepared(Arc::clone(ssa), &repeated, callees);
+        let mut first = prepare(Arc::clone(ssa), &repeated, callees);
         let mut steps = schedule(&first);
-        let is_endless = first.repeats.iter().any(|repeat| repeat.goes_on.is_some());
-        if !(first.repeats.is_empty() || steps.is_whole && (!is_endless || ends(&steps))) {
+        let is_endless = first.flattened_loops.iter().any(|repeat| repeat.while_condition.is_some());
+        if !(first.flattened_loops.is_empty() || steps.is_complete && (!is_endless || has_no_while_storage(&steps))) {
             next = match repeated {
-                Repeated::Watched(_) if !first.watched.is_empty() => Some(Repeated::Endless),
-                Repeated::Watched(_) | Repeated::Endless if is_endless => Some(Repeated::Counted),
+                FlattenPolicy::DeferredChecks(_) if !first.deferred_loops.is_empty() => Some(FlattenPolicy::WhileLoops),
+                FlattenPolicy::DeferredChecks(_) | FlattenPolicy::WhileLoops if is_endless => {
+                    Some(FlattenPolicy::Counted)
+                }
                 _ => None,
             };
             continue;
         }
-        let mut are = if first.repeats.is_empty() { Loops::Steps } else { Loops::Shared };
-        let bodies = |body: &Arc<Ssa>| {
-            let (prepared, steps, _) = guarded(|| in_order(body, callees, most));
+        let mut are = if first.flattened_loops.is_empty() { LoopForm::Steps } else { LoopForm::Flattened };
+        let bodies = |body: &Arc<SsaFunction>| {
+            let (prepared, steps, _) = ensure_sufficient_stack(|| schedule_with_fallback(body, callees, most));
             (prepared.ssa, steps)
         };
-        if most == Loops::Kernels
-            && let Some((ssa, with, statements)) = regions::regions(&first.ssa, &steps, &bodies)
+        if most == LoopForm::Kernels
+            && let Some((ssa, with, statements)) = regions::loops_to_kernels(&first.ssa, &steps, &bodies)
         {
-            first.bodies.extend(statements);
-            (first.ssa, steps, are) = (Arc::new(ssa), with, Loops::Kernels);
+            first.loop_body_ranges.extend(statements);
+            (first.ssa, steps, are) = (Arc::new(ssa), with, LoopForm::Kernels);
         }
-        match (steps_watched(&first, &steps), repeated) {
-            (left, Repeated::Watched(known)) if !left.is_empty() => {
-                next = Some(Repeated::Watched(known.into_iter().chain(left).collect()));
+        match (deferred_loops_as_steps(&first, &steps), repeated) {
+            (left, FlattenPolicy::DeferredChecks(known)) if !left.is_empty() => {
+                next = Some(FlattenPolicy::DeferredChecks(known.into_iter().chain(left).collect()));
             }
             _ => return (first, steps, are),
         }
     }
-    let prepared = prepared(Arc::clone(ssa), &Repeated::No, callees);
+    let prepared = prepare(Arc::clone(ssa), &FlattenPolicy::Never, callees);
     let steps = schedule(&prepared);
-    (prepared, steps, Loops::Steps)
+    (prepared, steps, LoopForm::Steps)
 }

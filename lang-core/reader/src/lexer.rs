@@ -1,11 +1,11 @@
 //! **Lexer** for the texts of forms.
 
-use super::Wrong;
+use super::FormSyntaxError;
 use lang_syntax::lexer::{is_name_continue, is_name_start};
 
 /// A token.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Token {
+pub(super) enum FormToken {
     /// A word.
     Name(String),
     /// A name in backquotes.
@@ -17,50 +17,50 @@ pub(super) enum Token {
     /// A real number; true if it has the suffix `f32`.
     Real(f64, bool),
     /// A comment, without its `--`.
-    Remark(String),
+    Comment(String),
     /// An operator or a punctuation mark.
-    Sign(&'static str),
+    Symbol(&'static str),
     /// The end of the text.
     End,
 }
 
-impl Token {
+impl FormToken {
     /// Returns the token as messages print it.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display(&self) -> String {
         match self {
             Self::Name(name) => format!("`{name}`"),
             Self::Quoted(name) => format!("`` `{name}` ``"),
             Self::Text(_) => "a text".to_owned(),
             Self::Int(i) => format!("`{i}`"),
             Self::Real(x, _) => format!("`{x:?}`"),
-            Self::Remark(_) => "`--`".to_owned(),
-            Self::Sign(sign) => format!("`{sign}`"),
+            Self::Comment(_) => "`--`".to_owned(),
+            Self::Symbol(sign) => format!("`{sign}`"),
             Self::End => "the end".to_owned(),
         }
     }
 }
 
 /// Longer signs come first, because the lexer takes the first match.
-const SIGNS: &[&str] = &[
+const SYMBOLS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "->", "=>", "+=", "//", "+", "-", "*", "/", "%", "^", "<", ">", "=", "!", "(",
     ")", "[", "]", "{", "}", ",", ";", ":", ".", "#",
 ];
 
 /// The tokens with their start offsets, [`Token::End`] last. `partners` holds the position of the
 /// closing bracket for each opening one.
-pub(super) struct Tokens {
-    pub(super) tokens: Vec<(Token, usize)>,
+pub(super) struct FormTokens {
+    pub(super) tokens: Vec<(FormToken, usize)>,
     pub(super) partners: Vec<Option<usize>>,
 }
 
-pub(super) fn tokens(text: &str) -> Result<Tokens, Wrong> {
+pub(super) fn tokens(text: &str) -> Result<FormTokens, FormSyntaxError> {
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
         // A digit sequence here is the number of a component, which another dot may follow.
         let after_dot = match tokens.last() {
-            Some((Token::Sign(sign), _)) => *sign == ".",
-            Some((Token::Name(word), _)) => word == "at",
+            Some((FormToken::Symbol(sign), _)) => *sign == ".",
+            Some((FormToken::Name(word), _)) => word == "at",
             _ => false,
         };
         let Some(first) = rest.chars().next() else { break };
@@ -70,34 +70,34 @@ pub(super) fn tokens(text: &str) -> Result<Tokens, Wrong> {
         }
         let (token, length) = if let Some(rest) = rest.strip_prefix("--") {
             let line = rest.lines().next().unwrap_or_default();
-            (Token::Remark(line.trim().to_owned()), line.len() + 2)
+            (FormToken::Comment(line.trim().to_owned()), line.len() + 2)
         } else if is_name_start(first) {
             let length = rest.find(|c| !is_name_continue(c)).unwrap_or(rest.len());
-            (Token::Name(rest.get(..length).unwrap_or_default().to_owned()), length)
+            (FormToken::Name(rest.get(..length).unwrap_or_default().to_owned()), length)
         } else if first.is_ascii_digit() {
-            number(rest, after_dot).ok_or_else(|| Wrong::new(at, "a number too large"))?
+            number(rest, after_dot).ok_or_else(|| FormSyntaxError::new(at, "a number too large"))?
         } else if first == '"' {
-            string(rest).ok_or_else(|| Wrong::new(at, "a text without an end, or with an unknown escape"))?
+            string(rest).ok_or_else(|| FormSyntaxError::new(at, "a text without an end, or with an unknown escape"))?
         } else if first == '`' {
             let inner = rest.get(1..).unwrap_or_default();
             let length = inner.find(['`', '\n']).filter(|k| inner.get(*k..).is_some_and(|r| r.starts_with('`')));
-            let length = length.ok_or_else(|| Wrong::new(at, "a name without its closing backquote"))?;
-            (Token::Quoted(inner.get(..length).unwrap_or_default().to_owned()), length + 2)
-        } else if let Some(sign) = SIGNS.iter().find(|s| rest.starts_with(**s)) {
-            (Token::Sign(sign), sign.len())
+            let length = length.ok_or_else(|| FormSyntaxError::new(at, "a name without its closing backquote"))?;
+            (FormToken::Quoted(inner.get(..length).unwrap_or_default().to_owned()), length + 2)
+        } else if let Some(sign) = SYMBOLS.iter().find(|s| rest.starts_with(**s)) {
+            (FormToken::Symbol(sign), sign.len())
         } else {
-            return Err(Wrong::new(at, format!("the character {first:?}, which has no meaning here")));
+            return Err(FormSyntaxError::new(at, format!("the character {first:?}, which has no meaning here")));
         };
         tokens.push((token, at));
         at += length;
     }
-    tokens.push((Token::End, text.len()));
+    tokens.push((FormToken::End, text.len()));
     let mut partners = vec![None; tokens.len()];
     let mut open = Vec::new();
     for (k, (token, _)) in tokens.iter().enumerate() {
         match token {
-            Token::Sign(sign @ ("(" | "[" | "{")) => open.push((*sign, k)),
-            Token::Sign(close @ (")" | "]" | "}")) => {
+            FormToken::Symbol(sign @ ("(" | "[" | "{")) => open.push((*sign, k)),
+            FormToken::Symbol(close @ (")" | "]" | "}")) => {
                 let Some((sign, first)) = open.pop() else { continue };
                 if matches!((sign, *close), ("(", ")") | ("[", "]") | ("{", "}"))
                     && let Some(slot) = partners.get_mut(first)
@@ -108,11 +108,11 @@ pub(super) fn tokens(text: &str) -> Result<Tokens, Wrong> {
             _ => {}
         }
     }
-    Ok(Tokens { tokens, partners })
+    Ok(FormTokens { tokens, partners })
 }
 
 /// Lexes a number and returns its length. After a dot, or `at`, it is the number of a component.
-fn number(text: &str, after_dot: bool) -> Option<(Token, usize)> {
+fn number(text: &str, after_dot: bool) -> Option<(FormToken, usize)> {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
         from + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
@@ -135,20 +135,23 @@ fn number(text: &str, after_dot: bool) -> Option<(Token, usize)> {
     let single = !after_dot
         && text.get(end..).and_then(|r| r.strip_prefix("f32")).is_some_and(|r| !r.starts_with(is_name_continue));
     if single {
-        return Some((Token::Real(f64::from(written.parse::<f32>().ok()?), true), end + 3));
+        return Some((FormToken::Real(f64::from(written.parse::<f32>().ok()?), true), end + 3));
     }
-    let token =
-        if end == whole { Token::Int(written.parse().ok()?) } else { Token::Real(written.parse().ok()?, false) };
+    let token = if end == whole {
+        FormToken::Int(written.parse().ok()?)
+    } else {
+        FormToken::Real(written.parse().ok()?, false)
+    };
     Some((token, end))
 }
 
 /// Lexes a string as Rust's `{:?}` prints it, and returns its length.
-fn string(text: &str) -> Option<(Token, usize)> {
+fn string(text: &str) -> Option<(FormToken, usize)> {
     let mut out = String::new();
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
         match c {
-            '"' => return Some((Token::Text(out), at + 1)),
+            '"' => return Some((FormToken::Text(out), at + 1)),
             '\\' => out.push(match chars.next()?.1 {
                 'n' => '\n',
                 't' => '\t',

@@ -22,8 +22,8 @@ mod tree;
 use std::fmt;
 
 use lang_base::ModuleName;
-use lang_ir::core::Function;
-use lang_ir::ssa::Ssa;
+use lang_ir::core::CoreFunction;
+use lang_ir::ssa::SsaFunction;
 
 /// The maximal length of a text, in bytes.
 pub const MAX_TEXT: usize = 1 << 24;
@@ -51,7 +51,7 @@ impl std::error::Error for ReadError {}
 ///
 /// # Errors
 /// The first error in the text, with its position.
-pub fn read_core(module: &str, text: &str) -> Result<Function, ReadError> {
+pub fn read_core(module: &str, text: &str) -> Result<CoreFunction, ReadError> {
     read(text, |parser| core::function(parser, &module.into()))
 }
 
@@ -59,31 +59,34 @@ pub fn read_core(module: &str, text: &str) -> Result<Function, ReadError> {
 ///
 /// # Errors
 /// The first error in the text, with its position.
-pub fn read_ssa(module: &str, text: &str) -> Result<Ssa, ReadError> {
+pub fn read_ssa(module: &str, text: &str) -> Result<SsaFunction, ReadError> {
     read(text, |parser| ssa::function(parser, &module.into()))
 }
 
 /// An error at an offset.
-struct Wrong {
+struct FormSyntaxError {
     at: usize,
     message: String,
 }
 
-impl Wrong {
+impl FormSyntaxError {
     fn new(at: usize, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
 }
 
-fn read<T>(text: &str, form: impl FnOnce(&mut parser::Parser<'_>) -> Result<T, Wrong>) -> Result<T, ReadError> {
+fn read<T>(
+    text: &str,
+    form: impl FnOnce(&mut parser::FormParser<'_>) -> Result<T, FormSyntaxError>,
+) -> Result<T, ReadError> {
     let all = || {
         if text.len() > MAX_TEXT {
-            return Err(Wrong::new(0, "the text is too large"));
+            return Err(FormSyntaxError::new(0, "the text is too large"));
         }
         let tokens = lexer::tokens(text)?;
-        form(&mut parser::Parser::new(&tokens))
+        form(&mut parser::FormParser::new(&tokens))
     };
-    all().map_err(|Wrong { at, message }| {
+    all().map_err(|FormSyntaxError { at, message }| {
         let before = text.get(..at).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -92,6 +95,6 @@ fn read<T>(text: &str, form: impl FnOnce(&mut parser::Parser<'_>) -> Result<T, W
 }
 
 /// Returns the module of a name, which defaults to the module of the text.
-fn module_of(name: Option<&lang_base::Name>, own: &ModuleName) -> ModuleName {
+fn module_or_own(name: Option<&lang_base::Name>, own: &ModuleName) -> ModuleName {
     name.cloned().unwrap_or_else(|| own.clone())
 }

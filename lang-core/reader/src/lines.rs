@@ -1,18 +1,18 @@
 //! **Parser for the lines** of Tensor SSA, to trees without name resolution.
 
-use super::Wrong;
-use super::lexer::Token;
-use super::loops::{ArgTree, LoopLine, PartTree};
-use super::parser::{Parser, Read};
-use super::tree::{CalleeTree, GlobalTree, Tree};
+use super::FormSyntaxError;
+use super::lexer::FormToken;
+use super::loops::{ArgTree, LoopLine, LoopResultTree};
+use super::parser::{FormParser, ParseResult};
+use super::tree::{CalleeTree, FormTree, GlobalTree};
 use lang_base::{Code, Name};
-use lang_ir::canonical::statements;
+use lang_ir::canonical::statement_prefix;
 use lang_ir::core::Constant;
 use lang_ir::reduce::Reducer;
 use lang_syntax::ops::Scalar;
 
 #[derive(Default)]
-pub(super) struct Lines {
+pub(super) struct SsaLines {
     pub(super) checks: Vec<CheckLine>,
     pub(super) stmts: Vec<StmtLine>,
     /// The loops, with their numbers.
@@ -22,16 +22,16 @@ pub(super) struct Lines {
 }
 
 pub(super) struct CheckLine {
-    pub(super) dims: Vec<Tree>,
-    pub(super) guard: Option<Tree>,
-    pub(super) cond: Tree,
+    pub(super) dims: Vec<FormTree>,
+    pub(super) guard: Option<FormTree>,
+    pub(super) cond: FormTree,
     pub(super) code: Code,
-    pub(super) what: Name,
+    pub(super) message: Name,
 }
 
 pub(super) struct StmtLine {
     pub(super) at: usize,
-    pub(super) dims: Vec<Tree>,
+    pub(super) dims: Vec<FormTree>,
     pub(super) scalar: Option<Scalar>,
     pub(super) rhs: RhsTree,
     pub(super) needs: Vec<(u32, usize)>,
@@ -47,13 +47,13 @@ pub(super) struct OutputTree {
 pub(super) struct AccessTree {
     pub(super) name: Name,
     pub(super) at: usize,
-    pub(super) indices: Vec<Tree>,
+    pub(super) indices: Vec<FormTree>,
 }
 
 pub(super) struct TermTree {
     pub(super) neg: bool,
-    pub(super) pred: Option<Tree>,
-    pub(super) of: AccessTree,
+    pub(super) pred: Option<FormTree>,
+    pub(super) operand: AccessTree,
 }
 
 pub(super) struct InputTree {
@@ -75,64 +75,64 @@ pub(super) enum RhsTree {
     Input(InputTree),
     Constant(Constant),
     Zero,
-    Index(Tree),
+    Index(FormTree),
     Add(Vec<TermTree>),
     Contract {
         neg: bool,
-        bound: Vec<Tree>,
-        pred: Option<Tree>,
+        bound: Vec<FormTree>,
+        pred: Option<FormTree>,
         factors: Vec<AccessTree>,
     },
     Reduce {
         reducer: Reducer,
-        bound: Vec<Tree>,
-        pred: Option<Tree>,
-        terms: Option<Tree>,
-        place: Option<Tree>,
-        of: AccessTree,
+        bound: Vec<FormTree>,
+        pred: Option<FormTree>,
+        filter: Option<FormTree>,
+        arg_value: Option<FormTree>,
+        operand: AccessTree,
     },
     /// A sort along the index of this name.
-    Order {
-        pred: Option<Tree>,
+    Argsort {
+        pred: Option<FormTree>,
         index: Name,
-        of: AccessTree,
+        keys: AccessTree,
     },
     Map {
         name: String,
-        pred: Option<Tree>,
+        pred: Option<FormTree>,
         args: Vec<AccessTree>,
     },
     Call {
         callee: CalleeTree,
         batch: u32,
-        pred: Option<Tree>,
+        pred: Option<FormTree>,
         args: Vec<AccessTree>,
-        part: u32,
+        result_index: u32,
     },
     Update {
         base: AccessTree,
         batch: u32,
-        bound: Vec<Tree>,
-        pred: Option<Tree>,
-        at: Vec<Tree>,
+        bound: Vec<FormTree>,
+        pred: Option<FormTree>,
+        at: Vec<FormTree>,
         value: AccessTree,
-        add: bool,
+        accumulate: bool,
     },
     /// An input of a region.
     Arg(ArgTree),
     /// A part of the loop of this number.
-    Part(u32, PartTree),
+    LoopResult(u32, LoopResultTree),
 }
 
-impl Parser<'_> {
+impl FormParser<'_> {
     /// Parses the lines of a function, or of a region inside `depth` loops, up to its end.
-    pub(super) fn block(&mut self, depth: u32) -> Read<Lines> {
-        let mut lines = Lines::default();
-        while self.sees_word("check") {
+    pub(super) fn block(&mut self, depth: u32) -> ParseResult<SsaLines> {
+        let mut lines = SsaLines::default();
+        while self.at_word("check") {
             let check = self.check_line(lines.checks.len())?;
             lines.checks.push(check);
         }
-        while !self.ends(depth) {
+        while !self.at_block_end(depth) {
             if self.loop_number("=").is_some() {
                 let number = self.loops;
                 lines.loops.push((number, self.loop_line(depth + 1)?));
@@ -144,78 +144,78 @@ impl Parser<'_> {
         Ok(lines)
     }
 
-    fn ends(&self, depth: u32) -> bool {
-        if depth == 0 { self.sees_word("out") } else { self.sees("}") || self.sees_word("all") }
+    fn at_block_end(&self, depth: u32) -> bool {
+        if depth == 0 { self.at_word("out") } else { self.at_symbol("}") || self.at_word("all") }
     }
 
-    fn check_line(&mut self, number: usize) -> Read<CheckLine> {
-        self.skip();
-        let at = self.at();
+    fn check_line(&mut self, number: usize) -> ParseResult<CheckLine> {
+        self.advance();
+        let at = self.offset();
         if usize::try_from(self.number("the number of a check")?) != Ok(number) {
-            return Err(Wrong::new(at, format!("the next check is {number}")));
+            return Err(FormSyntaxError::new(at, format!("the next check is {number}")));
         }
         let dims = self.indices(0)?;
-        self.sign(":")?;
+        self.expect_symbol(":")?;
         let first = self.pred()?;
-        let (guard, cond) = if self.takes("=>") { (Some(first), self.pred()?) } else { (None, first) };
-        self.sign(",")?;
+        let (guard, cond) = if self.eat("=>") { (Some(first), self.pred()?) } else { (None, first) };
+        self.expect_symbol(",")?;
         let (code, what) = self.failure()?;
-        Ok(CheckLine { dims, guard, cond, code, what })
+        Ok(CheckLine { dims, guard, cond, code, message: what })
     }
 
     /// Parses `[i0 < n, i1 < m]`, or nothing.
-    fn indices(&mut self, from: usize) -> Read<Vec<Tree>> {
-        if !self.takes("[") {
+    fn indices(&mut self, from: usize) -> ParseResult<Vec<FormTree>> {
+        if !self.eat("[") {
             return Ok(Vec::new());
         }
         let mut next = from;
-        self.list("]", |p| p.numbered('i', &mut next))
+        self.list("]", |p| p.index_bound('i', &mut next))
     }
 
     /// Parses `i0 < n`.
-    pub(super) fn numbered(&mut self, letter: char, next: &mut usize) -> Read<Tree> {
+    pub(super) fn index_bound(&mut self, letter: char, next: &mut usize) -> ParseResult<FormTree> {
         let own = format!("{letter}{next}");
         *next += 1;
-        self.word(&own)?;
-        self.sign("<")?;
+        self.expect_word(&own)?;
+        self.expect_symbol("<")?;
         self.index()
     }
 
-    fn stmt(&mut self, number: usize, depth: u32) -> Read<StmtLine> {
-        let at = self.at();
-        let own = format!("{}{number}", statements(depth));
-        if !self.takes_word(&own) {
+    fn stmt(&mut self, number: usize, depth: u32) -> ParseResult<StmtLine> {
+        let at = self.offset();
+        let own = format!("{}{number}", statement_prefix(depth));
+        if !self.eat_word(&own) {
             let end = if depth == 0 { "out" } else { "}" };
-            return self.wanted(&format!("`{own}` or `{end}`"));
+            return self.expected(&format!("`{own}` or `{end}`"));
         }
         let dims = self.indices(0)?;
-        self.sign(":")?;
-        let scalar = match self.ahead(0) {
-            Token::Name(word) if word == "rel" => None,
-            Token::Name(word) => match Scalar::ALL.into_iter().find(|s| s.name() == word) {
-                None => return self.wanted("a scalar type or `rel`"),
+        self.expect_symbol(":")?;
+        let scalar = match self.peek(0) {
+            FormToken::Name(word) if word == "rel" => None,
+            FormToken::Name(word) => match Scalar::ALL.into_iter().find(|s| s.name() == word) {
+                None => return self.expected("a scalar type or `rel`"),
                 scalar => scalar,
             },
-            _ => return self.wanted("a scalar type or `rel`"),
+            _ => return self.expected("a scalar type or `rel`"),
         };
-        self.skip();
-        self.sign("=")?;
+        self.advance();
+        self.expect_symbol("=")?;
         let rhs = self.rhs(dims.len(), scalar)?;
         let needs = self.needs()?;
-        let name = if let Token::Remark(name) = self.ahead(0) { Some(Name::from(name)) } else { None };
+        let name = if let FormToken::Comment(name) = self.peek(0) { Some(Name::from(name)) } else { None };
         if name.is_some() {
-            self.skip();
+            self.advance();
         }
         Ok(StmtLine { at, dims, scalar, rhs, needs, name })
     }
 
-    pub(super) fn needs(&mut self) -> Read<Vec<(u32, usize)>> {
+    pub(super) fn needs(&mut self) -> ParseResult<Vec<(u32, usize)>> {
         let mut needs = Vec::new();
-        if self.takes_word("needs") {
+        if self.eat_word("needs") {
             loop {
-                let at = self.at();
+                let at = self.offset();
                 needs.push((self.number("the number of a check")?, at));
-                if !self.takes(",") {
+                if !self.eat(",") {
                     break;
                 }
             }
@@ -223,20 +223,20 @@ impl Parser<'_> {
         Ok(needs)
     }
 
-    pub(super) fn output(&mut self) -> Read<OutputTree> {
-        let at = self.at();
+    pub(super) fn output(&mut self) -> ParseResult<OutputTree> {
+        let at = self.offset();
         let var = self.name("a statement")?;
-        let path = self.place()?;
+        let path = self.output_path()?;
         Ok(OutputTree { at, var, path })
     }
 
     /// Parses `at 0.1`, `at ()`, or nothing.
-    fn place(&mut self) -> Read<Option<Vec<u32>>> {
-        if !self.takes_word("at") {
+    fn output_path(&mut self) -> ParseResult<Option<Vec<u32>>> {
+        if !self.eat_word("at") {
             return Ok(None);
         }
-        if self.takes("(") {
-            self.sign(")")?;
+        if self.eat("(") {
+            self.expect_symbol(")")?;
             return Ok(Some(Vec::new()));
         }
         let mut path = vec![self.number("a component")?];
@@ -245,26 +245,26 @@ impl Parser<'_> {
     }
 
     /// Parses `.0.1`.
-    fn path(&mut self) -> Read<Vec<u32>> {
+    fn path(&mut self) -> ParseResult<Vec<u32>> {
         let mut path = Vec::new();
-        while self.takes(".") {
+        while self.eat(".") {
             path.push(self.number("a component")?);
         }
         Ok(path)
     }
 
-    fn input(&mut self) -> Read<InputTree> {
-        let bounded = matches!(self.ahead(1), Token::Name(_)) && self.takes_word("bounded");
+    fn input(&mut self) -> ParseResult<InputTree> {
+        let bounded = matches!(self.peek(1), FormToken::Name(_)) && self.eat_word("bounded");
         let name = self.name("an input")?;
-        if !self.takes("=") {
+        if !self.eat("=") {
             return Ok(InputTree { number: None, bounded, name, source: None });
         }
-        let numbered = matches!(self.ahead(1), Token::Int(_));
-        let source = if numbered && self.takes_word("tan") {
-            SourceTree::Tangent(self.number("the number of an input")?, self.place()?)
-        } else if numbered && self.takes_word("adj") {
-            SourceTree::Cotangent(self.number("the number of a part")?, self.place()?)
-        } else if self.takes_word("let") {
+        let numbered = matches!(self.peek(1), FormToken::Int(_));
+        let source = if numbered && self.eat_word("tan") {
+            SourceTree::Tangent(self.number("the number of an input")?, self.output_path()?)
+        } else if numbered && self.eat_word("adj") {
+            SourceTree::Cotangent(self.number("the number of a part")?, self.output_path()?)
+        } else if self.eat_word("let") {
             let global = self.global()?;
             SourceTree::Global(global, self.path()?)
         } else {
@@ -274,194 +274,201 @@ impl Parser<'_> {
         Ok(InputTree { number: None, bounded, name, source: Some(source) })
     }
 
-    pub(super) fn bracket(&mut self) -> Read<Option<Tree>> {
-        if !self.takes("[") {
+    pub(super) fn bracket(&mut self) -> ParseResult<Option<FormTree>> {
+        if !self.eat("[") {
             return Ok(None);
         }
         let pred = self.pred()?;
-        self.sign("]")?;
-        self.sign("*")?;
+        self.expect_symbol("]")?;
+        self.expect_symbol("*")?;
         Ok(Some(pred))
     }
 
-    pub(super) fn access(&mut self) -> Read<AccessTree> {
-        let at = self.at();
+    pub(super) fn access(&mut self) -> ParseResult<AccessTree> {
+        let at = self.offset();
         let name = self.name("a statement")?;
-        let indices = if self.takes("[") { self.list("]", Self::index)? } else { Vec::new() };
+        let indices = if self.eat("[") { self.list("]", Self::index)? } else { Vec::new() };
         Ok(AccessTree { name, at, indices })
     }
 
-    fn rhs(&mut self, free: usize, scalar: Option<Scalar>) -> Read<RhsTree> {
+    fn rhs(&mut self, free: usize, scalar: Option<Scalar>) -> ParseResult<RhsTree> {
         if let Some(constant) = self.constant(scalar)? {
             return Ok(RhsTree::Constant(constant));
         }
-        let names = matches!(self.ahead(1), Token::Name(_));
-        if (names || matches!(self.ahead(1), Token::Int(_))) && self.takes_word("input") {
+        let names = matches!(self.peek(1), FormToken::Name(_));
+        if (names || matches!(self.peek(1), FormToken::Int(_))) && self.eat_word("input") {
             let mut number = None;
             if !names {
                 number = Some(self.number("the number of an input")?);
-                self.sign(":")?;
+                self.expect_symbol(":")?;
             }
             return Ok(RhsTree::Input(InputTree { number, ..self.input()? }));
         }
-        if self.takes_word("index") {
+        if self.eat_word("index") {
             return Ok(RhsTree::Index(self.index()?));
         }
-        if names && (self.sees_word("given") || self.sees_word("carried")) {
-            return self.argument();
+        if names && (self.at_word("given") || self.at_word("carried")) {
+            return self.loop_input();
         }
-        if let Some(part) = self.part()? {
+        if let Some(part) = self.loop_result()? {
             return Ok(part);
         }
-        if self.takes_word("zero") {
+        if self.eat_word("zero") {
             return Ok(RhsTree::Zero);
         }
-        if self.takes_word("for") {
+        if self.eat_word("for") {
             let mut batch = 0;
             loop {
-                self.word(&format!("i{batch}"))?;
+                self.expect_word(&format!("i{batch}"))?;
                 batch += 1;
-                if !self.takes(",") {
+                if !self.eat(",") {
                     break;
                 }
             }
-            self.sign(":")?;
-            if !self.sees("[") && !self.sees_call() {
+            self.expect_symbol(":")?;
+            if !self.at_symbol("[") && !self.at_call() {
                 let base = self.access()?;
-                self.word("with")?;
+                self.expect_word("with")?;
                 return self.update(base, batch, free);
             }
             let pred = self.bracket()?;
             return self.call(batch, pred);
         }
-        let neg = self.takes("-");
-        if names && self.takes_word("sum") || neg && self.takes_word("sum") {
+        let neg = self.eat("-");
+        if names && self.eat_word("sum") || neg && self.eat_word("sum") {
             let mut next = free;
-            let mut bound = vec![self.numbered('i', &mut next)?];
-            while self.takes(",") {
-                bound.push(self.numbered('i', &mut next)?);
+            let mut bound = vec![self.index_bound('i', &mut next)?];
+            while self.eat(",") {
+                bound.push(self.index_bound('i', &mut next)?);
             }
-            self.sign(":")?;
+            self.expect_symbol(":")?;
             let pred = self.bracket()?;
             let factors = self.factors()?;
             return Ok(RhsTree::Contract { neg, bound, pred, factors });
         }
         let pred = self.bracket()?;
-        let bound = matches!(self.ahead(1), Token::Name(_) | Token::Sign(":"));
+        let bound = matches!(self.peek(1), FormToken::Name(_) | FormToken::Symbol(":"));
         if !neg
             && bound
-            && let Some(reducer) = self.takes_reducer()
+            && let Some(reducer) = self.eat_reducer()
         {
             let (mut next, mut bound) = (free, Vec::new());
-            while matches!(self.ahead(1), Token::Sign("<")) {
-                bound.push(self.numbered('i', &mut next)?);
-                if !self.takes(",") {
+            while matches!(self.peek(1), FormToken::Symbol("<")) {
+                bound.push(self.index_bound('i', &mut next)?);
+                if !self.eat(",") {
                     break;
                 }
             }
             let (terms, place) = self.filter(reducer)?;
-            self.sign(":")?;
-            return Ok(RhsTree::Reduce { reducer, bound, pred, terms, place, of: self.access()? });
+            self.expect_symbol(":")?;
+            return Ok(RhsTree::Reduce {
+                reducer,
+                bound,
+                pred,
+                filter: terms,
+                arg_value: place,
+                operand: self.access()?,
+            });
         }
-        if !neg && matches!(self.ahead(1), Token::Name(_)) && self.takes_word("argsort") {
+        if !neg && matches!(self.peek(1), FormToken::Name(_)) && self.eat_word("argsort") {
             let index = self.name("the last index")?;
-            self.sign(":")?;
-            return Ok(RhsTree::Order { pred, index, of: self.access()? });
+            self.expect_symbol(":")?;
+            return Ok(RhsTree::Argsort { pred, index, keys: self.access()? });
         }
         if !neg {
-            if let Some(name) = self.mapped() {
+            if let Some(name) = self.operation_call() {
                 let args = self.list(")", Self::access)?;
                 return Ok(RhsTree::Map { name, pred, args });
             }
-            if self.sees_call() {
+            if self.at_call() {
                 return self.call(0, pred);
             }
         }
         let mut factors = self.factors()?;
-        if !neg && pred.is_none() && factors.len() == 1 && self.takes_word("with") {
+        if !neg && pred.is_none() && factors.len() == 1 && self.eat_word("with") {
             return self.update(factors.remove(0), 0, free);
         }
-        if !self.sees("+") && !self.sees("-") {
+        if !self.at_symbol("+") && !self.at_symbol("-") {
             return Ok(RhsTree::Contract { neg, bound: Vec::new(), pred, factors });
         }
         let mut items = Vec::new();
         let mut first = factors.into_iter();
         match (first.next(), first.next()) {
-            (Some(of), None) => items.push(TermTree { neg, pred, of }),
-            _ => return self.wanted("the end of a product"),
+            (Some(of), None) => items.push(TermTree { neg, pred, operand: of }),
+            _ => return self.expected("the end of a product"),
         }
         loop {
-            let neg = self.sees("-");
-            if !neg && !self.sees("+") {
+            let neg = self.at_symbol("-");
+            if !neg && !self.at_symbol("+") {
                 return Ok(RhsTree::Add(items));
             }
-            self.skip();
-            items.push(TermTree { neg, pred: self.bracket()?, of: self.access()? });
+            self.advance();
+            items.push(TermTree { neg, pred: self.bracket()?, operand: self.access()? });
         }
     }
 
     /// Parses `[i1] += X1[i1] for i1 < n if p`, which follows the updated tensor.
-    fn update(&mut self, base: AccessTree, batch: u32, free: usize) -> Read<RhsTree> {
-        self.sign("[")?;
+    fn update(&mut self, base: AccessTree, batch: u32, free: usize) -> ParseResult<RhsTree> {
+        self.expect_symbol("[")?;
         let at = self.list("]", Self::index)?;
-        let add = self.takes("+=");
+        let add = self.eat("+=");
         if !add {
-            self.sign("=")?;
+            self.expect_symbol("=")?;
         }
         let value = self.access()?;
         let (mut next, mut bound) = (free, Vec::new());
-        if self.takes_word("for") {
-            bound.push(self.numbered('i', &mut next)?);
-            while self.takes(",") {
-                bound.push(self.numbered('i', &mut next)?);
+        if self.eat_word("for") {
+            bound.push(self.index_bound('i', &mut next)?);
+            while self.eat(",") {
+                bound.push(self.index_bound('i', &mut next)?);
             }
         }
-        let pred = if self.takes_word("if") { Some(self.pred()?) } else { None };
-        Ok(RhsTree::Update { base, batch, bound, pred, at, value, add })
+        let pred = if self.eat_word("if") { Some(self.pred()?) } else { None };
+        Ok(RhsTree::Update { base, batch, bound, pred, at, value, accumulate: add })
     }
 
-    fn factors(&mut self) -> Read<Vec<AccessTree>> {
+    fn factors(&mut self) -> ParseResult<Vec<AccessTree>> {
         let mut factors = vec![self.access()?];
-        while self.takes("*") {
+        while self.eat("*") {
             factors.push(self.access()?);
         }
         Ok(factors)
     }
 
     /// Parses the name of an operation and its opening parenthesis.
-    fn mapped(&mut self) -> Option<String> {
-        if *self.ahead(1) != Token::Sign("(") {
+    fn operation_call(&mut self) -> Option<String> {
+        if *self.peek(1) != FormToken::Symbol("(") {
             return None;
         }
-        let name = match self.ahead(0) {
-            Token::Name(name) => name.clone(),
-            Token::Sign(sign) => (*sign).to_owned(),
+        let name = match self.peek(0) {
+            FormToken::Name(name) => name.clone(),
+            FormToken::Symbol(sign) => (*sign).to_owned(),
             _ => return None,
         };
-        self.skip();
-        self.skip();
+        self.advance();
+        self.advance();
         Some(name)
     }
 
-    fn call(&mut self, batch: u32, pred: Option<Tree>) -> Read<RhsTree> {
+    fn call(&mut self, batch: u32, pred: Option<FormTree>) -> ParseResult<RhsTree> {
         let callee = self.callee()?;
-        self.sign("(")?;
+        self.expect_symbol("(")?;
         let args = self.list(")", Self::access)?;
-        self.sign(".")?;
-        Ok(RhsTree::Call { callee, batch, pred, args, part: self.number("the number of a part")? })
+        self.expect_symbol(".")?;
+        Ok(RhsTree::Call { callee, batch, pred, args, result_index: self.number("the number of a part")? })
     }
 
     /// Parses a constant of the scalar type, if one comes next.
-    fn constant(&mut self, scalar: Option<Scalar>) -> Read<Option<Constant>> {
-        let neg = self.sees("-");
-        let constant = match self.ahead(usize::from(neg)) {
-            Token::Int(i) => {
+    fn constant(&mut self, scalar: Option<Scalar>) -> ParseResult<Option<Constant>> {
+        let neg = self.at_symbol("-");
+        let constant = match self.peek(usize::from(neg)) {
+            FormToken::Int(i) => {
                 let signed = if neg { -i } else { *i };
-                let Ok(i) = i64::try_from(signed) else { return self.wanted("an `i64`") };
+                let Ok(i) = i64::try_from(signed) else { return self.expected("an `i64`") };
                 Constant::Int(i)
             }
-            Token::Real(x, _) => Constant::Real(if neg { -x } else { *x }),
-            Token::Name(word) => match word.as_str() {
+            FormToken::Real(x, _) => Constant::Real(if neg { -x } else { *x }),
+            FormToken::Name(word) => match word.as_str() {
                 "nan" => Constant::Real(f64::NAN),
                 "inf" => Constant::Real(if neg { f64::NEG_INFINITY } else { f64::INFINITY }),
                 "true" | "false" if !neg => Constant::Bool(word == "true"),
@@ -475,9 +482,9 @@ impl Parser<'_> {
             Constant::Bool(_) => scalar == Some(Scalar::Bool),
         };
         if !fits {
-            return self.wanted(&format!("a constant of type `{}`", scalar.map_or("rel", Scalar::name)));
+            return self.expected(&format!("a constant of type `{}`", scalar.map_or("rel", Scalar::name)));
         }
-        self.next_after(usize::from(neg) + 1);
+        self.skip_tokens(usize::from(neg) + 1);
         #[expect(clippy::cast_possible_truncation, reason = "the nearest `f32`, held exactly")]
         let constant = match constant {
             Constant::Real(x) if scalar == Some(Scalar::F32) => Constant::Real(f64::from(x as f32)),
@@ -486,7 +493,7 @@ impl Parser<'_> {
         Ok(Some(constant))
     }
 
-    fn next_after(&mut self, count: usize) {
-        (0..count).for_each(|_| self.skip());
+    fn skip_tokens(&mut self, count: usize) {
+        (0..count).for_each(|_| self.advance());
     }
 }

@@ -3,243 +3,243 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Wrong;
-use super::lexer::Token;
-use super::lines::{AccessTree, Lines, RhsTree, StmtLine};
-use super::parser::{Parser, Read};
-use super::ssa::{Block, Build};
-use super::terms::Found;
-use super::tree::Tree;
+use super::FormSyntaxError;
+use super::lexer::FormToken;
+use super::lines::{AccessTree, RhsTree, SsaLines, StmtLine};
+use super::parser::{FormParser, ParseResult};
+use super::ssa::{ResolvedBlock, SsaNameResolver};
+use super::terms::NameMeaning;
+use super::tree::FormTree;
 use lang_base::Name;
-use lang_base::guarded;
-use lang_ir::core::{CoreType, Leaf, Spacing, Vars};
-use lang_ir::flat::{Input, Source};
-use lang_ir::region::{Arg, Loop, Part, Trips};
-use lang_ir::ssa::{Access, Rhs, Ssa, Var};
+use lang_base::ensure_sufficient_stack;
+use lang_ir::core::{CheckpointSpacing, CoreType, TypeLeaf, Vars};
+use lang_ir::flat::{FunctionInput, InputSource};
+use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId, TensorAccess};
 use lang_sizes::predicate::{LocalId, Poly};
 use lang_syntax::ops::Scalar;
 
 /// `L0 = for j0 < m: [p] * loop j1 < n with k = j1 { … }`
 pub(super) struct LoopLine {
     pub(super) at: usize,
-    batch: Vec<Tree>,
-    pred: Option<Tree>,
-    trips: TripsTree,
-    checkpoint: Option<Option<Tree>>,
+    batch: Vec<FormTree>,
+    pred: Option<FormTree>,
+    trip_count: TripCountTree,
+    checkpoint: Option<Option<FormTree>>,
     sizes: Vec<SizeTree>,
-    body: Lines,
+    body: SsaLines,
 }
 
-enum TripsTree {
-    Count(Tree),
+enum TripCountTree {
+    Fixed(FormTree),
     While(Name, usize),
 }
 
 struct SizeTree {
     name: Name,
     at: usize,
-    value: Option<Tree>,
+    value: Option<FormTree>,
 }
 
 /// `given k = X0`, `carried X1[j0] then Y3`
 pub(super) struct ArgTree {
     pub(super) name: Option<Name>,
-    of: AccessTree,
+    access: AccessTree,
     next: Option<(Name, usize)>,
 }
 
 /// `last Y1`, `every Y2`, `trips`
 #[derive(Clone)]
-pub(super) enum PartTree {
-    Last(Name),
-    Every(Name),
-    State(Name),
-    Trips,
+pub(super) enum LoopResultTree {
+    Final(Name),
+    PerIteration(Name),
+    Checkpoint(Name),
+    TripCount,
 }
 
-impl Parser<'_> {
+impl FormParser<'_> {
     /// Returns the number of the loop, if the next tokens begin its line or a part of it.
     pub(super) fn loop_number(&self, sign: &str) -> Option<u32> {
-        match (self.ahead(0), self.ahead(1)) {
-            (Token::Name(word), Token::Sign(s)) if *s == sign => word.strip_prefix('L')?.parse().ok(),
+        match (self.peek(0), self.peek(1)) {
+            (FormToken::Name(word), FormToken::Symbol(s)) if *s == sign => word.strip_prefix('L')?.parse().ok(),
             _ => None,
         }
     }
 
     /// Parses a loop with its body. `depth` counts the enclosing loops, including this one.
-    pub(super) fn loop_line(&mut self, depth: u32) -> Read<LoopLine> {
-        let at = self.at();
+    pub(super) fn loop_line(&mut self, depth: u32) -> ParseResult<LoopLine> {
+        let at = self.offset();
         if self.loop_number("=") != Some(self.loops) {
-            return self.wanted(&format!("`L{}`", self.loops));
+            return self.expected(&format!("`L{}`", self.loops));
         }
         self.loops += 1;
-        self.skip();
-        self.sign("=")?;
+        self.advance();
+        self.expect_symbol("=")?;
         let mut next = 0;
         let mut batch = Vec::new();
-        if self.takes_word("for") {
-            batch.push(self.numbered('j', &mut next)?);
-            while self.takes(",") {
-                batch.push(self.numbered('j', &mut next)?);
+        if self.eat_word("for") {
+            batch.push(self.index_bound('j', &mut next)?);
+            while self.eat(",") {
+                batch.push(self.index_bound('j', &mut next)?);
             }
-            self.sign(":")?;
+            self.expect_symbol(":")?;
         }
         let pred = self.bracket()?;
-        self.word("loop")?;
-        self.word(&format!("j{next}"))?;
-        let trips = if self.takes_word("while") {
-            let at = self.at();
-            TripsTree::While(self.name("a statement")?, at)
+        self.expect_word("loop")?;
+        self.expect_word(&format!("j{next}"))?;
+        let trips = if self.eat_word("while") {
+            let at = self.offset();
+            TripCountTree::While(self.name("a statement")?, at)
         } else {
-            self.sign("<")?;
-            TripsTree::Count(self.index()?)
+            self.expect_symbol("<")?;
+            TripCountTree::Fixed(self.index()?)
         };
         let mut checkpoint = None;
-        if self.takes_word("checkpoint") {
-            let open = self.sees_word("with") || *self.ahead(0) == Token::Sign("{");
+        if self.eat_word("checkpoint") {
+            let open = self.at_word("with") || *self.peek(0) == FormToken::Symbol("{");
             checkpoint = Some(if open { None } else { Some(self.index()?) });
         }
         let mut sizes = Vec::new();
-        if self.takes_word("with") {
+        if self.eat_word("with") {
             loop {
-                let at = self.at();
+                let at = self.offset();
                 let name = self.name("a size")?;
-                let value = if self.takes("=") { Some(self.index()?) } else { None };
+                let value = if self.eat("=") { Some(self.index()?) } else { None };
                 sizes.push(SizeTree { name, at, value });
-                if !self.takes(",") {
+                if !self.eat(",") {
                     break;
                 }
             }
         }
-        self.sign("{")?;
-        let mut body = self.deeper(|p| p.block(depth))?;
-        if self.takes_word("all") {
+        self.expect_symbol("{")?;
+        let mut body = self.nested(|p| p.block(depth))?;
+        if self.eat_word("all") {
             body.needs = self.needs()?;
             if body.needs.is_empty() {
-                return self.wanted("`needs`");
+                return self.expected("`needs`");
             }
         }
-        self.sign("}")?;
-        Ok(LoopLine { at, batch, pred, trips, checkpoint, sizes, body })
+        self.expect_symbol("}")?;
+        Ok(LoopLine { at, batch, pred, trip_count: trips, checkpoint, sizes, body })
     }
 
     /// Parses an input of a region.
-    pub(super) fn argument(&mut self) -> Read<RhsTree> {
-        let carried = self.sees_word("carried");
-        self.skip();
+    pub(super) fn loop_input(&mut self) -> ParseResult<RhsTree> {
+        let carried = self.at_word("carried");
+        self.advance();
         let mut name = None;
-        if *self.ahead(1) == Token::Sign("=") {
+        if *self.peek(1) == FormToken::Symbol("=") {
             name = Some(self.name("an integer")?);
-            self.skip();
+            self.advance();
         }
         let of = self.access()?;
         let mut next = None;
         if carried {
-            self.word("then")?;
-            let at = self.at();
+            self.expect_word("then")?;
+            let at = self.offset();
             next = Some((self.name("a statement")?, at));
         }
-        Ok(RhsTree::Arg(ArgTree { name, of, next }))
+        Ok(RhsTree::Arg(ArgTree { name, access: of, next }))
     }
 
     /// Parses `L0.last Y1`, if it comes next.
-    pub(super) fn part(&mut self) -> Read<Option<RhsTree>> {
+    pub(super) fn loop_result(&mut self) -> ParseResult<Option<RhsTree>> {
         let Some(number) = self.loop_number(".") else { return Ok(None) };
-        let named = matches!(self.ahead(3), Token::Name(_));
-        let part = match self.ahead(2) {
-            Token::Name(word) if word == "last" && named => PartTree::Last,
-            Token::Name(word) if word == "every" && named => PartTree::Every,
-            Token::Name(word) if word == "state" && named => PartTree::State,
-            Token::Name(word) if word == "trips" && *self.ahead(3) != Token::Sign("[") => {
-                (0..3).for_each(|_| self.skip());
-                return Ok(Some(RhsTree::Part(number, PartTree::Trips)));
+        let named = matches!(self.peek(3), FormToken::Name(_));
+        let part = match self.peek(2) {
+            FormToken::Name(word) if word == "last" && named => LoopResultTree::Final,
+            FormToken::Name(word) if word == "every" && named => LoopResultTree::PerIteration,
+            FormToken::Name(word) if word == "state" && named => LoopResultTree::Checkpoint,
+            FormToken::Name(word) if word == "trips" && *self.peek(3) != FormToken::Symbol("[") => {
+                (0..3).for_each(|_| self.advance());
+                return Ok(Some(RhsTree::LoopResult(number, LoopResultTree::TripCount)));
             }
             _ => return Ok(None),
         };
-        (0..3).for_each(|_| self.skip());
-        Ok(Some(RhsTree::Part(number, part(self.name("a statement")?))))
+        (0..3).for_each(|_| self.advance());
+        Ok(Some(RhsTree::LoopResult(number, part(self.name("a statement")?))))
     }
 }
 
 /// A resolved loop, with the roles of the statements in its body.
-pub(super) struct Known {
-    of: Arc<Loop>,
-    inputs: BTreeMap<Var, u32>,
-    outputs: Vec<Var>,
+pub(super) struct ResolvedLoop {
+    ssa_loop: Arc<SsaLoop>,
+    inputs: BTreeMap<StmtId, u32>,
+    outputs: Vec<StmtId>,
     /// The rank and scalar type of its statements.
     shapes: Vec<(usize, Option<Scalar>)>,
     depth: u32,
 }
 
-impl Known {
-    fn var(&self, name: &Name, at: usize) -> Read<Var> {
-        super::ssa::numbered(name, self.depth, self.shapes.len())
-            .ok_or_else(|| Wrong::new(at, format!("`{name}` is no statement of this loop")))
+impl ResolvedLoop {
+    fn var(&self, name: &Name, at: usize) -> ParseResult<StmtId> {
+        super::ssa::statement_named(name, self.depth, self.shapes.len())
+            .ok_or_else(|| FormSyntaxError::new(at, format!("`{name}` is no statement of this loop")))
     }
 
     /// Returns a part of the loop as the right-hand side of a statement.
-    pub(super) fn part(&self, tree: &PartTree, line: &StmtLine) -> Read<Rhs> {
-        let wrong = |what: String| Err(Wrong::new(line.at, what));
-        let batch = self.of.batch.len();
-        let shape = |v: Var| self.shapes.get(v.0 as usize).copied().unwrap_or_default();
+    pub(super) fn result_rhs(&self, tree: &LoopResultTree, line: &StmtLine) -> ParseResult<Rhs> {
+        let wrong = |what: String| Err(FormSyntaxError::new(line.at, what));
+        let batch = self.ssa_loop.batch.len();
+        let shape = |v: StmtId| self.shapes.get(v.0 as usize).copied().unwrap_or_default();
         let (part, (rank, scalar)) = match tree {
-            PartTree::Last(name) => {
+            LoopResultTree::Final(name) => {
                 let var = self.var(name, line.at)?;
                 let input = self.inputs.get(&var).copied();
-                match input.filter(|k| self.of.carried().any(|(c, _)| c == *k)) {
-                    Some(k) => (Part::Last(k), shape(var)),
+                match input.filter(|k| self.ssa_loop.carried_inputs().any(|(c, _)| c == *k)) {
+                    Some(k) => (LoopResult::Final(k), shape(var)),
                     None => return wrong(format!("`{name}` is not carried")),
                 }
             }
-            PartTree::Every(name) => {
+            LoopResultTree::PerIteration(name) => {
                 let var = self.var(name, line.at)?;
                 let (rank, scalar) = shape(var);
                 match self.outputs.iter().position(|o| *o == var).and_then(|k| u32::try_from(k).ok()) {
-                    Some(k) => (Part::Every(k), (rank + 1, scalar)),
+                    Some(k) => (LoopResult::PerIteration(k), (rank + 1, scalar)),
                     None => return wrong(format!("`{name}` is not given")),
                 }
             }
-            PartTree::State(name) => {
+            LoopResultTree::Checkpoint(name) => {
                 let var = self.var(name, line.at)?;
                 let input = self.inputs.get(&var).copied();
                 let (rank, scalar) = shape(var);
-                match input.filter(|k| self.of.carried().any(|(c, _)| c == *k)) {
-                    Some(k) if self.of.checkpoint.is_some() => (Part::State(k), (rank + 1, scalar)),
+                match input.filter(|k| self.ssa_loop.carried_inputs().any(|(c, _)| c == *k)) {
+                    Some(k) if self.ssa_loop.checkpoint.is_some() => (LoopResult::Checkpoint(k), (rank + 1, scalar)),
                     Some(_) => return wrong("no states are kept of this loop".to_owned()),
                     None => return wrong(format!("`{name}` is not carried")),
                 }
             }
-            PartTree::Trips => (Part::Trips, (0, Some(Scalar::I64))),
+            LoopResultTree::TripCount => (LoopResult::TripCount, (0, Some(Scalar::I64))),
         };
         if (batch + rank, scalar) != (line.dims.len(), line.scalar) {
-            return wrong(format!("this part has {} indices and is `{}`", batch + rank, name_of(scalar)));
+            return wrong(format!("this part has {} indices and is `{}`", batch + rank, scalar_name(scalar)));
         }
-        Ok(Rhs::Loop(self.of.clone(), part))
+        Ok(Rhs::Loop(self.ssa_loop.clone(), part))
     }
 }
 
-impl Build {
+impl SsaNameResolver {
     /// Resolves a loop whose parts `parts` are read.
-    pub(super) fn looped(&mut self, line: &LoopLine, parts: &[PartTree]) -> Read<Known> {
-        self.terms.of_loop = true;
-        let read = guarded(|| self.loop_here(line, parts));
-        self.terms.of_loop = false;
+    pub(super) fn resolve_loop_line(&mut self, line: &LoopLine, parts: &[LoopResultTree]) -> ParseResult<ResolvedLoop> {
+        self.scope.indices_of_loop = true;
+        let read = ensure_sufficient_stack(|| self.resolve_loop_body(line, parts));
+        self.scope.indices_of_loop = false;
         read
     }
 
-    fn loop_here(&mut self, line: &LoopLine, parts: &[PartTree]) -> Read<Known> {
+    fn resolve_loop_body(&mut self, line: &LoopLine, parts: &[LoopResultTree]) -> ParseResult<ResolvedLoop> {
         let body = &line.body;
-        self.terms.free = line.batch.len();
-        let batch = self.terms.polys(&line.batch)?;
+        self.scope.free = line.batch.len();
+        let batch = self.scope.polys(&line.batch)?;
         let pred = self.pred(line.pred.as_ref())?;
-        let mut inner = Self::new(self.terms.inside(), Vars::default(), &self.callee, &body.stmts);
-        let mut trips = match &line.trips {
-            TripsTree::Count(n) => Trips::Count(self.terms.poly(n)?),
-            TripsTree::While(..) => Trips::While(0),
+        let mut inner = Self::new(self.scope.for_region(), Vars::default(), &self.callee, &body.stmts);
+        let mut trips = match &line.trip_count {
+            TripCountTree::Fixed(n) => LoopTripCount::Fixed(self.scope.poly(n)?),
+            TripCountTree::While(..) => LoopTripCount::While(0),
         };
         let checkpoint = match &line.checkpoint {
-            Some(Some(k)) => Some(Spacing::Every(self.terms.poly(k)?)),
-            Some(None) => Some(Spacing::Root),
+            Some(Some(k)) => Some(CheckpointSpacing::Fixed(self.scope.poly(k)?)),
+            Some(None) => Some(CheckpointSpacing::SquareRoot),
             None => None,
         };
         let mut args = Vec::new();
@@ -247,33 +247,35 @@ impl Build {
         let mut sizes = Vec::new();
         let (mut own, mut carried) = (Vec::new(), Vec::new());
         for size in &line.sizes {
-            self.terms.free = line.batch.len() + 1;
+            self.scope.free = line.batch.len() + 1;
             sizes.push(match &size.value {
-                Some(value) => self.terms.poly(value)?,
-                None => self.terms.poly(&Tree { node: super::tree::Node::Name(size.name.clone()), at: size.at })?,
+                Some(value) => self.scope.poly(value)?,
+                None => {
+                    self.scope.poly(&FormTree { node: super::tree::FormNode::Name(size.name.clone()), at: size.at })?
+                }
             });
-            own.push(inner.integer(&size.name, size.at)?);
+            own.push(inner.declare_integer(&size.name, size.at)?);
         }
         for (k, stmt) in (0..).zip(&body.stmts) {
             let RhsTree::Arg(arg) = &stmt.rhs else { continue };
-            self.terms.free = line.batch.len() + usize::from(arg.next.is_none());
-            let of = self.passed(arg, stmt)?;
+            self.scope.free = line.batch.len() + usize::from(arg.next.is_none());
+            let of = self.input_access(arg, stmt)?;
             let number = u32::try_from(args.len()).unwrap_or(u32::MAX);
             let local = match &arg.name {
                 Some(_) if !stmt.dims.is_empty() || stmt.scalar != Some(Scalar::I64) => {
-                    return Err(Wrong::new(stmt.at, "only an integer has a name here"));
+                    return Err(FormSyntaxError::new(stmt.at, "only an integer has a name here"));
                 }
-                Some(name) => inner.integer(name, stmt.at)?,
+                Some(name) => inner.declare_integer(name, stmt.at)?,
                 None => inner.vars.fresh(""),
             };
-            let leaf = Leaf { path: Vec::new(), dims: Vec::new(), scalar: stmt.scalar };
-            inner.inputs.push(Input { local, source: Source::Param(number), leaf });
-            inputs.insert(Var(k), number);
+            let leaf = TypeLeaf { path: Vec::new(), dims: Vec::new(), scalar: stmt.scalar };
+            inner.inputs.push(FunctionInput { local, source: InputSource::Param(number), leaf });
+            inputs.insert(StmtId(k), number);
             carried.extend(arg.next.as_ref().map(|next| (number, next)));
-            args.push(Arg::Given(of));
+            args.push(LoopArg::Captured(of));
         }
-        let Block { stmts, checks, needs } = inner.block(body)?;
-        let shape = |v: Var| inner.shapes.get(v.0 as usize).copied();
+        let ResolvedBlock { stmts, checks, needs } = inner.block(body)?;
+        let shape = |v: StmtId| inner.shapes.get(v.0 as usize).copied();
         let shapes = inner.shapes.clone();
         // The outputs are the statements that are carried on and those that are read in every
         // iteration.
@@ -282,37 +284,37 @@ impl Build {
         for (number, (name, at)) in carried {
             let (var, own) = (inner.var(name, *at)?, inputs.iter().find(|(_, k)| **k == number));
             if shape(var) != own.and_then(|(v, _)| shape(*v)) {
-                return Err(Wrong::new(*at, format!("`{name}` is of another type than what is carried")));
+                return Err(FormSyntaxError::new(*at, format!("`{name}` is of another type than what is carried")));
             }
             given.insert(var);
             next.push((number, var));
         }
         for part in parts {
-            if let PartTree::Every(name) = part {
+            if let LoopResultTree::PerIteration(name) = part {
                 given.insert(inner.var(name, line.at)?);
             }
         }
-        let outputs: Vec<Var> = given.into_iter().collect();
+        let outputs: Vec<StmtId> = given.into_iter().collect();
         for (number, var) in next {
             let place = outputs.iter().position(|o| *o == var).and_then(|k| u32::try_from(k).ok());
             if let Some(arg) = args.get_mut(number as usize) {
-                *arg = Arg::Carried { init: arg.access().clone(), next: place.unwrap_or(u32::MAX) };
+                *arg = LoopArg::Carried { init: arg.access().clone(), next: place.unwrap_or(u32::MAX) };
             }
         }
-        if let (TripsTree::While(name, at), Trips::While(k)) = (&line.trips, &mut trips) {
+        if let (TripCountTree::While(name, at), LoopTripCount::While(k)) = (&line.trip_count, &mut trips) {
             let var = inner.var(name, *at)?;
-            let carried = inputs.get(&var).filter(|k| matches!(args.get(**k as usize), Some(Arg::Carried { .. })));
+            let carried = inputs.get(&var).filter(|k| matches!(args.get(**k as usize), Some(LoopArg::Carried { .. })));
             match carried.filter(|_| shape(var) == Some((0, Some(Scalar::Bool)))) {
                 Some(number) => *k = *number,
-                None => return Err(Wrong::new(*at, format!("`{name}` is no truth value that is carried"))),
+                None => return Err(FormSyntaxError::new(*at, format!("`{name}` is no truth value that is carried"))),
             }
         }
-        let leaf = |v: &Var| {
+        let leaf = |v: &StmtId| {
             let stmt = stmts.get(v.0 as usize);
             let (dims, scalar) = stmt.map(|s| (s.dims.clone(), s.scalar)).unwrap_or_default();
-            (Leaf { path: Vec::new(), dims, scalar }, *v)
+            (TypeLeaf { path: Vec::new(), dims, scalar }, *v)
         };
-        let region = Ssa {
+        let region = SsaFunction {
             callee: self.callee.clone(),
             vars: inner.vars,
             sizes: own,
@@ -323,36 +325,36 @@ impl Build {
             stmts,
             checks,
             needs,
-            opaque: false,
+            is_opaque: false,
             result: CoreType::unit(),
         };
-        let depth = inner.terms.depth;
-        let of = Arc::new(Loop { batch, pred, trips, checkpoint, sizes, args, body: Arc::new(region) });
-        Ok(Known { of, inputs, outputs, shapes, depth })
+        let depth = inner.scope.depth;
+        let of = Arc::new(SsaLoop { batch, pred, trip_count: trips, checkpoint, sizes, args, body: Arc::new(region) });
+        Ok(ResolvedLoop { ssa_loop: of, inputs, outputs, shapes, depth })
     }
 
     /// Resolves the access of an input, which must leave as many indices as the input has.
-    fn passed(&self, arg: &ArgTree, stmt: &StmtLine) -> Read<Access> {
-        let of = self.access(&arg.of, false)?;
+    fn input_access(&self, arg: &ArgTree, stmt: &StmtLine) -> ParseResult<TensorAccess> {
+        let of = self.access(&arg.access, false)?;
         let (rank, scalar) = self.shapes.get(of.var.0 as usize).copied().unwrap_or_default();
         if rank != of.at.len() + stmt.dims.len() || scalar != stmt.scalar {
-            let what = format!("what is read has {} indices and is `{}`", rank - of.at.len(), name_of(scalar));
-            return Err(Wrong::new(stmt.at, what));
+            let what = format!("what is read has {} indices and is `{}`", rank - of.at.len(), scalar_name(scalar));
+            return Err(FormSyntaxError::new(stmt.at, what));
         }
         Ok(of)
     }
 
     /// Declares a size, or an integer that is used as one.
-    fn integer(&mut self, name: &Name, at: usize) -> Read<LocalId> {
-        if self.terms.knows(name) {
-            return Err(Wrong::new(at, format!("`{name}` is there twice")));
+    fn declare_integer(&mut self, name: &Name, at: usize) -> ParseResult<LocalId> {
+        if self.scope.is_bound(name) {
+            return Err(FormSyntaxError::new(at, format!("`{name}` is there twice")));
         }
         let local = self.vars.fresh(name.clone());
-        self.terms.enter(name, Found::Index(Poly::atom(self.vars.atom(local)), local));
+        self.scope.bind(name, NameMeaning::Index(Poly::atom(self.vars.atom(local)), local));
         Ok(local)
     }
 }
 
-fn name_of(scalar: Option<Scalar>) -> &'static str {
+fn scalar_name(scalar: Option<Scalar>) -> &'static str {
     scalar.map_or("rel", Scalar::name)
 }

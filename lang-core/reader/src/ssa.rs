@@ -4,39 +4,39 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Wrong;
-use super::core::{Opened, open, operation};
-use super::lines::{AccessTree, InputTree, Lines, RhsTree, SourceTree, StmtLine};
-use super::loops::{Known, PartTree};
-use super::parser::{Parser, Read};
-use super::terms::{Found, Terms};
-use super::tree::{HeadTree, Tree};
+use super::FormSyntaxError;
+use super::core::{HeadBindings, bind_head, operation_named};
+use super::lines::{AccessTree, InputTree, RhsTree, SourceTree, SsaLines, StmtLine};
+use super::loops::{LoopResultTree, ResolvedLoop};
+use super::parser::{FormParser, ParseResult};
+use super::terms::{NameMeaning, NameScope};
+use super::tree::{FormTree, HeadTree};
 use lang_base::{ModuleName, Name};
-use lang_ir::canonical::statements;
-use lang_ir::core::{Callee, CoreType, Failing, Leaf, Operation, Vars};
-use lang_ir::flat::{Input, Source};
-use lang_ir::order::Order;
-use lang_ir::reduce::Reduce;
-use lang_ir::ssa::{Access, Addend, Check, Rhs, Ssa, Stmt, Var, index};
-use lang_ir::ssa_text::{output_paths, seed_path};
+use lang_ir::canonical::statement_prefix;
+use lang_ir::core::{CheckFailure, CoreType, FunctionKey, ScalarOp, TypeLeaf, Vars};
+use lang_ir::flat::{FunctionInput, InputSource};
+use lang_ir::order::Argsort;
+use lang_ir::reduce::SsaReduction;
+use lang_ir::ssa::{Addend, Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
+use lang_ir::ssa_text::{default_input_path, output_paths};
 use lang_sizes::predicate::{LocalId, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
 
-pub(super) fn function(parser: &mut Parser<'_>, module: &ModuleName) -> Read<Ssa> {
+pub(super) fn function(parser: &mut FormParser<'_>, module: &ModuleName) -> ParseResult<SsaFunction> {
     let head = parser.head("ssa")?;
     let mut lines = parser.block(0)?;
-    parser.skip();
+    parser.advance();
     lines.outputs.push(parser.output()?);
-    while parser.takes(",") {
+    while parser.eat(",") {
         lines.outputs.push(parser.output()?);
     }
     lines.needs = parser.needs()?;
-    parser.end()?;
-    build(&head, &lines, module)
+    parser.expect_end()?;
+    resolve_function(&head, &lines, module)
 }
 
 /// Returns the inputs in the order of their numbers.
-fn inputs(lines: &Lines) -> Read<Vec<(u32, &InputTree, &StmtLine)>> {
+fn ordered_inputs(lines: &SsaLines) -> ParseResult<Vec<(u32, &InputTree, &StmtLine)>> {
     let mut inputs: Vec<(u32, &InputTree, &StmtLine)> = Vec::new();
     for line in &lines.stmts {
         if let RhsTree::Input(input) = &line.rhs {
@@ -46,127 +46,148 @@ fn inputs(lines: &Lines) -> Read<Vec<(u32, &InputTree, &StmtLine)>> {
     }
     inputs.sort_by_key(|i| i.0);
     match (0..).zip(&inputs).find(|(k, i)| i.0 != *k) {
-        Some((k, (_, _, line))) => Err(Wrong::new(line.at, format!("this is no input {k}"))),
+        Some((k, (_, _, line))) => Err(FormSyntaxError::new(line.at, format!("this is no input {k}"))),
         None => Ok(inputs),
     }
 }
 
 /// The state of a function or region under construction.
-pub(super) struct Build {
-    pub(super) terms: Terms,
+pub(super) struct SsaNameResolver {
+    pub(super) scope: NameScope,
     pub(super) vars: Vars,
     /// The callee of the function.
-    pub(super) callee: Arc<Callee>,
+    pub(super) callee: Arc<FunctionKey>,
     /// The rank and scalar type of each statement of the text.
     pub(super) shapes: Vec<(usize, Option<Scalar>)>,
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: Vec<FunctionInput>,
     params: Vec<(LocalId, CoreType)>,
-    names: Vec<Name>,
+    param_names: Vec<Name>,
     bounded: BTreeSet<LocalId>,
 }
 
 /// The resolved lines of a function or region.
-pub(super) struct Block {
-    pub(super) stmts: Vec<Stmt>,
-    pub(super) checks: Vec<Check>,
+pub(super) struct ResolvedBlock {
+    pub(super) stmts: Vec<Statement>,
+    pub(super) checks: Vec<RuntimeCheck>,
     pub(super) needs: Vec<u32>,
 }
 
-fn build(head: &HeadTree, lines: &Lines, module: &ModuleName) -> Read<Ssa> {
-    let mut terms = Terms::new(module);
+fn resolve_function(head: &HeadTree, lines: &SsaLines, module: &ModuleName) -> ParseResult<SsaFunction> {
+    let mut terms = NameScope::new(module);
     let mut vars = Vars::default();
-    let Opened { sizes, params, bounded } = open(head, &mut terms, &mut vars)?;
+    let HeadBindings { sizes, params, bounded } = bind_head(head, &mut terms, &mut vars)?;
     let callee = Arc::new(terms.callee(&head.callee)?);
     // Statements read data through input statements, not through parameters.
     for (local, _) in &params {
         let name = vars.name(*local);
-        let found = terms.find(&name, head.at)?;
-        if matches!(found, Found::Data(_, ty) if ty != CoreType::Scalar(Scalar::I64)) {
-            terms.leave(&name);
-            terms.enter(&name, Found::Data(*local, CoreType::unit()));
+        let found = terms.resolve(&name, head.at)?;
+        if matches!(found, NameMeaning::Data(_, ty) if ty != CoreType::Scalar(Scalar::I64)) {
+            terms.unbind(&name);
+            terms.bind(&name, NameMeaning::Data(*local, CoreType::unit()));
         }
     }
     let names = params.iter().map(|(l, _)| vars.name(*l)).collect();
-    let mut build = Build { params, names, bounded, ..Build::new(terms, vars, &callee, &lines.stmts) };
-    for (_, input, line) in inputs(lines)? {
+    let mut build = SsaNameResolver {
+        params,
+        param_names: names,
+        bounded,
+        ..SsaNameResolver::new(terms, vars, &callee, &lines.stmts)
+    };
+    for (_, input, line) in ordered_inputs(lines)? {
         build.input(input, line)?;
     }
     for input in &mut build.inputs {
         input.leaf.dims = Vec::new();
     }
     let all = lines.stmts.len();
-    let Block { stmts, checks, needs } = build.block(lines)?;
-    build.readable(all);
-    build.terms.free = 0;
-    let result = build.terms.ty(&head.result)?;
-    let paths = output_paths(&result, !callee.derived.is_empty());
+    let ResolvedBlock { stmts, checks, needs } = build.block(lines)?;
+    build.expose_statements(all);
+    build.scope.free = 0;
+    let result = build.scope.ty(&head.result)?;
+    let paths = output_paths(&result, !callee.derivatives.is_empty());
     let leaves = result.leaves();
     if leaves.len() != lines.outputs.len() {
         let at = lines.outputs.first().map_or(head.at, |o| o.at);
-        return Err(Wrong::new(at, format!("{} parts; the result has {}", lines.outputs.len(), leaves.len())));
+        return Err(FormSyntaxError::new(
+            at,
+            format!("{} parts; the result has {}", lines.outputs.len(), leaves.len()),
+        ));
     }
     let mut outputs = Vec::new();
     for ((output, leaf), path) in lines.outputs.iter().zip(leaves).zip(paths) {
         let var = build.var(&output.var, output.at)?;
         if build.shapes.get(var.0 as usize) != Some(&(leaf.dims.len(), leaf.scalar)) {
-            return Err(Wrong::new(output.at, format!("`{}` is no `{}`", output.var, leaf.ty())));
+            return Err(FormSyntaxError::new(output.at, format!("`{}` is no `{}`", output.var, leaf.ty())));
         }
-        outputs.push((Leaf { path: output.path.clone().unwrap_or(path), ..leaf }, var));
+        outputs.push((TypeLeaf { path: output.path.clone().unwrap_or(path), ..leaf }, var));
     }
-    let Build { vars, inputs, params, bounded, .. } = build;
+    let SsaNameResolver { vars, inputs, params, bounded, .. } = build;
     let opaque = head.opaque;
-    Ok(Ssa { callee, vars, sizes, bounded, params, inputs, stmts, checks, needs, opaque, outputs, result })
+    Ok(SsaFunction {
+        callee,
+        vars,
+        sizes,
+        bounded,
+        params,
+        inputs,
+        stmts,
+        checks,
+        needs,
+        is_opaque: opaque,
+        outputs,
+        result,
+    })
 }
 
 /// Returns the statement of this name among the first `count`, inside `depth` loops.
-pub(super) fn numbered(name: &Name, depth: u32, count: usize) -> Option<Var> {
-    let number: u32 = name.strip_prefix(statements(depth).as_str())?.parse().ok()?;
-    ((number as usize) < count).then_some(Var(number))
+pub(super) fn statement_named(name: &Name, depth: u32, count: usize) -> Option<StmtId> {
+    let number: u32 = name.strip_prefix(statement_prefix(depth).as_str())?.parse().ok()?;
+    ((number as usize) < count).then_some(StmtId(number))
 }
 
-impl Build {
-    pub(super) fn new(terms: Terms, vars: Vars, callee: &Arc<Callee>, lines: &[StmtLine]) -> Self {
+impl SsaNameResolver {
+    pub(super) fn new(terms: NameScope, vars: Vars, callee: &Arc<FunctionKey>, lines: &[StmtLine]) -> Self {
         let shapes = lines.iter().map(|s| (s.dims.len(), s.scalar)).collect();
         let (inputs, params, names, bounded) = (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
-        Self { terms, vars, callee: callee.clone(), shapes, inputs, params, names, bounded }
+        Self { scope: terms, vars, callee: callee.clone(), shapes, inputs, params, param_names: names, bounded }
     }
 
     /// Resolves the lines. The inputs must already be known.
-    pub(super) fn block(&mut self, lines: &Lines) -> Read<Block> {
-        self.readable(lines.stmts.len());
+    pub(super) fn block(&mut self, lines: &SsaLines) -> ParseResult<ResolvedBlock> {
+        self.expose_statements(lines.stmts.len());
         let mut checks = Vec::new();
         for line in &lines.checks {
-            self.terms.free = line.dims.len();
-            let dims = self.terms.polys(&line.dims)?;
+            self.scope.free = line.dims.len();
+            let dims = self.scope.polys(&line.dims)?;
             let guard = self.pred(line.guard.as_ref())?;
-            let cond = self.terms.pred(&line.cond)?;
+            let cond = self.scope.pred(&line.cond)?;
             let item = self.callee.def.clone();
-            let what = Failing { code: line.code, what: line.what.clone(), item, node: None };
-            checks.push(Check { dims, guard, cond, what: Arc::new(what) });
+            let what = CheckFailure { code: line.code, message: line.message.clone(), item, node: None };
+            checks.push(RuntimeCheck { dims, guard, cond, failure: Arc::new(what) });
         }
         let needed = |needs: &[(u32, usize)]| {
             let known = |(c, at): &(u32, usize)| match (*c as usize) < lines.checks.len() {
                 true => Ok(*c),
-                false => Err(Wrong::new(*at, format!("there is no check {c}"))),
+                false => Err(FormSyntaxError::new(*at, format!("there is no check {c}"))),
             };
-            needs.iter().map(known).collect::<Read<Vec<u32>>>()
+            needs.iter().map(known).collect::<ParseResult<Vec<u32>>>()
         };
         let mut stmts = Vec::new();
         let mut next_input = 0;
-        let mut loops: BTreeMap<u32, Known> = BTreeMap::new();
+        let mut loops: BTreeMap<u32, ResolvedLoop> = BTreeMap::new();
         for (k, line) in lines.stmts.iter().enumerate() {
-            self.readable(k);
-            self.terms.free = line.dims.len();
-            let dims = self.terms.polys(&line.dims)?;
+            self.expose_statements(k);
+            self.scope.free = line.dims.len();
+            let dims = self.scope.polys(&line.dims)?;
             let rhs = match &line.rhs {
                 RhsTree::Input(_) | RhsTree::Arg(_) => {
-                    let passed = matches!(line.rhs, RhsTree::Input(_)) == (self.terms.depth == 0);
+                    let passed = matches!(line.rhs, RhsTree::Input(_)) == (self.scope.depth == 0);
                     let number = match &line.rhs {
                         RhsTree::Input(InputTree { number: Some(k), .. }) => *k,
                         _ => next_input,
                     };
                     let Some(input) = self.inputs.get_mut(number as usize).filter(|_| passed) else {
-                        return Err(Wrong::new(
+                        return Err(FormSyntaxError::new(
                             line.at,
                             "a function has an `input`, a loop what is `given` or `carried`",
                         ));
@@ -175,54 +196,60 @@ impl Build {
                     next_input += 1;
                     Rhs::Input(number)
                 }
-                RhsTree::Part(number, part) => {
+                RhsTree::LoopResult(number, part) => {
                     if !loops.contains_key(number) {
-                        loops.insert(*number, self.loop_of(*number, lines, line.at)?);
+                        loops.insert(*number, self.resolve_loop(*number, lines, line.at)?);
                     }
                     match loops.get(number) {
-                        Some(known) => known.part(part, line)?,
+                        Some(known) => known.result_rhs(part, line)?,
                         None => Rhs::Zero,
                     }
                 }
                 other => self.rhs(other, line)?,
             };
-            stmts.push(Stmt { dims, scalar: line.scalar, rhs, needs: needed(&line.needs)?, name: line.name.clone() });
+            stmts.push(Statement {
+                dims,
+                scalar: line.scalar,
+                rhs,
+                needs: needed(&line.needs)?,
+                name: line.name.clone(),
+            });
         }
-        self.readable(lines.stmts.len());
-        Ok(Block { stmts, checks, needs: needed(&lines.needs)? })
+        self.expose_statements(lines.stmts.len());
+        Ok(ResolvedBlock { stmts, checks, needs: needed(&lines.needs)? })
     }
 
     /// Resolves the loop of this number.
-    fn loop_of(&mut self, number: u32, lines: &Lines, at: usize) -> Read<Known> {
+    fn resolve_loop(&mut self, number: u32, lines: &SsaLines, at: usize) -> ParseResult<ResolvedLoop> {
         let Some((_, line)) = lines.loops.iter().find(|(k, _)| *k == number) else {
-            return Err(Wrong::new(at, format!("there is no loop L{number} here")));
+            return Err(FormSyntaxError::new(at, format!("there is no loop L{number} here")));
         };
         let part = |stmt: &StmtLine| match &stmt.rhs {
-            RhsTree::Part(k, part) if *k == number => Some(part.clone()),
+            RhsTree::LoopResult(k, part) if *k == number => Some(part.clone()),
             _ => None,
         };
-        let parts: Vec<PartTree> = lines.stmts.iter().filter_map(part).collect();
-        self.looped(line, &parts)
+        let parts: Vec<LoopResultTree> = lines.stmts.iter().filter_map(part).collect();
+        self.resolve_loop_line(line, &parts)
     }
 
     /// Makes the first `count` statements visible to reads.
-    fn readable(&mut self, count: usize) {
-        let known = self.terms.statements.len();
-        self.terms.statements.truncate(count);
+    fn expose_statements(&mut self, count: usize) {
+        let known = self.scope.statements.len();
+        self.scope.statements.truncate(count);
         for (rank, scalar) in self.shapes.iter().take(count).skip(known) {
             let dims = vec![Poly::default(); *rank];
-            self.terms.statements.push(match scalar {
-                Some(s) => CoreType::Scalar(*s).array(dims.into_iter()),
+            self.scope.statements.push(match scalar {
+                Some(s) => CoreType::Scalar(*s).with_extents(dims.into_iter()),
                 None => CoreType::Rel(dims.into()),
             });
         }
     }
 
     /// Declares an input. Its extents follow with its statement.
-    fn input(&mut self, input: &InputTree, line: &StmtLine) -> Read<()> {
-        let param = |name: &Name| match self.names.iter().position(|n| n == name) {
-            Some(k) => Ok((k, Source::Param(u32::try_from(k).unwrap_or(u32::MAX)))),
-            None => Err(Wrong::new(line.at, format!("`{name}` is no parameter"))),
+    fn input(&mut self, input: &InputTree, line: &StmtLine) -> ParseResult<()> {
+        let param = |name: &Name| match self.param_names.iter().position(|n| n == name) {
+            Some(k) => Ok((k, InputSource::Param(u32::try_from(k).unwrap_or(u32::MAX)))),
+            None => Err(FormSyntaxError::new(line.at, format!("`{name}` is no parameter"))),
         };
         let (source, path) = match &input.source {
             None => (param(&input.name)?.1, Vec::new()),
@@ -232,115 +259,126 @@ impl Build {
                 for part in path {
                     // Paths pass through arrays, because an array of tuples counts as a tuple of
                     // arrays here.
-                    ty = match ty.as_ref().map(|t| t.peel().1) {
+                    ty = match ty.as_ref().map(|t| t.split_array().1) {
                         Some(CoreType::Tuple(items, _)) => items.get(*part as usize).cloned(),
                         _ => None,
                     };
                 }
                 if ty.is_none() {
-                    return Err(Wrong::new(line.at, format!("`{name}` has no such part")));
+                    return Err(FormSyntaxError::new(line.at, format!("`{name}` has no such part")));
                 }
                 (source, path.clone())
             }
-            Some(SourceTree::Tangent(k, place)) => self.seed(Source::Tangent(*k), place.as_ref()),
-            Some(SourceTree::Cotangent(k, place)) => self.seed(Source::Cotangent(*k), place.as_ref()),
-            Some(SourceTree::Global(global, path)) => (Source::Global(self.terms.global(global)), path.clone()),
+            Some(SourceTree::Tangent(k, place)) => self.derivative_input(InputSource::Tangent(*k), place.as_ref()),
+            Some(SourceTree::Cotangent(k, place)) => self.derivative_input(InputSource::Cotangent(*k), place.as_ref()),
+            Some(SourceTree::Global(global, path)) => (InputSource::Global(self.scope.global(global)), path.clone()),
         };
-        let same = self.names.iter().position(|n| *n == input.name).and_then(|k| self.params.get(k));
+        let same = self.param_names.iter().position(|n| *n == input.name).and_then(|k| self.params.get(k));
         let local = match same {
             Some((local, _)) => *local,
             None => {
-                if self.terms.knows(&input.name) {
-                    return Err(Wrong::new(line.at, format!("`{}` is there twice", input.name)));
+                if self.scope.is_bound(&input.name) {
+                    return Err(FormSyntaxError::new(line.at, format!("`{}` is there twice", input.name)));
                 }
                 let local = self.vars.fresh(input.name.clone());
-                let found = Found::Index(Poly::atom(self.vars.atom(local)), local);
+                let found = NameMeaning::Index(Poly::atom(self.vars.atom(local)), local);
                 let integer = line.dims.is_empty() && line.scalar == Some(Scalar::I64);
-                let other = Found::Data(local, CoreType::unit());
-                self.terms.enter(&input.name, if integer { found } else { other });
+                let other = NameMeaning::Data(local, CoreType::unit());
+                self.scope.bind(&input.name, if integer { found } else { other });
                 local
             }
         };
         if input.bounded {
             self.bounded.insert(local);
         }
-        self.inputs.push(Input { local, source, leaf: Leaf { path, dims: Vec::new(), scalar: line.scalar } });
+        self.inputs.push(FunctionInput {
+            local,
+            source,
+            leaf: TypeLeaf { path, dims: Vec::new(), scalar: line.scalar },
+        });
         Ok(())
     }
 
-    fn seed(&self, source: Source, place: Option<&Vec<u32>>) -> (Source, Vec<u32>) {
-        let path = place.map_or_else(|| seed_path(&source, &self.inputs).to_vec(), Clone::clone);
+    fn derivative_input(&self, source: InputSource, place: Option<&Vec<u32>>) -> (InputSource, Vec<u32>) {
+        let path = place.map_or_else(|| default_input_path(&source, &self.inputs).to_vec(), Clone::clone);
         (source, path)
     }
 
-    pub(super) fn var(&self, name: &Name, at: usize) -> Read<Var> {
-        match numbered(name, self.terms.depth, self.terms.statements.len()) {
+    pub(super) fn var(&self, name: &Name, at: usize) -> ParseResult<StmtId> {
+        match statement_named(name, self.scope.depth, self.scope.statements.len()) {
             Some(var) => Ok(var),
-            None => Err(Wrong::new(at, format!("`{name}` is no statement before this one"))),
+            None => Err(FormSyntaxError::new(at, format!("`{name}` is no statement before this one"))),
         }
     }
 
-    fn scalar(&self, var: Var) -> Option<Scalar> {
+    fn scalar(&self, var: StmtId) -> Option<Scalar> {
         self.shapes.get(var.0 as usize).and_then(|s| s.1)
     }
 
-    pub(super) fn pred(&mut self, tree: Option<&Tree>) -> Read<Pred> {
-        tree.map_or_else(|| Ok(Pred::truth()), |t| self.terms.pred(t))
+    pub(super) fn pred(&mut self, tree: Option<&FormTree>) -> ParseResult<Pred> {
+        tree.map_or_else(|| Ok(Pred::truth()), |t| self.scope.pred(t))
     }
 
     /// Resolves an access. If `whole`, as for the operand of a scalar operation, it must have all
     /// indices.
-    pub(super) fn access(&self, tree: &AccessTree, whole: bool) -> Read<Access> {
+    pub(super) fn access(&self, tree: &AccessTree, whole: bool) -> ParseResult<TensorAccess> {
         let var = self.var(&tree.name, tree.at)?;
         let rank = self.shapes.get(var.0 as usize).map_or(0, |s| s.0);
         let given = tree.indices.len();
         if given > rank || whole && given < rank {
-            return Err(Wrong::new(tree.at, format!("`{}` has {rank} indices, not {given}", tree.name)));
+            return Err(FormSyntaxError::new(tree.at, format!("`{}` has {rank} indices, not {given}", tree.name)));
         }
-        Ok(Access { var, at: self.terms.polys(&tree.indices)? })
+        Ok(TensorAccess { var, at: self.scope.polys(&tree.indices)? })
     }
 
-    fn accesses(&self, trees: &[AccessTree], whole: bool) -> Read<Vec<Access>> {
+    fn accesses(&self, trees: &[AccessTree], whole: bool) -> ParseResult<Vec<TensorAccess>> {
         trees.iter().map(|t| self.access(t, whole)).collect()
     }
 
-    fn rhs(&mut self, tree: &RhsTree, line: &StmtLine) -> Read<Rhs> {
+    fn rhs(&mut self, tree: &RhsTree, line: &StmtLine) -> ParseResult<Rhs> {
         let free = line.dims.len();
         Ok(match tree {
-            RhsTree::Constant(_) if free > 0 => return Err(Wrong::new(line.at, "a constant has no indices")),
+            RhsTree::Constant(_) if free > 0 => return Err(FormSyntaxError::new(line.at, "a constant has no indices")),
             RhsTree::Constant(c) => Rhs::Constant(*c),
-            RhsTree::Input(_) | RhsTree::Arg(_) | RhsTree::Part(..) | RhsTree::Zero => Rhs::Zero,
-            RhsTree::Index(p) => Rhs::Index(self.terms.poly(p)?),
+            RhsTree::Input(_) | RhsTree::Arg(_) | RhsTree::LoopResult(..) | RhsTree::Zero => Rhs::Zero,
+            RhsTree::Index(p) => Rhs::Index(self.scope.poly(p)?),
             RhsTree::Add(items) => {
                 let mut terms = Vec::new();
                 for item in items {
                     let pred = self.pred(item.pred.as_ref())?;
-                    terms.push(Addend { neg: item.neg, pred, of: self.access(&item.of, true)? });
+                    terms.push(Addend { neg: item.neg, pred, operand: self.access(&item.operand, true)? });
                 }
                 Rhs::Add(terms)
             }
             RhsTree::Contract { neg, bound, pred, factors } => {
-                self.terms.free = free + bound.len();
-                let bound = self.terms.polys(bound)?;
+                self.scope.free = free + bound.len();
+                let bound = self.scope.polys(bound)?;
                 let pred = self.pred(pred.as_ref())?;
                 Rhs::Contract { bound, pred, neg: *neg, factors: self.accesses(factors, true)? }
             }
-            RhsTree::Reduce { reducer, bound, pred, terms, place, of } => {
+            RhsTree::Reduce { reducer, bound, pred, filter: terms, arg_value: place, operand: of } => {
                 let pred = self.pred(pred.as_ref())?;
-                self.terms.free = free + bound.len();
-                let bound = self.terms.polys(bound)?;
+                self.scope.free = free + bound.len();
+                let bound = self.scope.polys(bound)?;
                 let terms = self.pred(terms.as_ref())?;
-                let place = place.as_ref().map_or_else(|| Ok(Poly::default()), |p| self.terms.poly(p))?;
-                Rhs::Reduce(Reduce { reducer: *reducer, bound, pred, terms, place, of: self.access(of, true)? })
+                let place = place.as_ref().map_or_else(|| Ok(Poly::default()), |p| self.scope.poly(p))?;
+                Rhs::Reduce(SsaReduction {
+                    reducer: *reducer,
+                    bound,
+                    pred,
+                    filter: terms,
+                    arg_value: place,
+                    operand: self.access(of, true)?,
+                })
             }
-            RhsTree::Order { pred, index: name, of } => {
+            RhsTree::Argsort { pred, index: name, keys: of } => {
                 let pred = self.pred(pred.as_ref())?;
-                let last = free.checked_sub(1).map(|k| index(k, &Poly::default()));
+                let last = free.checked_sub(1).map(|k| statement_index(k, &Poly::default()));
                 let last = last.filter(|i| i.name == *name && !pred.mentions(&i.atom()));
                 if last.is_none() || line.scalar != Some(Scalar::I64) {
-                    return Err(Wrong::new(line.at, "an order is of `i64`, along the last index"));
+                    return Err(FormSyntaxError::new(line.at, "an order is of `i64`, along the last index"));
                 }
-                Rhs::Order(Order { pred, of: self.access(of, true)? })
+                Rhs::Argsort(Argsort { pred, keys: self.access(of, true)? })
             }
             RhsTree::Map { name, pred, args } => {
                 let pred = self.pred(pred.as_ref())?;
@@ -348,58 +386,58 @@ impl Build {
                 let operation = self.operation(name, &args, line.at)?;
                 Rhs::Map { operation, pred, args }
             }
-            RhsTree::Update { base, batch, bound, pred, at, value, add } => {
+            RhsTree::Update { base, batch, bound, pred, at, value, accumulate: add } => {
                 let base = self.access(base, false)?;
                 let rank = self.shapes.get(base.var.0 as usize).map_or(0, |s| s.0);
                 let below = free.checked_sub(*batch as usize);
                 if below != Some(at.len()) || rank != base.at.len() + at.len() {
-                    return Err(Wrong::new(line.at, format!("an update at {} indices", at.len())));
+                    return Err(FormSyntaxError::new(line.at, format!("an update at {} indices", at.len())));
                 }
                 if [base.var, self.var(&value.name, value.at)?].iter().any(|v| self.scalar(*v) != line.scalar) {
-                    return Err(Wrong::new(line.at, "an update by another type"));
+                    return Err(FormSyntaxError::new(line.at, "an update by another type"));
                 }
-                self.terms.free = free + bound.len();
-                let bound = self.terms.polys(bound)?;
+                self.scope.free = free + bound.len();
+                let bound = self.scope.polys(bound)?;
                 let pred = self.pred(pred.as_ref())?;
-                let (at, value) = (self.terms.polys(at)?, self.access(value, true)?);
+                let (at, value) = (self.scope.polys(at)?, self.access(value, true)?);
                 for k in *batch as usize..free {
-                    let own = index(k, &Poly::default()).atom();
+                    let own = statement_index(k, &Poly::default()).atom();
                     if pred.mentions(&own) || at.iter().chain(&value.at).any(|p| p.mentions(&own)) {
-                        return Err(Wrong::new(line.at, format!("`i{k}` is no index of the update")));
+                        return Err(FormSyntaxError::new(line.at, format!("`i{k}` is no index of the update")));
                     }
                 }
-                Rhs::Update { base, batch: *batch, bound, pred, at, value, add: *add }
+                Rhs::Update { base, batch: *batch, bound, pred, at, value, accumulate: *add }
             }
-            RhsTree::Call { callee, batch, pred, args, part } => {
+            RhsTree::Call { callee, batch, pred, args, result_index: part } => {
                 if *batch as usize > free {
-                    return Err(Wrong::new(line.at, "a call for more indices than there are"));
+                    return Err(FormSyntaxError::new(line.at, "a call for more indices than there are"));
                 }
-                let sizes = self.terms.polys(&callee.sizes)?;
+                let sizes = self.scope.polys(&callee.sizes)?;
                 let pred = self.pred(pred.as_ref())?;
                 let args = self.accesses(args, false)?;
-                let callee = Arc::new(self.terms.callee(callee)?);
-                Rhs::Call { callee, sizes, pred, args, batch: *batch, part: *part }
+                let callee = Arc::new(self.scope.callee(callee)?);
+                Rhs::Call { callee, sizes, pred, args, batch: *batch, result_index: *part }
             }
         })
     }
 
-    fn operation(&self, name: &str, args: &[Access], at: usize) -> Read<Operation> {
+    fn operation(&self, name: &str, args: &[TensorAccess], at: usize) -> ParseResult<ScalarOp> {
         let last = args.last().and_then(|a| self.scalar(a.var));
         let binary = BinOp::ALL.into_iter().find(|op| op.symbol() == name);
         let (operation, wanted) = match (name, binary) {
-            ("^", _) if last == Some(Scalar::I64) => (Some(Operation::PowInt), 2),
-            ("^", _) => (Some(Operation::Pow), 2),
-            ("!", _) => (Some(Operation::Not), 1),
-            (_, Some(op)) => (Some(Operation::Binary(op)), 2),
-            _ => match operation(name) {
-                Some(operation @ Operation::Scalar(f)) => (Some(operation), f.arguments().len()),
+            ("^", _) if last == Some(Scalar::I64) => (Some(ScalarOp::PowInt), 2),
+            ("^", _) => (Some(ScalarOp::Pow), 2),
+            ("!", _) => (Some(ScalarOp::Not), 1),
+            (_, Some(op)) => (Some(ScalarOp::Binary(op)), 2),
+            _ => match operation_named(name) {
+                Some(operation @ ScalarOp::Scalar(f)) => (Some(operation), f.arguments().len()),
                 other => (other, 1),
             },
         };
         match operation {
             Some(operation) if args.len() == wanted => Ok(operation),
-            Some(_) => Err(Wrong::new(at, format!("`{name}` takes {wanted}, not {}", args.len()))),
-            None => Err(Wrong::new(at, format!("`{name}` is no operation"))),
+            Some(_) => Err(FormSyntaxError::new(at, format!("`{name}` takes {wanted}, not {}", args.len()))),
+            None => Err(FormSyntaxError::new(at, format!("`{name}` is no operation"))),
         }
     }
 }

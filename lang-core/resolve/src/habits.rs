@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use lang_base::{Fix, Piece, Span};
+use lang_base::{Fix, FixPiece, Span};
 use lang_syntax::ast::{Expr, ExprId, Tree};
 use lang_syntax::lexer::{Token, lex};
 
@@ -153,9 +153,9 @@ impl Habit {
         if args.len() != self.params.len() {
             return None;
         }
-        let (mut pieces, mut from) = (vec![Piece::Text(String::new())], 0);
-        let text = |pieces: &mut Vec<Piece>, range: Range<usize>| {
-            pieces.push(Piece::Text(code.get(range).unwrap_or_default().to_owned()));
+        let (mut pieces, mut from) = (vec![FixPiece::Text(String::new())], 0);
+        let text = |pieces: &mut Vec<FixPiece>, range: Range<usize>| {
+            pieces.push(FixPiece::Text(code.get(range).unwrap_or_default().to_owned()));
         };
         for token in lex(code).tokens {
             let Token::Name(name) = &token.token else { continue };
@@ -163,9 +163,13 @@ impl Habit {
             let arg = args.get(k)?;
             text(&mut pieces, from..token.span.range().start);
             if arg.plain {
-                pieces.push(Piece::Source(arg.span));
+                pieces.push(FixPiece::Source(arg.span));
             } else {
-                pieces.extend([Piece::Text("(".to_owned()), Piece::Source(arg.span), Piece::Text(")".to_owned())]);
+                pieces.extend([
+                    FixPiece::Text("(".to_owned()),
+                    FixPiece::Source(arg.span),
+                    FixPiece::Text(")".to_owned()),
+                ]);
             }
             from = token.span.range().end;
         }
@@ -178,8 +182,8 @@ impl Habit {
                     && rest.find(')') == Some(rest.len() - 1)
             });
         if !is_call {
-            pieces.insert(0, Piece::Text("(".to_owned()));
-            pieces.push(Piece::Text(")".to_owned()));
+            pieces.insert(0, FixPiece::Text("(".to_owned()));
+            pieces.push(FixPiece::Text(")".to_owned()));
         }
         Some(Fix { span, pieces })
     }

@@ -17,7 +17,7 @@ use super::{Names, ValueRef, suggest, type_items};
 use lang_base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ast::{
-    Def, Ident, Item, Pat, PatId, Rule, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
+    Def, Ident, Item, Pat, PatId, RuleDef, SizeExpr, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr, TypeId,
 };
 
 /// The maximum number of related places in the diagnostic of an unknown name.
@@ -100,7 +100,7 @@ impl<'a> Resolver<'a> {
             Item::Import(_) | Item::Error => {}
             Item::Let(item) => self.top_let(item),
             Item::Do(value) => self.expr(*value),
-            Item::Rule(rule) => self.rule(rule),
+            Item::DerivativeRule(rule) => self.rule(rule),
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> Resolver<'a> {
         self.pat(item.pat, LocalKind::Let);
     }
 
-    fn rule(&mut self, rule: &'a Rule) {
+    fn rule(&mut self, rule: &'a RuleDef) {
         let name = &rule.name;
         match self.names.value(self.module, &name.name) {
             Some(ValueRef::Def(def)) if def.module == *self.module => {
@@ -215,7 +215,7 @@ impl<'a> Resolver<'a> {
                 self.out.diagnostics.push(Diagnostic::new(Code::E0100, name.span, message).help(help));
             }
         }
-        for param in rule.params.iter().chain(&rule.deltas) {
+        for param in rule.params.iter().chain(&rule.tangents) {
             self.declare(param, LocalKind::Param);
         }
         self.expr(rule.body);

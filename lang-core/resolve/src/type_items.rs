@@ -56,7 +56,7 @@ pub struct ParamUses {
 pub fn param_uses(tree: &Tree, module: &ModuleName, names: &dyn Names) -> Vec<ParamUses> {
     let Item::Type(def) = &tree.item else { return Vec::new() };
     // The unreadable parts of a type are usually extents.
-    let size = |p: &Ident| tree.unread.contains(&p.name);
+    let size = |p: &Ident| tree.skipped_names.contains(&p.name);
     let mut uses: Vec<_> = def.params.iter().map(|p| ParamUses { size: size(p), ..ParamUses::default() }).collect();
     // Every expression in a `type` item is a size.
     for (_, node) in tree.exprs.iter() {

@@ -14,7 +14,7 @@ use super::resolved::{LocalKind, PatRes, Res};
 use super::scalar_fn::ScalarFn;
 use super::{ValueRef, suggest, type_items};
 use lang_base::{Code, Diagnostic, Fix, Name, Span};
-use lang_syntax::ast::{self, Arg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
+use lang_syntax::ast::{self, CallArg, Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, Subscript, Tree};
 use lang_syntax::ops::{BinderKind, Scalar};
 
 impl<'a> Resolver<'a> {
@@ -134,14 +134,14 @@ impl<'a> Resolver<'a> {
                 self.expr(*body);
                 self.scopes.leave(mark);
             }
-            Expr::Checkpoint { every, of } => {
+            Expr::Checkpoint { spacing: every, body: of } => {
                 every.iter().for_each(|e| self.expr(*e));
                 self.expr(*of);
             }
             Expr::With(base, updates) => {
                 self.expr(*base);
                 for update in updates {
-                    if let ast::Place::Index(subscripts, _) = &update.place {
+                    if let ast::UpdateTarget::Index(subscripts, _) = &update.target {
                         self.subscripts(subscripts);
                     }
                     self.expr(update.value);
@@ -153,12 +153,12 @@ impl<'a> Resolver<'a> {
     fn subscripts(&mut self, subscripts: &'a [Subscript]) {
         for subscript in subscripts {
             match subscript {
-                Subscript::At(e) => self.expr(*e),
+                Subscript::Index(e) => self.expr(*e),
                 Subscript::Range(from, to) => {
                     self.expr(*from);
                     self.expr(*to);
                 }
-                Subscript::Whole(_) => {}
+                Subscript::FullAxis(_) => {}
             }
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    fn call(&mut self, callee: ExprId, args: &'a [Arg]) {
+    fn call(&mut self, callee: ExprId, args: &'a [CallArg]) {
         let tree: &'a Tree = self.tree;
         let callee_node = &tree.exprs[callee];
         match &callee_node.kind {
@@ -219,7 +219,7 @@ impl<'a> Resolver<'a> {
 
     /// Adds the fix that replaces a call of another language's function by an expression over its
     /// arguments.
-    fn mend_call(&mut self, id: ExprId, callee: ExprId, args: &[Arg]) {
+    fn mend_call(&mut self, id: ExprId, callee: ExprId, args: &[CallArg]) {
         let of = &self.tree.exprs[callee];
         let (name, at) = match &of.kind {
             Expr::Name(name) => (name, of.span),
@@ -236,7 +236,7 @@ impl<'a> Resolver<'a> {
             _ => return,
         };
         let Some(habit) = habits::find(habits::HABITS, name) else { return };
-        let given = |arg: &Arg| {
+        let given = |arg: &CallArg| {
             let node = &self.tree.exprs[arg.value];
             Given { span: node.span, plain: habits::is_plain(self.tree, arg.value) }
         };
@@ -320,7 +320,7 @@ impl<'a> Resolver<'a> {
         }
         if let Some(value) = self.names.value(self.module, name) {
             // An unreadable parameter may shadow it.
-            if matches!(value, ValueRef::Let(_)) && self.tree.unread.contains(name) {
+            if matches!(value, ValueRef::Let(_)) && self.tree.skipped_names.contains(name) {
                 return Res::Error;
             }
             return self.top_level(value);

@@ -39,7 +39,7 @@ impl Described {
 /// Returns every word of the language once. No other name has an entry in the tables.
 pub fn all() -> impl Iterator<Item = &'static str> {
     let once = Word::ALL.iter().map(|w| w.text()).chain(own());
-    once.chain(BinderKind::ALL.into_iter().filter(|b| is_only_binder(*b)).map(BinderKind::word))
+    once.chain(BinderKind::ALL.into_iter().filter(|b| is_only_binder(*b)).map(BinderKind::keyword))
 }
 
 /// Returns the names that are neither keywords nor binders.
@@ -50,7 +50,7 @@ fn own() -> impl Iterator<Item = &'static str> {
 }
 
 fn is_only_binder(binder: BinderKind) -> bool {
-    Word::from_text(binder.word()).is_none() && own().all(|name| name != binder.word())
+    Word::from_text(binder.keyword()).is_none() && own().all(|name| name != binder.keyword())
 }
 
 /// Returns the descriptions of a word: several for a binder that is also a function, none for a
@@ -58,7 +58,7 @@ fn is_only_binder(binder: BinderKind) -> bool {
 #[must_use]
 pub fn describe(word: &str) -> Vec<Described> {
     let mut found: Vec<Described> =
-        BinderKind::ALL.into_iter().filter(|b| b.word() == word).map(|b| described("binder", binder(b))).collect();
+        BinderKind::ALL.into_iter().filter(|b| b.keyword() == word).map(|b| described("binder", binder(b))).collect();
     if let Some(keyword) = Word::from_text(word)
         && found.is_empty()
     {
@@ -191,7 +191,7 @@ mod tests {
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), count);
-        assert!(BinderKind::ALL.iter().all(|b| words.contains(&b.word())));
+        assert!(BinderKind::ALL.iter().all(|b| words.contains(&b.keyword())));
         assert_eq!(describe("solve"), []);
     }
 

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use super::columns::Columns;
-use super::memory::{Charge, Memory, TooLarge};
+use super::memory::{AllocationError, MemoryAccount, MemoryCharge};
 use super::pool;
-use super::value::{Items, Value, same_f32, same_f64};
+use super::value::{Components, Value, is_identical_f32, is_identical_f64};
 
 /// The elements of one buffer. Scalars, and tuples and records of scalars, are stored flat. All
 /// others are boxed: constructors, functions, relations, dual numbers, tuples with arrays.
@@ -23,7 +23,7 @@ pub enum Store {
     /// Tuples or records of scalars.
     Columns(Columns),
     /// Any values except arrays.
-    Boxed(Items),
+    Boxed(Components),
 }
 
 impl Default for Store {
@@ -37,12 +37,12 @@ pub struct Buffer {
     /// The elements.
     pub store: Store,
     /// The charge for the bytes of the store.
-    pub charge: Charge,
+    pub charge: MemoryCharge,
 }
 
 impl Buffer {
     /// Moves out the store and its charge.
-    pub fn into_parts(mut self) -> (Store, Charge) {
+    pub fn into_parts(mut self) -> (Store, MemoryCharge) {
         (std::mem::take(&mut self.store), std::mem::take(&mut self.charge))
     }
 }
@@ -50,7 +50,7 @@ impl Buffer {
 /// Hands the store to the pool for reuse.
 impl Drop for Buffer {
     fn drop(&mut self) {
-        pool::give(std::mem::take(&mut self.store));
+        pool::recycle(std::mem::take(&mut self.store));
     }
 }
 
@@ -60,17 +60,17 @@ pub struct Array {
     buffer: Arc<Buffer>,
     dims: Arc<[usize]>,
     /// The number of leading `dims` that are indexed away.
-    skip: u32,
+    skipped_axes: u32,
     /// The start of the array in the buffer.
     start: usize,
 }
 
 /// An element kind that is stored unboxed.
-pub trait Elem: Copy {
+pub trait UnboxedElement: Copy {
     /// Wraps elements in a store of this kind.
-    fn wrap(elements: Vec<Self>) -> Store;
+    fn make_store(elements: Vec<Self>) -> Store;
     /// Moves the elements out of a store, if it has this kind.
-    fn unwrap(store: Store) -> Option<Vec<Self>>;
+    fn from_store(store: Store) -> Option<Vec<Self>>;
     /// Returns the elements of a store, if it has this kind.
     fn slice(store: &Store) -> Option<&[Self]>;
     /// Returns the elements of a store for writing, if it has this kind.
@@ -83,11 +83,11 @@ pub trait Elem: Copy {
 
 macro_rules! elem {
     ($($t:ty, $variant:ident);*) => {$(
-        impl Elem for $t {
-            fn wrap(elements: Vec<Self>) -> Store {
+        impl UnboxedElement for $t {
+            fn make_store(elements: Vec<Self>) -> Store {
                 Store::$variant(elements)
             }
-            fn unwrap(store: Store) -> Option<Vec<Self>> {
+            fn from_store(store: Store) -> Option<Vec<Self>> {
                 if let Store::$variant(v) = store { Some(v) } else { None }
             }
             fn slice(store: &Store) -> Option<&[Self]> {
@@ -115,7 +115,7 @@ elem!(f64, F64; f32, F32; i64, I64; bool, Bool);
 
 impl From<Vec<Value>> for Store {
     fn from(elements: Vec<Value>) -> Self {
-        Self::Boxed(Items::new(elements))
+        Self::Boxed(Components::new(elements))
     }
 }
 
@@ -140,16 +140,16 @@ impl Store {
     }
 
     /// Converts the elements to values, because a dual number joins them. Charges them to a memory.
-    pub fn into_boxed(self, memory: &Memory) -> Result<(Vec<Value>, Charge), TooLarge> {
-        let (mut values, charge) = memory.vec(self.len())?;
+    pub fn into_boxed(self, memory: &MemoryAccount) -> Result<(Vec<Value>, MemoryCharge), AllocationError> {
+        let (mut values, charge) = memory.vec_with_capacity(self.len())?;
         for i in 0..self.len() {
-            values.extend(self.get_in(i, memory)?);
+            values.extend(self.get_charged(i, memory)?);
         }
         Ok((values, charge))
     }
 
     /// Returns an element and charges its memory.
-    fn get_in(&self, at: usize, memory: &Memory) -> Result<Option<Value>, TooLarge> {
+    fn get_charged(&self, at: usize, memory: &MemoryAccount) -> Result<Option<Value>, AllocationError> {
         match self {
             Self::Columns(columns) => columns.element(at, Some(memory)),
             _ => Ok(self.get(at)),
@@ -170,18 +170,18 @@ impl Store {
 
 impl Array {
     /// Returns `None` if `dims` is empty or the number of elements does not match the extents.
-    pub fn new(dims: &[usize], store: Store, charge: Charge) -> Option<Self> {
+    pub fn new(dims: &[usize], store: Store, charge: MemoryCharge) -> Option<Self> {
         let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
         if dims.is_empty() || count != store.len() {
             return None;
         }
-        Some(Self { buffer: Arc::new(Buffer { store, charge }), dims: dims.into(), skip: 0, start: 0 })
+        Some(Self { buffer: Arc::new(Buffer { store, charge }), dims: dims.into(), skipped_axes: 0, start: 0 })
     }
 
     /// Returns the extents, outermost first.
     #[must_use]
     pub fn dims(&self) -> &[usize] {
-        self.dims.get(self.skip as usize..).unwrap_or_default()
+        self.dims.get(self.skipped_axes as usize..).unwrap_or_default()
     }
 
     /// Returns the number of elements.
@@ -233,10 +233,15 @@ impl Array {
 
     /// Returns an array of at least one axis whose elements begin at `start` of a buffer. Returns
     /// `None` if they do not fit.
-    pub fn of_buffer(dims: &[usize], buffer: Arc<Buffer>, start: usize) -> Option<Self> {
+    pub fn from_buffer(dims: &[usize], buffer: Arc<Buffer>, start: usize) -> Option<Self> {
         let count = dims.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
         let end = start.checked_add(count)?;
-        (!dims.is_empty() && end <= buffer.store.len()).then(|| Self { buffer, dims: dims.into(), skip: 0, start })
+        (!dims.is_empty() && end <= buffer.store.len()).then(|| Self {
+            buffer,
+            dims: dims.into(),
+            skipped_axes: 0,
+            start,
+        })
     }
 
     /// Returns the buffer and the start of the array in it.
@@ -245,18 +250,18 @@ impl Array {
     }
 
     /// Returns the elements in row-major order, if they are stored unboxed as `T`.
-    pub fn slice<T: Elem>(&self) -> Option<&[T]> {
+    pub fn slice<T: UnboxedElement>(&self) -> Option<&[T]> {
         T::slice(&self.buffer.store)?.get(self.start..self.start.checked_add(self.count())?)
     }
 
     /// Returns the elements in row-major order, if they are boxed.
     #[must_use]
     pub fn elements(&self) -> Option<&[Value]> {
-        self.boxed()
+        self.boxed_elements()
     }
 
     /// Returns the elements in row-major order, if they are boxed.
-    pub fn boxed(&self) -> Option<&[Value]> {
+    pub fn boxed_elements(&self) -> Option<&[Value]> {
         let Store::Boxed(items) = &self.buffer.store else { return None };
         items.values.get(self.start..self.start.checked_add(self.count())?)
     }
@@ -268,25 +273,30 @@ impl Array {
 
     /// Returns the part after `indexed` leading indices, which lead to flat position `at`: an
     /// element or a view.
-    pub fn part(&self, indexed: usize, at: usize, memory: &Memory) -> Result<Option<Value>, TooLarge> {
+    pub fn index_leading(
+        &self,
+        indexed: usize,
+        at: usize,
+        memory: &MemoryAccount,
+    ) -> Result<Option<Value>, AllocationError> {
         if indexed >= self.dims().len() {
-            return self.start.checked_add(at).map_or(Ok(None), |at| self.buffer.store.get_in(at, memory));
+            return self.start.checked_add(at).map_or(Ok(None), |at| self.buffer.store.get_charged(at, memory));
         }
         let view = || {
-            let skip = self.skip.checked_add(u32::try_from(indexed).ok()?)?;
+            let skip = self.skipped_axes.checked_add(u32::try_from(indexed).ok()?)?;
             let start = self.start.checked_add(at)?;
-            Some(Value::Array(Self { buffer: self.buffer.clone(), dims: self.dims.clone(), skip, start }))
+            Some(Value::Array(Self { buffer: self.buffer.clone(), dims: self.dims.clone(), skipped_axes: skip, start }))
         };
         Ok(view())
     }
 
     /// Returns a view of another array, with the extents and start that this array has in its own
     /// buffer. Both buffers must have the same number of elements.
-    pub fn through(&self, other: &Self) -> Self {
+    pub fn view_into(&self, other: &Self) -> Self {
         Self {
             buffer: other.buffer.clone(),
             dims: self.dims.clone(),
-            skip: self.skip,
+            skipped_axes: self.skipped_axes,
             start: other.start.saturating_add(self.start),
         }
     }
@@ -294,21 +304,21 @@ impl Array {
     /// Returns one array for each scalar of its elements, or none if the elements are not stored
     /// flat. Moves an unshared buffer, so its new owner may update it in place.
     pub fn into_columns(self) -> Vec<Self> {
-        let Self { buffer, dims, skip, start } = self;
+        let Self { buffer, dims, skipped_axes: skip, start } = self;
         let parts = match Arc::try_unwrap(buffer) {
             Ok(own) => match own.into_parts().0 {
-                Store::Columns(columns) => columns.into_parts(),
+                Store::Columns(columns) => columns.into_arrays(),
                 _ => Vec::new(),
             },
             Err(shared) => match &shared.store {
-                Store::Columns(columns) => columns.parts().to_vec(),
+                Store::Columns(columns) => columns.arrays().to_vec(),
                 _ => Vec::new(),
             },
         };
         let part = |part: Self| Self {
             buffer: part.buffer,
             dims: dims.clone(),
-            skip,
+            skipped_axes: skip,
             start: part.start.saturating_add(start),
         };
         parts.into_iter().map(part).collect()
@@ -317,7 +327,7 @@ impl Array {
     /// Returns a view with other extents that begins at flat position `at`. The caller must ensure
     /// that the elements exist.
     pub fn view(&self, at: usize, dims: &[usize]) -> Self {
-        Self { buffer: self.buffer.clone(), dims: dims.into(), skip: 0, start: self.start.saturating_add(at) }
+        Self { buffer: self.buffer.clone(), dims: dims.into(), skipped_axes: 0, start: self.start.saturating_add(at) }
     }
 
     /// Returns whether both arrays use the same buffer.
@@ -337,15 +347,18 @@ impl Array {
     }
 
     /// Copies the array into a buffer of its own.
-    pub fn compact(&self, memory: &Memory) -> Result<Self, TooLarge> {
-        fn copy<T: Clone>(from: &[T], memory: &Memory) -> Result<(Vec<T>, Charge), TooLarge> {
-            let (mut to, charge) = memory.vec(from.len())?;
+    pub fn compact(&self, memory: &MemoryAccount) -> Result<Self, AllocationError> {
+        fn copy<T: Clone>(from: &[T], memory: &MemoryAccount) -> Result<(Vec<T>, MemoryCharge), AllocationError> {
+            let (mut to, charge) = memory.vec_with_capacity(from.len())?;
             to.extend_from_slice(from);
             Ok((to, charge))
         }
-        fn typed<T: Elem>(a: &Array, memory: &Memory) -> Result<(Store, Charge), TooLarge> {
+        fn typed<T: UnboxedElement>(
+            a: &Array,
+            memory: &MemoryAccount,
+        ) -> Result<(Store, MemoryCharge), AllocationError> {
             let (v, charge) = copy::<T>(a.slice().unwrap_or_default(), memory)?;
-            Ok((T::wrap(v), charge))
+            Ok((T::make_store(v), charge))
         }
         let (store, charge) = match &self.buffer.store {
             Store::F64(_) => typed::<f64>(self, memory)?,
@@ -354,39 +367,39 @@ impl Array {
             Store::Bool(_) => typed::<bool>(self, memory)?,
             Store::Columns(columns) => {
                 let parts = self.all_columns().iter().map(|part| part.compact(memory)).collect::<Result<_, _>>()?;
-                let made = Self::of_columns(self.dims(), columns.form().clone(), parts);
+                let made = Self::from_columns(self.dims(), columns.form().clone(), parts);
                 return Ok(made.unwrap_or_else(|| self.clone()));
             }
             Store::Boxed(_) => {
-                let (v, charge) = copy(self.boxed().unwrap_or_default(), memory)?;
+                let (v, charge) = copy(self.boxed_elements().unwrap_or_default(), memory)?;
                 (v.into(), charge)
             }
         };
-        Ok(Self { buffer: Arc::new(Buffer { store, charge }), dims: self.dims().into(), skip: 0, start: 0 })
+        Ok(Self { buffer: Arc::new(Buffer { store, charge }), dims: self.dims().into(), skipped_axes: 0, start: 0 })
     }
 
     /// Copies the elements, boxed, into a buffer of their own that can also hold dual numbers.
-    pub fn boxed_copy(&self, memory: &Memory) -> Result<Self, TooLarge> {
-        let (mut values, charge) = memory.vec(self.count())?;
+    pub fn boxed_copy(&self, memory: &MemoryAccount) -> Result<Self, AllocationError> {
+        let (mut values, charge) = memory.vec_with_capacity(self.count())?;
         for i in self.start..self.start.saturating_add(self.count()) {
-            values.extend(self.buffer.store.get_in(i, memory)?);
+            values.extend(self.buffer.store.get_charged(i, memory)?);
         }
         let buffer = Buffer { store: values.into(), charge };
-        Ok(Self { buffer: Arc::new(buffer), dims: self.dims().into(), skip: 0, start: 0 })
+        Ok(Self { buffer: Arc::new(buffer), dims: self.dims().into(), skipped_axes: 0, start: 0 })
     }
 
     /// Whether the scalars are the same, bit for bit, except that every NaN equals every NaN. False
     /// for flat tuples and boxed elements.
-    pub fn same_numbers(&self, other: &Self) -> bool {
-        fn all<T: Elem>(a: &Array, b: &Array, same: impl Fn(T, T) -> bool) -> bool {
+    pub fn has_same_scalars(&self, other: &Self) -> bool {
+        fn all<T: UnboxedElement>(a: &Array, b: &Array, same: impl Fn(T, T) -> bool) -> bool {
             match (a.slice::<T>(), b.slice::<T>()) {
                 (Some(x), Some(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(*x, *y)),
                 _ => false,
             }
         }
         match &self.buffer.store {
-            Store::F64(_) => all(self, other, same_f64),
-            Store::F32(_) => all(self, other, same_f32),
+            Store::F64(_) => all(self, other, is_identical_f64),
+            Store::F32(_) => all(self, other, is_identical_f32),
             Store::I64(_) => all::<i64>(self, other, |x, y| x == y),
             Store::Bool(_) => all::<bool>(self, other, |x, y| x == y),
             Store::Columns(_) | Store::Boxed(_) => false,
@@ -396,6 +409,6 @@ impl Array {
 
 impl std::fmt::Debug for Array {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&super::print::short(&Value::Array(self.clone())))
+        f.write_str(&super::print::to_short_text(&Value::Array(self.clone())))
     }
 }

@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::failure::At;
+use super::failure::FailureSite;
 use super::figure::Figure;
-use super::memory::Charge;
-use super::plan::Plan;
+use super::memory::MemoryCharge;
+use super::plan::LastUses;
 use super::print::Layout;
-use super::progress::Progress;
-use super::rt_type::RtType;
+use super::progress::WorkProgress;
+use super::rt_type::RuntimeType;
 use super::value::Value;
 use lang_base::{Code as ErrorCode, GlobalName, Name, Span};
 use lang_resolve::forms::LoadOption;
@@ -20,29 +20,29 @@ use lang_types::tree::{Body, Expr, TId};
 use lang_types::ty::{Signature, Type};
 
 /// A body with its item and the last uses of its locals.
-pub struct Code {
+pub struct RunnableBody {
     /// The item that contains the body.
     pub item: GlobalName,
     /// The checked body.
     pub body: Arc<Body>,
     /// The last uses of the locals.
-    pub plan: Plan,
+    pub last_uses: LastUses,
     /// The field names of each record expression, shared by all records that it builds.
-    records: HashMap<TId, Arc<[Name]>>,
+    record_fields: HashMap<TId, Arc<[Name]>>,
 }
 
-impl Code {
+impl RunnableBody {
     /// Prepares the code of an item. With `keep`, the variables that a top-level item binds stay in
     /// its frame.
     pub fn new(item: &GlobalName, body: Arc<Body>, keep: bool) -> Arc<Self> {
-        let plan = Plan::new(&body, keep);
+        let plan = LastUses::new(&body, keep);
         let mut records = HashMap::new();
         for (id, node) in body.nodes.iter() {
             if let (Expr::Record(_), Type::Record(fields)) = (&node.kind, &node.ty) {
                 records.insert(id, fields.iter().map(|f| f.0.clone()).collect());
             }
         }
-        Arc::new(Self { item: item.clone(), body, plan, records })
+        Arc::new(Self { item: item.clone(), body, last_uses: plan, record_fields: records })
     }
 
     /// Returns the item.
@@ -59,28 +59,28 @@ impl Code {
 
     /// Returns the field names of a record expression.
     pub fn field_names(&self, record: TId) -> Option<Arc<[Name]>> {
-        self.records.get(&record).cloned()
+        self.record_fields.get(&record).cloned()
     }
 
     /// Returns a place in the item.
-    pub fn at(&self, span: Span) -> At<'_> {
-        At { code: self, span }
+    pub fn site(&self, span: Span) -> FailureSite<'_> {
+        FailureSite { code: self, span }
     }
 }
 
 /// The environment σ of ATL's Figs. 4 and 5: the values of the locals in one run of a body.
-pub struct Frame {
+pub struct LocalFrame {
     /// The value of each local, if it has one.
     pub slots: Vec<Option<Value>>,
     /// The type arguments of the run.
-    pub types: Arc<[RtType]>,
+    pub types: Arc<[RuntimeType]>,
     #[expect(dead_code, reason = "held for its drop")]
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
-impl Frame {
+impl LocalFrame {
     /// Creates a frame in which no local has a value. `charge` pays for its memory.
-    pub fn new(locals: usize, types: Arc<[RtType]>, charge: Charge) -> Self {
+    pub fn new(locals: usize, types: Arc<[RuntimeType]>, charge: MemoryCharge) -> Self {
         let mut slots = Vec::new();
         slots.resize_with(locals, || None);
         Self { slots, types, charge }
@@ -94,7 +94,7 @@ impl Frame {
 
     /// Returns the type arguments of the definition.
     #[must_use]
-    pub fn types(&self) -> &[RtType] {
+    pub fn types(&self) -> &[RuntimeType] {
         &self.types
     }
 
@@ -136,7 +136,7 @@ pub trait Host {
     /// Reports the progress of the current work, outermost first, after the flag of
     /// [`Interp::watch`](lang_interp::Interp::watch) was set. The list is empty when reported work has
     /// ended.
-    fn progress(&mut self, work: &[Progress]) {
+    fn progress(&mut self, work: &[WorkProgress]) {
         let _ = work;
     }
     /// Returns the seconds since an arbitrary fixed moment.

@@ -26,7 +26,7 @@
 
 /// The operation counts of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Counts {
+pub struct OperationCounts {
     /// Operations on reals.
     pub work: u64,
     /// Conditions evaluated.
@@ -35,7 +35,7 @@ pub struct Counts {
     pub iterations: u64,
 }
 
-impl Counts {
+impl OperationCounts {
     /// Adds the counts of another run.
     pub fn add(&mut self, other: Self) {
         self.work = self.work.saturating_add(other.work);

@@ -9,10 +9,10 @@
 use super::scalar::{convert, f64s};
 
 /// The bound beyond which every double is an even integer.
-const WHOLE: f64 = 9_007_199_254_740_992.0;
+const INTEGER_BOUND: f64 = 9_007_199_254_740_992.0;
 
 /// The largest number of digits of a double, before or after the point.
-const MOST: f64 = 308.0;
+const MAX_DIGITS: f64 = 308.0;
 
 /// Rounds `x` to `digits` digits after the point, or before it if `digits` is negative. Returns NaN
 /// if `digits` is not an integer.
@@ -20,16 +20,16 @@ pub(crate) fn round_to(x: f64, digits: f64) -> f64 {
     if digits.is_nan() || digits.is_infinite() || libm::rint(digits) != digits {
         return f64::NAN;
     }
-    if !x.is_finite() || digits > MOST {
+    if !x.is_finite() || digits > MAX_DIGITS {
         return x;
     }
-    if digits < -MOST {
+    if digits < -MAX_DIGITS {
         return libm::copysign(0.0, x);
     }
     let power = f64s::powi(10.0, convert::f64_to_i64(libm::fabs(digits)));
     let behind = digits >= 0.0;
     let count = if behind { x * power } else { x / power };
-    if libm::fabs(count) >= WHOLE {
+    if libm::fabs(count) >= INTEGER_BOUND {
         return x;
     }
     let rest = if behind { libm::fma(x, power, -count) } else { libm::fma(-count, power, x) };

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use super::code::{Code, Frame};
-use super::value::Items;
-use super::{RtType, Value};
+use super::code::{LocalFrame, RunnableBody};
+use super::value::Components;
+use super::{RuntimeType, Value};
 use lang_resolve::forms::Derivative;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_types::tree::TId;
 
 /// A derivative operator applied to a function, ready to be called.
-pub struct Derived {
+pub struct DerivedFunction {
     /// The derivative operator.
     pub operator: Derivative,
     /// The positions of the arguments to differentiate by.
@@ -19,28 +19,28 @@ pub struct Derived {
     /// The number of arguments of the function.
     pub arity: usize,
     /// The function, as the only item. `Items` drops a chain of operators without recursion.
-    pub function: Items,
+    pub function: Components,
     /// The source of the operator.
-    pub place: Arc<Place>,
+    pub site: Arc<OperatorSite>,
 }
 
 /// The source of an operator, and the values in its type there.
-pub struct Place {
+pub struct OperatorSite {
     /// The code that contains the operator.
-    pub code: Arc<Code>,
+    pub code: Arc<RunnableBody>,
     /// The node of the operator in that code.
     pub node: TId,
     /// The known sizes in the type.
     pub sizes: Vec<(LocalId, i64)>,
     /// The type arguments of the definition that contains the operator.
-    pub types: Arc<[RtType]>,
+    pub types: Arc<[RuntimeType]>,
 }
 
-impl Derived {
+impl DerivedFunction {
     /// Returns the same operator on another function.
-    pub fn of(&self, function: Items) -> Self {
-        let (wrt, place) = (self.wrt.clone(), self.place.clone());
-        Self { operator: self.operator, wrt, arity: self.arity, function, place }
+    pub fn with_function(&self, function: Components) -> Self {
+        let (wrt, place) = (self.wrt.clone(), self.site.clone());
+        Self { operator: self.operator, wrt, arity: self.arity, function, site: place }
     }
 
     /// Returns the operator.
@@ -63,14 +63,14 @@ impl Derived {
 
     /// Returns the source of the operator.
     #[must_use]
-    pub fn place(&self) -> &Place {
-        &self.place
+    pub fn site(&self) -> &OperatorSite {
+        &self.site
     }
 }
 
-impl Place {
+impl OperatorSite {
     /// Creates the place of a node, with the sizes in its type that the frame contains.
-    pub fn new(code: &Arc<Code>, f: &Frame, node: TId) -> Self {
+    pub fn new(code: &Arc<RunnableBody>, f: &LocalFrame, node: TId) -> Self {
         let mut sizes: Vec<(LocalId, i64)> = Vec::new();
         let mut see = |p: &Poly| {
             p.for_each_atom(&mut |a| {
@@ -88,7 +88,7 @@ impl Place {
 
     /// Returns the code that contains it.
     #[must_use]
-    pub fn code(&self) -> &Code {
+    pub fn code(&self) -> &RunnableBody {
         &self.code
     }
 
@@ -106,7 +106,7 @@ impl Place {
 
     /// Returns the type arguments of the definition that contains it.
     #[must_use]
-    pub fn types(&self) -> &[RtType] {
+    pub fn types(&self) -> &[RuntimeType] {
         &self.types
     }
 }

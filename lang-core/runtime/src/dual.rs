@@ -1,7 +1,7 @@
 //! **Dual numbers** as values: a real with its derivative in one direction, of one [`Perturbation`].
 
 use super::Value;
-use super::memory::Charge;
+use super::memory::MemoryCharge;
 
 /// The identity of a derivative in progress; a later one is greater.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -17,14 +17,14 @@ pub struct Dual {
     /// The coefficient of ε.
     pub tangent: Value,
     #[expect(dead_code, reason = "held for its drop")]
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 /// The parts nest as deep as derivatives do; see [`super::value::Items`].
 impl Drop for Dual {
     fn drop(&mut self) {
-        if self.primal.nests() || self.tangent.nests() {
-            Value::drop_flat(self.take_parts().into());
+        if self.primal.needs_iterative_drop() || self.tangent.needs_iterative_drop() {
+            Value::drop_iteratively(self.take_parts().into());
         }
     }
 }
@@ -32,7 +32,7 @@ impl Drop for Dual {
 impl Dual {
     /// Builds `primal + tangent·ε`. `charge` pays for the memory.
     #[must_use]
-    pub fn new(perturbation: Perturbation, primal: Value, tangent: Value, charge: Charge) -> Self {
+    pub fn new(perturbation: Perturbation, primal: Value, tangent: Value, charge: MemoryCharge) -> Self {
         Self { perturbation, primal, tangent, charge }
     }
 
@@ -43,13 +43,13 @@ impl Dual {
 }
 
 /// Returns the latest perturbation of a real.
-pub fn perturbation(x: &Value) -> Option<Perturbation> {
+pub fn perturbation_of(x: &Value) -> Option<Perturbation> {
     if let Value::Dual(d) = x { Some(d.perturbation) } else { None }
 }
 
 /// Returns the primal and tangent of a real with respect to a perturbation. A constant has no
 /// tangent.
-pub fn split(x: &Value, e: Perturbation) -> (&Value, Option<&Value>) {
+pub fn primal_and_tangent(x: &Value, e: Perturbation) -> (&Value, Option<&Value>) {
     match x {
         Value::Dual(d) if d.perturbation == e => (&d.primal, Some(&d.tangent)),
         _ => (x, None),
@@ -65,7 +65,7 @@ pub fn primal(mut x: &Value) -> &Value {
 }
 
 /// Whether the value is a dual number, or an array that may hold some.
-pub fn may_vary(x: &Value) -> bool {
+pub fn may_hold_dual(x: &Value) -> bool {
     match x {
         Value::Dual(_) => true,
         Value::Array(a) => a.is_boxed(),

@@ -1,8 +1,8 @@
 //! **Run-time failures.** The error type of the interpreter: a diagnostic with the call trace that
 //! led to it. The host renders it like a compile-time diagnostic.
 
-use super::code::Code as ItemCode;
-use super::memory::TooLarge;
+use super::code::RunnableBody as ItemCode;
+use super::memory::AllocationError;
 use lang_base::{Code, Diagnostic, GlobalName, Span};
 
 /// The largest number of callers in a trace; the rest are only counted.
@@ -26,7 +26,7 @@ pub struct Failure {
     /// The callers, innermost first: the item and the span of the call in it.
     pub trace: Vec<(GlobalName, Span)>,
     /// The number of callers beyond `trace`.
-    pub more_callers: usize,
+    pub omitted_callers: usize,
 }
 
 impl Failure {
@@ -34,15 +34,15 @@ impl Failure {
     pub fn new(code: Code, item: &GlobalName, span: Span, message: impl Into<String>) -> Self {
         let (item, message) = (item.clone(), message.into());
         let help = (code == Code::E0513).then(|| "write the base as a real number: `2.0^k`, `f64(n)^k`".to_owned());
-        Self { code, message, span, item, label: String::new(), help, trace: Vec::new(), more_callers: 0 }
+        Self { code, message, span, item, label: String::new(), help, trace: Vec::new(), omitted_callers: 0 }
     }
 
     /// Appends a caller to the trace, or counts it if the trace is full.
-    pub fn called_from(&mut self, at: At<'_>) {
+    pub fn push_caller(&mut self, at: FailureSite<'_>) {
         if self.trace.len() < MAX_TRACE {
             self.trace.push((at.code.item.clone(), at.span));
         } else {
-            self.more_callers += 1;
+            self.omitted_callers += 1;
         }
     }
 
@@ -66,18 +66,18 @@ impl std::fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// The result of an evaluation. Failures are boxed because they are rare and large.
-pub type Eval<T = super::Value> = Result<T, Box<Failure>>;
+pub type InterpResult<T = super::Value> = Result<T, Box<Failure>>;
 
 /// A place in an item, to which a failure is attributed.
 #[derive(Clone, Copy)]
-pub struct At<'c> {
+pub struct FailureSite<'c> {
     /// The code of the item.
     pub code: &'c ItemCode,
     /// The source range, relative to the item.
     pub span: Span,
 }
 
-impl At<'_> {
+impl FailureSite<'_> {
     /// Creates a failure at this place.
     pub fn fail(self, code: Code, message: impl Into<String>) -> Box<Failure> {
         Box::new(Failure::new(code, &self.code.item, self.span, message))
@@ -85,13 +85,13 @@ impl At<'_> {
 
     /// Creates the failure for values that exceed a limit of memory.
     #[cold]
-    pub fn too_large(self, why: &TooLarge) -> Box<Failure> {
+    pub fn allocation_failure(self, why: &AllocationError) -> Box<Failure> {
         match why {
-            TooLarge::Elements(n) => self.fail(Code::E0508, format!("an array of {n} elements is too large")),
-            TooLarge::Bytes(limit) => {
+            AllocationError::Elements(n) => self.fail(Code::E0508, format!("an array of {n} elements is too large")),
+            AllocationError::Bytes(limit) => {
                 self.fail(Code::E0508, format!("the values of this run need more than {} MiB", limit >> 20))
             }
-            TooLarge::Planned(bytes, limit) => {
+            AllocationError::Planned(bytes, limit) => {
                 let (needed, limit) = (bytes.div_ceil(1 << 20), limit >> 20);
                 let message = format!("this needs {needed} MiB at once, more than the {limit} MiB of a run");
                 self.fail(Code::E0508, message)
@@ -101,7 +101,7 @@ impl At<'_> {
 
     /// Returns the failure for a tree that the checker would not produce. No program reaches it. It
     /// is a failure rather than a panic so that a defect in the checker cannot crash an editor.
-    pub fn internal(self, what: &str) -> Box<Failure> {
+    pub fn internal_error(self, what: &str) -> Box<Failure> {
         let mut failure = self.fail(Code::E0510, format!("internal error: {what}"));
         failure.help = Some("this is a defect of Iverson, please report it".to_owned());
         failure

@@ -13,44 +13,44 @@ use lang_types::tree;
 /// A plot.
 pub struct Figure {
     /// The layers, the bottom one first. Never empty.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<PlotLayer>,
     /// The options that are present, each at most once. Values are texts, and `i64`s for `bins`,
     /// `width` and `height`.
     options: Vec<(PlotOption, Value)>,
 }
 
 /// A layer: data with one way to draw them.
-pub struct Layer {
+pub struct PlotLayer {
     /// The kind of mark.
     pub kind: PlotKind,
     /// The label in the legend, if the program contains one.
     pub label: Name,
     /// The data: one value, or the positions and then one or more rows of heights.
-    pub data: Vec<Data>,
+    pub data: Vec<PlottedValue>,
 }
 
 /// A value to draw.
-pub struct Data {
+pub struct PlottedValue {
     /// The name of the value in the program; empty if it is not a name.
     pub name: Name,
     /// The value.
-    pub content: Content,
+    pub content: PlotContent,
 }
 
 /// The content of a drawn value.
 #[derive(Clone)]
-pub enum Content {
+pub enum PlotContent {
     /// Numbers along one to three axes.
-    Numbers(Numbers),
+    Numbers(PlotArray),
     /// A relation of two axes.
     Relation(Arc<Relation>),
 }
 
 /// An array of numbers or truth values, read as reals. It shares the memory of the array.
 #[derive(Clone)]
-pub struct Numbers(Array);
+pub struct PlotArray(Array);
 
-impl Numbers {
+impl PlotArray {
     /// Returns the extents.
     #[must_use]
     pub fn dims(&self) -> &[usize] {
@@ -71,13 +71,13 @@ impl Numbers {
 
     /// Whether the elements are integers or truth values.
     #[must_use]
-    pub fn are_whole(&self) -> bool {
-        self.0.i64s().is_some() || self.are_truths()
+    pub fn is_integral(&self) -> bool {
+        self.0.i64s().is_some() || self.is_boolean()
     }
 
     /// Whether the elements are truth values.
     #[must_use]
-    pub fn are_truths(&self) -> bool {
+    pub fn is_boolean(&self) -> bool {
         self.0.bools().is_some()
     }
 
@@ -102,7 +102,7 @@ impl Numbers {
     }
 }
 
-impl From<Array> for Numbers {
+impl From<Array> for PlotArray {
     fn from(array: Array) -> Self {
         Self(array)
     }
@@ -119,13 +119,13 @@ impl Figure {
             let mut data = Vec::new();
             for name in &group.data {
                 let content = match values.next()? {
-                    Value::Array(array) => Content::Numbers(Numbers(array)),
-                    Value::Rel(relation) if relation.dims().len() == 2 => Content::Relation(relation),
+                    Value::Array(array) => PlotContent::Numbers(PlotArray(array)),
+                    Value::Rel(relation) if relation.dims().len() == 2 => PlotContent::Relation(relation),
                     _ => return None,
                 };
-                data.push(Data { name: name.clone(), content });
+                data.push(PlottedValue { name: name.clone(), content });
             }
-            layers.push(Layer { kind: group.kind, label: group.label.clone(), data });
+            layers.push(PlotLayer { kind: group.kind, label: group.label.clone(), data });
         }
         let options = form.options.iter().copied().zip(values).collect();
         Some(Self { layers, options })
@@ -133,7 +133,7 @@ impl Figure {
 
     /// Returns the text of an option, if it is present.
     #[must_use]
-    pub fn text(&self, option: PlotOption) -> Option<&str> {
+    pub fn text_option(&self, option: PlotOption) -> Option<&str> {
         self.options.iter().find(|(o, _)| *o == option).and_then(|(_, value)| match value {
             Value::Str(text) => Some(text.as_str()),
             _ => None,
@@ -142,7 +142,7 @@ impl Figure {
 
     /// Returns the integer of an option, if it is present.
     #[must_use]
-    pub fn number(&self, option: PlotOption) -> Option<i64> {
+    pub fn integer_option(&self, option: PlotOption) -> Option<i64> {
         self.options.iter().find(|(o, _)| *o == option).and_then(|(_, value)| value.as_i64())
     }
 }

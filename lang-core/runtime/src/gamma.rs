@@ -20,11 +20,11 @@
 use super::scalar::convert;
 
 /// The positive zero of `digamma`, and its rounding error in `f64`.
-const ZERO: (f64, f64) = (1.461_632_144_968_362_3, 9.549_995_429_965_697e-17);
+const DIGAMMA_ZERO: (f64, f64) = (1.461_632_144_968_362_3, 9.549_995_429_965_697e-17);
 
 /// The coefficients of `digamma(1.5 + t) / (1.5 + t - ZERO)` in powers of t, for |t| <= 1/2,
 /// interpolated at Chebyshev points.
-const QUOTIENT: [f64; 22] = [
+const DIGAMMA_QUOTIENT: [f64; 22] = [
     0.951_055_876_031_833,
     -0.423_627_421_281_460_5,
     0.240_542_484_240_774_2,
@@ -107,13 +107,13 @@ pub(crate) fn lgamma(x: f64) -> f64 {
     let beside = |zero: &&(f64, f64, f64)| libm::floor(zero.0) == libm::floor(x) && (x - zero.0).abs() < 0.2;
     let nearer = |a: &&(f64, f64, f64), b: &&(f64, f64, f64)| (x - a.0).abs().total_cmp(&(x - b.0).abs());
     match NEGATIVE_ZEROS.iter().filter(beside).min_by(nearer) {
-        Some(zero) => near_zero(x, *zero),
+        Some(zero) => lgamma_near_zero(x, *zero),
         None => libm::lgamma(x),
     }
 }
 
 /// Evaluates `lgamma` near one of its zeros.
-fn near_zero(x: f64, (zero, rest, cotangent): (f64, f64, f64)) -> f64 {
+fn lgamma_near_zero(x: f64, (zero, rest, cotangent): (f64, f64, f64)) -> f64 {
     use std::f64::consts::PI;
     let d = (x - zero) - rest;
     let half = libm::sin(PI * d / 2.0);
@@ -143,15 +143,15 @@ pub(crate) fn digamma(x: f64) -> f64 {
         return f64::NAN;
     }
     match x {
-        ..-0.25 => positive(1.0 - x) - cotangent(x),
-        ..0.0 => positive(2.0 + x) - 1.0 / (1.0 + x) - 1.0 / x,
-        ..1.0 => positive(1.0 + x) - 1.0 / x,
-        _ => positive(x),
+        ..-0.25 => digamma_from_one(1.0 - x) - pi_cot_pi(x),
+        ..0.0 => digamma_from_one(2.0 + x) - 1.0 / (1.0 + x) - 1.0 / x,
+        ..1.0 => digamma_from_one(1.0 + x) - 1.0 / x,
+        _ => digamma_from_one(x),
     }
 }
 
 /// Evaluates `digamma` for x >= 1.
-fn positive(mut x: f64) -> f64 {
+fn digamma_from_one(mut x: f64) -> f64 {
     if x >= 10.0 {
         let mut power = 1.0;
         let mut series = 0.0;
@@ -167,12 +167,12 @@ fn positive(mut x: f64) -> f64 {
         steps += 1.0 / x;
     }
     let t = x - 1.5;
-    let quotient = QUOTIENT.iter().rev().fold(0.0, |sum, c| sum * t + c);
-    ((x - ZERO.0) - ZERO.1) * quotient + steps
+    let quotient = DIGAMMA_QUOTIENT.iter().rev().fold(0.0, |sum, c| sum * t + c);
+    ((x - DIGAMMA_ZERO.0) - DIGAMMA_ZERO.1) * quotient + steps
 }
 
 /// Returns `π cot(πx)`.
-fn cotangent(x: f64) -> f64 {
+fn pi_cot_pi(x: f64) -> f64 {
     use std::f64::consts::PI;
     let r = x - libm::rint(x);
     if r.abs() <= 0.25 { PI / libm::tan(PI * r) } else { libm::copysign(PI, r) * libm::tan(PI * (0.5 - r.abs())) }
@@ -189,7 +189,7 @@ pub(crate) fn polygamma(order: f64, x: f64) -> f64 {
     let odd = libm::fmod(order, 2.0) != 0.0;
     let sign = if odd { 1.0 } else { -1.0 };
     if x > 0.0 {
-        return sign * zeta(order, x.into()).high;
+        return sign * scaled_hurwitz_zeta(order, x.into()).high;
     }
     // This subtraction is exact.
     let r = x - libm::rint(x);
@@ -197,20 +197,20 @@ pub(crate) fn polygamma(order: f64, x: f64) -> f64 {
         return if odd { f64::INFINITY } else { digamma(x) };
     }
     // The terms of all integers, minus those before x.
-    let [below, above, before] = [-r, r, -x].map(|t| zeta(order, Pair::sum(1.0, t)));
+    let [below, above, before] = [-r, r, -x].map(|t| scaled_hurwitz_zeta(order, DoubleDouble::exact_sum(1.0, t)));
     let below = if odd { below.minus(before) } else { before.minus(below) };
-    sign * term(order, r.into()).plus(above).plus(below).high
+    sign * zeta_term(order, r.into()).plus(above).plus(below).high
 }
 
 /// Returns `n! ζ(n + 1, x)` for positive x.
-fn zeta(n: f64, x: Pair) -> Pair {
-    let mut sum = Pair::from(0.0);
+fn scaled_hurwitz_zeta(n: f64, x: DoubleDouble) -> DoubleDouble {
+    let mut sum = DoubleDouble::from(0.0);
     if x.high == f64::INFINITY {
         return sum;
     }
     let mut w = x;
     while w.high < n + 20.0 {
-        let next = term(n, w);
+        let next = zeta_term(n, w);
         sum = sum.plus(next);
         // The remainder is less than `1 + w / n` times the last term.
         if n >= 20.0 && next.high <= sum.high * 1e-22 {
@@ -226,13 +226,13 @@ fn zeta(n: f64, x: Pair) -> Pair {
         factor *= (n + m) / w.high * ((n + m + 1.0) / w.high) / ((m + 1.0) * (m + 2.0));
     }
     // The integral of the terms from w on, `(n - 1)! / w^n`, and its correction.
-    let correction = Pair::from(series).times(n.into()).over(w);
-    sum.plus(term(n - 1.0, w).times(correction.plus(1.0.into())))
+    let correction = DoubleDouble::from(series).times(n.into()).over(w);
+    sum.plus(zeta_term(n - 1.0, w).times(correction.plus(1.0.into())))
 }
 
 /// Returns `n! / w^(n + 1)`. No intermediate product overflows unless the result or `n!` does.
-fn term(n: f64, w: Pair) -> Pair {
-    let inverse = Pair::from(1.0).over(w);
+fn zeta_term(n: f64, w: DoubleDouble) -> DoubleDouble {
+    let inverse = DoubleDouble::from(1.0).over(w);
     let (mut product, mut i) = (inverse, 1.0);
     while i <= n {
         product = product.times(inverse.times(i.into()));
@@ -259,20 +259,20 @@ pub(crate) fn polygamma_single(order: f32, x: f32) -> f32 {
 /// A double-double: the unevaluated sum of two doubles that do not overlap, with about 32 digits.
 /// An infinite one has no second part.
 #[derive(Clone, Copy)]
-struct Pair {
+struct DoubleDouble {
     high: f64,
     low: f64,
 }
 
-impl From<f64> for Pair {
+impl From<f64> for DoubleDouble {
     fn from(high: f64) -> Self {
         Self { high, low: 0.0 }
     }
 }
 
-impl Pair {
+impl DoubleDouble {
     /// Returns the exact sum of two doubles.
-    fn sum(a: f64, b: f64) -> Self {
+    fn exact_sum(a: f64, b: f64) -> Self {
         let high = a + b;
         if !high.is_finite() {
             return high.into();
@@ -282,8 +282,8 @@ impl Pair {
     }
 
     fn plus(self, other: Self) -> Self {
-        let Self { high, low } = Self::sum(self.high, other.high);
-        Self::sum(high, low + (self.low + other.low))
+        let Self { high, low } = Self::exact_sum(self.high, other.high);
+        Self::exact_sum(high, low + (self.low + other.low))
     }
 
     fn minus(self, other: Self) -> Self {
@@ -296,7 +296,7 @@ impl Pair {
             return high.into();
         }
         let low = libm::fma(self.high, other.high, -high);
-        Self::sum(high, low + (self.high * other.low + self.low * other.high))
+        Self::exact_sum(high, low + (self.high * other.low + self.low * other.high))
     }
 
     fn over(self, other: Self) -> Self {
@@ -305,7 +305,7 @@ impl Pair {
             return high.into();
         }
         let rest = libm::fma(-high, other.high, self.high) + (self.low - high * other.low);
-        Self::sum(high, rest / other.high)
+        Self::exact_sum(high, rest / other.high)
     }
 }
 

@@ -11,7 +11,7 @@ pub const MAX_EXTENT: i64 = 1 << 47;
 
 /// The resource limits of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct RunLimits {
     /// Nested calls.
     pub max_calls: usize,
     /// Nested expressions under evaluation, over all active calls. This bounds the stack, at less
@@ -23,21 +23,21 @@ pub struct Limits {
     pub max_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self { max_calls: 100_000, max_nesting: 1_000_000, max_elements: 1 << 31, max_bytes: 4 << 30 }
     }
 }
 
 /// The bytes in use and their limits.
-pub struct Memory {
+pub struct MemoryAccount {
     live: Arc<AtomicUsize>,
-    limits: Limits,
+    limits: RunLimits,
 }
 
 /// The reason why an allocation is refused.
 #[derive(Debug)]
-pub enum TooLarge {
+pub enum AllocationError {
     /// The number of elements of one array, which exceeds the limit.
     Elements(u128),
     /// The limit in bytes on all values together.
@@ -46,75 +46,84 @@ pub enum TooLarge {
     Planned(u64, usize),
 }
 
-impl Memory {
+impl MemoryAccount {
     /// Creates a memory with no bytes in use.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: RunLimits) -> Self {
         Self { live: Arc::new(AtomicUsize::new(0)), limits }
     }
 
     /// Returns the bytes that values hold now.
-    pub fn live(&self) -> usize {
+    pub fn live_bytes(&self) -> usize {
         self.live.load(Ordering::Relaxed)
     }
 
     /// Fails if `bytes` more, all needed at once, would exceed the limit. Charges nothing.
-    pub fn fits(&self, bytes: u64) -> Result<(), TooLarge> {
-        let all = bytes.saturating_add(u64::try_from(self.live()).unwrap_or(u64::MAX));
+    pub fn check_fits(&self, bytes: u64) -> Result<(), AllocationError> {
+        let all = bytes.saturating_add(u64::try_from(self.live_bytes()).unwrap_or(u64::MAX));
         let limit = self.limits.max_bytes;
-        if u64::try_from(limit).is_ok_and(|limit| all > limit) { Err(TooLarge::Planned(all, limit)) } else { Ok(()) }
+        if u64::try_from(limit).is_ok_and(|limit| all > limit) {
+            Err(AllocationError::Planned(all, limit))
+        } else {
+            Ok(())
+        }
     }
 
     /// Charges `bytes`, or fails if that exceeds the limit.
-    pub fn charge(&self, bytes: usize) -> Result<Charge, TooLarge> {
+    pub fn charge(&self, bytes: usize) -> Result<MemoryCharge, AllocationError> {
         let before = self.live.fetch_add(bytes, Ordering::Relaxed);
-        let charge = Charge { live: Some(self.live.clone()), bytes };
+        let charge = MemoryCharge { live: Some(self.live.clone()), bytes };
         // On failure, dropping the charge subtracts the bytes again.
         if before.saturating_add(bytes) > self.limits.max_bytes {
-            return Err(TooLarge::Bytes(self.limits.max_bytes));
+            return Err(AllocationError::Bytes(self.limits.max_bytes));
         }
         Ok(charge)
     }
 
     /// Returns the number of elements of an array of these extents, or fails if it exceeds the
     /// limit.
-    pub fn count(&self, dims: impl IntoIterator<Item = usize>) -> Result<usize, TooLarge> {
+    pub fn element_count(&self, dims: impl IntoIterator<Item = usize>) -> Result<usize, AllocationError> {
         let mut product: u128 = 1;
         for n in dims {
             product = product.saturating_mul(n as u128);
         }
         match usize::try_from(product) {
             Ok(n) if n <= self.limits.max_elements => Ok(n),
-            _ => Err(TooLarge::Elements(product)),
+            _ => Err(AllocationError::Elements(product)),
         }
     }
 
     /// Grows the capacity of `vec` to `capacity` elements in all, and replaces its charge.
-    pub fn grow<T>(&self, vec: &mut Vec<T>, charge: &mut Charge, capacity: usize) -> Result<(), TooLarge> {
+    pub fn grow_vec<T>(
+        &self,
+        vec: &mut Vec<T>,
+        charge: &mut MemoryCharge,
+        capacity: usize,
+    ) -> Result<(), AllocationError> {
         if capacity <= vec.capacity() {
             return Ok(());
         }
         if capacity > self.limits.max_elements {
-            return Err(TooLarge::Elements(capacity as u128));
+            return Err(AllocationError::Elements(capacity as u128));
         }
         let bytes = capacity.saturating_mul(size_of::<T>());
         let whole = self.charge(bytes)?;
-        vec.try_reserve_exact(capacity.saturating_sub(vec.len())).map_err(|_| TooLarge::Bytes(bytes))?;
+        vec.try_reserve_exact(capacity.saturating_sub(vec.len())).map_err(|_| AllocationError::Bytes(bytes))?;
         *charge = whole;
         Ok(())
     }
 
     /// Returns the new capacity for `more` elements after `len`: at least twice `len`, if the limit
     /// on elements allows it.
-    pub fn capacity(&self, len: usize, more: usize) -> usize {
+    pub fn grown_capacity(&self, len: usize, more: usize) -> usize {
         len.saturating_add(more).max(len.saturating_mul(2).max(8).min(self.limits.max_elements))
     }
 
     /// Returns an empty vector with capacity `n` and its charge.
-    pub fn vec<T>(&self, n: usize) -> Result<(Vec<T>, Charge), TooLarge> {
+    pub fn vec_with_capacity<T>(&self, n: usize) -> Result<(Vec<T>, MemoryCharge), AllocationError> {
         let mut vec = Vec::new();
-        let mut charge = Charge::default();
-        self.grow(&mut vec, &mut charge, n)?;
+        let mut charge = MemoryCharge::default();
+        self.grow_vec(&mut vec, &mut charge, n)?;
         Ok((vec, charge))
     }
 }
@@ -122,12 +131,12 @@ impl Memory {
 /// A number of charged bytes, subtracted again on drop. The default charges nothing, for values
 /// created outside a run.
 #[derive(Default)]
-pub struct Charge {
+pub struct MemoryCharge {
     live: Option<Arc<AtomicUsize>>,
     bytes: usize,
 }
 
-impl Drop for Charge {
+impl Drop for MemoryCharge {
     fn drop(&mut self) {
         if let Some(live) = &self.live {
             live.fetch_sub(self.bytes, Ordering::Relaxed);

@@ -5,32 +5,32 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::Value;
-use super::code::{Code, Frame};
-use super::derived::Derived;
-use super::memory::{Memory, TooLarge};
+use super::code::{LocalFrame, RunnableBody};
+use super::derived::DerivedFunction;
+use super::memory::{AllocationError, MemoryAccount};
 use lang_resolve::forms::Derivative;
 use lang_sizes::predicate::LocalId;
 use lang_types::tree::TId;
 
 /// An evaluator of parts of a run outside the interpreter.
-pub trait Elsewhere {
+pub trait OffloadEvaluator {
     /// Evaluates a request, or declines it.
-    fn take(&self, asked: &Asked<'_>, run: &Around<'_>) -> Taken;
+    fn evaluate(&self, asked: &OffloadRequest<'_>, run: &RunContext<'_>) -> OffloadOutcome;
 }
 
 /// The context of a request: the run that it is part of.
-pub struct Around<'r> {
+pub struct RunContext<'r> {
     /// The memory of the run, to charge.
-    pub memory: &'r Memory,
+    pub memory: &'r MemoryAccount,
     /// A flag that is set to end the run.
     pub interrupt: &'r AtomicBool,
     /// A callback for the progress of the work.
-    pub done: &'r dyn Fn(Done),
+    pub report_progress: &'r dyn Fn(OffloadProgress),
 }
 
 /// The progress of offloaded work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Done {
+pub enum OffloadProgress {
     /// The statements that are done, and their total number.
     Statements(usize, usize),
     /// The steps of the current loop that are done, and their total number if it is known.
@@ -38,59 +38,59 @@ pub enum Done {
 }
 
 /// A request: the part of a run to evaluate.
-pub enum Asked<'v> {
+pub enum OffloadRequest<'v> {
     /// A derivative operator applied to a function, at these arguments.
-    Operator(&'v Derived, &'v [Value]),
+    Operator(&'v DerivedFunction, &'v [Value]),
     /// The form `deriv(of, by)`.
-    Variable {
+    Deriv {
         /// The code that contains it.
-        code: &'v Arc<Code>,
+        code: &'v Arc<RunnableBody>,
         /// The values of the locals.
-        frame: &'v Frame,
+        frame: &'v LocalFrame,
         /// The node of the `deriv` form.
         node: TId,
         /// The variable to differentiate by.
-        by: LocalId,
+        variable: LocalId,
         /// The expression to differentiate.
-        of: TId,
+        expression: TId,
     },
     /// An expression.
-    Here {
+    Expression {
         /// The code that contains it.
-        code: &'v Arc<Code>,
+        code: &'v Arc<RunnableBody>,
         /// The values of the locals.
-        frame: &'v Frame,
+        frame: &'v LocalFrame,
         /// The node of the expression.
         node: TId,
         /// Whether the expression contains a `loop` with short steps. The evaluator must decline it
         /// if it would run such a loop step by step.
-        short_steps: bool,
+        has_short_steps: bool,
     },
 }
 
-impl Asked<'_> {
+impl OffloadRequest<'_> {
     /// Returns the operator of a derivative, or `None` for an expression. `deriv` is a Jacobian.
     #[must_use]
     pub fn operator(&self) -> Option<Derivative> {
         match self {
             Self::Operator(derived, _) => Some(derived.operator()),
-            Self::Variable { .. } => Some(Derivative::Jacobian),
-            Self::Here { .. } => None,
+            Self::Deriv { .. } => Some(Derivative::Jacobian),
+            Self::Expression { .. } => None,
         }
     }
 }
 
 /// The answer to a request.
-pub enum Taken {
+pub enum OffloadOutcome {
     /// The value.
     Value(Value),
     /// The interpreter must evaluate this request.
-    Not,
+    Declined,
     /// The interpreter must evaluate this request and every one like it, because they have no
     /// compiled form.
-    Never,
+    Unsupported,
     /// The run was interrupted.
     Interrupted,
     /// The evaluation would need more memory at once than a run may hold.
-    TooLarge(TooLarge),
+    TooLarge(AllocationError),
 }

@@ -22,66 +22,76 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use lang_base::guarded;
+use lang_base::ensure_sufficient_stack;
 use lang_sizes::predicate::LocalId;
 use lang_types::tree::{Body, Expr, IndexRange, Pat, Place, Special, TId};
 use lang_types::ty::Type;
 
 /// The result of the analysis.
 #[derive(Default)]
-pub struct Plan {
+pub struct LastUses {
     /// For each node, whether it takes its operand out of the frame: the whole value for a `Local`,
     /// the component for a `Proj` of a `Local`.
     takes: Vec<bool>,
     /// For each branch, the locals to drop on entry: their last use is in another branch.
-    dead: HashMap<TId, Vec<LocalId>>,
+    dead_on_entry: HashMap<TId, Vec<LocalId>>,
     /// For each local, whether it is never read. Binding such a local would only keep its value
     /// shared.
     unread: Vec<bool>,
 }
 
-impl Plan {
+impl LastUses {
     /// Analyses a body. With `keep`, variables of the `let`s that the body begins with stay in the
     /// frame.
     pub fn new(body: &Body, keep: bool) -> Self {
         let Some(root) = body.root else { return Self::default() };
         let unread = body.locals.iter().map(|l| !matches!(l.ty, Type::Scalar(_))).collect();
-        let mut scopes = Scopes { body, bound: HashMap::new(), loops: HashMap::new(), within: Vec::new(), unread };
-        scopes.expr(root);
-        let mut walk = Walk {
+        let mut scopes = LoopScopes {
             body,
-            loops: scopes.loops,
-            seen: vec![false; body.nodes.len()],
-            plan: Self { takes: vec![false; body.nodes.len()], dead: HashMap::new(), unread: scopes.unread },
+            binding_depths: HashMap::new(),
+            loop_reads: HashMap::new(),
+            enclosing_loops: Vec::new(),
+            unread,
+        };
+        scopes.visit_expr(root);
+        let mut walk = LivenessWalk {
+            body,
+            loop_reads: scopes.loop_reads,
+            visited: vec![false; body.nodes.len()],
+            last_uses: Self {
+                takes: vec![false; body.nodes.len()],
+                dead_on_entry: HashMap::new(),
+                unread: scopes.unread,
+            },
             live: HashMap::new(),
             journal: Vec::new(),
         };
         if keep {
-            walk.keep(root);
+            walk.keep_outer_lets(root);
         }
-        walk.expr(root);
-        walk.plan
+        walk.visit_expr(root);
+        walk.last_uses
     }
 
     /// Returns whether this node takes its operand.
-    pub fn takes(&self, node: TId) -> bool {
+    pub fn takes_operand(&self, node: TId) -> bool {
         self.takes.get(node.index()).copied().unwrap_or(false)
     }
 
     /// Returns whether this local is never read.
-    pub fn unread(&self, local: LocalId) -> bool {
+    pub fn is_unread(&self, local: LocalId) -> bool {
         self.unread.get(local.0 as usize).copied().unwrap_or(false)
     }
 
     /// Returns the locals to drop on entering a branch.
-    pub fn dead(&self, branch: TId) -> &[LocalId] {
-        self.dead.get(&branch).map_or(&[], Vec::as_slice)
+    pub fn dead_on_entry(&self, branch: TId) -> &[LocalId] {
+        self.dead_on_entry.get(&branch).map_or(&[], Vec::as_slice)
     }
 }
 
 /// Returns the parts of a node in evaluation order, for a node that evaluates each part at most
 /// once, in sequence.
-fn straight(body: &Body, node: TId) -> Vec<TId> {
+fn children_in_order(body: &Body, node: TId) -> Vec<TId> {
     let mut parts = Vec::new();
     body.nodes[node].kind.for_each_child(&body.nodes, &mut |n| parts.push(n));
     parts
@@ -98,134 +108,134 @@ fn range_parts(range: &IndexRange) -> Vec<TId> {
 
 /// The first walk, in evaluation order. Finds the loop that binds each local, and for each loop the
 /// outer locals that it reads.
-struct Scopes<'b> {
+struct LoopScopes<'b> {
     body: &'b Body,
     /// The number of loops around the binding, within its lambda.
-    bound: HashMap<LocalId, usize>,
-    loops: HashMap<TId, BTreeSet<LocalId>>,
+    binding_depths: HashMap<LocalId, usize>,
+    loop_reads: HashMap<TId, BTreeSet<LocalId>>,
     /// The loops around the current node, within its lambda.
-    within: Vec<TId>,
+    enclosing_loops: Vec<TId>,
     unread: Vec<bool>,
 }
 
-impl Scopes<'_> {
-    fn used(&mut self, local: LocalId) {
-        if !eligible(self.body, local) {
+impl LoopScopes<'_> {
+    fn record_use(&mut self, local: LocalId) {
+        if !is_takable(self.body, local) {
             return;
         }
         if let Some(unread) = self.unread.get_mut(local.0 as usize) {
             *unread = false;
         }
-        let outside = self.bound.get(&local).copied().unwrap_or(0);
-        for l in self.within.get(outside..).unwrap_or_default() {
-            self.loops.entry(*l).or_default().insert(local);
+        let outside = self.binding_depths.get(&local).copied().unwrap_or(0);
+        for l in self.enclosing_loops.get(outside..).unwrap_or_default() {
+            self.loop_reads.entry(*l).or_default().insert(local);
         }
     }
 
     fn bind(&mut self, pat: &Pat) {
-        let depth = self.within.len();
-        each_binding(pat, &mut |l| {
-            self.bound.insert(l, depth);
+        let depth = self.enclosing_loops.len();
+        for_each_binding(pat, &mut |l| {
+            self.binding_depths.insert(l, depth);
         });
     }
 
-    fn in_loop(&mut self, node: TId, parts: impl FnOnce(&mut Self)) {
-        self.within.push(node);
+    fn visit_loop(&mut self, node: TId, parts: impl FnOnce(&mut Self)) {
+        self.enclosing_loops.push(node);
         parts(self);
-        self.within.pop();
+        self.enclosing_loops.pop();
     }
 
-    fn expr(&mut self, node: TId) {
-        guarded(|| self.expr_inner(node));
+    fn visit_expr(&mut self, node: TId) {
+        ensure_sufficient_stack(|| self.visit_expr_inner(node));
     }
 
-    fn expr_inner(&mut self, node: TId) {
+    fn visit_expr_inner(&mut self, node: TId) {
         let body = self.body;
         match &body.nodes[node].kind {
-            Expr::Local(l) => self.used(*l),
+            Expr::Local(l) => self.record_use(*l),
             Expr::Special(Special::Deriv(l), args) => {
-                self.used(*l);
-                args.iter().for_each(|e| self.expr(*e));
+                self.record_use(*l);
+                args.iter().for_each(|e| self.visit_expr(*e));
             }
             Expr::Lambda(lambda) => {
                 for l in &lambda.captures {
-                    self.used(*l);
+                    self.record_use(*l);
                 }
-                let outer = std::mem::take(&mut self.within);
-                let bound = std::mem::take(&mut self.bound);
+                let outer = std::mem::take(&mut self.enclosing_loops);
+                let bound = std::mem::take(&mut self.binding_depths);
                 for p in &lambda.params {
                     self.bind(p);
                 }
-                self.expr(lambda.body);
-                self.bound = bound;
-                self.within = outer;
+                self.visit_expr(lambda.body);
+                self.binding_depths = bound;
+                self.enclosing_loops = outer;
             }
             Expr::Let(binds, e) => {
                 for (pat, value) in binds {
-                    self.expr(*value);
+                    self.visit_expr(*value);
                     self.bind(pat);
                 }
-                self.expr(*e);
+                self.visit_expr(*e);
             }
             Expr::If(arms, last) => {
                 for (cond, e) in arms {
-                    self.expr(*cond);
-                    self.expr(*e);
+                    self.visit_expr(*cond);
+                    self.visit_expr(*e);
                 }
-                self.expr(*last);
+                self.visit_expr(*last);
             }
             Expr::Match(e, arms) => {
-                self.expr(*e);
+                self.visit_expr(*e);
                 for (pat, e) in arms {
                     self.bind(pat);
-                    self.expr(*e);
+                    self.visit_expr(*e);
                 }
             }
-            Expr::Binder { vars, filter, body, .. } => self.in_loop(node, |s| {
-                s.ranges(vars);
-                filter.iter().for_each(|e| s.expr(*e));
-                s.expr(*body);
+            Expr::Binder { vars, filter, body, .. } => self.visit_loop(node, |s| {
+                s.visit_ranges(vars);
+                filter.iter().for_each(|e| s.visit_expr(*e));
+                s.visit_expr(*body);
             }),
             Expr::Fold { acc, init, vars, body, yields, .. } => {
-                self.expr(*init);
-                self.in_loop(node, |s| {
-                    s.ranges(vars);
+                self.visit_expr(*init);
+                self.visit_loop(node, |s| {
+                    s.visit_ranges(vars);
                     s.bind(acc);
-                    s.expr(*body);
-                    yields.iter().for_each(|e| s.expr(*e));
+                    s.visit_expr(*body);
+                    yields.iter().for_each(|e| s.visit_expr(*e));
                 });
             }
             Expr::Loop { acc, init, cond, body, .. } => {
-                self.expr(*init);
-                self.in_loop(node, |s| {
+                self.visit_expr(*init);
+                self.visit_loop(node, |s| {
                     s.bind(acc);
-                    s.expr(*cond);
-                    s.expr(*body);
+                    s.visit_expr(*cond);
+                    s.visit_expr(*body);
                 });
             }
             _ => {
-                for part in straight(body, node) {
-                    self.expr(part);
+                for part in children_in_order(body, node) {
+                    self.visit_expr(part);
                 }
             }
         }
     }
 
-    fn ranges(&mut self, vars: &[lang_types::tree::IndexVar]) {
+    fn visit_ranges(&mut self, vars: &[lang_types::tree::IndexVar]) {
         for v in vars {
             for part in range_parts(&v.range) {
-                self.expr(part);
+                self.visit_expr(part);
             }
         }
     }
 }
 
 /// Returns whether a local may be taken. Scalars never are.
-fn eligible(body: &Body, local: LocalId) -> bool {
+fn is_takable(body: &Body, local: LocalId) -> bool {
     body.locals.get(local.0 as usize).is_some_and(|l| !matches!(l.ty, Type::Scalar(_)))
 }
 
-fn each_binding(pat: &Pat, f: &mut impl FnMut(LocalId)) {
+fn for_each_binding(pat: &Pat, f: &mut impl FnMut(LocalId)) {
     let mut pending = vec![pat];
     while let Some(p) = pending.pop() {
         match p {
@@ -240,24 +250,24 @@ fn each_binding(pat: &Pat, f: &mut impl FnMut(LocalId)) {
 
 /// The live components of a local.
 #[derive(Clone, PartialEq, Eq)]
-enum Fields {
+enum LiveComponents {
     Only(BTreeSet<u32>),
     Except(BTreeSet<u32>),
 }
 
-impl Fields {
+impl LiveComponents {
     fn all() -> Self {
         Self::Except(BTreeSet::new())
     }
 
-    fn has(&self, k: u32) -> bool {
+    fn contains(&self, k: u32) -> bool {
         match self {
             Self::Only(s) => s.contains(&k),
             Self::Except(s) => !s.contains(&k),
         }
     }
 
-    fn join(&self, other: &Self) -> Self {
+    fn union(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::Only(a), Self::Only(b)) => Self::Only(a | b),
             (Self::Only(a), Self::Except(b)) | (Self::Except(b), Self::Only(a)) => Self::Except(b - a),
@@ -267,29 +277,29 @@ impl Fields {
 }
 
 /// The second walk, against the evaluation order.
-struct Walk<'b> {
+struct LivenessWalk<'b> {
     body: &'b Body,
-    loops: HashMap<TId, BTreeSet<LocalId>>,
+    loop_reads: HashMap<TId, BTreeSet<LocalId>>,
     /// The nodes walked before. A node with two parents takes nothing.
-    seen: Vec<bool>,
-    plan: Plan,
+    visited: Vec<bool>,
+    last_uses: LastUses,
     /// The locals that are live after the current node.
-    live: HashMap<LocalId, Fields>,
+    live: HashMap<LocalId, LiveComponents>,
     /// The earlier entries of `live`, so that the walk of a branch can be undone.
-    journal: Vec<(LocalId, Option<Fields>)>,
+    journal: Vec<(LocalId, Option<LiveComponents>)>,
 }
 
 /// The difference of `live` between the beginning and the end of a branch. It only grows.
-type Changes = HashMap<LocalId, Fields>;
+type LivenessChanges = HashMap<LocalId, LiveComponents>;
 
-impl Walk<'_> {
+impl LivenessWalk<'_> {
     /// Marks the variables of the outermost `let`s as live at the end.
-    fn keep(&mut self, mut node: TId) {
+    fn keep_outer_lets(&mut self, mut node: TId) {
         while let Expr::Let(binds, e) = &self.body.nodes[node].kind {
             for (pat, _) in binds {
-                each_binding(pat, &mut |l| {
-                    self.live.insert(l, Fields::all());
-                    if let Some(unread) = self.plan.unread.get_mut(l.0 as usize) {
+                for_each_binding(pat, &mut |l| {
+                    self.live.insert(l, LiveComponents::all());
+                    if let Some(unread) = self.last_uses.unread.get_mut(l.0 as usize) {
                         *unread = false;
                     }
                 });
@@ -298,27 +308,27 @@ impl Walk<'_> {
         }
     }
 
-    fn read(&mut self, local: LocalId, fields: &Fields) {
+    fn mark_live(&mut self, local: LocalId, fields: &LiveComponents) {
         let before = self.live.get(&local);
-        let after = before.map_or_else(|| fields.clone(), |b| b.join(fields));
+        let after = before.map_or_else(|| fields.clone(), |b| b.union(fields));
         if before != Some(&after) {
             self.journal.push((local, before.cloned()));
             self.live.insert(local, after);
         }
     }
 
-    fn take(&mut self, node: TId, takes: bool) {
-        let seen = self.seen.get_mut(node.index()).map(|s| std::mem::replace(s, true));
-        if let Some(slot) = self.plan.takes.get_mut(node.index()) {
+    fn mark_take(&mut self, node: TId, takes: bool) {
+        let seen = self.visited.get_mut(node.index()).map(|s| std::mem::replace(s, true));
+        if let Some(slot) = self.last_uses.takes.get_mut(node.index()) {
             *slot = takes && seen == Some(false);
         }
     }
 
     /// Walks a branch, returns its reads, and restores `live`.
-    fn branch(&mut self, walk: impl FnOnce(&mut Self)) -> Changes {
+    fn walk_branch(&mut self, walk: impl FnOnce(&mut Self)) -> LivenessChanges {
         let mark = self.journal.len();
         walk(self);
-        let mut changes = Changes::new();
+        let mut changes = LivenessChanges::new();
         while self.journal.len() > mark {
             let Some((l, before)) = self.journal.pop() else { break };
             let now = match before {
@@ -333,150 +343,150 @@ impl Walk<'_> {
         changes
     }
 
-    fn apply(&mut self, changes: &Changes) {
+    fn apply_changes(&mut self, changes: &LivenessChanges) {
         for (l, fields) in changes {
-            self.read(*l, fields);
+            self.mark_live(*l, fields);
         }
     }
 
     /// Records the locals that each branch of a choice must drop on entry: another branch reads
     /// them last.
-    fn dead(&mut self, branches: &[(TId, Changes)]) {
+    fn record_dead(&mut self, branches: &[(TId, LivenessChanges)]) {
         let read: BTreeSet<LocalId> = branches.iter().flat_map(|(_, c)| c.keys().copied()).collect();
         let last: Vec<LocalId> = read.into_iter().filter(|l| !self.live.contains_key(l)).collect();
         for (node, own) in branches {
             let dead: Vec<LocalId> = last.iter().filter(|l| !own.contains_key(l)).copied().collect();
             if !dead.is_empty() {
-                self.plan.dead.insert(*node, dead);
+                self.last_uses.dead_on_entry.insert(*node, dead);
             }
         }
     }
 
-    fn expr(&mut self, node: TId) {
-        guarded(|| self.expr_inner(node));
+    fn visit_expr(&mut self, node: TId) {
+        ensure_sufficient_stack(|| self.visit_expr_inner(node));
     }
 
-    fn expr_inner(&mut self, node: TId) {
+    fn visit_expr_inner(&mut self, node: TId) {
         let body = self.body;
         match &body.nodes[node].kind {
-            Expr::Local(l) if eligible(body, *l) => {
-                self.take(node, !self.live.contains_key(l));
-                self.read(*l, &Fields::all());
+            Expr::Local(l) if is_takable(body, *l) => {
+                self.mark_take(node, !self.live.contains_key(l));
+                self.mark_live(*l, &LiveComponents::all());
             }
             Expr::Proj(inner, k) => match &body.nodes[*inner].kind {
-                Expr::Local(l) if eligible(body, *l) => {
+                Expr::Local(l) if is_takable(body, *l) => {
                     let live = self.live.get(l);
-                    let (whole, part) = (live.is_none(), live.is_some_and(|f| !f.has(*k)));
-                    self.take(*inner, whole);
-                    self.take(node, part);
-                    self.read(*l, &Fields::Only(BTreeSet::from([*k])));
+                    let (whole, part) = (live.is_none(), live.is_some_and(|f| !f.contains(*k)));
+                    self.mark_take(*inner, whole);
+                    self.mark_take(node, part);
+                    self.mark_live(*l, &LiveComponents::Only(BTreeSet::from([*k])));
                 }
-                _ => self.expr(*inner),
+                _ => self.visit_expr(*inner),
             },
             // The variable is read before the expression, which need not mention it.
             Expr::Special(Special::Deriv(l), args) => {
-                self.parts(args);
-                if eligible(body, *l) {
-                    self.read(*l, &Fields::all());
+                self.visit_parts(args);
+                if is_takable(body, *l) {
+                    self.mark_live(*l, &LiveComponents::all());
                 }
             }
             Expr::With(base, updates) => {
                 // Taking the base does not read the components that are replaced.
                 if let Expr::Local(l) = &body.nodes[*base].kind
-                    && eligible(body, *l)
+                    && is_takable(body, *l)
                 {
-                    self.take(*base, !self.live.contains_key(l));
+                    self.mark_take(*base, !self.live.contains_key(l));
                     let replaced = updates.iter().filter_map(|u| match u.place {
                         Place::Proj(k) if !u.add => Some(k),
                         _ => None,
                     });
-                    self.read(*l, &Fields::Except(replaced.collect()));
-                    let parts = straight(body, node);
-                    self.parts(parts.split_last().map_or(&[], |(_, rest)| rest));
+                    self.mark_live(*l, &LiveComponents::Except(replaced.collect()));
+                    let parts = children_in_order(body, node);
+                    self.visit_parts(parts.split_last().map_or(&[], |(_, rest)| rest));
                 } else {
-                    self.parts(&straight(body, node));
+                    self.visit_parts(&children_in_order(body, node));
                 }
             }
             Expr::Lambda(lambda) => {
                 let live = std::mem::take(&mut self.live);
                 let journal = std::mem::take(&mut self.journal);
-                self.expr(lambda.body);
+                self.visit_expr(lambda.body);
                 self.live = live;
                 self.journal = journal;
                 for l in &lambda.captures {
-                    if eligible(body, *l) {
-                        self.read(*l, &Fields::all());
+                    if is_takable(body, *l) {
+                        self.mark_live(*l, &LiveComponents::all());
                     }
                 }
             }
             Expr::Let(binds, e) => {
-                self.expr(*e);
+                self.visit_expr(*e);
                 for (_, value) in binds.iter().rev() {
-                    self.expr(*value);
+                    self.visit_expr(*value);
                 }
             }
             Expr::If(arms, last) => {
-                let mut branches = vec![(*last, self.branch(|w| w.expr(*last)))];
+                let mut branches = vec![(*last, self.walk_branch(|w| w.visit_expr(*last)))];
                 let mut rest = branches.first().map(|b| b.1.clone()).unwrap_or_default();
                 for (cond, e) in arms.iter().rev() {
-                    let own = self.branch(|w| w.expr(*e));
-                    rest = self.branch(|w| {
-                        w.apply(&rest);
-                        w.apply(&own);
-                        w.expr(*cond);
+                    let own = self.walk_branch(|w| w.visit_expr(*e));
+                    rest = self.walk_branch(|w| {
+                        w.apply_changes(&rest);
+                        w.apply_changes(&own);
+                        w.visit_expr(*cond);
                     });
                     branches.push((*e, own));
                 }
-                self.dead(&branches);
-                self.apply(&rest);
+                self.record_dead(&branches);
+                self.apply_changes(&rest);
             }
             Expr::Match(e, arms) => {
-                let branches: Vec<_> = arms.iter().map(|(_, e)| (*e, self.branch(|w| w.expr(*e)))).collect();
-                self.dead(&branches);
+                let branches: Vec<_> = arms.iter().map(|(_, e)| (*e, self.walk_branch(|w| w.visit_expr(*e)))).collect();
+                self.record_dead(&branches);
                 for (_, changes) in &branches {
-                    self.apply(changes);
+                    self.apply_changes(changes);
                 }
-                self.expr(*e);
+                self.visit_expr(*e);
             }
             Expr::Binder { vars, filter, body, .. } => {
-                self.next_step(node);
-                self.expr(*body);
-                filter.iter().for_each(|e| self.expr(*e));
-                self.ranges(vars);
+                self.mark_loop_reads(node);
+                self.visit_expr(*body);
+                filter.iter().for_each(|e| self.visit_expr(*e));
+                self.visit_ranges(vars);
             }
             Expr::Fold { init, vars, body, yields, .. } => {
-                self.next_step(node);
-                yields.iter().for_each(|e| self.expr(*e));
-                self.expr(*body);
-                self.ranges(vars);
-                self.expr(*init);
+                self.mark_loop_reads(node);
+                yields.iter().for_each(|e| self.visit_expr(*e));
+                self.visit_expr(*body);
+                self.visit_ranges(vars);
+                self.visit_expr(*init);
             }
             Expr::Loop { init, cond, body, .. } => {
-                self.next_step(node);
-                self.expr(*body);
-                self.expr(*cond);
-                self.expr(*init);
+                self.mark_loop_reads(node);
+                self.visit_expr(*body);
+                self.visit_expr(*cond);
+                self.visit_expr(*init);
             }
-            _ => self.parts(&straight(body, node)),
+            _ => self.visit_parts(&children_in_order(body, node)),
         }
     }
 
     /// Marks as live the outer locals that the loop reads, at the end of a step.
-    fn next_step(&mut self, node: TId) {
-        for l in self.loops.get(&node).cloned().unwrap_or_default() {
-            self.read(l, &Fields::all());
+    fn mark_loop_reads(&mut self, node: TId) {
+        for l in self.loop_reads.get(&node).cloned().unwrap_or_default() {
+            self.mark_live(l, &LiveComponents::all());
         }
     }
 
-    fn parts(&mut self, parts: &[TId]) {
+    fn visit_parts(&mut self, parts: &[TId]) {
         for part in parts.iter().rev() {
-            self.expr(*part);
+            self.visit_expr(*part);
         }
     }
 
-    fn ranges(&mut self, vars: &[lang_types::tree::IndexVar]) {
+    fn visit_ranges(&mut self, vars: &[lang_types::tree::IndexVar]) {
         for v in vars.iter().rev() {
-            self.parts(&range_parts(&v.range));
+            self.visit_parts(&range_parts(&v.range));
         }
     }
 }

@@ -4,7 +4,7 @@ use lang_resolve::forms::Derivative;
 
 /// The kind of counted work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Work {
+pub enum WorkKind {
     /// The steps of a binder, a `fold` or a `scan`. For several indices, the steps of the first.
     Steps,
     /// The steps of a `loop`, whose total is unknown.
@@ -17,9 +17,9 @@ pub enum Work {
 
 /// The progress of one piece of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct WorkProgress {
     /// The kind of work.
-    pub work: Work,
+    pub work: WorkKind,
     /// The number of finished units.
     pub done: u64,
     /// The total number of units, if it is known.

@@ -1,6 +1,6 @@
 //! **Relations**: sets of index tuples, stored sorted, with membership by binary search.
 
-use super::memory::Charge;
+use super::memory::MemoryCharge;
 
 /// A set of index tuples within extents.
 pub struct Relation {
@@ -9,13 +9,13 @@ pub struct Relation {
     rows: Vec<i64>,
     count: usize,
     #[expect(dead_code, reason = "held for its drop")]
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 impl Relation {
     /// Builds the set of the rows of `flat`; each has one entry per extent. Rows may be in any
     /// order and repeat.
-    pub fn new(dims: Vec<i64>, flat: Vec<i64>, charge: Charge) -> Self {
+    pub fn new(dims: Vec<i64>, flat: Vec<i64>, charge: MemoryCharge) -> Self {
         if dims.is_empty() {
             let count = usize::from(!flat.is_empty());
             return Self { dims, rows: Vec::new(), count, charge };

@@ -10,7 +10,7 @@ use lang_types::ty::Scalar;
 
 /// A closed type.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum RtType {
+pub enum RuntimeType {
     /// A number or truth value.
     Scalar(Scalar),
     /// `[n]T`
@@ -23,7 +23,7 @@ pub enum RtType {
     Other,
 }
 
-impl RtType {
+impl RuntimeType {
     /// Returns the extents, outermost first, and the element type.
     pub fn peel(&self) -> (Vec<usize>, &Self) {
         let mut dims = Vec::new();

@@ -83,16 +83,16 @@ macro_rules! reals {
         /// Returns `x ^ k`, by repeated squaring.
         #[must_use]
         pub fn powi(x: $t, k: i64) -> $t {
-            let product = raised(x, k.unsigned_abs());
+            let product = power_by_squaring(x, k.unsigned_abs());
             match k < 0 {
                 // The power may overflow although its reciprocal does not vanish.
-                true if product.is_infinite() && x.is_finite() => raised(1.0 / x, k.unsigned_abs()),
+                true if product.is_infinite() && x.is_finite() => power_by_squaring(1.0 / x, k.unsigned_abs()),
                 true => 1.0 / product,
                 false => product,
             }
         }
 
-        fn raised(x: $t, mut bits: u64) -> $t {
+        fn power_by_squaring(x: $t, mut bits: u64) -> $t {
             let mut square = x;
             let mut product: Option<$t> = None;
             while bits != 0 {
@@ -161,7 +161,7 @@ macro_rules! reals {
 
         /// A scalar function.
         #[derive(Clone, Copy)]
-        pub enum Function {
+        pub enum ScalarFunction {
             /// A function of one argument.
             Unary(fn($t) -> $t),
             /// A function of two arguments.
@@ -170,8 +170,8 @@ macro_rules! reals {
 
         #[doc = concat!("The function on `", stringify!($t), "`; `None` if it has no reals in its domain.")]
         #[must_use]
-        pub fn function(f: ScalarFn) -> Option<Function> {
-            use Function::{Binary, Unary};
+        pub fn function(f: ScalarFn) -> Option<ScalarFunction> {
+            use ScalarFunction::{Binary, Unary};
             Some(match f {
                 ScalarFn::Exp => Unary($m::exp),
                 ScalarFn::Log => Unary($m::log),
@@ -275,7 +275,7 @@ pub mod i64s {
 
     /// A scalar function.
     #[derive(Clone, Copy)]
-    pub enum Function {
+    pub enum ScalarFunction {
         /// A function of one argument.
         Unary(fn(i64) -> i64),
         /// A function of two arguments.
@@ -283,14 +283,14 @@ pub mod i64s {
     }
 
     /// Reduces a shift count modulo 64.
-    fn count(k: i64) -> u32 {
+    fn shift_count(k: i64) -> u32 {
         u32::try_from(k.rem_euclid(64)).unwrap_or(0)
     }
 
     /// Returns the function on `i64`, or `None` if its domain has no integers.
     #[must_use]
-    pub fn function(f: ScalarFn) -> Option<Function> {
-        use Function::{Binary, Unary};
+    pub fn function(f: ScalarFn) -> Option<ScalarFunction> {
+        use ScalarFunction::{Binary, Unary};
         Some(match f {
             ScalarFn::Abs => Unary(i64::wrapping_abs),
             ScalarFn::Sign => Unary(i64::signum),
@@ -300,9 +300,9 @@ pub mod i64s {
             ScalarFn::BitOr => Binary(|a, b| a | b),
             ScalarFn::BitXor => Binary(|a, b| a ^ b),
             ScalarFn::BitNot => Unary(|a| !a),
-            ScalarFn::Shl => Binary(|a, k| a << count(k)),
-            ScalarFn::Shr => Binary(|a, k| a >> count(k)),
-            ScalarFn::Ushr => Binary(|a, k| (a.cast_unsigned() >> count(k)).cast_signed()),
+            ScalarFn::Shl => Binary(|a, k| a << shift_count(k)),
+            ScalarFn::Shr => Binary(|a, k| a >> shift_count(k)),
+            ScalarFn::Ushr => Binary(|a, k| (a.cast_unsigned() >> shift_count(k)).cast_signed()),
             ScalarFn::Exp
             | ScalarFn::Log
             | ScalarFn::Log1p

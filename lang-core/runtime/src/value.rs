@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use super::array::{Array, Buffer, Store};
-use super::code::Code;
-use super::derived::Derived;
+use super::code::RunnableBody;
+use super::derived::DerivedFunction;
 use super::dual::Dual;
-use super::memory::{Charge, Memory, TooLarge};
+use super::memory::{AllocationError, MemoryAccount, MemoryCharge};
 use super::relation::Relation;
-use super::rt_type::RtType;
+use super::rt_type::RuntimeType;
 use lang_base::{GlobalName, Name};
 use lang_resolve::builtin::Builtin;
 use lang_resolve::scalar_fn::ScalarFn;
@@ -35,13 +35,13 @@ pub enum Value {
     /// An array of one or more axes.
     Array(Array),
     /// A tuple; the empty one is `()`.
-    Tuple(Arc<Items>),
+    Tuple(Arc<Components>),
     /// A record.
     Record(Arc<Record>),
     /// A constructor applied to its arguments.
-    Data(Arc<Cell>),
+    Data(Arc<DataCell>),
     /// A function.
-    Fun(Arc<Fun>),
+    Fun(Arc<FunctionValue>),
     /// A relation.
     Rel(Arc<Relation>),
     /// A dual number. It exists only while a derivative is computed.
@@ -50,11 +50,11 @@ pub enum Value {
 
 /// The component values of a compound value.
 #[derive(Default)]
-pub struct Items {
+pub struct Components {
     /// The component values.
     pub values: Vec<Value>,
     #[expect(dead_code, reason = "held for its drop")]
-    charge: Charge,
+    charge: MemoryCharge,
 }
 
 /// A record: its field names in the order of construction, and their values.
@@ -62,20 +62,20 @@ pub struct Record {
     /// The field names, in the order of construction.
     pub names: Arc<[Name]>,
     /// The values of the fields, in the same order.
-    pub items: Items,
+    pub components: Components,
 }
 
 /// A constructor applied to its arguments.
-pub struct Cell {
+pub struct DataCell {
     /// The identity of the constructor.
-    pub tag: Arc<Tag>,
+    pub tag: Arc<ConstructorTag>,
     /// The arguments.
-    pub items: Items,
+    pub items: Components,
 }
 
 /// The identity of a constructor.
 #[derive(PartialEq, Eq, Debug)]
-pub struct Tag {
+pub struct ConstructorTag {
     /// The type that it belongs to.
     pub ty: GlobalName,
     /// Its position in that type.
@@ -88,39 +88,39 @@ pub struct Tag {
 
 /// The type-level arguments of a call.
 #[derive(Clone, Default)]
-pub struct RtInstance {
+pub struct RuntimeInstance {
     /// The type arguments, one per type parameter.
-    pub types: Arc<[RtType]>,
+    pub types: Arc<[RuntimeType]>,
     /// The size arguments, one per implicit size.
     pub sizes: Vec<i64>,
 }
 
 /// A function value.
-pub enum Fun {
+pub enum FunctionValue {
     /// A closure: a lambda with the values of the locals that it captures.
     Lambda {
         /// The code that contains it.
-        code: Arc<Code>,
+        code: Arc<RunnableBody>,
         /// The node of the lambda in that code.
         node: TId,
         /// The values of its captures, in order.
-        captured: Items,
+        captured: Components,
         /// The type arguments of the definition that contains it.
-        types: Arc<[RtType]>,
+        types: Arc<[RuntimeType]>,
     },
     /// A definition.
-    Def(GlobalName, RtInstance),
+    Def(GlobalName, RuntimeInstance),
     /// A builtin.
     Builtin(Builtin),
     /// A scalar function.
     Scalar(ScalarFn),
     /// A constructor.
-    Ctor(Arc<Tag>),
+    Ctor(Arc<ConstructorTag>),
     /// A derivative operator applied to a function.
-    Derived(Box<Derived>),
+    Derived(Box<DerivedFunction>),
     /// The tangent of a function: the change of its result at a fixed argument as its captures
     /// change.
-    Tangent(Items),
+    Tangent(Components),
 }
 
 impl Value {
@@ -133,27 +133,27 @@ impl Value {
     /// Builds a tuple.
     #[must_use]
     pub fn tuple(values: Vec<Self>) -> Self {
-        Self::Tuple(Arc::new(Items::new(values)))
+        Self::Tuple(Arc::new(Components::new(values)))
     }
 
     /// Builds a record with its fields in this order.
     #[must_use]
     pub fn record(fields: Vec<(Name, Self)>) -> Self {
         let (names, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
-        Self::Record(Arc::new(Record { names: names.into(), items: Items::new(values) }))
+        Self::Record(Arc::new(Record { names: names.into(), components: Components::new(values) }))
     }
 
     /// Builds a constructor applied to arguments.
     #[must_use]
-    pub fn data(tag: Arc<Tag>, args: Vec<Self>) -> Self {
-        Self::Data(Arc::new(Cell { tag, items: Items::new(args) }))
+    pub fn data(tag: Arc<ConstructorTag>, args: Vec<Self>) -> Self {
+        Self::Data(Arc::new(DataCell { tag, items: Components::new(args) }))
     }
 
     /// Builds an array of these extents with these elements in row-major order. Returns `None` if
     /// the counts disagree.
     #[must_use]
     pub fn array(dims: &[usize], elements: impl Into<Store>) -> Option<Self> {
-        Array::new(dims, elements.into(), Charge::default()).map(Self::Array)
+        Array::new(dims, elements.into(), MemoryCharge::default()).map(Self::Array)
     }
 
     /// Returns the integer, or `None` for another kind of value.
@@ -175,7 +175,7 @@ impl Value {
     }
 
     /// Whether dropping the value does more than decrement a count or free a buffer of scalars.
-    pub fn nests(&self) -> bool {
+    pub fn needs_iterative_drop(&self) -> bool {
         match self {
             Self::Tuple(_) | Self::Record(_) | Self::Data(_) | Self::Fun(_) | Self::Dual(_) => true,
             Self::Array(a) => a.is_boxed(),
@@ -185,7 +185,7 @@ impl Value {
 
     /// Drops values without recursion. A worklist takes apart every value that has no other owner,
     /// so a list of a million cells needs no deeper stack than a list of two.
-    pub fn drop_flat(mut pending: Vec<Self>) {
+    pub fn drop_iteratively(mut pending: Vec<Self>) {
         while let Some(value) = pending.pop() {
             value.unlink(&mut pending);
         }
@@ -201,7 +201,7 @@ impl Value {
             }
             Self::Record(r) => {
                 if let Some(mut r) = Arc::into_inner(r) {
-                    pending.append(&mut r.items.values);
+                    pending.append(&mut r.components.values);
                 }
             }
             Self::Data(c) => {
@@ -210,9 +210,9 @@ impl Value {
                 }
             }
             Self::Fun(f) => match Arc::into_inner(f) {
-                Some(Fun::Lambda { mut captured, .. }) => pending.append(&mut captured.values),
-                Some(Fun::Derived(mut d)) => pending.append(&mut d.function.values),
-                Some(Fun::Tangent(mut parts)) => pending.append(&mut parts.values),
+                Some(FunctionValue::Lambda { mut captured, .. }) => pending.append(&mut captured.values),
+                Some(FunctionValue::Derived(mut d)) => pending.append(&mut d.function.values),
+                Some(FunctionValue::Tangent(mut parts)) => pending.append(&mut parts.values),
                 _ => {}
             },
             Self::Dual(d) => {
@@ -230,21 +230,21 @@ impl Value {
     }
 }
 
-impl Items {
+impl Components {
     /// Wraps values without charging a memory.
     #[must_use]
     pub fn new(values: Vec<Value>) -> Self {
-        Self { values, charge: Charge::default() }
+        Self { values, charge: MemoryCharge::default() }
     }
 
     /// Wraps values. `charge` pays for their memory.
     #[must_use]
-    pub fn with_charge(values: Vec<Value>, charge: Charge) -> Self {
+    pub fn with_charge(values: Vec<Value>, charge: MemoryCharge) -> Self {
         Self { values, charge }
     }
 
     /// Wraps values and charges their bytes to a memory.
-    pub fn charged(values: Vec<Value>, memory: &Memory) -> Result<Self, TooLarge> {
+    pub fn new_charged(values: Vec<Value>, memory: &MemoryAccount) -> Result<Self, AllocationError> {
         let bytes = values.capacity().saturating_mul(size_of::<Value>()).saturating_add(size_of::<Self>());
         Ok(Self { values, charge: memory.charge(bytes)? })
     }
@@ -262,10 +262,10 @@ impl Items {
     }
 }
 
-impl Drop for Items {
+impl Drop for Components {
     fn drop(&mut self) {
-        if self.values.iter().any(Value::nests) {
-            Value::drop_flat(std::mem::take(&mut self.values));
+        if self.values.iter().any(Value::needs_iterative_drop) {
+            Value::drop_iteratively(std::mem::take(&mut self.values));
         }
     }
 }
@@ -280,7 +280,7 @@ impl Record {
     /// Returns the values.
     #[must_use]
     pub fn values(&self) -> &[Value] {
-        self.items.values()
+        self.components.values()
     }
 
     /// Returns the position of a field. `hint` is its position if the record was constructed in the
@@ -294,10 +294,10 @@ impl Record {
     }
 }
 
-impl Cell {
+impl DataCell {
     /// Returns the constructor.
     #[must_use]
-    pub fn tag(&self) -> &Tag {
+    pub fn tag(&self) -> &ConstructorTag {
         &self.tag
     }
 
@@ -315,8 +315,8 @@ impl PartialEq for Value {
         let mut pending = vec![(self.clone(), other.clone())];
         while let Some((a, b)) = pending.pop() {
             let pairs: Option<(&[Self], &[Self])> = match (&a, &b) {
-                (Self::F64(x), Self::F64(y)) if same_f64(*x, *y) => None,
-                (Self::F32(x), Self::F32(y)) if same_f32(*x, *y) => None,
+                (Self::F64(x), Self::F64(y)) if is_identical_f64(*x, *y) => None,
+                (Self::F32(x), Self::F32(y)) if is_identical_f32(*x, *y) => None,
                 (Self::I64(x), Self::I64(y)) if x == y => None,
                 (Self::Bool(x), Self::Bool(y)) if x == y => None,
                 (Self::Str(x), Self::Str(y)) if x == y => None,
@@ -340,7 +340,7 @@ impl PartialEq for Value {
                         for i in 0..x.count() {
                             pending.extend(x.element(i).zip(y.element(i)));
                         }
-                    } else if !x.same_numbers(y) {
+                    } else if !x.has_same_scalars(y) {
                         return false;
                     }
                     None
@@ -368,24 +368,24 @@ impl PartialEq for Value {
 }
 
 /// Whether two reals have equal bits or are both NaN.
-pub fn same_f64(x: f64, y: f64) -> bool {
+pub fn is_identical_f64(x: f64, y: f64) -> bool {
     x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan())
 }
 
 /// Whether two reals have equal bits or are both NaN.
-pub fn same_f32(x: f32, y: f32) -> bool {
+pub fn is_identical_f32(x: f32, y: f32) -> bool {
     x.to_bits() == y.to_bits() || (x.is_nan() && y.is_nan())
 }
 
 /// Prints the value in the surface syntax.
 impl std::fmt::Debug for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&super::print::short(self))
+        f.write_str(&super::print::to_short_text(self))
     }
 }
 
 /// Returns the components of a tuple, moved out if it has no other owner.
-pub fn take_items(tuple: Arc<Items>) -> Vec<Value> {
+pub fn take_components(tuple: Arc<Components>) -> Vec<Value> {
     match Arc::try_unwrap(tuple) {
         Ok(items) => items.into_values(),
         Err(shared) => shared.values().to_vec(),
@@ -395,13 +395,13 @@ pub fn take_items(tuple: Arc<Items>) -> Vec<Value> {
 /// Returns the values of a record, moved out if it has no other owner.
 pub fn take_fields(record: Arc<Record>) -> Vec<Value> {
     match Arc::try_unwrap(record) {
-        Ok(record) => record.items.into_values(),
+        Ok(record) => record.components.into_values(),
         Err(shared) => shared.values().to_vec(),
     }
 }
 
 /// Returns the arguments of a constructor, moved out if it has no other owner.
-pub fn take_args(cell: Arc<Cell>) -> Vec<Value> {
+pub fn take_args(cell: Arc<DataCell>) -> Vec<Value> {
     match Arc::try_unwrap(cell) {
         Ok(cell) => cell.items.into_values(),
         Err(shared) => shared.args().to_vec(),

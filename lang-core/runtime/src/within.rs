@@ -7,18 +7,18 @@ use std::sync::Arc;
 use super::value::Value;
 
 /// The depth of nested constructors beyond which a value counts as one of a recursive type.
-const NESTED: usize = 8;
+const MAX_NESTING: usize = 8;
 
 /// The error for a value with more than [`NESTED`] nested constructors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Deep;
+pub struct NestingTooDeep;
 
 /// Returns the first answer of `ask` for a part of a value. The value itself comes first, then its
 /// parts. Captures of functions are not visited.
 ///
 /// # Errors
 /// [`Deep`] if the value is too deep, unless an earlier part answers.
-pub fn within<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Result<Option<T>, Deep> {
+pub fn find_in_value<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Result<Option<T>, NestingTooDeep> {
     let mut open = vec![(value, 0)];
     let mut seen = HashSet::new();
     while let Some((value, nested)) = open.pop() {
@@ -30,8 +30,8 @@ pub fn within<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Res
             Value::Record(record) => record.values(),
             Value::Array(array) => array.elements().unwrap_or_default(),
             Value::Data(cell) => {
-                if nested == NESTED {
-                    return Err(Deep);
+                if nested == MAX_NESTING {
+                    return Err(NestingTooDeep);
                 }
                 // Trees may share subtrees.
                 if nested > 0 && !seen.insert((nested, Arc::as_ptr(cell))) {
@@ -50,28 +50,33 @@ pub fn within<T>(value: &Value, mut ask: impl FnMut(&Value) -> Option<T>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Tag;
+    use crate::ConstructorTag;
 
     fn tree(depth: usize, of: usize) -> Value {
-        let tag = Arc::new(Tag { ty: lang_base::GlobalName::new("test", "T"), index: 0, name: "T".into(), arity: of });
+        let tag = Arc::new(ConstructorTag {
+            ty: lang_base::GlobalName::new("test", "T"),
+            index: 0,
+            name: "T".into(),
+            arity: of,
+        });
         (0..depth).fold(Value::F64(1.0), |t, _| Value::data(Arc::clone(&tag), vec![t; of]))
     }
 
     #[test]
     fn shared_parts_are_looked_at_once() {
         let mut asked = 0;
-        let found = within(&tree(NESTED, 30), |_| {
+        let found = find_in_value(&tree(MAX_NESTING, 30), |_| {
             asked += 1;
             None::<()>
         });
         assert_eq!(found, Ok(None));
         assert!(asked < 10_000, "{asked}");
-        assert_eq!(within(&tree(NESTED + 1, 2), |_| None::<()>), Err(Deep));
-        assert_eq!(within(&tree(60, 2), |_| None::<()>), Err(Deep));
+        assert_eq!(find_in_value(&tree(MAX_NESTING + 1, 2), |_| None::<()>), Err(NestingTooDeep));
+        assert_eq!(find_in_value(&tree(60, 2), |_| None::<()>), Err(NestingTooDeep));
     }
 
     #[test]
     fn the_first_answer_is_taken() {
-        assert_eq!(within(&tree(3, 2), |v| if let Value::F64(x) = v { Some(*x) } else { None }), Ok(Some(1.0)));
+        assert_eq!(find_in_value(&tree(3, 2), |v| if let Value::F64(x) = v { Some(*x) } else { None }), Ok(Some(1.0)));
     }
 }

@@ -8,99 +8,108 @@ use std::sync::Arc;
 use salsa::{Database, Id};
 
 use super::Session;
-use super::costs::{Term, is_rule};
-use super::forms::{self, Asked};
-use super::kept::Kept;
-use lang_ir::core::Callee;
-use lang_ir::origin::{Ancestor, Fate, VALUE};
-use lang_ir::ssa::{Rhs, Ssa, Var};
-use lang_middle::cost::{Bound, Cost, Place};
+use super::costs::{CostTerm, is_rule};
+use super::forms::{self, CalleeKey};
+use super::kept::DeferredDrop;
+use lang_ir::core::FunctionKey;
+use lang_ir::origin::{DceOutcome, OriginKind, VALUE};
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId};
+use lang_middle::cost::{CostFormulas, CostRatio, CostSite};
 use lang_middle::norm::dead;
 
 /// A derivative without the value; `of` is the statement of the whole derivative for each of its
 /// statements.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Alone {
-    ssa: Arc<Ssa>,
-    of: Vec<Var>,
+pub(super) struct DerivativeWithoutPrimal {
+    ssa: Arc<SsaFunction>,
+    original_vars: Vec<StmtId>,
 }
 
 #[salsa::tracked]
-pub(super) fn alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Alone>> {
-    without_value(db, asked).into()
+pub(super) fn without_primal<'db>(
+    db: &'db dyn Database,
+    asked: CalleeKey<'db>,
+) -> DeferredDrop<Option<DerivativeWithoutPrimal>> {
+    remove_primal_outputs(db, asked).into()
 }
 
-fn without_value<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Alone> {
-    let primal = Asked::new(db, Arc::new(asked.callee(db).primal()?));
+fn remove_primal_outputs<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> Option<DerivativeWithoutPrimal> {
+    let primal = CalleeKey::new(db, Arc::new(asked.callee(db).primal()?));
     let value = forms::ssa(db, primal).as_ref()?.outputs.len();
     let whole = forms::ssa(db, asked).as_ref()?;
     let mut ssa = (**whole).clone();
     ssa.outputs.drain(..value.min(whole.outputs.len()));
-    let mut of = vec![Var(0); whole.stmts.len()];
-    for (old, fate) in (0..).zip(dead::remove(&mut ssa)) {
-        if let Fate::Kept(new) = fate {
-            of.get_mut(new.0 as usize).into_iter().for_each(|slot| *slot = Var(old));
+    let mut of = vec![StmtId(0); whole.stmts.len()];
+    for (old, fate) in (0..).zip(dead::eliminate_dead_code(&mut ssa)) {
+        if let DceOutcome::Kept(new) = fate {
+            of.get_mut(new.0 as usize).into_iter().for_each(|slot| *slot = StmtId(old));
         }
     }
     of.truncate(ssa.stmts.len());
-    Some(Alone { ssa: Arc::new(ssa), of })
+    Some(DerivativeWithoutPrimal { ssa: Arc::new(ssa), original_vars: of })
 }
 
 /// Returns the cost of the derivative alone. A derivative that it calls without using the value is
 /// counted alone, too.
-#[salsa::tracked(cycle_result = no_cost)]
-pub(super) fn cost_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
-    cost_without_value(db, asked).into()
+#[salsa::tracked(cycle_result = no_cost_on_cycle)]
+pub(super) fn cost_without_primal<'db>(
+    db: &'db dyn Database,
+    asked: CalleeKey<'db>,
+) -> DeferredDrop<Option<Arc<CostFormulas>>> {
+    compute_cost_without_primal(db, asked).into()
 }
 
-fn cost_without_value<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Option<Arc<Cost>> {
-    let Alone { ssa, .. } = alone(db, asked).as_ref()?;
+fn compute_cost_without_primal<'db>(db: &'db dyn Database, asked: CalleeKey<'db>) -> Option<Arc<CostFormulas>> {
+    let DerivativeWithoutPrimal { ssa, .. } = without_primal(db, asked).as_ref()?;
     let mut valued = HashSet::new();
-    called_for_value(db, ssa, &mut valued);
-    let of = |callee: &Arc<Callee>| {
-        let asked = Asked::new(db, Arc::clone(callee));
+    collect_calls_for_primal(db, ssa, &mut valued);
+    let of = |callee: &Arc<FunctionKey>| {
+        let asked = CalleeKey::new(db, Arc::clone(callee));
         if !valued.contains(callee)
-            && let Some(alone) = alone(db, asked).as_ref()
+            && let Some(alone) = without_primal(db, asked).as_ref()
         {
-            return Some((Arc::clone(&alone.ssa), cost_alone(db, asked).value()?));
+            return Some((Arc::clone(&alone.ssa), cost_without_primal(db, asked).value()?));
         }
         Some((forms::ssa(db, asked).value()?, forms::cost(db, asked).value()?))
     };
     Some(Arc::new(lang_middle::cost::cost(ssa, &of)))
 }
 
-fn no_cost<'db>(_: &'db dyn Database, _: Id, _: Asked<'db>) -> Kept<Option<Arc<Cost>>> {
+fn no_cost_on_cycle<'db>(_: &'db dyn Database, _: Id, _: CalleeKey<'db>) -> DeferredDrop<Option<Arc<CostFormulas>>> {
     None.into()
 }
 
 /// Collects the derivatives that are called also for the value of their function, those in loop
 /// bodies included.
-fn called_for_value(db: &dyn Database, ssa: &Ssa, found: &mut HashSet<Arc<Callee>>) {
+fn collect_calls_for_primal(db: &dyn Database, ssa: &SsaFunction, found: &mut HashSet<Arc<FunctionKey>>) {
     for stmt in &ssa.stmts {
         match &stmt.rhs {
-            Rhs::Call { callee, part, .. } if gives_value(db, callee, *part) => {
+            Rhs::Call { callee, result_index: part, .. } if is_primal_part(db, callee, *part) => {
                 found.insert(Arc::clone(callee));
             }
-            Rhs::Loop(of, _) => called_for_value(db, &of.body, found),
+            Rhs::Loop(of, _) => collect_calls_for_primal(db, &of.body, found),
             _ => {}
         }
     }
 }
 
 /// Returns whether this part of a derivative's result belongs to the function's value.
-fn gives_value(db: &dyn Database, callee: &Arc<Callee>, part: u32) -> bool {
-    let primal = callee.primal().map(|primal| Asked::new(db, Arc::new(primal)));
+fn is_primal_part(db: &dyn Database, callee: &Arc<FunctionKey>, part: u32) -> bool {
+    let primal = callee.primal().map(|primal| CalleeKey::new(db, Arc::new(primal)));
     let ssa = primal.and_then(|primal| forms::ssa(db, primal).value());
     ssa.is_none_or(|ssa| (part as usize) < ssa.outputs.len())
 }
 
 /// Returns the bound of its cost alone by that of the function.
 #[salsa::tracked]
-pub(super) fn bound_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept<Option<Arc<Bound>>> {
+pub(super) fn bound_without_primal<'db>(
+    db: &'db dyn Database,
+    asked: CalleeKey<'db>,
+) -> DeferredDrop<Option<Arc<CostRatio>>> {
     let bound = || {
-        let primal = Asked::new(db, Arc::new(asked.callee(db).primal()?));
+        let primal = CalleeKey::new(db, Arc::new(asked.callee(db).primal()?));
         let primal = forms::cost(db, primal).as_deref()?;
-        Some(Arc::new(lang_middle::cost::bound(primal, cost_alone(db, asked).as_deref()?)))
+        Some(Arc::new(lang_middle::cost::certify_ratio(primal, cost_without_primal(db, asked).as_deref()?)))
     };
     bound().into()
 }
@@ -108,47 +117,50 @@ pub(super) fn bound_alone<'db>(db: &'db dyn Database, asked: Asked<'db>) -> Kept
 impl Session {
     /// Returns the cost of a derivative without the cost that only the function's value needs.
     #[must_use]
-    pub fn cost_alone(&self, derived: &Arc<Callee>) -> Option<Arc<Cost>> {
+    pub fn cost_without_primal(&self, derived: &Arc<FunctionKey>) -> Option<Arc<CostFormulas>> {
         forms::prepare_cost(&self.db, derived);
-        cost_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
+        cost_without_primal(&self.db, CalleeKey::new(&self.db, Arc::clone(derived))).value()
     }
 
     /// Returns the bound of that cost by the function's, with the certificate.
     #[must_use]
-    pub fn bound_alone(&self, derived: &Arc<Callee>) -> Option<Arc<Bound>> {
-        self.cost_alone(derived)?;
-        bound_alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
+    pub fn bound_without_primal(&self, derived: &Arc<FunctionKey>) -> Option<Arc<CostRatio>> {
+        self.cost_without_primal(derived)?;
+        bound_without_primal(&self.db, CalleeKey::new(&self.db, Arc::clone(derived))).value()
     }
 
     /// Returns the cost of a derivative alone by the places of the definition. The flag is true if
     /// the cost is for the value of the expression at that place.
     #[must_use]
-    pub fn terms_alone(&self, derived: &Arc<Callee>) -> Vec<(Term, bool)> {
-        let Some(cost) = self.cost_alone(derived) else { return Vec::new() };
-        let Some(alone) = alone(&self.db, Asked::new(&self.db, Arc::clone(derived))).as_ref() else {
+    pub fn terms_without_primal(&self, derived: &Arc<FunctionKey>) -> Vec<(CostTerm, bool)> {
+        let Some(cost) = self.cost_without_primal(derived) else { return Vec::new() };
+        let Some(alone) = without_primal(&self.db, CalleeKey::new(&self.db, Arc::clone(derived))).as_ref() else {
             return Vec::new();
         };
-        let mut all: Vec<(Term, bool)> = Vec::new();
-        for (place, amount) in &cost.parts {
+        let mut all: Vec<(CostTerm, bool)> = Vec::new();
+        for (place, amount) in &cost.statement_amounts {
             let (place, is_value) = match place {
-                Place::Statement(var) => {
-                    let Some(var) = alone.of.get(var.0 as usize) else { continue };
-                    (self.place(derived, *var, &|of| is_rule(of, &derived.def)), self.is_value(derived, *var))
+                CostSite::Statement(var) => {
+                    let Some(var) = alone.original_vars.get(var.0 as usize) else { continue };
+                    (
+                        self.attributed_span(derived, *var, &|of| is_rule(of, &derived.def)),
+                        self.is_primal_value(derived, *var),
+                    )
                 }
-                Place::Check(_) => continue,
+                CostSite::Check(_) => continue,
             };
-            match all.iter_mut().find(|(t, known)| t.place == place && *known == is_value) {
+            match all.iter_mut().find(|(t, known)| t.location == place && *known == is_value) {
                 Some((term, _)) => term.amount = term.amount.add(amount),
-                None => all.push((Term { place, amount: amount.clone() }, is_value)),
+                None => all.push((CostTerm { location: place, amount: amount.clone() }, is_value)),
             }
         }
         all
     }
 
     /// Returns whether it is the value of a statement of the function.
-    fn is_value(&self, derived: &Arc<Callee>, var: Var) -> bool {
+    fn is_primal_value(&self, derived: &Arc<FunctionKey>, var: StmtId) -> bool {
         let traced = self.traced(derived);
-        let first = traced.as_ref().and_then(|t| t.origins.of(var).find(|o| o.ancestor != Ancestor::Input));
-        first.is_some_and(|origin| matches!(origin.ancestor, Ancestor::Statement(_, VALUE)))
+        let first = traced.as_ref().and_then(|t| t.origins.origins_of(var).find(|o| o.kind != OriginKind::Input));
+        first.is_some_and(|origin| matches!(origin.kind, OriginKind::PrimalStatement(_, VALUE)))
     }
 }

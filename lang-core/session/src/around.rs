@@ -3,7 +3,7 @@
 
 use lang_base::Name;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
-use lang_source::{Seen, Whose};
+use lang_source::{ResultOwner, ScopeVariable};
 use lang_syntax::ops::BinOp;
 use lang_types::tree::{Body, Expr, IndexRange, IndexVar, Local, Pat, TId};
 use lang_types::ty::Type;
@@ -11,56 +11,58 @@ use lang_types::ty::Type;
 /// The number of evaluations of an expression: one for each tuple of the indices around, with these
 /// exceptions.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Evaluated {
+pub(super) struct EvaluationMultiplicity {
     /// Whether it is in the body of a loop or of a function.
-    pub(super) again: bool,
+    pub(super) is_repeated: bool,
     /// Whether only a run determines the number.
-    pub(super) called: bool,
+    pub(super) is_count_dynamic: bool,
     /// Whether it is evaluated only where a condition holds.
-    pub(super) condition: bool,
+    pub(super) is_conditional: bool,
 }
 
-impl Evaluated {
-    pub(super) fn of(around: &[Around]) -> Self {
+impl EvaluationMultiplicity {
+    pub(super) fn from_enclosing(around: &[EnclosingConstruct]) -> Self {
         Self {
-            again: around.iter().any(|step| matches!(step, Around::Repeated(_) | Around::Called(_))),
-            called: around.iter().any(|step| matches!(step, Around::Called(_))),
-            condition: around.iter().any(|step| matches!(step, Around::Condition)),
+            is_repeated: around
+                .iter()
+                .any(|step| matches!(step, EnclosingConstruct::CountedBody(_) | EnclosingConstruct::DynamicBody(_))),
+            is_count_dynamic: around.iter().any(|step| matches!(step, EnclosingConstruct::DynamicBody(_))),
+            is_conditional: around.iter().any(|step| matches!(step, EnclosingConstruct::Condition)),
         }
     }
 }
 
 /// A construct around an expression. Lists begin with the outermost.
 #[derive(Clone)]
-pub(super) enum Around {
+pub(super) enum EnclosingConstruct {
     /// The `let`s before it.
     Let(Vec<(Pat, TId)>),
     /// An index.
     Index(IndexVar),
     /// Other variables.
-    Bound(Vec<LocalId>),
+    Variables(Vec<LocalId>),
     /// The pattern of the arm, and the matched value.
     Arm(Pat, TId),
     /// A loop that evaluates it anew in each iteration; the indices before this determine how
     /// often.
-    Repeated(Again),
+    CountedBody(RepeatedBody),
     /// The same for a `while` loop, or for the body of a function.
-    Called(Again),
+    DynamicBody(RepeatedBody),
     /// A condition under which it is evaluated.
     Condition,
 }
 
 /// A body that is evaluated repeatedly.
 #[derive(Clone)]
-pub(super) struct Again {
+pub(super) struct RepeatedBody {
     /// The values that one evaluation computes.
     pub(super) results: Vec<TId>,
     /// The owner of these values.
-    pub(super) whose: Whose,
+    pub(super) owner: ResultOwner,
 }
 
 /// Returns the constructs around a node, outermost first. `None` if the body does not contain it.
-pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
+pub(super) fn enclosing_constructs(body: &Body, node: TId) -> Option<Vec<EnclosingConstruct>> {
     let mut parents = vec![None; body.nodes.len()];
     let mut open = vec![body.root?];
     while let Some(parent) = open.pop() {
@@ -74,7 +76,7 @@ pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
     let (mut child, mut all) = (node, Vec::new());
     while child != body.root? {
         let parent = (*parents.get(child.index())?)?;
-        all.extend(steps(body, parent, child).into_iter().rev());
+        all.extend(constructs_around_child(body, parent, child).into_iter().rev());
         child = parent;
     }
     all.reverse();
@@ -83,43 +85,50 @@ pub(super) fn around(body: &Body, node: TId) -> Option<Vec<Around>> {
 
 /// Returns the variables in scope that are not indices. An inner variable hides an outer one with
 /// its name.
-pub(super) fn seen(body: &Body, around: &[Around]) -> Vec<Seen> {
-    let mut all: Vec<Seen> = Vec::new();
+pub(super) fn variables_in_scope(body: &Body, around: &[EnclosingConstruct]) -> Vec<ScopeVariable> {
+    let mut all: Vec<ScopeVariable> = Vec::new();
     let mut bound = |local: LocalId, is_index: bool, inside: Option<Name>| {
-        let Some(seen) = as_seen(body, local, inside) else { return };
+        let Some(seen) = scope_variable(body, local, inside) else { return };
         all.retain(|known| known.name != seen.name);
         all.extend(Some(seen).filter(|_| !is_index));
     };
     for step in around {
         match step {
-            Around::Let(binds) => {
-                binds.iter().for_each(|(pat, of)| in_pattern(body, pat, *of, &mut |l, of| bound(l, false, of)));
+            EnclosingConstruct::Let(binds) => {
+                binds
+                    .iter()
+                    .for_each(|(pat, of)| for_each_pattern_variable(body, pat, *of, &mut |l, of| bound(l, false, of)));
             }
-            Around::Index(index) => bound(index.local, true, None),
-            Around::Bound(locals) => locals.iter().for_each(|l| bound(*l, false, None)),
-            Around::Arm(pat, of) => in_pattern(body, pat, *of, &mut |l, of| bound(l, false, of)),
-            Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
+            EnclosingConstruct::Index(index) => bound(index.local, true, None),
+            EnclosingConstruct::Variables(locals) => locals.iter().for_each(|l| bound(*l, false, None)),
+            EnclosingConstruct::Arm(pat, of) => {
+                for_each_pattern_variable(body, pat, *of, &mut |l, of| bound(l, false, of))
+            }
+            EnclosingConstruct::CountedBody(_) | EnclosingConstruct::DynamicBody(_) | EnclosingConstruct::Condition => {
+            }
         }
     }
     all
 }
 
-fn as_seen(body: &Body, local: LocalId, inside: Option<Name>) -> Option<Seen> {
+fn scope_variable(body: &Body, local: LocalId, inside: Option<Name>) -> Option<ScopeVariable> {
     let Local { name, ty, .. } = body.locals.get(local.0 as usize)?;
     let (mut rank, mut ty) = (0, ty);
     while let Type::Array(_, element) = ty {
         (rank, ty) = (rank + 1, element);
     }
-    Some(Seen { name: name.clone(), rank, inside })
+    Some(ScopeVariable { name: name.clone(), rank, matched_variable: inside })
 }
 
 /// Returns the variables that `let`s bind on the way to a result, even after the expression. A
 /// reader of the whole computation knows such a variable by its name, if the name is unique.
-pub(super) fn on_the_way(body: &Body, mut result: TId) -> Vec<Seen> {
+pub(super) fn let_variables_on_result_path(body: &Body, mut result: TId) -> Vec<ScopeVariable> {
     let mut all = Vec::new();
     while let Expr::Let(binds, last) = &body.nodes[result].kind {
         for (pat, of) in binds {
-            in_pattern(body, pat, *of, &mut |local, inside| all.extend(as_seen(body, local, inside)));
+            for_each_pattern_variable(body, pat, *of, &mut |local, inside| {
+                all.extend(scope_variable(body, local, inside))
+            });
         }
         result = *last;
     }
@@ -129,38 +138,41 @@ pub(super) fn on_the_way(body: &Body, mut result: TId) -> Vec<Seen> {
 
 /// Calls `f` with each variable that a pattern binds, and the variable whose constructor pattern
 /// binds it.
-fn in_pattern(body: &Body, pat: &Pat, of: TId, f: &mut dyn FnMut(LocalId, Option<Name>)) {
+fn for_each_pattern_variable(body: &Body, pat: &Pat, of: TId, f: &mut dyn FnMut(LocalId, Option<Name>)) {
     match (pat, &body.nodes[of].kind) {
         (Pat::Tuple(items), Expr::Tuple(of)) if items.len() == of.len() => {
-            items.iter().zip(of).for_each(|(pat, of)| in_pattern(body, pat, *of, f));
+            items.iter().zip(of).for_each(|(pat, of)| for_each_pattern_variable(body, pat, *of, f));
         }
         (Pat::Sized(locals, inner), _) => {
             locals.iter().for_each(|l| f(*l, None));
-            in_pattern(body, inner, of, f);
+            for_each_pattern_variable(body, inner, of, f);
         }
-        (Pat::Ctor(..), Expr::Local(whole)) => pat.for_each_local(&mut |l| f(l, Some(name_of(body, *whole)))),
+        (Pat::Ctor(..), Expr::Local(whole)) => pat.for_each_local(&mut |l| f(l, Some(local_name(body, *whole)))),
         _ => pat.for_each_local(&mut |l| f(l, None)),
     }
 }
 
 /// Renames the variables around whose names are hidden at the expression. Returns the new and the
 /// old names.
-pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
+pub(super) fn rename_shadowed_variables(body: &mut Body, around: &[EnclosingConstruct]) -> Vec<(Name, Name)> {
     let mut bound: Vec<LocalId> = body.sizes.iter().chain(&body.params).copied().collect();
     for step in around {
         match step {
-            Around::Let(binds) => binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l))),
-            Around::Index(index) => bound.push(index.local),
-            Around::Bound(locals) => bound.extend(locals),
-            Around::Arm(pat, _) => pat.for_each_local(&mut |l| bound.push(l)),
-            Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
+            EnclosingConstruct::Let(binds) => {
+                binds.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)))
+            }
+            EnclosingConstruct::Index(index) => bound.push(index.local),
+            EnclosingConstruct::Variables(locals) => bound.extend(locals),
+            EnclosingConstruct::Arm(pat, _) => pat.for_each_local(&mut |l| bound.push(l)),
+            EnclosingConstruct::CountedBody(_) | EnclosingConstruct::DynamicBody(_) | EnclosingConstruct::Condition => {
+            }
         }
     }
     let mut hidden = Vec::new();
     for (k, local) in bound.iter().enumerate() {
-        let name = name_of(body, *local);
+        let name = local_name(body, *local);
         let later = bound.get(k + 1..).unwrap_or_default();
-        if !later.iter().any(|l| l != local && name_of(body, *l) == name) {
+        if !later.iter().any(|l| l != local && local_name(body, *l) == name) {
             continue;
         }
         let taken = |own: &str| body.locals.iter().any(|l| l.name == *own);
@@ -174,11 +186,11 @@ pub(super) fn apart(body: &mut Body, around: &[Around]) -> Vec<(Name, Name)> {
 }
 
 /// Returns the constructs that a node puts around one of its children.
-fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
+fn constructs_around_child(body: &Body, parent: TId, child: TId) -> Vec<EnclosingConstruct> {
     let bound = |pats: &[&Pat]| {
         let mut locals = Vec::new();
         pats.iter().for_each(|p| p.for_each_local(&mut |l| locals.push(l)));
-        Around::Bound(locals)
+        EnclosingConstruct::Variables(locals)
     };
     let before = |vars: &[IndexVar]| {
         let inside = |v: &&IndexVar| match &v.range {
@@ -187,15 +199,15 @@ fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
             IndexRange::Range(a, b, by) => [Some(*a), Some(*b), *by].contains(&Some(child)),
         };
         let until = vars.iter().position(|v| inside(&v)).unwrap_or(vars.len());
-        vars.iter().take(until).cloned().map(Around::Index).collect::<Vec<_>>()
+        vars.iter().take(until).cloned().map(EnclosingConstruct::Index).collect::<Vec<_>>()
     };
     match &body.nodes[parent].kind {
         Expr::Let(binds, _) => {
             let until = binds.iter().position(|(_, value)| *value == child).unwrap_or(binds.len());
-            vec![Around::Let(binds.iter().take(until).cloned().collect())]
+            vec![EnclosingConstruct::Let(binds.iter().take(until).cloned().collect())]
         }
         Expr::Binder { vars, filter, body: of, .. } => {
-            let condition = filter.filter(|_| *of == child).map(|_| Around::Condition);
+            let condition = filter.filter(|_| *of == child).map(|_| EnclosingConstruct::Condition);
             before(vars).into_iter().chain(condition).collect()
         }
         Expr::Fold { acc, init, vars, body: of, yields, .. } => {
@@ -204,46 +216,53 @@ fn steps(body: &Body, parent: TId, child: TId) -> Vec<Around> {
             }
             let mut all = before(vars);
             if *of == child || *yields == Some(child) {
-                let carried = pattern(body, acc);
-                let whose = if yields.is_some() { Whose::Yielding(carried) } else { Whose::Iteration(carried) };
+                let carried = print_pattern(body, acc);
+                let whose = if yields.is_some() {
+                    ResultOwner::YieldingIteration(carried)
+                } else {
+                    ResultOwner::Iteration(carried)
+                };
                 let results = [*of].into_iter().chain(*yields).collect();
-                all.extend([bound(&[acc]), Around::Repeated(Again { results, whose })]);
+                all.extend([bound(&[acc]), EnclosingConstruct::CountedBody(RepeatedBody { results, owner: whose })]);
             }
             all
         }
         Expr::Loop { acc, init, .. } if *init != child => {
-            let whose = Whose::Iteration(pattern(body, acc));
-            vec![bound(&[acc]), Around::Called(Again { results: vec![child], whose })]
+            let whose = ResultOwner::Iteration(print_pattern(body, acc));
+            vec![bound(&[acc]), EnclosingConstruct::DynamicBody(RepeatedBody { results: vec![child], owner: whose })]
         }
         Expr::Match(of, arms) if *of != child => {
             let arm = arms.iter().find(|(_, value)| *value == child);
-            arm.map(|(pat, _)| Around::Arm(pat.clone(), *of)).into_iter().chain([Around::Condition]).collect()
+            arm.map(|(pat, _)| EnclosingConstruct::Arm(pat.clone(), *of))
+                .into_iter()
+                .chain([EnclosingConstruct::Condition])
+                .collect()
         }
-        Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![Around::Condition],
-        Expr::Guard(cond, _) if *cond != child => vec![Around::Condition],
-        Expr::And(items) | Expr::Or(items) if items.first() != Some(&child) => vec![Around::Condition],
+        Expr::If(arms, _) if arms.first().is_none_or(|(cond, _)| *cond != child) => vec![EnclosingConstruct::Condition],
+        Expr::Guard(cond, _) if *cond != child => vec![EnclosingConstruct::Condition],
+        Expr::And(items) | Expr::Or(items) if items.first() != Some(&child) => vec![EnclosingConstruct::Condition],
         Expr::Lambda(lambda) => {
-            let again = Again { results: vec![child], whose: Whose::Function };
-            vec![bound(&lambda.params.iter().collect::<Vec<_>>()), Around::Called(again)]
+            let again = RepeatedBody { results: vec![child], owner: ResultOwner::AnonymousFunction };
+            vec![bound(&lambda.params.iter().collect::<Vec<_>>()), EnclosingConstruct::DynamicBody(again)]
         }
         _ => Vec::new(),
     }
 }
 
-pub(super) fn name_of(body: &Body, local: LocalId) -> Name {
+pub(super) fn local_name(body: &Body, local: LocalId) -> Name {
     body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default()
 }
 
 /// Returns an integer expression as a polynomial.
-fn poly(body: &Body, node: TId) -> Option<Poly> {
+fn as_polynomial(body: &Body, node: TId) -> Option<Poly> {
     let of = &body.nodes[node];
     match &of.kind {
         Expr::Int(k) => Some(Poly::constant((*k).into())),
         Expr::Size(p) => Some(p.clone()),
-        Expr::Local(l) if of.ty == Type::I64 => Some(Poly::atom(Atom::Local(*l, name_of(body, *l)))),
-        Expr::Checked(_, of) | Expr::Opened(_, of) => poly(body, *of),
+        Expr::Local(l) if of.ty == Type::I64 => Some(Poly::atom(Atom::Local(*l, local_name(body, *l)))),
+        Expr::Checked(_, of) | Expr::Opened(_, of) => as_polynomial(body, *of),
         Expr::Arith(op, a, b) => {
-            let (a, b) = (poly(body, *a)?, poly(body, *b)?);
+            let (a, b) = (as_polynomial(body, *a)?, as_polynomial(body, *b)?);
             match op {
                 BinOp::Add => Some(a.add(&b)),
                 BinOp::Sub => Some(a.sub(&b)),
@@ -256,20 +275,20 @@ fn poly(body: &Body, node: TId) -> Option<Poly> {
 }
 
 /// Prints a pattern as the program has it: `acc`, `(a, b)`.
-fn pattern(body: &Body, pat: &Pat) -> String {
+fn print_pattern(body: &Body, pat: &Pat) -> String {
     match pat {
-        Pat::Bind(local) => name_of(body, *local).to_string(),
+        Pat::Bind(local) => local_name(body, *local).to_string(),
         Pat::Tuple(items) => {
-            let items: Vec<String> = items.iter().map(|p| pattern(body, p)).collect();
+            let items: Vec<String> = items.iter().map(|p| print_pattern(body, p)).collect();
             format!("({})", items.join(", "))
         }
-        Pat::Sized(_, inner) => pattern(body, inner),
+        Pat::Sized(_, inner) => print_pattern(body, inner),
         _ => "_".to_owned(),
     }
 }
 
 /// Returns the locals that a polynomial mentions.
-pub(super) fn locals(p: &Poly) -> Vec<LocalId> {
+pub(super) fn locals_in_polynomial(p: &Poly) -> Vec<LocalId> {
     let mut all = Vec::new();
     p.for_each_atom(&mut |a| {
         if let Atom::Local(l, _) = a {
@@ -280,17 +299,18 @@ pub(super) fn locals(p: &Poly) -> Vec<LocalId> {
 }
 
 /// Returns an index around, and the locals that its range mentions.
-pub(super) fn ranged(body: &Body, step: &Around) -> Vec<LocalId> {
-    let Around::Index(index) = step else { return Vec::new() };
-    let ends = range(body, index).map(|(begin, end)| [locals(&begin), locals(&end)].concat());
+pub(super) fn index_and_range_locals(body: &Body, step: &EnclosingConstruct) -> Vec<LocalId> {
+    let EnclosingConstruct::Index(index) = step else { return Vec::new() };
+    let ends = index_bounds(body, index)
+        .map(|(begin, end)| [locals_in_polynomial(&begin), locals_in_polynomial(&end)].concat());
     [index.local].into_iter().chain(ends.unwrap_or_default()).collect()
 }
 
 /// Returns the start and the end (exclusive) of an index.
-pub(super) fn range(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
+pub(super) fn index_bounds(body: &Body, index: &IndexVar) -> Option<(Poly, Poly)> {
     match &index.range {
         IndexRange::Extent(n) => Some((Poly::default(), n.clone())),
-        IndexRange::Below(n) => Some((Poly::default(), poly(body, *n)?)),
-        IndexRange::Range(a, b, _) => Some((poly(body, *a)?, poly(body, *b)?)),
+        IndexRange::Below(n) => Some((Poly::default(), as_polynomial(body, *n)?)),
+        IndexRange::Range(a, b, _) => Some((as_polynomial(body, *a)?, as_polynomial(body, *b)?)),
     }
 }

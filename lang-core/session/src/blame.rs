@@ -16,9 +16,9 @@ pub struct Blame<'f> {
     /// The remark at that place; may be empty.
     pub label: String,
     /// The library function that was called there and failed, as it is written with its module.
-    pub called: Option<String>,
+    pub library_function: Option<String>,
     /// The place of the failure in the library, and the remark there.
-    pub inside: Option<(&'f GlobalName, Span, String)>,
+    pub library_site: Option<(&'f GlobalName, Span, String)>,
     /// The callers, innermost first.
     pub callers: &'f [(GlobalName, Span)],
 }
@@ -27,19 +27,25 @@ impl<'f> Blame<'f> {
     /// Computes the places of a failure; `shown` returns whether the place of a call can be shown.
     pub fn new(failure: &'f Failure, shown: impl Fn(&GlobalName, Span) -> bool) -> Self {
         let (item, span) = (&failure.item, failure.span);
-        let own =
-            Self { item, span, label: failure.label.clone(), called: None, inside: None, callers: &failure.trace };
-        if !of_library(item) {
+        let own = Self {
+            item,
+            span,
+            label: failure.label.clone(),
+            library_function: None,
+            library_site: None,
+            callers: &failure.trace,
+        };
+        if !is_library_item(item) {
             return own;
         }
-        let called = failure.trace.iter().map(|(item, _)| item).take_while(|item| of_library(item)).last();
-        let called = written(called.unwrap_or(item));
-        let call = failure.trace.iter().position(|(item, _)| !of_library(item));
+        let called = failure.trace.iter().map(|(item, _)| item).take_while(|item| is_library_item(item)).last();
+        let called = user_spelling(called.unwrap_or(item));
+        let call = failure.trace.iter().position(|(item, _)| !is_library_item(item));
         let Some((at, (caller, place))) = call.and_then(|at| Some((at, failure.trace.get(at)?))) else {
-            return Self { called: Some(called), ..own };
+            return Self { library_function: Some(called), ..own };
         };
         if !shown(caller, *place) {
-            return Self { called: Some(called), ..own };
+            return Self { library_function: Some(called), ..own };
         }
         let inner = match failure.label.as_str() {
             "" => "it fails here, in the library".to_owned(),
@@ -49,20 +55,20 @@ impl<'f> Blame<'f> {
             item: caller,
             span: *place,
             label: format!("in this call of `{called}`"),
-            called: Some(called),
-            inside: Some((item, span, inner)),
+            library_function: Some(called),
+            library_site: Some((item, span, inner)),
             callers: failure.trace.get(at + 1..).unwrap_or_default(),
         }
     }
 }
 
-fn of_library(item: &GlobalName) -> bool {
+fn is_library_item(item: &GlobalName) -> bool {
     LIBRARY.iter().any(|(module, _)| item.module == *module)
 }
 
 /// Returns the name of a library definition as users write it. A rule has the name of its
 /// definition.
-fn written(item: &GlobalName) -> String {
+fn user_spelling(item: &GlobalName) -> String {
     let name = item.name.rsplit(' ').next().unwrap_or_default();
     match item.module.as_str() {
         PRELUDE => name.to_owned(),
@@ -86,7 +92,7 @@ mod tests {
             label: String::new(),
             help: None,
             trace: trace.iter().map(|t| name(*t)).zip(places).collect(),
-            more_callers: 0,
+            omitted_callers: 0,
         }
     }
 
@@ -96,8 +102,8 @@ mod tests {
         let failure = failure(("linalg", "qr"), &trace);
         let blame = Blame::new(&failure, |_, _| true);
         assert_eq!((blame.item.name.as_str(), blame.span), ("f", Span::new(2, 3)));
-        assert_eq!(blame.called.as_deref(), Some("linalg.lstsq"));
-        assert_eq!(blame.inside.map(|(item, span, _)| (item.name.as_str(), span)), Some(("qr", Span::new(0, 1))));
+        assert_eq!(blame.library_function.as_deref(), Some("linalg.lstsq"));
+        assert_eq!(blame.library_site.map(|(item, span, _)| (item.name.as_str(), span)), Some(("qr", Span::new(0, 1))));
         assert_eq!(blame.callers.len(), 2);
     }
 
@@ -105,11 +111,11 @@ mod tests {
     fn failures_of_users_stay_where_they_are() {
         let own = failure(("a.iv", "f"), &[("", "map"), ("a.iv", "do 1")]);
         let blame = Blame::new(&own, |_, _| true);
-        assert_eq!((blame.item.name.as_str(), blame.callers.len(), blame.called), ("f", 2, None));
+        assert_eq!((blame.item.name.as_str(), blame.callers.len(), blame.library_function), ("f", 2, None));
         // If no call can be shown, only the place inside remains.
         let inside = failure(("linalg", "qr"), &[("<eval>", "it")]);
         let blame = Blame::new(&inside, |_, _| false);
-        assert_eq!((blame.item.name.as_str(), blame.inside.is_none()), ("qr", true));
-        assert_eq!(blame.called.as_deref(), Some("linalg.qr"));
+        assert_eq!((blame.item.name.as_str(), blame.library_site.is_none()), ("qr", true));
+        assert_eq!(blame.library_function.as_deref(), Some("linalg.qr"));
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct SourceFile {
     /// Its name, in normal spelling.
     pub(super) module: ModuleName,
     /// Its items, in order.
-    pub(super) items: Vec<Item>,
+    pub(super) items: Vec<ItemInput>,
 }
 
 /// The set of all modules.
@@ -30,7 +30,7 @@ pub(super) struct Workspace {
 /// A name as a query key. Names are never collected: they are few and small, and queries need not
 /// revalidate them.
 #[salsa::interned(debug, revisions = usize::MAX)]
-pub(super) struct Symbol<'db> {
+pub(super) struct NameKey<'db> {
     /// The name.
     #[returns(ref)]
     pub(super) text: Name,
@@ -39,7 +39,7 @@ pub(super) struct Symbol<'db> {
 /// An item. Its kind, name and ordinal identify it, so an edit inside or before it preserves all
 /// identities.
 #[salsa::input(debug)]
-pub(super) struct Item {
+pub(super) struct ItemInput {
     /// The file that contains it.
     #[returns(copy)]
     pub(super) file: SourceFile,
@@ -58,7 +58,7 @@ pub(super) struct Item {
 }
 
 /// The queries that ran.
-pub(super) type Log = Arc<Mutex<Vec<(IngredientIndex, Id)>>>;
+pub(super) type QueryLog = Arc<Mutex<Vec<(IngredientIndex, Id)>>>;
 
 /// The database.
 #[salsa::db]
@@ -73,7 +73,7 @@ impl salsa::Database for Db {}
 impl Db {
     /// Creates an empty database that logs queries in `log`. Listening costs time at every query,
     /// so only tests do it.
-    pub(super) fn new(log: Option<Log>) -> Self {
+    pub(super) fn new(log: Option<QueryLog>) -> Self {
         let listener = log.map(|log| -> Box<dyn Fn(Event) + Send + Sync> {
             Box::new(move |event| {
                 if let EventKind::WillExecute { database_key: key } = event.kind {
@@ -89,8 +89,8 @@ impl Db {
         let storage = storage
             .ingredient::<SourceFile>()
             .ingredient::<Workspace>()
-            .ingredient::<Symbol<'_>>()
-            .ingredient::<Item>()
+            .ingredient::<NameKey<'_>>()
+            .ingredient::<ItemInput>()
             .ingredient::<queries::tree>()
             .ingredient::<queries::resolved>()
             .ingredient::<queries::signature_names>()
@@ -104,46 +104,46 @@ impl Db {
             .ingredient::<scope::import_of>()
             .ingredient::<scope::imports>()
             .ingredient::<scope::import_named>()
-            .ingredient::<scope::types>()
+            .ingredient::<scope::types_by_name>()
             .ingredient::<scope::type_named>()
             .ingredient::<scope::ctors>()
             .ingredient::<scope::let_names>()
             .ingredient::<scope::unnamed_extents>()
-            .ingredient::<scope::unread>()
+            .ingredient::<scope::unparsed_names>()
             .ingredient::<scope::param_uses>()
             .ingredient::<scope::size_params>()
-            .ingredient::<scope::scope>()
+            .ingredient::<scope::values_by_name>()
             .ingredient::<scope::value_named>()
-            .ingredient::<scope::near_values>()
-            .ingredient::<scope::near_types>()
+            .ingredient::<scope::value_candidates>()
+            .ingredient::<scope::type_candidates>()
             .ingredient::<scope::library_spellings>()
             .ingredient::<scope::rules>()
-            .ingredient::<scope::twice>()
-            .ingredient::<cycles::links>()
-            .ingredient::<cycles::order>()
+            .ingredient::<scope::duplicate_bindings>()
+            .ingredient::<cycles::item_dependencies>()
+            .ingredient::<cycles::dependency_order>()
             .ingredient::<cycles::cyclic>()
             .ingredient::<cycles::is_cyclic>()
-            .ingredient::<cycles::prepared>()
-            .ingredient::<cycles::ready>()
-            .ingredient::<forms::Asked<'_>>()
+            .ingredient::<cycles::types_prepared>()
+            .ingredient::<cycles::item_types_ready>()
+            .ingredient::<forms::CalleeKey<'_>>()
             .ingredient::<forms::core>()
             .ingredient::<forms::stages>()
-            .ingredient::<forms::outside>()
+            .ingredient::<forms::missing_form_reason>()
             .ingredient::<forms::traced>()
             .ingredient::<forms::ssa>()
             .ingredient::<forms::cost>()
             .ingredient::<forms::bound>()
-            .ingredient::<alone::alone>()
-            .ingredient::<alone::cost_alone>()
-            .ingredient::<alone::bound_alone>()
-            .ingredient::<inside::Inner<'_>>()
-            .ingredient::<inside::PartOf<'_>>()
-            .ingredient::<inside::cost_inside>()
-            .ingredient::<evaluations::evaluations>()
+            .ingredient::<alone::without_primal>()
+            .ingredient::<alone::cost_without_primal>()
+            .ingredient::<alone::bound_without_primal>()
+            .ingredient::<inside::SubexpressionKey<'_>>()
+            .ingredient::<inside::RealPartKey<'_>>()
+            .ingredient::<inside::subexpression_cost>()
+            .ingredient::<evaluations::evaluation_costs>()
             .ingredient::<inside::partials>()
             .ingredient::<inside::cotangent>()
             .ingredient::<operators::derivative>()
-            .ingredient::<operators::ParamOf<'_>>()
+            .ingredient::<operators::ParameterKey<'_>>()
             .ingredient::<operators::gradient>()
             .build();
         Self { storage }

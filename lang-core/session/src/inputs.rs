@@ -7,34 +7,34 @@ use std::sync::Arc;
 
 use salsa::{Database, Durability, Setter};
 
-use super::db::{Db, Item, SourceFile, Workspace};
-use super::text::{FileText, Piece};
+use super::db::{Db, ItemInput, SourceFile, Workspace};
+use super::text::{FileText, ItemPiece};
 use lang_base::{ModuleName, Name};
 use lang_syntax::split::ItemKind;
 
 /// The identity of an item in its file.
-pub(super) type Key = (ItemKind, Name, u32);
+pub(super) type ItemKey = (ItemKind, Name, u32);
 
 /// A module as the host set it.
 #[derive(Clone)]
-pub(super) struct Module {
+pub(super) struct ModuleInput {
     /// The input.
     pub(super) file: SourceFile,
     /// Its text; the items of the input are its pieces, in the same order.
     pub(super) text: FileText,
     /// The position of each item.
-    pub(super) positions: Arc<HashMap<Key, usize>>,
+    pub(super) positions: Arc<HashMap<ItemKey, usize>>,
 }
 
 /// All modules, removed ones included, because their inputs are used again.
 #[derive(Clone, Default)]
 pub(super) struct Inputs {
-    modules: HashMap<ModuleName, Arc<Module>>,
+    modules: HashMap<ModuleName, Arc<ModuleInput>>,
     /// The number of edits that may have changed the meaning of a name in an item whose text
     /// stayed: see [`Self::shape`].
-    shape: u64,
+    naming_revision: u64,
     /// Items that belong to no file. They are used again, because inputs are never deleted.
-    free: Vec<Item>,
+    unused_items: Vec<ItemInput>,
 }
 
 impl Inputs {
@@ -44,8 +44,8 @@ impl Inputs {
         for (name, text) in modules {
             let name = ModuleName::new(name);
             let file = SourceFile::builder(name.clone(), Vec::new()).durability(Durability::HIGH).new(db);
-            let mut module = Module { file, text: FileText::new(text), positions: Arc::default() };
-            module.arrange(db, &mut inputs.free, Durability::HIGH);
+            let mut module = ModuleInput { file, text: FileText::new(text), positions: Arc::default() };
+            module.assign_items(db, &mut inputs.unused_items, Durability::HIGH);
             inputs.modules.insert(name, Arc::new(module));
         }
         let files: BTreeMap<_, _> = inputs.modules.iter().map(|(name, module)| (name.clone(), module.file)).collect();
@@ -56,23 +56,23 @@ impl Inputs {
     /// Returns a number that changes whenever names in other items may change their meaning. That
     /// happens if items or modules come or go, or if the text of an item changes that introduces
     /// names.
-    pub(super) fn shape(&self) -> u64 {
-        self.shape
+    pub(super) fn naming_revision(&self) -> u64 {
+        self.naming_revision
     }
 
     /// Returns a module that exists.
-    pub(super) fn module(&self, db: &Db, name: &str) -> Option<&Module> {
+    pub(super) fn module(&self, db: &Db, name: &str) -> Option<&ModuleInput> {
         Workspace::get(db).files(db).get(name)?;
         self.modules.get(name).map(|module| &**module)
     }
 
     /// Changes the text of a module, and creates the module if it does not exist. Queries on other
     /// threads are cancelled, even if the texts of all items stay the same.
-    pub(super) fn set(&mut self, db: &mut Db, name: &ModuleName, change: impl FnOnce(&mut FileText) -> Changed) {
+    pub(super) fn set(&mut self, db: &mut Db, name: &ModuleName, change: impl FnOnce(&mut FileText) -> ReplacedPieces) {
         db.trigger_cancellation();
         let module = self.modules.entry(name.clone()).or_insert_with(|| {
             let file = SourceFile::builder(name.clone(), Vec::new()).durability(Durability::MEDIUM).new(db);
-            Arc::new(Module { file, text: FileText::default(), positions: Arc::default() })
+            Arc::new(ModuleInput { file, text: FileText::default(), positions: Arc::default() })
         });
         let module = Arc::make_mut(module);
         let file = module.file;
@@ -83,22 +83,22 @@ impl Inputs {
             && was.iter().zip(now).all(|(was, now)| (was.kind, &was.name) == (now.kind, &now.name));
         if same {
             for (at, (_, now)) in (replaced.start..).zip(was.iter().zip(now)).filter(|(_, (w, n))| w.text != n.text) {
-                if module.gives_names(now) {
-                    self.shape += 1;
+                if module.introduces_names(now) {
+                    self.naming_revision += 1;
                 }
                 if let Some(item) = file.items(db).get(at).copied() {
                     item.set_text(db).to(Arc::clone(&now.text));
                 }
             }
         } else {
-            self.shape += 1;
-            module.arrange(db, &mut self.free, Durability::MEDIUM);
+            self.naming_revision += 1;
+            module.assign_items(db, &mut self.unused_items, Durability::MEDIUM);
         }
         let workspace = Workspace::get(db);
         if workspace.files(db).get(name) != Some(&file) {
             let mut files = workspace.files(db).clone();
             files.insert(name.clone(), file);
-            self.shape += 1;
+            self.naming_revision += 1;
             workspace.set_files(db).with_durability(Durability::HIGH).to(files);
         }
     }
@@ -112,47 +112,50 @@ impl Inputs {
         let workspace = Workspace::get(db);
         let mut files = workspace.files(db).clone();
         files.remove(name);
-        self.shape += 1;
+        self.naming_revision += 1;
         workspace.set_files(db).with_durability(Durability::HIGH).to(files);
     }
 }
 
 /// The range of the replaced pieces of a text, and the pieces before the replacement.
-pub(super) type Changed = (std::ops::Range<usize>, Vec<Piece>);
+pub(super) type ReplacedPieces = (std::ops::Range<usize>, Vec<ItemPiece>);
 
-impl Module {
+impl ModuleInput {
     /// Returns its items and the positions of their texts, in order.
-    pub(super) fn placed<'m>(&'m self, db: &'m dyn Database) -> impl Iterator<Item = (Item, u32)> + use<'m> {
-        self.placed_from(db, 0)
+    pub(super) fn items_with_starts<'m>(
+        &'m self,
+        db: &'m dyn Database,
+    ) -> impl Iterator<Item = (ItemInput, u32)> + use<'m> {
+        self.items_with_starts_from(db, 0)
     }
 
     /// The same from the item at position `first` on.
-    pub(super) fn placed_from<'m>(
+    pub(super) fn items_with_starts_from<'m>(
         &'m self,
         db: &'m dyn Database,
         first: usize,
-    ) -> impl Iterator<Item = (Item, u32)> + use<'m> {
+    ) -> impl Iterator<Item = (ItemInput, u32)> + use<'m> {
         let items = self.file.items(db).iter().copied().skip(first);
         items.zip(self.text.pieces().iter().skip(first).map(|piece| piece.start))
     }
 
     /// Returns whether an edit of this item may change the meaning of names in others. The sizes in
     /// the signature of a definition are names in its rules.
-    fn gives_names(&self, piece: &Piece) -> bool {
+    fn introduces_names(&self, piece: &ItemPiece) -> bool {
         let rule = |kind| self.positions.contains_key(&(kind, piece.name.clone(), 0));
         match piece.kind {
             ItemKind::Type | ItemKind::Let | ItemKind::Import => true,
             ItemKind::Def => rule(ItemKind::Derivative) || rule(ItemKind::Adjoint),
-            ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => false,
+            ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::StrayText => false,
         }
     }
 
     /// Assigns an item to each piece: the item with the same key, if one exists.
-    fn arrange(&mut self, db: &mut Db, free: &mut Vec<Item>, shape: Durability) {
+    fn assign_items(&mut self, db: &mut Db, free: &mut Vec<ItemInput>, shape: Durability) {
         let old = self.file.items(db).clone();
         let mut used = vec![false; old.len()];
-        let keys = keys(self.text.pieces());
-        let mut items: Vec<Option<Item>> = Vec::with_capacity(keys.len());
+        let keys = item_keys(self.text.pieces());
+        let mut items: Vec<Option<ItemInput>> = Vec::with_capacity(keys.len());
         for (key, piece) in keys.iter().zip(self.text.pieces()) {
             let at = self.positions.get(key).copied();
             let item = at.and_then(|at| old.get(at)).copied();
@@ -167,7 +170,7 @@ impl Module {
         free.extend(old.iter().zip(used).filter(|(_, used)| !used).map(|(item, _)| *item));
         let all = items.into_iter().zip(&keys).zip(self.text.pieces());
         let all = all.map(|((item, key), piece)| {
-            item.unwrap_or_else(|| self.item(db, free, key.clone(), Arc::clone(&piece.text), shape))
+            item.unwrap_or_else(|| self.reuse_or_create_item(db, free, key.clone(), Arc::clone(&piece.text), shape))
         });
         let all = all.collect();
         self.file.set_items(db).to(all);
@@ -175,12 +178,19 @@ impl Module {
     }
 
     /// Returns an item that belonged to no file, or a new one.
-    fn item(&self, db: &mut Db, free: &mut Vec<Item>, key: Key, text: Arc<str>, shape: Durability) -> Item {
+    fn reuse_or_create_item(
+        &self,
+        db: &mut Db,
+        free: &mut Vec<ItemInput>,
+        key: ItemKey,
+        text: Arc<str>,
+        shape: Durability,
+    ) -> ItemInput {
         let (kind, name, ordinal) = key;
         let Some(item) = free.pop() else {
             // Texts change more often than the identities of their items.
             let of_text = if shape == Durability::HIGH { shape } else { Durability::LOW };
-            let item = Item::builder(self.file, kind, name, ordinal, text);
+            let item = ItemInput::builder(self.file, kind, name, ordinal, text);
             return item.durability(shape).text_durability(of_text).new(db);
         };
         item.set_file(db).to(self.file);
@@ -193,7 +203,7 @@ impl Module {
 }
 
 /// Returns the key of each piece.
-fn keys(pieces: &[Piece]) -> Vec<Key> {
+fn item_keys(pieces: &[ItemPiece]) -> Vec<ItemKey> {
     let mut seen: HashMap<(ItemKind, &Name), u32> = HashMap::new();
     let mut keys = Vec::with_capacity(pieces.len());
     for piece in pieces {

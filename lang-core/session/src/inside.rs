@@ -17,62 +17,70 @@ use std::sync::Arc;
 
 use salsa::Database;
 
-use super::around::{Around, Evaluated, apart, around, locals, name_of, on_the_way, range, ranged, seen};
-use super::forms::Forms;
-use super::kept::Kept;
-use super::leaves::{Leaf, added, array, element_from, fresh, leaves, read};
-use super::scope::Value;
-use super::view::View;
-use super::within::Within;
+use super::around::{
+    EnclosingConstruct, EvaluationMultiplicity, enclosing_constructs, index_and_range_locals, index_bounds,
+    let_variables_on_result_path, local_name, locals_in_polynomial, rename_shadowed_variables, variables_in_scope,
+};
+use super::forms::MiddleQueries;
+use super::kept::DeferredDrop;
+use super::leaves::{
+    RealPart, add_local, array_type, build_local_read, build_offset_element, build_sum_at_part, real_parts,
+};
+use super::scope::ValueBinding;
+use super::view::ProgramView;
+use super::within::OverlayProgram;
 use super::{Session, cycles, global_name, queries};
 use lang_base::{GlobalName, Name};
-use lang_ir::core::Callee;
-use lang_ir::ssa::Ssa;
-use lang_middle::cost::Cost;
-use lang_middle::norm::Bodies;
-use lang_middle::pipeline::Callees as _;
+use lang_ir::core::FunctionKey;
+use lang_ir::ssa::SsaFunction;
+use lang_middle::cost::CostFormulas;
+use lang_middle::norm::ElabQueries;
+use lang_middle::pipeline::CalleeForms as _;
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
-use lang_source::{Entries, Entry, Outside, Seen, Surroundings, Told, Unshown, Whose, entries};
+use lang_source::{
+    DerivativeEntry, Entries, ExpressionContext, NoTextReason, NotShownReason, ResultOwner, ScopeVariable,
+    ShownDerivative, entries,
+};
 use lang_syntax::split::ItemKind;
 use lang_types::env::Env as _;
 use lang_types::tree::{Body, Expr, IndexRange, IndexVar, Node, Pat, TId};
 use lang_types::ty::{Signature, Type};
 
 /// The most real parts of a value; if it has more, none is shown.
-const MOST_PARTS: usize = 6;
+const MAX_REAL_PARTS: usize = 6;
 
 impl Session {
     /// Returns the cost of one evaluation of an expression inside a definition.
     #[must_use]
-    pub fn cost_inside(&self, def: &GlobalName, node: TId) -> Option<Arc<Cost>> {
-        cost_inside(&self.db, self.place_inside(def, node)?).value()
+    pub fn subexpression_cost(&self, def: &GlobalName, node: TId) -> Option<Arc<CostFormulas>> {
+        subexpression_cost(&self.db, self.subexpression_key(def, node)?).value()
     }
 
     /// Returns the partial derivatives of an expression inside a definition, for each real part of
     /// it. For an array they are those of an element.
     #[must_use]
-    pub fn partials(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
-        let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
-        real_parts(&self.db, inner, &|part| partials(&self.db, part))
+    pub fn partials(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, NotShownReason>> {
+        let Some(inner) = self.subexpression_key(def, node) else { return Vec::new() };
+        entries_of_real_parts(&self.db, inner, &|part| partials(&self.db, part))
     }
 
     /// Returns the cotangent of each real part of an expression inside a definition. For an array
     /// it is that of an element.
     #[must_use]
-    pub fn cotangent(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, Unshown>> {
-        let Some(inner) = self.place_inside(def, node) else { return Vec::new() };
-        real_parts(&self.db, inner, &|part| cotangent(&self.db, part))
+    pub fn cotangent(&self, def: &GlobalName, node: TId) -> Vec<Result<Entries, NotShownReason>> {
+        let Some(inner) = self.subexpression_key(def, node) else { return Vec::new() };
+        entries_of_real_parts(&self.db, inner, &|part| cotangent(&self.db, part))
     }
 
-    pub(super) fn place_inside(&self, def: &GlobalName, node: TId) -> Option<Inner<'_>> {
-        cycles::ready(&self.db, self.find(def)?);
-        Some(Inner::new(&self.db, def.clone(), node))
+    pub(super) fn subexpression_key(&self, def: &GlobalName, node: TId) -> Option<SubexpressionKey<'_>> {
+        cycles::item_types_ready(&self.db, self.find_item(def)?);
+        Some(SubexpressionKey::new(&self.db, def.clone(), node))
     }
 }
 
 /// An expression inside a definition as a key of queries.
 #[salsa::interned(debug)]
-pub(super) struct Inner<'db> {
+pub(super) struct SubexpressionKey<'db> {
     /// The definition.
     #[returns(ref)]
     pub(super) def: GlobalName,
@@ -83,31 +91,31 @@ pub(super) struct Inner<'db> {
 
 /// A real part of such an expression as a key of queries.
 #[salsa::interned(debug)]
-pub(super) struct PartOf<'db> {
+pub(super) struct RealPartKey<'db> {
     /// The expression.
     #[returns(copy)]
-    pub(super) inner: Inner<'db>,
+    pub(super) inner: SubexpressionKey<'db>,
     /// The part.
     #[returns(ref)]
-    pub(super) leaf: Leaf,
+    pub(super) real_part: RealPart,
 }
 
 /// The entries of a real part, for each case that differs.
-pub(super) type InCases = Result<Vec<Entries>, Unshown>;
+pub(super) type EntriesOfCases = Result<Vec<Entries>, NotShownReason>;
 
 /// Collects the entries of all real parts.
-fn real_parts<'db>(
+fn entries_of_real_parts<'db>(
     db: &'db dyn Database,
-    inner: Inner<'db>,
-    told: &dyn Fn(PartOf<'db>) -> &'db InCases,
-) -> Vec<Result<Entries, Unshown>> {
+    inner: SubexpressionKey<'db>,
+    told: &dyn Fn(RealPartKey<'db>) -> &'db EntriesOfCases,
+) -> Vec<Result<Entries, NotShownReason>> {
     let node = inner.node(db);
-    let body = Forms { db }.body(inner.def(db)).filter(|body| node.index() < body.nodes.len());
-    let all = body.map(|body| leaves(&body.nodes[node].ty)).unwrap_or_default();
-    if all.len() > MOST_PARTS {
-        return vec![Err(Unshown::Several)];
+    let body = MiddleQueries { db }.body(inner.def(db)).filter(|body| node.index() < body.nodes.len());
+    let all = body.map(|body| real_parts(&body.nodes[node].ty)).unwrap_or_default();
+    if all.len() > MAX_REAL_PARTS {
+        return vec![Err(NotShownReason::TooManyParts)];
     }
-    let told = |leaf: Leaf| match told(PartOf::new(db, inner, leaf)) {
+    let told = |leaf: RealPart| match told(RealPartKey::new(db, inner, leaf)) {
         Ok(all) => all.iter().cloned().map(Ok).collect(),
         Err(why) => vec![Err(why.clone())],
     };
@@ -116,54 +124,57 @@ fn real_parts<'db>(
 
 /// Returns the cost of one evaluation.
 #[salsa::tracked]
-pub(super) fn cost_inside<'db>(db: &'db dyn Database, of: Inner<'db>) -> Kept<Option<Arc<Cost>>> {
-    let inside = Inside::of(db, of.def(db), of.node(db), None);
+pub(super) fn subexpression_cost<'db>(
+    db: &'db dyn Database,
+    of: SubexpressionKey<'db>,
+) -> DeferredDrop<Option<Arc<CostFormulas>>> {
+    let inside = SubexpressionFunction::from_expression(db, of.def(db), of.node(db), None);
     inside.and_then(|inside| Some(inside.cost()?.1)).into()
 }
 
 /// Returns the partial derivatives of a part.
 #[salsa::tracked]
-pub(super) fn partials<'db>(db: &'db dyn Database, part: PartOf<'db>) -> InCases {
+pub(super) fn partials<'db>(db: &'db dyn Database, part: RealPartKey<'db>) -> EntriesOfCases {
     let of = part.inner(db);
-    let inside = Inside::of(db, of.def(db), of.node(db), Some(part.leaf(db).clone()));
-    inside.ok_or(Unshown::Constant)?.entries(db, &Entry::Partials)
+    let inside = SubexpressionFunction::from_expression(db, of.def(db), of.node(db), Some(part.real_part(db).clone()));
+    inside.ok_or(NotShownReason::NotReal)?.entries(db, &ShownDerivative::Partials)
 }
 
 /// Returns the cotangent of a part.
 #[salsa::tracked]
-pub(super) fn cotangent<'db>(db: &'db dyn Database, part: PartOf<'db>) -> InCases {
+pub(super) fn cotangent<'db>(db: &'db dyn Database, part: RealPartKey<'db>) -> EntriesOfCases {
     let of = part.inner(db);
-    let (inside, entry) = Inside::with_cotangent(db, of.def(db), of.node(db), part.leaf(db))?;
+    let (inside, entry) = SubexpressionFunction::with_cotangent(db, of.def(db), of.node(db), part.real_part(db))?;
     inside.entries(db, &entry)
 }
 
 /// An expression as a function.
-pub(super) struct Inside<'db> {
-    pub(super) within: Within<'db>,
-    pub(super) callee: Arc<Callee>,
+pub(super) struct SubexpressionFunction<'db> {
+    pub(super) overlay: OverlayProgram<'db>,
+    pub(super) callee: Arc<FunctionKey>,
     pub(super) body: Arc<Body>,
     /// The indices of an element of the expression, then those around.
     pub(super) indices: Vec<IndexVar>,
     /// The number of its evaluations.
-    pub(super) evaluated: Evaluated,
+    pub(super) multiplicity: EvaluationMultiplicity,
     /// The part whose derivative is computed.
-    leaf: Leaf,
+    real_part: RealPart,
     /// The starts of the first indices, which are the indices of an entry of a cotangent; otherwise
     /// empty.
-    begins: Vec<Poly>,
+    entry_starts: Vec<Poly>,
     /// The variables in scope at the expression.
-    seen: Vec<Seen>,
+    scope_variables: Vec<ScopeVariable>,
     /// The new and the old names of the hidden variables.
-    hidden: Vec<(Name, Name)>,
+    renamed_variables: Vec<(Name, Name)>,
 }
 
 /// Returns the body of a definition, or of a top-level `let` or `do`.
-pub(super) fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> {
+pub(super) fn evaluable_body(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> {
     let other = || {
-        let view = View::new(db);
+        let view = ProgramView::new(db);
         let file = view.file(&def.module)?;
         let item = match view.value_item(def) {
-            Some(Value::Let(item)) => item,
+            Some(ValueBinding::Let(item)) => item,
             Some(_) => return None,
             None => {
                 let of_kind = |kind| file.items(db).iter().copied().filter(move |item| item.kind(db) == kind);
@@ -175,34 +186,34 @@ pub(super) fn body_of(db: &dyn Database, def: &GlobalName) -> Option<Arc<Body>> 
         };
         Some(Arc::clone(&queries::checked(db, item).as_ref()?.body))
     };
-    Forms { db }.body(def).or_else(other)
+    MiddleQueries { db }.body(def).or_else(other)
 }
 
 /// Returns the signature of an item that is evaluated once.
-fn of_no_parameters(body: &Body) -> Option<Arc<Signature>> {
+fn nullary_signature(body: &Body) -> Option<Arc<Signature>> {
     let result = body.nodes[body.root?].ty.clone();
     Some(Arc::new(Signature { type_params: Vec::new(), sizes: Vec::new(), params: Vec::new(), result }))
 }
 
 /// Returns the locals that an expression reads and does not bind, those in its types included.
-pub(super) fn free(body: &Body, node: TId) -> HashSet<LocalId> {
+pub(super) fn free_locals(body: &Body, node: TId) -> HashSet<LocalId> {
     let (mut read, mut bound) = (HashSet::new(), HashSet::new());
     let mut open = vec![node];
     while let Some(node) = open.pop() {
         let Node { kind, ty, .. } = &body.nodes[node];
         let bind = &mut |l| bound.extend([l]);
         kind.for_each_local(&mut |l| read.extend([l]), bind);
-        ty.visit(&mut |_| {}, &mut |p| read.extend(locals(p)));
+        ty.visit(&mut |_| {}, &mut |p| read.extend(locals_in_polynomial(p)));
         kind.for_each_child(&body.nodes, &mut |child| open.push(child));
     }
     read.difference(&bound).copied().collect()
 }
 
 /// A function under construction from an expression.
-pub(super) struct Open {
+pub(super) struct UnboundFunction {
     root: TId,
     /// The locals that it reads and that are not yet bound.
-    needed: HashSet<LocalId>,
+    unbound_locals: HashSet<LocalId>,
     params: Vec<LocalId>,
     /// The parameters that are indices.
     indices: Vec<IndexVar>,
@@ -211,22 +222,22 @@ pub(super) struct Open {
 /// The `let`s around an expression that become part of the function. The variables of others become
 /// parameters.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lets {
+pub(super) enum EnclosingLets {
     All,
     /// The `let`s that bind functions.
-    OfFunctions,
+    Functions,
     None,
 }
 
-impl Open {
+impl UnboundFunction {
     /// Starts with an expression and its first parameters.
     pub(super) fn new(body: &Body, root: TId, params: Vec<LocalId>) -> Self {
-        Self { needed: free(body, root), root, params, indices: Vec::new() }
+        Self { unbound_locals: free_locals(body, root), root, params, indices: Vec::new() }
     }
 
     /// Binds the locals that it reads from the constructs around. A `let` stays or becomes
     /// parameters; all else becomes parameters.
-    pub(super) fn close(&mut self, body: &mut Body, around: Vec<Around>, lets: Lets) {
+    pub(super) fn bind_enclosing(&mut self, body: &mut Body, around: Vec<EnclosingConstruct>, lets: EnclosingLets) {
         let is_function = |body: &Body, pat: &Pat| {
             let mut found = false;
             pat.for_each_local(&mut |l| found |= body.locals.get(l.0 as usize).is_some_and(|l| l.ty.has_function()));
@@ -234,32 +245,38 @@ impl Open {
         };
         for step in around.into_iter().rev() {
             match step {
-                Around::Let(binds) => {
+                EnclosingConstruct::Let(binds) => {
                     let is_kept = |pat: &Pat| match lets {
-                        Lets::All => true,
-                        Lets::OfFunctions => is_function(body, pat),
-                        Lets::None => false,
+                        EnclosingLets::All => true,
+                        EnclosingLets::Functions => is_function(body, pat),
+                        EnclosingLets::None => false,
                     };
                     let (kept, given): (Vec<_>, Vec<_>) = binds.into_iter().partition(|(pat, _)| is_kept(pat));
-                    self.wrap(body, kept);
+                    self.prepend_lets(body, kept);
                     let mut bound = Vec::new();
                     given.iter().for_each(|(pat, _)| pat.for_each_local(&mut |l| bound.push(l)));
-                    self.params.extend(bound.into_iter().filter(|l| self.needed.contains(l)));
+                    self.params.extend(bound.into_iter().filter(|l| self.unbound_locals.contains(l)));
                 }
-                Around::Index(index) => {
-                    if self.needed.contains(&index.local) {
+                EnclosingConstruct::Index(index) => {
+                    if self.unbound_locals.contains(&index.local) {
                         self.params.push(index.local);
                         self.indices.push(index);
                     }
                 }
-                Around::Bound(locals) => self.params.extend(locals.into_iter().filter(|l| self.needed.contains(l))),
-                Around::Arm(pat, _) => pat.for_each_local(&mut |l| self.params.extend(self.needed.get(&l))),
-                Around::Repeated(_) | Around::Called(_) | Around::Condition => {}
+                EnclosingConstruct::Variables(locals) => {
+                    self.params.extend(locals.into_iter().filter(|l| self.unbound_locals.contains(l)))
+                }
+                EnclosingConstruct::Arm(pat, _) => {
+                    pat.for_each_local(&mut |l| self.params.extend(self.unbound_locals.get(&l)))
+                }
+                EnclosingConstruct::CountedBody(_)
+                | EnclosingConstruct::DynamicBody(_)
+                | EnclosingConstruct::Condition => {}
             }
         }
         // Extents that `let`s determine become integer parameters.
         let is_known = |l: &LocalId| self.params.contains(l) || body.params.contains(l) || body.sizes.contains(l);
-        let mut others: Vec<LocalId> = self.needed.iter().copied().filter(|l| !is_known(l)).collect();
+        let mut others: Vec<LocalId> = self.unbound_locals.iter().copied().filter(|l| !is_known(l)).collect();
         others.sort_unstable_by_key(|l| l.0);
         body.params.extend(std::mem::take(&mut self.params));
         body.params.extend(others);
@@ -267,14 +284,14 @@ impl Open {
     }
 
     /// Prepends the `let`s whose variables it reads.
-    fn wrap(&mut self, body: &mut Body, binds: Vec<(Pat, TId)>) {
+    fn prepend_lets(&mut self, body: &mut Body, binds: Vec<(Pat, TId)>) {
         let mut kept = Vec::new();
         for (pat, value) in binds.into_iter().rev() {
             let mut bound = Vec::new();
             pat.for_each_local(&mut |l| bound.push(l));
-            if bound.iter().any(|l| self.needed.contains(l)) {
-                self.needed.extend(free(body, value));
-                self.needed.retain(|l| !bound.contains(l));
+            if bound.iter().any(|l| self.unbound_locals.contains(l)) {
+                self.unbound_locals.extend(free_locals(body, value));
+                self.unbound_locals.retain(|l| !bound.contains(l));
                 kept.push((pat, value));
             }
         }
@@ -287,22 +304,22 @@ impl Open {
 }
 
 /// Returns whether it calls a derivative.
-pub(super) fn calls_derivatives(ssa: &Ssa) -> bool {
+pub(super) fn calls_derivatives(ssa: &SsaFunction) -> bool {
     let mut found = false;
-    ssa.for_each_callee(&mut |callee| found |= !callee.derived.is_empty());
+    ssa.for_each_callee(&mut |callee| found |= !callee.derivatives.is_empty());
     found
 }
 
 /// Returns whether the polynomial is never negative, because none of these sizes is. An integer
 /// parameter may have any sign.
-fn is_never_negative(p: &Poly, sizes: &[LocalId]) -> bool {
+fn is_nonnegative(p: &Poly, sizes: &[LocalId]) -> bool {
     let is_size = |a: &Atom| matches!(a, Atom::Local(l, _) if sizes.contains(l));
     p.terms().iter().all(|(m, c)| *c >= 0 && m.as_slice().iter().all(|(a, _)| is_size(a)))
 }
 
 /// Returns the greatest or the least value of a polynomial over the ranges of these indices. It
 /// must be linear in them with constant coefficients; otherwise `None`.
-fn extreme(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Poly> {
+fn extreme_over_ranges(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Poly> {
     let mut all = Poly::default();
     for (monomial, c) in p.terms() {
         let found = |a: &Atom| ranges.iter().find(|(index, ..)| index == a);
@@ -313,9 +330,9 @@ fn extreme(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Po
             }
             // `min` and `max` are increasing in both operands.
             [(a @ (Atom::Min(p, q) | Atom::Max(p, q)), 1)] => {
-                let of = |p: &Poly| extreme(p, ranges, greatest == (*c > 0));
+                let of = |p: &Poly| extreme_over_ranges(p, ranges, greatest == (*c > 0));
                 let (p, q) = (of(p)?, of(q)?);
-                if matches!(a, Atom::Min(..)) { p.least(&q) } else { p.greatest(&q) }.mul(&Poly::constant(*c))
+                if matches!(a, Atom::Min(..)) { p.minimum(&q) } else { p.maximum(&q) }.mul(&Poly::constant(*c))
             }
             atoms => {
                 let mut mentions = false;
@@ -332,7 +349,7 @@ fn extreme(p: &Poly, ranges: &[(Atom, Poly, Poly)], greatest: bool) -> Option<Po
 }
 
 /// Combines these values into one.
-fn all_of(body: &mut Body, values: &[TId]) -> Option<TId> {
+fn tuple_of_values(body: &mut Body, values: &[TId]) -> Option<TId> {
     let first = values.first().copied()?;
     if values.len() == 1 {
         return Some(first);
@@ -342,55 +359,77 @@ fn all_of(body: &mut Body, values: &[TId]) -> Option<TId> {
     Some(body.nodes.alloc(Node { kind: Expr::Tuple(values.to_vec()), ty, span }))
 }
 
-impl<'db> Inside<'db> {
+impl<'db> SubexpressionFunction<'db> {
     fn new(
         db: &'db dyn Database,
         def: &GlobalName,
         body: Body,
         indices: Vec<IndexVar>,
-        (leaf, begins): (Leaf, Vec<Poly>),
-        (seen, hidden): (Vec<Seen>, Vec<(Name, Name)>),
+        (leaf, begins): (RealPart, Vec<Poly>),
+        (seen, hidden): (Vec<ScopeVariable>, Vec<(Name, Name)>),
     ) -> Option<Self> {
-        let signature = View::new(db).signature(def).or_else(|| of_no_parameters(&body))?;
+        let signature = ProgramView::new(db).signature(def).or_else(|| nullary_signature(&body))?;
         let body = Arc::new(body);
         // No item has this name.
         let name = GlobalName::new(&def.module, &format!("{} within", def.name));
-        let callee = Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
-        let within = Within::new(db, name, Arc::clone(&body), signature);
-        let evaluated = Evaluated::default();
-        Some(Self { within, callee: Arc::new(callee), body, indices, evaluated, leaf, begins, seen, hidden })
+        let callee = FunctionKey::new(name.clone(), vec![Type::F64; signature.type_params.len()]);
+        let within = OverlayProgram::new(db, name, Arc::clone(&body), signature);
+        let evaluated = EvaluationMultiplicity::default();
+        Some(Self {
+            overlay: within,
+            callee: Arc::new(callee),
+            body,
+            indices,
+            multiplicity: evaluated,
+            real_part: leaf,
+            entry_starts: begins,
+            scope_variables: seen,
+            renamed_variables: hidden,
+        })
     }
 
     /// Makes a function of the expression. With `derived`, it is one real number of the expression,
     /// to be differentiated, and contains the `let`s around. Otherwise it is the whole expression,
     /// to be counted.
-    pub(super) fn of(db: &'db dyn Database, def: &GlobalName, node: TId, derived: Option<Leaf>) -> Option<Self> {
-        let body = body_of(db, def).filter(|body| node.index() < body.nodes.len())?;
+    pub(super) fn from_expression(
+        db: &'db dyn Database,
+        def: &GlobalName,
+        node: TId,
+        derived: Option<RealPart>,
+    ) -> Option<Self> {
+        let body = evaluable_body(db, def).filter(|body| node.index() < body.nodes.len())?;
         let mut body = (*body).clone();
-        let around = around(&body, node)?;
-        let names = (seen(&body, &around), apart(&mut body, &around));
-        let evaluated = Evaluated::of(&around);
+        let around = enclosing_constructs(&body, node)?;
+        let names = (variables_in_scope(&body, &around), rename_shadowed_variables(&mut body, &around));
+        let evaluated = EvaluationMultiplicity::from_enclosing(&around);
         let mut own = Vec::new();
         let root = if let Some(leaf) = &derived {
             for extent in leaf.extents() {
                 let free = |name: &&str| !body.locals.iter().any(|l| l.name == **name);
                 let name = ["i", "j", "k", "l", "p", "q"].into_iter().find(free).unwrap_or("r");
-                let local = fresh(&mut body, name, Type::I64, node)?;
+                let local = add_local(&mut body, name, Type::I64, node)?;
                 own.push(IndexVar { local, range: IndexRange::Extent(extent.clone()) });
             }
-            leaf.read(&mut body.nodes, node, &own.iter().map(|v| v.local).collect::<Vec<_>>())
+            leaf.build_read(&mut body.nodes, node, &own.iter().map(|v| v.local).collect::<Vec<_>>())
         } else {
             node
         };
-        let mut open = Open::new(&body, root, Vec::new());
+        let mut open = UnboundFunction::new(&body, root, Vec::new());
         if derived.is_none() {
             // The number of its evaluations depends on all indices around.
-            open.needed.extend(around.iter().flat_map(|step| ranged(&body, step)));
+            open.unbound_locals.extend(around.iter().flat_map(|step| index_and_range_locals(&body, step)));
         }
         open.params.extend(own.iter().map(|v| v.local));
-        open.close(&mut body, around, if derived.is_some() { Lets::All } else { Lets::None });
+        open.bind_enclosing(
+            &mut body,
+            around,
+            if derived.is_some() { EnclosingLets::All } else { EnclosingLets::None },
+        );
         let indices = own.into_iter().chain(open.indices).collect();
-        Some(Self { evaluated, ..Self::new(db, def, body, indices, (derived.unwrap_or_default(), Vec::new()), names)? })
+        Some(Self {
+            multiplicity: evaluated,
+            ..Self::new(db, def, body, indices, (derived.unwrap_or_default(), Vec::new()), names)?
+        })
     }
 
     /// Makes a function with one more parameter, which is added to a part of the expression. The
@@ -400,146 +439,156 @@ impl<'db> Inside<'db> {
         db: &'db dyn Database,
         def: &GlobalName,
         node: TId,
-        leaf: &Leaf,
-    ) -> Result<(Self, Entry), Unshown> {
+        leaf: &RealPart,
+    ) -> Result<(Self, ShownDerivative), NotShownReason> {
         let exists = |body: &Arc<Body>| node.index() < body.nodes.len();
-        let body = Forms { db }.body(def).filter(exists).ok_or(Unshown::Constant)?;
-        let mut outer = around(&body, node).ok_or(Unshown::Constant)?;
+        let body = MiddleQueries { db }.body(def).filter(exists).ok_or(NotShownReason::NotReal)?;
+        let mut outer = enclosing_constructs(&body, node).ok_or(NotShownReason::NotReal)?;
         let mut body = (*body).clone();
-        let mut names = (seen(&body, &outer), apart(&mut body, &outer));
-        let again = outer.iter().rposition(|step| matches!(step, Around::Repeated(_) | Around::Called(_)));
+        let mut names = (variables_in_scope(&body, &outer), rename_shadowed_variables(&mut body, &outer));
+        let again = outer
+            .iter()
+            .rposition(|step| matches!(step, EnclosingConstruct::CountedBody(_) | EnclosingConstruct::DynamicBody(_)));
         let inner = outer.split_off(again.map_or(0, |k| k + 1));
         let mut indices: Vec<IndexVar> = Vec::new();
         let (mut extents, mut begins): (Vec<Poly>, Vec<Poly>) = (Vec::new(), Vec::new());
         for step in inner {
-            let Around::Index(index) = step else { continue };
-            let (begin, end) = range(&body, &index).ok_or(Outside::Loop)?;
+            let EnclosingConstruct::Index(index) = step else { continue };
+            let (begin, end) = index_bounds(&body, &index).ok_or(NoTextReason::Loop)?;
             let ranges: Vec<(Atom, Poly, Poly)> = indices
                 .iter()
                 .zip(begins.iter().zip(&extents))
                 .map(|(i, (from, n))| {
-                    let atom = Atom::Local(i.local, name_of(&body, i.local));
-                    (atom, from.clone(), from.add(n).plus(-1))
+                    let atom = Atom::Local(i.local, local_name(&body, i.local));
+                    (atom, from.clone(), from.add(n).add_constant(-1))
                 })
                 .collect();
             // An index that may be negative counts from its least start; its range ends at its
             // greatest end.
-            let least = extreme(&begin, &ranges, false).ok_or(Outside::Loop)?;
-            let begin = if is_never_negative(&least, &body.sizes) { Poly::default() } else { least };
-            let end = extreme(&end, &ranges, true).ok_or(Outside::Loop)?;
+            let least = extreme_over_ranges(&begin, &ranges, false).ok_or(NoTextReason::Loop)?;
+            let begin = if is_nonnegative(&least, &body.sizes) { Poly::default() } else { least };
+            let end = extreme_over_ranges(&end, &ranges, true).ok_or(NoTextReason::Loop)?;
             extents.push(end.sub(&begin));
             begins.push(begin);
             indices.push(index);
         }
         extents.extend(leaf.extents().cloned());
-        let (mut root, mut whose) = (body.root.ok_or(Unshown::Constant)?, Whose::Definition);
-        if let Some(Around::Repeated(of) | Around::Called(of)) = outer.last() {
-            whose = of.whose.clone();
-            root = all_of(&mut body, &of.results).ok_or(Unshown::Constant)?;
+        let (mut root, mut whose) = (body.root.ok_or(NotShownReason::NotReal)?, ResultOwner::Definition);
+        if let Some(EnclosingConstruct::CountedBody(of) | EnclosingConstruct::DynamicBody(of)) = outer.last() {
+            whose = of.owner.clone();
+            root = tuple_of_values(&mut body, &of.results).ok_or(NotShownReason::NotReal)?;
         }
-        for later in on_the_way(&body, root) {
+        for later in let_variables_on_result_path(&body, root) {
             if !names.0.iter().any(|seen| seen.name == later.name) {
                 names.0.push(later);
             }
         }
-        let param = u32::try_from(body.params.len()).map_err(|_| Outside::TooLarge)?;
+        let param = u32::try_from(body.params.len()).map_err(|_| NoTextReason::TooLarge)?;
         let Node { kind, ty, span } = body.nodes[node].clone();
-        let real = leaf.real(&ty).ok_or(Unshown::Constant)?;
-        let added_ty = array(extents, real);
-        let local = fresh(&mut body, "_", added_ty.clone(), node).ok_or(Outside::TooLarge)?;
+        let real = leaf.scalar_type(&ty).ok_or(NotShownReason::NotReal)?;
+        let added_ty = array_type(extents, real);
+        let local = add_local(&mut body, "_", added_ty.clone(), node).ok_or(NoTextReason::TooLarge)?;
         body.params.push(local);
         let value = body.nodes.alloc(Node { kind, ty, span });
-        let more = read(&mut body.nodes, local, added_ty, node);
+        let more = build_local_read(&mut body.nodes, local, added_ty, node);
         let at: Vec<(LocalId, Poly)> = indices.iter().map(|v| v.local).zip(begins.iter().cloned()).collect();
-        let more = element_from(&mut body.nodes, more, &at);
-        let sum = added(&mut body, &leaf.steps, value, more).ok_or(Outside::TooLarge)?;
+        let more = build_offset_element(&mut body.nodes, more, &at);
+        let sum = build_sum_at_part(&mut body, &leaf.steps, value, more).ok_or(NoTextReason::TooLarge)?;
         body.nodes[node].kind = body.nodes[sum].kind.clone();
-        let mut open = Open::new(&body, root, Vec::new());
-        open.close(&mut body, outer, Lets::All);
+        let mut open = UnboundFunction::new(&body, root, Vec::new());
+        open.bind_enclosing(&mut body, outer, EnclosingLets::All);
         indices.extend(open.indices);
-        let inside = Self::new(db, def, body, indices, (leaf.clone(), begins), names).ok_or(Unshown::Constant)?;
-        Ok((inside, Entry::Cotangent { param, whose }))
+        let inside = Self::new(db, def, body, indices, (leaf.clone(), begins), names).ok_or(NotShownReason::NotReal)?;
+        Ok((inside, ShownDerivative::Cotangent { param, owner: whose }))
     }
 
     /// Makes a function of the value of a node, with these parameters and the locals that it reads.
-    pub(super) fn of_value(
+    pub(super) fn from_value(
         db: &'db dyn Database,
         def: &GlobalName,
         mut body: Body,
         (root, params): (TId, Vec<LocalId>),
-        around: Vec<Around>,
-        lets: Lets,
+        around: Vec<EnclosingConstruct>,
+        lets: EnclosingLets,
     ) -> Option<Self> {
         // A reader of a value with all `let`s knows the variables around; otherwise only the
         // parameters.
-        let seen = if lets == Lets::All { seen(&body, &around) } else { Vec::new() };
-        let names = (seen, apart(&mut body, &around));
-        let mut open = Open::new(&body, root, params);
-        open.close(&mut body, around, lets);
+        let seen = if lets == EnclosingLets::All { variables_in_scope(&body, &around) } else { Vec::new() };
+        let names = (seen, rename_shadowed_variables(&mut body, &around));
+        let mut open = UnboundFunction::new(&body, root, params);
+        open.bind_enclosing(&mut body, around, lets);
         let indices = open.indices;
-        Self::new(db, def, body, indices, (Leaf::default(), Vec::new()), names)
+        Self::new(db, def, body, indices, (RealPart::default(), Vec::new()), names)
     }
 
     /// Returns the entries, after inlining the calls of derivatives where possible.
-    pub(super) fn entries_in_place(&mut self, db: &'db dyn Database, entry: &Entry) -> InCases {
-        if self.within.ssa(&self.callee).is_some_and(|ssa| calls_derivatives(&ssa)) {
-            self.within = self.within.in_place();
+    pub(super) fn entries_with_inlining(&mut self, db: &'db dyn Database, entry: &ShownDerivative) -> EntriesOfCases {
+        if self.overlay.ssa(&self.callee).is_some_and(|ssa| calls_derivatives(&ssa)) {
+            self.overlay = self.overlay.with_inlining();
         }
         self.entries(db, entry)
     }
 
-    fn entries(&self, db: &'db dyn Database, entry: &Entry) -> InCases {
-        let first = self.begins.len();
-        let known = |ssa: &Ssa, at: &[Poly]| self.known(ssa, at.get(..first).unwrap_or_default());
-        let begins = |ssa: &Ssa| self.begins.iter().map(|p| self.translated(ssa, &[], p)).collect();
-        let names: Vec<Name> = self.indices.iter().take(first).map(|i| name_of(&self.body, i.local)).collect();
-        let around = Surroundings { seen: self.seen.clone(), indices: &names, begins: &begins, known: &known };
-        let view = View::new(db);
-        let mut cases = entries(&self.within, &self.within, &view, &self.callee, entry, around)?;
+    fn entries(&self, db: &'db dyn Database, entry: &ShownDerivative) -> EntriesOfCases {
+        let first = self.entry_starts.len();
+        let known = |ssa: &SsaFunction, at: &[Poly]| self.index_facts(ssa, at.get(..first).unwrap_or_default());
+        let begins =
+            |ssa: &SsaFunction| self.entry_starts.iter().map(|p| self.to_ssa_polynomial(ssa, &[], p)).collect();
+        let names: Vec<Name> = self.indices.iter().take(first).map(|i| local_name(&self.body, i.local)).collect();
+        let around = ExpressionContext {
+            scope_variables: self.scope_variables.clone(),
+            indices: &names,
+            index_starts: &begins,
+            index_facts: &known,
+        };
+        let view = ProgramView::new(db);
+        let mut cases = entries(&self.overlay, &self.overlay, &view, &self.callee, entry, around)?;
         for told in &mut cases {
             let at: Vec<String> = match entry {
-                Entry::Value(_) | Entry::Gradient { .. } => Vec::new(),
-                Entry::Partials => {
-                    let own = self.indices.iter().take(self.leaf.extents().count());
-                    own.map(|i| name_of(&self.body, i.local).to_string()).collect()
+                ShownDerivative::Value(_) | ShownDerivative::Gradient { .. } => Vec::new(),
+                ShownDerivative::Partials => {
+                    let own = self.indices.iter().take(self.real_part.extents().count());
+                    own.map(|i| local_name(&self.body, i.local).to_string()).collect()
                 }
                 // The indices around come first.
-                Entry::Cotangent { .. } => {
-                    let own = |told: &Told| told.at.get(first..).map(<[String]>::to_vec);
-                    told.all.first().and_then(own).unwrap_or_default()
+                ShownDerivative::Cotangent { .. } => {
+                    let own = |told: &DerivativeEntry| told.indices.get(first..).map(<[String]>::to_vec);
+                    told.entries.first().and_then(own).unwrap_or_default()
                 }
             };
-            told.part = self.leaf.text(&at);
-            told.hidden = self.hidden.iter().filter(|(own, _)| told.mention(own)).cloned().collect();
+            told.expression_part = self.real_part.path_text(&at);
+            told.renamed_variables =
+                self.renamed_variables.iter().filter(|(own, _)| told.mentions_name(own)).cloned().collect();
         }
         Ok(cases)
     }
 
     /// Returns its Tensor SSA, and the cost for indices in their ranges.
-    pub(super) fn cost(&self) -> Option<(Arc<Ssa>, Arc<Cost>)> {
-        let ssa = self.within.ssa(&self.callee)?;
-        let cost = self.within.cost_where(&ssa, &self.known(&ssa, &[]));
+    pub(super) fn cost(&self) -> Option<(Arc<SsaFunction>, Arc<CostFormulas>)> {
+        let ssa = self.overlay.ssa(&self.callee)?;
+        let cost = self.overlay.cost_where(&ssa, &self.index_facts(&ssa, &[]));
         Some((ssa, cost))
     }
 
     /// Returns the facts about the indices, which are parameters; `at` replaces the first ones.
-    pub(super) fn known(&self, ssa: &Ssa, at: &[Poly]) -> Vec<Pred> {
+    pub(super) fn index_facts(&self, ssa: &SsaFunction, at: &[Poly]) -> Vec<Pred> {
         let mut all = Vec::new();
         for i in &self.indices {
-            let own = self.translated(ssa, at, &Poly::atom(Atom::Local(i.local, name_of(&self.body, i.local))));
-            let (Some(own), Some((begin, end))) = (own, range(&self.body, i)) else { continue };
-            all.extend(self.translated(ssa, at, &begin).map(|begin| Pred::at_most(&begin, &own)));
-            all.extend(self.translated(ssa, at, &end).map(|end| Pred::less(&own, &end)));
+            let own =
+                self.to_ssa_polynomial(ssa, at, &Poly::atom(Atom::Local(i.local, local_name(&self.body, i.local))));
+            let (Some(own), Some((begin, end))) = (own, index_bounds(&self.body, i)) else { continue };
+            all.extend(self.to_ssa_polynomial(ssa, at, &begin).map(|begin| Pred::at_most(&begin, &own)));
+            all.extend(self.to_ssa_polynomial(ssa, at, &end).map(|end| Pred::less(&own, &end)));
         }
         all
     }
 
     /// Translates a polynomial over variables of the body to the variables of its Tensor SSA; `at`
     /// replaces the first indices. `None` if a variable has no counterpart.
-    pub(super) fn translated(&self, ssa: &Ssa, at: &[Poly], p: &Poly) -> Option<Poly> {
+    pub(super) fn to_ssa_polynomial(&self, ssa: &SsaFunction, at: &[Poly], p: &Poly) -> Option<Poly> {
         let index = |l: LocalId| self.indices.iter().position(|i| i.local == l);
         let value = |l: LocalId| -> Option<Poly> {
-            if let Some(at) = index(l).filter(|k| *k < self.begins.len()).and_then(|k| at.get(k)) {
+            if let Some(at) = index(l).filter(|k| *k < self.entry_starts.len()).and_then(|k| at.get(k)) {
                 return Some(at.clone());
             }
             let size = self.body.sizes.iter().position(|s| *s == l).and_then(|k| ssa.sizes.get(k).copied());

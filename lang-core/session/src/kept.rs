@@ -5,18 +5,18 @@
 use std::cell::Cell;
 use std::ops::Deref;
 
-use lang_base::Large;
+use lang_base::BackgroundDrop;
 
 /// A value of a query.
 #[derive(PartialEq, Debug)]
-pub(super) struct Kept<T: Send + 'static>(Large<T>);
+pub(super) struct DeferredDrop<T: Send + 'static>(BackgroundDrop<T>);
 
 thread_local! {
     /// Whether this thread is taking an edit.
-    static EDITED: Cell<bool> = const { Cell::new(false) };
+    static IS_EDITING: Cell<bool> = const { Cell::new(false) };
 }
 
-impl<T: Clone + Send + 'static> Kept<T> {
+impl<T: Clone + Send + 'static> DeferredDrop<T> {
     /// Returns the value, which shares its large parts.
     pub(super) fn value(&self) -> T {
         self.0.clone()
@@ -24,24 +24,24 @@ impl<T: Clone + Send + 'static> Kept<T> {
 }
 
 /// Takes an edit. Another thread drops the values that it drops.
-pub(super) fn edited<R>(take: impl FnOnce() -> R) -> R {
-    struct Until(bool);
-    impl Drop for Until {
+pub(super) fn with_deferred_drops<R>(take: impl FnOnce() -> R) -> R {
+    struct RestoreOnDrop(bool);
+    impl Drop for RestoreOnDrop {
         fn drop(&mut self) {
-            EDITED.set(self.0);
+            IS_EDITING.set(self.0);
         }
     }
-    let _until = Until(EDITED.replace(true));
+    let _until = RestoreOnDrop(IS_EDITING.replace(true));
     take()
 }
 
-impl<T: Send + 'static> From<T> for Kept<T> {
+impl<T: Send + 'static> From<T> for DeferredDrop<T> {
     fn from(value: T) -> Self {
-        Self(Large::new(value))
+        Self(BackgroundDrop::new(value))
     }
 }
 
-impl<T: Send + 'static> Deref for Kept<T> {
+impl<T: Send + 'static> Deref for DeferredDrop<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -49,10 +49,10 @@ impl<T: Send + 'static> Deref for Kept<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for Kept<T> {
+impl<T: Send + 'static> Drop for DeferredDrop<T> {
     fn drop(&mut self) {
-        if EDITED.get() {
-            self.0.drop_elsewhere();
+        if IS_EDITING.get() {
+            self.0.drop_in_background();
         }
     }
 }
@@ -86,13 +86,13 @@ mod tests {
     #[test]
     fn what_an_edit_drops_is_dropped_by_another_thread() {
         let (told, by) = channel();
-        let made = || Kept::from(Arc::new(Told::to(&told)));
+        let made = || DeferredDrop::from(Arc::new(Told::to(&told)));
         let next = || by.recv_timeout(Duration::from_secs(60));
         let here = Ok(thread::current().id());
         drop(made());
         assert_eq!(next(), here);
         let kept = made();
-        edited(|| drop(kept));
+        with_deferred_drops(|| drop(kept));
         assert_ne!(next(), here);
         drop(made());
         assert_eq!(next(), here);

@@ -12,7 +12,7 @@ use lang_types::ty::Type;
 
 /// A step from a value to a part of it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Step {
+pub(super) enum PartStep {
     /// An element of an array of that extent.
     Element(Poly),
     /// A component of a tuple, or a field of a record with its name.
@@ -21,60 +21,60 @@ pub(super) enum Step {
 
 /// A real part, by the steps that lead to it.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub(super) struct Leaf {
-    pub(super) steps: Vec<Step>,
+pub(super) struct RealPart {
+    pub(super) steps: Vec<PartStep>,
 }
 
 /// Returns the real parts of a value of that type, in order.
-pub(super) fn leaves(ty: &Type) -> Vec<Leaf> {
-    let behind = |step: Step, ty: &Type| {
-        let all = leaves(ty).into_iter();
-        all.map(|leaf| Leaf { steps: [step.clone()].into_iter().chain(leaf.steps).collect() }).collect::<Vec<_>>()
+pub(super) fn real_parts(ty: &Type) -> Vec<RealPart> {
+    let behind = |step: PartStep, ty: &Type| {
+        let all = real_parts(ty).into_iter();
+        all.map(|leaf| RealPart { steps: [step.clone()].into_iter().chain(leaf.steps).collect() }).collect::<Vec<_>>()
     };
     match ty {
-        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) => vec![Leaf::default()],
-        Type::Array(n, element) => behind(Step::Element(n.clone()), element),
+        Type::Scalar(Scalar::F64 | Scalar::F32) | Type::Param(..) => vec![RealPart::default()],
+        Type::Array(n, element) => behind(PartStep::Element(n.clone()), element),
         Type::Tuple(items) => {
-            (0..).zip(items.iter()).flat_map(|(k, ty)| behind(Step::Component(k, None), ty)).collect()
+            (0..).zip(items.iter()).flat_map(|(k, ty)| behind(PartStep::Component(k, None), ty)).collect()
         }
         Type::Record(fields) => {
-            let field = |(k, (name, ty)): (u32, &(Name, Type))| behind(Step::Component(k, Some(name.clone())), ty);
+            let field = |(k, (name, ty)): (u32, &(Name, Type))| behind(PartStep::Component(k, Some(name.clone())), ty);
             (0..).zip(fields.iter()).flat_map(field).collect()
         }
         _ => Vec::new(),
     }
 }
 
-impl Leaf {
+impl RealPart {
     /// Returns the extents of the arrays on the way, outermost first.
     pub(super) fn extents(&self) -> impl DoubleEndedIterator<Item = &Poly> {
         self.steps.iter().filter_map(|step| match step {
-            Step::Element(n) => Some(n),
-            Step::Component(..) => None,
+            PartStep::Element(n) => Some(n),
+            PartStep::Component(..) => None,
         })
     }
 
     /// Returns the type of one number of it.
-    pub(super) fn real(&self, ty: &Type) -> Option<Type> {
+    pub(super) fn scalar_type(&self, ty: &Type) -> Option<Type> {
         self.steps.iter().try_fold(ty.clone(), |ty, step| match (step, &ty) {
-            (Step::Element(_), Type::Array(_, element)) => Some((**element).clone()),
-            (Step::Component(k, _), _) => items(&ty).into_iter().nth(*k as usize),
+            (PartStep::Element(_), Type::Array(_, element)) => Some((**element).clone()),
+            (PartStep::Component(k, _), _) => component_types(&ty).into_iter().nth(*k as usize),
             _ => None,
         })
     }
 
     /// Formats the steps with these indices, `[i].mean[j, k]`, or without any, `.mean`.
-    pub(super) fn text(&self, at: &[String]) -> String {
+    pub(super) fn path_text(&self, at: &[String]) -> String {
         let (mut text, mut open, mut at) = (String::new(), false, at.iter());
         for step in &self.steps {
             match step {
-                Step::Element(_) => {
+                PartStep::Element(_) => {
                     let Some(i) = at.next() else { continue };
                     text += if open { ", " } else { "[" };
                     text += i;
                     open = true;
                 }
-                Step::Component(k, name) => {
+                PartStep::Component(k, name) => {
                     text += if std::mem::take(&mut open) { "]." } else { "." };
                     text += &name.as_ref().map_or_else(|| k.to_string(), Name::to_string);
                 }
@@ -85,43 +85,43 @@ impl Leaf {
 
     /// Builds the node of this part of a value, at these integers as indices of the arrays on the
     /// way.
-    pub(super) fn read(&self, nodes: &mut Arena<Node>, value: TId, at: &[LocalId]) -> TId {
+    pub(super) fn build_read(&self, nodes: &mut Arena<Node>, value: TId, at: &[LocalId]) -> TId {
         let (mut part, mut at) = (value, at.iter());
         let mut open = Vec::new();
         for step in &self.steps {
             match step {
-                Step::Element(_) => open.extend(at.next()),
-                Step::Component(k, _) => {
-                    let tuple = element(nodes, part, &std::mem::take(&mut open));
-                    part = component(nodes, tuple, *k);
+                PartStep::Element(_) => open.extend(at.next()),
+                PartStep::Component(k, _) => {
+                    let tuple = build_element(nodes, part, &std::mem::take(&mut open));
+                    part = build_component(nodes, tuple, *k);
                 }
             }
         }
-        element(nodes, part, &open)
+        build_element(nodes, part, &open)
     }
 }
 
 /// Builds a node that reads a local.
-pub(super) fn read(nodes: &mut Arena<Node>, local: LocalId, ty: Type, at: TId) -> TId {
+pub(super) fn build_local_read(nodes: &mut Arena<Node>, local: LocalId, ty: Type, at: TId) -> TId {
     let span = nodes[at].span;
     nodes.alloc(Node { kind: Expr::Local(local), ty, span })
 }
 
 /// Builds the element of an array at these integers.
-pub(super) fn element(nodes: &mut Arena<Node>, array: TId, at: &[LocalId]) -> TId {
+pub(super) fn build_element(nodes: &mut Arena<Node>, array: TId, at: &[LocalId]) -> TId {
     let at: Vec<(LocalId, Poly)> = at.iter().map(|local| (*local, Poly::default())).collect();
-    element_from(nodes, array, &at)
+    build_offset_element(nodes, array, &at)
 }
 
 /// Builds the element of an array at integers, each minus its start.
-pub(super) fn element_from(nodes: &mut Arena<Node>, array: TId, at: &[(LocalId, Poly)]) -> TId {
+pub(super) fn build_offset_element(nodes: &mut Arena<Node>, array: TId, at: &[(LocalId, Poly)]) -> TId {
     if at.is_empty() {
         return array;
     }
     let (mut ty, span) = (nodes[array].ty.clone(), nodes[array].span);
     let mut subscripts = Vec::new();
     for (local, begin) in at {
-        let mut index = read(nodes, *local, Type::I64, array);
+        let mut index = build_local_read(nodes, *local, Type::I64, array);
         if *begin != Poly::default() {
             let kind = Expr::Size(begin.clone());
             let begin = nodes.alloc(Node { kind, ty: Type::I64, span });
@@ -136,14 +136,14 @@ pub(super) fn element_from(nodes: &mut Arena<Node>, array: TId, at: &[(LocalId, 
 }
 
 /// Builds a component of a tuple or record.
-fn component(nodes: &mut Arena<Node>, of: TId, k: u32) -> TId {
+fn build_component(nodes: &mut Arena<Node>, of: TId, k: u32) -> TId {
     let Node { ty, span, .. } = &nodes[of];
-    let (inner, span) = (items(ty).into_iter().nth(k as usize).unwrap_or(Type::Error), *span);
+    let (inner, span) = (component_types(ty).into_iter().nth(k as usize).unwrap_or(Type::Error), *span);
     nodes.alloc(Node { kind: Expr::Proj(of, k), ty: inner, span })
 }
 
 /// Returns the types of the components of a tuple or record.
-fn items(ty: &Type) -> Vec<Type> {
+fn component_types(ty: &Type) -> Vec<Type> {
     match ty {
         Type::Tuple(items) => items.to_vec(),
         Type::Record(fields) => fields.iter().map(|(_, ty)| ty.clone()).collect(),
@@ -152,7 +152,7 @@ fn items(ty: &Type) -> Vec<Type> {
 }
 
 /// Adds a local to the body.
-pub(super) fn fresh(body: &mut Body, name: &str, ty: Type, at: TId) -> Option<LocalId> {
+pub(super) fn add_local(body: &mut Body, name: &str, ty: Type, at: TId) -> Option<LocalId> {
     let local = LocalId(u32::try_from(body.locals.len()).ok()?);
     let span = body.nodes[at].span;
     body.locals.push(Local { name: name.into(), ty, span });
@@ -160,27 +160,27 @@ pub(super) fn fresh(body: &mut Body, name: &str, ty: Type, at: TId) -> Option<Lo
 }
 
 /// Builds a value with a number or array added to the part at these steps.
-pub(super) fn added(body: &mut Body, steps: &[Step], value: TId, what: TId) -> Option<TId> {
+pub(super) fn build_sum_at_part(body: &mut Body, steps: &[PartStep], value: TId, what: TId) -> Option<TId> {
     let Node { ty, span, .. } = body.nodes[value].clone();
-    if steps.iter().all(|step| matches!(step, Step::Element(_))) {
+    if steps.iter().all(|step| matches!(step, PartStep::Element(_))) {
         return Some(body.nodes.alloc(Node { kind: Expr::Arith(BinOp::Add, value, what), ty, span }));
     }
     let (step, rest) = steps.split_first()?;
-    let whole = fresh(body, "_", ty.clone(), value)?;
-    let bound = read(&mut body.nodes, whole, ty.clone(), value);
+    let whole = add_local(body, "_", ty.clone(), value)?;
+    let bound = build_local_read(&mut body.nodes, whole, ty.clone(), value);
     let kind = match step {
-        Step::Element(n) => {
-            let i = fresh(body, "_", Type::I64, value)?;
-            let (own, more) = (element(&mut body.nodes, bound, &[i]), element(&mut body.nodes, what, &[i]));
-            let inner = added(body, rest, own, more)?;
+        PartStep::Element(n) => {
+            let i = add_local(body, "_", Type::I64, value)?;
+            let (own, more) = (build_element(&mut body.nodes, bound, &[i]), build_element(&mut body.nodes, what, &[i]));
+            let inner = build_sum_at_part(body, rest, own, more)?;
             let vars = vec![IndexVar { local: i, range: IndexRange::Extent(n.clone()) }];
             Expr::Binder { kind: BinderKind::For, vars, filter: None, body: inner }
         }
-        Step::Component(k, name) => {
+        PartStep::Component(k, name) => {
             let mut all = Vec::new();
-            for j in 0..u32::try_from(items(&ty).len()).ok()? {
-                let own = component(&mut body.nodes, bound, j);
-                all.push(if j == *k { added(body, rest, own, what)? } else { own });
+            for j in 0..u32::try_from(component_types(&ty).len()).ok()? {
+                let own = build_component(&mut body.nodes, bound, j);
+                all.push(if j == *k { build_sum_at_part(body, rest, own, what)? } else { own });
             }
             if name.is_some() { Expr::Record((0..).zip(all).collect()) } else { Expr::Tuple(all) }
         }
@@ -191,6 +191,6 @@ pub(super) fn added(body: &mut Body, steps: &[Step], value: TId, what: TId) -> O
 }
 
 /// Returns the type of an array with these extents and elements.
-pub(super) fn array(extents: Vec<Poly>, element: Type) -> Type {
+pub(super) fn array_type(extents: Vec<Poly>, element: Type) -> Type {
     extents.into_iter().rev().fold(element, |ty, n| Type::Array(n, Arc::new(ty)))
 }

@@ -40,7 +40,7 @@ mod within;
 #[cfg(test)]
 mod tests;
 
-use kept::edited;
+use kept::with_deferred_drops;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::panic::AssertUnwindSafe;
@@ -50,29 +50,29 @@ use salsa::Database;
 use salsa::plumbing::{AsId, FromId};
 
 pub use blame::Blame;
-pub use costs::Term;
-use db::{Db, Item, Log, Symbol, Workspace};
-pub use evaluations::Evaluations;
-use forms::Asked;
-use inputs::{Inputs, Module};
+pub use costs::CostTerm;
+use db::{Db, ItemInput, NameKey, QueryLog, Workspace};
+pub use evaluations::EvaluationCosts;
+use forms::CalleeKey;
+use inputs::{Inputs, ModuleInput};
 use lang_base::{Diagnostic, GlobalName, ModuleName, Name, Span};
-use lang_ir::core::Callee;
-use lang_ir::ssa::Ssa;
-use lang_middle::cost::{Bound, Cost};
-use lang_middle::pipeline::{InCore, InStages, Traced};
+use lang_ir::core::FunctionKey;
+use lang_ir::ssa::SsaFunction;
+use lang_middle::cost::{CostFormulas, CostRatio};
+use lang_middle::pipeline::{CoreResult, StagesResult, TracedSsa};
 use lang_resolve::{self, Resolved};
-use lang_syntax::parser::Parsed;
+use lang_syntax::parser::ParsedItem;
 use lang_syntax::split::ItemKind;
 use lang_types::check::Checked;
 use lang_types::env::Env;
 use lang_types::info::TypeInfo;
 use lang_types::ty::{Signature, Type};
 pub use library::{INTERACTIVE, LIBRARY, PRELUDE};
-pub use operators::Derivative;
+pub use operators::ReadableDerivative;
 pub use path::normalize as module_name;
-pub use program::Running;
-pub use report::{Found, called, with_ending};
-pub use view::View;
+pub use program::SessionProgram;
+pub use report::{ModuleDiagnostics, whole_file_name_hint, with_file_extension};
+pub use view::ProgramView;
 
 /// All modules, and the memoised results about them.
 pub struct Session {
@@ -81,7 +81,7 @@ pub struct Session {
     inputs: Inputs,
     db: Db,
     /// The queries that ran, for tests.
-    log: Option<Log>,
+    log: Option<QueryLog>,
 }
 
 /// An item and its position.
@@ -124,9 +124,9 @@ pub struct MissingImport {
 }
 
 /// An expression outside all files, checked in the scope of a module.
-pub struct Evaluable {
+pub struct CheckedExpression {
     /// Its tree.
-    pub parsed: Parsed,
+    pub parsed: ParsedItem,
     /// Its resolved names.
     pub resolved: Resolved,
     /// Its typed body.
@@ -145,16 +145,16 @@ impl Session {
     /// Creates a session that contains the library.
     #[must_use]
     pub fn new() -> Self {
-        Self::with(None)
+        Self::with_optional_log(None)
     }
 
     /// Creates a session that logs which queries run, for tests; see [`Session::ran_queries`].
     #[must_use]
-    pub fn logging() -> Self {
-        Self::with(Some(Log::default()))
+    pub fn with_query_log() -> Self {
+        Self::with_optional_log(Some(QueryLog::default()))
     }
 
-    fn with(log: Option<Log>) -> Self {
+    fn with_optional_log(log: Option<QueryLog>) -> Self {
         let mut db = Db::new(log.clone());
         // The inputs of the library have high durability, so its queries are not revalidated until
         // a module is added.
@@ -171,7 +171,7 @@ impl Session {
     pub fn set_text(&mut self, module: &str, text: &str) {
         let module = path::normalize(module);
         if self.module(&module).is_none_or(|m| **m.text.text() != *text) {
-            edited(|| self.inputs.set(&mut self.db, &module, |old| old.set(text)));
+            with_deferred_drops(|| self.inputs.set(&mut self.db, &module, |old| old.set(text)));
         }
     }
 
@@ -180,36 +180,36 @@ impl Session {
     pub fn edit(&mut self, module: &str, range: Range<usize>, text: &str) {
         let module = path::normalize(module);
         if self.module(&module).is_some() {
-            edited(|| self.inputs.set(&mut self.db, &module, |old| old.edit(range, text)));
+            with_deferred_drops(|| self.inputs.set(&mut self.db, &module, |old| old.edit(range, text)));
         }
     }
 
     /// Removes a module.
     pub fn remove(&mut self, module: &str) {
-        edited(|| self.inputs.remove(&mut self.db, &path::normalize(module)));
+        with_deferred_drops(|| self.inputs.remove(&mut self.db, &path::normalize(module)));
     }
 
     /// Returns a module by its name in normal spelling.
-    fn module(&self, name: &str) -> Option<&Module> {
+    fn module(&self, name: &str) -> Option<&ModuleInput> {
         self.inputs.module(&self.db, name)
     }
 
-    fn named(&self, module: &str) -> Option<&Module> {
+    fn module_by_any_spelling(&self, module: &str) -> Option<&ModuleInput> {
         self.module(&path::normalize(module))
     }
 
     /// Returns the text of a module.
     #[must_use]
     pub fn text(&self, module: &str) -> Option<Arc<str>> {
-        self.named(module).map(|m| Arc::clone(m.text.text()))
+        self.module_by_any_spelling(module).map(|m| Arc::clone(m.text.text()))
     }
 
     /// Returns a number that changes with each edit after which a name may have another meaning in
     /// an item that the edit did not touch. While it is the same, [`Self::resolved`] is the same
     /// for every item with the same text.
     #[must_use]
-    pub fn shape(&self) -> u64 {
-        self.inputs.shape()
+    pub fn naming_revision(&self) -> u64 {
+        self.inputs.naming_revision()
     }
 
     /// Returns the names of all modules, those of the library included.
@@ -229,9 +229,9 @@ impl Session {
     #[must_use]
     pub fn missing_imports_of(&self, importer: &str) -> Vec<MissingImport> {
         let files = Workspace::get(&self.db).files(&self.db);
-        let Some(module) = self.named(importer) else { return Vec::new() };
+        let Some(module) = self.module_by_any_spelling(importer) else { return Vec::new() };
         let mut missing = Vec::new();
-        for (item, start) in module.placed(&self.db) {
+        for (item, start) in module.items_with_starts(&self.db) {
             if let Some(import) = report::import_at(&self.db, item)
                 && import.is_file
                 && !files.contains_key(&import.module)
@@ -248,27 +248,31 @@ impl Session {
     /// Returns all diagnostics of a module, with absolute spans and sorted by position.
     #[must_use]
     pub fn diagnostics(&self, module: &str) -> Vec<Diagnostic> {
-        self.found(module).diagnostics()
+        self.module_diagnostics(module).diagnostics()
     }
 
     /// Returns the diagnostics of one item by itself, with absolute spans and sorted by position.
     #[must_use]
     pub fn item_diagnostics(&self, item: &ItemRef) -> Vec<Diagnostic> {
-        self.item_of(item).map(|found| report::of_item(&self.db, found, item.start)).unwrap_or_default()
+        self.item_of_ref(item)
+            .map(|found| report::absolute_item_diagnostics(&self.db, found, item.start))
+            .unwrap_or_default()
     }
 
     /// Returns the diagnostics of a module, by item.
     #[must_use]
-    pub fn found(&self, module: &str) -> Found {
-        self.named(module).map(|module| report::found(&self.db, module)).unwrap_or_default()
+    pub fn module_diagnostics(&self, module: &str) -> ModuleDiagnostics {
+        self.module_by_any_spelling(module)
+            .map(|module| report::module_diagnostics(&self.db, module))
+            .unwrap_or_default()
     }
 
     /// Returns the diagnostics that are available at once after an edit. Edited items are checked;
     /// all others keep their diagnostics of `before`, even if the edit affects them. `None` if many
     /// items were edited.
     #[must_use]
-    pub fn found_soon(&self, module: &str, before: &Found) -> Option<Found> {
-        report::soon(&self.db, self.named(module)?, before)
+    pub fn diagnostics_after_edit(&self, module: &str, before: &ModuleDiagnostics) -> Option<ModuleDiagnostics> {
+        report::diagnostics_after_edit(&self.db, self.module_by_any_spelling(module)?, before)
     }
 
     /// Returns the items of a module, in order.
@@ -280,12 +284,13 @@ impl Session {
     /// Returns the items of a module whose texts meet a span, in order, without visiting the
     /// others.
     pub fn items_in<'s>(&'s self, module: &str, span: Span) -> impl Iterator<Item = ItemRef> + use<'s> {
-        let placed = move |module: &'s Module| {
-            let first = module.text.before(span.start).unwrap_or_default();
-            let met = module.placed_from(&self.db, first).skip_while(move |i| end(&self.db, *i) < span.start);
+        let placed = move |module: &'s ModuleInput| {
+            let first = module.text.last_piece_before(span.start).unwrap_or_default();
+            let met =
+                module.items_with_starts_from(&self.db, first).skip_while(move |i| item_end(&self.db, *i) < span.start);
             met.take_while(move |(_, start)| *start <= span.end)
         };
-        self.named(module).into_iter().flat_map(placed).map(|(item, start)| self.item_ref(item, start))
+        self.module_by_any_spelling(module).into_iter().flat_map(placed).map(|(item, start)| self.item_ref(item, start))
     }
 
     /// Returns the item whose text contains the byte `at`, its end included.
@@ -297,16 +302,16 @@ impl Session {
     /// Returns the item that defines the value of that name, or the rule or `do` of that name.
     #[must_use]
     pub fn item(&self, name: &GlobalName) -> Option<ItemRef> {
-        self.item_ref_of(self.find(name)?)
+        self.item_ref_of(self.find_item(name)?)
     }
 
     /// Returns the `type` item of that name.
     #[must_use]
     pub fn type_item(&self, name: &GlobalName) -> Option<ItemRef> {
-        self.item_ref_of(View::new(&self.db).type_item(name)?)
+        self.item_ref_of(ProgramView::new(&self.db).type_item(name)?)
     }
 
-    fn item_ref_of(&self, wanted: Item) -> Option<ItemRef> {
+    fn item_ref_of(&self, wanted: ItemInput) -> Option<ItemRef> {
         let db = &self.db;
         let module = self.module(wanted.file(db).module(db))?;
         let key = (wanted.kind(db), wanted.name(db).clone(), wanted.ordinal(db));
@@ -314,7 +319,7 @@ impl Session {
         Some(self.item_ref(wanted, piece.start))
     }
 
-    fn item_ref(&self, item: Item, start: u32) -> ItemRef {
+    fn item_ref(&self, item: ItemInput, start: u32) -> ItemRef {
         let db = &self.db;
         ItemRef {
             module: item.file(db).module(db).clone(),
@@ -329,142 +334,142 @@ impl Session {
 
     /// Returns the tree of an item, with its syntax errors.
     #[must_use]
-    pub fn tree(&self, item: &ItemRef) -> Option<Arc<Parsed>> {
-        Some(Arc::clone(queries::tree(&self.db, self.item_of(item)?)))
+    pub fn tree(&self, item: &ItemRef) -> Option<Arc<ParsedItem>> {
+        Some(Arc::clone(queries::tree(&self.db, self.item_of_ref(item)?)))
     }
 
     /// Returns the resolved names of an item.
     #[must_use]
     pub fn resolved(&self, item: &ItemRef) -> Option<Arc<Resolved>> {
-        Some(Arc::clone(queries::resolved(&self.db, self.item_of(item)?)))
+        Some(Arc::clone(queries::resolved(&self.db, self.item_of_ref(item)?)))
     }
 
     /// Returns the typed body of an item.
     #[must_use]
     pub fn checked_item(&self, item: &ItemRef) -> Option<Arc<Checked>> {
-        self.check(self.item_of(item)?)
+        self.check_item(self.item_of_ref(item)?)
     }
 
     /// Returns the typed body of the item of that name.
     #[must_use]
     pub fn checked(&self, name: &GlobalName) -> Option<Arc<Checked>> {
-        self.check(self.find(name)?)
+        self.check_item(self.find_item(name)?)
     }
 
-    fn check(&self, item: Item) -> Option<Arc<Checked>> {
-        cycles::ready(&self.db, item);
+    fn check_item(&self, item: ItemInput) -> Option<Arc<Checked>> {
+        cycles::item_types_ready(&self.db, item);
         queries::checked(&self.db, item).clone()
     }
 
     /// Returns the signature of a definition.
     #[must_use]
     pub fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        cycles::ready(&self.db, self.find(name)?);
-        View::new(&self.db).signature(name)
+        cycles::item_types_ready(&self.db, self.find_item(name)?);
+        ProgramView::new(&self.db).signature(name)
     }
 
     /// Returns the core form of a definition.
     ///
     /// # Errors
     /// The part of it that has no core form.
-    pub fn core(&self, callee: &Arc<Callee>) -> InCore {
+    pub fn core(&self, callee: &Arc<FunctionKey>) -> CoreResult {
         forms::prepare(&self.db, callee);
-        forms::core(&self.db, Asked::new(&self.db, Arc::clone(callee))).clone()
+        forms::core(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).clone()
     }
 
     /// Returns a definition in every form of the compiler's middle.
     ///
     /// # Errors
     /// The part of it, or of a callee, that has no core form.
-    pub fn stages(&self, callee: &Arc<Callee>) -> InStages {
+    pub fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
         forms::prepare(&self.db, callee);
-        forms::stages(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
+        forms::stages(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns a definition, or a derivative of one, in Tensor SSA; `None` if it has no such form.
     #[must_use]
-    pub fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+    pub fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
         forms::prepare(&self.db, callee);
-        forms::ssa(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
+        forms::ssa(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns its cost, as formulas.
     #[must_use]
-    pub fn cost(&self, callee: &Arc<Callee>) -> Option<Arc<Cost>> {
+    pub fn cost(&self, callee: &Arc<FunctionKey>) -> Option<Arc<CostFormulas>> {
         forms::prepare_cost(&self.db, callee);
-        forms::cost(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
+        forms::cost(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns the bound of a derivative's cost by that of its function, with the certificate.
     #[must_use]
-    pub fn bound(&self, derived: &Arc<Callee>) -> Option<Arc<Bound>> {
+    pub fn bound(&self, derived: &Arc<FunctionKey>) -> Option<Arc<CostRatio>> {
         forms::prepare_cost(&self.db, derived);
-        forms::bound(&self.db, Asked::new(&self.db, Arc::clone(derived))).value()
+        forms::bound(&self.db, CalleeKey::new(&self.db, Arc::clone(derived))).value()
     }
 
     /// Returns its Tensor SSA, with the origins of the statements.
     #[must_use]
-    pub fn traced(&self, callee: &Arc<Callee>) -> Option<Traced> {
+    pub fn traced(&self, callee: &Arc<FunctionKey>) -> Option<TracedSsa> {
         forms::prepare(&self.db, callee);
-        forms::traced(&self.db, Asked::new(&self.db, Arc::clone(callee))).value()
+        forms::traced(&self.db, CalleeKey::new(&self.db, Arc::clone(callee))).value()
     }
 
     /// Returns the definition of a type.
     #[must_use]
     pub fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
-        let view = View::new(&self.db);
-        cycles::ready(&self.db, view.type_item(name)?);
+        let view = ProgramView::new(&self.db);
+        cycles::item_types_ready(&self.db, view.type_item(name)?);
         view.type_info(name)
     }
 
     /// Returns the type of a variable of a top-level `let`.
     #[must_use]
     pub fn let_type(&self, name: &GlobalName) -> Option<Type> {
-        cycles::ready(&self.db, self.find(name)?);
-        View::new(&self.db).let_type(name)
+        cycles::item_types_ready(&self.db, self.find_item(name)?);
+        ProgramView::new(&self.db).let_type(name)
     }
 
     /// Parses, resolves and checks an expression in the scope of a module. The result is not
     /// memoised.
     #[must_use]
-    pub fn expression(&self, module: &str, text: &str) -> Evaluable {
+    pub fn check_expression(&self, module: &str, text: &str) -> CheckedExpression {
         let module = path::normalize(module);
-        let view = View::of_input(&self.db);
+        let view = ProgramView::for_interactive_input(&self.db);
         let parsed = passes::parse_expr(text);
         let resolved = lang_resolve::resolve(&parsed.tree, &module, &view);
-        let used: HashSet<Item> = resolved.uses.iter().flat_map(|name| view.targets(name)).collect();
+        let used: HashSet<ItemInput> = resolved.uses.iter().flat_map(|name| view.targets(name)).collect();
         for item in used {
-            cycles::ready(&self.db, item);
+            cycles::item_types_ready(&self.db, item);
         }
         let checked = passes::check(&parsed.tree, &resolved, &module, &view);
         let mut diagnostics = parsed.diagnostics.clone();
         diagnostics.extend(resolved.diagnostics.iter().cloned());
         diagnostics.extend(checked.iter().flat_map(|c| c.diagnostics.iter().cloned()));
         diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code));
-        Evaluable { parsed, resolved, checked, diagnostics }
+        CheckedExpression { parsed, resolved, checked, diagnostics }
     }
 
     /// Returns the environment that the passes see.
     #[must_use]
-    pub fn view(&self) -> View<'_> {
-        View::new(&self.db)
+    pub fn view(&self) -> ProgramView<'_> {
+        ProgramView::new(&self.db)
     }
 
-    fn item_of(&self, item: &ItemRef) -> Option<Item> {
+    fn item_of_ref(&self, item: &ItemRef) -> Option<ItemInput> {
         let module = self.module(&item.module)?;
         let at = module.positions.get(&(item.kind, item.name.clone(), item.ordinal))?;
         module.file.items(&self.db).get(*at).copied()
     }
 
-    fn find(&self, name: &GlobalName) -> Option<Item> {
-        let view = View::new(&self.db);
-        let value = view.value_item(name).filter(|v| !matches!(v, scope::Value::Ctor(..)));
-        value.map(scope::Value::item).or_else(|| self.unbound(name))
+    fn find_item(&self, name: &GlobalName) -> Option<ItemInput> {
+        let view = ProgramView::new(&self.db);
+        let value = view.value_item(name).filter(|v| !matches!(v, scope::ValueBinding::Ctor(..)));
+        value.map(scope::ValueBinding::item).or_else(|| self.find_item_without_value(name))
     }
 
     /// Returns an item of that name that binds no value of it: a rule, an import, a `do`, or a
     /// definition that another one hides.
-    fn unbound(&self, name: &GlobalName) -> Option<Item> {
+    fn find_item_without_value(&self, name: &GlobalName) -> Option<ItemInput> {
         let db = &self.db;
         let module = self.module(&name.module)?;
         let of_key = |kind, name: &str, ordinal| {
@@ -472,7 +477,7 @@ impl Session {
             module.file.items(db).get(*at).copied()
         };
         let Some((word, of)) = name.name.split_once(' ') else {
-            let junk = of_key(ItemKind::Junk, "", 0).filter(|item| global_name(db, *item) == *name);
+            let junk = of_key(ItemKind::StrayText, "", 0).filter(|item| global_name(db, *item) == *name);
             return junk.or_else(|| of_key(ItemKind::Def, &name.name, 0));
         };
         match word {
@@ -500,10 +505,14 @@ impl Session {
     /// Answers a question that may be stopped: by an edit if this is a snapshot, and by the
     /// [`Stop`] that `begun` receives. After this returns, that `Stop` has no effect. Returns
     /// `None` if the question was stopped.
-    pub fn ask<G, T>(&self, begun: impl FnOnce(Stop) -> G, question: impl FnOnce(&Self) -> T) -> Option<T> {
+    pub fn ask<G, T>(
+        &self,
+        begun: impl FnOnce(CancellationHandle) -> G,
+        question: impl FnOnce(&Self) -> T,
+    ) -> Option<T> {
         let asked = || {
             salsa::attach(&self.db, || {
-                let _until = begun(Stop(self.db.cancellation_token()));
+                let _until = begun(CancellationHandle(self.db.cancellation_token()));
                 question(self)
             })
         };
@@ -512,7 +521,7 @@ impl Session {
 
     /// Unwinds to [`Session::ask`] if the question was stopped. A question that waits for anything
     /// but a query must call this.
-    pub fn unless_stopped(&self) {
+    pub fn unwind_if_stopped(&self) {
         self.db.unwind_if_revision_cancelled();
     }
 
@@ -535,7 +544,7 @@ impl Session {
         let show = |(query, key): (_, salsa::Id)| {
             let query = db.ingredient_debug_name(query);
             let name = match &*query {
-                "core" | "stages" | "outside" | "traced" | "ssa" => Asked::from_id(key).callee(db).to_string(),
+                "core" | "stages" | "outside" | "traced" | "ssa" => CalleeKey::from_id(key).callee(db).to_string(),
                 _ => names.get(&key).cloned().unwrap_or_default(),
             };
             format!("{query}({name})")
@@ -545,12 +554,12 @@ impl Session {
 }
 
 /// Returns the end of the text of an item that begins there.
-fn end(db: &dyn Database, (item, start): (Item, u32)) -> u32 {
+fn item_end(db: &dyn Database, (item, start): (ItemInput, u32)) -> u32 {
     start.saturating_add(u32::try_from(item.text(db).len()).unwrap_or(u32::MAX))
 }
 
 /// Returns the name of an item among all items. A `let` has the first name that it binds.
-fn global_name(db: &dyn Database, item: Item) -> GlobalName {
+fn global_name(db: &dyn Database, item: ItemInput) -> GlobalName {
     let name = item.name(db);
     let ordinal = item.ordinal(db).saturating_add(1);
     let name = match item.kind(db) {
@@ -559,11 +568,11 @@ fn global_name(db: &dyn Database, item: Item) -> GlobalName {
         ItemKind::Adjoint => format!("adjoint {name}").into(),
         ItemKind::Import => format!("import {name}").into(),
         ItemKind::Do => format!("do {ordinal}").into(),
-        ItemKind::Junk => "text".into(),
+        ItemKind::StrayText => "text".into(),
         ItemKind::Let => {
             let names = scope::let_names(db, item);
-            let value = |name: &Name| scope::value_named(db, item.file(db), Symbol::new(db, name.clone()));
-            let bound = |name: &&Name| value(name) == Some(scope::Value::Let(item));
+            let value = |name: &Name| scope::value_named(db, item.file(db), NameKey::new(db, name.clone()));
+            let bound = |name: &&Name| value(name) == Some(scope::ValueBinding::Let(item));
             names.iter().find(bound).cloned().unwrap_or_else(|| format!("let {ordinal}").into())
         }
     };
@@ -582,11 +591,11 @@ impl Snapshot {
 
 /// A handle that stops a question to a session, from any thread.
 #[derive(Clone, Debug)]
-pub struct Stop(salsa::CancellationToken);
+pub struct CancellationHandle(salsa::CancellationToken);
 
-impl Stop {
+impl CancellationHandle {
     /// Stops the question.
-    pub fn stop(&self) {
+    pub fn cancel(&self) {
         self.0.cancel();
     }
 }

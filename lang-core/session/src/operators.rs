@@ -11,24 +11,27 @@ use std::sync::Arc;
 
 use salsa::Database;
 
-use super::around::{around, name_of};
-use super::forms::{self, Asked, Forms};
-use super::inside::{InCases, Inner, Inside, Lets, body_of, calls_derivatives, free};
-use super::kept::Kept;
-use super::leaves::{Leaf, Step, fresh, leaves, read};
-use super::view::View;
-use super::within::Within;
+use super::around::{enclosing_constructs, local_name};
+use super::forms::{self, CalleeKey, MiddleQueries};
+use super::inside::{
+    EnclosingLets, EntriesOfCases, SubexpressionFunction, SubexpressionKey, calls_derivatives, evaluable_body,
+    free_locals,
+};
+use super::kept::DeferredDrop;
+use super::leaves::{PartStep, RealPart, add_local, build_local_read, real_parts};
+use super::view::ProgramView;
+use super::within::OverlayProgram;
 use super::{Session, cycles};
 use lang_base::{GlobalName, Name};
-use lang_ir::core::{Callee as Core, Derivation};
-use lang_ir::flat::Source;
+use lang_ir::core::{DerivativeKind, FunctionKey as Core};
+use lang_ir::flat::InputSource;
 use lang_middle::ad::real_outputs;
-use lang_middle::cost::Cost;
-use lang_middle::norm::Bodies as _;
-use lang_middle::pipeline::Callees as _;
+use lang_middle::cost::CostFormulas;
+use lang_middle::norm::ElabQueries as _;
+use lang_middle::pipeline::CalleeForms as _;
 use lang_resolve::forms::Derivative as Operator;
 use lang_sizes::predicate::{Atom, Poly};
-use lang_source::{Entry, Surroundings, ValuePart, entries, shown_callee};
+use lang_source::{ExpressionContext, ShownDerivative, ValuePart, callee_at_f64, entries};
 use lang_types::check::tangent;
 use lang_types::env::Env as _;
 use lang_types::tree::{Body, Callee, Expr, Node, Pat, Special, TId};
@@ -36,37 +39,37 @@ use lang_types::ty::{FunType, Scalar, Type};
 
 /// A derivative for a reader.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Derivative {
+pub struct ReadableDerivative {
     /// Its real parts, for each case that differs.
-    pub entries: InCases,
+    pub entries: EntriesOfCases,
     /// The names of the function's parameters that occur in it; empty if the program supplies the
     /// point.
     pub parameters: Vec<Name>,
     /// The name of the function, if it has one.
-    pub of: Option<Name>,
+    pub function_name: Option<Name>,
     /// The cost of one evaluation.
-    pub cost: Option<Arc<Cost>>,
+    pub cost: Option<Arc<CostFormulas>>,
 }
 
 impl Session {
     /// Returns the derivative that a node denotes: an operator, a call of one, or `deriv`.
     #[must_use]
-    pub fn derivative(&self, def: &GlobalName, node: TId) -> Option<Arc<Derivative>> {
-        derivative(&self.db, self.place_inside(def, node)?).value()
+    pub fn derivative(&self, def: &GlobalName, node: TId) -> Option<Arc<ReadableDerivative>> {
+        derivative(&self.db, self.subexpression_key(def, node)?).value()
     }
 
     /// Returns the gradient of a definition by a parameter. If the result is not a single real
     /// number, returns the cotangent of the parameter as a function of the result's cotangent.
     #[must_use]
-    pub fn gradient(&self, def: &GlobalName, param: u32) -> Option<Arc<Derivative>> {
-        cycles::ready(&self.db, self.find(def)?);
-        gradient(&self.db, ParamOf::new(&self.db, def.clone(), param)).value()
+    pub fn gradient(&self, def: &GlobalName, param: u32) -> Option<Arc<ReadableDerivative>> {
+        cycles::item_types_ready(&self.db, self.find_item(def)?);
+        gradient(&self.db, ParameterKey::new(&self.db, def.clone(), param)).value()
     }
 }
 
 /// A parameter of a definition as a key of queries.
 #[salsa::interned(debug)]
-pub(super) struct ParamOf<'db> {
+pub(super) struct ParameterKey<'db> {
     /// The definition.
     #[returns(ref)]
     pub(super) def: GlobalName,
@@ -77,110 +80,119 @@ pub(super) struct ParamOf<'db> {
 
 /// Returns the gradient by a parameter.
 #[salsa::tracked]
-pub(super) fn gradient<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Kept<Option<Arc<Derivative>>> {
-    gradient_of(db, of).into()
+pub(super) fn gradient<'db>(
+    db: &'db dyn Database,
+    of: ParameterKey<'db>,
+) -> DeferredDrop<Option<Arc<ReadableDerivative>>> {
+    compute_gradient(db, of).into()
 }
 
-fn gradient_of<'db>(db: &'db dyn Database, of: ParamOf<'db>) -> Option<Arc<Derivative>> {
-    let (forms, param) = (Forms { db }, of.param(db));
-    let callee = shown_callee(&forms, of.def(db))?;
+fn compute_gradient<'db>(db: &'db dyn Database, of: ParameterKey<'db>) -> Option<Arc<ReadableDerivative>> {
+    let (forms, param) = (MiddleQueries { db }, of.param(db));
+    let callee = callee_at_f64(&forms, of.def(db))?;
     forms::prepare(db, &callee);
-    let derived = gradient_callee(&forms, &callee, param);
+    let derived = adjoint_callee(&forms, &callee, param);
     let calls = derived.as_ref().and_then(|derived| forms.ssa(derived)).is_some_and(|ssa| calls_derivatives(&ssa));
-    let view = View::new(db);
+    let view = ProgramView::new(db);
     let within = || {
         let (body, signature) = (forms.body(&callee.def)?, view.signature(&callee.def)?);
-        Some(Within::new(db, callee.def.clone(), body, signature).in_place())
+        Some(OverlayProgram::new(db, callee.def.clone(), body, signature).with_inlining())
     };
-    let entry = Entry::Gradient { param };
+    let entry = ShownDerivative::Gradient { param };
     let entries = match within().filter(|_| calls) {
-        Some(within) => entries(&within, &within, &view, &callee, &entry, Surroundings::none()),
-        None => entries(&forms, &forms, &view, &callee, &entry, Surroundings::none()),
+        Some(within) => entries(&within, &within, &view, &callee, &entry, ExpressionContext::of_definition()),
+        None => entries(&forms, &forms, &view, &callee, &entry, ExpressionContext::of_definition()),
     };
     let cost = derived.and_then(|derived| {
         forms::prepare_cost(db, &derived);
-        super::alone::cost_alone(db, Asked::new(db, derived)).value()
+        super::alone::cost_without_primal(db, CalleeKey::new(db, derived)).value()
     });
-    Some(Arc::new(Derivative { entries, parameters: Vec::new(), of: None, cost }))
+    Some(Arc::new(ReadableDerivative { entries, parameters: Vec::new(), function_name: None, cost }))
 }
 
 /// Returns the adjoint by one parameter, if something real varies.
-fn gradient_callee(forms: &Forms<'_>, callee: &Arc<Core>, param: u32) -> Option<Arc<Core>> {
+fn adjoint_callee(forms: &MiddleQueries<'_>, callee: &Arc<Core>, param: u32) -> Option<Arc<Core>> {
     let ssa = forms.ssa(callee)?;
-    let inputs = (0..).zip(&ssa.inputs).filter(|(_, i)| i.source == Source::Param(param));
+    let inputs = (0..).zip(&ssa.inputs).filter(|(_, i)| i.source == InputSource::Param(param));
     let wrt: Vec<u32> = inputs.filter(|(_, i)| lang_middle::ad::is_real(i.leaf.scalar)).map(|(k, _)| k).collect();
     let of = real_outputs(&ssa);
-    let derived = callee.derive(Derivation::Adjoint { of: of.clone().into(), wrt: wrt.clone().into() });
+    let derived = callee.derivative(DerivativeKind::Adjoint { outputs: of.clone().into(), wrt: wrt.clone().into() });
     (!of.is_empty() && !wrt.is_empty()).then(|| Arc::new(derived))
 }
 
 /// Returns the derivative that a node denotes.
 #[salsa::tracked]
-pub(super) fn derivative<'db>(db: &'db dyn Database, of: Inner<'db>) -> Kept<Option<Arc<Derivative>>> {
-    derivative_at(db, of).into()
+pub(super) fn derivative<'db>(
+    db: &'db dyn Database,
+    of: SubexpressionKey<'db>,
+) -> DeferredDrop<Option<Arc<ReadableDerivative>>> {
+    compute_derivative(db, of).into()
 }
 
-fn derivative_at<'db>(db: &'db dyn Database, of: Inner<'db>) -> Option<Arc<Derivative>> {
+fn compute_derivative<'db>(db: &'db dyn Database, of: SubexpressionKey<'db>) -> Option<Arc<ReadableDerivative>> {
     let (def, node) = (of.def(db), of.node(db));
-    let body = body_of(db, def).filter(|body| node.index() < body.nodes.len())?;
-    let applied = Applied::of(db, (*body).clone(), node)?;
-    let Applied { body, root, params, lets, parts, mut parameters, name, gradients } = applied;
-    let around = around(&body, node)?;
-    let mut inside = Inside::of_value(db, def, body, (root, params), around, lets)?;
+    let body = evaluable_body(db, def).filter(|body| node.index() < body.nodes.len())?;
+    let applied = AppliedOperator::apply_at_node(db, (*body).clone(), node)?;
+    let AppliedOperator { body, root, params, lets, parts, mut parameters, function_name: name, gradients } = applied;
+    let around = enclosing_constructs(&body, node)?;
+    let mut inside = SubexpressionFunction::from_value(db, def, body, (root, params), around, lets)?;
     let cost = inside.cost().map(|(_, cost)| cost);
-    let mut entries = inside.entries_in_place(db, &Entry::Value(parts));
+    let mut entries = inside.entries_with_inlining(db, &ShownDerivative::Value(parts));
     // The definition's own adjoint distinguishes cases, if sum types have several constructors.
     if entries.is_err()
         && let Some((def, wrt, names)) = gradients
     {
-        let by = |k: u32| gradient(db, ParamOf::new(db, def.clone(), k)).as_ref()?.entries.clone().ok();
+        let by = |k: u32| gradient(db, ParameterKey::new(db, def.clone(), k)).as_ref()?.entries.clone().ok();
         if let Some(all) = wrt.into_iter().map(by).collect::<Option<Vec<_>>>() {
             (entries, parameters) = (Ok(all.concat()), names);
         }
     }
-    Some(Arc::new(Derivative { entries, parameters, of: name, cost }))
+    Some(Arc::new(ReadableDerivative { entries, parameters, function_name: name, cost }))
 }
 
 /// A derivative at a point, in a body of its own.
-struct Applied {
+struct AppliedOperator {
     body: Body,
     /// The node of its value.
     root: TId,
     /// Its parameters, in addition to the variables around it.
     params: Vec<lang_sizes::predicate::LocalId>,
-    lets: Lets,
+    lets: EnclosingLets,
     parts: Vec<ValuePart>,
     parameters: Vec<Name>,
-    name: Option<Name>,
+    function_name: Option<Name>,
     /// The definition whose gradients it holds, the numbers of the parameters, and the names of
     /// all.
     gradients: Option<(GlobalName, Vec<u32>, Vec<Name>)>,
 }
 
-impl Applied {
+impl AppliedOperator {
     /// Applies the operator of a node to a point: an operator, a call of one, or `deriv`. `None`
     /// for other nodes.
-    fn of(db: &dyn Database, mut body: Body, node: TId) -> Option<Self> {
+    fn apply_at_node(db: &dyn Database, mut body: Body, node: TId) -> Option<Self> {
         if let Expr::Special(Special::Deriv(by), of) = &body.nodes[node].kind {
             let by = body.locals.get(by.0 as usize)?;
             let names = [by.name.clone()];
-            let labels = Labels { operator: Operator::Jacobian, wrt: &[0], names: &names, name: None };
-            let parts =
-                labels.parts(&body.nodes[node].ty, &body.nodes[*of.first()?].ty, std::slice::from_ref(&by.ty))?;
+            let labels = PartLabels { operator: Operator::Jacobian, wrt: &[0], names: &names, function_name: None };
+            let parts = labels.labelled_parts(
+                &body.nodes[node].ty,
+                &body.nodes[*of.first()?].ty,
+                std::slice::from_ref(&by.ty),
+            )?;
             return Some(Self {
                 root: node,
                 params: Vec::new(),
-                lets: Lets::OfFunctions,
+                lets: EnclosingLets::Functions,
                 parts,
                 parameters: Vec::new(),
-                name: None,
+                function_name: None,
                 gradients: None,
                 body,
             });
         }
         let (at, call) = match &body.nodes[node].kind {
-            Expr::Special(Special::Derive(..), _) => (node, call_of(&body, node)),
-            Expr::Call { callee: Callee::Value(f), .. } => (peeled(&body, *f), Some(node)),
+            Expr::Special(Special::Derive(..), _) => (node, find_call(&body, node)),
+            Expr::Call { callee: Callee::Value(f), .. } => (without_checks(&body, *f), Some(node)),
             _ => return None,
         };
         let Expr::Special(Special::Derive(operator, wrt), of) = body.nodes[at].kind.clone() else { return None };
@@ -192,42 +204,59 @@ impl Applied {
             Some(wrt) => wrt.iter().map(|k| *k as usize).collect(),
             None => (0..fun.params.len()).collect(),
         };
-        let (own, name) = parameters(db, &body, of);
-        let taken: Vec<Name> = free(&body, at).into_iter().map(|l| name_of(&body, l)).collect();
-        let names = named(&fun, &own, &taken);
+        let (own, name) = parameter_names(db, &body, of);
+        let taken: Vec<Name> = free_locals(&body, at).into_iter().map(|l| local_name(&body, l)).collect();
+        let names = unique_parameter_names(&fun, &own, &taken);
         let types: Vec<Type> = fun.params.iter().map(|(_, ty)| ty.clone()).collect();
-        let gradients = match &body.nodes[peeled(&body, of)].kind {
+        let gradients = match &body.nodes[without_checks(&body, of)].kind {
             Expr::DefValue(def, _) if operator == Operator::Grad => {
                 let wrt = wrt.iter().filter_map(|k| u32::try_from(*k).ok()).collect();
                 Some((def.clone(), wrt, own.iter().flatten().cloned().collect()))
             }
             _ => None,
         };
-        let labels = Labels { operator, wrt: &wrt, names: &names, name: name.as_ref() };
+        let labels = PartLabels { operator, wrt: &wrt, names: &names, function_name: name.as_ref() };
         let at_point = call.filter(|call| match &body.nodes[*call].kind {
-            Expr::Call { args, .. } => args.iter().all(|arg| is_named(&body, *arg)),
+            Expr::Call { args, .. } => args.iter().all(|arg| is_variable_path(&body, *arg)),
             _ => false,
         });
         if let Some(root) = at_point {
-            let parts = labels.parts(&body.nodes[root].ty, &fun.result, &types)?;
+            let parts = labels.labelled_parts(&body.nodes[root].ty, &fun.result, &types)?;
             let (params, parameters) = (Vec::new(), Vec::new());
-            return Some(Self { root, params, lets: Lets::OfFunctions, parts, parameters, name, gradients, body });
+            return Some(Self {
+                root,
+                params,
+                lets: EnclosingLets::Functions,
+                parts,
+                parameters,
+                function_name: name,
+                gradients,
+                body,
+            });
         }
-        let (root, params) = apply(&mut body, at, operator, (&fun, &derived), &wrt, &names)?;
-        let parts = labels.parts(&body.nodes[root].ty, &fun.result, &types)?;
-        Some(Self { root, params, lets: Lets::OfFunctions, parts, parameters: names, name, gradients, body })
+        let (root, params) = apply_to_variables(&mut body, at, operator, (&fun, &derived), &wrt, &names)?;
+        let parts = labels.labelled_parts(&body.nodes[root].ty, &fun.result, &types)?;
+        Some(Self {
+            root,
+            params,
+            lets: EnclosingLets::Functions,
+            parts,
+            parameters: names,
+            function_name: name,
+            gradients,
+            body,
+        })
     }
 }
 
 /// Returns the call of a function value.
-fn call_of(body: &Body, function: TId) -> Option<TId> {
-    let calls =
-        |node: &Node| matches!(&node.kind, Expr::Call { callee: Callee::Value(f), .. } if peeled(body, *f) == function);
+fn find_call(body: &Body, function: TId) -> Option<TId> {
+    let calls = |node: &Node| matches!(&node.kind, Expr::Call { callee: Callee::Value(f), .. } if without_checks(body, *f) == function);
     body.nodes.iter().find(|(_, node)| calls(node)).map(|(id, _)| id)
 }
 
 /// Strips the checks around a node.
-fn peeled(body: &Body, mut node: TId) -> TId {
+fn without_checks(body: &Body, mut node: TId) -> TId {
     while let Expr::Checked(_, inner) | Expr::Opened(_, inner) = &body.nodes[node].kind {
         node = *inner;
     }
@@ -235,26 +264,26 @@ fn peeled(body: &Body, mut node: TId) -> TId {
 }
 
 /// Returns whether it is a variable, a part of one, or a tuple of these.
-fn is_named(body: &Body, node: TId) -> bool {
-    let node = peeled(body, node);
+fn is_variable_path(body: &Body, node: TId) -> bool {
+    let node = without_checks(body, node);
     match &body.nodes[node].kind {
         Expr::Local(_) | Expr::Global(_) => true,
-        Expr::Proj(of, _) => is_named(body, *of),
-        Expr::Tuple(items) => items.iter().all(|item| is_named(body, *item)),
+        Expr::Proj(of, _) => is_variable_path(body, *of),
+        Expr::Tuple(items) => items.iter().all(|item| is_variable_path(body, *item)),
         _ => false,
     }
 }
 
 /// Returns the names of a function's parameters, as far as it has them, and its own name.
-fn parameters(db: &dyn Database, body: &Body, of: TId) -> (Vec<Option<Name>>, Option<Name>) {
-    match &body.nodes[peeled(body, of)].kind {
+fn parameter_names(db: &dyn Database, body: &Body, of: TId) -> (Vec<Option<Name>>, Option<Name>) {
+    match &body.nodes[without_checks(body, of)].kind {
         Expr::DefValue(name, _) => {
-            let signature = View::new(db).signature(name);
+            let signature = ProgramView::new(db).signature(name);
             let names = signature.map(|s| s.params.iter().map(|(name, _)| Some(name.clone())).collect());
             (names.unwrap_or_default(), Some(name.name.clone()))
         }
         Expr::Lambda(lambda) => {
-            let name = |pat: &Pat| if let Pat::Bind(l) = pat { Some(name_of(body, *l)) } else { None };
+            let name = |pat: &Pat| if let Pat::Bind(l) = pat { Some(local_name(body, *l)) } else { None };
             (lambda.params.iter().map(name).collect(), None)
         }
         Expr::Local(local) => {
@@ -262,15 +291,15 @@ fn parameters(db: &dyn Database, body: &Body, of: TId) -> (Vec<Option<Name>>, Op
                 let Expr::Let(binds, _) = &node.kind else { return None };
                 binds.iter().find(|(pat, _)| *pat == Pat::Bind(*local)).map(|(_, value)| *value)
             });
-            let names = bound.map(|value| parameters(db, body, value).0).unwrap_or_default();
-            (names, Some(name_of(body, *local)))
+            let names = bound.map(|value| parameter_names(db, body, value).0).unwrap_or_default();
+            (names, Some(local_name(body, *local)))
         }
         Expr::ScalarValue(function) => (Vec::new(), Some(function.name().into())),
         Expr::Special(
             Special::Derive(Operator::Grad | Operator::ValueAndGrad | Operator::Jacobian | Operator::Hessian, _),
             inner,
         ) => match inner.first() {
-            Some(inner) => (parameters(db, body, *inner).0, None),
+            Some(inner) => (parameter_names(db, body, *inner).0, None),
             None => (Vec::new(), None),
         },
         _ => (Vec::new(), None),
@@ -278,7 +307,7 @@ fn parameters(db: &dyn Database, body: &Body, of: TId) -> (Vec<Option<Name>>, Op
 }
 
 /// Returns a unique name for each parameter of a function.
-fn named(fun: &FunType, own: &[Option<Name>], taken: &[Name]) -> Vec<Name> {
+fn unique_parameter_names(fun: &FunType, own: &[Option<Name>], taken: &[Name]) -> Vec<Name> {
     let mut names: Vec<Name> = Vec::new();
     for (k, (written, _)) in fun.params.iter().enumerate() {
         let usual = ["x", "y", "z", "u", "v", "w"].get(k).copied().unwrap_or("x");
@@ -296,7 +325,7 @@ fn named(fun: &FunType, own: &[Option<Name>], taken: &[Name]) -> Vec<Name> {
 }
 
 /// Applies the operator to variables of these names. Returns the call, and the variables.
-fn apply(
+fn apply_to_variables(
     body: &mut Body,
     at: TId,
     operator: Operator,
@@ -307,10 +336,10 @@ fn apply(
     let (mut params, mut point, mut known) = (Vec::new(), Vec::new(), Vec::new());
     for ((_, ty), name) in fun.params.iter().zip(names) {
         let ty = ty.with_arguments(&known);
-        let local = fresh(body, name, ty.clone(), at)?;
+        let local = add_local(body, name, ty.clone(), at)?;
         known.push((ty == Type::Scalar(Scalar::I64)).then(|| Poly::atom(Atom::Local(local, name.clone()))));
         params.push(local);
-        point.push(read(&mut body.nodes, local, ty, at));
+        point.push(build_local_read(&mut body.nodes, local, ty, at));
     }
     let args = match operator {
         Operator::Grad | Operator::ValueAndGrad | Operator::Jacobian | Operator::Hessian => point,
@@ -318,19 +347,19 @@ fn apply(
             let mut along = Vec::new();
             for k in wrt {
                 let (ty, name) = (tangent(&fun.params.get(*k)?.1), names.get(*k)?);
-                let local = fresh(body, &format!("{name}_tan"), ty.clone(), at)?;
+                let local = add_local(body, &format!("{name}_tan"), ty.clone(), at)?;
                 params.push(local);
-                along.push(read(&mut body.nodes, local, ty, at));
+                along.push(build_local_read(&mut body.nodes, local, ty, at));
             }
-            vec![bundle(body, point, at)?, bundle(body, along, at)?]
+            vec![build_tuple(body, point, at)?, build_tuple(body, along, at)?]
         }
         Operator::Vjp | Operator::Vjp2 => {
             let ty = tangent(&fun.result);
             let taken = |name: &str| names.iter().any(|n| *n == *name);
             let name = ["y_adj", "out_adj", "result_adj"].into_iter().find(|n| !taken(n)).unwrap_or("y_adj_");
-            let local = fresh(body, name, ty.clone(), at)?;
+            let local = add_local(body, name, ty.clone(), at)?;
             params.push(local);
-            vec![bundle(body, point, at)?, read(&mut body.nodes, local, ty, at)]
+            vec![build_tuple(body, point, at)?, build_local_read(&mut body.nodes, local, ty, at)]
         }
     };
     let ty = derived.result.with_arguments(&known);
@@ -340,7 +369,7 @@ fn apply(
 }
 
 /// Builds a tuple of several values; a single one stays.
-fn bundle(body: &mut Body, values: Vec<TId>, at: TId) -> Option<TId> {
+fn build_tuple(body: &mut Body, values: Vec<TId>, at: TId) -> Option<TId> {
     if let [one] = values.as_slice() {
         return Some(*one);
     }
@@ -350,63 +379,63 @@ fn bundle(body: &mut Body, values: Vec<TId>, at: TId) -> Option<TId> {
 }
 
 /// The placeholder for an index in a label.
-const INDEX: &str = "\0";
+const INDEX_PLACEHOLDER: &str = "\0";
 
 /// The context of the labels for the parts of a derivative.
-struct Labels<'a> {
+struct PartLabels<'a> {
     operator: Operator,
     /// The numbers of the parameters that vary.
     wrt: &'a [usize],
     names: &'a [Name],
     /// The name of the function.
-    name: Option<&'a Name>,
+    function_name: Option<&'a Name>,
 }
 
 /// A label under construction: its text, and for each index the variable whose axis it is.
-type Label = (String, Vec<Option<(Name, usize)>>);
+type LabelWithAxes = (String, Vec<Option<(Name, usize)>>);
 
-impl Labels<'_> {
+impl PartLabels<'_> {
     /// Returns the labelled real parts of a derivative of type `ty`, for a function with this
     /// result and these parameters.
-    fn parts(&self, ty: &Type, result: &Type, params: &[Type]) -> Option<Vec<ValuePart>> {
-        let one = |leaf: Leaf| {
+    fn labelled_parts(&self, ty: &Type, result: &Type, params: &[Type]) -> Option<Vec<ValuePart>> {
+        let one = |leaf: RealPart| {
             let path = leaf.steps.iter().filter_map(|step| match step {
-                Step::Component(k, name) => Some((*k, name.clone())),
-                Step::Element(_) => None,
+                PartStep::Component(k, name) => Some((*k, name.clone())),
+                PartStep::Element(_) => None,
             });
             let path = path.collect();
             let (text, axes) = self.label(&leaf.steps, result, params)?;
-            Some(ValuePart { path, axes, label: text.split(INDEX).map(str::to_owned).collect() })
+            Some(ValuePart { path, axes, label: text.split(INDEX_PLACEHOLDER).map(str::to_owned).collect() })
         };
-        leaves(ty).into_iter().map(one).collect()
+        real_parts(ty).into_iter().map(one).collect()
     }
 
-    fn label(&self, steps: &[Step], result: &Type, params: &[Type]) -> Option<Label> {
-        let gradient = |steps: &[Step]| self.by(steps).map(|(text, axes)| (format!("∇{text}"), axes));
-        let of = self.name.map(Name::to_string).unwrap_or_default();
+    fn label(&self, steps: &[PartStep], result: &Type, params: &[Type]) -> Option<LabelWithAxes> {
+        let gradient = |steps: &[PartStep]| self.parameter_label(steps).map(|(text, axes)| (format!("∇{text}"), axes));
+        let of = self.function_name.map(Name::to_string).unwrap_or_default();
         match self.operator {
             Operator::Grad => gradient(steps),
             Operator::ValueAndGrad => match steps.split_first()? {
-                (Step::Component(0, _), rest) => Some(plain("value", rest)),
+                (PartStep::Component(0, _), rest) => Some(path_label("value", rest)),
                 (_, rest) => gradient(rest),
             },
-            Operator::Jvp => Some(plain("tangent", steps)),
+            Operator::Jvp => Some(path_label("tangent", steps)),
             Operator::Jvp2 => match steps.split_first()? {
-                (Step::Component(0, _), rest) => Some(plain("value", rest)),
-                (_, rest) => Some(plain("tangent", rest)),
+                (PartStep::Component(0, _), rest) => Some(path_label("value", rest)),
+                (_, rest) => Some(path_label("tangent", rest)),
             },
-            Operator::Vjp => self.cotangent(steps),
+            Operator::Vjp => self.cotangent_label(steps),
             Operator::Vjp2 => match steps.split_first()? {
-                (Step::Component(0, _), rest) => Some(plain("value", rest)),
-                (_, rest) => self.cotangent(rest),
+                (PartStep::Component(0, _), rest) => Some(path_label("value", rest)),
+                (_, rest) => self.cotangent_label(rest),
             },
-            Operator::Hvp if self.wrt.len() == 1 => Some(plain("hvp", steps)),
-            Operator::Hvp => self.by(steps).map(|(text, axes)| (format!("hvp.{text}"), axes)),
+            Operator::Hvp if self.wrt.len() == 1 => Some(path_label("hvp", steps)),
+            Operator::Hvp => self.parameter_label(steps).map(|(text, axes)| (format!("hvp.{text}"), axes)),
             Operator::Jacobian => {
-                let (out, by) = blocks(steps, result)?;
-                let (out, own) = plain("", &out);
+                let (out, by) = split_block_steps(steps, result)?;
+                let (out, own) = path_label("", &out);
                 let of = if of.is_empty() && !out.is_empty() { "·" } else { &of };
-                let (by, axes) = self.by(&by)?;
+                let (by, axes) = self.parameter_label(&by)?;
                 Some((format!("∂{of}{out}/∂{by}"), own.into_iter().chain(axes).collect()))
             }
             Operator::Hessian => {
@@ -415,8 +444,8 @@ impl Labels<'_> {
                     [one] => one.clone(),
                     several => Type::Tuple(several.into()),
                 };
-                let (first, then) = blocks(steps, &gradient)?;
-                let ((first, mut axes), (second, more)) = (self.by(&first)?, self.by(&then)?);
+                let (first, then) = split_block_steps(steps, &gradient)?;
+                let ((first, mut axes), (second, more)) = (self.parameter_label(&first)?, self.parameter_label(&then)?);
                 axes.extend(more);
                 Some((format!("∂²{of}/∂{first}∂{second}"), axes))
             }
@@ -424,59 +453,59 @@ impl Labels<'_> {
     }
 
     /// Returns the label of a cotangent: `x_adj[j]`.
-    fn cotangent(&self, steps: &[Step]) -> Option<Label> {
-        let (k, rest) = self.varying(steps)?;
-        let (text, axes) = plain("", rest);
+    fn cotangent_label(&self, steps: &[PartStep]) -> Option<LabelWithAxes> {
+        let (k, rest) = self.split_varying_parameter(steps)?;
+        let (text, axes) = path_label("", rest);
         let name = self.names.get(k)?;
         let axes = axes.iter().enumerate().map(|(axis, _)| Some((name.clone(), axis))).collect();
         Some((format!("{name}_adj{text}"), axes))
     }
 
     /// Returns the label of a part of a varying parameter: `x[j]`.
-    fn by(&self, steps: &[Step]) -> Option<Label> {
-        let (k, rest) = self.varying(steps)?;
+    fn parameter_label(&self, steps: &[PartStep]) -> Option<LabelWithAxes> {
+        let (k, rest) = self.split_varying_parameter(steps)?;
         let name = self.names.get(k)?;
-        let (text, axes) = plain(name, rest);
+        let (text, axes) = path_label(name, rest);
         Some((text, axes.iter().enumerate().map(|(axis, _)| Some((name.clone(), axis))).collect()))
     }
 
     /// Returns the varying parameter that the first step selects, and the steps inside it. If only
     /// one parameter varies, all steps are inside it.
-    fn varying<'s>(&self, steps: &'s [Step]) -> Option<(usize, &'s [Step])> {
+    fn split_varying_parameter<'s>(&self, steps: &'s [PartStep]) -> Option<(usize, &'s [PartStep])> {
         if let [one] = self.wrt {
             return Some((*one, steps));
         }
-        let (Step::Component(k, _), rest) = steps.split_first()? else { return None };
+        let (PartStep::Component(k, _), rest) = steps.split_first()? else { return None };
         Some((*self.wrt.get(*k as usize)?, rest))
     }
 }
 
 /// Returns the label of a name and the steps after it.
-fn plain(name: &str, steps: &[Step]) -> Label {
-    let leaf = Leaf { steps: steps.to_vec() };
+fn path_label(name: &str, steps: &[PartStep]) -> LabelWithAxes {
+    let leaf = RealPart { steps: steps.to_vec() };
     let count = leaf.extents().count();
-    let at = vec![INDEX.to_owned(); count];
-    (format!("{name}{}", leaf.text(&at)), vec![None; count])
+    let at = vec![INDEX_PLACEHOLDER.to_owned(); count];
+    (format!("{name}{}", leaf.path_text(&at)), vec![None; count])
 }
 
 /// Splits the steps of a block of partial derivatives. The first part leads into the differentiated
 /// value, which has type `ty`; the second leads into the variable. The components of both come
 /// before the axes of both.
-fn blocks(steps: &[Step], ty: &Type) -> Option<(Vec<Step>, Vec<Step>)> {
+fn split_block_steps(steps: &[PartStep], ty: &Type) -> Option<(Vec<PartStep>, Vec<PartStep>)> {
     let (mut ty, mut first, mut then) = (ty.clone(), Vec::new(), Vec::new());
     let mut elements = Vec::new();
     for step in steps {
         match (step, &ty) {
-            (Step::Element(_), _) => elements.push(step.clone()),
-            (Step::Component(k, _), Type::Tuple(items)) => {
+            (PartStep::Element(_), _) => elements.push(step.clone()),
+            (PartStep::Component(k, _), Type::Tuple(items)) => {
                 first.push(step.clone());
                 ty = items.get(*k as usize)?.clone();
             }
-            (Step::Component(k, _), Type::Record(fields)) => {
+            (PartStep::Component(k, _), Type::Record(fields)) => {
                 first.push(step.clone());
                 ty = fields.get(*k as usize)?.1.clone();
             }
-            (Step::Component(..), _) => then.push(step.clone()),
+            (PartStep::Component(..), _) => then.push(step.clone()),
         }
     }
     let rank = ty.peel().0.len();

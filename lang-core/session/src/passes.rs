@@ -19,7 +19,7 @@ pub(super) fn check(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: 
         Item::Def(_) => Some(check_def(tree, resolved, module, env)),
         Item::Let(_) => Some(check_let(tree, resolved, module, env)),
         Item::Do(_) => Some(check_do(tree, resolved, module, env)),
-        Item::Rule(_) => Some(check_rule(tree, resolved, module, env)),
+        Item::DerivativeRule(_) => Some(check_rule(tree, resolved, module, env)),
         Item::Type(_) | Item::Import(_) | Item::Error => None,
     }
 }

@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use super::Session;
 use lang_base::GlobalName;
-use lang_ir::core::{Callee, Outside};
-use lang_ir::ssa::Ssa;
-use lang_middle::norm::Bodies;
-use lang_middle::pipeline::{Callees, InCore, InStages};
+use lang_ir::core::{FunctionKey, NoCoreForm};
+use lang_ir::ssa::SsaFunction;
+use lang_middle::norm::ElabQueries;
+use lang_middle::pipeline::{CalleeForms, CoreResult, StagesResult};
 use lang_runtime::{Program, Value};
 use lang_types::info::TypeInfo;
 use lang_types::tree::Body;
 use lang_types::ty::Signature;
 
 /// All items, with the values of the top-level `let`s that the host has computed so far.
-pub struct Running<'s> {
+pub struct SessionProgram<'s> {
     session: &'s Session,
     values: &'s HashMap<GlobalName, Value>,
 }
 
-impl<'s> Running<'s> {
+impl<'s> SessionProgram<'s> {
     /// Combines the items of `session` with these values.
     #[must_use]
     pub fn new(session: &'s Session, values: &'s HashMap<GlobalName, Value>) -> Self {
@@ -29,7 +29,7 @@ impl<'s> Running<'s> {
     }
 }
 
-impl Program for Running<'_> {
+impl Program for SessionProgram<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
         Some(Arc::clone(&self.session.checked(name)?.body))
     }
@@ -47,7 +47,7 @@ impl Program for Running<'_> {
     }
 }
 
-impl Bodies for Session {
+impl ElabQueries for Session {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
         Some(Arc::clone(&self.checked(name)?.body))
     }
@@ -61,20 +61,20 @@ impl Bodies for Session {
     }
 }
 
-impl Callees for Session {
-    fn core(&self, callee: &Arc<Callee>) -> InCore {
+impl CalleeForms for Session {
+    fn core(&self, callee: &Arc<FunctionKey>) -> CoreResult {
         Self::core(self, callee)
     }
 
-    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+    fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
         Self::stages(self, callee)
     }
 
-    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+    fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>> {
         Self::stages(self, callee).map(|_| ())
     }
 
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
         Self::ssa(self, callee)
     }
 }

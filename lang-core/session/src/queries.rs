@@ -11,18 +11,18 @@ use std::sync::Arc;
 use salsa::{Database, Id};
 
 use super::PRELUDE;
-use super::cycles::{is_cyclic, links, needs};
-use super::db::Item;
+use super::cycles::{is_cyclic, item_dependencies, type_depends_on};
+use super::db::ItemInput;
 use super::passes;
 use super::scope::{ctors, size_params};
-use super::view::View;
+use super::view::ProgramView;
 use lang_base::{Code, Diagnostic, Fix, GlobalName, ModuleName, Name, Span};
 use lang_resolve::builtin::Builtin;
 use lang_resolve::{self, Res, Resolved, SignatureNames};
 use lang_sizes::predicate::Poly;
 use lang_syntax::ast;
-use lang_syntax::lexer::COMMENT;
-use lang_syntax::parser::Parsed;
+use lang_syntax::lexer::COMMENT_HELP;
+use lang_syntax::parser::ParsedItem;
 use lang_syntax::split::ItemKind;
 use lang_types::check::Checked;
 use lang_types::info::{ParamKind, TypeInfo};
@@ -30,65 +30,69 @@ use lang_types::ty::{Signature, Type};
 
 /// A result, absent if errors prevent it, with its diagnostics.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Reported<T> {
+pub(super) struct WithDiagnostics<T> {
     /// The result.
     pub(super) value: Option<Arc<T>>,
     /// The diagnostics.
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-impl<T> Reported<T> {
+impl<T> WithDiagnostics<T> {
     /// Wraps the result of a pass. A result that is too large for later passes is dropped, with a
     /// diagnostic.
-    fn of((value, mut diagnostics): (Option<T>, Vec<Diagnostic>), fits: fn(&T) -> bool, tree: &ast::Tree) -> Self {
+    fn from_pass(
+        (value, mut diagnostics): (Option<T>, Vec<Diagnostic>),
+        fits: fn(&T) -> bool,
+        tree: &ast::Tree,
+    ) -> Self {
         let value = value.filter(|value| {
             let fits = fits(value);
             if !fits {
-                diagnostics.push(too_large(tree));
+                diagnostics.push(too_large_diagnostic(tree));
             }
             fits
         });
         Self { value: value.map(Arc::new), diagnostics }
     }
 
-    fn nothing() -> Self {
+    fn empty() -> Self {
         Self { value: None, diagnostics: Vec::new() }
     }
 }
 
 /// Parses an item.
 #[salsa::tracked]
-pub(super) fn tree(db: &dyn Database, item: Item) -> Arc<Parsed> {
+pub(super) fn tree(db: &dyn Database, item: ItemInput) -> Arc<ParsedItem> {
     Arc::new(passes::parse(item.kind(db), item.text(db)))
 }
 
 /// Resolves the names in an item.
 #[salsa::tracked]
-pub(super) fn resolved(db: &dyn Database, item: Item) -> Arc<Resolved> {
-    Arc::new(lang_resolve::resolve(&tree(db, item).tree, module(db, item), &View::new(db)))
+pub(super) fn resolved(db: &dyn Database, item: ItemInput) -> Arc<Resolved> {
+    Arc::new(lang_resolve::resolve(&tree(db, item).tree, module(db, item), &ProgramView::new(db)))
 }
 
 /// Returns the names that a definition's signature introduces, for its rules.
 #[salsa::tracked]
-pub(super) fn signature_names(db: &dyn Database, item: Item) -> SignatureNames {
+pub(super) fn signature_names(db: &dyn Database, item: ItemInput) -> SignatureNames {
     SignatureNames::of(resolved(db, item))
 }
 
-fn module(db: &dyn Database, item: Item) -> &ModuleName {
+fn module(db: &dyn Database, item: ItemInput) -> &ModuleName {
     item.file(db).module(db)
 }
 
 /// Returns the signature of a definition.
-#[salsa::tracked(cycle_result = no_signature)]
-pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
+#[salsa::tracked(cycle_result = no_signature_on_cycle)]
+pub(super) fn signature(db: &dyn Database, item: ItemInput) -> WithDiagnostics<Signature> {
     if item.kind(db) != ItemKind::Def {
-        return Reported::nothing();
+        return WithDiagnostics::empty();
     }
-    let Parsed { tree, diagnostics } = &**tree(db, item);
-    if on_circle(db, item) {
-        return Reported { value: None, diagnostics: vec![circular(db, item, tree)] };
+    let ParsedItem { tree, diagnostics } = &**tree(db, item);
+    if is_self_dependent(db, item) {
+        return WithDiagnostics { value: None, diagnostics: vec![cycle_diagnostic(db, item, tree)] };
     }
-    let mut found = passes::signature(tree, resolved(db, item), module(db, item), &View::new(db));
+    let mut found = passes::signature(tree, resolved(db, item), module(db, item), &ProgramView::new(db));
     // If parameters could not be parsed, the sizes that they determine are unknown.
     if !diagnostics.is_empty() {
         found.1.retain(|d| !matches!(d.code, Code::E0301 | Code::E0302));
@@ -98,24 +102,24 @@ pub(super) fn signature(db: &dyn Database, item: Item) -> Reported<Signature> {
         ast::Item::Def(def) => tree.exprs[def.body].span.start,
         _ => 0,
     };
-    if diagnostics.iter().any(|d| regroups(d) && d.span.start < head) {
+    if diagnostics.iter().any(|d| may_regroup(d) && d.span.start < head) {
         found.0 = None;
     }
-    Reported::of(found, Signature::fits, tree)
+    WithDiagnostics::from_pass(found, Signature::fits, tree)
 }
 
-fn no_signature(_: &dyn Database, _: Id, _: Item) -> Reported<Signature> {
-    Reported::nothing()
+fn no_signature_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> WithDiagnostics<Signature> {
+    WithDiagnostics::empty()
 }
 
 /// Returns whether an item's type depends on itself. Most types need no other, so this often avoids
 /// a query.
-fn on_circle(db: &dyn Database, item: Item) -> bool {
-    !links(db, item).needs.is_empty() && is_cyclic(db, item)
+fn is_self_dependent(db: &dyn Database, item: ItemInput) -> bool {
+    !item_dependencies(db, item).type_dependencies.is_empty() && is_cyclic(db, item)
 }
 
 /// Returns the diagnostic for an item whose type depends on itself.
-fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
+fn cycle_diagnostic(db: &dyn Database, item: ItemInput, tree: &ast::Tree) -> Diagnostic {
     match &tree.item {
         ast::Item::Def(def) if def.result.is_none() => {
             let message = format!("the result type of `{}` must be written", def.name.name);
@@ -136,7 +140,7 @@ fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
         }
         ast::Item::Let(top) => {
             let name = tree.pats[top.pat].span;
-            let Some((used, through)) = use_of_itself(db, item, tree) else {
+            let Some((used, through)) = find_self_use(db, item, tree) else {
                 return Diagnostic::new(Code::E0211, name, "this value is needed to find its own type")
                     .label("its right side leads back here");
             };
@@ -155,7 +159,7 @@ fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
                 .related(name, "it is bound here")
                 .help(help)
         }
-        ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::Rule(_) | ast::Item::Error => {
+        ast::Item::Import(_) | ast::Item::Do(_) | ast::Item::DerivativeRule(_) | ast::Item::Error => {
             Diagnostic::new(Code::E0211, tree.span, "this item depends on itself")
         }
     }
@@ -163,8 +167,8 @@ fn circular(db: &dyn Database, item: Item, tree: &ast::Tree) -> Diagnostic {
 
 /// Returns the span at which a `let` uses a name whose type needs its own. The name is included if
 /// another item defines it.
-fn use_of_itself(db: &dyn Database, item: Item, tree: &ast::Tree) -> Option<(Span, Option<Name>)> {
-    let view = View::new(db);
+fn find_self_use(db: &dyn Database, item: ItemInput, tree: &ast::Tree) -> Option<(Span, Option<Name>)> {
+    let view = ProgramView::new(db);
     let names = &resolved(db, item).exprs;
     let mut uses: Vec<(Span, &GlobalName)> = names
         .iter()
@@ -174,20 +178,20 @@ fn use_of_itself(db: &dyn Database, item: Item, tree: &ast::Tree) -> Option<(Spa
         })
         .collect();
     uses.sort_by_key(|(span, _)| span.start);
-    let leads_back = |name: &GlobalName| view.targets(name).into_iter().any(|target| needs(db, target, item));
+    let leads_back = |name: &GlobalName| view.targets(name).into_iter().any(|target| type_depends_on(db, target, item));
     let own = |name: &GlobalName| view.targets(name).into_iter().any(|target| target == item);
     let (span, name) = uses.iter().find(|(_, name)| own(name)).or_else(|| uses.iter().find(|(_, n)| leads_back(n)))?;
     Some((*span, (!own(name)).then(|| name.name.clone())))
 }
 
-fn too_large(tree: &ast::Tree) -> Diagnostic {
+fn too_large_diagnostic(tree: &ast::Tree) -> Diagnostic {
     Diagnostic::new(Code::E0006, ident_span(tree), "the type is too large when all that it mentions is written out")
 }
 
 /// Returns the signatures of the builtins, by their position in [`Builtin::ALL`].
 #[salsa::tracked]
 pub(super) fn builtin_signatures(db: &dyn Database) -> Vec<Option<Arc<Signature>>> {
-    let view = View::new(db);
+    let view = ProgramView::new(db);
     let prelude = ModuleName::new(PRELUDE);
     let read = |builtin: &Builtin| {
         let tree = passes::parse_signature(builtin.signature()).tree;
@@ -208,7 +212,7 @@ pub(super) struct TypeHead {
 
 /// Returns the head of a `type` item.
 #[salsa::tracked]
-pub(super) fn type_head(db: &dyn Database, item: Item) -> TypeHead {
+pub(super) fn type_head(db: &dyn Database, item: ItemInput) -> TypeHead {
     let ast::Item::Type(def) = &tree(db, item).tree.item else {
         return TypeHead { params: Vec::new(), is_sum: false };
     };
@@ -219,20 +223,24 @@ pub(super) fn type_head(db: &dyn Database, item: Item) -> TypeHead {
 }
 
 /// Returns the definition of a `type` item.
-#[salsa::tracked(cycle_result = no_type)]
-pub(super) fn type_info(db: &dyn Database, item: Item) -> Reported<TypeInfo> {
+#[salsa::tracked(cycle_result = no_type_on_cycle)]
+pub(super) fn type_info(db: &dyn Database, item: ItemInput) -> WithDiagnostics<TypeInfo> {
     if item.kind(db) != ItemKind::Type {
-        return Reported::nothing();
+        return WithDiagnostics::empty();
     }
     let tree = &tree(db, item).tree;
-    if on_circle(db, item) {
-        return Reported { value: None, diagnostics: vec![circular(db, item, tree)] };
+    if is_self_dependent(db, item) {
+        return WithDiagnostics { value: None, diagnostics: vec![cycle_diagnostic(db, item, tree)] };
     }
-    Reported::of(passes::type_info(tree, resolved(db, item), &View::of_heads(db)), TypeInfo::fits, tree)
+    WithDiagnostics::from_pass(
+        passes::type_info(tree, resolved(db, item), &ProgramView::with_heads_only(db)),
+        TypeInfo::fits,
+        tree,
+    )
 }
 
-fn no_type(_: &dyn Database, _: Id, _: Item) -> Reported<TypeInfo> {
-    Reported::nothing()
+fn no_type_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> WithDiagnostics<TypeInfo> {
+    WithDiagnostics::empty()
 }
 
 /// The types of the variables of a `let` item.
@@ -247,19 +255,19 @@ pub(super) struct LetTypes {
 }
 
 /// Returns the types of the variables of a `let` item.
-#[salsa::tracked(cycle_result = no_let_types)]
-pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
+#[salsa::tracked(cycle_result = no_let_types_on_cycle)]
+pub(super) fn let_types(db: &dyn Database, item: ItemInput) -> LetTypes {
     if item.kind(db) != ItemKind::Let {
         return LetTypes::default();
     }
     let tree = &tree(db, item).tree;
-    if on_circle(db, item) {
+    if is_self_dependent(db, item) {
         // A pattern with an error may bind other names than meant.
         let wrong = matches!(&tree.item, ast::Item::Let(bind) if {
             let pattern = tree.pats[bind.pat].span;
             resolved(db, item).diagnostics.iter().any(|d| d.is_error() && pattern.to(d.span) == pattern)
         });
-        let diagnostics = if wrong { Vec::new() } else { vec![circular(db, item, tree)] };
+        let diagnostics = if wrong { Vec::new() } else { vec![cycle_diagnostic(db, item, tree)] };
         return LetTypes { diagnostics, ..LetTypes::default() };
     }
     let checked = checked(db, item);
@@ -267,42 +275,42 @@ pub(super) fn let_types(db: &dyn Database, item: Item) -> LetTypes {
     let sizes = checked.iter().flat_map(|c| c.sizes.iter().cloned()).collect();
     let all = types.len();
     types.retain(|_, ty| ty.fits());
-    let diagnostics = if types.len() < all { vec![too_large(tree)] } else { Vec::new() };
+    let diagnostics = if types.len() < all { vec![too_large_diagnostic(tree)] } else { Vec::new() };
     LetTypes { types, sizes, diagnostics }
 }
 
-fn no_let_types(_: &dyn Database, _: Id, _: Item) -> LetTypes {
+fn no_let_types_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> LetTypes {
     LetTypes::default()
 }
 
 /// Returns the typed body of an item; `None` for items without one.
-#[salsa::tracked(cycle_result = not_checked)]
-pub(super) fn checked(db: &dyn Database, item: Item) -> Option<Arc<Checked>> {
+#[salsa::tracked(cycle_result = no_body_on_cycle)]
+pub(super) fn checked(db: &dyn Database, item: ItemInput) -> Option<Arc<Checked>> {
     let tree = &tree(db, item).tree;
-    passes::check(tree, resolved(db, item), module(db, item), &View::new(db)).map(Arc::new)
+    passes::check(tree, resolved(db, item), module(db, item), &ProgramView::new(db)).map(Arc::new)
 }
 
-fn not_checked(_: &dyn Database, _: Id, _: Item) -> Option<Arc<Checked>> {
+fn no_body_on_cycle(_: &dyn Database, _: Id, _: ItemInput) -> Option<Arc<Checked>> {
     None
 }
 
 /// Returns whether the rest of an item may be grouped in another way than meant after this error.
 /// Such errors are a bracket or quote without its partner, and a `let` without its `in`.
-fn regroups(d: &Diagnostic) -> bool {
+fn may_regroup(d: &Diagnostic) -> bool {
     matches!(d.code, Code::E0002 | Code::E0005 | Code::E0010)
 }
 
 /// Returns all diagnostics of one item, relative to its text.
-pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic> {
+pub(super) fn item_diagnostics(db: &dyn Database, item: ItemInput) -> Vec<Diagnostic> {
     let mut all = tree(db, item).diagnostics.clone();
     let lone: Vec<u32> = all.iter().filter(|d| d.code == Code::E0002).map(|d| d.span.start).collect();
-    let regrouped = all.iter().any(regroups);
+    let regrouped = all.iter().any(may_regroup);
     // An unknown name in which an opening bracket is missing: `xi]`.
     let joined = |d: &Diagnostic| d.code == Code::E0100 && lone.contains(&d.span.end);
     // A size whose opening bracket is missing.
     let bare = |d: &Diagnostic| d.code == Code::E0108 && regrouped;
     let names = resolved(db, item).diagnostics.iter().filter(|d| !joined(d) && !bare(d));
-    all.extend(names.map(|d| in_foreign_comment(d.clone(), item.text(db))));
+    all.extend(names.map(|d| suggest_comment_fix(d.clone(), item.text(db))));
     if regrouped {
         return all;
     }
@@ -310,7 +318,7 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
         ItemKind::Def => all.extend(signature(db, item).diagnostics.iter().cloned()),
         ItemKind::Type => all.extend(type_info(db, item).diagnostics.iter().cloned()),
         ItemKind::Let => all.extend(let_types(db, item).diagnostics.iter().cloned()),
-        ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
+        ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::StrayText => {}
     }
     // A size of the result that no parameter determines is reported once.
     let lone = all.iter().filter(|d| d.code == Code::E0302).filter_map(|d| item.text(db).get(d.span.range()));
@@ -322,7 +330,7 @@ pub(super) fn item_diagnostics(db: &dyn Database, item: Item) -> Vec<Diagnostic>
 
 /// Adds a hint to an unknown name that may be the text of a comment in another language's style.
 /// The line must begin with the comment mark, or end with the comment.
-fn in_foreign_comment(d: Diagnostic, text: &str) -> Diagnostic {
+fn suggest_comment_fix(d: Diagnostic, text: &str) -> Diagnostic {
     if d.code != Code::E0100 {
         return d;
     }
@@ -336,12 +344,12 @@ fn in_foreign_comment(d: Diagnostic, text: &str) -> Diagnostic {
     let at = |from_end: usize| d.span.start.saturating_sub(u32::try_from(from_end).unwrap_or(u32::MAX));
     let blank = line.len() - line.trim_end().len();
     let begin = Span::new(at(blank + mark.len()), at(blank));
-    let help = if whole { COMMENT } else { "a comment begins with `--`; `//` divides integers" };
+    let help = if whole { COMMENT_HELP } else { "a comment begins with `--`; `//` divides integers" };
     d.help(help).fix(Fix::replace(begin, "--"))
 }
 
 /// Returns the span of an item's name, or of the whole item.
-pub(super) fn name_span(db: &dyn Database, item: Item) -> Span {
+pub(super) fn name_span(db: &dyn Database, item: ItemInput) -> Span {
     ident_span(&tree(db, item).tree)
 }
 
@@ -351,7 +359,7 @@ fn ident_span(tree: &ast::Tree) -> Span {
         ast::Item::Type(def) => def.name.span,
         ast::Item::Import(import) => import.alias.as_ref().unwrap_or(&import.path).span,
         ast::Item::Let(item) => tree.pats[item.pat].span,
-        ast::Item::Rule(rule) => rule.name.span,
+        ast::Item::DerivativeRule(rule) => rule.name.span,
         ast::Item::Do(_) | ast::Item::Error => tree.span,
     }
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use salsa::Database;
 
-use super::cycles::{leads_back, prepared, ready};
-use super::db::Item;
-use super::inputs::Module;
+use super::cycles::{import_path_exists, item_types_ready, types_prepared};
+use super::db::ItemInput;
+use super::inputs::ModuleInput;
 use super::library::{LIBRARY, PRELUDE};
 use super::path::relative;
 use super::queries::{item_diagnostics, name_span, tree};
-use super::scope::{Binding, ImportRef, Space, import_of, pattern_names, twice};
-use super::view::View;
-use lang_base::{Code, Diagnostic, Fix, Label, Span};
+use super::scope::{ImportRef, NameBinding, Namespace, duplicate_bindings, import_of, pattern_names};
+use super::view::ProgramView;
+use lang_base::{Code, Diagnostic, Fix, RelatedLabel, Span};
 use lang_resolve::Names;
 use lang_resolve::suggest::did_you_mean;
 use lang_resolve::type_items::constructors;
@@ -24,27 +24,27 @@ use lang_syntax::split::ItemKind;
 
 /// The diagnostics of a module by item, so that those of unedited items can be reused.
 #[derive(Clone, Default, Debug)]
-pub struct Found {
-    items: Vec<InItem>,
+pub struct ModuleDiagnostics {
+    items: Vec<ItemDiagnostics>,
     /// The diagnostics that concern several items, absolute.
-    beside: Vec<Diagnostic>,
+    cross_item: Vec<Diagnostic>,
 }
 
 /// The diagnostics of an item, relative to its text.
 #[derive(Clone, Debug)]
-struct InItem {
-    item: Item,
+struct ItemDiagnostics {
+    item: ItemInput,
     start: u32,
     text: Arc<str>,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl Found {
+impl ModuleDiagnostics {
     /// Returns all diagnostics, absolute and sorted by position.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let placed = self.items.iter().flat_map(|i| i.diagnostics.iter().map(|d| d.clone().shift(i.start)));
-        sorted(placed.chain(self.beside.iter().cloned()).collect())
+        sort_by_position(placed.chain(self.cross_item.iter().cloned()).collect())
     }
 
     /// Returns the number of items that were checked.
@@ -55,68 +55,76 @@ impl Found {
 }
 
 /// The most edited items that [`soon`] checks.
-const FEW: usize = 16;
+const MAX_EDITED_ITEMS: usize = 16;
 
 /// Returns the diagnostics of edited items, and the earlier ones of all others. This needs no check
 /// whether an edit affects an item. `None` if many items were edited.
-pub(super) fn soon(db: &dyn Database, module: &Module, before: &Found) -> Option<Found> {
-    let known: HashMap<Item, &InItem> = before.items.iter().map(|i| (i.item, i)).collect();
+pub(super) fn diagnostics_after_edit(
+    db: &dyn Database,
+    module: &ModuleInput,
+    before: &ModuleDiagnostics,
+) -> Option<ModuleDiagnostics> {
+    let known: HashMap<ItemInput, &ItemDiagnostics> = before.items.iter().map(|i| (i.item, i)).collect();
     let mut asked = 0;
     let mut items = Vec::with_capacity(before.items.len());
-    for (item, start) in module.placed(db) {
+    for (item, start) in module.items_with_starts(db) {
         let text = item.text(db);
         match known.get(&item).filter(|known| known.text == *text) {
-            Some(known) => items.push(InItem { start, ..(*known).clone() }),
-            None if asked == FEW => return None,
+            Some(known) => items.push(ItemDiagnostics { start, ..(*known).clone() }),
+            None if asked == MAX_EDITED_ITEMS => return None,
             None => {
                 asked += 1;
-                ready(db, item);
-                items.push(in_item(db, item, start));
+                item_types_ready(db, item);
+                items.push(collect_item_diagnostics(db, item, start));
             }
         }
     }
-    Some(Found { items, beside: defined_twice(db, module) })
+    Some(ModuleDiagnostics { items, cross_item: duplicate_definitions(db, module) })
 }
 
 /// Returns the diagnostics of an item that begins there, absolute.
-pub(super) fn of_item(db: &dyn Database, item: Item, start: u32) -> Vec<Diagnostic> {
-    ready(db, item);
-    sorted(in_item(db, item, start).diagnostics.into_iter().map(|d| d.shift(start)).collect())
+pub(super) fn absolute_item_diagnostics(db: &dyn Database, item: ItemInput, start: u32) -> Vec<Diagnostic> {
+    item_types_ready(db, item);
+    sort_by_position(
+        collect_item_diagnostics(db, item, start).diagnostics.into_iter().map(|d| d.shift(start)).collect(),
+    )
 }
 
-fn sorted(mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {
+fn sort_by_position(mut all: Vec<Diagnostic>) -> Vec<Diagnostic> {
     all.sort_by_key(|d| (d.span.start, d.span.end, d.code));
     all
 }
 
-fn in_item(db: &dyn Database, item: Item, start: u32) -> InItem {
-    let diagnostics = item_diagnostics(db, item).into_iter().chain(import(db, item)).collect();
-    InItem { item, start, text: Arc::clone(item.text(db)), diagnostics }
+fn collect_item_diagnostics(db: &dyn Database, item: ItemInput, start: u32) -> ItemDiagnostics {
+    let diagnostics = item_diagnostics(db, item).into_iter().chain(import_diagnostic(db, item)).collect();
+    ItemDiagnostics { item, start, text: Arc::clone(item.text(db)), diagnostics }
 }
 
 /// Returns the diagnostics of a module.
-pub(super) fn found(db: &dyn Database, module: &Module) -> Found {
+pub(super) fn module_diagnostics(db: &dyn Database, module: &ModuleInput) -> ModuleDiagnostics {
     if module.text.is_too_long() {
-        return Found { items: Vec::new(), beside: lex(module.text.text()).diagnostics };
+        return ModuleDiagnostics { items: Vec::new(), cross_item: lex(module.text.text()).diagnostics };
     }
-    prepared(db, module.file);
-    let items = module.placed(db).map(|(item, start)| in_item(db, item, start)).collect();
-    Found { items, beside: defined_twice(db, module) }
+    types_prepared(db, module.file);
+    let items = module.items_with_starts(db).map(|(item, start)| collect_item_diagnostics(db, item, start)).collect();
+    ModuleDiagnostics { items, cross_item: duplicate_definitions(db, module) }
 }
 
 /// Returns the diagnostic of an import: a missing module, or a cycle.
-fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
+fn import_diagnostic(db: &dyn Database, item: ItemInput) -> Option<Diagnostic> {
     let import = import_at(db, item)?;
-    let view = View::new(db);
+    let view = ProgramView::new(db);
     if !view.has_module(&import.module) {
         let diagnostic = Diagnostic::new(Code::E0102, import.span, format!("there is no module `{}`", import.module));
         let written = item.text(db).get(import.span.range()).unwrap_or_default();
-        let path = with_ending(written.trim_matches('"'));
+        let path = with_file_extension(written.trim_matches('"'));
         let file = relative(item.file(db).module(db), &path);
         let help = match (view.has_module(&file), import.is_file) {
             (true, _) => {
                 let path = if import.is_file { path } else { format!("./{path}") };
-                return Some(diagnostic.help(called(&file)).fix(Fix::replace(import.span, format!("\"{path}\""))));
+                return Some(
+                    diagnostic.help(whole_file_name_hint(&file)).fix(Fix::replace(import.span, format!("\"{path}\""))),
+                );
             }
             (false, true) => "the path is relative to the file that imports".to_owned(),
             (false, false) => {
@@ -134,7 +142,7 @@ fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
         return Some(diagnostic.help(help));
     }
     let own = item.file(db).module(db);
-    leads_back(db, own, &import.module).then(|| {
+    import_path_exists(db, own, &import.module).then(|| {
         let message = match import.module == *own {
             true => "this module imports itself".to_owned(),
             false => format!("`{}` imports this module, perhaps through others", import.module),
@@ -145,52 +153,52 @@ fn import(db: &dyn Database, item: Item) -> Option<Diagnostic> {
 
 /// Returns the path of an import with the file ending.
 #[must_use]
-pub fn with_ending(path: &str) -> String {
+pub fn with_file_extension(path: &str) -> String {
     format!("{}.iv", path.strip_suffix(".iv").unwrap_or(path))
 }
 
 /// Returns the hint for an import whose file exists under the name with the ending.
 #[must_use]
-pub fn called(file: &str) -> String {
+pub fn whole_file_name_hint(file: &str) -> String {
     format!("the file is called `{file}`, and an import has the whole name of a file in quotes")
 }
 
 /// Returns the import that an item is. It queries only items of that kind.
-pub(super) fn import_at(db: &dyn Database, item: Item) -> Option<&ImportRef> {
+pub(super) fn import_at(db: &dyn Database, item: ItemInput) -> Option<&ImportRef> {
     (item.kind(db) == ItemKind::Import).then(|| import_of(db, item).as_ref()).flatten()
 }
 
 /// Returns the diagnostics of names that a module defines twice.
-fn defined_twice(db: &dyn Database, module: &Module) -> Vec<Diagnostic> {
+fn duplicate_definitions(db: &dyn Database, module: &ModuleInput) -> Vec<Diagnostic> {
     let file = module.file;
-    let twice = twice(db, file);
+    let twice = duplicate_bindings(db, file);
     if twice.is_empty() {
         return Vec::new();
     }
-    let starts: HashMap<Item, u32> = module.placed(db).collect();
-    let place = |binding: &Binding| {
+    let starts: HashMap<ItemInput, u32> = module.items_with_starts(db).collect();
+    let place = |binding: &NameBinding| {
         let start = starts.get(&binding.item).copied().unwrap_or_default();
         binding_span(db, binding).shift(start)
     };
-    let report = |(first, again): &(Binding, Binding)| {
-        let what = again.space.describe(&again.name);
+    let report = |(first, again): &(NameBinding, NameBinding)| {
+        let what = again.namespace.describe(&again.name);
         let mut diagnostic = Diagnostic::new(Code::E0104, place(again), format!("{what} is defined twice"));
         let module = Some(file.module(db).clone());
-        diagnostic.related.push(Label { span: place(first), message: "first here".to_owned(), module });
+        diagnostic.related.push(RelatedLabel { span: place(first), message: "first here".to_owned(), module });
         diagnostic
     };
     twice.iter().map(report).collect()
 }
 
 /// Returns the span of a name that an item binds, relative to the item.
-fn binding_span(db: &dyn Database, binding: &Binding) -> Span {
+fn binding_span(db: &dyn Database, binding: &NameBinding) -> Span {
     let tree = &tree(db, binding.item).tree;
     let mut places = Vec::new();
     match &tree.item {
         ast::Item::Let(top) => pattern_names(tree, top.pat, &mut |_, span| places.push(span)),
-        ast::Item::Type(_) if binding.space == Space::Values => {
+        ast::Item::Type(_) if binding.namespace == Namespace::Values => {
             let module = binding.item.file(db).module(db);
-            places.extend(constructors(tree, module, &View::new(db)).into_iter().map(|c| c.span));
+            places.extend(constructors(tree, module, &ProgramView::new(db)).into_iter().map(|c| c.span));
         }
         _ => {}
     }

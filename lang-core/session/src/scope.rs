@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use salsa::Database;
 
-use super::db::{Item, SourceFile, Symbol, Workspace};
+use super::db::{ItemInput, NameKey, SourceFile, Workspace};
 use super::path;
 use super::queries::tree;
-use super::view::{MOST_NAMES, View};
+use super::view::{MOST_NAMES, ProgramView};
 use lang_base::{GlobalName, ModuleName, Name, Span};
-use lang_middle::norm::Rule;
+use lang_middle::norm::RuleKind;
 use lang_resolve::names;
 use lang_resolve::suggest::Candidate;
 use lang_resolve::type_items::{self, ParamUses};
@@ -21,18 +21,18 @@ use lang_syntax::split::{ItemKind, file_stem};
 
 /// The meaning of a value name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, salsa::SalsaValue)]
-pub(super) enum Value {
+pub(super) enum ValueBinding {
     /// A definition.
-    Def(Item),
+    Def(ItemInput),
     /// A variable that this `let` binds.
-    Let(Item),
+    Let(ItemInput),
     /// A constructor: its type and its position there.
-    Ctor(Item, u32),
+    Ctor(ItemInput, u32),
 }
 
-impl Value {
+impl ValueBinding {
     /// Returns the item that defines it.
-    pub(super) fn item(self) -> Item {
+    pub(super) fn item(self) -> ItemInput {
         match self {
             Self::Def(item) | Self::Let(item) | Self::Ctor(item, _) => item,
         }
@@ -43,7 +43,7 @@ impl Value {
 #[derive(Clone, PartialEq, Eq, Debug, salsa::SalsaValue)]
 pub(super) struct ImportRef {
     /// The item.
-    pub(super) item: Item,
+    pub(super) item: ItemInput,
     /// The name of the module here.
     pub(super) alias: Name,
     /// The module to which it refers.
@@ -56,13 +56,13 @@ pub(super) struct ImportRef {
 
 /// Returns the file of a module.
 #[salsa::tracked(returns(copy))]
-pub(super) fn file_named<'db>(db: &'db dyn Database, module: Symbol<'db>) -> Option<SourceFile> {
+pub(super) fn file_named<'db>(db: &'db dyn Database, module: NameKey<'db>) -> Option<SourceFile> {
     Workspace::try_get(db)?.files(db).get(module.text(db)).copied()
 }
 
 /// Returns the import that an item is.
 #[salsa::tracked]
-pub(super) fn import_of(db: &dyn Database, item: Item) -> Option<ImportRef> {
+pub(super) fn import_of(db: &dyn Database, item: ItemInput) -> Option<ImportRef> {
     let ast::Item::Import(import) = &tree(db, item).tree.item else { return None };
     if import.path.name.is_empty() {
         return None;
@@ -87,13 +87,13 @@ pub(super) fn imports(db: &dyn Database, file: SourceFile) -> Vec<ImportRef> {
 
 /// Returns the module imported under a name.
 #[salsa::tracked(returns(clone))]
-pub(super) fn import_named<'db>(db: &'db dyn Database, file: SourceFile, alias: Symbol<'db>) -> Option<ModuleName> {
+pub(super) fn import_named<'db>(db: &'db dyn Database, file: SourceFile, alias: NameKey<'db>) -> Option<ModuleName> {
     imports(db, file).iter().find(|i| i.alias == *alias.text(db)).map(|i| i.module.clone())
 }
 
 /// Returns the types of a file by name. The first of several with one name counts.
 #[salsa::tracked]
-pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Item> {
+pub(super) fn types_by_name(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, ItemInput> {
     let mut types = BTreeMap::new();
     for item in file.items(db).iter().filter(|i| i.kind(db) == ItemKind::Type) {
         if !item.name(db).is_empty() {
@@ -105,22 +105,22 @@ pub(super) fn types(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, I
 
 /// Returns the type of that name.
 #[salsa::tracked(returns(copy))]
-pub(super) fn type_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Item> {
-    types(db, file).get(name.text(db).as_str()).copied()
+pub(super) fn type_named<'db>(db: &'db dyn Database, file: SourceFile, name: NameKey<'db>) -> Option<ItemInput> {
+    types_by_name(db, file).get(name.text(db).as_str()).copied()
 }
 
 /// Returns the constructors of a `type` item, in order.
 #[salsa::tracked]
-pub(super) fn ctors(db: &dyn Database, item: Item) -> Vec<Name> {
+pub(super) fn ctors(db: &dyn Database, item: ItemInput) -> Vec<Name> {
     let module = item.file(db).module(db);
-    let ctors = type_items::constructors(&tree(db, item).tree, module, &View::new(db));
+    let ctors = type_items::constructors(&tree(db, item).tree, module, &ProgramView::new(db));
     ctors.into_iter().map(|c| c.name).collect()
 }
 
 /// Returns the names in the pattern of a `let` item, which may include constructors without
 /// arguments.
 #[salsa::tracked]
-pub(super) fn let_names(db: &dyn Database, item: Item) -> Vec<Name> {
+pub(super) fn let_names(db: &dyn Database, item: ItemInput) -> Vec<Name> {
     let tree = &tree(db, item).tree;
     let ast::Item::Let(top) = &tree.item else { return Vec::new() };
     let mut names = Vec::new();
@@ -167,28 +167,28 @@ pub(super) fn unnamed_extents(db: &dyn Database, file: SourceFile) -> BTreeMap<B
 
 /// Returns the names in the unparsed parts of a file's items.
 #[salsa::tracked]
-pub(super) fn unread(db: &dyn Database, file: SourceFile) -> BTreeSet<Box<str>> {
-    let names = file.items(db).iter().flat_map(|item| &tree(db, *item).tree.unread);
+pub(super) fn unparsed_names(db: &dyn Database, file: SourceFile) -> BTreeSet<Box<str>> {
+    let names = file.items(db).iter().flat_map(|item| &tree(db, *item).tree.skipped_names);
     names.map(|name| name.as_str().into()).collect()
 }
 
 /// Returns the uses of its parameters in a `type` item.
 #[salsa::tracked]
-pub(super) fn param_uses(db: &dyn Database, item: Item) -> Vec<ParamUses> {
-    type_items::param_uses(&tree(db, item).tree, item.file(db).module(db), &View::new(db))
+pub(super) fn param_uses(db: &dyn Database, item: ItemInput) -> Vec<ParamUses> {
+    type_items::param_uses(&tree(db, item).tree, item.file(db).module(db), &ProgramView::new(db))
 }
 
 /// Returns for each parameter of a `type` item whether it is a size.
 #[salsa::tracked]
-pub(super) fn size_params(db: &dyn Database, item: Item) -> Vec<bool> {
-    let view = View::new(db);
+pub(super) fn size_params(db: &dyn Database, item: ItemInput) -> Vec<bool> {
+    let view = ProgramView::new(db);
     let own = GlobalName { module: item.file(db).module(db).clone(), name: item.name(db).clone() };
     type_items::size_params(&own, |ty| view.type_item(ty).map(|item| param_uses(db, item)))
 }
 
 /// Returns the values of a file by name. The first of several with one name counts.
 #[salsa::tracked]
-pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, Value> {
+pub(super) fn values_by_name(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, ValueBinding> {
     let mut values = BTreeMap::new();
     let all = file.items(db);
     let known: BTreeSet<&Name> =
@@ -200,18 +200,18 @@ pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, V
     };
     for item in all {
         match item.kind(db) {
-            ItemKind::Def => add(item.name(db), Value::Def(*item)),
+            ItemKind::Def => add(item.name(db), ValueBinding::Def(*item)),
             ItemKind::Type => {
                 for (position, ctor) in (0..).zip(ctors(db, *item)) {
-                    add(ctor, Value::Ctor(*item, position));
+                    add(ctor, ValueBinding::Ctor(*item, position));
                 }
             }
             ItemKind::Let => {
                 for name in let_names(db, *item).iter().filter(|n| !known.contains(n)) {
-                    add(name, Value::Let(*item));
+                    add(name, ValueBinding::Let(*item));
                 }
             }
-            ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::Junk => {}
+            ItemKind::Import | ItemKind::Do | ItemKind::Derivative | ItemKind::Adjoint | ItemKind::StrayText => {}
         }
     }
     values
@@ -219,47 +219,47 @@ pub(super) fn scope(db: &dyn Database, file: SourceFile) -> BTreeMap<Box<str>, V
 
 /// Returns the values of a file as candidates for the suggestion of a name.
 #[salsa::tracked]
-pub(super) fn near_values(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
-    scope(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
+pub(super) fn value_candidates(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
+    values_by_name(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
 }
 
 /// Returns the types of a file as candidates for the suggestion of a name.
 #[salsa::tracked]
-pub(super) fn near_types(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
-    types(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
+pub(super) fn type_candidates(db: &dyn Database, file: SourceFile) -> Vec<Candidate> {
+    types_by_name(db, file).keys().take(MOST_NAMES).map(|name| Candidate::new(name)).collect()
 }
 
 /// Returns the values of the library, by their names without case and underscores.
 #[salsa::tracked]
 pub(super) fn library_spellings(db: &dyn Database) -> BTreeMap<String, Vec<(ModuleName, Name)>> {
-    names::spellings(&View::new(db))
+    names::spellings(&ProgramView::new(db))
 }
 
 /// Returns the value of that name.
 #[salsa::tracked(returns(copy))]
-pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: Symbol<'db>) -> Option<Value> {
-    scope(db, file).get(name.text(db).as_str()).copied()
+pub(super) fn value_named<'db>(db: &'db dyn Database, file: SourceFile, name: NameKey<'db>) -> Option<ValueBinding> {
+    values_by_name(db, file).get(name.text(db).as_str()).copied()
 }
 
 /// Returns the rules of a module.
 #[salsa::tracked]
-pub(super) fn rules(db: &dyn Database, file: SourceFile) -> Vec<Item> {
-    let is_rule = |item: &Item| matches!(item.kind(db), ItemKind::Derivative | ItemKind::Adjoint);
+pub(super) fn rules(db: &dyn Database, file: SourceFile) -> Vec<ItemInput> {
+    let is_rule = |item: &ItemInput| matches!(item.kind(db), ItemKind::Derivative | ItemKind::Adjoint);
     file.items(db).iter().copied().filter(is_rule).collect()
 }
 
 /// Returns the rule of a definition.
-pub(super) fn rule_named(db: &dyn Database, file: SourceFile, kind: Rule, name: &str) -> Option<Item> {
+pub(super) fn rule_named(db: &dyn Database, file: SourceFile, kind: RuleKind, name: &str) -> Option<ItemInput> {
     let kind = match kind {
-        Rule::Derivative => ItemKind::Derivative,
-        Rule::Adjoint => ItemKind::Adjoint,
+        RuleKind::Derivative => ItemKind::Derivative,
+        RuleKind::Adjoint => ItemKind::Adjoint,
     };
     rules(db, file).iter().copied().find(|item| item.kind(db) == kind && item.name(db) == name)
 }
 
 /// The namespaces of a module.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Space {
+pub(super) enum Namespace {
     /// Definitions, variables, constructors.
     Values,
     /// Types.
@@ -272,7 +272,7 @@ pub(super) enum Space {
     Adjoints,
 }
 
-impl Space {
+impl Namespace {
     /// Returns a name of this namespace as the subject of a sentence.
     pub(super) fn describe(self, name: &str) -> String {
         match self {
@@ -287,21 +287,21 @@ impl Space {
 
 /// A name that an item binds.
 #[derive(Clone, PartialEq, Eq, Debug, salsa::SalsaValue)]
-pub(super) struct Binding {
+pub(super) struct NameBinding {
     /// The namespace.
-    pub(super) space: Space,
+    pub(super) namespace: Namespace,
     /// The name.
     pub(super) name: Name,
     /// The item.
-    pub(super) item: Item,
+    pub(super) item: ItemInput,
     /// The position among the names that the item binds in this namespace.
     pub(super) position: usize,
 }
 
 /// Returns the names that several items of a file bind: pairs of the first binding and a later one.
 #[salsa::tracked]
-pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding, Binding)> {
-    let mut first: HashMap<(Space, &Name), (Item, usize)> = HashMap::new();
+pub(super) fn duplicate_bindings(db: &dyn Database, file: SourceFile) -> Vec<(NameBinding, NameBinding)> {
+    let mut first: HashMap<(Namespace, &Name), (ItemInput, usize)> = HashMap::new();
     let mut twice = Vec::new();
     let all = file.items(db);
     let constructors: HashSet<&Name> =
@@ -314,34 +314,34 @@ pub(super) fn twice(db: &dyn Database, file: SourceFile) -> Vec<(Binding, Bindin
             let (item_before, position_before) = *first.entry((space, name)).or_insert((*item, position));
             // The parser reports a name that one item binds twice.
             if item_before != *item {
-                let at = |item, position| Binding { space, name: name.clone(), item, position };
+                let at = |item, position| NameBinding { namespace: space, name: name.clone(), item, position };
                 twice.push((at(item_before, position_before), at(*item, position)));
             }
         };
         let name = item.name(db);
         match item.kind(db) {
-            ItemKind::Def => bind(Space::Values, name, 0),
+            ItemKind::Def => bind(Namespace::Values, name, 0),
             ItemKind::Type => {
-                bind(Space::Types, name, 0);
+                bind(Namespace::Types, name, 0);
                 for (position, ctor) in ctors(db, *item).iter().enumerate() {
-                    bind(Space::Values, ctor, position);
+                    bind(Namespace::Values, ctor, position);
                 }
             }
             ItemKind::Let => {
                 for (position, name) in let_names(db, *item).iter().enumerate() {
                     if !constructors.contains(name) {
-                        bind(Space::Values, name, position);
+                        bind(Namespace::Values, name, position);
                     }
                 }
             }
             ItemKind::Import => {
                 if let Some(import) = import_of(db, *item) {
-                    bind(Space::Modules, &import.alias, 0);
+                    bind(Namespace::Modules, &import.alias, 0);
                 }
             }
-            ItemKind::Derivative => bind(Space::Derivatives, name, 0),
-            ItemKind::Adjoint => bind(Space::Adjoints, name, 0),
-            ItemKind::Do | ItemKind::Junk => {}
+            ItemKind::Derivative => bind(Namespace::Derivatives, name, 0),
+            ItemKind::Adjoint => bind(Namespace::Adjoints, name, 0),
+            ItemKind::Do | ItemKind::StrayText => {}
         }
     }
     twice

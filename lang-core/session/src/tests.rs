@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::{PRELUDE, Session, Snapshot};
 use lang_base::{GlobalName, Span};
-use lang_ir::core::{Callee, Derivation, Reason};
+use lang_ir::core::{DerivativeKind, FunctionKey, NoCoreFormReason};
 use lang_resolve::partials::{self, Operation};
 use lang_resolve::scalar_fn::{Domain, ScalarFn};
 use lang_syntax::format::format_file;
@@ -22,7 +22,7 @@ use lang_syntax::split::ItemKind;
 const FILE: &str = "a.iv";
 
 fn session(text: &str) -> Session {
-    let mut session = Session::logging();
+    let mut session = Session::with_query_log();
     session.set_text(FILE, text);
     session
 }
@@ -249,7 +249,7 @@ fn a_new_definition_disturbs_only_those_who_ask_for_its_name() {
 
 #[test]
 fn an_edit_in_an_imported_module_reaches_those_who_use_it() {
-    let mut session = Session::logging();
+    let mut session = Session::with_query_log();
     session.set_text("b.iv", "def b(x: f64) -> f64 = x\ndef c(x: f64) -> f64 = x");
     session.set_text(FILE, "import \"./b.iv\"\ndef f(x: f64) -> f64 = b.b(x)\ndef g(x: f64) -> f64 = b.c(x)");
     assert_eq!(report(&session, FILE), "");
@@ -403,7 +403,7 @@ import linalg\nlet _ = 2\nadjoint f(x; r) = r\ntype T = C(f64)\ndef C(x: f64) ->
 fn expressions_in_the_scope_of_a_module() {
     let session = session("def f(x: f64) = x\nlet a = 2.0");
     let check = |text: &str, expected: &str| {
-        let found = session.expression(FILE, text).diagnostics;
+        let found = session.check_expression(FILE, text).diagnostics;
         assert_eq!(found.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; "), expected);
     };
     check("f(a) + total([1.0])", "");
@@ -552,9 +552,9 @@ fn made_again(text: &str, change: impl FnOnce(&mut Session), expected: Expect) {
     let mut session = session(text);
     assert_eq!(report(&session, FILE), "");
     let adjoint = |session: &Session| {
-        let callee = Arc::new(Callee::new(GlobalName::new(FILE, "loss"), Vec::new()));
-        let of = Derivation::Adjoint { of: Arc::from([0]), wrt: Arc::from([0]) };
-        session.ssa(&Arc::new(callee.derive(of))).map(|ssa| ssa.to_string())
+        let callee = Arc::new(FunctionKey::new(GlobalName::new(FILE, "loss"), Vec::new()));
+        let of = DerivativeKind::Adjoint { outputs: Arc::from([0]), wrt: Arc::from([0]) };
+        session.ssa(&Arc::new(callee.derivative(of))).map(|ssa| ssa.to_string())
     };
     assert!(adjoint(&session).is_some());
     let _ = session.ran_queries();
@@ -605,9 +605,9 @@ def asks(n: i64) -> bool = even(n)
 ";
     let session = session(text);
     for name in ["even", "odd", "asks"] {
-        let callee = Arc::new(Callee::new(GlobalName::new(FILE, name), Vec::new()));
-        let why = session.stages(&callee).map_err(|why| why.what);
-        assert_eq!(why.err(), Some(Reason::Recursion), "{name}");
+        let callee = Arc::new(FunctionKey::new(GlobalName::new(FILE, name), Vec::new()));
+        let why = session.stages(&callee).map_err(|why| why.reason);
+        assert_eq!(why.err(), Some(NoCoreFormReason::Recursion), "{name}");
     }
 }
 
@@ -618,7 +618,7 @@ fn long_chains_of_calls_have_forms() {
         let _ = writeln!(text, "def f{k}(x: [n]f64) -> [n]f64 = for i: sin(f{}(x)[i] + {k})", k - 1);
     }
     let mut session = session(&text);
-    let callee = Arc::new(Callee::new(GlobalName::new(FILE, "f2999"), Vec::new()));
+    let callee = Arc::new(FunctionKey::new(GlobalName::new(FILE, "f2999"), Vec::new()));
     assert!(session.stages(&callee).is_ok());
     // The validation of unchanged results nests as deep.
     replace(&mut session, "x[i] * x[i]", "x[i] + x[i]");

@@ -6,20 +6,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use lang_base::Name;
-use lang_syntax::lexer::MAX_TEXT;
+use lang_syntax::lexer::MAX_TEXT_BYTES;
 use lang_syntax::split::{ItemKind, ItemText, resplit, split};
 
 /// The text of a file and its items.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct FileText {
     text: Arc<str>,
-    pieces: Vec<Piece>,
+    pieces: Vec<ItemPiece>,
 }
 
 /// An item as text. It excludes the comments before and after the item, so that editing one affects
 /// no item. Documentation comments stay.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Piece {
+pub(super) struct ItemPiece {
     /// Its kind.
     pub(super) kind: ItemKind,
     /// Its name, as the splitter found it.
@@ -29,24 +29,31 @@ pub(super) struct Piece {
     /// The position of the text.
     pub(super) start: u32,
     /// The position of the comments before it.
-    begin: u32,
+    comment_start: u32,
     /// The offset of its first word, if an item begins there regardless of the text before.
-    sure: Option<u32>,
+    certain_start: Option<u32>,
 }
 
-impl Piece {
+impl ItemPiece {
     fn new(item: ItemText) -> Self {
         let (skipped, text) = without_comments(&item.text);
         let start = item.start.saturating_add(u32::try_from(skipped).unwrap_or(u32::MAX));
         let text = if text.len() < item.text.len() { text.into() } else { Arc::clone(&item.text) };
-        Self { kind: item.kind, name: item.name, text, start, begin: item.start, sure: item.sure }
+        Self {
+            kind: item.kind,
+            name: item.name,
+            text,
+            start,
+            comment_start: item.start,
+            certain_start: item.stable_start,
+        }
     }
 }
 
 impl FileText {
     /// Splits a text.
     pub(super) fn new(text: &str) -> Self {
-        Self { text: text.into(), pieces: split(text).into_iter().map(Piece::new).collect() }
+        Self { text: text.into(), pieces: split(text).into_iter().map(ItemPiece::new).collect() }
     }
 
     /// Returns the whole text.
@@ -55,34 +62,34 @@ impl FileText {
     }
 
     /// Returns its items, in order.
-    pub(super) fn pieces(&self) -> &[Piece] {
+    pub(super) fn pieces(&self) -> &[ItemPiece] {
         &self.pieces
     }
 
     /// Returns whether the text is too long to be parsed.
     pub(super) fn is_too_long(&self) -> bool {
-        self.text.len() > MAX_TEXT
+        self.text.len() > MAX_TEXT_BYTES
     }
 
     /// Returns the last item whose text begins at or before `at`.
-    pub(super) fn before(&self, at: u32) -> Option<usize> {
+    pub(super) fn last_piece_before(&self, at: u32) -> Option<usize> {
         self.pieces.partition_point(|piece| piece.start <= at).checked_sub(1)
     }
 
     /// Replaces the whole text, as [`Self::replace`] does. The common prefix and suffix count as
     /// unchanged.
-    pub(super) fn set(&mut self, text: &str) -> (Range<usize>, Vec<Piece>) {
+    pub(super) fn set(&mut self, text: &str) -> (Range<usize>, Vec<ItemPiece>) {
         let old = Arc::clone(&self.text);
         let (a, b) = (old.as_bytes(), text.as_bytes());
-        let start = text.floor_char_boundary(common(a, b));
-        let end = common_end(a.get(start..).unwrap_or_default(), b.get(start..).unwrap_or_default());
+        let start = text.floor_char_boundary(common_prefix_length(a, b));
+        let end = common_suffix_length(a.get(start..).unwrap_or_default(), b.get(start..).unwrap_or_default());
         // Both texts have the same bytes after that position.
         let end = text.len() - text.ceil_char_boundary(text.len() - end);
         self.replace(start..old.len() - end, text.len() - end - start, text.into())
     }
 
     /// Replaces a range of bytes, which shrinks until it fits.
-    pub(super) fn edit(&mut self, range: Range<usize>, text: &str) -> (Range<usize>, Vec<Piece>) {
+    pub(super) fn edit(&mut self, range: Range<usize>, text: &str) -> (Range<usize>, Vec<ItemPiece>) {
         let old = &self.text;
         let end = old.floor_char_boundary(range.end);
         let start = old.floor_char_boundary(range.start.min(end));
@@ -99,18 +106,18 @@ impl FileText {
         edited: Range<usize>,
         inserted: usize,
         text: Arc<str>,
-    ) -> (Range<usize>, Vec<Piece>) {
-        let places: Vec<(u32, Option<u32>)> = self.pieces.iter().map(|p| (p.begin, p.sure)).collect();
+    ) -> (Range<usize>, Vec<ItemPiece>) {
+        let places: Vec<(u32, Option<u32>)> = self.pieces.iter().map(|p| (p.comment_start, p.certain_start)).collect();
         let (old, new) = resplit(&places, edited.clone(), inserted, &text);
         self.text = text;
         // Texts have at most `MAX_TEXT` bytes, or no items.
         let moved = |at: u32| u32::try_from((at as usize + inserted).saturating_sub(edited.len())).unwrap_or(u32::MAX);
         for piece in self.pieces.iter_mut().skip(old.end) {
             piece.start = moved(piece.start);
-            piece.begin = moved(piece.begin);
-            piece.sure = piece.sure.map(moved);
+            piece.comment_start = moved(piece.comment_start);
+            piece.certain_start = piece.certain_start.map(moved);
         }
-        let was = self.pieces.splice(old.clone(), new.into_iter().map(Piece::new)).collect();
+        let was = self.pieces.splice(old.clone(), new.into_iter().map(ItemPiece::new)).collect();
         (old, was)
     }
 }
@@ -119,13 +126,13 @@ impl FileText {
 const BLOCK: usize = 64;
 
 /// Returns the length of the common prefix.
-fn common(a: &[u8], b: &[u8]) -> usize {
+fn common_prefix_length(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.chunks_exact(BLOCK).zip(b.chunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     blocks + a.iter().zip(b).skip(blocks).take_while(|(a, b)| a == b).count()
 }
 
 /// Returns the length of the common suffix.
-fn common_end(a: &[u8], b: &[u8]) -> usize {
+fn common_suffix_length(a: &[u8], b: &[u8]) -> usize {
     let blocks = a.rchunks_exact(BLOCK).zip(b.rchunks_exact(BLOCK)).take_while(|(a, b)| a == b).count() * BLOCK;
     blocks + a.iter().rev().zip(b.iter().rev()).skip(blocks).take_while(|(a, b)| a == b).count()
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use salsa::Database;
 
-use super::db::{Item, SourceFile, Symbol};
-use super::scope::{self, Value};
+use super::db::{ItemInput, NameKey, SourceFile};
+use super::scope::{self, ValueBinding};
 use super::{PRELUDE, library, queries};
 use lang_base::{GlobalName, ModuleName, Name};
 use lang_resolve::builtin::Builtin;
@@ -23,74 +23,74 @@ pub(super) const MOST_NAMES: usize = 4096;
 
 /// All items at one revision.
 #[derive(Clone, Copy)]
-pub struct View<'db> {
+pub struct ProgramView<'db> {
     pub(super) db: &'db dyn Database,
     /// Whether only the name and the parameters of a sum type are visible. A type sees others so
     /// while it is defined, because types that mention each other would otherwise wait for each
     /// other.
-    heads: bool,
+    sees_heads_only: bool,
     /// Whether the modules of the library are known without an import.
-    library: bool,
+    sees_library: bool,
 }
 
-impl<'db> View<'db> {
+impl<'db> ProgramView<'db> {
     pub(super) fn new(db: &'db dyn Database) -> Self {
-        Self { db, heads: false, library: false }
+        Self { db, sees_heads_only: false, sees_library: false }
     }
 
-    pub(super) fn of_heads(db: &'db dyn Database) -> Self {
-        Self { db, heads: true, library: false }
+    pub(super) fn with_heads_only(db: &'db dyn Database) -> Self {
+        Self { db, sees_heads_only: true, sees_library: false }
     }
 
     /// Creates the view of an expression that a user types: it knows the modules of the library
     /// without an import.
-    pub(super) fn of_input(db: &'db dyn Database) -> Self {
-        Self { db, heads: false, library: true }
+    pub(super) fn for_interactive_input(db: &'db dyn Database) -> Self {
+        Self { db, sees_heads_only: false, sees_library: true }
     }
 
     fn knows_library(&self, module: &str) -> bool {
-        self.library || library::INTERACTIVE.contains(&module)
+        self.sees_library || library::INTERACTIVE.contains(&module)
     }
 
     pub(super) fn file(&self, module: &str) -> Option<SourceFile> {
-        scope::file_named(self.db, Symbol::new(self.db, Name::from(module)))
+        scope::file_named(self.db, NameKey::new(self.db, Name::from(module)))
     }
 
     /// Returns the value of exactly that name, without the prelude.
-    pub(super) fn own_value(&self, module: &str, name: &str) -> Option<Value> {
-        scope::value_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(name)))
+    pub(super) fn own_value(&self, module: &str, name: &str) -> Option<ValueBinding> {
+        scope::value_named(self.db, self.file(module)?, NameKey::new(self.db, Name::from(name)))
     }
 
-    fn own_type(&self, module: &str, name: &str) -> Option<Item> {
-        scope::type_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(name)))
+    fn own_type(&self, module: &str, name: &str) -> Option<ItemInput> {
+        scope::type_named(self.db, self.file(module)?, NameKey::new(self.db, Name::from(name)))
     }
 
-    pub(super) fn value_item(&self, name: &GlobalName) -> Option<Value> {
+    pub(super) fn value_item(&self, name: &GlobalName) -> Option<ValueBinding> {
         self.own_value(&name.module, &name.name)
     }
 
-    pub(super) fn type_item(&self, name: &GlobalName) -> Option<Item> {
+    pub(super) fn type_item(&self, name: &GlobalName) -> Option<ItemInput> {
         self.own_type(&name.module, &name.name)
     }
 
     /// Returns the items to which a used name may refer. Types are looked up in the table of the
     /// whole file, because few edits change it.
-    pub(super) fn targets(&self, name: &GlobalName) -> impl Iterator<Item = Item> + use<'db> {
+    pub(super) fn targets(&self, name: &GlobalName) -> impl Iterator<Item = ItemInput> + use<'db> {
         let file = self.file(&name.module);
-        let value = self.value_item(name).map(Value::item);
-        let ty = file.and_then(|file| scope::types(self.db, file).get(name.name.as_str()).copied());
+        let value = self.value_item(name).map(ValueBinding::item);
+        let ty = file.and_then(|file| scope::types_by_name(self.db, file).get(name.name.as_str()).copied());
         value.into_iter().chain(ty.filter(|t| Some(*t) != value))
     }
 }
 
-impl Names for View<'_> {
+impl Names for ProgramView<'_> {
     fn value(&self, module: &ModuleName, name: &str) -> Option<ValueRef> {
         let (found, value) = [module, PRELUDE].into_iter().find_map(|m| Some((m, self.own_value(m, name)?)))?;
         let global = |name: &str| GlobalName::new(found, name);
         Some(match value {
-            Value::Def(_) => ValueRef::Def(global(name)),
-            Value::Let(_) => ValueRef::Let(global(name)),
-            Value::Ctor(item, position) => ValueRef::Ctor(global(item.name(self.db)), position),
+            ValueBinding::Def(_) => ValueRef::Def(global(name)),
+            ValueBinding::Let(_) => ValueRef::Let(global(name)),
+            ValueBinding::Ctor(item, position) => ValueRef::Ctor(global(item.name(self.db)), position),
         })
     }
 
@@ -100,7 +100,7 @@ impl Names for View<'_> {
     }
 
     fn import(&self, module: &ModuleName, alias: &str) -> Option<ModuleName> {
-        let written = scope::import_named(self.db, self.file(module)?, Symbol::new(self.db, Name::from(alias)));
+        let written = scope::import_named(self.db, self.file(module)?, NameKey::new(self.db, Name::from(alias)));
         written.or_else(|| {
             let known = self.knows_library(module).then(library::importable)?;
             known.into_iter().find(|name| *name == alias).map(ModuleName::from)
@@ -137,7 +137,7 @@ impl Names for View<'_> {
 
     fn signature_names(&self, def: &GlobalName) -> SignatureNames {
         match self.value_item(def) {
-            Some(Value::Def(item)) => queries::signature_names(self.db, item).clone(),
+            Some(ValueBinding::Def(item)) => queries::signature_names(self.db, item).clone(),
             _ => SignatureNames::default(),
         }
     }
@@ -147,31 +147,31 @@ impl Names for View<'_> {
     }
 
     fn is_unread(&self, module: &ModuleName, name: &str) -> bool {
-        self.file(module).is_some_and(|file| scope::unread(self.db, file).contains(name))
+        self.file(module).is_some_and(|file| scope::unparsed_names(self.db, file).contains(name))
     }
 
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
-        files.flat_map(|file| scope::scope(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
+        files.flat_map(|file| scope::values_by_name(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
     }
 
     fn type_names(&self, module: &ModuleName) -> Vec<Name> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
-        files.flat_map(|file| scope::types(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
+        files.flat_map(|file| scope::types_by_name(self.db, file).keys().map(Name::new)).take(MOST_NAMES).collect()
     }
 
     fn near_value(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
-        nearest_of(name, files.flat_map(|file| scope::near_values(self.db, file)).take(MOST_NAMES), wanted)
+        nearest_of(name, files.flat_map(|file| scope::value_candidates(self.db, file)).take(MOST_NAMES), wanted)
     }
 
     fn near_type(&self, module: &ModuleName, name: &str, wanted: &dyn Fn(&str) -> bool) -> Option<String> {
         let files = [PRELUDE, module].into_iter().filter_map(|m| self.file(m));
-        nearest_of(name, files.flat_map(|file| scope::near_types(self.db, file)).take(MOST_NAMES), wanted)
+        nearest_of(name, files.flat_map(|file| scope::type_candidates(self.db, file)).take(MOST_NAMES), wanted)
     }
 }
 
-impl Env for View<'_> {
+impl Env for ProgramView<'_> {
     fn builtin(&self, builtin: Builtin) -> Option<Arc<Signature>> {
         let k = Builtin::ALL.iter().position(|b| *b == builtin)?;
         queries::builtin_signatures(self.db).get(k).cloned().flatten()
@@ -179,28 +179,28 @@ impl Env for View<'_> {
 
     fn signature(&self, def: &GlobalName) -> Option<Arc<Signature>> {
         match self.value_item(def)? {
-            Value::Def(item) => queries::signature(self.db, item).value.clone(),
-            Value::Let(_) | Value::Ctor(..) => None,
+            ValueBinding::Def(item) => queries::signature(self.db, item).value.clone(),
+            ValueBinding::Let(_) | ValueBinding::Ctor(..) => None,
         }
     }
 
     fn let_type(&self, name: &GlobalName) -> Option<Type> {
         match self.value_item(name)? {
-            Value::Let(item) => queries::let_types(self.db, item).types.get(&name.name).cloned(),
-            Value::Def(_) | Value::Ctor(..) => None,
+            ValueBinding::Let(item) => queries::let_types(self.db, item).types.get(&name.name).cloned(),
+            ValueBinding::Def(_) | ValueBinding::Ctor(..) => None,
         }
     }
 
     fn let_size(&self, name: &GlobalName) -> Option<Poly> {
         match self.value_item(name)? {
-            Value::Let(item) => queries::let_types(self.db, item).sizes.get(&name.name).cloned(),
-            Value::Def(_) | Value::Ctor(..) => None,
+            ValueBinding::Let(item) => queries::let_types(self.db, item).sizes.get(&name.name).cloned(),
+            ValueBinding::Def(_) | ValueBinding::Ctor(..) => None,
         }
     }
 
     fn type_info(&self, name: &GlobalName) -> Option<Arc<TypeInfo>> {
         let item = self.type_item(name)?;
-        if self.heads {
+        if self.sees_heads_only {
             let head = queries::type_head(self.db, item);
             if head.is_sum {
                 let body = TypeInfoBody::Sum(Vec::new());

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use salsa::Database;
 
-use super::forms::{self, Asked, Forms};
-use super::view::View;
+use super::forms::{self, CalleeKey, MiddleQueries};
+use super::view::ProgramView;
 use lang_base::GlobalName;
-use lang_ir::core::{Callee, Outside};
-use lang_ir::ssa::Ssa;
-use lang_middle::cost::{self, Cost};
-use lang_middle::norm::{Bodies, Hits};
-use lang_middle::pipeline::{self, Callees, InCore, InStages};
+use lang_ir::core::{FunctionKey, NoCoreForm};
+use lang_ir::ssa::SsaFunction;
+use lang_middle::cost::{self, CostFormulas};
+use lang_middle::norm::{ElabQueries, RuleCoverage};
+use lang_middle::pipeline::{self, CalleeForms, CoreResult, StagesResult};
 use lang_sizes::predicate::Pred;
 use lang_types::env::Env as _;
 use lang_types::info::TypeInfo;
@@ -23,127 +23,127 @@ use lang_types::tree::Body;
 use lang_types::ty::Signature;
 
 /// The greatest depth to which functions that the body makes may call one another.
-const DEEPEST: u32 = 16;
+const MAX_CALL_DEPTH: u32 = 16;
 
 /// The program of a revision with one more body. Its forms are memoised.
-pub(super) struct Within<'db> {
+pub(super) struct OverlayProgram<'db> {
     db: &'db dyn Database,
     name: GlobalName,
     body: Arc<Body>,
     signature: Arc<Signature>,
     /// Whether larger callees than usual are inlined, in all definitions that it reaches. Their
     /// forms are then computed here.
-    in_place: bool,
-    core: RefCell<HashMap<Arc<Callee>, InCore>>,
-    stages: RefCell<HashMap<Arc<Callee>, InStages>>,
-    ssa: RefCell<HashMap<Arc<Callee>, Option<Arc<Ssa>>>>,
+    inlines_large_callees: bool,
+    core: RefCell<HashMap<Arc<FunctionKey>, CoreResult>>,
+    stages: RefCell<HashMap<Arc<FunctionKey>, StagesResult>>,
+    ssa: RefCell<HashMap<Arc<FunctionKey>, Option<Arc<SsaFunction>>>>,
 }
 
-impl<'db> Within<'db> {
+impl<'db> OverlayProgram<'db> {
     /// Adds a body under a name that no item has.
     pub(super) fn new(db: &'db dyn Database, name: GlobalName, body: Arc<Body>, signature: Arc<Signature>) -> Self {
         let (core, stages, ssa) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { db, name, body, signature, in_place: false, core, stages, ssa }
+        Self { db, name, body, signature, inlines_large_callees: false, core, stages, ssa }
     }
 
     /// Returns the same program with larger callees inlined, for a reader.
-    pub(super) fn in_place(&self) -> Self {
+    pub(super) fn with_inlining(&self) -> Self {
         let of = Self::new(self.db, self.name.clone(), Arc::clone(&self.body), Arc::clone(&self.signature));
-        Self { in_place: true, ..of }
+        Self { inlines_large_callees: true, ..of }
     }
 
     /// Returns whether the forms of a callee are computed here.
-    fn is_own(&self, callee: &Callee) -> bool {
-        self.in_place || callee.def == self.name
+    fn is_own(&self, callee: &FunctionKey) -> bool {
+        self.inlines_large_callees || callee.def == self.name
     }
 
     /// Returns the queries, after computing the forms of the definition's callees.
-    fn forms(&self, callee: &Callee) -> Forms<'db> {
+    fn prepared_forms(&self, callee: &FunctionKey) -> MiddleQueries<'db> {
         forms::prepare(self.db, callee);
-        Forms { db: self.db }
+        MiddleQueries { db: self.db }
     }
 
     /// Returns its Tensor SSA and its cost.
-    pub(super) fn cost(&self, callee: &Arc<Callee>) -> Option<(Arc<Ssa>, Arc<Cost>)> {
-        self.cost_within(callee, DEEPEST)
+    pub(super) fn cost(&self, callee: &Arc<FunctionKey>) -> Option<(Arc<SsaFunction>, Arc<CostFormulas>)> {
+        self.cost_to_depth(callee, MAX_CALL_DEPTH)
     }
 
     /// Returns the cost of Tensor SSA of this program, if these facts hold.
-    pub(super) fn cost_where(&self, ssa: &Ssa, given: &[Pred]) -> Arc<Cost> {
-        Arc::new(cost::cost_where(ssa, given, &|c| self.cost_within(c, DEEPEST)))
+    pub(super) fn cost_where(&self, ssa: &SsaFunction, given: &[Pred]) -> Arc<CostFormulas> {
+        Arc::new(cost::cost_assuming(ssa, given, &|c| self.cost_to_depth(c, MAX_CALL_DEPTH)))
     }
 
-    fn cost_within(&self, callee: &Arc<Callee>, deep: u32) -> Option<(Arc<Ssa>, Arc<Cost>)> {
+    fn cost_to_depth(&self, callee: &Arc<FunctionKey>, deep: u32) -> Option<(Arc<SsaFunction>, Arc<CostFormulas>)> {
         let ssa = self.ssa(callee)?;
         if callee.def != self.name {
             forms::prepare_cost(self.db, callee);
-            return Some((ssa, forms::cost(self.db, Asked::new(self.db, Arc::clone(callee))).value()?));
+            return Some((ssa, forms::cost(self.db, CalleeKey::new(self.db, Arc::clone(callee))).value()?));
         }
         // A function that the body makes is called by the body, and by other such functions.
         let deeper = deep.checked_sub(1)?;
-        let cost = cost::cost(&ssa, &|c| self.cost_within(c, deeper));
+        let cost = cost::cost(&ssa, &|c| self.cost_to_depth(c, deeper));
         Some((ssa, Arc::new(cost)))
     }
 }
 
-impl Bodies for Within<'_> {
+impl ElabQueries for OverlayProgram<'_> {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
-        if *name == self.name { Some(Arc::clone(&self.body)) } else { Forms { db: self.db }.body(name) }
+        if *name == self.name { Some(Arc::clone(&self.body)) } else { MiddleQueries { db: self.db }.body(name) }
     }
 
     fn signature(&self, name: &GlobalName) -> Option<Arc<Signature>> {
-        if *name == self.name { Some(Arc::clone(&self.signature)) } else { View::new(self.db).signature(name) }
+        if *name == self.name { Some(Arc::clone(&self.signature)) } else { ProgramView::new(self.db).signature(name) }
     }
 
     fn type_info(&self, ty: &GlobalName) -> Option<Arc<TypeInfo>> {
-        View::new(self.db).type_info(ty)
+        ProgramView::new(self.db).type_info(ty)
     }
 }
 
-impl Callees for Within<'_> {
-    fn core(&self, callee: &Arc<Callee>) -> InCore {
+impl CalleeForms for OverlayProgram<'_> {
+    fn core(&self, callee: &Arc<FunctionKey>) -> CoreResult {
         if !self.is_own(callee) {
-            return self.forms(callee).core(callee);
+            return self.prepared_forms(callee).core(callee);
         }
         if let Some(known) = self.core.borrow().get(callee) {
             return known.clone();
         }
-        let made = pipeline::core(self, self, callee);
+        let made = pipeline::core_form(self, self, callee);
         self.core.borrow_mut().insert(Arc::clone(callee), made.clone());
         made
     }
 
-    fn stages(&self, callee: &Arc<Callee>) -> InStages {
+    fn stages(&self, callee: &Arc<FunctionKey>) -> StagesResult {
         if !self.is_own(callee) {
-            return self.forms(callee).stages(callee);
+            return self.prepared_forms(callee).stages(callee);
         }
         if let Some(known) = self.stages.borrow().get(callee) {
             return known.clone();
         }
         // A recursive request finds this result.
-        self.stages.borrow_mut().insert(Arc::clone(callee), Err(pipeline::recursive(callee)));
-        let made = pipeline::stages(self, self, callee, &mut Hits::default());
+        self.stages.borrow_mut().insert(Arc::clone(callee), Err(pipeline::recursion_error(callee)));
+        let made = pipeline::lower(self, self, callee, &mut RuleCoverage::default());
         self.stages.borrow_mut().insert(Arc::clone(callee), made.clone());
         made
     }
 
-    fn has_stages(&self, callee: &Arc<Callee>) -> Result<(), Box<Outside>> {
+    fn has_stages(&self, callee: &Arc<FunctionKey>) -> Result<(), Box<NoCoreForm>> {
         self.stages(callee).map(|_| ())
     }
 
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
         if !self.is_own(callee) {
-            return self.forms(callee).ssa(callee);
+            return self.prepared_forms(callee).ssa(callee);
         }
         if let Some(known) = self.ssa.borrow().get(callee) {
             return known.clone();
         }
-        let made = pipeline::traced(self, self, callee, &mut Hits::default()).map(|traced| traced.ssa);
+        let made = pipeline::derive_traced(self, self, callee, &mut RuleCoverage::default()).map(|traced| traced.ssa);
         self.ssa.borrow_mut().insert(Arc::clone(callee), made.clone());
         made
     }
 
-    fn in_place(&self) -> bool {
-        self.in_place
+    fn inlines_eagerly(&self) -> bool {
+        self.inlines_large_callees
     }
 }

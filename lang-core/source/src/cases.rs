@@ -3,103 +3,112 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::constructors::{gathered, names_in};
-use super::definition::Body;
-use super::entries::Seen;
-use super::known::{Fact, constant, told, told_poly, told_pred};
-use super::merge::settled;
-use super::names::Taken;
-use super::read::{Is, Line, Sorted, zero};
-use super::regions::{Carried, Looped};
-use super::shape::{Asked, Base, Head};
-use super::table::Table;
-use super::tree::Ex;
-use super::ways::{Given, Known, Named, has_sum, ways};
-use super::{Definition, Which};
+use super::constructors::{merge_equal_arms, names_in_text};
+use super::definition::PrintedBody;
+use super::entries::ScopeVariable;
+use super::known::{ElementFact, as_constant, propagate_facts, propagate_into_poly, propagate_into_pred};
+use super::merge::simplify_to_fixpoint;
+use super::names::UsedNames;
+use super::read::{LineKind, SortedAxis, StatementLine, zero_of};
+use super::regions::{CarriedLine, LoopResultLine};
+use super::shape::{DerivativeSignature, NamedValue, PrintRequest};
+use super::table::StatementFacts;
+use super::tree::SourceExpr;
+use super::ways::{ArgumentNames, LeafRole, NamedPattern, constructor_patterns, contains_sum_type};
+use super::{DerivativeMode, PrintedDerivative};
 use lang_base::Name;
-use lang_ir::core::{Constant, Leaf, SumType};
-use lang_ir::flat::Input;
-use lang_ir::ssa::{Rhs, Ssa, Var, for_each_read, reads};
-use lang_middle::norm::OTHER_CONSTRUCTOR;
-use lang_sizes::predicate::{Atom, Context, Poly, Pred};
+use lang_ir::core::{Constant, SumType, TypeLeaf};
+use lang_ir::flat::FunctionInput;
+use lang_ir::ssa::{Rhs, SsaFunction, StmtId, for_each_poly_read, for_each_pred_read};
+use lang_middle::norm::CONSTRUCTOR_MISMATCH;
+use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// The most bodies. A parameter that would need more is matched where it is read.
-pub(super) const MOST: usize = 8;
+pub(super) const MAX_BODIES: usize = 8;
 
 /// The most cases that are considered.
-pub(super) const MANY: usize = 64;
+pub(super) const MAX_CASES: usize = 64;
 
 /// A parameter of the definition, or an additional one, by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Of {
+pub(super) enum ParameterRef {
     Own(usize),
-    Beside(usize),
+    Additional(usize),
 }
 
 /// A combination of constructors: the parameters that are taken apart, each with its way.
-pub(super) struct Case(Vec<(Of, Named)>);
+pub(super) struct ConstructorCase(Vec<(ParameterRef, NamedPattern)>);
 
 /// Returns at most `most` cases for the parameters that are taken apart. Names in a pattern avoid
 /// the other names that the reader sees.
-pub(super) fn cases(
-    asked: &Asked<'_>,
-    head: &Head,
-    ssa: &Ssa,
-    lines: &[Line],
-    given: &Given,
-    (seen, most): (&[Seen], usize),
-) -> Vec<Case> {
+pub(super) fn constructor_cases(
+    asked: &PrintRequest<'_>,
+    head: &DerivativeSignature,
+    ssa: &SsaFunction,
+    lines: &[StatementLine],
+    given: &ArgumentNames,
+    (seen, most): (&[ScopeVariable], usize),
+) -> Vec<ConstructorCase> {
     let read = read_inputs(ssa, lines);
     // Parts of tangents and cotangents may be results themselves.
-    let results: HashSet<usize> = ssa.outputs.iter().filter_map(|(_, v)| input(ssa, *v)).collect();
-    let reads = |of: Of| {
-        let is_read = |k: &usize| read.contains(k) || matches!(of, Of::Beside(_)) && results.contains(k);
-        (0..ssa.inputs.len()).any(|k| is_read(&k) && parameter(asked, head, &ssa.inputs, k) == Some(of))
+    let results: HashSet<usize> = ssa.outputs.iter().filter_map(|(_, v)| input_number(ssa, *v)).collect();
+    let reads = |of: ParameterRef| {
+        let is_read = |k: &usize| read.contains(k) || matches!(of, ParameterRef::Additional(_)) && results.contains(k);
+        (0..ssa.inputs.len()).any(|k| is_read(&k) && parameter_of_input(asked, head, &ssa.inputs, k) == Some(of))
     };
-    let mut apart: Vec<(Of, Option<usize>)> = Vec::new();
-    for (k, param) in head.own.iter().enumerate() {
-        let beside = head.beside.iter().position(|b| b.0 == Some(k));
-        let made = asked.which == Which::Adjoint && head.results.iter().any(|r| r.0 == Some(k));
-        let refutable = ways(&param.base.ty, MOST).is_some_and(|w| w.len() > 1);
-        let beside = beside.filter(|b| reads(Of::Beside(*b)));
-        let wanted = reads(Of::Own(k)) || made || beside.is_some() && refutable;
-        if has_sum(&param.base.ty) {
+    let mut apart: Vec<(ParameterRef, Option<usize>)> = Vec::new();
+    for (k, param) in head.primal_parameters.iter().enumerate() {
+        let beside = head.additional_parameters.iter().position(|b| b.0 == Some(k));
+        let made = asked.mode == DerivativeMode::Adjoint && head.results.iter().any(|r| r.0 == Some(k));
+        let refutable = constructor_patterns(&param.value.ty, MAX_BODIES).is_some_and(|w| w.len() > 1);
+        let beside = beside.filter(|b| reads(ParameterRef::Additional(*b)));
+        let wanted = reads(ParameterRef::Own(k)) || made || beside.is_some() && refutable;
+        if contains_sum_type(&param.value.ty) {
             match (wanted, beside) {
-                (true, beside) => apart.push((Of::Own(k), beside)),
-                (false, Some(b)) => apart.push((Of::Beside(b), None)),
+                (true, beside) => apart.push((ParameterRef::Own(k), beside)),
+                (false, Some(b)) => apart.push((ParameterRef::Additional(b), None)),
                 (false, None) => {}
             }
         }
     }
-    if let Some(b) = head.beside.iter().position(|b| b.0.is_none())
-        && head.beside.get(b).is_some_and(|b| has_sum(&b.1.base.ty))
-        && reads(Of::Beside(b))
+    if let Some(b) = head.additional_parameters.iter().position(|b| b.0.is_none())
+        && head.additional_parameters.get(b).is_some_and(|b| contains_sum_type(&b.1.value.ty))
+        && reads(ParameterRef::Additional(b))
     {
-        apart.push((Of::Beside(b), None));
+        apart.push((ParameterRef::Additional(b), None));
     }
-    let mut all = vec![Case(Vec::new())];
+    let mut all = vec![ConstructorCase(Vec::new())];
     for (of, tangent) in apart {
-        let Some(base) = base(head, of) else { continue };
-        let Some(ways) = ways(&base.ty, MOST).filter(|w| w.len() * all.len() <= most) else { continue };
+        let Some(base) = parameter_value(head, of) else { continue };
+        let Some(ways) = constructor_patterns(&base.ty, MAX_BODIES).filter(|w| w.len() * all.len() <= most) else {
+            continue;
+        };
         let mut longer = Vec::new();
         for case in &all {
             for way in &ways {
-                let mut taken = taken(asked, head);
-                let others = seen.iter().filter(|s| s.inside.as_ref() != Some(&base.name));
-                others.for_each(|other| taken.take(&other.name));
-                case.0.iter().flat_map(|(_, named)| named.bound()).for_each(|name| taken.take(name));
-                let tangent_of = |of: Of| match of {
-                    Of::Beside(b) => head.beside.get(b).and_then(|b| head.own.get(b.0?)).map(|p| &p.base.name),
-                    Of::Own(_) => None,
+                let mut taken = used_names(asked, head);
+                let others = seen.iter().filter(|s| s.matched_variable.as_ref() != Some(&base.name));
+                others.for_each(|other| taken.mark_used(&other.name));
+                case.0.iter().flat_map(|(_, named)| named.bound_names()).for_each(|name| taken.mark_used(name));
+                let tangent_of = |of: ParameterRef| match of {
+                    ParameterRef::Additional(b) => head
+                        .additional_parameters
+                        .get(b)
+                        .and_then(|b| head.primal_parameters.get(b.0?))
+                        .map(|p| &p.value.name),
+                    ParameterRef::Own(_) => None,
                 };
                 let mut parts = case.0.clone();
                 let (stem, suffix) = tangent_of(of).map_or((&base.name, ""), |own| (own, "_tan"));
-                parts.push((of, Named::new(way.clone(), stem, given, &mut taken, suffix)));
+                parts.push((of, NamedPattern::new(way.clone(), stem, given, &mut taken, suffix)));
                 if let Some(b) = tangent {
-                    parts.push((Of::Beside(b), Named::new(way.clone(), &base.name, given, &mut taken, "_tan")));
+                    parts.push((
+                        ParameterRef::Additional(b),
+                        NamedPattern::new(way.clone(), &base.name, given, &mut taken, "_tan"),
+                    ));
                 }
-                longer.push(Case(parts));
+                longer.push(ConstructorCase(parts));
             }
         }
         all = longer;
@@ -107,141 +116,183 @@ pub(super) fn cases(
     all
 }
 
-fn taken(asked: &Asked<'_>, head: &Head) -> Taken {
-    let params = head.own.iter().chain(head.beside.iter().map(|b| &b.1)).map(|p| p.base.name.clone());
-    let sizes = asked.derived.sizes.iter().map(|l| asked.derived.vars.name(*l));
-    Taken::new(params.chain(sizes))
+fn used_names(asked: &PrintRequest<'_>, head: &DerivativeSignature) -> UsedNames {
+    let params = head
+        .primal_parameters
+        .iter()
+        .chain(head.additional_parameters.iter().map(|b| &b.1))
+        .map(|p| p.value.name.clone());
+    let sizes = asked.derivative_ssa.sizes.iter().map(|l| asked.derivative_ssa.vars.name(*l));
+    UsedNames::new(params.chain(sizes))
 }
 
-fn base(head: &Head, of: Of) -> Option<&Base> {
+fn parameter_value(head: &DerivativeSignature, of: ParameterRef) -> Option<&NamedValue> {
     match of {
-        Of::Own(k) => head.own.get(k).map(|p| &p.base),
-        Of::Beside(k) => head.beside.get(k).map(|b| &b.1.base),
+        ParameterRef::Own(k) => head.primal_parameters.get(k).map(|p| &p.value),
+        ParameterRef::Additional(k) => head.additional_parameters.get(k).map(|b| &b.1.value),
     }
 }
 
 /// Returns the parameter that an input is a part of.
-fn parameter(asked: &Asked<'_>, head: &Head, inputs: &[Input], k: usize) -> Option<Of> {
-    let (base, _) = asked.base(head, inputs, k).ok()?;
-    let own = head.own.iter().position(|p| p.base.name == base.name).map(Of::Own);
-    own.or_else(|| head.beside.iter().position(|b| b.1.base.name == base.name).map(Of::Beside))
+fn parameter_of_input(
+    asked: &PrintRequest<'_>,
+    head: &DerivativeSignature,
+    inputs: &[FunctionInput],
+    k: usize,
+) -> Option<ParameterRef> {
+    let (base, _) = asked.input_location(head, inputs, k).ok()?;
+    let own = head.primal_parameters.iter().position(|p| p.value.name == base.name).map(ParameterRef::Own);
+    own.or_else(|| {
+        head.additional_parameters.iter().position(|b| b.1.value.name == base.name).map(ParameterRef::Additional)
+    })
 }
 
 /// Returns the inputs that a computation reads. Passing an input on in a call does not count.
-fn read_inputs(ssa: &Ssa, lines: &[Line]) -> HashSet<usize> {
-    let mut vars: Vec<Var> = Vec::new();
+fn read_inputs(ssa: &SsaFunction, lines: &[StatementLine]) -> HashSet<usize> {
+    let mut vars: Vec<StmtId> = Vec::new();
     for line in lines {
-        match &line.is {
-            Is::Input => {}
-            Is::Element(e) => e.for_each_use(&mut |v, _| vars.push(v)),
-            Is::Call(call, _) => for_each_read(&call.pred, &mut |v| vars.push(v)),
-            Is::Update(_) | Is::Loop(_) | Is::Carried(_) | Is::Order(_) => line.for_each_use(&mut |v, _| vars.push(v)),
+        match &line.kind {
+            LineKind::Input => {}
+            LineKind::Element(e) => e.for_each_use(&mut |v, _| vars.push(v)),
+            LineKind::Call(call, _) => for_each_pred_read(&call.pred, &mut |v| vars.push(v)),
+            LineKind::Update(_) | LineKind::Loop(_) | LineKind::Carried(_) | LineKind::Order(_) => {
+                line.for_each_use(&mut |v, _| vars.push(v))
+            }
         }
     }
     for check in &ssa.checks {
-        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| vars.push(v)));
+        [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| vars.push(v)));
     }
     for stmt in &ssa.stmts {
-        stmt.dims.iter().for_each(|p| reads(p, &mut |v| vars.push(v)));
+        stmt.dims.iter().for_each(|p| for_each_poly_read(p, &mut |v| vars.push(v)));
     }
-    vars.into_iter().filter_map(|v| input(ssa, v)).collect()
+    vars.into_iter().filter_map(|v| input_number(ssa, v)).collect()
 }
 
 /// Returns the number of the input that a statement is.
-fn input(ssa: &Ssa, v: Var) -> Option<usize> {
+fn input_number(ssa: &SsaFunction, v: StmtId) -> Option<usize> {
     match ssa.stmts.get(v.0 as usize).map(|s| &s.rhs) {
         Some(Rhs::Input(k)) => Some(*k as usize),
         _ => None,
     }
 }
 
-impl Case {
+impl ConstructorCase {
     /// Returns the role of an input in this case.
-    pub(super) fn known(&self, asked: &Asked<'_>, head: &Head, inputs: &[Input], k: usize) -> Option<Known> {
-        let of = parameter(asked, head, inputs, k)?;
+    pub(super) fn input_role(
+        &self,
+        asked: &PrintRequest<'_>,
+        head: &DerivativeSignature,
+        inputs: &[FunctionInput],
+        k: usize,
+    ) -> Option<LeafRole> {
+        let of = parameter_of_input(asked, head, inputs, k)?;
         let (_, named) = self.0.iter().find(|(o, _)| *o == of)?;
-        let (_, path) = asked.base(head, inputs, k).ok()?;
-        Some(named.part(&path))
+        let (_, path) = asked.input_location(head, inputs, k).ok()?;
+        Some(named.leaf_role(&path))
     }
 
     /// Substitutes the facts of this case in lines and checks.
-    pub(super) fn put(&self, asked: &Asked<'_>, head: &Head, ssa: &mut Ssa, lines: &mut [Line]) {
-        let mut known: HashMap<Var, Fact> = HashMap::new();
+    pub(super) fn substitute_case(
+        &self,
+        asked: &PrintRequest<'_>,
+        head: &DerivativeSignature,
+        ssa: &mut SsaFunction,
+        lines: &mut [StatementLine],
+    ) {
+        let mut known: HashMap<StmtId, ElementFact> = HashMap::new();
         for (k, line) in (0..).zip(lines) {
             let stmt = ssa.stmts.get(k as usize);
-            let facts = |v: Var, _: &[Poly]| known.get(&v).cloned();
-            line.indices.iter_mut().for_each(|i| i.extent = told_poly(&i.extent, &facts));
-            let fact = match &line.is {
-                Is::Input => {
+            let facts = |v: StmtId, _: &[Poly]| known.get(&v).cloned();
+            line.indices.iter_mut().for_each(|i| i.extent = propagate_into_poly(&i.extent, &facts));
+            let fact = match &line.kind {
+                LineKind::Input => {
                     let Some(Rhs::Input(input)) = stmt.map(|s| &s.rhs) else { continue };
-                    match self.known(asked, head, &ssa.inputs, *input as usize) {
-                        Some(Known::Constructor(of)) => Fact::Is(Constant::Int(i64::try_from(of).unwrap_or(i64::MAX))),
-                        Some(Known::Other) => Fact::Absent(zero(line.scalar.unwrap_or(Scalar::F64))),
-                        Some(Known::Part(..)) | None => continue,
+                    match self.input_role(asked, head, &ssa.inputs, *input as usize) {
+                        Some(LeafRole::Tag(of)) => {
+                            ElementFact::Constant(Constant::Int(i64::try_from(of).unwrap_or(i64::MAX)))
+                        }
+                        Some(LeafRole::OtherConstructor) => {
+                            ElementFact::OtherConstructor(zero_of(line.scalar.unwrap_or(Scalar::F64)))
+                        }
+                        Some(LeafRole::Part(..)) | None => continue,
                     }
                 }
-                Is::Element(e) => {
-                    let (e, absent) = told(e, &facts);
+                LineKind::Element(e) => {
+                    let (e, absent) = propagate_facts(e, &facts);
                     let fact = if absent {
-                        Some(Fact::Absent(e.clone()))
+                        Some(ElementFact::OtherConstructor(e.clone()))
                     } else {
-                        constant(&e, line.scalar.unwrap_or(Scalar::F64)).map(Fact::Is)
+                        as_constant(&e, line.scalar.unwrap_or(Scalar::F64)).map(ElementFact::Constant)
                     };
-                    line.is = Is::Element(e);
+                    line.kind = LineKind::Element(e);
                     let Some(fact) = fact else { continue };
                     fact
                 }
-                Is::Call(call, part) => {
-                    line.is = Is::Call(call.told(&facts), *part);
+                LineKind::Call(call, part) => {
+                    line.kind = LineKind::Call(call.with_facts(&facts), *part);
                     continue;
                 }
-                Is::Update(of) => {
-                    line.is = Is::Update(Box::new(of.told(&facts)));
+                LineKind::Update(of) => {
+                    line.kind = LineKind::Update(Box::new(of.with_facts(&facts)));
                     continue;
                 }
-                Is::Loop(of) => {
-                    line.is = Is::Loop(Box::new(Looped {
-                        pred: told_pred(&of.pred, &facts),
-                        trips: of.trips.as_ref().map(|p| told_poly(p, &facts)),
+                LineKind::Loop(of) => {
+                    line.kind = LineKind::Loop(Box::new(LoopResultLine {
+                        pred: propagate_into_pred(&of.pred, &facts),
+                        trips: of.trips.as_ref().map(|p| propagate_into_poly(p, &facts)),
                         ..(**of).clone()
                     }));
                     continue;
                 }
-                Is::Order(of) => {
-                    let (pred, key) = (told_pred(&of.pred, &facts), told(&of.key, &facts).0);
-                    line.is = Is::Order(Box::new(Sorted { pred, key, ..(**of).clone() }));
+                LineKind::Order(of) => {
+                    let (pred, key) = (propagate_into_pred(&of.pred, &facts), propagate_facts(&of.key, &facts).0);
+                    line.kind = LineKind::Order(Box::new(SortedAxis { pred, key, ..(**of).clone() }));
                     continue;
                 }
-                Is::Carried(of) => {
-                    line.is = Is::Carried(Box::new(Carried { init: told(&of.init, &facts).0, ..(**of).clone() }));
+                LineKind::Carried(of) => {
+                    line.kind = LineKind::Carried(Box::new(CarriedLine {
+                        init: propagate_facts(&of.init, &facts).0,
+                        ..(**of).clone()
+                    }));
                     continue;
                 }
             };
-            line.is = Is::Element(match &fact {
-                Fact::Is(Constant::Real(x)) => Ex::real(*x),
-                Fact::Is(c) => Ex::Constant(*c),
-                Fact::Absent(zero) => zero.clone(),
+            line.kind = LineKind::Element(match &fact {
+                ElementFact::Constant(Constant::Real(x)) => SourceExpr::real(*x),
+                ElementFact::Constant(c) => SourceExpr::Constant(*c),
+                ElementFact::OtherConstructor(zero) => zero.clone(),
             });
-            known.insert(Var(k), fact);
+            known.insert(StmtId(k), fact);
         }
-        let facts = |v: Var, _: &[Poly]| known.get(&v).cloned();
+        let facts = |v: StmtId, _: &[Poly]| known.get(&v).cloned();
         for check in &mut ssa.checks {
-            (check.guard, check.cond) = (told_pred(&check.guard, &facts), told_pred(&check.cond, &facts));
+            (check.guard, check.cond) =
+                (propagate_into_pred(&check.guard, &facts), propagate_into_pred(&check.cond, &facts));
         }
     }
 
     /// Returns the condition under which the result has the constructors of its cotangent, or
     /// `None` if that is impossible. `told` holds the tags of the result, by path.
-    pub(super) fn fits(&self, head: &Head, told: &[(Leaf, Var)], lines: &[Line]) -> Option<Pred> {
-        let beside = |of: &Of| matches!(of, Of::Beside(b) if head.beside.get(*b).is_some_and(|b| b.0.is_none()));
+    pub(super) fn result_condition(
+        &self,
+        head: &DerivativeSignature,
+        told: &[(TypeLeaf, StmtId)],
+        lines: &[StatementLine],
+    ) -> Option<Pred> {
+        let beside = |of: &ParameterRef| matches!(of, ParameterRef::Additional(b) if head.additional_parameters.get(*b).is_some_and(|b| b.0.is_none()));
         let Some((_, named)) = self.0.iter().find(|(of, _)| beside(of)) else { return Some(Pred::truth()) };
         let mut all = Pred::truth();
         for (leaf, v) in told {
-            let Known::Constructor(k) = named.part(&leaf.path) else { continue };
+            let LeafRole::Tag(k) = named.leaf_role(&leaf.path) else { continue };
             // The tag in the result of a call is read from there.
-            let e = lines.get(v.0 as usize).and_then(Line::element).cloned().unwrap_or(Ex::Read(*v, Vec::new()));
-            let e = settled(e, &mut Context::default(), &mut Table::default());
-            let number = |e: &Ex| match constant(e, Scalar::I64) {
+            let e = lines
+                .get(v.0 as usize)
+                .and_then(StatementLine::element)
+                .cloned()
+                .unwrap_or(SourceExpr::Read(*v, Vec::new()));
+            let e = simplify_to_fixpoint(e, &mut FactContext::default(), &mut StatementFacts::default());
+            let number = |e: &SourceExpr| match as_constant(e, Scalar::I64) {
                 Some(Constant::Int(of)) => usize::try_from(of).ok(),
                 _ => None,
             };
@@ -252,8 +303,8 @@ impl Case {
                 (false, false) => Pred::falsity(),
             };
             let fits = match &e {
-                Ex::Guard(p, a) => number(a).map(|a| wanted(p, a, 0)),
-                Ex::Choice(p, a, b) => number(a).zip(number(b)).map(|(a, b)| wanted(p, a, b)),
+                SourceExpr::Guard(p, a) => number(a).map(|a| wanted(p, a, 0)),
+                SourceExpr::Choice(p, a, b) => number(a).zip(number(b)).map(|(a, b)| wanted(p, a, b)),
                 e => number(e).map(|a| wanted(&Pred::truth(), a, 0)),
             };
             let read = || Poly::atom(Atom::Read(v.local(), v.name(), std::sync::Arc::from([])));
@@ -265,26 +316,26 @@ impl Case {
 
     /// Returns the patterns of the refutable parameters, and `let`s that destructure the others as
     /// far as they are used. `None` if a constructor has no name in this module.
-    pub(super) fn taken_apart(
+    pub(super) fn destructure_parameters(
         &self,
-        asked: &Asked<'_>,
-        head: &Head,
+        asked: &PrintRequest<'_>,
+        head: &DerivativeSignature,
         used: &HashSet<String>,
-        refutable: &[Of],
+        refutable: &[ParameterRef],
     ) -> Option<(Vec<String>, Vec<String>)> {
         let mut missing = false;
         let mut spelled = |sum: &SumType, k: usize| {
-            let text = asked.constructor(sum, k);
+            let text = asked.constructor_spelling(sum, k);
             missing |= text.is_none();
             text.unwrap_or_default()
         };
         let (mut patterns, mut lets) = (Vec::new(), Vec::new());
-        for (of, named) in self.in_order() {
-            let pattern = named.pattern(&|name| used.contains(name), &mut spelled);
+        for (of, named) in self.in_parameter_order() {
+            let pattern = named.print_used(&|name| used.contains(name), &mut spelled);
             if refutable.contains(of) {
                 patterns.push(pattern);
-            } else if named.bound().any(|name| used.contains(name.as_str())) {
-                lets.push(format!("let {pattern} = {}", base(head, *of)?.name));
+            } else if named.bound_names().any(|name| used.contains(name.as_str())) {
+                lets.push(format!("let {pattern} = {}", parameter_value(head, *of)?.name));
             }
         }
         (!missing).then_some((patterns, lets))
@@ -292,98 +343,120 @@ impl Case {
 
     /// Returns a text for the constructor of each refutable parameter: `s is Circle(r)`. `None` as
     /// for [`Self::taken_apart`].
-    pub(super) fn words(
+    pub(super) fn constructor_conditions(
         &self,
-        asked: &Asked<'_>,
-        head: &Head,
+        asked: &PrintRequest<'_>,
+        head: &DerivativeSignature,
         used: &HashSet<String>,
-        refutable: &[Of],
+        refutable: &[ParameterRef],
     ) -> Option<Vec<String>> {
-        let (patterns, _) = self.taken_apart(asked, head, used, refutable)?;
-        let of = self.in_order().map(|(of, _)| of).filter(|of| refutable.contains(of));
-        let one = |(of, pattern): (&Of, String)| Some(format!("{} is {pattern}", base(head, *of)?.name));
+        let (patterns, _) = self.destructure_parameters(asked, head, used, refutable)?;
+        let of = self.in_parameter_order().map(|(of, _)| of).filter(|of| refutable.contains(of));
+        let one =
+            |(of, pattern): (&ParameterRef, String)| Some(format!("{} is {pattern}", parameter_value(head, *of)?.name));
         of.zip(patterns).map(one).collect()
     }
 
     /// Returns the role of a leaf of a parameter, if it is taken apart.
-    pub(super) fn part(&self, param: usize, path: &[u32]) -> Option<Known> {
-        self.0.iter().find(|(of, _)| *of == Of::Own(param)).map(|(_, named)| named.part(path))
+    pub(super) fn leaf_role(&self, param: usize, path: &[u32]) -> Option<LeafRole> {
+        self.0.iter().find(|(of, _)| *of == ParameterRef::Own(param)).map(|(_, named)| named.leaf_role(path))
     }
 
     /// Returns the names of tangents in its patterns, with the values that they are tangents of.
-    pub(super) fn tangents(&self, head: &Head) -> Vec<(Name, Base)> {
+    pub(super) fn tangent_names(&self, head: &DerivativeSignature) -> Vec<(Name, NamedValue)> {
         let mut pairs = Vec::new();
         for (of, tangent) in &self.0 {
-            let Of::Beside(b) = of else { continue };
-            let own = head.beside.get(*b).and_then(|b| b.0);
-            if let Some((_, own)) = self.0.iter().find(|(of, _)| own.is_some_and(|k| *of == Of::Own(k))) {
-                pairs.extend(tangent.beside(own));
+            let ParameterRef::Additional(b) = of else { continue };
+            let own = head.additional_parameters.get(*b).and_then(|b| b.0);
+            if let Some((_, own)) = self.0.iter().find(|(of, _)| own.is_some_and(|k| *of == ParameterRef::Own(k))) {
+                pairs.extend(tangent.pair_with_values(own));
             }
         }
         pairs
     }
 
     /// Returns for each parameter that is taken apart the text that rebuilds it, and its name.
-    pub(super) fn wholes(&self, asked: &Asked<'_>, head: &Head) -> Vec<(String, Name)> {
-        let mut spelled = |sum: &SumType, k: usize| asked.constructor(sum, k).unwrap_or_default();
-        let whole = |(of, named): &(Of, Named)| {
-            let name = base(head, *of)?.name.clone();
-            named.bound().next().map(|_| (named.pattern(&|_| true, &mut spelled), name))
+    pub(super) fn rebuilt_parameters(
+        &self,
+        asked: &PrintRequest<'_>,
+        head: &DerivativeSignature,
+    ) -> Vec<(String, Name)> {
+        let mut spelled = |sum: &SumType, k: usize| asked.constructor_spelling(sum, k).unwrap_or_default();
+        let whole = |(of, named): &(ParameterRef, NamedPattern)| {
+            let name = parameter_value(head, *of)?.name.clone();
+            named.bound_names().next().map(|_| (named.print_used(&|_| true, &mut spelled), name))
         };
         self.0.iter().filter_map(whole).collect()
     }
 
     /// Returns its patterns in the order of the parameters.
-    fn in_order(&self) -> impl Iterator<Item = &(Of, Named)> {
-        let (own, beside): (Vec<_>, Vec<_>) = self.0.iter().partition(|(of, _)| matches!(of, Of::Own(_)));
+    fn in_parameter_order(&self) -> impl Iterator<Item = &(ParameterRef, NamedPattern)> {
+        let (own, beside): (Vec<_>, Vec<_>) = self.0.iter().partition(|(of, _)| matches!(of, ParameterRef::Own(_)));
         own.into_iter().chain(beside)
     }
 
     /// Returns the names in its patterns.
-    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
-        self.0.iter().flat_map(|(_, named)| named.bound())
+    pub(super) fn bound_names(&self) -> impl Iterator<Item = &Name> {
+        self.0.iter().flat_map(|(_, named)| named.bound_names())
     }
 }
 
 /// Returns the text of the failure if a tangent or cotangent has another constructor than its
 /// value.
-pub(super) fn disagreement() -> String {
-    format!("error(\"{OTHER_CONSTRUCTOR}\")")
+pub(super) fn constructor_mismatch_text() -> String {
+    format!("error(\"{CONSTRUCTOR_MISMATCH}\")")
 }
 
 /// Returns the parameters with several ways, if several cases exist.
-pub(super) fn refutable(head: &Head, cases: &[Case]) -> Vec<Of> {
+pub(super) fn refutable_parameters(head: &DerivativeSignature, cases: &[ConstructorCase]) -> Vec<ParameterRef> {
     match cases {
         [] | [_] => Vec::new(),
         [first, ..] => {
-            let ways = |of: Of| base(head, of).and_then(|b| ways(&b.ty, MOST)).map_or(0, |w| w.len());
+            let ways = |of: ParameterRef| {
+                parameter_value(head, of).and_then(|b| constructor_patterns(&b.ty, MAX_BODIES)).map_or(0, |w| w.len())
+            };
             // A tangent has the ways of its value.
-            first.in_order().map(|(of, _)| *of).filter(|of| ways(*of) > 1).collect()
+            first.in_parameter_order().map(|(of, _)| *of).filter(|of| ways(*of) > 1).collect()
         }
     }
 }
 
 /// Joins the bodies of all cases into a `match`. A single case needs none.
-pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[Option<Body>]) -> Option<Body> {
-    let refutable = refutable(head, cases);
+pub(super) fn match_over_cases(
+    asked: &PrintRequest<'_>,
+    head: &DerivativeSignature,
+    cases: &[ConstructorCase],
+    bodies: &[Option<PrintedBody>],
+) -> Option<PrintedBody> {
+    let refutable = refutable_parameters(head, cases);
     let mut arms: Vec<(Vec<String>, String)> = Vec::new();
     let mut only = None;
-    let never = Body { lets: Vec::new(), named: Vec::new(), value: disagreement(), before: Vec::new() };
-    let mut before: Vec<Definition> = Vec::new();
+    let never = PrintedBody {
+        lets: Vec::new(),
+        let_statements: Vec::new(),
+        value: constructor_mismatch_text(),
+        prerequisites: Vec::new(),
+    };
+    let mut before: Vec<PrintedDerivative> = Vec::new();
     let mut all_named = Vec::new();
     for (case, body) in cases.iter().zip(bodies) {
-        let Body { lets, named: own, value, before: called } = body.as_ref().unwrap_or(&never);
+        let PrintedBody { lets, let_statements: own, value, prerequisites: called } = body.as_ref().unwrap_or(&never);
         all_named.extend(own.iter().cloned());
         for made in called {
             if !before.contains(made) {
                 before.push(made.clone());
             }
         }
-        let used: HashSet<String> = lets.iter().chain([value]).flat_map(|text| names_in(text)).collect();
-        let (patterns, first) = case.taken_apart(asked, head, &used, &refutable)?;
+        let used: HashSet<String> = lets.iter().chain([value]).flat_map(|text| names_in_text(text)).collect();
+        let (patterns, first) = case.destructure_parameters(asked, head, &used, &refutable)?;
         let lets: Vec<String> = first.into_iter().chain(lets.iter().cloned()).collect();
         if cases.len() == 1 {
-            only = Some(Body { lets, named: own.clone(), value: value.clone(), before: called.clone() });
+            only = Some(PrintedBody {
+                lets,
+                let_statements: own.clone(),
+                value: value.clone(),
+                prerequisites: called.clone(),
+            });
         } else {
             let body = if lets.is_empty() { value.clone() } else { format!("{} in {value}", lets.join(" ")) };
             arms.push((patterns, body));
@@ -393,18 +466,19 @@ pub(super) fn joined(asked: &Asked<'_>, head: &Head, cases: &[Case], bodies: &[O
         return only;
     }
     let tuple = |items: &[String]| if let [one] = items { one.clone() } else { format!("({})", items.join(", ")) };
-    let of: Vec<String> = refutable.iter().filter_map(|of| Some(base(head, *of)?.name.to_string())).collect();
+    let of: Vec<String> =
+        refutable.iter().filter_map(|of| Some(parameter_value(head, *of)?.name.to_string())).collect();
     let tangents =
-        refutable.iter().any(|of| matches!(of, Of::Beside(b) if head.beside.get(*b).is_some_and(|b| b.0.is_some())));
+        refutable.iter().any(|of| matches!(of, ParameterRef::Additional(b) if head.additional_parameters.get(*b).is_some_and(|b| b.0.is_some())));
     let mut texts: Vec<(String, String)> = arms.iter().map(|(p, body)| (tuple(p), body.clone())).collect();
-    let never = disagreement();
+    let never = constructor_mismatch_text();
     if tangents || texts.iter().any(|(_, text)| *text == never) {
         texts.retain(|(_, text)| *text != never);
         texts.push(("_".to_owned(), never));
     } else {
-        gathered(&mut texts);
+        merge_equal_arms(&mut texts);
     }
     let arms: Vec<String> = texts.iter().map(|(p, body)| format!("{p}: {body}")).collect();
     let value = format!("match {} {{ {} }}", tuple(&of), arms.join(", "));
-    Some(Body { lets: Vec::new(), named: all_named, value, before })
+    Some(PrintedBody { lets: Vec::new(), let_statements: all_named, value, prerequisites: before })
 }

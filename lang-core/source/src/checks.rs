@@ -1,34 +1,34 @@
 //! **Redundant checks.** Drops the checks of a derivative that follow from sizes, ranges and
 //! earlier checks. The writer calls it before it merges lines.
 
-use lang_ir::ssa::{Check, Ssa, index};
-use lang_sizes::predicate::{Context, Index, Pred};
+use lang_ir::ssa::{RuntimeCheck, SsaFunction, statement_index};
+use lang_sizes::predicate::{FactContext, Index, Pred};
 
-use super::rules::{inside, under};
+use super::rules::{with_assumption, with_index_ranges};
 
 /// Returns the checks that do not follow from the known facts and the checks before them, each
 /// simplified by these.
-pub(super) fn needed(ssa: &Ssa, known: &Context) -> Vec<Check> {
+pub(super) fn irredundant_checks(ssa: &SsaFunction, known: &FactContext) -> Vec<RuntimeCheck> {
     let mut context = known.clone();
     // The extents of arguments are not negative.
     let extents = ssa.inputs.iter().flat_map(|i| &i.leaf.dims);
     extents.for_each(|n| context.assume(&Pred::nonneg(n)));
-    let mut kept: Vec<Check> = Vec::new();
+    let mut kept: Vec<RuntimeCheck> = Vec::new();
     for check in &ssa.checks {
-        let indices: Vec<Index> = check.dims.iter().enumerate().map(|(k, n)| index(k, n)).collect();
-        let (guard, cond) = inside(&indices, &mut context, |context| {
+        let indices: Vec<Index> = check.dims.iter().enumerate().map(|(k, n)| statement_index(k, n)).collect();
+        let (guard, cond) = with_index_ranges(&indices, &mut context, |context| {
             let guard = context.simplify(&check.guard);
-            let cond = under(&guard, context, |context| context.simplify(&check.cond));
+            let cond = with_assumption(&guard, context, |context| context.simplify(&check.cond));
             (guard, cond)
         });
-        let same = |other: &Check| (&other.dims, &other.guard, &other.cond) == (&check.dims, &guard, &cond);
+        let same = |other: &RuntimeCheck| (&other.dims, &other.guard, &other.cond) == (&check.dims, &guard, &cond);
         if guard.is_false() || cond.is_true() || kept.iter().any(same) {
             continue;
         }
         if indices.is_empty() && guard.is_true() {
             context.assume(&cond);
         }
-        kept.push(Check { guard, cond, ..check.clone() });
+        kept.push(RuntimeCheck { guard, cond, ..check.clone() });
     }
     kept
 }

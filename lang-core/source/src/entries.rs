@@ -5,31 +5,34 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::cases::{self, Case, MANY, cases, refutable};
-use super::constructors::{Found, names_in};
-use super::grouped::{self, grouped, too_many};
-use super::mentioned::{mentioned, once};
-use super::merge::{settled, substituted};
-use super::read::lines;
-use super::shape::{Asked, Base, Head, Param, has_real, is_only, mirror, part};
-use super::table::Table;
-use super::tree::Ex;
-use super::ways::{self, Given, has_sum};
-use super::writer::{Writer, writer};
-use super::{Outside, Shelf, Which, derived};
+use super::cases::{self, ConstructorCase, MAX_CASES, constructor_cases, refutable_parameters};
+use super::constructors::{PartLocation, names_in_text};
+use super::grouped::{self, group_equal_cases, has_too_many_cases};
+use super::mentioned::{mentioned_lets, merge_equal_lets};
+use super::merge::{simplify_to_fixpoint, substitute_lines};
+use super::read::read_lines;
+use super::shape::{
+    DerivativeSignature, NamedValue, PrintRequest, SignatureParameter, has_real, is_sole_constructor_tag, print_part,
+    tangent_core_type,
+};
+use super::table::StatementFacts;
+use super::tree::SourceExpr;
+use super::ways::{self, ArgumentNames, contains_sum_type};
+use super::writer::{BodyWriter, prepare_writer};
+use super::{DerivativeMode, NoTextReason, PrintedDerivativeCache, derivative_ssa};
 use lang_base::{Name, Span};
-use lang_ir::core::{Callee, Constant, CoreType, Derivation, Outside as NoCore, Reason};
-use lang_ir::flat::{Input, Source};
-use lang_ir::ssa::{Access, Rhs, Ssa, Stmt, Var, index};
+use lang_ir::core::{Constant, CoreType, DerivativeKind, FunctionKey, NoCoreForm as NoCore, NoCoreFormReason};
+use lang_ir::flat::{FunctionInput, InputSource};
+use lang_ir::ssa::{Rhs, SsaFunction, Statement, StmtId, TensorAccess, statement_index};
 use lang_middle::ad::{is_real, real_outputs};
-use lang_middle::norm::Bodies;
-use lang_middle::pipeline::Callees;
+use lang_middle::norm::ElabQueries;
+use lang_middle::pipeline::CalleeForms;
 use lang_resolve::Names;
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 
 /// The derivative whose entries are shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Entry {
+pub enum ShownDerivative {
     /// The partial derivatives of the result, a real number, by all real inputs.
     Partials,
     /// The cotangent of a parameter, at the point where the parameter is zero.
@@ -37,7 +40,7 @@ pub enum Entry {
         /// The number of the parameter.
         param: u32,
         /// The role of the function in the program.
-        whose: Whose,
+        owner: ResultOwner,
     },
     /// The gradient of a function with one real result by a parameter. For other results, the
     /// cotangent of the parameter.
@@ -63,10 +66,10 @@ pub struct ValuePart {
 impl ValuePart {
     /// Returns whether it is the part of a value of this type at these positions. Fields are
     /// compared by name, because records have another order there.
-    fn is_at(&self, ty: &CoreType, path: &[u32]) -> bool {
+    fn matches_path(&self, ty: &CoreType, path: &[u32]) -> bool {
         let mut ty = ty;
         let all = self.path.iter().zip(path).all(|((k, name), at)| {
-            let CoreType::Tuple(items, labels) = ty.peel().1 else { return false };
+            let CoreType::Tuple(items, labels) = ty.split_array().1 else { return false };
             ty = items.get(*at as usize).unwrap_or(ty);
             match name {
                 Some(name) => labels.field(*at).is_some_and(|field| *field == **name),
@@ -79,24 +82,24 @@ impl ValuePart {
 
 /// The owner of the result whose cotangent occurs in the entries.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Whose {
+pub enum ResultOwner {
     /// A definition.
     Definition,
     /// An iteration of a loop that carries this name or pattern.
     Iteration(String),
     /// Such an iteration that also yields a value.
-    Yielding(String),
+    YieldingIteration(String),
     /// A function without a name.
-    Function,
+    AnonymousFunction,
 }
 
 /// One entry.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Told {
+pub struct DerivativeEntry {
     /// The variable by which it is the derivative: `x[i]`.
-    pub of: String,
+    pub variable: String,
     /// The indices of that variable.
-    pub at: Vec<String>,
+    pub indices: Vec<String>,
     /// The derivative.
     pub value: String,
 }
@@ -107,98 +110,103 @@ pub struct Entries {
     /// The `let`s of shared values that the program does not name.
     pub lets: Vec<String>,
     /// The entries that are not zero everywhere.
-    pub all: Vec<Told>,
+    pub entries: Vec<DerivativeEntry>,
     /// The part of the expression that they belong to: `[i].mean`; empty for a number.
-    pub part: String,
+    pub expression_part: String,
     /// The case, if constructors of sum types decide: `where s is Circle(r)`, `elsewhere`.
     pub case: Option<String>,
     /// The name of the cotangent that occurs in them, and its owner.
-    pub cotangent: Option<(Name, Whose)>,
+    pub cotangent: Option<(Name, ResultOwner)>,
     /// The variables whose names are hidden at the expression: their names in the entries, and in
     /// the program.
-    pub hidden: Vec<(Name, Name)>,
+    pub renamed_variables: Vec<(Name, Name)>,
 }
 
 impl Entries {
     /// Returns whether a text of the entries contains the name.
     #[must_use]
-    pub fn mention(&self, name: &str) -> bool {
-        let texts = self.lets.iter().chain(self.all.iter().flat_map(|told| [&told.of, &told.value]));
-        texts.flat_map(|text| names_in(text)).any(|word| word == name)
+    pub fn mentions_name(&self, name: &str) -> bool {
+        let texts = self.lets.iter().chain(self.entries.iter().flat_map(|told| [&told.variable, &told.value]));
+        texts.flat_map(|text| names_in_text(text)).any(|word| word == name)
     }
 }
 
 /// The reason why no entries are shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Unshown {
+pub enum NotShownReason {
     /// The function has no core form.
-    Core(Box<NoCore>),
+    NoCoreForm(Box<NoCore>),
     /// The entries have no text.
-    Text(Outside),
+    NoText(NoTextReason),
     /// The value has many parts.
-    Several,
+    TooManyParts,
     /// No input or no result is real.
-    Constant,
+    NotReal,
 }
 
-impl Unshown {
+impl NotShownReason {
     /// Returns the reason as text; `None` for a constant, which needs no explanation.
     #[must_use]
     pub fn phrase(&self) -> Option<String> {
         Some(match self {
-            Self::Core(why) => why.what.phrase().to_owned(),
-            Self::Text(why) => why.phrase().to_owned(),
-            Self::Several => "it has many parts, each with its own".to_owned(),
-            Self::Constant => return None,
+            Self::NoCoreForm(why) => why.reason.phrase().to_owned(),
+            Self::NoText(why) => why.phrase().to_owned(),
+            Self::TooManyParts => "it has many parts, each with its own".to_owned(),
+            Self::NotReal => return None,
         })
     }
 }
 
-impl From<Outside> for Unshown {
-    fn from(why: Outside) -> Self {
-        Self::Text(why)
+impl From<NoTextReason> for NotShownReason {
+    fn from(why: NoTextReason) -> Self {
+        Self::NoText(why)
     }
 }
 
 /// A variable in scope at the expression.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct ScopeVariable {
     /// Its name.
     pub name: Name,
     /// Its rank.
     pub rank: usize,
     /// The variable whose constructor pattern binds it, if one does.
-    pub inside: Option<Name>,
+    pub matched_variable: Option<Name>,
 }
 
 /// The reader of entries.
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub(super) struct EntryReader {
     /// The variables in scope.
-    pub(super) seen: Vec<Seen>,
+    pub(super) scope_variables: Vec<ScopeVariable>,
     /// Whether the seed is 1. Then no cotangent of the program occurs.
-    pub(super) of_one: bool,
+    pub(super) has_unit_seed: bool,
 }
 
 /// The context of an expression whose entries are shown. Its functions use the variables of an
 /// `Ssa` in polynomials.
-pub struct Surroundings<'k> {
+pub struct ExpressionContext<'k> {
     /// The variables in scope.
-    pub seen: Vec<Seen>,
+    pub scope_variables: Vec<ScopeVariable>,
     /// The names of the indices around, which are the first indices of a cotangent's parameter.
     pub indices: &'k [Name],
     /// Returns the values at which these indices start; the parameter counts from there. `None` if
     /// one has no form.
-    pub begins: &'k dyn Fn(&Ssa) -> Option<Vec<Poly>>,
+    pub index_starts: &'k dyn Fn(&SsaFunction) -> Option<Vec<Poly>>,
     /// Returns the facts that hold if the indices of an entry have these values.
-    pub known: &'k dyn Fn(&Ssa, &[Poly]) -> Vec<Pred>,
+    pub index_facts: &'k dyn Fn(&SsaFunction, &[Poly]) -> Vec<Pred>,
 }
 
-impl Surroundings<'_> {
+impl ExpressionContext<'_> {
     /// Returns the context of a whole definition.
     #[must_use]
-    pub fn none() -> Self {
-        Self { seen: Vec::new(), indices: &[], begins: &|_| Some(Vec::new()), known: &|_, _| Vec::new() }
+    pub fn of_definition() -> Self {
+        Self {
+            scope_variables: Vec::new(),
+            indices: &[],
+            index_starts: &|_| Some(Vec::new()),
+            index_facts: &|_, _| Vec::new(),
+        }
     }
 }
 
@@ -208,98 +216,125 @@ impl Surroundings<'_> {
 /// # Errors
 /// The reason why no entries are shown.
 pub fn entries(
-    module: &dyn Callees,
-    bodies: &dyn Bodies,
+    module: &dyn CalleeForms,
+    bodies: &dyn ElabQueries,
     names: &dyn Names,
-    callee: &Arc<Callee>,
-    entry: &Entry,
-    around: Surroundings<'_>,
-) -> Result<Vec<Entries>, Unshown> {
-    let ssa = at_point(module, callee, entry)?.ok_or(Unshown::Constant)?;
-    if let Entry::Value(_) = entry
-        && has_sum(&ssa.result)
+    callee: &Arc<FunctionKey>,
+    entry: &ShownDerivative,
+    around: ExpressionContext<'_>,
+) -> Result<Vec<Entries>, NotShownReason> {
+    let ssa = ssa_at_point(module, callee, entry)?.ok_or(NotShownReason::NotReal)?;
+    if let ShownDerivative::Value(_) = entry
+        && contains_sum_type(&ssa.result)
     {
-        return Err(Outside::SumType.into());
+        return Err(NoTextReason::UnknownConstructor.into());
     }
-    let stages = module.stages(callee).map_err(Unshown::Core)?;
+    let stages = module.stages(callee).map_err(NotShownReason::NoCoreForm)?;
     let ssa = Arc::new(ssa);
-    let (def, which, shelf) = (&callee.def, Which::Adjoint, &Shelf::default());
-    let asked = Asked { module, bodies, names, shelf, def, text: "", which, stages: &stages, derived: &ssa };
-    lang_base::guarded(|| told(&asked, entry, around))
+    let (def, which, shelf) = (&callee.def, DerivativeMode::Adjoint, &PrintedDerivativeCache::default());
+    let asked = PrintRequest {
+        module,
+        bodies,
+        names,
+        cache: shelf,
+        def,
+        text: "",
+        mode: which,
+        stages: &stages,
+        derivative_ssa: &ssa,
+    };
+    lang_base::ensure_sufficient_stack(|| entries_of_cases(&asked, entry, around))
 }
 
 /// Returns the form whose outputs are the entries, without checks: the primal for a value, else the
 /// adjoint. Its seed is 1 if `of_one` holds; the parameter of a cotangent is 0. `None` if nothing
 /// is real.
-fn at_point(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<Option<Ssa>, Unshown> {
+fn ssa_at_point(
+    module: &dyn CalleeForms,
+    callee: &Arc<FunctionKey>,
+    entry: &ShownDerivative,
+) -> Result<Option<SsaFunction>, NotShownReason> {
     let adjoint = match entry {
-        Entry::Partials => derived(module, callee, Which::Adjoint).map_err(Unshown::Core)?,
-        Entry::Value(_) => Some(Arc::clone(&module.stages(callee).map_err(Unshown::Core)?.ssa)),
-        Entry::Cotangent { param, .. } | Entry::Gradient { param } => {
-            let stages = module.stages(callee).map_err(Unshown::Core)?;
+        ShownDerivative::Partials => {
+            derivative_ssa(module, callee, DerivativeMode::Adjoint).map_err(NotShownReason::NoCoreForm)?
+        }
+        ShownDerivative::Value(_) => Some(Arc::clone(&module.stages(callee).map_err(NotShownReason::NoCoreForm)?.ssa)),
+        ShownDerivative::Cotangent { param, .. } | ShownDerivative::Gradient { param } => {
+            let stages = module.stages(callee).map_err(NotShownReason::NoCoreForm)?;
             let inputs = (0..).zip(&stages.ssa.inputs);
-            let wrt: Vec<u32> = inputs.filter(|(_, i)| i.source == Source::Param(*param)).map(|(k, _)| k).collect();
+            let wrt: Vec<u32> =
+                inputs.filter(|(_, i)| i.source == InputSource::Param(*param)).map(|(k, _)| k).collect();
             let of = real_outputs(&stages.ssa);
             if of.is_empty() || wrt.is_empty() {
                 return Ok(None);
             }
-            let adjoint = callee.derive(Derivation::Adjoint { of: of.into(), wrt: wrt.into() });
-            let none = || NoCore { what: Reason::Derivative, item: callee.def.clone(), span: Span::default() };
-            Some(module.ssa(&Arc::new(adjoint)).ok_or_else(|| Unshown::Core(Box::new(none())))?)
+            let adjoint = callee.derivative(DerivativeKind::Adjoint { outputs: of.into(), wrt: wrt.into() });
+            let none =
+                || NoCore { reason: NoCoreFormReason::Derivative, item: callee.def.clone(), span: Span::default() };
+            Some(module.ssa(&Arc::new(adjoint)).ok_or_else(|| NotShownReason::NoCoreForm(Box::new(none())))?)
         }
     };
     let Some(adjoint) = adjoint else { return Ok(None) };
     let mut ssa = (*adjoint).clone();
-    let of_one = of_one(module, callee, entry)?;
+    let of_one = has_unit_seed(module, callee, entry)?;
     for stmt in &mut ssa.stmts {
         let Rhs::Input(k) = &stmt.rhs else { continue };
         match (entry, ssa.inputs.get(*k as usize).map(|i| &i.source)) {
-            (_, Some(Source::Cotangent(_))) if of_one => stmt.rhs = Rhs::Constant(Constant::Real(1.0)),
-            (Entry::Cotangent { param, .. }, Some(Source::Param(p))) if p == param => stmt.rhs = Rhs::Zero,
+            (_, Some(InputSource::Cotangent(_))) if of_one => stmt.rhs = Rhs::Constant(Constant::Real(1.0)),
+            (ShownDerivative::Cotangent { param, .. }, Some(InputSource::Param(p))) if p == param => {
+                stmt.rhs = Rhs::Zero
+            }
             _ => {}
         }
     }
     ssa.checks.clear();
     ssa.stmts.iter_mut().for_each(|s| s.needs.clear());
     ssa.needs.clear();
-    named(&mut ssa);
+    move_sum_names(&mut ssa);
     Ok(Some(ssa))
 }
 
 /// Returns whether the seed is 1. If the result is not a single real number, the seed is a
 /// parameter.
-fn of_one(module: &dyn Callees, callee: &Arc<Callee>, entry: &Entry) -> Result<bool, Unshown> {
+fn has_unit_seed(
+    module: &dyn CalleeForms,
+    callee: &Arc<FunctionKey>,
+    entry: &ShownDerivative,
+) -> Result<bool, NotShownReason> {
     Ok(match entry {
-        Entry::Partials => true,
-        Entry::Cotangent { .. } | Entry::Value(_) => false,
-        Entry::Gradient { .. } => is_number(&module.stages(callee).map_err(Unshown::Core)?.ssa.result),
+        ShownDerivative::Partials => true,
+        ShownDerivative::Cotangent { .. } | ShownDerivative::Value(_) => false,
+        ShownDerivative::Gradient { .. } => {
+            is_real_scalar(&module.stages(callee).map_err(NotShownReason::NoCoreForm)?.ssa.result)
+        }
     })
 }
 
 /// Returns whether it is the type of a real number.
-fn is_number(ty: &CoreType) -> bool {
+fn is_real_scalar(ty: &CoreType) -> bool {
     matches!(ty, CoreType::Scalar(s) if is_real(Some(*s)))
 }
 
 /// Returns `x_adj[i]` for `x[i]`.
-fn adjoint_of(part: &str) -> String {
+fn adjoint_label(part: &str) -> String {
     let end = part.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(part.len());
     let (name, rest) = part.split_at(end);
     format!("{name}_adj{rest}")
 }
 
 /// Moves the name of a sum to its only term that is not zero.
-fn named(ssa: &mut Ssa) {
+fn move_sum_names(ssa: &mut SsaFunction) {
     for k in 0..ssa.stmts.len() {
-        let Some(Stmt { name: Some(name), rhs: Rhs::Add(terms), dims, .. }) = ssa.stmts.get(k) else { continue };
-        let is_zero = |of: &Access| ssa.stmts.get(of.var.0 as usize).is_some_and(|s| s.rhs == Rhs::Zero);
-        let mut others = terms.iter().filter(|t| !is_zero(&t.of));
-        let own: Vec<Poly> = (0..).zip(dims).map(|(k, n)| index(k, n).value()).collect();
-        let (Some(one), None) = (others.next().filter(|t| t.pred.is_true() && !t.neg && t.of.at == own), others.next())
+        let Some(Statement { name: Some(name), rhs: Rhs::Add(terms), dims, .. }) = ssa.stmts.get(k) else { continue };
+        let is_zero = |of: &TensorAccess| ssa.stmts.get(of.var.0 as usize).is_some_and(|s| s.rhs == Rhs::Zero);
+        let mut others = terms.iter().filter(|t| !is_zero(&t.operand));
+        let own: Vec<Poly> = (0..).zip(dims).map(|(k, n)| statement_index(k, n).value()).collect();
+        let (Some(one), None) =
+            (others.next().filter(|t| t.pred.is_true() && !t.neg && t.operand.at == own), others.next())
         else {
             continue;
         };
-        let (of, name) = (one.of.var.0 as usize, name.clone());
+        let (of, name) = (one.operand.var.0 as usize, name.clone());
         if ssa.stmts.get(of).is_some_and(|of| of.name.is_none() && of.dims == *dims) {
             ssa.stmts.iter_mut().skip(of).take(1).for_each(|of| of.name = Some(name.clone()));
             ssa.stmts.iter_mut().skip(k).take(1).for_each(|sum| sum.name = None);
@@ -307,254 +342,298 @@ fn named(ssa: &mut Ssa) {
     }
 }
 
-fn told(asked: &Asked<'_>, entry: &Entry, around: Surroundings<'_>) -> Result<Vec<Entries>, Unshown> {
-    let mut head = head(asked, entry);
-    let mut wanted = (**asked.derived).clone();
+fn entries_of_cases(
+    asked: &PrintRequest<'_>,
+    entry: &ShownDerivative,
+    around: ExpressionContext<'_>,
+) -> Result<Vec<Entries>, NotShownReason> {
+    let mut head = entry_signature(asked, entry);
+    let mut wanted = (**asked.derivative_ssa).clone();
     match entry {
-        Entry::Value(parts) => {
-            let is_told = |path: &[u32]| parts.iter().any(|part| part.is_at(&asked.stages.ssa.result, path));
+        ShownDerivative::Value(parts) => {
+            let is_told = |path: &[u32]| parts.iter().any(|part| part.matches_path(&asked.stages.ssa.result, path));
             wanted.outputs.retain(|(leaf, _)| is_told(&leaf.path));
         }
-        _ => wanted.outputs = asked.outputs(&head)?,
+        _ => wanted.outputs = asked.result_leaves(&head)?,
     }
     let parts = wanted.outputs.len();
-    let _ = lang_middle::norm::dead::remove(&mut wanted);
-    as_given(&mut wanted, &mut head, &around.seen);
-    let given = asked.bodies.body(asked.def).map(|body| Given::in_body(&body)).unwrap_or_default();
-    let plain = lines(&wanted, &mut Table::default())?;
-    let cases = cases(asked, &head, &wanted, &plain, &given, (&around.seen, MANY));
-    let refutable = refutable(&head, &cases);
-    let of = Of { asked, entry, head: &head, wanted: &wanted, parts, given: &given, refutable: &refutable };
+    let _ = lang_middle::norm::dead::eliminate_dead_code(&mut wanted);
+    named_results_to_inputs(&mut wanted, &mut head, &around.scope_variables);
+    let given = asked.bodies.body(asked.def).map(|body| ArgumentNames::from_body(&body)).unwrap_or_default();
+    let plain = read_lines(&wanted, &mut StatementFacts::default())?;
+    let cases = constructor_cases(asked, &head, &wanted, &plain, &given, (&around.scope_variables, MAX_CASES));
+    let refutable = refutable_parameters(&head, &cases);
+    let of = EntryRequest {
+        request: asked,
+        entry,
+        head: &head,
+        wanted: &wanted,
+        parts,
+        given: &given,
+        refutable: &refutable,
+    };
     let mut told = Vec::new();
     for case in &cases {
-        told.extend(of.told(case, &around)?);
-        if too_many(&told) {
-            return Err(Unshown::Several);
+        told.extend(of.entries_of_case(case, &around)?);
+        if has_too_many_cases(&told) {
+            return Err(NotShownReason::TooManyParts);
         }
     }
-    grouped(&told)
+    group_equal_cases(&told)
 }
 
 /// The request, which is answered case by case.
-struct Of<'a> {
-    asked: &'a Asked<'a>,
-    entry: &'a Entry,
-    head: &'a Head,
-    wanted: &'a Ssa,
+struct EntryRequest<'a> {
+    request: &'a PrintRequest<'a>,
+    entry: &'a ShownDerivative,
+    head: &'a DerivativeSignature,
+    wanted: &'a SsaFunction,
     parts: usize,
-    given: &'a Given,
+    given: &'a ArgumentNames,
     /// The parameters with several ways.
-    refutable: &'a [cases::Of],
+    refutable: &'a [cases::ParameterRef],
 }
 
-impl Of<'_> {
+impl EntryRequest<'_> {
     /// Returns the entries of a case, or `None` if the case is impossible.
-    fn told(&self, case: &Case, around: &Surroundings<'_>) -> Result<Option<grouped::Of>, Unshown> {
-        let Self { asked, entry, head, wanted, given, .. } = *self;
+    fn entries_of_case(
+        &self,
+        case: &ConstructorCase,
+        around: &ExpressionContext<'_>,
+    ) -> Result<Option<grouped::CaseEntries>, NotShownReason> {
+        let Self { request: asked, entry, head, wanted, given, .. } = *self;
         let facts = match entry {
-            Entry::Partials | Entry::Value(_) => (around.known)(wanted, &[]),
-            Entry::Cotangent { .. } | Entry::Gradient { .. } => Vec::new(),
+            ShownDerivative::Partials | ShownDerivative::Value(_) => (around.index_facts)(wanted, &[]),
+            ShownDerivative::Cotangent { .. } | ShownDerivative::Gradient { .. } => Vec::new(),
         };
-        let Some((mut writer, ssa, live)) = writer(asked, head, wanted, self.parts, case, given, &facts)? else {
+        let Some((mut writer, ssa, live)) = prepare_writer(asked, head, wanted, self.parts, case, given, &facts)?
+        else {
             return Ok(None);
         };
-        around.seen.iter().for_each(|seen| writer.taken.take(&seen.name));
-        around.indices.iter().for_each(|name| writer.taken.take(name));
-        writer.reader = Some(Reader { seen: around.seen.clone(), of_one: head.beside.is_empty() });
-        let mut lets = writer.lets(head, &ssa, &live, case)?;
+        around.scope_variables.iter().for_each(|seen| writer.used_names.mark_used(&seen.name));
+        around.indices.iter().for_each(|name| writer.used_names.mark_used(name));
+        writer.reader = Some(EntryReader {
+            scope_variables: around.scope_variables.clone(),
+            has_unit_seed: head.additional_parameters.is_empty(),
+        });
+        let mut lets = writer.print_lets(head, &ssa, &live, case)?;
         let mut all = match entry {
-            Entry::Value(parts) => writer.parts_of_value(head, &ssa, parts, around)?,
-            Entry::Gradient { .. } if head.beside.is_empty() => {
-                writer.entries(head, &ssa, case, around, &|of| format!("∇{of}"))?
+            ShownDerivative::Value(parts) => writer.value_entries(head, &ssa, parts, around)?,
+            ShownDerivative::Gradient { .. } if head.additional_parameters.is_empty() => {
+                writer.parameter_entries(head, &ssa, case, around, &|of| format!("∇{of}"))?
             }
-            Entry::Gradient { .. } => writer.entries(head, &ssa, case, around, &adjoint_of)?,
-            Entry::Partials | Entry::Cotangent { .. } => writer.entries(head, &ssa, case, around, &str::to_owned)?,
+            ShownDerivative::Gradient { .. } => writer.parameter_entries(head, &ssa, case, around, &adjoint_label)?,
+            ShownDerivative::Partials | ShownDerivative::Cotangent { .. } => {
+                writer.parameter_entries(head, &ssa, case, around, &str::to_owned)?
+            }
         };
-        lets = once(lets, &mut all);
-        lets = mentioned(&lets, all.iter().flat_map(|told| [told.of.as_str(), &told.value]));
-        if let Some(why) = writer.wrong {
+        lets = merge_equal_lets(lets, &mut all);
+        lets = mentioned_lets(&lets, all.iter().flat_map(|told| [told.variable.as_str(), &told.value]));
+        if let Some(why) = writer.failure {
             return Err(why.into());
         }
-        let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.of, &told.value]));
-        let mut used: HashSet<String> = texts.flat_map(|text| names_in(text)).collect();
-        let words = |used: &HashSet<String>| case.words(asked, head, used, self.refutable).ok_or(Outside::Foreign);
+        let texts = lets.iter().chain(all.iter().flat_map(|told| [&told.variable, &told.value]));
+        let mut used: HashSet<String> = texts.flat_map(|text| names_in_text(text)).collect();
+        let words = |used: &HashSet<String>| {
+            case.constructor_conditions(asked, head, used, self.refutable).ok_or(NoTextReason::UnimportedName)
+        };
         let (words, ways) = (words(&used)?, words(&HashSet::new())?);
-        used.retain(|name| !around.seen.iter().any(|seen| seen.name == **name));
-        let (_, first) = case.taken_apart(asked, head, &used, self.refutable).ok_or(Outside::Foreign)?;
+        used.retain(|name| !around.scope_variables.iter().any(|seen| seen.name == **name));
+        let (_, first) =
+            case.destructure_parameters(asked, head, &used, self.refutable).ok_or(NoTextReason::UnimportedName)?;
         lets.splice(0..0, first);
         let has = |name: &Name| {
             let texts = lets.iter().chain(all.iter().map(|told| &told.value));
-            texts.flat_map(|text| names_in(text)).any(|word| word == name.as_str())
+            texts.flat_map(|text| names_in_text(text)).any(|word| word == name.as_str())
         };
-        let cotangent = head.beside.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.base.name.clone());
+        let cotangent =
+            head.additional_parameters.iter().find(|(of, _)| of.is_none()).map(|(_, p)| p.value.name.clone());
         let whose = match entry {
-            Entry::Cotangent { whose, .. } => whose.clone(),
-            Entry::Partials | Entry::Gradient { .. } | Entry::Value(_) => Whose::Definition,
+            ShownDerivative::Cotangent { owner: whose, .. } => whose.clone(),
+            ShownDerivative::Partials | ShownDerivative::Gradient { .. } | ShownDerivative::Value(_) => {
+                ResultOwner::Definition
+            }
         };
         let cotangent = cotangent.filter(has).map(|name| (name, whose));
-        let entries = Entries { lets, all, part: String::new(), case: None, cotangent, hidden: Vec::new() };
-        Ok(Some(grouped::Of { entries, words, ways }))
+        let entries = Entries {
+            lets,
+            entries: all,
+            expression_part: String::new(),
+            case: None,
+            cotangent,
+            renamed_variables: Vec::new(),
+        };
+        Ok(Some(grouped::CaseEntries { entries, conditions: words, unnamed_conditions: ways }))
     }
 }
 
 /// Turns results of loops, updates and sorts into parameters if the reader sees them by name.
-fn as_given(ssa: &mut Ssa, head: &mut Head, seen: &[Seen]) {
-    let is_seen = |s: &Stmt| seen.iter().any(|seen| Some(&seen.name) == s.name.as_ref() && seen.rank == s.dims.len());
-    let once = |s: &Stmt| ssa.stmts.iter().filter(|other| other.name == s.name && is_seen(other)).count() == 1;
-    let is_made = |s: &Stmt| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. } | Rhs::Order(_));
+fn named_results_to_inputs(ssa: &mut SsaFunction, head: &mut DerivativeSignature, seen: &[ScopeVariable]) {
+    let is_seen =
+        |s: &Statement| seen.iter().any(|seen| Some(&seen.name) == s.name.as_ref() && seen.rank == s.dims.len());
+    let once = |s: &Statement| ssa.stmts.iter().filter(|other| other.name == s.name && is_seen(other)).count() == 1;
+    let is_made = |s: &Statement| matches!(s.rhs, Rhs::Loop(..) | Rhs::Update { .. } | Rhs::Argsort(_));
     let found = (0..ssa.stmts.len()).filter(|k| ssa.stmts.get(*k).is_some_and(|s| is_made(s) && is_seen(s) && once(s)));
     for k in found.collect::<Vec<_>>() {
-        let Some(Stmt { name: Some(name), scalar: Some(scalar), dims, .. }) = ssa.stmts.get(k).cloned() else {
+        let Some(Statement { name: Some(name), scalar: Some(scalar), dims, .. }) = ssa.stmts.get(k).cloned() else {
             continue;
         };
-        let (Ok(param), Ok(input)) = (u32::try_from(head.own.len()), u32::try_from(ssa.inputs.len())) else { continue };
-        let ty = CoreType::Scalar(scalar).array(dims.iter().cloned());
+        let (Ok(param), Ok(input)) = (u32::try_from(head.primal_parameters.len()), u32::try_from(ssa.inputs.len()))
+        else {
+            continue;
+        };
+        let ty = CoreType::Scalar(scalar).with_extents(dims.iter().cloned());
         let Some(leaf) = ty.leaves().into_iter().next() else { continue };
-        let local = Var(u32::try_from(k).unwrap_or(u32::MAX)).local();
-        ssa.inputs.push(Input { local, source: Source::Param(param), leaf });
-        head.own.push(Param { base: Base { name, ty }, written: String::new() });
+        let local = StmtId(u32::try_from(k).unwrap_or(u32::MAX)).local();
+        ssa.inputs.push(FunctionInput { local, source: InputSource::Param(param), leaf });
+        head.primal_parameters.push(SignatureParameter { value: NamedValue { name, ty }, type_text: String::new() });
         ssa.stmts.iter_mut().skip(k).take(1).for_each(|s| s.rhs = Rhs::Input(input));
     }
-    let _ = lang_middle::norm::dead::remove(ssa);
+    let _ = lang_middle::norm::dead::eliminate_dead_code(ssa);
 }
 
 /// Returns the parameters, and the results whose entries are shown.
-fn head(asked: &Asked<'_>, entry: &Entry) -> Head {
+fn entry_signature(asked: &PrintRequest<'_>, entry: &ShownDerivative) -> DerivativeSignature {
     let ssa = &asked.stages.ssa;
-    let param = |(local, ty): &(_, _)| Param {
-        base: Base { name: ssa.vars.name(*local), ty: Clone::clone(ty) },
-        written: String::new(),
+    let param = |(local, ty): &(_, _)| SignatureParameter {
+        value: NamedValue { name: ssa.vars.name(*local), ty: Clone::clone(ty) },
+        type_text: String::new(),
     };
-    let own: Vec<Param> = ssa.params.iter().map(param).collect();
-    let result = |(k, p): (usize, &Param)| (Some(k), mirror(&p.base.ty), String::new());
+    let own: Vec<SignatureParameter> = ssa.params.iter().map(param).collect();
+    let result = |(k, p): (usize, &SignatureParameter)| (Some(k), tangent_core_type(&p.value.ty), String::new());
     let all = own.iter().enumerate();
     match entry {
-        Entry::Partials => {
-            let results = all.filter(|(_, p)| has_real(&p.base.ty)).map(result).collect();
-            Head { own, beside: Vec::new(), results }
+        ShownDerivative::Partials => {
+            let results = all.filter(|(_, p)| has_real(&p.value.ty)).map(result).collect();
+            DerivativeSignature { primal_parameters: own, additional_parameters: Vec::new(), results }
         }
-        Entry::Value(_) => Head { own, beside: Vec::new(), results: vec![(None, ssa.result.clone(), String::new())] },
-        Entry::Gradient { param } => {
+        ShownDerivative::Value(_) => DerivativeSignature {
+            primal_parameters: own,
+            additional_parameters: Vec::new(),
+            results: vec![(None, ssa.result.clone(), String::new())],
+        },
+        ShownDerivative::Gradient { param } => {
             let results = all.filter(|(k, _)| *k == *param as usize).map(result).collect();
             let mut beside = Vec::new();
-            if !is_number(&ssa.result) {
-                let name = asked.result_name(None, &|name| own.iter().any(|p| p.base.name == name));
-                let base = Base { name, ty: mirror(&ssa.result) };
-                beside.push((None, Param { base, written: String::new() }));
+            if !is_real_scalar(&ssa.result) {
+                let name = asked.result_cotangent_name(None, &|name| own.iter().any(|p| p.value.name == name));
+                let base = NamedValue { name, ty: tangent_core_type(&ssa.result) };
+                beside.push((None, SignatureParameter { value: base, type_text: String::new() }));
             }
-            Head { own, beside, results }
+            DerivativeSignature { primal_parameters: own, additional_parameters: beside, results }
         }
-        Entry::Cotangent { param, whose } => {
+        ShownDerivative::Cotangent { param, owner: whose } => {
             let results = all.filter(|(k, _)| *k == *param as usize).map(result).collect();
             let carried = match whose {
-                Whose::Iteration(carried) if is_name(carried) => Some(carried.as_str()),
+                ResultOwner::Iteration(carried) if is_name(carried) => Some(carried.as_str()),
                 _ => None,
             };
-            let name = asked.result_name(carried, &|name| own.iter().any(|p| p.base.name == name));
-            let base = Base { name, ty: mirror(&ssa.result) };
-            let beside = vec![(None, Param { base, written: String::new() })];
-            Head { own, beside, results }
+            let name = asked.result_cotangent_name(carried, &|name| own.iter().any(|p| p.value.name == name));
+            let base = NamedValue { name, ty: tangent_core_type(&ssa.result) };
+            let beside = vec![(None, SignatureParameter { value: base, type_text: String::new() })];
+            DerivativeSignature { primal_parameters: own, additional_parameters: beside, results }
         }
     }
 }
 
 /// A printer of an entry's label and value at its indices.
-type Tell<'w, 'a> = dyn Fn(&mut Writer<'w>, &[Poly], &Ex) -> (String, String) + 'a;
+type PrintEntryFn<'w, 'a> = dyn Fn(&mut BodyWriter<'w>, &[Poly], &SourceExpr) -> (String, String) + 'a;
 
-impl<'w> Writer<'w> {
-    fn entries(
+impl<'w> BodyWriter<'w> {
+    fn parameter_entries(
         &mut self,
-        head: &Head,
-        ssa: &Ssa,
-        case: &Case,
-        around: &Surroundings<'_>,
+        head: &DerivativeSignature,
+        ssa: &SsaFunction,
+        case: &ConstructorCase,
+        around: &ExpressionContext<'_>,
         called: &dyn Fn(&str) -> String,
-    ) -> Result<Vec<Told>, Outside> {
-        let begins = (around.begins)(ssa).ok_or(Outside::Loop)?;
-        let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.known)(ssa, at);
+    ) -> Result<Vec<DerivativeEntry>, NoTextReason> {
+        let begins = (around.index_starts)(ssa).ok_or(NoTextReason::Loop)?;
+        let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.index_facts)(ssa, at);
         let mut given = ssa.outputs.iter().map(|(_, v)| *v);
         let mut all = Vec::new();
         for (of, ty, _) in &head.results {
-            let (param, base) = of.and_then(|k| Some((k, &head.own.get(k)?.base))).ok_or(Outside::Unreadable)?;
+            let (param, base) =
+                of.and_then(|k| Some((k, &head.primal_parameters.get(k)?.value))).ok_or(NoTextReason::InternalError)?;
             for leaf in ty.leaves() {
-                if is_only(ty, &leaf.path) {
+                if is_sole_constructor_tag(ty, &leaf.path) {
                     continue;
                 }
-                let v = given.next().ok_or(Outside::Unreadable)?;
+                let v = given.next().ok_or(NoTextReason::InternalError)?;
                 if !is_real(leaf.scalar) {
                     continue;
                 }
-                let (base, path) = match case.part(param, &leaf.path) {
-                    Some(ways::Known::Part(base, path)) => (base, path),
-                    Some(ways::Known::Constructor(_) | ways::Known::Other) => continue,
+                let (base, path) = match case.leaf_role(param, &leaf.path) {
+                    Some(ways::LeafRole::Part(base, path)) => (base, path),
+                    Some(ways::LeafRole::Tag(_) | ways::LeafRole::OtherConstructor) => continue,
                     None => (base.clone(), leaf.path),
                 };
                 let around = (around.indices, begins.as_slice());
-                let hints = |this: &Self, k: usize| this.hint(&base.name, k);
-                let told = |this: &mut Self, at: &[Poly], e: &Ex| {
-                    let (of, value) = this.told(&base, &path, at, e);
+                let hints = |this: &Self, k: usize| this.axis_name_hint(&base.name, k);
+                let told = |this: &mut Self, at: &[Poly], e: &SourceExpr| {
+                    let (of, value) = this.print_entry(&base, &path, at, e);
                     (called(&of), value)
                 };
-                all.extend(self.entries_of(v, around, known, &hints, &told));
+                all.extend(self.leaf_entries(v, around, known, &hints, &told));
             }
         }
         Ok(all)
     }
 
     /// Returns the entries of the real parts of the value.
-    fn parts_of_value(
+    fn value_entries(
         &mut self,
-        head: &Head,
-        ssa: &Ssa,
+        head: &DerivativeSignature,
+        ssa: &SsaFunction,
         parts: &[ValuePart],
-        around: &Surroundings<'_>,
-    ) -> Result<Vec<Told>, Outside> {
-        let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.known)(ssa, at);
+        around: &ExpressionContext<'_>,
+    ) -> Result<Vec<DerivativeEntry>, NoTextReason> {
+        let known: &dyn Fn(&[Poly]) -> Vec<Pred> = &|at| (around.index_facts)(ssa, at);
         let mut all = Vec::new();
         for (leaf, v) in &ssa.outputs {
             let part = parts
                 .iter()
-                .find(|part| part.is_at(&self.asked.stages.ssa.result, &leaf.path))
-                .ok_or(Outside::Unreadable)?;
-            let is_own = |name: &Name| head.own.iter().any(|p| p.base.name == *name);
+                .find(|part| part.matches_path(&self.request.stages.ssa.result, &leaf.path))
+                .ok_or(NoTextReason::InternalError)?;
+            let is_own = |name: &Name| head.primal_parameters.iter().any(|p| p.value.name == *name);
             let hints = |this: &Self, k: usize| {
                 let (name, axis) = part.axes.get(k)?.as_ref().filter(|(name, _)| is_own(name))?;
-                this.hint(name, *axis)
+                this.axis_name_hint(name, *axis)
             };
-            let told = |this: &mut Self, at: &[Poly], e: &Ex| {
+            let told = |this: &mut Self, at: &[Poly], e: &SourceExpr| {
                 let mut label = part.label.iter();
                 let mut of = label.next().cloned().unwrap_or_default();
                 for (p, text) in at.iter().zip(label) {
-                    of += &bare(this.poly(p).0);
+                    of += &strip_outer_parentheses(this.print_polynomial(p).0);
                     of += text;
                 }
-                (of, this.whole_text(e))
+                (of, this.print_with_matches(e))
             };
-            all.extend(self.entries_of(*v, (&[], &[]), known, &hints, &told));
+            all.extend(self.leaf_entries(*v, (&[], &[]), known, &hints, &told));
         }
         Ok(all)
     }
 
     /// Prints an entry's label and value. A leaf inside an element of a sum type has a label with
     /// the constructor: `r where s[i] is Circle(r)`.
-    fn told(&mut self, base: &Base, path: &[u32], at: &[Poly], e: &Ex) -> (String, String) {
-        let (site, rest) = match self.find(base, path, at) {
-            Found::Inside(site, rest, _) => (site, rest),
-            Found::Part(base, path, at) => {
-                let at: Vec<String> = at.iter().map(|p| bare(self.poly(p).0)).collect();
-                return (part(&base, &path, &at), self.whole_text(e));
+    fn print_entry(&mut self, base: &NamedValue, path: &[u32], at: &[Poly], e: &SourceExpr) -> (String, String) {
+        let (site, rest) = match self.locate_part(base, path, at) {
+            PartLocation::InsideSumType(site, rest, _) => (site, rest),
+            PartLocation::Part(base, path, at) => {
+                let at: Vec<String> = at.iter().map(|p| strip_outer_parentheses(self.print_polynomial(p).0)).collect();
+                return (print_part(&base, &path, &at), self.print_with_matches(e));
             }
-            Found::Constructor(_) | Found::Other => {
-                self.wrong = Some(Outside::Unreadable);
+            PartLocation::KnownTag(_) | PartLocation::OtherConstructor => {
+                self.failure = Some(NoTextReason::InternalError);
                 return (String::new(), String::new());
             }
         };
         let constructor = rest.first().and_then(|k| usize::try_from(*k).ok()?.checked_sub(1));
         let whole = self.site_text(&site);
         let made = constructor.and_then(|k| {
-            self.opening(&site, k, &mut |this| {
-                let e = this.assumed(e);
-                let (of, value) = this.told(base, path, at, &e);
+            self.print_under_constructor(&site, k, &mut |this| {
+                let e = this.propagate_known_constructors(e);
+                let (of, value) = this.print_entry(base, path, at, &e);
                 // One text, because the pattern must bind the names of both.
                 Some(format!("{of}\n{value}"))
             })
@@ -562,28 +641,28 @@ impl<'w> Writer<'w> {
         let Some((pattern, (of, value))) =
             made.as_ref().and_then(|(pattern, both)| Some((pattern, both.split_once('\n')?)))
         else {
-            self.wrong = Some(Outside::Foreign);
+            self.failure = Some(NoTextReason::UnimportedName);
             return (String::new(), String::new());
         };
-        let join = if of.contains(WHERE) { ", " } else { WHERE };
+        let join = if of.contains(LABEL_SEPARATOR) { ", " } else { LABEL_SEPARATOR };
         (format!("{of}{join}{whole} is {pattern}"), value.to_owned())
     }
 
     /// Returns the entries of one leaf of a parameter, which the statement `v` holds. The first
     /// indices are those around the expression, each with its start. Equations for them stay,
     /// because the entry is shown at their current values.
-    fn entries_of(
+    fn leaf_entries(
         &mut self,
-        v: Var,
+        v: StmtId,
         (names, begins): (&[Name], &[Poly]),
         known: &dyn Fn(&[Poly]) -> Vec<Pred>,
         hints: &dyn Fn(&Self, usize) -> Option<Name>,
-        told: &Tell<'w, '_>,
-    ) -> Vec<Told> {
-        let (own, e) = (self.indices_of(v), self.root(v));
+        told: &PrintEntryFn<'w, '_>,
+    ) -> Vec<DerivativeEntry> {
+        let (own, e) = (self.indices_of(v), self.result_expression(v));
         // Unnamed lines are inlined, so that the facts at this place simplify them.
-        let unnamed = |v: Var| self.lines.get(v.0 as usize).filter(|_| !self.named.contains_key(&v)).cloned();
-        let e = substituted(&e, &unnamed, &mut self.table);
+        let unnamed = |v: StmtId| self.lines.get(v.0 as usize).filter(|_| !self.read_sources.contains_key(&v)).cloned();
+        let e = substitute_lines(&e, &unnamed, &mut self.facts);
         let mut all = Vec::new();
         let from_begin = |a: &Atom| {
             let k = own.iter().position(|i| i.atom() == *a)?;
@@ -591,7 +670,7 @@ impl<'w> Writer<'w> {
             Some(Poly::atom(a.clone()).sub(begin))
         };
         let e = e.map_polys(&|p| p.substitute(&from_begin));
-        let mut found = apart(&own, names.len(), e.clone());
+        let mut found = group_terms_by_location(&own, names.len(), e.clone());
         // If an array has entries at several places, one entry covers them all, and its terms state
         // their places.
         if found.len() > 1 {
@@ -604,31 +683,31 @@ impl<'w> Writer<'w> {
                     self.scope.push((i.local, name.clone()));
                 } else if at.get(k) == Some(&i.value()) {
                     let hint = hints(self, k);
-                    let name = self.taken.index(hint.as_ref());
+                    let name = self.used_names.fresh_index(hint.as_ref());
                     self.scope.push((i.local, name));
                 }
                 if begins.get(k).is_none_or(|begin| *begin == Poly::default()) {
-                    self.context.enter(i);
+                    self.context.assume_in_range(i);
                 }
             }
             known(&at).iter().for_each(|p| self.context.assume(p));
-            let terms = terms.into_iter().map(|(neg, p, e)| (neg, Ex::guard(p, e)));
-            let e = settled(Ex::sum(terms.collect()), &mut self.context, &mut self.table);
+            let terms = terms.into_iter().map(|(neg, p, e)| (neg, SourceExpr::guard(p, e)));
+            let e = simplify_to_fixpoint(SourceExpr::sum(terms.collect()), &mut self.context, &mut self.facts);
             if e.as_real() != Some(0.0) {
                 let (of, value) = told(self, &at, &e);
-                let at = at.iter().map(|p| bare(self.poly(p).0)).collect();
-                all.push(Told { of, at, value });
+                let at = at.iter().map(|p| strip_outer_parentheses(self.print_polynomial(p).0)).collect();
+                all.push(DerivativeEntry { variable: of, indices: at, value });
             }
             self.context.release(mark);
-            self.leave(depth);
-            names.iter().for_each(|name| self.taken.take(name));
+            self.leave_scope(depth);
+            names.iter().for_each(|name| self.used_names.mark_used(name));
         }
         all
     }
 }
 
 /// The text between a label and its constructor.
-const WHERE: &str = " where ";
+const LABEL_SEPARATOR: &str = " where ";
 
 /// Returns whether the text is one name, not a pattern.
 fn is_name(text: &str) -> bool {
@@ -636,7 +715,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Removes parentheses around the whole text.
-fn bare(text: String) -> String {
+fn strip_outer_parentheses(text: String) -> String {
     let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
     let mut depth = 0_i32;
     let closed = |inner: &str| {
@@ -652,19 +731,19 @@ fn bare(text: String) -> String {
 }
 
 /// A term: whether it is subtracted, its predicate, its value.
-type Term = (bool, Pred, Ex);
+type GuardedEntry = (bool, Pred, SourceExpr);
 
 /// Groups the terms of an element by the places that equations determine, for all indices but the
 /// first ones.
-fn apart(own: &[Index], first: usize, e: Ex) -> Vec<(Vec<Poly>, Vec<Term>)> {
-    let terms = if let Ex::Sum(terms) = e { terms } else { vec![(false, e)] };
-    let mut all: Vec<(Vec<Poly>, Vec<Term>)> = Vec::new();
+fn group_terms_by_location(own: &[Index], first: usize, e: SourceExpr) -> Vec<(Vec<Poly>, Vec<GuardedEntry>)> {
+    let terms = if let SourceExpr::Sum(terms) = e { terms } else { vec![(false, e)] };
+    let mut all: Vec<(Vec<Poly>, Vec<GuardedEntry>)> = Vec::new();
     for (neg, e) in terms {
-        let (mut pred, mut e) = if let Ex::Guard(p, e) = e { (p, *e) } else { (Pred::truth(), e) };
+        let (mut pred, mut e) = if let SourceExpr::Guard(p, e) = e { (p, *e) } else { (Pred::truth(), e) };
         let mut at: Vec<Poly> = own.iter().map(Index::value).collect();
         for i in own.iter().skip(first) {
             let atom = i.atom();
-            let Some(is) = pred.solution(&atom) else { continue };
+            let Some(is) = pred.solve_for(&atom) else { continue };
             if own.iter().any(|j| is.mentions(&j.atom())) {
                 continue;
             }

@@ -2,134 +2,139 @@
 //! indices and predicates: constants, and zero for a leaf of another constructor than the value's
 //! own.
 
-use super::tree::Ex;
-use lang_base::pause;
-use lang_ir::core::{Constant, Operation};
-use lang_ir::ssa::Var;
+use super::tree::SourceExpr;
+use lang_base::check_cancelled;
+use lang_ir::core::{Constant, ScalarOp};
+use lang_ir::ssa::StmtId;
 use lang_runtime::scalar::convert;
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
 
 /// A known fact about an element.
 #[derive(Clone, Debug)]
-pub(super) enum Fact {
+pub(super) enum ElementFact {
     /// It is this constant.
-    Is(Constant),
+    Constant(Constant),
     /// It belongs to another constructor, so a term with it as a factor vanishes. By itself it has
     /// this value.
-    Absent(Ex),
+    OtherConstructor(SourceExpr),
 }
 
 /// A lookup of the facts about elements.
-pub(super) type Facts<'f> = &'f dyn Fn(Var, &[Poly]) -> Option<Fact>;
+pub(super) type FactLookup<'f> = &'f dyn Fn(StmtId, &[Poly]) -> Option<ElementFact>;
 
 /// Substitutes facts in an expression. The flag is true if the whole expression vanishes.
-pub(super) fn told(e: &Ex, facts: Facts<'_>) -> (Ex, bool) {
-    lang_base::guarded(|| told_node(e, facts))
+pub(super) fn propagate_facts(e: &SourceExpr, facts: FactLookup<'_>) -> (SourceExpr, bool) {
+    lang_base::ensure_sufficient_stack(|| propagate_into_node(e, facts))
 }
 
-fn told_node(e: &Ex, facts: Facts<'_>) -> (Ex, bool) {
-    pause();
+fn propagate_into_node(e: &SourceExpr, facts: FactLookup<'_>) -> (SourceExpr, bool) {
+    check_cancelled();
     match e {
-        Ex::Constant(_) => (e.clone(), false),
-        Ex::Index(p) => {
-            let p = told_poly(p, facts);
+        SourceExpr::Constant(_) => (e.clone(), false),
+        SourceExpr::Index(p) => {
+            let p = propagate_into_poly(p, facts);
             let constant = p.as_constant().and_then(|c| i64::try_from(c).ok());
-            (constant.map_or(Ex::Index(p), |c| Ex::Constant(Constant::Int(c))), false)
+            (constant.map_or(SourceExpr::Index(p), |c| SourceExpr::Constant(Constant::Int(c))), false)
         }
-        Ex::Read(v, at) => match facts(*v, at) {
-            Some(Fact::Is(Constant::Real(x))) => (Ex::real(x), false),
-            Some(Fact::Is(c)) => (Ex::Constant(c), false),
-            Some(Fact::Absent(zero)) => (zero, true),
-            None => (Ex::Read(*v, at.iter().map(|p| told_poly(p, facts)).collect()), false),
+        SourceExpr::Read(v, at) => match facts(*v, at) {
+            Some(ElementFact::Constant(Constant::Real(x))) => (SourceExpr::real(x), false),
+            Some(ElementFact::Constant(c)) => (SourceExpr::Constant(c), false),
+            Some(ElementFact::OtherConstructor(zero)) => (zero, true),
+            None => (SourceExpr::Read(*v, at.iter().map(|p| propagate_into_poly(p, facts)).collect()), false),
         },
-        Ex::Sum(terms) => {
-            let terms: Vec<(bool, (Ex, bool))> = terms.iter().map(|(neg, e)| (*neg, told(e, facts))).collect();
+        SourceExpr::Sum(terms) => {
+            let terms: Vec<(bool, (SourceExpr, bool))> =
+                terms.iter().map(|(neg, e)| (*neg, propagate_facts(e, facts))).collect();
             match terms.first() {
                 Some((_, (zero, true))) if terms.iter().all(|(_, t)| t.1) => (zero.clone(), true),
                 _ => {
                     let kept = terms.into_iter().filter(|(_, t)| !t.1).map(|(neg, t)| (neg, t.0));
-                    (Ex::sum(kept.collect()), false)
+                    (SourceExpr::sum(kept.collect()), false)
                 }
             }
         }
-        Ex::Product(p) => {
-            let over: Vec<(Ex, bool)> = p.over.iter().map(|e| told(e, facts)).collect();
+        SourceExpr::Product(p) => {
+            let over: Vec<(SourceExpr, bool)> = p.factors.iter().map(|e| propagate_facts(e, facts)).collect();
             if over.iter().any(|t| t.1) {
-                return (Ex::real(0.0), true);
+                return (SourceExpr::real(0.0), true);
             }
-            let mut under: Vec<Ex> = p.under.iter().map(|e| told(e, facts).0).collect();
-            if p.per.to_bits() != 1.0_f64.to_bits() {
-                under.push(Ex::real(p.per));
+            let mut under: Vec<SourceExpr> = p.divisors.iter().map(|e| propagate_facts(e, facts).0).collect();
+            if p.denominator.to_bits() != 1.0_f64.to_bits() {
+                under.push(SourceExpr::real(p.denominator));
             }
-            (Ex::product(p.by, over.into_iter().map(|t| t.0).collect(), under), false)
+            (SourceExpr::product(p.numerator, over.into_iter().map(|t| t.0).collect(), under), false)
         }
-        Ex::Power(e, k) => {
-            let (e, absent) = told(e, facts);
-            if absent { (e, true) } else { (Ex::power(e, *k), false) }
+        SourceExpr::Power(e, k) => {
+            let (e, absent) = propagate_facts(e, facts);
+            if absent { (e, true) } else { (SourceExpr::power(e, *k), false) }
         }
-        Ex::Guard(p, e) => {
-            let (e, absent) = told(e, facts);
-            if absent { (e, true) } else { (Ex::guard(told_pred(p, facts), e), false) }
+        SourceExpr::Guard(p, e) => {
+            let (e, absent) = propagate_facts(e, facts);
+            if absent { (e, true) } else { (SourceExpr::guard(propagate_into_pred(p, facts), e), false) }
         }
-        Ex::Total(indices, p, e) => {
-            let (e, absent) = told(e, facts);
+        SourceExpr::IndexedSum(indices, p, e) => {
+            let (e, absent) = propagate_facts(e, facts);
             let put = |i: &lang_sizes::predicate::Index| lang_sizes::predicate::Index {
-                extent: told_poly(&i.extent, facts),
+                extent: propagate_into_poly(&i.extent, facts),
                 ..i.clone()
             };
             if absent {
                 (e, true)
             } else {
-                (Ex::total(indices.iter().map(put).collect(), told_pred(p, facts), e), false)
+                (SourceExpr::total(indices.iter().map(put).collect(), propagate_into_pred(p, facts), e), false)
             }
         }
-        Ex::Reduce(r) => {
-            let (body, absent) = told(&r.body, facts);
+        SourceExpr::Reduce(r) => {
+            let (body, absent) = propagate_facts(&r.body, facts);
             if absent {
                 return (e.zero_like(), true);
             }
-            let (poly, pred) = (|p: &Poly| told_poly(p, facts), |p: &Pred| told_pred(p, facts));
-            (r.told(body, &poly, &pred), false)
+            let (poly, pred) = (|p: &Poly| propagate_into_poly(p, facts), |p: &Pred| propagate_into_pred(p, facts));
+            (r.map_parts(body, &poly, &pred), false)
         }
-        Ex::Choice(p, a, b) => {
-            let ((a, none), (b, neither)) = (told(a, facts), told(b, facts));
-            (Ex::choice(told_pred(p, facts), a, b), none && neither)
+        SourceExpr::Choice(p, a, b) => {
+            let ((a, none), (b, neither)) = (propagate_facts(a, facts), propagate_facts(b, facts));
+            (SourceExpr::choice(propagate_into_pred(p, facts), a, b), none && neither)
         }
-        Ex::Apply(op, args) => {
-            let args: Vec<(Ex, bool)> = args.iter().map(|e| told(e, facts)).collect();
-            let absent = matches!(op, Operation::Convert(_) | Operation::Stop) && args.iter().all(|t| t.1);
-            (folded(*op, args.into_iter().map(|t| t.0).collect()), absent)
+        SourceExpr::Apply(op, args) => {
+            let args: Vec<(SourceExpr, bool)> = args.iter().map(|e| propagate_facts(e, facts)).collect();
+            let absent = matches!(op, ScalarOp::Convert(_) | ScalarOp::Stop) && args.iter().all(|t| t.1);
+            (fold_operation(*op, args.into_iter().map(|t| t.0).collect()), absent)
         }
     }
 }
 
 /// Substitutes facts in a polynomial.
-pub(super) fn told_poly(p: &Poly, facts: Facts<'_>) -> Poly {
+pub(super) fn propagate_into_poly(p: &Poly, facts: FactLookup<'_>) -> Poly {
     p.substitute(&|a| match a {
-        Atom::Read(x, _, at) => match facts(Var::of_local(*x)?, at)? {
-            Fact::Is(Constant::Int(k)) => Some(Poly::constant(k.into())),
-            Fact::Absent(_) => Some(Poly::default()),
-            Fact::Is(_) => None,
+        Atom::Read(x, _, at) => match facts(StmtId::from_local(*x)?, at)? {
+            ElementFact::Constant(Constant::Int(k)) => Some(Poly::constant(k.into())),
+            ElementFact::OtherConstructor(_) => Some(Poly::default()),
+            ElementFact::Constant(_) => None,
         },
         _ => None,
     })
 }
 
 /// Substitutes facts in a predicate.
-pub(super) fn told_pred(p: &Pred, facts: Facts<'_>) -> Pred {
-    p.map(&|p| told_poly(p, facts)).replace_opaque(&|x| match facts(Var::of_local(x.of)?, x.at)? {
-        Fact::Is(Constant::Bool(true)) if x.array => Some(Pred::truth()),
-        Fact::Is(Constant::Bool(false)) | Fact::Absent(_) if x.array => Some(Pred::falsity()),
-        _ => None,
-    })
+pub(super) fn propagate_into_pred(p: &Pred, facts: FactLookup<'_>) -> Pred {
+    p.map(&|p| propagate_into_poly(p, facts)).replace_opaque(
+        &|x| match facts(StmtId::from_local(x.source)?, x.indices)? {
+            ElementFact::Constant(Constant::Bool(true)) if x.is_array => Some(Pred::truth()),
+            ElementFact::Constant(Constant::Bool(false)) | ElementFact::OtherConstructor(_) if x.is_array => {
+                Some(Pred::falsity())
+            }
+            _ => None,
+        },
+    )
 }
 
 /// Returns the constant of this scalar type that the expression is.
-pub(super) fn constant(e: &Ex, of: Scalar) -> Option<Constant> {
+pub(super) fn as_constant(e: &SourceExpr, of: Scalar) -> Option<Constant> {
     match (e, of) {
-        (Ex::Constant(c), _) => Some(*c),
-        (Ex::Index(p), _) => p.as_constant().and_then(|c| i64::try_from(c).ok()).map(Constant::Int),
+        (SourceExpr::Constant(c), _) => Some(*c),
+        (SourceExpr::Index(p), _) => p.as_constant().and_then(|c| i64::try_from(c).ok()).map(Constant::Int),
         // A zero may have another type after parts vanished.
         (e, Scalar::I64) if e.is_zero() => Some(Constant::Int(0)),
         (e, Scalar::Bool) if e.is_zero() => Some(Constant::Bool(false)),
@@ -138,11 +143,11 @@ pub(super) fn constant(e: &Ex, of: Scalar) -> Option<Constant> {
 }
 
 /// Applies an operation, and folds it if the result is exact.
-fn folded(op: Operation, args: Vec<Ex>) -> Ex {
-    let known = |e: &Ex| if let Ex::Constant(c) = e { Some(*c) } else { None };
+fn fold_operation(op: ScalarOp, args: Vec<SourceExpr>) -> SourceExpr {
+    let known = |e: &SourceExpr| if let SourceExpr::Constant(c) = e { Some(*c) } else { None };
     let constants: Option<Vec<Constant>> = args.iter().map(known).collect();
     let made = match (op, constants.as_deref()) {
-        (Operation::Binary(op), Some([Constant::Int(a), Constant::Int(b)])) => {
+        (ScalarOp::Binary(op), Some([Constant::Int(a), Constant::Int(b)])) => {
             let holds = match op {
                 BinOp::Eq => a == b,
                 BinOp::Ne => a != b,
@@ -150,13 +155,13 @@ fn folded(op: Operation, args: Vec<Ex>) -> Ex {
                 BinOp::Le => a <= b,
                 BinOp::Gt => a > b,
                 BinOp::Ge => a >= b,
-                _ => return Ex::Apply(Operation::Binary(op), args),
+                _ => return SourceExpr::Apply(ScalarOp::Binary(op), args),
             };
-            Some(Ex::Constant(Constant::Bool(holds)))
+            Some(SourceExpr::Constant(Constant::Bool(holds)))
         }
-        (Operation::Not, Some([Constant::Bool(b)])) => Some(Ex::Constant(Constant::Bool(!b))),
-        (Operation::Convert(Scalar::F64), Some([Constant::Int(k)])) => Some(Ex::real(convert::i64_to_f64(*k))),
+        (ScalarOp::Not, Some([Constant::Bool(b)])) => Some(SourceExpr::Constant(Constant::Bool(!b))),
+        (ScalarOp::Convert(Scalar::F64), Some([Constant::Int(k)])) => Some(SourceExpr::real(convert::i64_to_f64(*k))),
         _ => None,
     };
-    made.unwrap_or(Ex::Apply(op, args))
+    made.unwrap_or(SourceExpr::Apply(op, args))
 }

@@ -58,27 +58,30 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use entries::{Entries, Entry, Seen, Surroundings, Told, Unshown, ValuePart, Whose, entries};
+pub use entries::{
+    DerivativeEntry, Entries, ExpressionContext, NotShownReason, ResultOwner, ScopeVariable, ShownDerivative,
+    ValuePart, entries,
+};
 use lang_base::{GlobalName, Name, Span};
-use lang_ir::core::{Callee, Derivation, Outside as NoCore, Reason};
-use lang_ir::ssa::{Ssa, Var};
+use lang_ir::core::{DerivativeKind, FunctionKey, NoCoreForm as NoCore, NoCoreFormReason};
+use lang_ir::ssa::{SsaFunction, StmtId};
 use lang_middle::ad::{real_inputs, real_outputs};
-use lang_middle::norm::Bodies;
-use lang_middle::pipeline::Callees;
+use lang_middle::norm::ElabQueries;
+use lang_middle::pipeline::CalleeForms;
 use lang_resolve::Names;
 use lang_types::ty::Type;
-pub use mentioned::mentioned;
+pub use mentioned::mentioned_lets;
 
 /// The kind of a derivative.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Which {
+pub enum DerivativeMode {
     /// `f_tan`: the tangent of the result.
     Forward,
     /// `f_adj`: the cotangents of the parameters.
     Adjoint,
 }
 
-impl Which {
+impl DerivativeMode {
     /// Returns the suffix of the derivative's name.
     #[must_use]
     pub fn suffix(self) -> &'static str {
@@ -91,48 +94,48 @@ impl Which {
 
 /// The reason why a derivative has no text in the language, though it has a form in Tensor SSA.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Outside {
+pub enum NoTextReason {
     /// A value of a sum type whose constructor only a call computes.
-    SumType,
+    UnknownConstructor,
     /// A sum of truth values.
-    Truth,
+    BooleanSum,
     /// A loop or an array update without a textual form.
     Loop,
     /// A sorting permutation without a textual form.
-    Order,
+    SortingPermutation,
     /// A name of another module that this module does not import.
-    Foreign,
+    UnimportedName,
     /// A component of a record or tuple that a top-level `let` binds.
-    Parts,
+    TopLevelComponent,
     /// A call of a derivative of a derivative.
-    Nested,
+    HigherDerivative,
     /// Too many nodes or lines to be readable.
     TooLarge,
     /// An internal error: the printed text is not valid Iverson, or the forms disagree.
-    Unreadable,
+    InternalError,
 }
 
-impl Outside {
+impl NoTextReason {
     /// Returns the reason as a noun phrase.
     #[must_use]
     pub fn phrase(self) -> &'static str {
         match self {
-            Self::SumType => "a constructor that only a call tells",
-            Self::Truth => "a sum of truth values",
+            Self::UnknownConstructor => "a constructor that only a call tells",
+            Self::BooleanSum => "a sum of truth values",
             Self::Loop => "a loop or an update",
-            Self::Order => "positions in an order",
-            Self::Foreign => "a name that this module does not have",
-            Self::Parts => "a part of a record at the top level",
-            Self::Nested => "a call of a second derivative",
+            Self::SortingPermutation => "positions in an order",
+            Self::UnimportedName => "a name that this module does not have",
+            Self::TopLevelComponent => "a part of a record at the top level",
+            Self::HigherDerivative => "a call of a second derivative",
             Self::TooLarge => "too much for a page",
-            Self::Unreadable => "something that has no text",
+            Self::InternalError => "something that has no text",
         }
     }
 }
 
 /// A derivative, printed as a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Definition {
+pub struct PrintedDerivative {
     /// Its name.
     pub name: Name,
     /// Its parameters with the texts of their types: first the parameters of the primal definition.
@@ -144,46 +147,46 @@ pub struct Definition {
     /// Its text, laid out by the formatter.
     pub text: String,
     /// Its `let`s, each with the statement of the derivative's Tensor SSA that it binds.
-    pub lets: Vec<(Name, Var)>,
+    pub lets: Vec<(Name, StmtId)>,
     /// The statements of its results.
-    pub results: Vec<Var>,
+    pub results: Vec<StmtId>,
     /// The derivatives that it calls, each after those that it calls itself.
-    pub before: Vec<Definition>,
+    pub prerequisites: Vec<PrintedDerivative>,
 }
 
-impl Definition {
+impl PrintedDerivative {
     /// Returns its text, preceded by the texts of the derivatives that it calls.
     #[must_use]
-    pub fn whole(&self) -> String {
-        let texts = self.before.iter().chain([self]).map(|made| made.text.as_str());
+    pub fn full_text(&self) -> String {
+        let texts = self.prerequisites.iter().chain([self]).map(|made| made.text.as_str());
         texts.collect::<Vec<&str>>().join("\n")
     }
 }
 
 /// The printed derivative of a callee; `None` if it has no text.
-type Called = Option<Arc<Definition>>;
+type PrintedCallee = Option<Arc<PrintedDerivative>>;
 
 /// Printed derivatives of callees, memoised during one request.
 #[derive(Default)]
-struct Shelf(RefCell<HashMap<(GlobalName, Which), Called>>);
+struct PrintedDerivativeCache(RefCell<HashMap<(GlobalName, DerivativeMode), PrintedCallee>>);
 
 /// A derivative in the form that a reader gets.
 #[derive(Debug)]
-pub enum Shown {
+pub enum DerivativeText {
     /// A definition.
-    Source(Definition),
+    Source(PrintedDerivative),
     /// It has no text, for this reason; its Tensor SSA is shown instead.
-    Form(Arc<Ssa>, Outside),
+    SsaOnly(Arc<SsaFunction>, NoTextReason),
     /// No input or no output is real, so the derivative does not exist.
-    Constant,
+    NotReal,
 }
 
 /// Returns a definition at the types at which it is shown: `f64` for each type parameter, as in
 /// most calls. `None` if the definition has no signature.
 #[must_use]
-pub fn shown_callee(bodies: &dyn Bodies, def: &GlobalName) -> Option<Arc<Callee>> {
+pub fn callee_at_f64(bodies: &dyn ElabQueries, def: &GlobalName) -> Option<Arc<FunctionKey>> {
     let signature = bodies.signature(def)?;
-    Some(Arc::new(Callee::new(def.clone(), vec![Type::F64; signature.type_params.len()])))
+    Some(Arc::new(FunctionKey::new(def.clone(), vec![Type::F64; signature.type_params.len()])))
 }
 
 /// Returns a derivative of a definition in Tensor SSA, by all its real inputs. `Ok(None)` if no
@@ -191,7 +194,11 @@ pub fn shown_callee(bodies: &dyn Bodies, def: &GlobalName) -> Option<Arc<Callee>
 ///
 /// # Errors
 /// The part of the definition that has no core form, or no derivative.
-pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Result<Option<Arc<Ssa>>, Box<NoCore>> {
+pub fn derivative_ssa(
+    module: &dyn CalleeForms,
+    callee: &Arc<FunctionKey>,
+    which: DerivativeMode,
+) -> Result<Option<Arc<SsaFunction>>, Box<NoCore>> {
     let stages = module.stages(callee)?;
     let wrt = real_inputs(&stages.ssa);
     let of = real_outputs(&stages.ssa);
@@ -199,12 +206,16 @@ pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Resu
         return Ok(None);
     }
     let derivation = match which {
-        Which::Forward => Derivation::Forward(wrt.into()),
-        Which::Adjoint => Derivation::Adjoint { of: of.into(), wrt: wrt.into() },
+        DerivativeMode::Forward => DerivativeKind::Forward(wrt.into()),
+        DerivativeMode::Adjoint => DerivativeKind::Adjoint { outputs: of.into(), wrt: wrt.into() },
     };
-    match module.ssa(&Arc::new(callee.derive(derivation))) {
+    match module.ssa(&Arc::new(callee.derivative(derivation))) {
         Some(ssa) => Ok(Some(ssa)),
-        None => Err(Box::new(NoCore { what: Reason::Derivative, item: callee.def.clone(), span: Span::default() })),
+        None => Err(Box::new(NoCore {
+            reason: NoCoreFormReason::Derivative,
+            item: callee.def.clone(),
+            span: Span::default(),
+        })),
     }
 }
 
@@ -213,53 +224,63 @@ pub fn derived(module: &dyn Callees, callee: &Arc<Callee>, which: Which) -> Resu
 ///
 /// # Errors
 /// The part of the definition that has no core form.
-pub fn show(
-    module: &dyn Callees,
-    bodies: &dyn Bodies,
+pub fn print_derivative(
+    module: &dyn CalleeForms,
+    bodies: &dyn ElabQueries,
     names: &dyn Names,
     def: &GlobalName,
     text: &str,
-    which: Which,
-) -> Result<Shown, Box<NoCore>> {
-    shown(module, bodies, names, &Shelf::default(), def, text, which)
+    which: DerivativeMode,
+) -> Result<DerivativeText, Box<NoCore>> {
+    print_with_cache(module, bodies, names, &PrintedDerivativeCache::default(), def, text, which)
 }
 
-fn shown(
-    module: &dyn Callees,
-    bodies: &dyn Bodies,
+fn print_with_cache(
+    module: &dyn CalleeForms,
+    bodies: &dyn ElabQueries,
     names: &dyn Names,
-    shelf: &Shelf,
+    shelf: &PrintedDerivativeCache,
     def: &GlobalName,
     text: &str,
-    which: Which,
-) -> Result<Shown, Box<NoCore>> {
-    let Some(callee) = shown_callee(bodies, def) else { return Ok(Shown::Constant) };
-    let Some(ssa) = derived(module, &callee, which)? else { return Ok(Shown::Constant) };
+    which: DerivativeMode,
+) -> Result<DerivativeText, Box<NoCore>> {
+    let Some(callee) = callee_at_f64(bodies, def) else { return Ok(DerivativeText::NotReal) };
+    let Some(ssa) = derivative_ssa(module, &callee, which)? else { return Ok(DerivativeText::NotReal) };
     let stages = module.stages(&callee)?;
-    let asked = shape::Asked { module, bodies, names, shelf, def, text, which, stages: &stages, derived: &ssa };
-    Ok(match lang_base::guarded(|| writer::definition(&asked)) {
+    let asked = shape::PrintRequest {
+        module,
+        bodies,
+        names,
+        cache: shelf,
+        def,
+        text,
+        mode: which,
+        stages: &stages,
+        derivative_ssa: &ssa,
+    };
+    Ok(match lang_base::ensure_sufficient_stack(|| writer::print_definition(&asked)) {
         Ok(mut made) => match lang_syntax::format::format(&made.text) {
             Ok(text) => {
                 made.text = text;
-                Shown::Source(made)
+                DerivativeText::Source(made)
             }
-            Err(_) => Shown::Form(ssa, Outside::Unreadable),
+            Err(_) => DerivativeText::SsaOnly(ssa, NoTextReason::InternalError),
         },
-        Err(why) => Shown::Form(ssa, why),
+        Err(why) => DerivativeText::SsaOnly(ssa, why),
     })
 }
 
 /// Returns the printed derivative of a callee of the derivative that is being printed, if it has a
 /// text.
-fn called(asked: &shape::Asked<'_>, def: &GlobalName, which: Which) -> Called {
+fn printed_callee(asked: &shape::PrintRequest<'_>, def: &GlobalName, which: DerivativeMode) -> PrintedCallee {
     let key = (def.clone(), which);
-    if let Some(known) = asked.shelf.0.borrow().get(&key) {
+    if let Some(known) = asked.cache.0.borrow().get(&key) {
         return known.clone();
     }
-    let made = match shown(asked.module, asked.bodies, asked.names, asked.shelf, def, "", which) {
-        Ok(Shown::Source(made)) => Some(Arc::new(made)),
+    let made = match print_with_cache(asked.module, asked.bodies, asked.names, asked.cache, def, "", which) {
+        Ok(DerivativeText::Source(made)) => Some(Arc::new(made)),
         _ => None,
     };
-    asked.shelf.0.borrow_mut().insert(key, made.clone());
+    asked.cache.0.borrow_mut().insert(key, made.clone());
     made
 }

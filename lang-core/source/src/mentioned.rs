@@ -3,22 +3,22 @@
 
 use std::collections::HashSet;
 
-use super::constructors::names_in;
-use super::entries::Told;
+use super::constructors::names_in_text;
+use super::entries::DerivativeEntry;
 use lang_syntax::lexer::{Token, lex};
 
 /// Returns the `let`s, in order, that the texts mention directly or through other `let`s.
 #[must_use]
-pub fn mentioned<'t>(lets: &[String], texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
-    let mut wanted: HashSet<String> = texts.into_iter().flat_map(names_in).collect();
+pub fn mentioned_lets<'t>(lets: &[String], texts: impl IntoIterator<Item = &'t str>) -> Vec<String> {
+    let mut wanted: HashSet<String> = texts.into_iter().flat_map(names_in_text).collect();
     let mut kept: Vec<String> = Vec::new();
     for one in lets.iter().rev() {
-        let Some((bound, value)) = parts(one) else {
+        let Some((bound, value)) = split_let(one) else {
             kept.push(one.clone());
             continue;
         };
-        if names_in(bound).iter().any(|name| wanted.contains(name)) {
-            wanted.extend(names_in(value));
+        if names_in_text(bound).iter().any(|name| wanted.contains(name)) {
+            wanted.extend(names_in_text(value));
             kept.push(one.clone());
         }
     }
@@ -27,15 +27,15 @@ pub fn mentioned<'t>(lets: &[String], texts: impl IntoIterator<Item = &'t str>) 
 }
 
 /// Keeps the first of several `let`s with the same value, and renames the uses of the others.
-pub(super) fn once(lets: Vec<String>, all: &mut [Told]) -> Vec<String> {
+pub(super) fn merge_equal_lets(lets: Vec<String>, all: &mut [DerivativeEntry]) -> Vec<String> {
     let mut kept: Vec<String> = Vec::new();
     let mut renamed: Vec<(String, String)> = Vec::new();
     for one in lets {
-        let one = with_names(&one, &renamed);
-        let same = parts(&one).and_then(|(bound, value)| {
-            let [own] = <[String; 1]>::try_from(names_in(bound)).ok()?;
-            let known = kept.iter().filter_map(|other| parts(other)).find(|(_, other)| *other == value)?;
-            let [first] = <[String; 1]>::try_from(names_in(known.0)).ok()?;
+        let one = rename_variables(&one, &renamed);
+        let same = split_let(&one).and_then(|(bound, value)| {
+            let [own] = <[String; 1]>::try_from(names_in_text(bound)).ok()?;
+            let known = kept.iter().filter_map(|other| split_let(other)).find(|(_, other)| *other == value)?;
+            let [first] = <[String; 1]>::try_from(names_in_text(known.0)).ok()?;
             Some((own, first))
         });
         match same {
@@ -44,20 +44,20 @@ pub(super) fn once(lets: Vec<String>, all: &mut [Told]) -> Vec<String> {
         }
     }
     for told in all {
-        told.value = with_names(&told.value, &renamed);
-        told.of = with_names(&told.of, &renamed);
-        told.at.iter_mut().for_each(|at| *at = with_names(at, &renamed));
+        told.value = rename_variables(&told.value, &renamed);
+        told.variable = rename_variables(&told.variable, &renamed);
+        told.indices.iter_mut().for_each(|at| *at = rename_variables(at, &renamed));
     }
     kept
 }
 
 /// Splits a `let` into its pattern and its value.
-fn parts(text: &str) -> Option<(&str, &str)> {
+fn split_let(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix("let ")?.split_once(" = ")
 }
 
 /// Renames the variables in a text. Names of fields stay.
-fn with_names(text: &str, names: &[(String, String)]) -> String {
+fn rename_variables(text: &str, names: &[(String, String)]) -> String {
     if names.is_empty() {
         return text.to_owned();
     }
@@ -77,11 +77,11 @@ fn with_names(text: &str, names: &[(String, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{mentioned, once};
-    use crate::Told;
+    use super::{mentioned_lets, merge_equal_lets};
+    use crate::DerivativeEntry;
 
-    fn told(value: &str) -> Told {
-        Told { of: "x".to_owned(), at: Vec::new(), value: value.to_owned() }
+    fn told(value: &str) -> DerivativeEntry {
+        DerivativeEntry { variable: "x".to_owned(), indices: Vec::new(), value: value.to_owned() }
     }
 
     fn lets(all: &[&str]) -> Vec<String> {
@@ -91,16 +91,19 @@ mod tests {
     #[test]
     fn only_what_is_read() {
         let all = lets(&["let a = 1", "let b = a + x.c", "let c = b", "let (d, e) = f(b)", "let t = e"]);
-        assert_eq!(mentioned(&all, ["b * x"]), lets(&["let a = 1", "let b = a + x.c"]));
-        assert_eq!(mentioned(&all, ["t"]), lets(&["let a = 1", "let b = a + x.c", "let (d, e) = f(b)", "let t = e"]));
-        assert_eq!(mentioned(&all, ["x"]), lets(&[]));
+        assert_eq!(mentioned_lets(&all, ["b * x"]), lets(&["let a = 1", "let b = a + x.c"]));
+        assert_eq!(
+            mentioned_lets(&all, ["t"]),
+            lets(&["let a = 1", "let b = a + x.c", "let (d, e) = f(b)", "let t = e"])
+        );
+        assert_eq!(mentioned_lets(&all, ["x"]), lets(&[]));
     }
 
     #[test]
     fn one_value_once() {
         let mut rows = [told("t3 * x.t3 + t5")];
         let all = lets(&["let t2 = h / 2", "let t3 = h / 2", "let t4 = t2 * x", "let t5 = t3 * x"]);
-        assert_eq!(once(all, &mut rows), lets(&["let t2 = h / 2", "let t4 = t2 * x"]));
+        assert_eq!(merge_equal_lets(all, &mut rows), lets(&["let t2 = h / 2", "let t4 = t2 * x"]));
         assert_eq!(rows, [told("t2 * x.t3 + t4")]);
     }
 }

@@ -7,183 +7,188 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::read::{Call, Is, Line, Updated};
-use super::rules::{clean, inside, simplified, under};
-use super::table::Table;
-use super::tree::Ex;
-use lang_base::{Large, pause};
-use lang_ir::core::Callee;
-use lang_ir::ssa::Var;
-use lang_sizes::predicate::{Context, Index, Poly};
+use super::read::{ArrayUpdate, LineCall, LineKind, StatementLine};
+use super::rules::{simplify, simplify_predicate, with_assumption, with_index_ranges};
+use super::table::StatementFacts;
+use super::tree::SourceExpr;
+use lang_base::{BackgroundDrop, check_cancelled};
+use lang_ir::core::FunctionKey;
+use lang_ir::ssa::StmtId;
+use lang_sizes::predicate::{FactContext, Index, Poly};
 
 /// The most nodes of a program that is fit to read.
-const MOST_NODES: usize = 20_000;
+const MAX_NODES: usize = 20_000;
 
 /// The most lines of such a program; more would also take long to merge.
-const MOST_LINES: usize = 400;
+const MAX_LINES: usize = 400;
 
 /// A line that is read once stays separate if its reader would then have more nodes than this.
-const LONG: usize = 60;
+const MAX_MERGED_NODES: usize = 60;
 
 /// The most rounds of rules, as a guard against a rule that reports a change without making one.
-const MOST_ROUNDS: usize = 1_000;
+const MAX_ROUNDS: usize = 1_000;
 
 /// The lines, with the known facts about sizes.
-pub(super) struct Merging<'a> {
-    pub(super) lines: Large<Vec<Line>>,
-    pub(super) context: Context,
-    pub(super) fresh: &'a mut Table,
+pub(super) struct LineMerger<'a> {
+    pub(super) lines: BackgroundDrop<Vec<StatementLine>>,
+    pub(super) context: FactContext,
+    pub(super) facts: &'a mut StatementFacts,
     /// The lines that must exist: the leaves of the result, and the lines that checks read.
-    pub(super) roots: Vec<Var>,
+    pub(super) roots: Vec<StmtId>,
     /// Whether the program introduces a name.
-    pub(super) names: &'a dyn Fn(&str) -> bool,
+    pub(super) is_program_name: &'a dyn Fn(&str) -> bool,
     /// Whether a callee never fails.
-    pub(super) total: &'a dyn Fn(&Arc<Callee>) -> bool,
+    pub(super) never_fails: &'a dyn Fn(&Arc<FunctionKey>) -> bool,
 }
 
 /// A callback for each read: the line read, its subscripts, and the indices around.
-type OnRead<'f> = &'f mut dyn FnMut(Var, &[Poly], &[Index]);
+type OnRead<'f> = &'f mut dyn FnMut(StmtId, &[Poly], &[Index]);
 
 /// The uses of a line.
 #[derive(Clone, Default)]
-pub(super) struct Uses {
+pub(super) struct LineUses {
     /// The number of reads as an element.
-    pub(super) elements: usize,
+    pub(super) element_reads: usize,
     /// The number of reads in an index or a predicate.
-    pub(super) asked: usize,
+    pub(super) index_reads: usize,
     /// Whether it is a root, or a loop refers to it.
-    pub(super) root: bool,
+    pub(super) is_root: bool,
 }
 
-impl Merging<'_> {
+impl LineMerger<'_> {
     /// Applies the rules until none changes a line. Returns `false` if the program is too large.
     pub(super) fn run(&mut self) -> bool {
-        self.clean_all();
-        for _ in 0..MOST_ROUNDS {
-            pause();
-            let size: usize = self.live().iter().filter_map(|v| self.line(*v)?.element().map(Ex::size)).sum();
-            if size > MOST_NODES || self.live().len() > MOST_LINES {
+        self.simplify_all();
+        for _ in 0..MAX_ROUNDS {
+            check_cancelled();
+            let size: usize =
+                self.live_lines().iter().filter_map(|v| self.line(*v)?.element().map(SourceExpr::size)).sum();
+            if size > MAX_NODES || self.live_lines().len() > MAX_LINES {
                 return false;
             }
-            let changed = self.covered()
-                || self.free()
-                || self.once()
-                || self.constants()
-                || self.unguarded()
-                || self.one_call()
-                || self.reached()
-                || self.scaled()
-                || self.centred();
+            let changed = self.reuse_unguarded_lines()
+                || self.inline_free_lines()
+                || self.inline_single_reads()
+                || self.absorb_common_constants()
+                || self.drop_implied_guards()
+                || self.merge_equal_calls()
+                || self.assume_nonempty_ranges()
+                || self.inline_scaled_arrays()
+                || self.remove_centred_sums();
             if !changed {
                 return true;
             }
         }
         // Reached only if a rule reports a change without making one.
-        debug_assert!(false, "{MOST_ROUNDS} rounds");
+        debug_assert!(false, "{MAX_ROUNDS} rounds");
         true
     }
 
-    pub(super) fn line(&self, v: Var) -> Option<&Line> {
+    pub(super) fn line(&self, v: StmtId) -> Option<&StatementLine> {
         self.lines.get(v.0 as usize)
     }
 
-    fn vars(&self) -> impl Iterator<Item = Var> + use<> {
-        (0..u32::try_from(self.lines.len()).unwrap_or(0)).map(Var)
+    fn vars(&self) -> impl Iterator<Item = StmtId> + use<> {
+        (0..u32::try_from(self.lines.len()).unwrap_or(0)).map(StmtId)
     }
 
     /// Returns the lines that the roots need, in order.
-    pub(super) fn live(&self) -> Vec<Var> {
+    pub(super) fn live_lines(&self) -> Vec<StmtId> {
         let mut live = vec![false; self.lines.len()];
         let mut open = self.roots.clone();
         while let Some(v) = open.pop() {
             let Some(slot @ false) = live.get_mut(v.0 as usize) else { continue };
             *slot = true;
             self.for_each_use(v, &mut |v, _| open.push(v));
-            self.line(v).into_iter().for_each(|line| line.for_each_link(&mut |v| open.push(v)));
+            self.line(v).into_iter().for_each(|line| line.for_each_loop_link(&mut |v| open.push(v)));
         }
-        let mut all: Vec<Var> = self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect();
-        all.sort_by_key(|v| self.line(*v).map(|line| line.order));
+        let mut all: Vec<StmtId> = self.vars().filter(|v| live.get(v.0 as usize) == Some(&true)).collect();
+        all.sort_by_key(|v| self.line(*v).map(|line| line.sort_key));
         all
     }
 
-    pub(super) fn for_each_use(&self, v: Var, f: &mut dyn FnMut(Var, bool)) {
+    pub(super) fn for_each_use(&self, v: StmtId, f: &mut dyn FnMut(StmtId, bool)) {
         self.line(v).into_iter().for_each(|line| line.for_each_use(f));
     }
 
-    pub(super) fn uses(&self) -> HashMap<Var, Uses> {
-        let mut uses: HashMap<Var, Uses> = HashMap::new();
-        for v in self.live() {
+    pub(super) fn uses(&self) -> HashMap<StmtId, LineUses> {
+        let mut uses: HashMap<StmtId, LineUses> = HashMap::new();
+        for v in self.live_lines() {
             self.for_each_use(v, &mut |v, asked| {
                 let uses = uses.entry(v).or_default();
-                if asked { uses.asked += 1 } else { uses.elements += 1 }
+                if asked { uses.index_reads += 1 } else { uses.element_reads += 1 }
             });
-            self.line(v).into_iter().for_each(|l| l.for_each_link(&mut |v| uses.entry(v).or_default().root = true));
+            self.line(v)
+                .into_iter()
+                .for_each(|l| l.for_each_loop_link(&mut |v| uses.entry(v).or_default().is_root = true));
         }
         for v in &self.roots {
-            uses.entry(*v).or_default().root = true;
+            uses.entry(*v).or_default().is_root = true;
         }
         uses
     }
 
-    fn clean_all(&mut self) {
-        for v in self.live() {
-            self.replace(v, &|_| None);
+    fn simplify_all(&mut self) {
+        for v in self.live_lines() {
+            self.substitute_in_line(v, &|_| None);
             let Some(line) = self.line(v).cloned() else { continue };
-            let mut around = self.fresh.ranges(line.home(self.fresh));
-            let pred = match &line.is {
-                Is::Call(call, _) => {
+            let mut around = self.facts.bounded_enclosing_indices(line.evaluating_loop(self.facts));
+            let pred = match &line.kind {
+                LineKind::Call(call, _) => {
                     around.extend(call.batch.iter().cloned());
                     &call.pred
                 }
-                Is::Update(of) => {
+                LineKind::Update(of) => {
                     around.extend(of.batch.iter().chain(&of.bound).cloned());
                     &of.pred
                 }
                 _ => continue,
             };
-            let (context, fresh) = (&mut self.context, &*self.fresh);
-            let pred = inside(&around, context, |context| simplified(pred, context, fresh));
-            let is = match &line.is {
-                Is::Call(call, part) => Is::Call(Call { pred, ..call.clone() }, *part),
-                Is::Update(of) => Is::Update(Box::new(Updated { pred, ..(**of).clone() })),
+            let (context, fresh) = (&mut self.context, &*self.facts);
+            let pred = with_index_ranges(&around, context, |context| simplify_predicate(pred, context, fresh));
+            let is = match &line.kind {
+                LineKind::Call(call, part) => LineKind::Call(LineCall { pred, ..call.clone() }, *part),
+                LineKind::Update(of) => LineKind::Update(Box::new(ArrayUpdate { pred, ..(**of).clone() })),
                 _ => continue,
             };
-            self.lines.get_mut(v.0 as usize).into_iter().for_each(|slot| slot.is = is.clone());
+            self.lines.get_mut(v.0 as usize).into_iter().for_each(|slot| slot.kind = is.clone());
         }
     }
 
     /// Substitutes elements for reads in a line, and simplifies it. Returns whether the line
     /// changed.
-    pub(super) fn replace(&mut self, v: Var, put: &dyn Fn(Var) -> Option<Line>) -> bool {
-        pause();
+    pub(super) fn substitute_in_line(&mut self, v: StmtId, put: &dyn Fn(StmtId) -> Option<StatementLine>) -> bool {
+        check_cancelled();
         let Some(line) = self.line(v).cloned() else { return false };
-        if matches!(line.is, Is::Input) {
+        if matches!(line.kind, LineKind::Input) {
             return false;
         }
-        let (context, fresh) = (&mut self.context, &mut *self.fresh);
-        let mut home = fresh.ranges(line.home(fresh));
+        let (context, fresh) = (&mut self.context, &mut *self.facts);
+        let mut home = fresh.bounded_enclosing_indices(line.evaluating_loop(fresh));
         let first = home.len();
-        let is = line.is.map(&line.indices, &mut |around, pred, e| {
-            let e = substituted(e, put, fresh);
+        let is = line.kind.map_expressions(&line.indices, &mut |around, pred, e| {
+            let e = substitute_lines(e, put, fresh);
             home.truncate(first);
             home.extend(around.iter().cloned());
-            inside(&home, context, |context| under(pred, context, |context| settled(e, context, fresh)))
+            with_index_ranges(&home, context, |context| {
+                with_assumption(pred, context, |context| simplify_to_fixpoint(e, context, fresh))
+            })
         });
-        let changed = is != line.is;
+        let changed = is != line.kind;
         if let Some(slot) = self.lines.get_mut(v.0 as usize) {
-            slot.is = is;
+            slot.kind = is;
         }
         changed
     }
 
     /// Substitutes lines that are free to read into their readers.
-    fn free(&mut self) -> bool {
+    fn inline_free_lines(&mut self) -> bool {
         let mut changed = false;
-        for v in self.live() {
+        for v in self.live_lines() {
             let lines = &self.lines;
             let mut reads = Vec::new();
             self.for_each_use(v, &mut |u, asked| {
-                let free = lines.get(u.0 as usize).and_then(Line::element).is_some_and(Ex::is_free);
+                let free = lines.get(u.0 as usize).and_then(StatementLine::element).is_some_and(SourceExpr::is_free);
                 if free && !asked {
                     reads.push(u);
                 }
@@ -191,36 +196,37 @@ impl Merging<'_> {
             if reads.is_empty() {
                 continue;
             }
-            let known: HashMap<Var, Line> = reads.iter().filter_map(|u| Some((*u, self.line(*u)?.clone()))).collect();
-            self.replace(v, &|u| known.get(&u).cloned());
+            let known: HashMap<StmtId, StatementLine> =
+                reads.iter().filter_map(|u| Some((*u, self.line(*u)?.clone()))).collect();
+            self.substitute_in_line(v, &|u| known.get(&u).cloned());
             changed = true;
         }
         changed
     }
 
     /// Substitutes a line that is read once, at each of its indices once, into its reader.
-    fn once(&mut self) -> bool {
+    fn inline_single_reads(&mut self) -> bool {
         let uses = self.uses();
-        for v in self.live() {
+        for v in self.live_lines() {
             let mut found = None;
-            let before = self.line(v).and_then(Line::element).map_or(0, Ex::size);
-            let is_once = |u: Var| {
+            let before = self.line(v).and_then(StatementLine::element).map_or(0, SourceExpr::size);
+            let is_once = |u: StmtId| {
                 let line = self.line(u)?;
                 let e = line.element()?;
                 let uses = uses.get(&u)?;
-                let single = uses.elements == 1 && uses.asked == 0 && !uses.root;
-                let named = line.name.as_ref().is_some_and(|n| (self.names)(n)) && says_something(e);
-                (single && !named && before + e.size() <= LONG).then_some(())
+                let single = uses.element_reads == 1 && uses.index_reads == 0 && !uses.is_root;
+                let named = line.name.as_ref().is_some_and(|n| (self.is_program_name)(n)) && is_worth_naming(e);
+                (single && !named && before + e.size() <= MAX_MERGED_NODES).then_some(())
             };
             self.for_each_read(v, &mut |u, at, around| {
-                if is_once(u).is_some() && each_once(at, &self.between(u, v, around)) {
+                if is_once(u).is_some() && reads_distinct_elements(at, &self.indices_between(u, v, around)) {
                     found = Some(u);
                 }
             });
             if let Some(u) = found
                 && let Some(line) = self.line(u).cloned()
             {
-                return self.replace(v, &|w| (w == u).then(|| line.clone()));
+                return self.substitute_in_line(v, &|w| (w == u).then(|| line.clone()));
             }
         }
         false
@@ -228,35 +234,39 @@ impl Merging<'_> {
 
     /// Returns the indices around a read, with those of the loops that contain the reader but not
     /// the line it reads.
-    fn between(&self, u: Var, v: Var, around: &[Index]) -> Vec<Index> {
-        let home = self.line(v).and_then(|line| line.home(self.fresh));
-        let outer = self.line(u).and_then(|line| line.within);
-        let (all, known) = (self.fresh.around(home), self.fresh.around(outer).len());
+    fn indices_between(&self, u: StmtId, v: StmtId, around: &[Index]) -> Vec<Index> {
+        let home = self.line(v).and_then(|line| line.evaluating_loop(self.facts));
+        let outer = self.line(u).and_then(|line| line.enclosing_loop);
+        let (all, known) = (self.facts.enclosing_indices(home), self.facts.enclosing_indices(outer).len());
         all.into_iter().skip(known).chain(around.iter().cloned()).collect()
     }
 
     /// Calls `f` for each element that a line reads, with the indices around it.
-    fn for_each_read(&self, v: Var, f: OnRead<'_>) {
+    fn for_each_read(&self, v: StmtId, f: OnRead<'_>) {
         let Some(line) = self.line(v) else { return };
-        line.is.for_each_part(&line.indices, &mut |around, e| reads_in(e, &mut around.to_vec(), f));
+        line.kind.for_each_expression(&line.indices, &mut |around, e| for_each_read_in(e, &mut around.to_vec(), f));
     }
 }
 
 /// Returns whether a name for the expression helps a reader. A multiple of a named value needs no
 /// name.
-fn says_something(e: &Ex) -> bool {
+fn is_worth_naming(e: &SourceExpr) -> bool {
     match e {
-        Ex::Guard(_, e) => says_something(e),
-        Ex::Product(p) => p.over.len() + p.under.len() > 1 || p.over.iter().any(says_something),
-        Ex::Read(..) | Ex::Constant(_) | Ex::Index(_) => false,
+        SourceExpr::Guard(_, e) => is_worth_naming(e),
+        SourceExpr::Product(p) => p.factors.len() + p.divisors.len() > 1 || p.factors.iter().any(is_worth_naming),
+        SourceExpr::Read(..) | SourceExpr::Constant(_) | SourceExpr::Index(_) => false,
         _ => true,
     }
 }
 
 /// Simplifies the expression until it no longer changes, at most 8 times.
-pub(super) fn settled(mut e: Ex, context: &mut Context, fresh: &mut Table) -> Ex {
+pub(super) fn simplify_to_fixpoint(
+    mut e: SourceExpr,
+    context: &mut FactContext,
+    fresh: &mut StatementFacts,
+) -> SourceExpr {
     for _ in 0..8 {
-        let next = clean(&e, context, fresh);
+        let next = simplify(&e, context, fresh);
         if next == e {
             break;
         }
@@ -266,40 +276,44 @@ pub(super) fn settled(mut e: Ex, context: &mut Context, fresh: &mut Table) -> Ex
 }
 
 /// Substitutes elements for reads.
-pub(super) fn substituted(e: &Ex, put: &dyn Fn(Var) -> Option<Line>, fresh: &mut Table) -> Ex {
+pub(super) fn substitute_lines(
+    e: &SourceExpr,
+    put: &dyn Fn(StmtId) -> Option<StatementLine>,
+    fresh: &mut StatementFacts,
+) -> SourceExpr {
     match e {
-        Ex::Read(v, at) => match put(*v).and_then(|line| line.at(at, fresh)) {
+        SourceExpr::Read(v, at) => match put(*v).and_then(|line| line.element_at(at, fresh)) {
             // The substituted element may read other lines that are substituted, too.
-            Some(inner) => substituted(&inner, &|w| if w == *v { None } else { put(w) }, fresh),
+            Some(inner) => substitute_lines(&inner, &|w| if w == *v { None } else { put(w) }, fresh),
             None => e.clone(),
         },
-        _ => e.rebuilt(&mut |e| substituted(e, put, fresh)),
+        _ => e.map_children_normalised(&mut |e| substitute_lines(e, put, fresh)),
     }
 }
 
 /// Calls `f` for each read, with the indices around it.
-fn reads_in(e: &Ex, around: &mut Vec<Index>, f: OnRead<'_>) {
+fn for_each_read_in(e: &SourceExpr, around: &mut Vec<Index>, f: OnRead<'_>) {
     match e {
-        Ex::Read(v, at) => f(*v, at, around),
-        Ex::Reduce(r) => {
+        SourceExpr::Read(v, at) => f(*v, at, around),
+        SourceExpr::Reduce(r) => {
             let before = around.len();
             around.extend(r.indices.iter().cloned());
-            reads_in(&r.body, around, f);
+            for_each_read_in(&r.body, around, f);
             around.truncate(before);
         }
-        Ex::Total(i, _, inner) => {
+        SourceExpr::IndexedSum(i, _, inner) => {
             let before = around.len();
             around.extend(i.iter().cloned());
-            reads_in(inner, around, f);
+            for_each_read_in(inner, around, f);
             around.truncate(before);
         }
-        other => other.for_each_child(&mut |e| reads_in(e, around, f)),
+        other => other.for_each_child(&mut |e| for_each_read_in(e, around, f)),
     }
 }
 
 /// Returns whether different values of the indices around always read different elements. The
 /// subscripts must determine each index.
-fn each_once(at: &[Poly], around: &[Index]) -> bool {
+fn reads_distinct_elements(at: &[Poly], around: &[Index]) -> bool {
     let mut open: Vec<&Index> = around.iter().collect();
     loop {
         let told = open.iter().position(|i| {
@@ -321,10 +335,10 @@ mod tests {
 
     #[test]
     fn an_expression_with_nan_is_settled() {
-        let (mut context, mut fresh) = (Context::default(), Table::default());
-        let gap = Ex::product(2.0, vec![Ex::real(f64::NAN)], Vec::new());
-        let e = Ex::Sum(vec![(false, Ex::real(1.0)), (true, gap)]);
-        let settled = settled(e, &mut context, &mut fresh);
-        assert_eq!(clean(&settled, &mut context, &mut fresh), settled);
+        let (mut context, mut fresh) = (FactContext::default(), StatementFacts::default());
+        let gap = SourceExpr::product(2.0, vec![SourceExpr::real(f64::NAN)], Vec::new());
+        let e = SourceExpr::Sum(vec![(false, SourceExpr::real(1.0)), (true, gap)]);
+        let settled = simplify_to_fixpoint(e, &mut context, &mut fresh);
+        assert_eq!(simplify(&settled, &mut context, &mut fresh), settled);
     }
 }

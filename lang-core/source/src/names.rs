@@ -9,25 +9,25 @@ use lang_resolve::words;
 use lang_syntax::lexer::{Token, lex};
 
 /// The names for indices whose axis has no hint, in order of preference.
-const INDICES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s", "t", "u", "v", "w"];
+const INDEX_NAMES: &[&str] = &["i", "j", "k", "l", "p", "q", "r", "s", "t", "u", "v", "w"];
 
 /// The names in use.
 #[derive(Clone, Debug)]
-pub(super) struct Taken(HashSet<Name>);
+pub(super) struct UsedNames(HashSet<Name>);
 
-impl Taken {
+impl UsedNames {
     /// Creates the set of these names.
     pub(super) fn new(names: impl IntoIterator<Item = Name>) -> Self {
         Self(names.into_iter().collect())
     }
 
     /// Returns whether the name is in use.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(super) fn contains(&self, name: &str) -> bool {
         self.0.contains(name)
     }
 
     /// Marks the name as used, even if it already was.
-    pub(super) fn take(&mut self, name: &str) {
+    pub(super) fn mark_used(&mut self, name: &str) {
         self.0.insert(name.into());
     }
 
@@ -47,17 +47,17 @@ impl Taken {
 
     /// Returns a name for an index, and marks it as used: the wanted one if it is free, else the
     /// first free one of [`INDICES`].
-    pub(super) fn index(&mut self, wanted: Option<&Name>) -> Name {
+    pub(super) fn fresh_index(&mut self, wanted: Option<&Name>) -> Name {
         if let Some(name) = wanted.filter(|n| is_name(n) && !self.0.contains(*n)) {
             self.0.insert(name.clone());
             return name.clone();
         }
-        let free = INDICES.iter().find(|name| !self.0.contains(**name)).copied();
+        let free = INDEX_NAMES.iter().find(|name| !self.0.contains(**name)).copied();
         self.fresh(free.unwrap_or("i"))
     }
 
     /// Marks the name as unused.
-    pub(super) fn release(&mut self, name: &str) {
+    pub(super) fn mark_unused(&mut self, name: &str) {
         self.0.remove(name);
     }
 }
@@ -70,7 +70,7 @@ fn is_name(text: &str) -> bool {
 
 /// Returns the name of another item as the module `home` writes it; `None` if `home` does not
 /// import its module.
-pub(super) fn spelled(names: &dyn Names, home: &Name, of: &lang_base::GlobalName) -> Option<String> {
+pub(super) fn qualified_spelling(names: &dyn Names, home: &Name, of: &lang_base::GlobalName) -> Option<String> {
     if of.module == *home || of.module.is_empty() {
         return Some(of.name.to_string());
     }

@@ -6,85 +6,88 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Outside;
-use super::known::{Facts, told, told_poly, told_pred};
-use super::regions::{Again, Carried, Known, Looped, Piece};
-use super::table::Table;
-use super::tree::{Ex, Reduced};
-use lang_base::{Code, Name, pause};
-use lang_ir::core::{Callee, Constant, Operation};
-use lang_ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, index_number, reads};
+use super::NoTextReason;
+use super::known::{FactLookup, propagate_facts, propagate_into_poly, propagate_into_pred};
+use super::regions::{CarriedLine, LoopResultLine, ReadLoop, Recomputation, RegionPiece};
+use super::table::StatementFacts;
+use super::tree::{ReductionExpr, SourceExpr};
+use lang_base::{Code, Name, check_cancelled};
+use lang_ir::core::{Constant, FunctionKey, ScalarOp};
+use lang_ir::ssa::{
+    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, index_number,
+    statement_index,
+};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
 
 /// A statement of Tensor SSA, as an expression over its own indices.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct StatementLine {
     /// Its indices.
     pub(super) indices: Vec<Index>,
     /// The scalar type of its elements; `None` for a relation.
     pub(super) scalar: Option<Scalar>,
     /// Its kind, with its expressions.
-    pub(super) is: Is,
+    pub(super) kind: LineKind,
     /// The name that the program has for it.
     pub(super) name: Option<Name>,
     /// The innermost loop that contains it.
-    pub(super) within: Option<u32>,
+    pub(super) enclosing_loop: Option<u32>,
     /// The sort key of its position among the lines of its loop.
-    pub(super) order: u32,
+    pub(super) sort_key: u32,
 }
 
 /// The kind of a line.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Is {
+pub(super) enum LineKind {
     /// A part of a parameter or of a top-level `let`.
     Input,
     /// A statement with an expression for its element.
-    Element(Ex),
+    Element(SourceExpr),
     /// One leaf of the result of a call, by its number.
-    Call(Call, u32),
+    Call(LineCall, u32),
     /// An array with some elements replaced.
-    Update(Box<Updated>),
+    Update(Box<ArrayUpdate>),
     /// One result of a loop.
-    Loop(Box<Looped>),
+    Loop(Box<LoopResultLine>),
     /// A value that a loop carries.
-    Carried(Box<Carried>),
+    Carried(Box<CarriedLine>),
     /// A sorting permutation.
-    Order(Box<Sorted>),
+    Order(Box<SortedAxis>),
 }
 
 /// `argsort(for i: key)`, for every tuple of the batch indices; `own` is `i`.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Sorted {
+pub(super) struct SortedAxis {
     pub(super) batch: Vec<Index>,
-    pub(super) own: Index,
+    pub(super) axis: Index,
     pub(super) pred: Pred,
-    pub(super) key: Ex,
+    pub(super) key: SourceExpr,
 }
 
 /// `base with [at] = value`, for every tuple of the batch indices and the bound indices.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Updated {
+pub(super) struct ArrayUpdate {
     pub(super) batch: Vec<Index>,
     /// The axes of the array.
-    pub(super) own: Vec<Index>,
+    pub(super) axes: Vec<Index>,
     /// The element of the array before the update, over `own`.
-    pub(super) base: Ex,
+    pub(super) base: SourceExpr,
     pub(super) bound: Vec<Index>,
     pub(super) pred: Pred,
-    pub(super) at: Vec<Poly>,
-    pub(super) value: Ex,
+    pub(super) location: Vec<Poly>,
+    pub(super) value: SourceExpr,
     /// Whether the value is added (`+=`).
-    pub(super) add: bool,
+    pub(super) is_addition: bool,
 }
 
 /// A rewrite of one expression of a line. It gets the line's own indices around the expression, the
 /// predicate that holds there, and the expression.
-type OnPart<'f> = &'f mut dyn FnMut(&[Index], &Pred, &Ex) -> Ex;
+type ExpressionRewrite<'f> = &'f mut dyn FnMut(&[Index], &Pred, &SourceExpr) -> SourceExpr;
 
-impl Is {
+impl LineKind {
     /// Maps its expressions.
-    pub(super) fn map(&self, indices: &[Index], f: OnPart<'_>) -> Self {
+    pub(super) fn map_expressions(&self, indices: &[Index], f: ExpressionRewrite<'_>) -> Self {
         let truth = Pred::truth();
         let and = |a: &[Index], b: &[Index]| a.iter().chain(b).cloned().collect::<Vec<Index>>();
         match self {
@@ -92,123 +95,126 @@ impl Is {
             Self::Element(e) => Self::Element(f(indices, &truth, e)),
             Self::Call(call, part) => {
                 let args = call.args.iter().map(|(own, e)| (own.clone(), f(&and(&call.batch, own), &call.pred, e)));
-                Self::Call(Call { args: args.collect(), ..call.clone() }, *part)
+                Self::Call(LineCall { args: args.collect(), ..call.clone() }, *part)
             }
-            Self::Update(of) => Self::Update(Box::new(Updated {
-                base: f(&and(&of.batch, &of.own), &truth, &of.base),
+            Self::Update(of) => Self::Update(Box::new(ArrayUpdate {
+                base: f(&and(&of.batch, &of.axes), &truth, &of.base),
                 value: f(&and(&of.batch, &of.bound), &of.pred, &of.value),
                 ..(**of).clone()
             })),
             Self::Loop(_) => self.clone(),
             Self::Order(of) => {
-                let around = and(&of.batch, std::slice::from_ref(&of.own));
-                Self::Order(Box::new(Sorted { key: f(&around, &of.pred, &of.key), ..(**of).clone() }))
+                let around = and(&of.batch, std::slice::from_ref(&of.axis));
+                Self::Order(Box::new(SortedAxis { key: f(&around, &of.pred, &of.key), ..(**of).clone() }))
             }
             Self::Carried(of) => {
-                Self::Carried(Box::new(Carried { init: f(&of.around, &truth, &of.init), ..(**of).clone() }))
+                Self::Carried(Box::new(CarriedLine { init: f(&of.init_indices, &truth, &of.init), ..(**of).clone() }))
             }
         }
     }
 
     /// Calls `f` with each of its expressions and the line's own indices around it.
-    pub(super) fn for_each_part(&self, indices: &[Index], f: &mut dyn FnMut(&[Index], &Ex)) {
+    pub(super) fn for_each_expression(&self, indices: &[Index], f: &mut dyn FnMut(&[Index], &SourceExpr)) {
         let and = |a: &[Index], b: &[Index]| a.iter().chain(b).cloned().collect::<Vec<Index>>();
         match self {
             Self::Input | Self::Loop(_) => {}
             Self::Element(e) => f(indices, e),
             Self::Call(call, _) => call.args.iter().for_each(|(own, e)| f(&and(&call.batch, own), e)),
             Self::Update(of) => {
-                f(&and(&of.batch, &of.own), &of.base);
+                f(&and(&of.batch, &of.axes), &of.base);
                 f(&and(&of.batch, &of.bound), &of.value);
             }
-            Self::Order(of) => f(&and(&of.batch, std::slice::from_ref(&of.own)), &of.key),
-            Self::Carried(of) => f(&of.around, &of.init),
+            Self::Order(of) => f(&and(&of.batch, std::slice::from_ref(&of.axis)), &of.key),
+            Self::Carried(of) => f(&of.init_indices, &of.init),
         }
     }
 }
 
 /// A call, for every tuple of the batch indices.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Call {
-    pub(super) callee: Arc<Callee>,
+pub(super) struct LineCall {
+    pub(super) callee: Arc<FunctionKey>,
     pub(super) pred: Pred,
     /// The leaves of the arguments, each with indices of its own.
-    pub(super) args: Vec<(Vec<Index>, Ex)>,
+    pub(super) args: Vec<(Vec<Index>, SourceExpr)>,
     /// The batch indices.
     pub(super) batch: Vec<Index>,
 }
 
-impl Call {
+impl LineCall {
     /// Returns the call with known facts substituted.
-    pub(super) fn told(&self, facts: Facts<'_>) -> Self {
-        let index = |i: &Index| Index { extent: told_poly(&i.extent, facts), ..i.clone() };
-        let args = self.args.iter().map(|(own, e)| (own.iter().map(index).collect(), told(e, facts).0));
+    pub(super) fn with_facts(&self, facts: FactLookup<'_>) -> Self {
+        let index = |i: &Index| Index { extent: propagate_into_poly(&i.extent, facts), ..i.clone() };
+        let args = self.args.iter().map(|(own, e)| (own.iter().map(index).collect(), propagate_facts(e, facts).0));
         Self {
             callee: Arc::clone(&self.callee),
-            pred: told_pred(&self.pred, facts),
+            pred: propagate_into_pred(&self.pred, facts),
             args: args.collect(),
             batch: self.batch.iter().map(index).collect(),
         }
     }
 }
 
-impl Line {
+impl StatementLine {
     /// Calls `f` for each read of a statement. The flag is true if the read is in an index or a
     /// predicate.
-    pub(super) fn for_each_use(&self, f: &mut dyn FnMut(Var, bool)) {
-        self.is.for_each_part(&self.indices, &mut |_, e| e.for_each_use(f));
-        match &self.is {
-            Is::Call(call, _) => for_each_read(&call.pred, &mut |v| f(v, true)),
-            Is::Update(of) => {
-                for_each_read(&of.pred, &mut |v| f(v, true));
-                of.at.iter().chain(of.bound.iter().map(|i| &i.extent)).for_each(|p| reads(p, &mut |v| f(v, true)));
+    pub(super) fn for_each_use(&self, f: &mut dyn FnMut(StmtId, bool)) {
+        self.kind.for_each_expression(&self.indices, &mut |_, e| e.for_each_use(f));
+        match &self.kind {
+            LineKind::Call(call, _) => for_each_pred_read(&call.pred, &mut |v| f(v, true)),
+            LineKind::Update(of) => {
+                for_each_pred_read(&of.pred, &mut |v| f(v, true));
+                of.location
+                    .iter()
+                    .chain(of.bound.iter().map(|i| &i.extent))
+                    .for_each(|p| for_each_poly_read(p, &mut |v| f(v, true)));
             }
-            Is::Loop(of) => {
-                for_each_read(&of.pred, &mut |v| f(v, true));
-                of.trips.iter().for_each(|p| reads(p, &mut |v| f(v, true)));
-                self.indices.iter().for_each(|i| reads(&i.extent, &mut |v| f(v, true)));
+            LineKind::Loop(of) => {
+                for_each_pred_read(&of.pred, &mut |v| f(v, true));
+                of.trips.iter().for_each(|p| for_each_poly_read(p, &mut |v| f(v, true)));
+                self.indices.iter().for_each(|i| for_each_poly_read(&i.extent, &mut |v| f(v, true)));
             }
-            Is::Order(of) => for_each_read(&of.pred, &mut |v| f(v, true)),
-            Is::Input | Is::Element(_) | Is::Carried(_) => {}
+            LineKind::Order(of) => for_each_pred_read(&of.pred, &mut |v| f(v, true)),
+            LineKind::Input | LineKind::Element(_) | LineKind::Carried(_) => {}
         }
     }
 
     /// Calls `f` with the lines of a loop body that it refers to: the condition and the result of a
     /// loop, or a carried line's next value.
-    pub(super) fn for_each_link(&self, f: &mut dyn FnMut(Var)) {
-        match &self.is {
-            Is::Loop(of) => {
-                of.going.into_iter().for_each(&mut *f);
-                if let Piece::Last(v) | Piece::Every(v) = of.piece {
+    pub(super) fn for_each_loop_link(&self, f: &mut dyn FnMut(StmtId)) {
+        match &self.kind {
+            LineKind::Loop(of) => {
+                of.condition_line.into_iter().for_each(&mut *f);
+                if let RegionPiece::Last(v) | RegionPiece::AllIterations(v) = of.result {
                     f(v);
                 }
             }
-            Is::Carried(of) => f(of.next),
+            LineKind::Carried(of) => f(of.next),
             _ => {}
         }
     }
 
     /// Returns the loop that evaluates its expressions. For a carried line that is the enclosing
     /// loop, because its expression is the initial value.
-    pub(super) fn home(&self, table: &Table) -> Option<u32> {
-        match &self.is {
-            Is::Carried(_) => table.regions.get(self.within? as usize)?.parent,
-            _ => self.within,
+    pub(super) fn evaluating_loop(&self, table: &StatementFacts) -> Option<u32> {
+        match &self.kind {
+            LineKind::Carried(_) => table.loops.get(self.enclosing_loop? as usize)?.parent,
+            _ => self.enclosing_loop,
         }
     }
 
     /// Returns the expression for its element, if it is an `Element`.
-    pub(super) fn element(&self) -> Option<&Ex> {
-        if let Is::Element(e) = &self.is { Some(e) } else { None }
+    pub(super) fn element(&self) -> Option<&SourceExpr> {
+        if let LineKind::Element(e) = &self.kind { Some(e) } else { None }
     }
 
     /// Returns its element at the indices `at`, with fresh bound indices. `None` if it is not an
     /// `Element`.
-    pub(super) fn at(&self, at: &[Poly], fresh: &mut Table) -> Option<Ex> {
+    pub(super) fn element_at(&self, at: &[Poly], fresh: &mut StatementFacts) -> Option<SourceExpr> {
         let put = |p: &Poly| {
             p.substitute(&|a| self.indices.iter().position(|i| i.atom() == *a).and_then(|k| at.get(k).cloned()))
         };
-        Some(self.element()?.refreshed(fresh).map_polys(&put))
+        Some(self.element()?.with_fresh_indices(fresh).map_polys(&put))
     }
 
     /// Returns its extents.
@@ -218,97 +224,116 @@ impl Line {
 }
 
 /// Reads all statements of a function, with the bodies of its loops.
-pub(super) fn lines(ssa: &Ssa, fresh: &mut Table) -> Result<Vec<Line>, Outside> {
+pub(super) fn read_lines(ssa: &SsaFunction, fresh: &mut StatementFacts) -> Result<Vec<StatementLine>, NoTextReason> {
     let (lines, loops, agains, states) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-    let mut reading = Reading { lines, fresh, loops, agains, states };
-    reading.room(ssa.stmts.len());
-    lang_base::guarded(|| reading.body(ssa, &Scope::default()))?;
+    let mut reading = LineReader { lines, facts: fresh, loops, recomputations: agains, state_lines: states };
+    reading.reserve_lines(ssa.stmts.len());
+    lang_base::ensure_sufficient_stack(|| reading.read_body(ssa, &ReadingScope::default()))?;
     Ok(reading.lines)
 }
 
 /// The state of reading a function: the lines so far.
-pub(super) struct Reading<'a> {
-    pub(super) lines: Vec<Line>,
-    pub(super) fresh: &'a mut Table,
+pub(super) struct LineReader<'a> {
+    pub(super) lines: Vec<StatementLine>,
+    pub(super) facts: &'a mut StatementFacts,
     /// The loops read so far; `agains` are the iterations of them that other loops recompute.
-    pub(super) loops: Vec<Known>,
-    pub(super) agains: Vec<Again>,
+    pub(super) loops: Vec<ReadLoop>,
+    pub(super) recomputations: Vec<Recomputation>,
     /// For each line of a loop body, the line that holds its values in all iterations.
-    pub(super) states: HashMap<Var, Var>,
+    pub(super) state_lines: HashMap<StmtId, StmtId>,
 }
 
 /// The position of a function's statements among the lines, and the values of its variables there.
 #[derive(Clone, Default)]
-pub(super) struct Scope {
+pub(super) struct ReadingScope {
     /// The offset added to the numbers of its statements.
     pub(super) offset: u32,
     pub(super) locals: HashMap<LocalId, Poly>,
-    pub(super) within: Option<u32>,
+    pub(super) enclosing_loop: Option<u32>,
     /// Whether these statements recompute an iteration of another loop.
-    pub(super) again: bool,
+    pub(super) is_recomputation: bool,
 }
 
-impl Reading<'_> {
+impl LineReader<'_> {
     /// Reads the statements of a function or of a loop body. The inputs of a loop body are skipped,
     /// because [`super::regions`] has set their lines.
-    pub(super) fn body(&mut self, ssa: &Ssa, scope: &Scope) -> Result<(), Outside> {
+    pub(super) fn read_body(&mut self, ssa: &SsaFunction, scope: &ReadingScope) -> Result<(), NoTextReason> {
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             if scope.offset > 0 && matches!(stmt.rhs, Rhs::Input(_)) {
                 continue;
             }
-            pause();
-            let line = line(ssa, stmt, k, scope, self)?;
-            self.set(Var(scope.offset + k), line);
+            check_cancelled();
+            let line = read_statement(ssa, stmt, k, scope, self)?;
+            self.store_line(StmtId(scope.offset + k), line);
         }
         Ok(())
     }
 
     /// Grows the list of lines and the tables to `count` entries.
-    pub(super) fn room(&mut self, count: usize) {
-        let none = Line { indices: Vec::new(), scalar: None, is: Is::Input, name: None, within: None, order: 0 };
+    pub(super) fn reserve_lines(&mut self, count: usize) {
+        let none = StatementLine {
+            indices: Vec::new(),
+            scalar: None,
+            kind: LineKind::Input,
+            name: None,
+            enclosing_loop: None,
+            sort_key: 0,
+        };
         self.lines.resize(count.max(self.lines.len()), none);
-        self.fresh.counts.resize(self.lines.len(), false);
-        self.fresh.extents.resize(self.lines.len(), Vec::new());
-        self.fresh.tame.resize(self.lines.len(), true);
-        self.fresh.places.resize(self.lines.len(), None);
+        self.facts.may_be_zero.resize(self.lines.len(), false);
+        self.facts.extents.resize(self.lines.len(), Vec::new());
+        self.facts.tame.resize(self.lines.len(), true);
+        self.facts.location_extents.resize(self.lines.len(), None);
     }
 
     /// Stores a line, and the facts about it in the table.
-    pub(super) fn set(&mut self, v: Var, line: Line) {
+    pub(super) fn store_line(&mut self, v: StmtId, line: StatementLine) {
         let at = v.0 as usize;
-        self.room(at + 1);
-        let (tame, counts) = match &line.is {
-            Is::Input => (true, false),
-            Is::Element(e) => (self.fresh.is_tame(e), self.fresh.is_count(e)),
-            Is::Call(..) | Is::Update(_) | Is::Loop(_) | Is::Carried(_) | Is::Order(_) => (false, true),
+        self.reserve_lines(at + 1);
+        let (tame, counts) = match &line.kind {
+            LineKind::Input => (true, false),
+            LineKind::Element(e) => (self.facts.is_tame(e), self.facts.may_be_zero_count(e)),
+            LineKind::Call(..)
+            | LineKind::Update(_)
+            | LineKind::Loop(_)
+            | LineKind::Carried(_)
+            | LineKind::Order(_) => (false, true),
         };
-        self.fresh.counts.get_mut(at).into_iter().for_each(|slot| *slot = counts);
-        self.fresh.extents.get_mut(at).into_iter().for_each(|slot| *slot = line.extents());
-        self.fresh.tame.get_mut(at).into_iter().for_each(|slot| *slot = tame);
-        let places =
-            line.element().and_then(Ex::places).filter(|n| !line.indices.iter().any(|i| n.mentions(&i.atom())));
-        self.fresh.places.get_mut(at).into_iter().for_each(|slot| *slot = places.cloned());
+        self.facts.may_be_zero.get_mut(at).into_iter().for_each(|slot| *slot = counts);
+        self.facts.extents.get_mut(at).into_iter().for_each(|slot| *slot = line.extents());
+        self.facts.tame.get_mut(at).into_iter().for_each(|slot| *slot = tame);
+        let places = line
+            .element()
+            .and_then(SourceExpr::location_range)
+            .filter(|n| !line.indices.iter().any(|i| n.mentions(&i.atom())));
+        self.facts.location_extents.get_mut(at).into_iter().for_each(|slot| *slot = places.cloned());
         self.lines.get_mut(at).into_iter().for_each(|slot| *slot = line.clone());
     }
 }
 
-fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>) -> Result<Line, Outside> {
+fn read_statement(
+    ssa: &SsaFunction,
+    stmt: &Statement,
+    k: u32,
+    scope: &ReadingScope,
+    reading: &mut LineReader<'_>,
+) -> Result<StatementLine, NoTextReason> {
     if let Rhs::Loop(of, part) = &stmt.rhs {
-        let is = reading.looped(ssa, scope, (of, *part), k)?;
+        let is = reading.read_loop_result(ssa, scope, (of, *part), k)?;
         let mut values = Vec::new();
         let mut indices = Vec::new();
         for n in &stmt.dims {
-            let n = Place { values: values.clone(), scope }.poly(n);
-            let index = reading.fresh.index(n);
+            let n = IndexSubstitution { values: values.clone(), scope }.in_polynomial(n);
+            let index = reading.facts.fresh_index(n);
             values.push(index.value());
             indices.push(index);
         }
         // If another line already holds the same values in every iteration, this line reads it.
         let is = match &is {
-            Is::Loop(looped) => match looped.piece {
-                Piece::Every(v) => match reading.states.get(&v).copied() {
-                    Some(known) if known != Var(scope.offset + k) => {
-                        Is::Element(Ex::Read(known, indices.iter().map(Index::value).collect()))
+            LineKind::Loop(looped) => match looped.result {
+                RegionPiece::AllIterations(v) => match reading.state_lines.get(&v).copied() {
+                    Some(known) if known != StmtId(scope.offset + k) => {
+                        LineKind::Element(SourceExpr::Read(known, indices.iter().map(Index::value).collect()))
                     }
                     _ => is,
                 },
@@ -316,229 +341,255 @@ fn line(ssa: &Ssa, stmt: &Stmt, k: u32, scope: &Scope, reading: &mut Reading<'_>
             },
             _ => is,
         };
-        let (name, within, order) = (stmt.name.clone(), scope.within, scope.offset + k);
-        return Ok(Line { indices, scalar: stmt.scalar, is, name, within, order });
+        let (name, within, order) = (stmt.name.clone(), scope.enclosing_loop, scope.offset + k);
+        return Ok(StatementLine {
+            indices,
+            scalar: stmt.scalar,
+            kind: is,
+            name,
+            enclosing_loop: within,
+            sort_key: order,
+        });
     }
-    let Reading { lines: before, fresh, .. } = reading;
+    let LineReader { lines: before, facts: fresh, .. } = reading;
     let before = before.get(scope.offset as usize..).unwrap_or_default();
-    let mut place = Place { values: Vec::new(), scope };
+    let mut place = IndexSubstitution { values: Vec::new(), scope };
     let mut own: Vec<Index> = Vec::new();
     for n in &stmt.dims {
-        let n = place.poly(n);
-        let index = fresh.index(n);
+        let n = place.in_polynomial(n);
+        let index = fresh.fresh_index(n);
         place.values.push(index.value());
         own.push(index);
     }
-    let shown = |v: Var| Var(scope.offset + v.0);
+    let shown = |v: StmtId| StmtId(scope.offset + v.0);
     let scalar = stmt.scalar.unwrap_or(Scalar::F64);
-    let read = |place: &Place, a: &Access| Ex::Read(shown(a.var), a.at.iter().map(|p| place.poly(p)).collect());
+    let read = |place: &IndexSubstitution, a: &TensorAccess| {
+        SourceExpr::Read(shown(a.var), a.at.iter().map(|p| place.in_polynomial(p)).collect())
+    };
     let is = match &stmt.rhs {
-        Rhs::Input(_) => Is::Input,
-        Rhs::Constant(c) => Is::Element(constant(*c)),
-        Rhs::Zero => Is::Element(zero(scalar)),
-        Rhs::Index(p) => Is::Element(Ex::Index(place.poly(p))),
+        Rhs::Input(_) => LineKind::Input,
+        Rhs::Constant(c) => LineKind::Element(constant_expression(*c)),
+        Rhs::Zero => LineKind::Element(zero_of(scalar)),
+        Rhs::Index(p) => LineKind::Element(SourceExpr::Index(place.in_polynomial(p))),
         Rhs::Add(items) => {
             if scalar == Scalar::Bool {
-                return Err(Outside::Truth);
+                return Err(NoTextReason::BooleanSum);
             }
             let term = |a: &lang_ir::ssa::Addend| {
-                let pred = Pred::all(a.pred.conjuncts().iter().filter(|p| !says_where(ssa, &a.of, p)).cloned());
-                (a.neg, Ex::guard(place.pred(&pred), read(&place, &a.of)))
+                let pred =
+                    Pred::all(a.pred.conjuncts().iter().filter(|p| !is_nonempty_test(ssa, &a.operand, p)).cloned());
+                (a.neg, SourceExpr::guard(place.in_predicate(&pred), read(&place, &a.operand)))
             };
-            Is::Element(Ex::sum(items.iter().map(term).collect()))
+            LineKind::Element(SourceExpr::sum(items.iter().map(term).collect()))
         }
         Rhs::Contract { bound, pred, neg, factors } => {
             let mut indices = Vec::new();
             for n in bound {
-                let index = fresh.index(place.poly(n));
+                let index = fresh.fresh_index(place.in_polynomial(n));
                 place.values.push(index.value());
                 indices.push(index);
             }
             if scalar == Scalar::Bool && (factors.len() > 1 || !indices.is_empty()) {
-                return Err(Outside::Truth);
+                return Err(NoTextReason::BooleanSum);
             }
             let kept = pred.conjuncts().iter().filter(|p| match factors.as_slice() {
-                [one] => !says_where(ssa, one, p),
+                [one] => !is_nonempty_test(ssa, one, p),
                 _ => true,
             });
-            let pred = place.pred(&Pred::all(kept.cloned()));
-            let factors: Vec<Ex> = factors.iter().map(|a| read(&place, a)).collect();
+            let pred = place.in_predicate(&Pred::all(kept.cloned()));
+            let factors: Vec<SourceExpr> = factors.iter().map(|a| read(&place, a)).collect();
             let product = match factors.as_slice() {
                 [one] if !*neg => one.clone(),
-                _ => Ex::product(if *neg { -1.0 } else { 1.0 }, factors, Vec::new()),
+                _ => SourceExpr::product(if *neg { -1.0 } else { 1.0 }, factors, Vec::new()),
             };
-            Is::Element(Ex::total(indices, pred, product))
+            LineKind::Element(SourceExpr::total(indices, pred, product))
         }
         Rhs::Reduce(r) => {
             let mut indices = Vec::new();
             for n in &r.bound {
-                let index = fresh.index(place.poly(n));
+                let index = fresh.fresh_index(place.in_polynomial(n));
                 place.values.push(index.value());
                 indices.push(index);
             }
-            let put = r.map(&|p| place.poly(p), &|p| place.pred(p), &mut |a| Access {
+            let put = r.map(&|p| place.in_polynomial(p), &|p| place.in_predicate(p), &mut |a| TensorAccess {
                 var: shown(a.var),
-                at: a.at.iter().map(|p| place.poly(p)).collect(),
+                at: a.at.iter().map(|p| place.in_polynomial(p)).collect(),
             });
-            let body = Ex::Read(put.of.var, put.of.at);
+            let body = SourceExpr::Read(put.operand.var, put.operand.at);
             // In the language, `argmax` and a maximum of integers fail over an empty range. If the
             // statement has no such check, a choice supplies the value for no terms.
-            let (reducer, terms, place) = (put.reducer, put.terms, put.place);
-            let of = ssa.stmts.get(r.of.var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
-            let reduced = Reduced { reducer, fails: reducer.needs_terms(of), indices, terms, place, body };
-            let some = reduced.some();
-            let asked = reducer.needs_terms(of) && (!reducer.gives_place() || some.is_opaque()) && !fails(ssa, stmt);
-            let nothing = reducer.nothing(of);
-            let reduced = Ex::Reduce(Box::new(reduced));
-            let reduced = if asked { Ex::choice(some, reduced, Ex::Constant(nothing)) } else { reduced };
-            Is::Element(Ex::guard(put.pred, reduced))
+            let (reducer, terms, place) = (put.reducer, put.filter, put.arg_value);
+            let of = ssa.stmts.get(r.operand.var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
+            let reduced = ReductionExpr {
+                reducer,
+                fails_if_empty: reducer.rejects_empty(of),
+                indices,
+                filter: terms,
+                location: place,
+                body,
+            };
+            let some = reduced.has_terms();
+            let asked = reducer.rejects_empty(of)
+                && (!reducer.is_arg_reduction() || some.depends_on_data())
+                && !has_empty_range_check(ssa, stmt);
+            let nothing = reducer.empty_result(of);
+            let reduced = SourceExpr::Reduce(Box::new(reduced));
+            let reduced =
+                if asked { SourceExpr::choice(some, reduced, SourceExpr::Constant(nothing)) } else { reduced };
+            LineKind::Element(SourceExpr::guard(put.pred, reduced))
         }
         Rhs::Map { operation, pred, args } => {
-            let pred = place.pred(pred);
-            let exponent = args.get(1).and_then(|a| integer(before, a.var));
-            let args: Vec<Ex> = args.iter().map(|a| read(&place, a)).collect();
+            let pred = place.in_predicate(pred);
+            let exponent = args.get(1).and_then(|a| integer_constant(before, a.var));
+            let args: Vec<SourceExpr> = args.iter().map(|a| read(&place, a)).collect();
             let e = match (operation, args.as_slice()) {
-                (Operation::Binary(BinOp::Div), [a, b]) => Ex::product(1.0, vec![a.clone()], vec![b.clone()]),
-                (Operation::PowInt, [x, _]) if exponent.is_some() && scalar != Scalar::I64 => {
-                    Ex::power(x.clone(), exponent.unwrap_or(1))
+                (ScalarOp::Binary(BinOp::Div), [a, b]) => SourceExpr::product(1.0, vec![a.clone()], vec![b.clone()]),
+                (ScalarOp::PowInt, [x, _]) if exponent.is_some() && scalar != Scalar::I64 => {
+                    SourceExpr::power(x.clone(), exponent.unwrap_or(1))
                 }
-                _ => Ex::Apply(*operation, args),
+                _ => SourceExpr::Apply(*operation, args),
             };
-            Is::Element(Ex::guard(pred, e))
+            LineKind::Element(SourceExpr::guard(pred, e))
         }
-        Rhs::Call { callee, pred, args, batch, part, .. } => {
+        Rhs::Call { callee, pred, args, batch, result_index: part, .. } => {
             let batch: Vec<Index> = own.iter().take(*batch as usize).cloned().collect();
-            let pred = place.pred(pred);
+            let pred = place.in_predicate(pred);
             let mut parts = Vec::new();
             for a in args {
-                let first: Vec<Poly> = a.at.iter().map(|p| place.poly(p)).collect();
+                let first: Vec<Poly> = a.at.iter().map(|p| place.in_polynomial(p)).collect();
                 let inner = before.get(a.var.0 as usize).map(|l| l.indices.clone()).unwrap_or_default();
                 let mut rest = Vec::new();
                 for i in inner.iter().skip(first.len()) {
-                    rest.push(fresh.index(i.extent.clone()));
+                    rest.push(fresh.fresh_index(i.extent.clone()));
                 }
                 let at = first.into_iter().chain(rest.iter().map(Index::value)).collect();
-                parts.push((rest, Ex::Read(shown(a.var), at)));
+                parts.push((rest, SourceExpr::Read(shown(a.var), at)));
             }
-            Is::Call(Call { callee: callee.clone(), pred, args: parts, batch }, *part)
+            LineKind::Call(LineCall { callee: callee.clone(), pred, args: parts, batch }, *part)
         }
-        Rhs::Order(o) => {
-            let (axis, batch) = own.split_last().ok_or(Outside::Unreadable)?;
-            let key = read(&place, &o.of);
+        Rhs::Argsort(o) => {
+            let (axis, batch) = own.split_last().ok_or(NoTextReason::InternalError)?;
+            let key = read(&place, &o.keys);
             // Truth values sort with `true` first, so the key of `false` is 1.
-            let truth = ssa.stmts.get(o.of.var.0 as usize).is_some_and(|s| s.scalar == Some(Scalar::Bool));
+            let truth = ssa.stmts.get(o.keys.var.0 as usize).is_some_and(|s| s.scalar == Some(Scalar::Bool));
             let key = match key {
-                Ex::Read(v, at) if truth => {
-                    let not = Pred::Is(v.local(), v.name(), at.into(), false);
-                    Ex::guard(not, Ex::Constant(Constant::Int(1)))
+                SourceExpr::Read(v, at) if truth => {
+                    let not = Pred::Element(v.local(), v.name(), at.into(), false);
+                    SourceExpr::guard(not, SourceExpr::Constant(Constant::Int(1)))
                 }
                 key => key,
             };
-            Is::Order(Box::new(Sorted { batch: batch.to_vec(), own: axis.clone(), pred: place.pred(&o.pred), key }))
+            LineKind::Order(Box::new(SortedAxis {
+                batch: batch.to_vec(),
+                axis: axis.clone(),
+                pred: place.in_predicate(&o.pred),
+                key,
+            }))
         }
-        Rhs::Update { base, batch, bound, pred, at, value, add } => {
-            let (batch, left) = own.split_at_checked(*batch as usize).ok_or(Outside::Unreadable)?;
+        Rhs::Update { base, batch, bound, pred, at, value, accumulate: add } => {
+            let (batch, left) = own.split_at_checked(*batch as usize).ok_or(NoTextReason::InternalError)?;
             let mut along = Vec::new();
             for n in bound {
-                let index = fresh.index(place.poly(n));
+                let index = fresh.fresh_index(place.in_polynomial(n));
                 place.values.push(index.value());
                 along.push(index);
             }
             let mut base = read(&place, base);
-            if let Ex::Read(_, at) = &mut base {
+            if let SourceExpr::Read(_, at) = &mut base {
                 at.extend(left.iter().map(Index::value));
             }
-            let updated = Updated {
+            let updated = ArrayUpdate {
                 batch: batch.to_vec(),
-                own: left.to_vec(),
+                axes: left.to_vec(),
                 base,
                 bound: along,
-                pred: place.pred(pred),
-                at: at.iter().map(|p| place.poly(p)).collect(),
+                pred: place.in_predicate(pred),
+                location: at.iter().map(|p| place.in_polynomial(p)).collect(),
                 value: read(&place, value),
-                add: *add,
+                is_addition: *add,
             };
-            let zero = before.get(value.var.0 as usize).and_then(Line::element).is_some_and(Ex::is_zero);
+            let zero =
+                before.get(value.var.0 as usize).and_then(StatementLine::element).is_some_and(SourceExpr::is_zero);
             // Inside a loop the update happens in place, so it stays an update.
-            let element = if scope.within.is_none() { updated.element(zero) } else { None };
-            element.map_or_else(|| Is::Update(Box::new(updated)), Is::Element)
+            let element = if scope.enclosing_loop.is_none() { updated.element_after_update(zero) } else { None };
+            element.map_or_else(|| LineKind::Update(Box::new(updated)), LineKind::Element)
         }
-        Rhs::Loop(..) => return Err(Outside::Loop),
+        Rhs::Loop(..) => return Err(NoTextReason::Loop),
     };
-    let (name, within, order) = (stmt.name.clone(), scope.within, scope.offset + k);
-    Ok(Line { indices: own, scalar: stmt.scalar, is, name, within, order })
+    let (name, within, order) = (stmt.name.clone(), scope.enclosing_loop, scope.offset + k);
+    Ok(StatementLine { indices: own, scalar: stmt.scalar, kind: is, name, enclosing_loop: within, sort_key: order })
 }
 
 /// Returns whether the statement carries the check for an empty range (E0504).
-fn fails(ssa: &Ssa, stmt: &Stmt) -> bool {
-    let code = |c: &u32| ssa.checks.get(*c as usize).map(|c| c.what.code);
+fn has_empty_range_check(ssa: &SsaFunction, stmt: &Statement) -> bool {
+    let code = |c: &u32| ssa.checks.get(*c as usize).map(|c| c.failure.code);
     stmt.needs.iter().any(|c| code(c) == Some(Code::E0504))
 }
 
 /// Returns whether `p` states only that the sum `of` has a term. The guard is then redundant,
 /// because the sum is zero otherwise.
-fn says_where(ssa: &Ssa, of: &Access, p: &Pred) -> bool {
+fn is_nonempty_test(ssa: &SsaFunction, of: &TensorAccess, p: &Pred) -> bool {
     let Some(Rhs::Contract { bound, pred, .. }) = ssa.stmts.get(of.var.0 as usize).map(|s| &s.rhs) else {
         return false;
     };
     let Some(free) = ssa.stmts.get(of.var.0 as usize).map(|s| s.dims.len()) else { return false };
     let some = bound.iter().enumerate().rev();
-    let some = some.fold(pred.clone(), |p, (k, n)| Pred::exists(&index(free + k, n), &p));
-    let some = some.map(&|p| lang_ir::ssa::at_indices(p, &of.at));
-    matches!(p, Pred::Any(..)) && some.conjuncts().contains(p)
+    let some = some.fold(pred.clone(), |p, (k, n)| Pred::exists(&statement_index(free + k, n), &p));
+    let some = some.map(&|p| lang_ir::ssa::substitute_indices(p, &of.at));
+    matches!(p, Pred::Exists(..)) && some.conjuncts().contains(p)
 }
 
 /// Returns the integer constant that the line of `var` holds, if it is one.
-fn integer(lines: &[Line], var: Var) -> Option<i64> {
+fn integer_constant(lines: &[StatementLine], var: StmtId) -> Option<i64> {
     match lines.get(var.0 as usize)?.element()? {
-        Ex::Constant(Constant::Int(k)) => Some(*k),
+        SourceExpr::Constant(Constant::Int(k)) => Some(*k),
         _ => None,
     }
 }
 
-fn constant(c: Constant) -> Ex {
-    if let Constant::Real(x) = c { Ex::real(x) } else { Ex::Constant(c) }
+fn constant_expression(c: Constant) -> SourceExpr {
+    if let Constant::Real(x) = c { SourceExpr::real(x) } else { SourceExpr::Constant(c) }
 }
 
 /// Returns the zero of a scalar type.
-pub(super) fn zero(scalar: Scalar) -> Ex {
+pub(super) fn zero_of(scalar: Scalar) -> SourceExpr {
     match scalar {
-        Scalar::F64 | Scalar::F32 => Ex::real(0.0),
-        Scalar::I64 => Ex::Constant(Constant::Int(0)),
-        Scalar::Bool => Ex::Constant(Constant::Bool(false)),
+        Scalar::F64 | Scalar::F32 => SourceExpr::real(0.0),
+        Scalar::I64 => SourceExpr::Constant(Constant::Int(0)),
+        Scalar::Bool => SourceExpr::Constant(Constant::Bool(false)),
     }
 }
 
 /// The values of a statement's canonical indices, and of the variables of its function.
-pub(super) struct Place<'a> {
+pub(super) struct IndexSubstitution<'a> {
     pub(super) values: Vec<Poly>,
-    pub(super) scope: &'a Scope,
+    pub(super) scope: &'a ReadingScope,
 }
 
-impl Place<'_> {
-    pub(super) fn poly(&self, p: &Poly) -> Poly {
+impl IndexSubstitution<'_> {
+    pub(super) fn in_polynomial(&self, p: &Poly) -> Poly {
         p.substitute(&|a| match a {
             Atom::Local(l, _) => match index_number(*l) {
                 Some(k) => self.values.get(k).cloned(),
                 None => self.scope.locals.get(l).cloned(),
             },
             Atom::Read(x, _, at) if self.scope.offset > 0 => {
-                let v = Var(self.scope.offset + Var::of_local(*x)?.0);
-                Some(Poly::atom(Atom::Read(v.local(), v.name(), at.iter().map(|p| self.poly(p)).collect())))
+                let v = StmtId(self.scope.offset + StmtId::from_local(*x)?.0);
+                Some(Poly::atom(Atom::Read(v.local(), v.name(), at.iter().map(|p| self.in_polynomial(p)).collect())))
             }
             _ => None,
         })
     }
 
-    pub(super) fn pred(&self, p: &Pred) -> Pred {
-        let p = p.map(&|p| self.poly(p));
+    pub(super) fn in_predicate(&self, p: &Pred) -> Pred {
+        let p = p.map(&|p| self.in_polynomial(p));
         if self.scope.offset == 0 {
             return p;
         }
         p.replace_opaque(&|x| {
-            let v = Var(self.scope.offset + Var::of_local(x.of)?.0);
-            let (local, name, at) = (v.local(), v.name(), x.at.into());
-            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
+            let v = StmtId(self.scope.offset + StmtId::from_local(x.source)?.0);
+            let (local, name, at) = (v.local(), v.name(), x.indices.into());
+            Some(if x.is_array { Pred::Element(local, name, at, true) } else { Pred::Member(local, name, at, true) })
         })
     }
 }

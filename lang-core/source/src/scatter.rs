@@ -3,9 +3,9 @@
 //! of range. Other terms of the element replace the zeros. A place may be relative to that of a
 //! chosen element: `[i == j + k[j]]` with an `argmax` `k[j]`.
 
-use super::tree::Ex;
-use super::writer::Writer;
-use lang_ir::ssa::Var;
+use super::tree::SourceExpr;
+use super::writer::BodyWriter;
+use lang_ir::ssa::StmtId;
 use lang_resolve::ValueRef;
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 
@@ -13,41 +13,42 @@ use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 const SCATTER_ADD: &str = "scatter_add";
 
 /// The values that a sum adds, and their places.
-pub(super) struct Scattered {
+pub(super) struct ScatterSum {
     /// The array of places, or the array from which they are computed.
-    pub(super) places: Var,
+    pub(super) location_array: StmtId,
     /// The place, as a polynomial.
-    at: Poly,
+    location: Poly,
     /// The index that runs along the array of places.
-    pub(super) along: Index,
+    pub(super) source_index: Index,
     /// The extent of the target array.
-    pub(super) into: Poly,
+    pub(super) target_extent: Poly,
     /// The value that is added.
-    element: Ex,
+    element: SourceExpr,
 }
 
-impl Scattered {
+impl ScatterSum {
     /// Returns whether the places are the elements of the array themselves.
-    fn is_whole(&self) -> bool {
-        matches!(self.at.as_atom(), Some(Atom::Read(..)))
+    fn reads_locations_directly(&self) -> bool {
+        matches!(self.location.as_atom(), Some(Atom::Read(..)))
     }
 }
 
 /// Recognises a scatter sum over the one index in `own`.
-fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
+fn recognise_scatter_sum(own: &[Index], e: &SourceExpr) -> Option<ScatterSum> {
     let [i] = own else { return None };
-    if let Ex::Product(p) = e {
+    if let SourceExpr::Product(p) = e {
         // Factors of the whole sum move into the added value.
-        let (sums, others): (Vec<&Ex>, Vec<&Ex>) = p.over.iter().partition(|e| matches!(e, Ex::Total(..)));
+        let (sums, others): (Vec<&SourceExpr>, Vec<&SourceExpr>) =
+            p.factors.iter().partition(|e| matches!(e, SourceExpr::IndexedSum(..)));
         let [sum] = sums.as_slice() else { return None };
-        if others.iter().any(|e| e.mentions(&i.atom())) || !p.under.is_empty() || p.per != 1.0 {
+        if others.iter().any(|e| e.mentions(&i.atom())) || !p.divisors.is_empty() || p.denominator != 1.0 {
             return None;
         }
-        let found = scattered(own, sum)?;
+        let found = recognise_scatter_sum(own, sum)?;
         let factors = others.into_iter().cloned().chain([found.element]).collect();
-        return Some(Scattered { element: Ex::product(p.by, factors, Vec::new()), ..found });
+        return Some(ScatterSum { element: SourceExpr::product(p.numerator, factors, Vec::new()), ..found });
     }
-    let Ex::Total(indices, Pred::Eq(p), element) = e else { return None };
+    let SourceExpr::IndexedSum(indices, Pred::Eq(p), element) = e else { return None };
     let [along] = indices.as_slice() else { return None };
     let (c, rest) = p.linear_in(&i.atom())?;
     let place = match c {
@@ -63,42 +64,47 @@ fn scattered(own: &[Index], e: &Ex) -> Option<Scattered> {
     });
     let [(x, at)] = reads.as_slice() else { return None };
     let whole = at.as_slice() == std::slice::from_ref(&along.value());
-    let (places, free) = (Var::of_local(*x)?, !element.mentions(&i.atom()));
-    (whole && free).then(|| Scattered {
-        places,
-        at: place,
-        along: along.clone(),
-        into: i.extent.clone(),
+    let (places, free) = (StmtId::from_local(*x)?, !element.mentions(&i.atom()));
+    (whole && free).then(|| ScatterSum {
+        location_array: places,
+        location: place,
+        source_index: along.clone(),
+        target_extent: i.extent.clone(),
         element: element.as_ref().clone(),
     })
 }
 
-impl Writer<'_> {
+impl BodyWriter<'_> {
     /// Splits the element of an array into scatter sums and the rest.
-    pub(super) fn scattering(&self, own: &[Index], e: &Ex) -> Option<(Ex, Vec<Scattered>)> {
-        let terms = if let Ex::Sum(terms) = e { terms.clone() } else { vec![(false, e.clone())] };
+    pub(super) fn split_scatter_sums(&self, own: &[Index], e: &SourceExpr) -> Option<(SourceExpr, Vec<ScatterSum>)> {
+        let terms = if let SourceExpr::Sum(terms) = e { terms.clone() } else { vec![(false, e.clone())] };
         let (mut rest, mut found) = (Vec::new(), Vec::new());
         for (neg, e) in terms {
-            match scattered(own, &e).filter(|found| self.scatters(found)) {
-                Some(one) if neg => found.push(Scattered { element: one.element.negated(), ..one }),
+            match recognise_scatter_sum(own, &e).filter(|found| self.is_callable_scatter(found)) {
+                Some(one) if neg => found.push(ScatterSum { element: one.element.negated(), ..one }),
                 Some(one) => found.push(one),
                 None => rest.push((neg, e)),
             }
         }
-        (!found.is_empty()).then(|| (Ex::sum(rest), found))
+        (!found.is_empty()).then(|| (SourceExpr::sum(rest), found))
     }
 
     /// Prints an array of scatter sums as calls of the library function. `None` if the element has
     /// no such sum.
-    pub(super) fn scatter(&mut self, own: &[Index], e: &Ex) -> Option<String> {
-        let (rest, found) = self.scattering(own, e)?;
-        let mut text = self.array(own, &rest, "-", false);
+    pub(super) fn print_scatter(&mut self, own: &[Index], e: &SourceExpr) -> Option<String> {
+        let (rest, found) = self.split_scatter_sums(own, e)?;
+        let mut text = self.print_array(own, &rest, "-", false);
         for one in found {
-            let places = match one.is_whole() {
-                true => self.whole_name(one.places)?,
-                false => self.array(std::slice::from_ref(&one.along), &Ex::Index(one.at.clone()), "-", false),
+            let places = match one.reads_locations_directly() {
+                true => self.whole_array_text(one.location_array)?,
+                false => self.print_array(
+                    std::slice::from_ref(&one.source_index),
+                    &SourceExpr::Index(one.location.clone()),
+                    "-",
+                    false,
+                ),
             };
-            let values = self.array(std::slice::from_ref(&one.along), &one.element, "-", false);
+            let values = self.print_array(std::slice::from_ref(&one.source_index), &one.element, "-", false);
             text = format!("{SCATTER_ADD}({text}, {places}, {values})");
         }
         Some(text)
@@ -106,26 +112,26 @@ impl Writer<'_> {
 
     /// Returns whether the sum can be a call: the library function is visible, and its places are
     /// known to be valid or are checked by the call.
-    fn scatters(&self, found: &Scattered) -> bool {
-        let known = self.names().value(self.home(), SCATTER_ADD);
+    fn is_callable_scatter(&self, found: &ScatterSum) -> bool {
+        let known = self.name_environment().value(self.home_module(), SCATTER_ADD);
         let ours = matches!(known, Some(ValueRef::Def(name)) if name.module.is_empty());
         // A chosen element exists, so its place is valid.
-        let line = self.lines.get(found.places.0 as usize).and_then(|l| l.element());
-        let chosen = matches!(line, Some(Ex::Reduce(r)) if r.reducer.gives_place());
-        ours && !self.taken.has(SCATTER_ADD)
-            && (chosen || found.is_whole())
-            && self.has_extent(found.places, &found.along.extent)
+        let line = self.lines.get(found.location_array.0 as usize).and_then(|l| l.element());
+        let chosen = matches!(line, Some(SourceExpr::Reduce(r)) if r.reducer.is_arg_reduction());
+        ours && !self.used_names.contains(SCATTER_ADD)
+            && (chosen || found.reads_locations_directly())
+            && self.has_extent(found.location_array, &found.source_index.extent)
     }
 
     /// Returns whether the check only states that the places of a scatter are valid. The call
     /// checks that itself.
-    pub(super) fn checks_places(&self, cond: &Pred, guard: &Pred, found: &[Scattered]) -> bool {
+    pub(super) fn is_checked_by_scatter(&self, cond: &Pred, guard: &Pred, found: &[ScatterSum]) -> bool {
         guard.is_true()
             && found.iter().any(|s| {
                 let place =
-                    |at: &Poly| matches!(at.as_atom(), Some(Atom::Read(x, ..)) if Var::of_local(*x) == Some(s.places));
+                    |at: &Poly| matches!(at.as_atom(), Some(Atom::Read(x, ..)) if StmtId::from_local(*x) == Some(s.location_array));
                 let inside = |p: &Pred| match p {
-                    Pred::Ge(p) => place(p) || place(&s.into.plus(-1).sub(p)),
+                    Pred::Ge(p) => place(p) || place(&s.target_extent.add_constant(-1).sub(p)),
                     _ => false,
                 };
                 cond.conjuncts().iter().all(inside)

@@ -9,7 +9,7 @@ use lang_base::{Arena, Idx, Name, Span};
 
 /// A syntax node with its position.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Node<T> {
+pub struct SyntaxNode<T> {
     /// The node itself.
     pub kind: T,
     /// The byte range of the node in the item's text.
@@ -17,11 +17,11 @@ pub struct Node<T> {
 }
 
 /// The id of an expression in a [`Tree`].
-pub type ExprId = Idx<Node<Expr>>;
+pub type ExprId = Idx<SyntaxNode<Expr>>;
 /// The id of a pattern in a [`Tree`].
-pub type PatId = Idx<Node<Pat>>;
+pub type PatId = Idx<SyntaxNode<Pat>>;
 /// The id of a written type in a [`Tree`].
-pub type TypeId = Idx<Node<TypeExpr>>;
+pub type TypeId = Idx<SyntaxNode<TypeExpr>>;
 
 /// A name with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,13 +43,13 @@ pub struct Tree {
     pub span: Span,
     /// The distinct names in the tokens that the parser skipped. Later stages must not report these
     /// names as missing, because their declarations are unknown.
-    pub unread: Vec<Name>,
+    pub skipped_names: Vec<Name>,
     /// All expressions.
-    pub exprs: Arena<Node<Expr>>,
+    pub exprs: Arena<SyntaxNode<Expr>>,
     /// All patterns.
-    pub pats: Arena<Node<Pat>>,
+    pub pats: Arena<SyntaxNode<Pat>>,
     /// All written types.
-    pub types: Arena<Node<TypeExpr>>,
+    pub types: Arena<SyntaxNode<TypeExpr>>,
 }
 
 impl Tree {
@@ -77,7 +77,7 @@ pub enum Item {
     /// `do e`
     Do(ExprId),
     /// `derivative f(x; dx) = e` or `adjoint f(x; dy) = e`
-    Rule(Rule),
+    DerivativeRule(RuleDef),
     /// An unreadable item; the parser has reported it.
     Error,
 }
@@ -166,20 +166,20 @@ pub struct TopLet {
     /// The value.
     pub value: ExprId,
     /// Whether a `;` ends it, which keeps the REPL from printing the value.
-    pub quiet: bool,
+    pub is_quiet: bool,
 }
 
 /// A derivative rule.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Rule {
+pub struct RuleDef {
     /// Whether the rule is an `adjoint`; otherwise it is a `derivative`.
-    pub adjoint: bool,
+    pub is_adjoint: bool,
     /// The name of the definition to which the rule belongs.
     pub name: Ident,
     /// The primal parameters, before `;`.
     pub params: Vec<Ident>,
     /// The tangents or the cotangent, after `;`.
-    pub deltas: Vec<Ident>,
+    pub tangents: Vec<Ident>,
     /// The right side.
     pub body: ExprId,
 }
@@ -223,7 +223,7 @@ pub enum Expr {
         /// The elements.
         items: Vec<ExprId>,
         /// Whether a comma precedes the `]`.
-        comma: bool,
+        has_trailing_comma: bool,
     },
     /// `(e)`
     Paren(ExprId),
@@ -238,7 +238,7 @@ pub enum Expr {
     /// `x[i, a..b, _]`
     Index(ExprId, Vec<Subscript>),
     /// `f(a, wrt: x)`
-    Call(ExprId, Vec<Arg>),
+    Call(ExprId, Vec<CallArg>),
     /// `\x, (y: f64): e`. Several parameters need no parentheses; a typed parameter needs its own.
     Lambda(Vec<LambdaParam>, ExprId),
     /// `let p = a let q = b in e`, as a flat chain.
@@ -261,7 +261,7 @@ pub enum Expr {
     /// `fold acc = init for i < n: body` or `scan …`. `yield e` may follow a fold's body.
     Fold {
         /// Whether it is a `scan` instead of a `fold`.
-        scan: bool,
+        is_scan: bool,
         /// The pattern of the carry.
         acc: PatId,
         /// The carry's written type.
@@ -278,7 +278,7 @@ pub enum Expr {
     /// `loop acc = init while cond: body`, `scan acc = init while cond: body`
     Loop {
         /// Whether it is a `scan` instead of a `loop`.
-        scan: bool,
+        is_scan: bool,
         /// The pattern of the carry.
         acc: PatId,
         /// The carry's written type.
@@ -293,12 +293,12 @@ pub enum Expr {
     /// `checkpoint: fold …`, `checkpoint k: loop …`
     Checkpoint {
         /// The spacing `k`: one state in every `k` is stored.
-        every: Option<ExprId>,
+        spacing: Option<ExprId>,
         /// The fold, scan or loop.
-        of: ExprId,
+        body: ExprId,
     },
     /// `x with [i] = e`, `r with name += e`. A chain of updates applies left to right.
-    With(ExprId, Vec<Update>),
+    With(ExprId, Vec<WithUpdate>),
     /// `|R|`: the number of members of a relation.
     Card(ExprId),
 }
@@ -307,16 +307,16 @@ pub enum Expr {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subscript {
     /// `i`
-    At(ExprId),
+    Index(ExprId),
     /// `a..b`
     Range(ExprId, ExprId),
     /// `_`
-    Whole(Span),
+    FullAxis(Span),
 }
 
 /// An argument of a call.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Arg {
+pub struct CallArg {
     /// `wrt:`
     pub name: Option<Ident>,
     /// The value.
@@ -381,18 +381,18 @@ pub enum IndexRange {
 
 /// `[i, j] = e` or `name = e`, or the same with `+=`.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Update {
+pub struct WithUpdate {
     /// The updated part.
-    pub place: Place,
+    pub target: UpdateTarget,
     /// Whether the update is `+=`.
-    pub add: bool,
+    pub is_add: bool,
     /// The new value, or the addend of `+=`.
     pub value: ExprId,
 }
 
 /// The part of a value that an update changes.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Place {
+pub enum UpdateTarget {
     /// `[i, a..b, _]`
     Index(Vec<Subscript>, Span),
     /// `name` of a record.

@@ -14,26 +14,26 @@ use lang_base::Name;
 
 /// The documentation of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Module {
+pub struct ModuleDocs {
     /// The comment at the start of the module, if it ends with a full stop; otherwise empty.
     pub head: String,
     /// Sections and definitions, in source order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<DocsPart>,
 }
 
 /// A part of a module.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum DocsPart {
     /// A comment with blank lines around it: its first sentence, without the full stop, and the
     /// rest.
     Section(String, String),
     /// A definition.
-    Definition(Definition),
+    Definition(DefinitionDocs),
 }
 
 /// A `def`, `type` or `let`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Definition {
+pub struct DefinitionDocs {
     /// The kind of item.
     pub kind: ItemKind,
     /// The defined names: the name itself, and for a sum type its constructors after it.
@@ -41,7 +41,7 @@ pub struct Definition {
     /// The text before `=` for a `def` or `let`; the whole text for a `type`.
     pub signature: String,
     /// Whether the signature contains the type: a `def` has a result, a `let` a type.
-    pub typed: bool,
+    pub has_type: bool,
     /// The text of its `--|` lines; empty if it has none.
     pub docs: String,
     /// Its source text, from the keyword on.
@@ -49,34 +49,34 @@ pub struct Definition {
     /// The offset of the source text in the module.
     pub start: u32,
     /// Its rules, collected from anywhere in the module.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<RuleDocs>,
 }
 
 /// A derivative rule of a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rule {
+pub struct RuleDocs {
     /// `derivative` or `adjoint`.
-    pub word: &'static str,
+    pub keyword: &'static str,
     /// Its source text.
     pub source: String,
 }
 
-impl Module {
+impl ModuleDocs {
     /// Reads the documentation of a module from its text.
     #[must_use]
-    pub fn of(text: &str) -> Self {
-        let mut parts: Vec<(u32, Part)> = Vec::new();
+    pub fn from_text(text: &str) -> Self {
+        let mut parts: Vec<(u32, DocsPart)> = Vec::new();
         let mut rules = Vec::new();
         for item in split(text) {
             let tree = parse_split(item.kind, &item.text).tree;
             let source = item.text.get(tree.span.range()).unwrap_or_default().to_owned();
             let (names, typed) = match (&tree.item, item.kind) {
                 (_, ItemKind::Derivative) => {
-                    rules.push((item.name, Rule { word: "derivative", source }));
+                    rules.push((item.name, RuleDocs { keyword: "derivative", source }));
                     continue;
                 }
                 (_, ItemKind::Adjoint) => {
-                    rules.push((item.name, Rule { word: "adjoint", source }));
+                    rules.push((item.name, RuleDocs { keyword: "adjoint", source }));
                     continue;
                 }
                 (Item::Def(def), _) => (vec![item.name], def.result.is_some()),
@@ -101,16 +101,16 @@ impl Module {
             };
             let signature = match item.kind {
                 ItemKind::Type => source.clone(),
-                _ => before_assign(&source),
+                _ => signature_text(&source),
             };
             let start = item.start.saturating_add(tree.span.start);
             let (kind, docs, rules) = (item.kind, tree.docs, Vec::new());
-            let definition = Definition { kind, names, signature, typed, docs, source, start, rules };
-            parts.push((start, Part::Definition(definition)));
+            let definition = DefinitionDocs { kind, names, signature, has_type: typed, docs, source, start, rules };
+            parts.push((start, DocsPart::Definition(definition)));
         }
         for (name, rule) in rules {
             let of = parts.iter_mut().find_map(|(_, part)| match part {
-                Part::Definition(d) if d.kind == ItemKind::Def && d.names.contains(&name) => Some(d),
+                DocsPart::Definition(d) if d.kind == ItemKind::Def && d.names.contains(&name) => Some(d),
                 _ => None,
             });
             if let Some(definition) = of {
@@ -118,13 +118,13 @@ impl Module {
             }
         }
         let mut head = String::new();
-        for (at, comment) in lone_comments(text) {
+        for (at, comment) in standalone_comments(text) {
             if head.is_empty() && at == 0 && comment.ends_with('.') {
                 head = comment;
             } else {
                 let (title, rest) = comment.split_once(". ").unwrap_or((&comment, ""));
                 let title = title.trim_end_matches('.').replace('\n', " ");
-                parts.push((at, Part::Section(title, rest.to_owned())));
+                parts.push((at, DocsPart::Section(title, rest.to_owned())));
             }
         }
         parts.sort_by_key(|(at, _)| *at);
@@ -132,18 +132,18 @@ impl Module {
     }
 
     /// Returns the definitions, in source order.
-    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+    pub fn definitions(&self) -> impl Iterator<Item = &DefinitionDocs> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Definition(definition) => Some(definition),
-            Part::Section(..) => None,
+            DocsPart::Definition(definition) => Some(definition),
+            DocsPart::Section(..) => None,
         })
     }
 
     /// Returns the definition of a name. A function or variable takes precedence over a type, and a
     /// type over a constructor.
     #[must_use]
-    pub fn definition(&self, name: &str) -> Option<&Definition> {
-        let rank = |d: &&Definition| match d.kind {
+    pub fn definition(&self, name: &str) -> Option<&DefinitionDocs> {
+        let rank = |d: &&DefinitionDocs| match d.kind {
             ItemKind::Def | ItemKind::Let => 0,
             _ if d.names.first().is_some_and(|n| n == name) => 1,
             _ => 2,
@@ -153,7 +153,7 @@ impl Module {
 }
 
 /// Returns the text before the `=` of a definition.
-fn before_assign(source: &str) -> String {
+fn signature_text(source: &str) -> String {
     let mut depth = 0usize;
     let assign = lex(source).tokens.into_iter().find(|t| {
         match t.token {
@@ -169,7 +169,7 @@ fn before_assign(source: &str) -> String {
 
 /// Returns the blocks of `--` lines in column 0 with no other text directly above or below, with
 /// their offsets.
-fn lone_comments(text: &str) -> Vec<(u32, String)> {
+fn standalone_comments(text: &str) -> Vec<(u32, String)> {
     let plain = |line: &str| line.starts_with("--") && !line.starts_with("--|");
     let mut found = Vec::new();
     let mut block: Vec<&str> = Vec::new();
@@ -205,7 +205,7 @@ pub fn summary(docs: &str) -> String {
 
 /// Splits documentation into the prose and the examples.
 #[must_use]
-pub fn without_examples(docs: &str) -> (String, String) {
+pub fn split_examples(docs: &str) -> (String, String) {
     let (mut prose, mut examples) = (String::new(), String::new());
     let mut fenced = false;
     for line in docs.lines() {
@@ -254,13 +254,13 @@ adjoint area(s; dy) = ()
 
     #[test]
     fn a_module_in_parts() {
-        let module = Module::of(TEXT);
+        let module = ModuleDocs::from_text(TEXT);
         assert_eq!(module.head, "Shapes. And\nmore.");
-        let shown = |part: &Part| match part {
-            Part::Section(title, text) => format!("# {title}|{text}"),
-            Part::Definition(d) => {
-                let rules: Vec<&str> = d.rules.iter().map(|r| r.word).collect();
-                format!("{:?} {:?} {} {} {rules:?}", d.names, d.signature, d.typed, summary(&d.docs))
+        let shown = |part: &DocsPart| match part {
+            DocsPart::Section(title, text) => format!("# {title}|{text}"),
+            DocsPart::Definition(d) => {
+                let rules: Vec<&str> = d.rules.iter().map(|r| r.keyword).collect();
+                format!("{:?} {:?} {} {} {rules:?}", d.names, d.signature, d.has_type, summary(&d.docs))
             }
         };
         let parts: Vec<String> = module.parts.iter().map(shown).collect();
@@ -281,17 +281,20 @@ adjoint area(s; dy) = ()
 
     #[test]
     fn no_head_is_a_section() {
-        let module = Module::of("-- Making\n\ndef f() -> i64 = 1\n");
+        let module = ModuleDocs::from_text("-- Making\n\ndef f() -> i64 = 1\n");
         assert_eq!((module.head.as_str(), module.parts.len()), ("", 2));
-        assert_eq!(Module::of("-- Only a comment."), Module { head: "Only a comment.".to_owned(), parts: vec![] });
-        assert_eq!(Module::of("def ((\n-- x").definitions().count(), 1);
+        assert_eq!(
+            ModuleDocs::from_text("-- Only a comment."),
+            ModuleDocs { head: "Only a comment.".to_owned(), parts: vec![] }
+        );
+        assert_eq!(ModuleDocs::from_text("def ((\n-- x").definitions().count(), 1);
     }
 
     #[test]
     fn examples_apart() {
-        let (prose, example) = without_examples("One\ntwo.\n\n```iverson\nf(1)\n```\n```output\n1\n```\nAfter.");
+        let (prose, example) = split_examples("One\ntwo.\n\n```iverson\nf(1)\n```\n```output\n1\n```\nAfter.");
         assert_eq!(prose, "One\ntwo.\n\nAfter.");
         assert_eq!(example, "```iverson\nf(1)\n```\n```output\n1\n```");
-        assert_eq!(without_examples("```text\nx\n```"), ("```text\nx\n```".to_owned(), String::new()));
+        assert_eq!(split_examples("```text\nx\n```"), ("```text\nx\n```".to_owned(), String::new()));
     }
 }

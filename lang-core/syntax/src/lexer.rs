@@ -14,10 +14,10 @@ use super::token::{Sym, Word};
 use lang_base::{Code, Diagnostic, Fix, Name, Span};
 
 /// The help text for comments.
-pub const COMMENT: &str = "a comment begins with `--`";
+pub const COMMENT_HELP: &str = "a comment begins with `--`";
 
 /// The help text for comments and documentation, used for a triple-quoted text.
-pub(super) const DOCSTRING: &str =
+pub(super) const DOCSTRING_HELP: &str =
     "a comment begins with `--`, and one that documents a definition with `--|`, on the lines before it";
 
 /// A lexical token.
@@ -32,7 +32,7 @@ pub enum Token {
     /// An identifier. Unicode spellings of names (`∑`, `π`) become the ASCII name.
     Name(Name),
     /// A reserved word.
-    Word(Word),
+    Keyword(Word),
     /// An operator, a bracket or other punctuation.
     Sym(Sym),
     /// Characters outside the language. The lexer has reported them.
@@ -41,18 +41,18 @@ pub enum Token {
 
 /// A token with its position.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Spanned {
+pub struct SpannedToken {
     /// The token.
     pub token: Token,
     /// The byte range of the token.
     pub span: Span,
     /// Whether it is the first token on its line.
-    pub line_start: bool,
+    pub is_line_start: bool,
     /// Whether it begins in column 0 of its line.
-    pub column0: bool,
+    pub is_in_column0: bool,
 }
 
-impl Spanned {
+impl SpannedToken {
     /// Returns the name if the token is an identifier.
     #[must_use]
     pub fn name(&self) -> Option<&Name> {
@@ -69,16 +69,16 @@ pub struct Comment {
     /// The byte range of the comment, with the dashes.
     pub span: Span,
     /// Whether it is documentation (`--|`).
-    pub doc: bool,
+    pub is_doc: bool,
     /// Whether no token or comment precedes it on its line.
-    pub own_line: bool,
+    pub is_own_line: bool,
 }
 
 /// The result of [`lex`].
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Lexed {
+pub struct LexedText {
     /// The tokens, in source order.
-    pub tokens: Vec<Spanned>,
+    pub tokens: Vec<SpannedToken>,
     /// The comments, in source order.
     pub comments: Vec<Comment>,
     /// The lexical errors.
@@ -86,7 +86,7 @@ pub struct Lexed {
 }
 
 /// The maximum size of a text in bytes. It leaves ample room in the `u32` offsets of spans.
-pub const MAX_TEXT: usize = 64 << 20;
+pub const MAX_TEXT_BYTES: usize = 64 << 20;
 
 /// The maximum number of diagnostics for one text, because a file with more is not a program.
 const MAX_DIAGNOSTICS: usize = 256;
@@ -94,10 +94,10 @@ const MAX_DIAGNOSTICS: usize = 256;
 /// Scans a text into tokens and comments. A text over [`MAX_TEXT`] yields one diagnostic and no
 /// tokens.
 #[must_use]
-pub fn lex(text: &str) -> Lexed {
-    let mut out = Lexed::default();
-    if text.len() > MAX_TEXT {
-        let message = format!("the text has {} MiB, more than {} MiB", text.len() >> 20, MAX_TEXT >> 20);
+pub fn lex(text: &str) -> LexedText {
+    let mut out = LexedText::default();
+    if text.len() > MAX_TEXT_BYTES {
+        let message = format!("the text has {} MiB, more than {} MiB", text.len() >> 20, MAX_TEXT_BYTES >> 20);
         out.diagnostics.push(
             Diagnostic::new(Code::E0008, Span::new(0, 0), message)
                 .help("read large data with `load` instead of writing it into the program"),
@@ -105,12 +105,12 @@ pub fn lex(text: &str) -> Lexed {
         return out;
     }
     out.tokens.reserve(text.len() / 4);
-    let mut lexer = Lexer { text, at: 0, line: 0, fresh: true, out };
+    let mut lexer = Lexer { text, offset: 0, line_offset: 0, is_line_empty: true, out };
     if text.starts_with('\u{feff}') {
-        lexer.at = '\u{feff}'.len_utf8();
-        lexer.line = lexer.at;
+        lexer.offset = '\u{feff}'.len_utf8();
+        lexer.line_offset = lexer.offset;
     }
-    while lexer.step() {}
+    while lexer.lex_token() {}
     lexer.out
 }
 
@@ -129,7 +129,7 @@ pub fn is_name_continue(c: char) -> bool {
 /// Returns a name in Unicode NFC, the form in which names are compared. The precomposed `ö` and the
 /// letter with a combining diaeresis are therefore the same name.
 #[must_use]
-pub fn composed(name: &str) -> Cow<'_, str> {
+pub fn to_nfc(name: &str) -> Cow<'_, str> {
     match is_nfc_quick(name.chars()) {
         IsNormalized::Yes => Cow::Borrowed(name),
         _ => Cow::Owned(name.nfc().collect()),
@@ -139,39 +139,44 @@ pub fn composed(name: &str) -> Cow<'_, str> {
 struct Lexer<'a> {
     text: &'a str,
     /// The offset of the next byte to read, always on a character boundary.
-    at: usize,
+    offset: usize,
     /// The offset of the first byte of the current line.
-    line: usize,
+    line_offset: usize,
     /// Whether the current line has no token or comment yet.
-    fresh: bool,
-    out: Lexed,
+    is_line_empty: bool,
+    out: LexedText,
 }
 
 impl<'a> Lexer<'a> {
-    fn rest(&self) -> &'a str {
-        self.text.get(self.at..).unwrap_or_default()
+    fn remaining_text(&self) -> &'a str {
+        self.text.get(self.offset..).unwrap_or_default()
     }
 
-    fn byte(&self, ahead: usize) -> u8 {
-        self.text.as_bytes().get(self.at + ahead).copied().unwrap_or(0)
+    fn peek_byte(&self, ahead: usize) -> u8 {
+        self.text.as_bytes().get(self.offset + ahead).copied().unwrap_or(0)
     }
 
     fn span_from(&self, start: usize) -> Span {
         // Both conversions succeed, because a text has at most `MAX_TEXT` bytes.
-        Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(self.at).unwrap_or(u32::MAX))
+        Span::new(u32::try_from(start).unwrap_or(u32::MAX), u32::try_from(self.offset).unwrap_or(u32::MAX))
     }
 
     fn take_while(&mut self, keep: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.rest();
+        let rest = self.remaining_text();
         let end = rest.find(|c| !keep(c)).unwrap_or(rest.len());
-        self.at += end;
+        self.offset += end;
         rest.get(..end).unwrap_or_default()
     }
 
     fn push(&mut self, token: Token, start: usize) {
         let span = self.span_from(start);
-        self.out.tokens.push(Spanned { token, span, line_start: self.fresh, column0: start == self.line });
-        self.fresh = false;
+        self.out.tokens.push(SpannedToken {
+            token,
+            span,
+            is_line_start: self.is_line_empty,
+            is_in_column0: start == self.line_offset,
+        });
+        self.is_line_empty = false;
     }
 
     fn report(&mut self, code: Code, start: usize, message: impl Into<String>, help: &str) {
@@ -186,64 +191,64 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reads one token, comment or whitespace character. Returns false at the end of the text.
-    fn step(&mut self) -> bool {
-        let start = self.at;
-        let Some(c) = self.rest().chars().next() else { return false };
+    fn lex_token(&mut self) -> bool {
+        let start = self.offset;
+        let Some(c) = self.remaining_text().chars().next() else { return false };
         match c {
             '\n' => {
-                self.at += 1;
-                self.line = self.at;
-                self.fresh = true;
+                self.offset += 1;
+                self.line_offset = self.offset;
+                self.is_line_empty = true;
             }
-            ' ' | '\t' | '\r' => self.at += 1,
-            '-' if self.byte(1) == b'-' => self.comment(),
-            '0'..='9' => self.number(),
-            '.' if self.byte(1).is_ascii_digit() && !self.follows_operand() => self.number(),
-            '"' => self.string(),
-            _ if is_name_start(c) => self.name(),
+            ' ' | '\t' | '\r' => self.offset += 1,
+            '-' if self.peek_byte(1) == b'-' => self.lex_comment(),
+            '0'..='9' => self.lex_number(),
+            '.' if self.peek_byte(1).is_ascii_digit() && !self.follows_operand() => self.lex_number(),
+            '"' => self.lex_string(),
+            _ if is_name_start(c) => self.lex_name(),
             // A byte order mark is whitespace anywhere, because concatenated files contain it in
             // the middle.
-            _ if c.is_whitespace() || c == '\u{feff}' => self.at += c.len_utf8(),
+            _ if c.is_whitespace() || c == '\u{feff}' => self.offset += c.len_utf8(),
             _ => {
-                if let Some((sym, len)) = symbol(self.rest().as_bytes()) {
-                    self.at += len;
+                if let Some((sym, len)) = symbol(self.remaining_text().as_bytes()) {
+                    self.offset += len;
                     self.push(Token::Sym(sym), start);
-                } else if let Some(token) = unicode(c) {
-                    self.at += c.len_utf8();
+                } else if let Some(token) = unicode_token(c) {
+                    self.offset += c.len_utf8();
                     self.push(token, start);
                 } else {
-                    self.unknown(c);
+                    self.lex_foreign_char(c);
                 }
             }
         }
         true
     }
 
-    fn comment(&mut self) {
-        let start = self.at;
+    fn lex_comment(&mut self) {
+        let start = self.offset;
         let body = self.take_while(|c| c != '\n');
         // The carriage return of a CRLF line ending is not part of the comment.
-        self.at -= body.len() - body.trim_end_matches('\r').len();
+        self.offset -= body.len() - body.trim_end_matches('\r').len();
         let doc = body.starts_with("--|");
         let span = self.span_from(start);
-        self.out.comments.push(Comment { span, doc, own_line: self.fresh });
+        self.out.comments.push(Comment { span, is_doc: doc, is_own_line: self.is_line_empty });
     }
 
-    fn name(&mut self) {
-        let start = self.at;
+    fn lex_name(&mut self) {
+        let start = self.offset;
         // A fast path over bytes, because nearly all names are ASCII.
         let ascii = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'\'');
-        self.at += self.rest().as_bytes().iter().take_while(ascii).count();
-        if !self.byte(0).is_ascii() {
+        self.offset += self.remaining_text().as_bytes().iter().take_while(ascii).count();
+        if !self.peek_byte(0).is_ascii() {
             self.take_while(is_name_continue);
         }
-        let text = self.text.get(start..self.at).unwrap_or_default();
+        let text = self.text.get(start..self.offset).unwrap_or_default();
         let token = match text {
             "_" => Token::Sym(Sym::Underscore),
             "π" => Token::Name(Name::new_static("pi")),
             _ => match Word::from_text(text) {
-                Some(word) => Token::Word(word),
-                None => Token::Name(Name::new(composed(text))),
+                Some(word) => Token::Keyword(word),
+                None => Token::Name(Name::new(to_nfc(text))),
             },
         };
         self.push(token, start);
@@ -253,7 +258,7 @@ impl<'a> Lexer<'a> {
     /// projection.
     fn follows_operand(&self) -> bool {
         self.out.tokens.last().is_some_and(|last| {
-            last.span.end as usize == self.at
+            last.span.end as usize == self.offset
                 && match &last.token {
                     Token::Sym(sym) => sym.is_closer() || *sym == Sym::Dot,
                     _ => true,
@@ -261,40 +266,40 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    fn number(&mut self) {
-        let start = self.at;
+    fn lex_number(&mut self) {
+        let start = self.offset;
         let digits = |c: char| c.is_ascii_digit() || c == '_';
         // The digits of `x.0.1` are two positions, not one real number.
         let position = self.out.tokens.last().is_some_and(|t| t.token == Token::Sym(Sym::Dot));
         self.take_while(digits);
         let mut real = false;
         let mut wrong = None;
-        if !position && self.byte(0) == b'.' && self.byte(1) != b'.' {
-            if self.byte(1).is_ascii_digit() {
+        if !position && self.peek_byte(0) == b'.' && self.peek_byte(1) != b'.' {
+            if self.peek_byte(1).is_ascii_digit() {
                 real = true;
-                if self.at == start {
+                if self.offset == start {
                     wrong = Some(("a number does not begin with a point", "write a `0` before the point"));
                 }
-                self.at += 1;
+                self.offset += 1;
                 self.take_while(digits);
-            } else if !self.rest().chars().nth(1).is_some_and(is_name_start) {
+            } else if !self.remaining_text().chars().nth(1).is_some_and(is_name_start) {
                 real = true;
-                self.at += 1;
+                self.offset += 1;
                 wrong = Some(("a number does not end with a point", "write a `0` after the point, as in `2.0`"));
             }
         }
-        if !position && matches!(self.byte(0), b'e' | b'E') {
-            let sign = usize::from(matches!(self.byte(1), b'+' | b'-'));
-            if self.byte(1 + sign).is_ascii_digit() {
+        if !position && matches!(self.peek_byte(0), b'e' | b'E') {
+            let sign = usize::from(matches!(self.peek_byte(1), b'+' | b'-'));
+            if self.peek_byte(1 + sign).is_ascii_digit() {
                 real = true;
-                self.at += 1 + sign;
+                self.offset += 1 + sign;
                 self.take_while(digits);
             } else if sign == 1 {
-                self.at += 2;
+                self.offset += 2;
                 wrong = Some(("the exponent has no digits", "write it as in `1e-14`"));
             }
         }
-        let text = self.text.get(start..self.at).unwrap_or_default();
+        let text = self.text.get(start..self.offset).unwrap_or_default();
         let tail = self.take_while(is_name_continue);
         if text == "0" && tail.starts_with(['x', 'b', 'o']) {
             wrong = Some(("numbers are written in decimal", "write the decimal value"));
@@ -326,22 +331,22 @@ impl<'a> Lexer<'a> {
         self.push(token, start);
     }
 
-    fn string(&mut self) {
-        let start = self.at;
+    fn lex_string(&mut self) {
+        let start = self.offset;
         let mut value = String::new();
-        self.at += 1;
+        self.offset += 1;
         loop {
             value.push_str(self.take_while(|c| !matches!(c, '"' | '\\' | '\n' | '\r')));
-            match self.byte(0) {
+            match self.peek_byte(0) {
                 b'"' => {
-                    self.at += 1;
+                    self.offset += 1;
                     break;
                 }
-                b'\\' => self.escape(&mut value),
+                b'\\' => self.lex_escape(&mut value),
                 _ => {
                     // In other languages, three quotes open a multi-line text.
                     let triple = start.checked_sub(2).and_then(|at| self.text.get(at..start)) == Some("\"\"");
-                    let help = if triple { DOCSTRING } else { "a string ends on its line" };
+                    let help = if triple { DOCSTRING_HELP } else { "a string ends on its line" };
                     self.report(Code::E0005, start, "the string has no closing `\"`", help);
                     return self.push(Token::Error, start);
                 }
@@ -350,11 +355,11 @@ impl<'a> Lexer<'a> {
         self.push(Token::Str(Name::from(value)), start);
     }
 
-    fn escape(&mut self, value: &mut String) {
-        let start = self.at;
-        self.at += 1;
-        let Some(c) = self.rest().chars().next().filter(|c| !matches!(c, '\n' | '\r')) else { return };
-        self.at += c.len_utf8();
+    fn lex_escape(&mut self, value: &mut String) {
+        let start = self.offset;
+        self.offset += 1;
+        let Some(c) = self.remaining_text().chars().next().filter(|c| !matches!(c, '\n' | '\r')) else { return };
+        self.offset += c.len_utf8();
         match c {
             'n' => value.push('\n'),
             't' => value.push('\t'),
@@ -368,37 +373,38 @@ impl<'a> Lexer<'a> {
     }
 
     /// Reports a character outside the language, and emits the intended token if it is obvious.
-    fn unknown(&mut self, first: char) {
-        let start = self.at;
-        self.at += first.len_utf8();
+    fn lex_foreign_char(&mut self, first: char) {
+        let start = self.offset;
+        self.offset += first.len_utf8();
         let token = match first {
             '&' => Some(Token::Sym(Sym::And)),
-            '~' if self.byte(0) == b'=' => {
-                self.at += 1;
+            '~' if self.peek_byte(0) == b'=' => {
+                self.offset += 1;
                 Some(Token::Sym(Sym::Ne))
             }
             '~' => Some(Token::Sym(Sym::Bang)),
             '#' => {
                 self.take_while(|c| c != '\n' && c != '\r');
                 // Kept as a comment, so that its text belongs to some item, which reports it.
-                let comment = Comment { span: self.span_from(start), doc: false, own_line: self.fresh };
+                let comment = Comment { span: self.span_from(start), is_doc: false, is_own_line: self.is_line_empty };
                 self.out.comments.push(comment);
                 None
             }
             _ if is_quote(first) => {
-                let closing = self.rest().char_indices().find(|(_, c)| *c == '\n' || *c == '"' || is_quote(*c));
+                let closing =
+                    self.remaining_text().char_indices().find(|(_, c)| *c == '\n' || *c == '"' || is_quote(*c));
                 let closing = closing.filter(|(_, c)| *c != '\n');
-                self.at += closing.map_or(0, |(at, c)| at + c.len_utf8());
+                self.offset += closing.map_or(0, |(at, c)| at + c.len_utf8());
                 Some(if closing.is_some() { Token::Str(Name::default()) } else { Token::Error })
             }
-            _ if slip(first).is_some() => Some(Token::Error),
+            _ if foreign_char_help(first).is_some() => Some(Token::Error),
             _ => {
-                self.take_while(|c| !is_known(c));
+                self.take_while(|c| !is_recognised(c));
                 Some(Token::Error)
             }
         };
-        let single = self.at == start + first.len_utf8();
-        let message = match (first, slip(first)) {
+        let single = self.offset == start + first.len_utf8();
+        let message = match (first, foreign_char_help(first)) {
             ('~', _) if !single => "`~=` is outside the language".to_owned(),
             (_, None) if !single => "these characters are outside the language".to_owned(),
             (c, None) if c.is_control() => "this character is outside the language".to_owned(),
@@ -409,7 +415,7 @@ impl<'a> Lexer<'a> {
             ('@', true) => Some(
                 "a matrix product is written `for i, j: (sum k: a[i, k] * b[k, j])`, with a vector `for i: (sum j: a[i, j] * x[j])`",
             ),
-            _ => slip(first),
+            _ => foreign_char_help(first),
         };
         self.report(Code::E0003, start, message, help.unwrap_or_default());
         if let ('#', Some(diagnostic)) = (first, self.out.diagnostics.last_mut()) {
@@ -427,21 +433,21 @@ fn is_quote(c: char) -> bool {
 }
 
 /// Whether a token contains the character, or [`slip`] has a help text for it.
-fn is_known(c: char) -> bool {
+fn is_recognised(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '"' | '\u{feff}')
         || is_name_continue(c)
         || u8::try_from(c).is_ok_and(|byte| symbol(&[byte]).is_some())
-        || unicode(c).is_some()
-        || slip(c).is_some()
+        || unicode_token(c).is_some()
+        || foreign_char_help(c).is_some()
 }
 
 /// Returns the help text for a character that has a meaning in other languages.
-fn slip(c: char) -> Option<&'static str> {
+fn foreign_char_help(c: char) -> Option<&'static str> {
     match c {
         '&' => Some("and is written `&&`; bits of integers are combined with `bit_and`"),
         '~' => Some("not is written `!`; the bits of an integer are flipped with `bit_not`"),
-        '#' => Some(COMMENT),
+        '#' => Some(COMMENT_HELP),
         '¹' | '²' | '³' => Some("a power is written `^`, as in `x^2`"),
         _ if is_quote(c) => Some("strings stand between double quotes: `\"text\"`"),
         _ => None,
@@ -500,10 +506,10 @@ fn symbol(rest: &[u8]) -> Option<(Sym, usize)> {
 
 /// Returns the token of a Unicode symbol from the papers. A Greek `Σ` or `Π` is a letter, hence a
 /// name.
-fn unicode(c: char) -> Option<Token> {
+fn unicode_token(c: char) -> Option<Token> {
     let name = |text: &'static str| Some(Token::Name(Name::new_static(text)));
     match c {
-        '⊞' => Some(Token::Word(Word::For)),
+        '⊞' => Some(Token::Keyword(Word::For)),
         '∑' => name("sum"),
         '∏' => name("prod"),
         '∃' => name("any"),

@@ -78,7 +78,7 @@ pub enum BinOp {
 /// The precedence level of an operator chain, loosest first. `^` binds tighter than prefix minus,
 /// which binds tighter than `Product`; `!` binds tighter than `And`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Level {
+pub enum Precedence {
     /// `x |> f`
     Pipe,
     /// `||`
@@ -137,14 +137,14 @@ impl BinOp {
 
     /// Returns its precedence level.
     #[must_use]
-    pub fn level(self) -> Level {
+    pub fn precedence(self) -> Precedence {
         match self {
-            Self::Pipe => Level::Pipe,
-            Self::Or => Level::Or,
-            Self::And => Level::And,
-            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => Level::Compare,
-            Self::Add | Self::Sub => Level::Sum,
-            Self::Mul | Self::Div | Self::FloorDiv | Self::Mod => Level::Product,
+            Self::Pipe => Precedence::Pipe,
+            Self::Or => Precedence::Or,
+            Self::And => Precedence::And,
+            Self::Eq | Self::Ne | Self::Lt | Self::Le | Self::Gt | Self::Ge => Precedence::Compare,
+            Self::Add | Self::Sub => Precedence::Sum,
+            Self::Mul | Self::Div | Self::FloorDiv | Self::Mod => Precedence::Product,
         }
     }
 }
@@ -201,7 +201,7 @@ impl BinderKind {
     /// Returns the word that starts the binder. Only `for` is reserved. The other words are
     /// ordinary names unless an index variable follows (`max(a, b)`).
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn keyword(self) -> &'static str {
         match self {
             Self::For => "for",
             Self::Sum => "sum",

@@ -14,7 +14,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::lexer::{Comment, MAX_TEXT, Spanned, Token, lex};
+use super::lexer::{Comment, MAX_TEXT_BYTES, SpannedToken, Token, lex};
 use super::ops::BinderKind;
 use super::token::{Sym, Word};
 use lang_base::Name;
@@ -37,7 +37,7 @@ pub enum ItemKind {
     /// `adjoint f(…`
     Adjoint,
     /// Text before the first item; an error.
-    Junk,
+    StrayText,
 }
 
 /// The text of one item.
@@ -55,7 +55,7 @@ pub struct ItemText {
     pub start: u32,
     /// The offset of its first word, if an item begins there regardless of the text before that
     /// line: see [`resplit`].
-    pub sure: Option<u32>,
+    pub stable_start: Option<u32>,
 }
 
 /// Returns the items of a file, in order. Every token belongs to one. A file with comments alone
@@ -66,16 +66,16 @@ pub fn split(text: &str) -> Vec<ItemText> {
     let lexed = lex(text);
     let tokens = lexed.tokens.as_slice();
     let mut starts: Vec<(ItemKind, usize)> =
-        (0..tokens.len()).filter_map(|at| item_start(tokens, at).map(|kind| (kind, at))).collect();
+        (0..tokens.len()).filter_map(|at| item_kind_at(tokens, at).map(|kind| (kind, at))).collect();
     if !tokens.is_empty() && starts.first().is_none_or(|(_, at)| *at > 0) {
         // A `let` at the start of a text is an item at any indentation, because nothing precedes
         // it.
-        let is_let = matches!(tokens.first().map(|t| &t.token), Some(Token::Word(Word::Let)));
-        starts.insert(0, (if is_let { ItemKind::Let } else { ItemKind::Junk }, 0));
+        let is_let = matches!(tokens.first().map(|t| &t.token), Some(Token::Keyword(Word::Let)));
+        starts.insert(0, (if is_let { ItemKind::Let } else { ItemKind::StrayText }, 0));
     }
-    let starts = without_chains(tokens, starts);
+    let starts = remove_chain_lets(tokens, starts);
     if tokens.is_empty() && !lexed.diagnostics.is_empty() {
-        return foreign_comments(text, &lexed.comments).into_iter().collect();
+        return foreign_comments_item(text, &lexed.comments).into_iter().collect();
     }
 
     let bytes = text.as_bytes();
@@ -91,7 +91,7 @@ pub fn split(text: &str) -> Vec<ItemText> {
         // item.
         let here = comments.partition_point(|c| c.span.start < next);
         let (mine, rest) = comments.split_at(here);
-        let kept = if next == u32::MAX { mine.len() } else { mine.len() - block_above(bytes, mine, next) };
+        let kept = if next == u32::MAX { mine.len() } else { mine.len() - count_comments_above(bytes, mine, next) };
         let last_comment = kept.checked_sub(1).and_then(|i| mine.get(i)).map_or(0, |c| c.span.end);
         let from = begin.min(first.span.start);
         let to = last.span.end.max(last_comment);
@@ -99,24 +99,24 @@ pub fn split(text: &str) -> Vec<ItemText> {
         comments = rest;
         items.push(ItemText {
             kind: *kind,
-            name: declared(*kind, own),
+            name: declared_name(*kind, own),
             text: text.get(from as usize..to as usize).unwrap_or_default().into(),
             start: from,
-            sure: (first.column0 && STARTERS.contains(kind)).then_some(first.span.start),
+            stable_start: (first.is_in_column0 && STABLE_KINDS.contains(kind)).then_some(first.span.start),
         });
     }
     items
 }
 
 /// Returns an item for a text without tokens, some of whose comments are those of another language.
-fn foreign_comments(text: &str, comments: &[Comment]) -> Option<ItemText> {
+fn foreign_comments_item(text: &str, comments: &[Comment]) -> Option<ItemText> {
     let span = comments.first()?.span.to(comments.last()?.span);
     let text = text.get(span.range())?.into();
-    Some(ItemText { kind: ItemKind::Junk, name: Name::default(), text, start: span.start, sure: None })
+    Some(ItemText { kind: ItemKind::StrayText, name: Name::default(), text, start: span.start, stable_start: None })
 }
 
 /// The item kinds that begin an item in column 0 regardless of the text before.
-const STARTERS: [ItemKind; 4] = [ItemKind::Def, ItemKind::Type, ItemKind::Import, ItemKind::Do];
+const STABLE_KINDS: [ItemKind; 4] = [ItemKind::Def, ItemKind::Type, ItemKind::Import, ItemKind::Do];
 
 /// Splits again the part of a file that an edit may have changed. `items` are those of the old
 /// text, as pairs of `start` and `sure`. The edit replaced the bytes `edited` of the old text by
@@ -133,7 +133,7 @@ pub fn resplit(
     inserted: usize,
     text: &str,
 ) -> (Range<usize>, Vec<ItemText>) {
-    let before = |sure: u32| sure as usize + LONGEST_WORD < edited.start;
+    let before = |sure: u32| sure as usize + MAX_KEYWORD_BYTES < edited.start;
     let first = items.iter().rposition(|(_, sure)| sure.is_some_and(before));
     let mut behind = items.iter().enumerate().skip(first.unwrap_or_default());
     let mut behind = behind.by_ref().filter(|(_, (start, sure))| sure.is_some() && *start as usize > edited.end);
@@ -141,7 +141,7 @@ pub fn resplit(
     let moved = |at: usize| at - edited.end + edited.start + inserted;
     let begin = first.and_then(|at| items.get(at)).map_or(0, |(start, _)| *start as usize);
     let end = last.map_or(text.len(), |(_, (start, _))| moved(*start as usize));
-    if text.len() > MAX_TEXT {
+    if text.len() > MAX_TEXT_BYTES {
         return (0..items.len(), split(text));
     }
     let mut new = split(text.get(begin..end).unwrap_or_default());
@@ -149,27 +149,26 @@ pub fn resplit(
     let by = u32::try_from(begin).unwrap_or(u32::MAX);
     for item in &mut new {
         item.start += by;
-        item.sure = item.sure.map(|sure| sure + by);
+        item.stable_start = item.stable_start.map(|sure| sure + by);
     }
     (first.unwrap_or_default()..last.map_or(items.len(), |(at, _)| at), new)
 }
 
 /// The length in bytes of `import`, the longest word that begins an item.
-const LONGEST_WORD: usize = 6;
+const MAX_KEYWORD_BYTES: usize = 6;
 
 /// Removes the starts at a `let` that belongs to a chain: one after `=`, `do` or `in` whose chain
 /// has an `in`. Such a `let` must be indented, and the parser reports it once.
-fn without_chains(tokens: &[Spanned], starts: Vec<(ItemKind, usize)>) -> Vec<(ItemKind, usize)> {
+fn remove_chain_lets(tokens: &[SpannedToken], starts: Vec<(ItemKind, usize)>) -> Vec<(ItemKind, usize)> {
     let mut kept: Vec<(ItemKind, usize)> = Vec::with_capacity(starts.len());
     // The next start that is not a `let`, and the `in` of the current chain.
     let (mut next, mut until) = (0, 0);
     // No `in` occurs from here to this position, so each stretch is searched only once.
     let mut searched = 0;
     for (nth, (kind, at)) in starts.iter().copied().enumerate() {
-        let open = at
-            .checked_sub(1)
-            .and_then(|before| tokens.get(before))
-            .is_some_and(|before| matches!(before.token, Token::Sym(Sym::Assign) | Token::Word(Word::In | Word::Do)));
+        let open = at.checked_sub(1).and_then(|before| tokens.get(before)).is_some_and(|before| {
+            matches!(before.token, Token::Sym(Sym::Assign) | Token::Keyword(Word::In | Word::Do))
+        });
         if kind == ItemKind::Let && open && at >= until && at >= searched {
             if at >= next {
                 let others = starts.iter().skip(nth).find(|(kind, _)| *kind != ItemKind::Let);
@@ -189,7 +188,7 @@ fn without_chains(tokens: &[Spanned], starts: Vec<(ItemKind, usize)>) -> Vec<(It
 
 /// Returns the position of the `in` that ends a `let` chain: the first outside brackets that does
 /// not belong to an index variable.
-fn chain_end(tokens: &[Spanned], from: usize, to: usize) -> Option<usize> {
+fn chain_end(tokens: &[SpannedToken], from: usize, to: usize) -> Option<usize> {
     let mut depth = 0usize;
     let token = |at: usize| tokens.get(at).map(|t| &t.token);
     (from..to).find(|at| {
@@ -200,20 +199,20 @@ fn chain_end(tokens: &[Spanned], from: usize, to: usize) -> Option<usize> {
         }
         let before = at.checked_sub(2).and_then(token);
         let binder = match before {
-            Some(Token::Name(name)) => BinderKind::ALL.iter().any(|binder| binder.word() == name),
-            other => matches!(other, Some(Token::Word(Word::For) | Token::Sym(Sym::Comma))),
+            Some(Token::Name(name)) => BinderKind::ALL.iter().any(|binder| binder.keyword() == name),
+            other => matches!(other, Some(Token::Keyword(Word::For) | Token::Sym(Sym::Comma))),
         };
-        depth == 0 && !binder && token(*at) == Some(&Token::Word(Word::In))
+        depth == 0 && !binder && token(*at) == Some(&Token::Keyword(Word::In))
     })
 }
 
 /// Returns the number of trailing comments on lines of their own directly above `at`.
-fn block_above(text: &[u8], comments: &[Comment], at: u32) -> usize {
+fn count_comments_above(text: &[u8], comments: &[Comment], at: u32) -> usize {
     let mut below = at;
     let mut count = 0;
     for comment in comments.iter().rev() {
         let between = text.get(comment.span.end as usize..below as usize).unwrap_or_default();
-        if !comment.own_line || between.iter().filter(|b| **b == b'\n').count() != 1 {
+        if !comment.is_own_line || between.iter().filter(|b| **b == b'\n').count() != 1 {
             break;
         }
         below = comment.span.start;
@@ -223,8 +222,8 @@ fn block_above(text: &[u8], comments: &[Comment], at: u32) -> usize {
 }
 
 /// Returns the kind of the item that starts at this token, if one does.
-pub(super) fn item_start(tokens: &[Spanned], at: usize) -> Option<ItemKind> {
-    let token = tokens.get(at).filter(|t| t.line_start)?;
+pub(super) fn item_kind_at(tokens: &[SpannedToken], at: usize) -> Option<ItemKind> {
+    let token = tokens.get(at).filter(|t| t.is_line_start)?;
     let sym = |at: usize| match tokens.get(at).map(|t| &t.token) {
         Some(Token::Sym(sym)) => Some(*sym),
         _ => None,
@@ -236,19 +235,19 @@ pub(super) fn item_start(tokens: &[Spanned], at: usize) -> Option<ItemKind> {
     let is_rule =
         || matches!(tokens.get(at + 1).map(|t| &t.token), Some(Token::Name(_))) && sym(at + 2) == Some(Sym::LParen);
     let kind = match &token.token {
-        Token::Word(Word::Def) => ItemKind::Def,
-        Token::Word(Word::Type) => ItemKind::Type,
-        Token::Word(Word::Import) => ItemKind::Import,
-        Token::Word(Word::Do) => ItemKind::Do,
-        Token::Word(Word::Let) if token.column0 => ItemKind::Let,
+        Token::Keyword(Word::Def) => ItemKind::Def,
+        Token::Keyword(Word::Type) => ItemKind::Type,
+        Token::Keyword(Word::Import) => ItemKind::Import,
+        Token::Keyword(Word::Do) => ItemKind::Do,
+        Token::Keyword(Word::Let) if token.is_in_column0 => ItemKind::Let,
         Token::Name(name) if name == "derivative" && is_rule() => return Some(ItemKind::Derivative),
         Token::Name(name) if name == "adjoint" && is_rule() => return Some(ItemKind::Adjoint),
         _ => return None,
     };
-    (token.column0 || !is_field()).then_some(kind)
+    (token.is_in_column0 || !is_field()).then_some(kind)
 }
 
-fn declared(kind: ItemKind, tokens: &[Spanned]) -> Name {
+fn declared_name(kind: ItemKind, tokens: &[SpannedToken]) -> Name {
     match kind {
         ItemKind::Def | ItemKind::Type | ItemKind::Derivative | ItemKind::Adjoint => {
             match tokens.get(1).map(|t| &t.token) {
@@ -263,8 +262,8 @@ fn declared(kind: ItemKind, tokens: &[Spanned]) -> Name {
                 _ => Name::default(),
             }
         }
-        ItemKind::Let => bound(tokens),
-        ItemKind::Do | ItemKind::Junk => Name::default(),
+        ItemKind::Let => bound_names(tokens),
+        ItemKind::Do | ItemKind::StrayText => Name::default(),
     }
 }
 
@@ -277,7 +276,7 @@ pub fn file_stem(path: &str) -> &str {
 
 /// Returns the names that the pattern of a `let` seems to bind. A constructor without arguments
 /// looks like a variable here.
-fn bound(tokens: &[Spanned]) -> Name {
+fn bound_names(tokens: &[SpannedToken]) -> Name {
     let mut names: Vec<&str> = Vec::new();
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().skip(1) {

@@ -2,7 +2,7 @@
 //! input in the REPL and in editors. A test checks that the lexer accepts each of them.
 
 /// Pairs of a TeX name and its character, sorted by name.
-pub const TABLE: &[(&str, &str)] = &[
+pub const TEX_NAMES: &[(&str, &str)] = &[
     ("Delta", "Δ"),
     ("Gamma", "Γ"),
     ("Lambda", "Λ"),
@@ -89,13 +89,13 @@ mod tests {
 
     #[test]
     fn the_lexer_takes_every_symbol() {
-        for (name, symbol) in super::TABLE {
+        for (name, symbol) in super::TEX_NAMES {
             // Subscripts, primes and accents can only continue a name.
             let goes_on = symbol.starts_with(|c: char| matches!(c, '₀'..='₉' | '\'' | '\u{300}'..='\u{36f}'));
             let text = if goes_on { format!("x{symbol}") } else { (*symbol).to_owned() };
             let lexed = lex(&text);
             assert!(lexed.diagnostics.is_empty() && lexed.tokens.len() == 1, "{name}: {lexed:?}");
         }
-        assert!(super::TABLE.is_sorted(), "the names are in order");
+        assert!(super::TEX_NAMES.is_sorted(), "the names are in order");
     }
 }

@@ -12,7 +12,7 @@ use super::info::{CtorInfo, ParamKind, TypeInfo, TypeInfoBody};
 use super::limits::too_large;
 use super::show::{arguments, stand_here};
 use super::ty::{Class, FunType, Scalar, Signature, SizeParam, SizeSource, Type, TypeArg};
-use lang_base::{Code, Diagnostic, GlobalName, Label, Name, Span};
+use lang_base::{Code, Diagnostic, GlobalName, Name, RelatedLabel, Span};
 use lang_resolve::scalar_fn::ScalarFn;
 use lang_resolve::suggest::nearest;
 use lang_resolve::{LocalKind, Res, Resolved, TypeRes};
@@ -317,13 +317,13 @@ impl<'a> Lower<'a> {
             Expr::Call(f, args) => match (self.resolved.exprs.get(f), args.as_slice()) {
                 (Some(Res::Scalar(which @ (ScalarFn::Min | ScalarFn::Max))), [a, b]) => {
                     let (a, b) = (self.size(a.value), self.size(b.value));
-                    if *which == ScalarFn::Min { a.least(&b) } else { a.greatest(&b) }
+                    if *which == ScalarFn::Min { a.minimum(&b) } else { a.maximum(&b) }
                 }
                 _ => return self.not_a_size(node.span),
             },
             _ => return self.not_a_size(node.span),
         };
-        if p.overflowed() {
+        if p.has_overflowed() {
             return p;
         }
         if let Some(c) = p.as_constant()
@@ -435,7 +435,7 @@ pub fn written_signature(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> Opt
     let sizes = signature_sizes(tree, resolved);
     let bound = |l: LocalId| {
         let k = sizes.iter().position(|s| s.0 == l)?;
-        Some(Poly::atom(Atom::Bound(u32::try_from(k).ok()?, sizes.get(k)?.1.name.clone())))
+        Some(Poly::atom(Atom::SizeParam(u32::try_from(k).ok()?, sizes.get(k)?.1.name.clone())))
     };
     let mut lower = Lower::new(tree, resolved, env, &bound);
     let params: Vec<_> = def.params.iter().map(|p| (p.name.name.clone(), lower.ty(p.ty))).collect();
@@ -472,14 +472,14 @@ fn unsolvable(
         for p in &extents {
             let mut open: Vec<Atom> = Vec::new();
             p.for_each_atom(&mut |a| {
-                if let Atom::Bound(k, _) = a
+                if let Atom::SizeParam(k, _) = a
                     && !is_solved(&solved, *k)
                     && !open.contains(a)
                 {
                     open.push(a.clone());
                 }
             });
-            if let [a @ Atom::Bound(k, _)] = open.as_slice()
+            if let [a @ Atom::SizeParam(k, _)] = open.as_slice()
                 && p.linear_in(a).is_some_and(|(c, _)| c.abs() == 1)
                 && let Some(s) = solved.get_mut(*k as usize)
             {
@@ -498,12 +498,12 @@ fn unsolvable(
         let name = &size.name;
         let in_params = extents.iter().any(|p| {
             let mut found = false;
-            p.for_each_atom(&mut |a| found |= matches!(a, Atom::Bound(_, n) if n == name));
+            p.for_each_atom(&mut |a| found |= matches!(a, Atom::SizeParam(_, n) if n == name));
             found
         });
         // Sizes that depend on each other are one mistake.
         if in_params && let Some(first) = diagnostics.iter_mut().find(|d| d.code == Code::E0301) {
-            first.related.push(Label { span, message: format!("nor can `{name}`"), module: None });
+            first.related.push(RelatedLabel { span, message: format!("nor can `{name}`"), module: None });
             continue;
         }
         diagnostics.push(if in_params {
@@ -529,7 +529,7 @@ fn unsolvable(
             if size.span != d.span {
                 let span = std::mem::replace(&mut d.span, size.span);
                 d.label = format!("another size than `{}`", size.meant);
-                d.related.push(Label { span, message: "the size stands here".to_owned(), module: None });
+                d.related.push(RelatedLabel { span, message: "the size stands here".to_owned(), module: None });
             }
         }
     }
@@ -590,7 +590,7 @@ pub fn type_info(tree: &Tree, resolved: &Resolved, env: &dyn Env) -> (Option<Typ
     let size_local = |l: LocalId| {
         let d = resolved.locals.get(l.0 as usize)?;
         let k = def.params.iter().position(|p| p.span == d.span)?;
-        Some(Poly::atom(Atom::Bound(u32::try_from(k).ok()?, d.name.clone())))
+        Some(Poly::atom(Atom::SizeParam(u32::try_from(k).ok()?, d.name.clone())))
     };
     let params = def.params.iter().map(|p| {
         let is_size = resolved.locals.iter().any(|d| d.kind == LocalKind::ImplicitSize && d.span == p.span);

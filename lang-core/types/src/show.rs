@@ -82,7 +82,7 @@ impl FunType {
             p.substitute(&|a| match a {
                 Atom::Arg(d, k) if *d == depth => {
                     let name = self.params.get(*k as usize)?.0.clone()?;
-                    Some(Poly::atom(Atom::Bound(*k, name)))
+                    Some(Poly::atom(Atom::SizeParam(*k, name)))
                 }
                 _ => None,
             })
@@ -99,8 +99,10 @@ impl Display for Signature {
         }
         let result = self.result.map_sizes(&|p, _| {
             p.substitute(&|a| match a {
-                Atom::Bound(k, name) if self.sizes.get(*k as usize).is_some_and(|s| s.source == SizeSource::Result) => {
-                    Some(Poly::atom(Atom::Bound(*k, format!("?{name}").into())))
+                Atom::SizeParam(k, name)
+                    if self.sizes.get(*k as usize).is_some_and(|s| s.source == SizeSource::Result) =>
+                {
+                    Some(Poly::atom(Atom::SizeParam(*k, format!("?{name}").into())))
                 }
                 _ => None,
             })

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::ty::{Scalar, Type};
-use lang_base::{Arena, GlobalName, Idx, Name, Real, Span};
+use lang_base::{Arena, GlobalName, Idx, Name, RealConst, Span};
 use lang_resolve::builtin::Builtin;
 use lang_resolve::forms::{Derivative, LoadOption, PlotKind, PlotOption};
 use lang_resolve::scalar_fn::ScalarFn;
@@ -135,7 +135,7 @@ pub enum Expr {
     /// An expression with a reported error; evaluating it fails.
     Error,
     /// A real literal, of the node's scalar type.
-    Real(Real),
+    Real(RealConst),
     /// An integer literal; of type `i64`, or of a type parameter.
     Int(i64),
     /// A truth value.

@@ -198,7 +198,7 @@ impl Type {
             },
             &|p, depth| {
                 p.substitute(&|a| match a {
-                    Atom::Bound(k, _) => Some(raised(&bound(*k)?, 0, depth)),
+                    Atom::SizeParam(k, _) => Some(raised(&bound(*k)?, 0, depth)),
                     _ => None,
                 })
             },

@@ -3,12 +3,12 @@
 
 use lang_core::base::Span;
 use lang_core::session::{ItemRef, Session};
-use lang_core::syntax::lexer::{Spanned, Token, is_name_continue, is_name_start, lex};
+use lang_core::syntax::lexer::{SpannedToken, Token, is_name_continue, is_name_start, lex};
 use lang_core::syntax::token::{Sym, Word};
 
 /// The category of candidates at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum CandidateCategory {
     /// An expression.
     Value,
     /// A type.
@@ -28,14 +28,14 @@ pub(crate) enum Wanted {
     /// A class after `where a:`.
     Class,
     /// No candidates: a new name, a comment or a string.
-    Nothing,
+    NoCandidates,
 }
 
 /// The context of a cursor.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct CompletionContext {
     /// The category of candidates.
-    pub(crate) wanted: Wanted,
+    pub(crate) category: CandidateCategory,
     /// The part of the word before the cursor, in the module.
     pub(crate) prefix: Span,
     /// The whole word, including the part after the cursor.
@@ -44,20 +44,20 @@ pub(crate) struct Place {
     pub(crate) item: Option<ItemRef>,
     /// The tokens of the item before the word. Spans are relative to where lexing began: the item's
     /// start, or the line if there is no item.
-    pub(crate) before: Vec<Spanned>,
+    pub(crate) preceding_tokens: Vec<SpannedToken>,
 }
 
-impl Place {
+impl CompletionContext {
     /// Returns a token before the word; 0 is the last one.
-    pub(crate) fn back(&self, by: usize) -> Option<&Token> {
-        self.before.len().checked_sub(by + 1).and_then(|at| self.before.get(at)).map(|t| &t.token)
+    pub(crate) fn token_before(&self, by: usize) -> Option<&Token> {
+        self.preceding_tokens.len().checked_sub(by + 1).and_then(|at| self.preceding_tokens.get(at)).map(|t| &t.token)
     }
 
     /// Returns the brackets that are open at the cursor, innermost first: the index in `before`,
     /// the symbol, and the number of commas since.
-    pub(crate) fn open(&self) -> Vec<(usize, Sym, usize)> {
+    pub(crate) fn open_brackets(&self) -> Vec<(usize, Sym, usize)> {
         let mut open: Vec<(usize, Sym, usize)> = Vec::new();
-        for (at, token) in self.before.iter().enumerate() {
+        for (at, token) in self.preceding_tokens.iter().enumerate() {
             match token.token {
                 Token::Sym(sym) if sym.closer().is_some() => open.push((at, sym, 0)),
                 Token::Sym(sym) if sym.is_closer() => {
@@ -91,7 +91,7 @@ pub(crate) fn item_before(session: &Session, module: &str, text: &str, at: u32) 
 }
 
 /// Returns the context of the offset `at` in a module.
-pub(crate) fn place(session: &Session, module: &str, at: u32) -> Option<Place> {
+pub(crate) fn completion_context(session: &Session, module: &str, at: u32) -> Option<CompletionContext> {
     let text = session.text(module)?;
     let cursor = text.floor_char_boundary(at as usize);
     let head = text.get(..cursor)?;
@@ -103,100 +103,105 @@ pub(crate) fn place(session: &Session, module: &str, at: u32) -> Option<Place> {
     let item = item_before(session, module, &text, offset(cursor));
     let from = item.as_ref().map_or(line, |item| item.start as usize).min(line.max(start)).min(start);
     let lexed = lex(text.get(from..start)?);
-    let mut place = Place {
-        wanted: Wanted::Value,
+    let mut place = CompletionContext {
+        category: CandidateCategory::Value,
         prefix: Span::new(offset(start), offset(cursor)),
         word: Span::new(offset(start), offset(end)),
         item,
-        before: lexed.tokens,
+        preceding_tokens: lexed.tokens,
     };
     let here = offset(start - from);
     // A comment extends to the end of its line.
     let line_of = |at: u32| text.get(from + at as usize..start).is_some_and(|t| !t.contains('\n'));
     let commented = lexed.comments.iter().any(|c| line_of(c.span.start));
-    let in_text = place.before.last().is_some_and(|t| {
+    let in_text = place.preceding_tokens.last().is_some_and(|t| {
         t.token == Token::Error && text.get(from + t.span.start as usize..).is_some_and(|t| t.starts_with('"'))
     });
-    place.wanted = if commented {
-        Wanted::Nothing
+    place.category = if commented {
+        CandidateCategory::NoCandidates
     } else if in_text {
-        place.before.pop();
-        in_string(&place)
+        place.preceding_tokens.pop();
+        category_in_string(&place)
     } else if !written.is_empty() && !written.starts_with(is_name_start) {
-        Wanted::Nothing
+        CandidateCategory::NoCandidates
     } else {
-        wanted(&place, here, start == line && !written.contains('\n'))
+        category_at(&place, here, start == line && !written.contains('\n'))
     };
     Some(place)
 }
 
 /// Inside a string, only the arguments of `plot` have candidates.
-fn in_string(place: &Place) -> Wanted {
+fn category_in_string(place: &CompletionContext) -> CandidateCategory {
     let plots = |(at, sym, _): &(usize, Sym, usize)| {
-        let name = at.checked_sub(1).and_then(|at| place.before.get(at)).map(|t| &t.token);
+        let name = at.checked_sub(1).and_then(|at| place.preceding_tokens.get(at)).map(|t| &t.token);
         *sym == Sym::LParen && matches!(name, Some(Token::Name(name)) if name == "plot")
     };
-    if place.open().first().is_some_and(plots) { Wanted::PlotText } else { Wanted::Nothing }
+    if place.open_brackets().first().is_some_and(plots) {
+        CandidateCategory::PlotText
+    } else {
+        CandidateCategory::NoCandidates
+    }
 }
 
-fn wanted(place: &Place, here: u32, first_column: bool) -> Wanted {
-    let last = place.before.last();
+fn category_at(place: &CompletionContext, here: u32, first_column: bool) -> CandidateCategory {
+    let last = place.preceding_tokens.last();
     let touches = last.is_some_and(|t| t.span.end == here);
-    let Some(last) = last else { return Wanted::Item };
+    let Some(last) = last else { return CandidateCategory::Item };
     match &last.token {
-        Token::Sym(Sym::Backslash) if touches => return Wanted::Symbol,
-        Token::Sym(Sym::Backslash) => return Wanted::Nothing,
-        Token::Sym(Sym::Dot) => return Wanted::Member(last.span.start),
-        Token::Word(Word::Import) => return Wanted::Import,
-        Token::Word(Word::Def | Word::Type | Word::As | Word::For) => return Wanted::Nothing,
-        Token::Sym(Sym::Question) => return Wanted::Nothing,
+        Token::Sym(Sym::Backslash) if touches => return CandidateCategory::Symbol,
+        Token::Sym(Sym::Backslash) => return CandidateCategory::NoCandidates,
+        Token::Sym(Sym::Dot) => return CandidateCategory::Member(last.span.start),
+        Token::Keyword(Word::Import) => return CandidateCategory::Import,
+        Token::Keyword(Word::Def | Word::Type | Word::As | Word::For) => return CandidateCategory::NoCandidates,
+        Token::Sym(Sym::Question) => return CandidateCategory::NoCandidates,
         _ => {}
     }
-    if first_column && (place.open().is_empty() || place.item.is_none()) {
-        return Wanted::Item;
+    if first_column && (place.open_brackets().is_empty() || place.item.is_none()) {
+        return CandidateCategory::Item;
     }
-    match in_type(place) {
+    match category_in_type(place) {
         Some(wanted) => wanted,
-        None => Wanted::Value,
+        None => CandidateCategory::Value,
     }
 }
 
 /// Returns the category of candidates if the cursor is in a written type, else `None`.
-fn in_type(place: &Place) -> Option<Wanted> {
-    let tokens = &place.before;
+fn category_in_type(place: &CompletionContext) -> Option<CandidateCategory> {
+    let tokens = &place.preceding_tokens;
     let begins = match tokens.first().map(|t| &t.token) {
-        Some(Token::Word(Word::Def)) => Word::Def,
-        Some(Token::Word(Word::Type)) => Word::Type,
+        Some(Token::Keyword(Word::Def)) => Word::Def,
+        Some(Token::Keyword(Word::Type)) => Word::Type,
         _ => Word::Let,
     };
     let assign = tokens.iter().position(|t| t.token == Token::Sym(Sym::Assign));
     let mut where_at = None;
     match (begins, assign) {
-        (Word::Type, None) => return Some(Wanted::Nothing),
+        (Word::Type, None) => return Some(CandidateCategory::NoCandidates),
         (Word::Type, Some(_)) => {
             // A field's name is new; every other name in the body is a type.
-            let in_record = place.open().first().is_some_and(|(_, sym, _)| *sym == Sym::LBrace);
-            if in_record && !matches!(place.back(0), Some(Token::Sym(Sym::Colon | Sym::RBracket | Sym::Arrow))) {
-                return Some(Wanted::Nothing);
+            let in_record = place.open_brackets().first().is_some_and(|(_, sym, _)| *sym == Sym::LBrace);
+            if in_record && !matches!(place.token_before(0), Some(Token::Sym(Sym::Colon | Sym::RBracket | Sym::Arrow)))
+            {
+                return Some(CandidateCategory::NoCandidates);
             }
             return Some(size_or_type(place, 0));
         }
         (Word::Def, None) => {
-            where_at = tokens.iter().position(|t| t.token == Token::Word(Word::Where));
+            where_at = tokens.iter().position(|t| t.token == Token::Keyword(Word::Where));
         }
         _ => {}
     }
     if begins == Word::Def && assign.is_none() {
         if where_at.is_some() {
-            return Some(match place.back(0) {
-                Some(Token::Sym(Sym::Colon)) => Wanted::Class,
-                _ => Wanted::Type,
+            return Some(match place.token_before(0) {
+                Some(Token::Sym(Sym::Colon)) => CandidateCategory::Class,
+                _ => CandidateCategory::Type,
             });
         }
         let typed = tokens.iter().any(|t| matches!(t.token, Token::Sym(Sym::Colon | Sym::Arrow)));
-        let names = matches!(place.back(0), Some(Token::Sym(Sym::Comma)))
-            && place.open().first().is_some_and(|(at, _, _)| *at == 2);
-        return Some(if typed && !names { size_or_type(place, 2) } else { Wanted::Nothing });
+        let names = matches!(place.token_before(0), Some(Token::Sym(Sym::Comma)))
+            && place.open_brackets().first().is_some_and(|(at, _, _)| *at == 2);
+        return Some(if typed && !names { size_or_type(place, 2) } else { CandidateCategory::NoCandidates });
     }
     // After the `:` of a `let`, a lambda or a fold, up to the token that ends its type.
     let mut depth = 0usize;
@@ -210,7 +215,7 @@ fn in_type(place: &Place) -> Option<Wanted> {
                 depth = depth.saturating_sub(1);
             }
             Token::Sym(Sym::Colon) if depth == 0 => {
-                return annotates(tokens, at).then(|| size_or_type(place, at));
+                return is_type_annotation(tokens, at).then(|| size_or_type(place, at));
             }
             Token::Sym(Sym::Comma | Sym::Arrow | Sym::Dot | Sym::Question) | Token::Name(_) | Token::Int(_) => {}
             Token::Sym(Sym::Plus | Sym::Minus | Sym::Star) => {}
@@ -222,7 +227,7 @@ fn in_type(place: &Place) -> Option<Wanted> {
 
 /// Returns whether the colon at this index precedes a type, after the pattern of a `let`, a fold or
 /// a lambda.
-fn annotates(tokens: &[Spanned], colon: usize) -> bool {
+fn is_type_annotation(tokens: &[SpannedToken], colon: usize) -> bool {
     let mut depth = 0usize;
     for (at, token) in tokens.iter().enumerate().take(colon).rev() {
         match &token.token {
@@ -232,7 +237,7 @@ fn annotates(tokens: &[Spanned], colon: usize) -> bool {
                 return matches!(before, Some(Token::Sym(Sym::Backslash)));
             }
             Token::Sym(sym) if sym.closer().is_some() => depth = depth.saturating_sub(1),
-            Token::Word(Word::Let | Word::Fold | Word::Scan | Word::Loop) if depth == 0 => return true,
+            Token::Keyword(Word::Let | Word::Fold | Word::Scan | Word::Loop) if depth == 0 => return true,
             Token::Name(_) => {}
             _ if depth > 0 => {}
             _ => return false,
@@ -243,7 +248,7 @@ fn annotates(tokens: &[Spanned], colon: usize) -> bool {
 
 /// Returns `Size` inside brackets that begin at index `from` or later, because those belong to the
 /// type; else `Type`.
-fn size_or_type(place: &Place, from: usize) -> Wanted {
-    let in_brackets = place.open().iter().any(|(at, sym, _)| *sym == Sym::LBracket && *at >= from);
-    if in_brackets { Wanted::Size } else { Wanted::Type }
+fn size_or_type(place: &CompletionContext, from: usize) -> CandidateCategory {
+    let in_brackets = place.open_brackets().iter().any(|(at, sym, _)| *sym == Sym::LBracket && *at >= from);
+    if in_brackets { CandidateCategory::Size } else { CandidateCategory::Type }
 }

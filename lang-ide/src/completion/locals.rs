@@ -8,7 +8,7 @@ use lang_core::resolve::{LocalKind, PatRes, Resolved};
 use lang_core::syntax::ast::{Expr, ExprId, Item, Pat, PatId, Tree, TypeExpr};
 
 /// A local in scope.
-pub(crate) struct InScope {
+pub(crate) struct LocalInScope {
     /// The name.
     pub(crate) name: Name,
     /// The identity.
@@ -19,8 +19,8 @@ pub(crate) struct InScope {
 
 /// Returns the locals in scope at the offset `at`, relative to the item, innermost first. The last
 /// token before `at` ends at `read`.
-pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> Vec<InScope> {
-    let mut scope = Scope { tree, resolved, at, read, found: Vec::new() };
+pub(crate) fn locals_in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> Vec<LocalInScope> {
+    let mut scope = ScopeCollector { tree, resolved, at, last_token_end: read, bindings: Vec::new() };
     for (id, decl) in (0..).map(LocalId).zip(&resolved.locals) {
         let everywhere = match decl.kind {
             LocalKind::ImplicitSize => true,
@@ -28,31 +28,31 @@ pub(crate) fn in_scope(tree: &Tree, resolved: &Resolved, at: u32, read: u32) -> 
             // A type may use `?n` again after its declaration.
             LocalKind::ResultSize => decl.span.end < at,
             // The result of a function type may use its parameters.
-            LocalKind::FunParam => in_result(tree, decl.span, at),
+            LocalKind::FunParam => is_in_function_result(tree, decl.span, at),
             LocalKind::Extent => matches!(tree.item, Item::Let(_)) && decl.span.end < at,
             _ => false,
         };
         if everywhere {
-            scope.found.push((0, id));
+            scope.bindings.push((0, id));
         }
     }
     for (_, node) in tree.exprs.iter() {
-        scope.expr(&node.kind, node.span);
+        scope.add_expression(&node.kind, node.span);
     }
-    let mut found = scope.found;
+    let mut found = scope.bindings;
     found.sort_by_key(|(depth, id)| (std::cmp::Reverse(*depth), std::cmp::Reverse(*id)));
-    let mut all: Vec<InScope> = Vec::new();
+    let mut all: Vec<LocalInScope> = Vec::new();
     for (_, id) in found {
         let Some(decl) = resolved.locals.get(id.0 as usize) else { continue };
         if !matches!(decl.name.as_str(), "" | "_") && all.iter().all(|known| known.name != decl.name) {
-            all.push(InScope { name: decl.name.clone(), id, kind: decl.kind });
+            all.push(LocalInScope { name: decl.name.clone(), id, kind: decl.kind });
         }
     }
     all
 }
 
 /// Returns whether the offset is in the result of the function type that declares the parameter.
-fn in_result(tree: &Tree, param: Span, at: u32) -> bool {
+fn is_in_function_result(tree: &Tree, param: Span, at: u32) -> bool {
     tree.types.iter().any(|(_, ty)| match &ty.kind {
         TypeExpr::Fun(params, result) => {
             let own = params.iter().any(|(name, _)| name.as_ref().is_some_and(|name| name.span == param));
@@ -63,38 +63,38 @@ fn in_result(tree: &Tree, param: Span, at: u32) -> bool {
     })
 }
 
-struct Scope<'a> {
+struct ScopeCollector<'a> {
     tree: &'a Tree,
     resolved: &'a Resolved,
     at: u32,
-    read: u32,
+    last_token_end: u32,
     /// The position of each binding, and the local.
-    found: Vec<(u32, LocalId)>,
+    bindings: Vec<(u32, LocalId)>,
 }
 
-impl Scope<'_> {
+impl ScopeCollector<'_> {
     /// Returns whether the range contains the cursor, or ends at the last token before it, so that
     /// the text may continue it.
-    fn holds(&self, start: u32, end: u32) -> bool {
-        start < self.at && (self.at <= end || end >= self.read)
+    fn contains_cursor(&self, start: u32, end: u32) -> bool {
+        start < self.at && (self.at <= end || end >= self.last_token_end)
     }
 
-    fn expr(&mut self, expr: &Expr, span: Span) {
-        if !self.holds(span.start, span.end) {
+    fn add_expression(&mut self, expr: &Expr, span: Span) {
+        if !self.contains_cursor(span.start, span.end) {
             return;
         }
         let value = |e: &ExprId| self.tree.exprs[*e].span;
         match expr {
-            Expr::Lambda(params, _) => params.iter().for_each(|p| self.pat(p.pat)),
+            Expr::Lambda(params, _) => params.iter().for_each(|p| self.add_pattern(p.pat)),
             Expr::Let(binds, body) => {
                 let ends: Vec<(PatId, Span)> = binds.iter().map(|b| (b.pat, value(&b.value))).collect();
                 let body = value(body);
                 for (pat, value) in ends {
                     // A variable is not in scope in its own value.
                     let within = self.at <= value.end && value.start <= self.at || self.at < value.start;
-                    let goes_on = value.end >= self.read && body.start >= body.end;
+                    let goes_on = value.end >= self.last_token_end && body.start >= body.end;
                     if !within && !goes_on {
-                        self.pat(pat);
+                        self.add_pattern(pat);
                     }
                 }
             }
@@ -104,29 +104,29 @@ impl Scope<'_> {
                 for (nth, (pat, start)) in starts.iter().enumerate() {
                     let next = starts.get(nth + 1).map_or(u32::MAX, |n| n.1);
                     if *start < self.at && self.at < next {
-                        self.pat(*pat);
+                        self.add_pattern(*pat);
                     }
                 }
             }
-            Expr::Binder { vars, .. } => vars.iter().for_each(|v| self.ident(v.name.span)),
+            Expr::Binder { vars, .. } => vars.iter().for_each(|v| self.add_identifier(v.name.span)),
             Expr::Fold { vars, acc, init, .. } if self.at > value(init).end => {
-                vars.iter().for_each(|v| self.ident(v.name.span));
-                self.pat(*acc);
+                vars.iter().for_each(|v| self.add_identifier(v.name.span));
+                self.add_pattern(*acc);
             }
-            Expr::Loop { acc, init, .. } if self.at > value(init).end => self.pat(*acc),
+            Expr::Loop { acc, init, .. } if self.at > value(init).end => self.add_pattern(*acc),
             _ => {}
         }
     }
 
-    fn ident(&mut self, span: Span) {
+    fn add_identifier(&mut self, span: Span) {
         if span.end < self.at
             && let Some(id) = self.resolved.decls.get(&span)
         {
-            self.found.push((span.start.saturating_add(1), *id));
+            self.bindings.push((span.start.saturating_add(1), *id));
         }
     }
 
-    fn pat(&mut self, pat: PatId) {
+    fn add_pattern(&mut self, pat: PatId) {
         let node = &self.tree.pats[pat];
         match &node.kind {
             Pat::Error | Pat::Wild | Pat::Int(_) | Pat::Bool(_) => {}
@@ -134,21 +134,21 @@ impl Scope<'_> {
                 if let Some(PatRes::Bind(id)) = self.resolved.pats.get(&pat)
                     && node.span.end < self.at
                 {
-                    self.found.push((node.span.start.saturating_add(1), *id));
+                    self.bindings.push((node.span.start.saturating_add(1), *id));
                 }
             }
-            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.pat(*p)),
+            Pat::Ctor { args: items, .. } | Pat::Tuple(items) => items.iter().for_each(|p| self.add_pattern(*p)),
             Pat::Record(fields) => {
                 for (name, pat) in fields {
                     match pat {
-                        Some(pat) => self.pat(*pat),
-                        None => self.ident(name.span),
+                        Some(pat) => self.add_pattern(*pat),
+                        None => self.add_identifier(name.span),
                     }
                 }
             }
             Pat::Sized(sizes, inner) => {
-                sizes.iter().for_each(|s| self.ident(s.span));
-                self.pat(*inner);
+                sizes.iter().for_each(|s| self.add_identifier(s.span));
+                self.add_pattern(*inner);
             }
         }
     }

@@ -19,18 +19,18 @@ use lang_core::session::Session;
 use lang_core::syntax::lexer::Token;
 use lang_core::syntax::token::Sym;
 
-use context::Wanted;
-pub(crate) use context::{Place, place};
-use gather::Found;
+use context::CandidateCategory;
+pub(crate) use context::{CompletionContext, completion_context};
+use gather::CandidateCollector;
 
-use crate::subject::Subject;
+use crate::subject::DocumentedName;
 use crate::{Edit, Location, find};
 
 /// The maximal number of candidates.
-const MOST: usize = 1000;
+const MAX_CANDIDATES: usize = 1000;
 
 /// The maximal number of candidates from one module. The best matches are kept.
-const MOST_OF_MODULE: usize = 400;
+const MAX_FROM_MODULE: usize = 400;
 
 /// The kind of a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,20 +75,20 @@ pub struct Completion {
     /// The inserted text, a snippet if `template`.
     pub insert: String,
     /// Whether `${1:x}` and `$0` in the inserted text are placeholders.
-    pub template: bool,
+    pub is_snippet: bool,
     /// The sort key. Candidates of equal rank are ordered by label.
     pub rank: u32,
     /// Further edits, such as a new import.
     pub edits: Vec<Edit>,
     /// The key to the candidate's documentation.
-    pub subject: Option<Subject>,
+    pub subject: Option<DocumentedName>,
 }
 
 /// The candidates of a place.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Completions {
     /// The prefix, which the candidate replaces.
-    pub replace: Span,
+    pub replaced_span: Span,
     /// The whole word at the cursor, for clients that replace all of it.
     pub word: Span,
     /// The candidates, best first.
@@ -100,34 +100,35 @@ pub struct Completions {
 /// Returns the completion candidates at an offset.
 #[must_use]
 pub fn complete(session: &Session, module: &str, at: u32) -> Completions {
-    let (Some(place), Some(text)) = (place(session, module, at), session.text(module)) else {
+    let (Some(place), Some(text)) = (completion_context(session, module, at), session.text(module)) else {
         return Completions::default();
     };
     let prefix = text.get(place.prefix.range()).unwrap_or_default();
-    let mut found = Found::new(session, module, prefix, &place);
+    let mut found = CandidateCollector::new(session, module, prefix, &place);
     let mut replace = place.prefix;
-    if place.wanted == Wanted::Symbol {
+    if place.category == CandidateCategory::Symbol {
         replace.start = replace.start.saturating_sub(1);
     }
     found.gather();
     let mut items = std::mem::take(&mut found.items);
     items.sort_by(|a, b| (a.rank, &a.label, &a.insert).cmp(&(b.rank, &b.label, &b.insert)));
     items.dedup_by(|b, a| a.label == b.label && a.insert == b.insert && a.rank == b.rank);
-    let incomplete =
-        found.incomplete || items.len() > MOST || prefix.chars().count() < 2 && place.wanted == Wanted::Value;
-    items.truncate(MOST);
-    Completions { replace, word: place.word.to(replace), items, incomplete }
+    let incomplete = found.incomplete
+        || items.len() > MAX_CANDIDATES
+        || prefix.chars().count() < 2 && place.category == CandidateCategory::Value;
+    items.truncate(MAX_CANDIDATES);
+    Completions { replaced_span: replace, word: place.word.to(replace), items, incomplete }
 }
 
 /// Returns whether the cursor is after the bracket of a derivative operator, before the function.
 /// There a list is offered before the first letter; after any other bracket it would disturb.
 #[must_use]
-pub fn is_differentiated(session: &Session, module: &str, at: u32) -> bool {
-    let of = |place: Place| match (place.back(0), place.back(1)) {
+pub fn is_derivative_operand(session: &Session, module: &str, at: u32) -> bool {
+    let of = |place: CompletionContext| match (place.token_before(0), place.token_before(1)) {
         (Some(Token::Sym(Sym::LParen)), Some(Token::Name(name))) => Derivative::by_name(name).is_some(),
         _ => false,
     };
-    place(session, module, at).is_some_and(of)
+    completion_context(session, module, at).is_some_and(of)
 }
 
 /// Returns the edit that imports a library module, on a line after the last import or before the

@@ -7,25 +7,25 @@ use lang_core::base::ModuleName;
 use lang_core::resolve::{Resolved, resolve};
 use lang_core::session::Session;
 use lang_core::syntax::ast::Item;
-use lang_core::syntax::parser::{Parsed, parse_split};
+use lang_core::syntax::parser::{ParsedItem, parse_split};
 use lang_core::types::check::{Checked, check_def, check_do, check_let, check_rule};
 
-use super::context::Place;
+use super::context::CompletionContext;
 
 /// The current item after parsing.
-pub(super) struct Read {
+pub(super) struct CompletedItem {
     /// The syntax tree.
-    pub(super) parsed: Arc<Parsed>,
+    pub(super) parsed: Arc<ParsedItem>,
     /// The resolved names.
     pub(super) resolved: Arc<Resolved>,
     /// The types.
     pub(super) checked: Option<Arc<Checked>>,
 }
 
-impl Read {
+impl CompletedItem {
     /// Reads the item of the place. If the cursor is not in a word, a placeholder name is inserted
     /// there first.
-    pub(super) fn of(session: &Session, module: &ModuleName, place: &Place) -> Option<Self> {
+    pub(super) fn at_cursor(session: &Session, module: &ModuleName, place: &CompletionContext) -> Option<Self> {
         let item = place.item.as_ref()?;
         // This also computes the queries that checking the item depends on.
         let checked = session.checked_item(item);
@@ -38,14 +38,14 @@ impl Read {
             // The cursor is beyond the end of the item's text.
             None => (format!("{}{}", item.text, " ".repeat(at.checked_sub(item.text.len())?)), ""),
         };
-        let parsed = parse_split(item.kind, &format!("{before}{HOLE} {after}"));
+        let parsed = parse_split(item.kind, &format!("{before}{PLACEHOLDER} {after}"));
         let view = session.view();
         let resolved = resolve(&parsed.tree, module, &view);
         let check = match parsed.tree.item {
             Item::Def(_) => check_def,
             Item::Let(_) => check_let,
             Item::Do(_) => check_do,
-            Item::Rule(_) => check_rule,
+            Item::DerivativeRule(_) => check_rule,
             _ => return Some(Self { parsed: Arc::new(parsed), resolved: Arc::new(resolved), checked: None }),
         };
         let checked = Some(Arc::new(check(&parsed.tree, &resolved, module, &view)));
@@ -54,4 +54,4 @@ impl Read {
 }
 
 /// A placeholder name that no program uses.
-pub(super) const HOLE: &str = "ⲁⲁ";
+pub(super) const PLACEHOLDER: &str = "ⲁⲁ";

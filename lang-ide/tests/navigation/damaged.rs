@@ -44,8 +44,8 @@ fn ask_everything(session: &Session, text: &str, at: u32, drawn: &mut Drawn) {
     references(session, MAIN, at, true).iter().filter(|l| l.module == MAIN).for_each(|l| inside(l.span));
     highlights(session, MAIN, at).iter().for_each(|h| inside(h.span));
     let found = complete(session, MAIN, at);
-    inside(found.replace);
-    assert!(found.items.len() <= 1000 && text.get(found.replace.range()).is_some());
+    inside(found.replaced_span);
+    assert!(found.items.len() <= 1000 && text.get(found.replaced_span.range()).is_some());
     for help in signature_help(session, MAIN, at) {
         assert!(help.parameters.iter().all(|p| help.label.get(p.range()).is_some()));
     }

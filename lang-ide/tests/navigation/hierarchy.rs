@@ -18,7 +18,7 @@ fn check(text: &str, expected: &Expect) {
             let _ = writeln!(out, "{} {:?}: {}", item.name, item.kind, item.detail);
             for (way, calls) in [("from", incoming(&session, &item)), ("to", outgoing(&session, &item))] {
                 for call in calls {
-                    let places: Vec<String> = call.places.iter().map(|p| place(&text, p.start)).collect();
+                    let places: Vec<String> = call.spans.iter().map(|p| place(&text, p.start)).collect();
                     let work = call.work.map(|work| format!(": {work}")).unwrap_or_default();
                     let module = call.item.location.module.replace(MAIN, "");
                     let _ = writeln!(out, "{way} {module} {} at {}{work}", call.item.name, places.join(", "));

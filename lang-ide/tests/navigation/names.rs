@@ -4,21 +4,21 @@ use std::fmt::Write;
 
 use expect_test::{Expect, expect};
 use lang_core::syntax::lexer::{Token, lex};
-use lang_ide::names::{Role, What, untyped_uses, uses};
+use lang_ide::names::{NameRole, NameTarget, untyped_uses, uses};
 
 use crate::support::{MAIN, corpus, place, session};
 
-fn shown(what: &What) -> String {
+fn shown(what: &NameTarget) -> String {
     match what {
-        What::Local(item, id) => format!("local {} of {item}", id.0),
-        What::Value(name) => format!("value {name}"),
-        What::Type(name) => format!("type {name}"),
-        What::Ctor(ty, k) => format!("constructor {k} of {ty}"),
-        What::TypeParam(item, k) => format!("type parameter {k} of {item}"),
-        What::Field(names, _) => format!("field of {{{}}}", names.join(", ")),
-        What::Module(module) => format!("module {module}"),
-        What::Word(word) => format!("word {word:?}"),
-        What::Unknown => "unknown".to_owned(),
+        NameTarget::Local(item, id) => format!("local {} of {item}", id.0),
+        NameTarget::Value(name) => format!("value {name}"),
+        NameTarget::Type(name) => format!("type {name}"),
+        NameTarget::Ctor(ty, k) => format!("constructor {k} of {ty}"),
+        NameTarget::TypeParam(item, k) => format!("type parameter {k} of {item}"),
+        NameTarget::Field(names, _) => format!("field of {{{}}}", names.join(", ")),
+        NameTarget::Module(module) => format!("module {module}"),
+        NameTarget::Word(word) => format!("word {word:?}"),
+        NameTarget::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -27,14 +27,17 @@ fn check(text: &str, expected: &Expect) {
     let session = session(text);
     let mut out = String::new();
     for item in session.items(MAIN) {
-        for found in uses(&session, &item).iter().filter(|u| u.what != What::Word(lang_ide::names::Word::Keyword)) {
+        for found in uses(&session, &item)
+            .iter()
+            .filter(|u| u.meaning != NameTarget::Word(lang_ide::names::LanguageWord::Keyword))
+        {
             let role = match found.role {
-                Role::Use => String::new(),
+                NameRole::Use => String::new(),
                 role => format!(", {role:?}"),
             };
             let kind = found.kind.map_or_else(String::new, |kind| format!(" ({kind:?})"));
             let at = place(text, found.span.start);
-            let _ = writeln!(out, "{at:<5} {:<6} {}{kind}{role}", found.name, shown(&found.what));
+            let _ = writeln!(out, "{at:<5} {:<6} {}{kind}{role}", found.name, shown(&found.meaning));
         }
     }
     expected.assert_eq(&out);
@@ -217,12 +220,13 @@ fn every_name_of_every_program_has_one_meaning() {
             let untyped = untyped_uses(&session, &item);
             assert_eq!(all.len(), untyped.len());
             let mut last = item.start;
-            for found in all.iter().filter(|u| u.role != Role::Shorthand) {
+            for found in all.iter().filter(|u| u.role != NameRole::Shorthand) {
                 let at = format!("{module}:{}: {found:?}", place(&session.text(&module).unwrap(), found.span.start));
                 assert!(found.span.start >= last, "{at}");
                 last = found.span.end;
                 assert!(
-                    found.what != What::Unknown && !matches!(&found.what, What::Field(all, _) if all.is_empty()),
+                    found.meaning != NameTarget::Unknown
+                        && !matches!(&found.meaning, NameTarget::Field(all, _) if all.is_empty()),
                     "{at}"
                 );
             }

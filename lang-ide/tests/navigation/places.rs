@@ -6,7 +6,7 @@ use std::fmt::Write;
 use expect_test::{Expect, expect};
 use lang_ide::definition::{declaration, definition, implementation, type_definition};
 use lang_ide::highlight::highlights;
-use lang_ide::names::{Role, Use, What, Word, uses};
+use lang_ide::names::{LanguageWord, NameRole, NameTarget, NameUse, uses};
 use lang_ide::references::references;
 use lang_ide::{Location, Session};
 
@@ -187,18 +187,18 @@ fn a_top_level_pattern() {
 #[test]
 fn references_are_the_names_of_one_meaning() {
     let (session, modules) = corpus();
-    let mut meant: HashMap<What, (String, Use, HashSet<Location>)> = HashMap::new();
+    let mut meant: HashMap<NameTarget, (String, NameUse, HashSet<Location>)> = HashMap::new();
     let mut all: Vec<String> = modules;
     all.push("partials".to_owned());
     for module in &all {
         for item in session.items(module) {
             for found in uses(&session, &item) {
                 let place = Location { module: module.as_str().into(), span: found.span };
-                let entry = meant.entry(found.what.clone());
+                let entry = meant.entry(found.meaning.clone());
                 let kept = entry.or_insert_with(|| (module.clone(), found.clone(), HashSet::new()));
                 kept.2.insert(place);
                 // If a field also names a variable, the variable is looked up.
-                if kept.1.role == Role::Shorthand {
+                if kept.1.role == NameRole::Shorthand {
                     (kept.0, kept.1) = (module.clone(), found);
                 }
             }
@@ -206,33 +206,33 @@ fn references_are_the_names_of_one_meaning() {
     }
     let mut counted = 0;
     for (what, (module, found, places)) in &meant {
-        if matches!(what, What::Word(_)) || module == "partials" || found.role == Role::Shorthand {
+        if matches!(what, NameTarget::Word(_)) || module == "partials" || found.role == NameRole::Shorthand {
             continue;
         }
         let at = format!("{module}:{} {found:?}", place(&session.text(module).unwrap(), found.span.start));
         let defined = definition(&session, module, found.span.start);
         assert!(!defined.is_empty(), "{at}");
         match what {
-            What::Module(_) => {}
+            NameTarget::Module(_) => {}
             // The language's own record has no `type` item.
             _ => assert!(defined.iter().all(|d| places.contains(d)), "{at}: {defined:?}"),
         }
         // A sample of the many locals suffices.
         counted += 1;
-        if matches!(what, What::Local(..)) && counted % 7 > 0 {
+        if matches!(what, NameTarget::Local(..)) && counted % 7 > 0 {
             continue;
         }
         let told: HashSet<Location> = references(&session, module, found.span.start, true).into_iter().collect();
         match what {
-            What::Module(_) => assert!(told.is_subset(places), "{at}"),
+            NameTarget::Module(_) => assert!(told.is_subset(places), "{at}"),
             // Programs that do not import each other have separate records, even with the same
             // fields.
-            What::Field(..) => {
+            NameTarget::Field(..) => {
                 let own = Location { module: module.as_str().into(), span: found.span };
                 assert!(told.is_subset(places) && told.contains(&own), "{at}");
             }
             _ => assert_eq!(told, *places, "{at}"),
         }
     }
-    assert!(meant.contains_key(&What::Word(Word::Derivative)));
+    assert!(meant.contains_key(&NameTarget::Word(LanguageWord::Derivative)));
 }

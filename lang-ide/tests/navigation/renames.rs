@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use expect_test::{Expect, expect};
-use lang_ide::names::{Role, What, uses};
+use lang_ide::names::{NameRole, NameTarget, uses};
 use lang_ide::rename::{prepare_rename, rename};
 use lang_ide::{Edit, Session};
 
@@ -371,13 +371,13 @@ fn across_modules() {
 fn fresh_names_change_nothing_else() {
     let (session, modules) = corpus();
     let own: Vec<&String> = modules.iter().filter(|m| m.ends_with(".iv")).collect();
-    let mut by_kind: HashMap<(&str, std::mem::Discriminant<What>), usize> = HashMap::new();
+    let mut by_kind: HashMap<(&str, std::mem::Discriminant<NameTarget>), usize> = HashMap::new();
     let mut renamed = 0;
     // A third of the programs suffices.
     for module in own.into_iter().step_by(3) {
         for item in session.items(module) {
-            for found in uses(&session, &item).iter().filter(|u| u.role == Role::Declaration) {
-                let count = by_kind.entry((module.as_str(), std::mem::discriminant(&found.what))).or_default();
+            for found in uses(&session, &item).iter().filter(|u| u.role == NameRole::Declaration) {
+                let count = by_kind.entry((module.as_str(), std::mem::discriminant(&found.meaning))).or_default();
                 *count += 1;
                 // One declaration of each kind in each program.
                 if *count != 2 {

@@ -8,7 +8,7 @@ use lang_core::syntax::lexer::{Token, lex};
 use lang_ide::folding::folds;
 use lang_ide::format::{format_module, format_range};
 use lang_ide::selection::selection;
-use lang_ide::symbols::{Symbol, document_symbols, workspace_symbols};
+use lang_ide::symbols::{ModuleSymbol, document_symbols, workspace_symbols};
 use lang_ide::tokens::{tokens, tokens_in};
 use lang_ide::{Edit, Span};
 
@@ -38,7 +38,7 @@ let (a, b): (f64, f64) = (1.5, 2.0)
 do grad(squares, wrt: x)([1, 2], 3)
 ";
 
-fn tree(text: &str, symbols: &[Symbol], depth: usize, out: &mut String) {
+fn tree(text: &str, symbols: &[ModuleSymbol], depth: usize, out: &mut String) {
     for s in symbols {
         let at = format!("{}-{}", place(text, s.span.start), place(text, s.span.end));
         let name = &text[s.selection.range()];
@@ -311,7 +311,7 @@ fn every_program_is_covered_by_tokens() {
 #[test]
 fn every_program_has_symbols_folds_and_selections() {
     let (session, modules) = corpus();
-    fn hold(symbols: &[Symbol], text: &str) {
+    fn hold(symbols: &[ModuleSymbol], text: &str) {
         for s in symbols {
             assert!(s.span.start <= s.selection.start && s.selection.end <= s.span.end, "{s:?}");
             assert!(

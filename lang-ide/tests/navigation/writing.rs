@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use expect_test::{Expect, expect};
 use lang_ide::completion::{CompletionKind, complete};
-use lang_ide::names::{Role, What, Word, uses};
+use lang_ide::names::{LanguageWord, NameRole, NameTarget, uses};
 use lang_ide::signature::signature_help;
-use lang_ide::subject::Subject;
+use lang_ide::subject::DocumentedName;
 
 use crate::support::{MAIN, applied, corpus, marked, place, session};
 
@@ -297,11 +297,11 @@ fn more_is_said_when_asked() {
     let found = complete(&session, MAIN, 30);
     for item in found.items {
         if let Some(subject) = item.subject {
-            assert_eq!(Subject::of_key(&subject.key()), Some(subject.clone()));
-            assert!(subject.said(&session).is_some(), "{subject:?}");
+            assert_eq!(DocumentedName::from_key(&subject.key()), Some(subject.clone()));
+            assert!(subject.docs(&session).is_some(), "{subject:?}");
         }
     }
-    let said = Subject::of_key("value\nmain.iv\nf").and_then(|s| s.said(&session)).expect("a definition");
+    let said = DocumentedName::from_key("value\nmain.iv\nf").and_then(|s| s.docs(&session)).expect("a definition");
     assert_eq!((said.signature.as_str(), said.docs.as_str()), ("def f(x: f64) -> f64", "Doubles."));
 }
 
@@ -395,9 +395,9 @@ fn every_name_is_offered_where_it_is_used() {
     for module in modules {
         let text = session.text(&module).expect("a module");
         for item in session.items(&module) {
-            for found in uses(&session, &item).iter().filter(|u| u.role == Role::Use) {
+            for found in uses(&session, &item).iter().filter(|u| u.role == NameRole::Use) {
                 asked += 1;
-                if matches!(found.what, What::Word(Word::Keyword))
+                if matches!(found.meaning, NameTarget::Word(LanguageWord::Keyword))
                     || text[found.span.range()] != *found.name
                     || asked % 5 > 0
                 {
@@ -408,8 +408,8 @@ fn every_name_is_offered_where_it_is_used() {
                     let offered = complete(&session, &module, at);
                     let known = offered.items.iter().any(|i| i.label == *found.name);
                     // The fields of a record literal are offered only if a type declares them.
-                    let literal =
-                        matches!(found.what, What::Field(..)) && !text[..found.span.start as usize].ends_with('.');
+                    let literal = matches!(found.meaning, NameTarget::Field(..))
+                        && !text[..found.span.start as usize].ends_with('.');
                     // After `?` a name is new, and rarely an earlier one.
                     let unknown = text[..found.span.start as usize].ends_with('?');
                     if !known && !literal && !unknown {
@@ -418,7 +418,7 @@ fn every_name_is_offered_where_it_is_used() {
                             "{module}:{} {} {:?} in {line}",
                             place(&text, at),
                             found.name,
-                            found.what
+                            found.meaning
                         ));
                     }
                     assert!(offered.items.iter().all(|i| !matches!(i.kind, CompletionKind::Symbol)));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lang_ide::Session;
-use lang_ide::hover::Depth;
+use lang_ide::hover::HoverDepth;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -173,7 +173,7 @@ fn alone(files: &[PathBuf], file: &Path, line: usize) -> Duration {
     let text = std::fs::read_to_string(file).unwrap();
     let at = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>() + 5;
     let begun = Instant::now();
-    let told = lang_ide::hover::hover(&session, &module(file), u32::try_from(at).unwrap(), Depth::Full);
+    let told = lang_ide::hover::hover(&session, &module(file), u32::try_from(at).unwrap(), HoverDepth::Full);
     assert!(told.is_some(), "{}: {line}", file.display());
     begun.elapsed()
 }

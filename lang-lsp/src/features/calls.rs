@@ -1,23 +1,26 @@
 //! **Call hierarchy requests.** Converts the results of `lang_ide::calls`.
 
-use lang_ide::calls::{CallItem, Calls, incoming as callers, outgoing as called, prepare_calls};
-use lang_ide::costs::brief;
+use lang_ide::calls::{CallItem, CallSites, incoming as callers, outgoing as called, prepare_calls};
+use lang_ide::costs::abbreviate_formula;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     CallHierarchyIncomingCall, CallHierarchyItem, CallHierarchyOutgoingCall, Range, SymbolKind,
     TextDocumentPositionParams,
 };
 
-use crate::world::{Seen, Text};
+use crate::world::{ModuleText, RequestContext};
 
 /// Returns the definition at a position.
-pub(crate) fn prepare(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<Vec<CallHierarchyItem>>> {
+pub(crate) fn prepare(
+    seen: &RequestContext<'_>,
+    at: &TextDocumentPositionParams,
+) -> Result<Option<Vec<CallHierarchyItem>>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = prepare_calls(seen.session, &text.module, text.offset(at.position));
-    Ok(found.and_then(|found| item(seen, &found)).map(|item| vec![item]))
+    Ok(found.and_then(|found| to_protocol(seen, &found)).map(|item| vec![item]))
 }
 
-fn item(seen: &Seen<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
+fn to_protocol(seen: &RequestContext<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
     let text = seen.text(&of.location.module)?;
     Some(CallHierarchyItem {
         name: of.name.to_string(),
@@ -32,31 +35,34 @@ fn item(seen: &Seen<'_>, of: &CallItem) -> Option<CallHierarchyItem> {
 }
 
 /// Prefixes the item's detail with the share of the caller's work that the calls cost.
-fn with_work(mut item: CallHierarchyItem, calls: &Calls) -> CallHierarchyItem {
+fn with_work(mut item: CallHierarchyItem, calls: &CallSites) -> CallHierarchyItem {
     if let Some(work) = &calls.work {
         let is = item.detail.unwrap_or_default();
-        item.detail = Some(format!("work here {} · {is}", brief(work)));
+        item.detail = Some(format!("work here {} · {is}", abbreviate_formula(work)));
     }
     item
 }
 
 /// Finds the item that the client sent back.
-fn known(seen: &Seen<'_>, item: &CallHierarchyItem) -> Result<Option<CallItem>> {
+fn find_item(seen: &RequestContext<'_>, item: &CallHierarchyItem) -> Result<Option<CallItem>> {
     let text = seen.document(&item.uri)?;
     Ok(prepare_calls(seen.session, &text.module, text.offset(item.selection_range.start)))
 }
 
-fn ranges(text: &Text, calls: &Calls) -> Vec<Range> {
-    calls.places.iter().map(|span| text.range(*span)).collect()
+fn ranges(text: &ModuleText, calls: &CallSites) -> Vec<Range> {
+    calls.spans.iter().map(|span| text.range(*span)).collect()
 }
 
 /// Returns the callers.
-pub(crate) fn incoming(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
-    let Some(of) = known(seen, of)? else { return Ok(None) };
-    let one = |calls: Calls| {
+pub(crate) fn incoming(
+    seen: &RequestContext<'_>,
+    of: &CallHierarchyItem,
+) -> Result<Option<Vec<CallHierarchyIncomingCall>>> {
+    let Some(of) = find_item(seen, of)? else { return Ok(None) };
+    let one = |calls: CallSites| {
         let text = seen.text(&calls.item.location.module)?;
         Some(CallHierarchyIncomingCall {
-            from: with_work(item(seen, &calls.item)?, &calls),
+            from: with_work(to_protocol(seen, &calls.item)?, &calls),
             from_ranges: ranges(&text, &calls),
         })
     };
@@ -64,12 +70,15 @@ pub(crate) fn incoming(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option
 }
 
 /// Returns the callees.
-pub(crate) fn outgoing(seen: &Seen<'_>, of: &CallHierarchyItem) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
-    let Some(of) = known(seen, of)? else { return Ok(None) };
+pub(crate) fn outgoing(
+    seen: &RequestContext<'_>,
+    of: &CallHierarchyItem,
+) -> Result<Option<Vec<CallHierarchyOutgoingCall>>> {
+    let Some(of) = find_item(seen, of)? else { return Ok(None) };
     let Some(text) = seen.text(&of.location.module) else { return Ok(None) };
-    let one = |calls: Calls| {
+    let one = |calls: CallSites| {
         Some(CallHierarchyOutgoingCall {
-            to: with_work(item(seen, &calls.item)?, &calls),
+            to: with_work(to_protocol(seen, &calls.item)?, &calls),
             from_ranges: ranges(&text, &calls),
         })
     };

@@ -1,9 +1,9 @@
 //! **Completion and signature help requests.** Converts the results of `lang_ide::completion` and
 //! `lang_ide::signature`.
 
-use lang_ide::completion::{Completion, CompletionKind, complete, is_differentiated};
+use lang_ide::completion::{Completion, CompletionKind, complete, is_derivative_operand};
 use lang_ide::signature::signature_help;
-use lang_ide::subject::Subject;
+use lang_ide::subject::DocumentedName;
 use serde_json::Value;
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
@@ -14,36 +14,36 @@ use tower_lsp::lsp_types::{
 
 use super::text_edits;
 use crate::lines::clamp;
-use crate::world::{Seen, Text};
+use crate::world::{ModuleText, RequestContext};
 
 /// Returns the completion candidates. `bracket` is set if an opened bracket triggered the request.
 pub(crate) fn completion(
-    seen: &Seen<'_>,
+    seen: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
     bracket: bool,
 ) -> Result<Option<CompletionResponse>> {
     let text = seen.document(&at.text_document.uri)?;
-    if bracket && !is_differentiated(seen.session, &text.module, text.offset(at.position)) {
+    if bracket && !is_derivative_operand(seen.session, &text.module, text.offset(at.position)) {
         return Ok(None);
     }
     let found = complete(seen.session, &text.module, text.offset(at.position));
-    let range = text.range(found.replace);
+    let range = text.range(found.replaced_span);
     let one = |completion: Completion| {
-        let new_text = match completion.template && !seen.abilities.snippets {
-            true => filled(&completion.insert),
+        let new_text = match completion.is_snippet && !seen.abilities.snippets {
+            true => without_placeholders(&completion.insert),
             false => completion.insert.clone(),
         };
-        let template = completion.template && seen.abilities.snippets;
-        item(&text, completion, TextEdit { range, new_text }, template)
+        let template = completion.is_snippet && seen.abilities.snippets;
+        to_protocol(&text, completion, TextEdit { range, new_text }, template)
     };
     let items = found.items.into_iter().map(one).collect();
     Ok(Some(CompletionResponse::List(CompletionList { is_incomplete: found.incomplete, items })))
 }
 
-fn item(text: &Text, completion: Completion, edit: TextEdit, template: bool) -> CompletionItem {
+fn to_protocol(text: &ModuleText, completion: Completion, edit: TextEdit, template: bool) -> CompletionItem {
     CompletionItem {
         sort_text: Some(format!("{:04} {}", completion.rank, completion.label)),
-        kind: Some(kind(completion.kind)),
+        kind: Some(to_protocol_kind(completion.kind)),
         detail: Some(completion.detail).filter(|detail| !detail.is_empty()),
         insert_text_format: template.then_some(InsertTextFormat::SNIPPET),
         text_edit: Some(CompletionTextEdit::Edit(edit)),
@@ -54,7 +54,7 @@ fn item(text: &Text, completion: Completion, edit: TextEdit, template: bool) -> 
     }
 }
 
-fn kind(kind: CompletionKind) -> CompletionItemKind {
+fn to_protocol_kind(kind: CompletionKind) -> CompletionItemKind {
     match kind {
         CompletionKind::Local(_) => CompletionItemKind::VARIABLE,
         CompletionKind::Function => CompletionItemKind::FUNCTION,
@@ -72,7 +72,7 @@ fn kind(kind: CompletionKind) -> CompletionItemKind {
 }
 
 /// Replaces the placeholders of a snippet by their default texts.
-fn filled(template: &str) -> String {
+fn without_placeholders(template: &str) -> String {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, place)) = rest.split_once('$') {
@@ -87,9 +87,9 @@ fn filled(template: &str) -> String {
 }
 
 /// Adds the documentation of a candidate.
-pub(crate) fn resolve(seen: &Seen<'_>, mut item: CompletionItem) -> Result<CompletionItem> {
-    let subject = item.data.as_ref().and_then(Value::as_str).and_then(Subject::of_key);
-    if let Some(said) = subject.and_then(|subject| subject.said(seen.session)) {
+pub(crate) fn resolve(seen: &RequestContext<'_>, mut item: CompletionItem) -> Result<CompletionItem> {
+    let subject = item.data.as_ref().and_then(Value::as_str).and_then(DocumentedName::from_key);
+    if let Some(said) = subject.and_then(|subject| subject.docs(seen.session)) {
         let code = Some(said.signature).filter(|code| !code.is_empty());
         let parts = code.map(|code| format!("```iverson\n{code}\n```")).into_iter().chain([said.docs]);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
@@ -103,7 +103,7 @@ fn markdown(value: String) -> Documentation {
 }
 
 /// Returns the signatures of the call at a position, with the active parameter.
-pub(crate) fn signatures(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<SignatureHelp>> {
+pub(crate) fn signatures(seen: &RequestContext<'_>, at: &TextDocumentPositionParams) -> Result<Option<SignatureHelp>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = signature_help(seen.session, &text.module, text.offset(at.position));
     if found.is_empty() {
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn templates_for_clients_without_them() {
-        assert_eq!(filled("sum ${1:i} < ${2:n}: $0"), "sum i < n: ");
-        assert_eq!(filled("f($1)"), "f()");
-        assert_eq!(filled("no places"), "no places");
+        assert_eq!(without_placeholders("sum ${1:i} < ${2:n}: $0"), "sum i < n: ");
+        assert_eq!(without_placeholders("f($1)"), "f()");
+        assert_eq!(without_placeholders("no places"), "no places");
     }
 }

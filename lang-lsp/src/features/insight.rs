@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use lang_ide::actions::{ActionKind, actions, actions_to_choose, chosen};
-use lang_ide::hints::{Hint, HintKind, Wanted, hints};
-use lang_ide::hover::{Depth, Hover as Told, hover as told_at};
-use lang_ide::lenses::{Lens, LensAt, cost_title, lenses, lenses_at};
-use lang_ide::views::{STAGES, Stage};
+use lang_ide::actions::{ActionKind, actions, actions_without_derivatives, derivative_edits};
+use lang_ide::hints::{HintKind, HintSelection, SourceHint, hints};
+use lang_ide::hover::{Hover as Told, HoverDepth, hover as told_at};
+use lang_ide::lenses::{Lens, PlacedLens, cost_title, lenses, lenses_at};
+use lang_ide::views::{STAGES, ViewStage};
 use lang_ide::{Code, Edit, GlobalName, ModuleName};
 use serde_json::{Value, json};
 use tower_lsp::jsonrpc::Result;
@@ -20,78 +20,87 @@ use tower_lsp::lsp_types::{
 };
 
 use super::text_edits;
-use crate::check::Checker;
+use crate::check::DiagnosticStore;
 use crate::commands::{EVALUATE, RUN, SHOW_VIEW};
 use crate::evaluate;
-use crate::last_known::{Age, MARK, has_values};
+use crate::last_known::{LAST_KNOWN_MARK, ValueAge, has_values};
 use crate::lines::clamp;
 use crate::views;
-use crate::world::{Seen, Text, failed};
+use crate::world::{ModuleText, RequestContext, request_failed};
 
 /// Returns the hover of a position.
-pub(crate) fn hover(seen: &Seen<'_>, at: &TextDocumentPositionParams, depth: Depth) -> Result<Option<Hover>> {
+pub(crate) fn hover(
+    seen: &RequestContext<'_>,
+    at: &TextDocumentPositionParams,
+    depth: HoverDepth,
+) -> Result<Option<Hover>> {
     let text = seen.document(&at.text_document.uri)?;
-    let Some(told) = remembered(seen, &text.module, text.offset(at.position), depth) else { return Ok(None) };
+    let Some(told) = hover_with_last_known(seen, &text.module, text.offset(at.position), depth) else {
+        return Ok(None);
+    };
     let contents = HoverContents::Markup(markup(seen, &told));
     Ok(Some(Hover { contents, range: Some(text.range(told.span)) }))
 }
 
 /// Hovers that take longer are computed in advance.
-const SLOW: Duration = Duration::from_millis(50);
+const SLOW_HOVER: Duration = Duration::from_millis(50);
 /// In a module with more definitions, only slow hovers are computed in advance.
-const MANY: usize = 300;
+const MANY_DEFINITIONS: usize = 300;
 
 /// Returns the hover of an offset. If costs and derivatives are missing, the last known ones are
 /// filled in.
-fn remembered(seen: &Seen<'_>, module: &ModuleName, at: u32, depth: Depth) -> Option<Told> {
-    let quick = told_at(seen.session, module, at, Depth::Quick)?;
+fn hover_with_last_known(seen: &RequestContext<'_>, module: &ModuleName, at: u32, depth: HoverDepth) -> Option<Told> {
+    let quick = told_at(seen.session, module, at, HoverDepth::Quick)?;
     let item = seen.session.item_at(module, at).filter(|_| quick.pending);
     let Some(item) = item.map(|item| item.global) else { return Some(quick) };
-    let filled = |age| locked(seen).last.fill(&item, &quick, age);
-    if locked(seen).last.is_current(&item, seen.edition, &quick) {
-        return filled(Age::Current).or(Some(quick));
+    let filled = |age| lock_store(seen).last_known.fill_in(&item, &quick, age);
+    if lock_store(seen).last_known.is_current(&item, seen.edition, &quick) {
+        return filled(ValueAge::Current).or(Some(quick));
     }
-    if depth != Depth::Full {
-        return filled(Age::Computing).or(Some(quick));
+    if depth != HoverDepth::Full {
+        return filled(ValueAge::Computing).or(Some(quick));
     }
     let told = told_at(seen.session, module, at, depth)?;
     if has_values(&told) {
-        locked(seen).last.keep(&item, seen.edition, &told);
+        lock_store(seen).last_known.store(&item, seen.edition, &told);
         return Some(told);
     }
-    if seen.is_broken() {
-        return filled(Age::Broken).or(Some(told));
+    if seen.has_errors() {
+        return filled(ValueAge::Broken).or(Some(told));
     }
-    locked(seen).last.forget(&item, &told);
+    lock_store(seen).last_known.remove(&item, &told);
     Some(told)
 }
 
 /// Computes hovers of a module's definitions in advance. These are the slow ones and, in a module
 /// of at most `MANY` definitions, those that are not stored yet.
-pub(crate) fn prepare(seen: &Seen<'_>, module: &ModuleName) {
+pub(crate) fn precompute_hovers(seen: &RequestContext<'_>, module: &ModuleName) {
     let defs: Vec<_> = lenses(seen.session, module).into_iter().filter(|lens| lens.lens == Lens::Cost).collect();
-    let first = defs.len() <= MANY;
-    for LensAt { span, def, .. } in defs {
+    let first = defs.len() <= MANY_DEFINITIONS;
+    for PlacedLens { span, def, .. } in defs {
         let def = GlobalName { module: module.clone(), name: def };
-        let Some(quick) = told_at(seen.session, module, span.start, Depth::Names) else { continue };
-        let checker = locked(seen);
-        let unknown = || checker.last.title(&def).is_some() && checker.last.fill(&def, &quick, Age::Current).is_none();
-        let wanted = checker.last.is_slow(&def) || first && unknown();
+        let Some(quick) = told_at(seen.session, module, span.start, HoverDepth::Names) else { continue };
+        let checker = lock_store(seen);
+        let unknown = || {
+            checker.last_known.title(&def).is_some()
+                && checker.last_known.fill_in(&def, &quick, ValueAge::Current).is_none()
+        };
+        let wanted = checker.last_known.is_slow(&def) || first && unknown();
         drop(checker);
         if wanted {
             let begun = Instant::now();
-            let _ = remembered(seen, module, span.start, Depth::Full);
-            locked(seen).last.set_slow(&def, begun.elapsed() >= SLOW);
+            let _ = hover_with_last_known(seen, module, span.start, HoverDepth::Full);
+            lock_store(seen).last_known.set_slow(&def, begun.elapsed() >= SLOW_HOVER);
         }
     }
 }
 
-fn locked<'s>(seen: &'s Seen<'_>) -> MutexGuard<'s, Checker> {
-    seen.checker.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_store<'s>(seen: &'s RequestContext<'_>) -> MutexGuard<'s, DiagnosticStore> {
+    seen.diagnostic_store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Renders the hover in the format that the client supports.
-fn markup(seen: &Seen<'_>, told: &Told) -> MarkupContent {
+fn markup(seen: &RequestContext<'_>, told: &Told) -> MarkupContent {
     match seen.abilities.markdown {
         true => MarkupContent { kind: MarkupKind::Markdown, value: told.markdown(seen.abilities.tables) },
         false => MarkupContent { kind: MarkupKind::PlainText, value: told.plain() },
@@ -100,56 +109,56 @@ fn markup(seen: &Seen<'_>, told: &Told) -> MarkupContent {
 
 /// Returns the hints of a range. Costs are the stored ones; when new ones are computed, the client
 /// is requested to refresh.
-pub(crate) fn inlay_hints(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Option<Vec<InlayHint>>> {
+pub(crate) fn inlay_hints(seen: &RequestContext<'_>, url: &Url, range: Range) -> Result<Option<Vec<InlayHint>>> {
     let text = seen.document(url)?;
     let chosen = seen.settings.hints;
-    let wanted = Wanted { extents: chosen.extents, sizes: chosen.sizes, types: chosen.types, cost: false };
+    let wanted = HintSelection { extents: chosen.extents, sizes: chosen.sizes, types: chosen.types, cost: false };
     let span = text.span(range);
     let mut all = hints(seen.session, &text.module, span, wanted);
     if chosen.cost {
-        let checker = seen.checker.lock().unwrap_or_else(PoisonError::into_inner);
+        let checker = seen.diagnostic_store.lock().unwrap_or_else(PoisonError::into_inner);
         let known = checker.cost_hints(seen.session, &text.module, chosen.change);
         // A hint that differs from its plain form shows a changed cost.
         let plain = checker.cost_hints(seen.session, &text.module, false);
         let shown = known.into_iter().zip(plain).filter(|(hint, plain)| chosen.every_cost || hint.text != plain.text);
-        all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.touches(hint.at)));
+        all.extend(shown.map(|(hint, _)| hint).filter(|hint| span.contains_inclusive(hint.at)));
     }
     Ok(Some(all.into_iter().map(|hint| inlay_hint(&text, url, hint)).collect()))
 }
 
-fn inlay_hint(text: &Text, url: &Url, hint: Hint) -> InlayHint {
+fn inlay_hint(text: &ModuleText, url: &Url, hint: SourceHint) -> InlayHint {
     let position = text.position(hint.at);
     let edit = TextEdit { range: Range { start: position, end: position }, new_text: hint.text.clone() };
     InlayHint {
         position,
         label: InlayHintLabel::String(hint.text),
         kind: matches!(hint.kind, HintKind::Type | HintKind::Size).then_some(InlayHintKind::TYPE),
-        text_edits: hint.insert.then(|| vec![edit]),
+        text_edits: hint.is_insertable.then(|| vec![edit]),
         // Computed on `inlayHint/resolve`.
         tooltip: None,
         padding_left: (hint.kind == HintKind::Cost).then_some(true),
         padding_right: None,
-        data: Some(json!({"uri": url, "at": hint.about})),
+        data: Some(json!({"uri": url, "at": hint.name_start})),
     }
 }
 
 /// Returns the document and the offset that a hint describes.
-pub(crate) fn hinted(data: Option<&Value>) -> Option<(Url, u32)> {
+pub(crate) fn hint_target(data: Option<&Value>) -> Option<(Url, u32)> {
     let data = data?;
     let url = data.get("uri")?.as_str().and_then(|url| Url::parse(url).ok())?;
     Some((url, u32::try_from(data.get("at")?.as_u64()?).ok()?))
 }
 
 /// Adds the hover of the described name to a hint.
-pub(crate) fn resolve_hint(seen: &Seen<'_>, hint: InlayHint, url: &Url, at: u32) -> Result<InlayHint> {
+pub(crate) fn resolve_hint(seen: &RequestContext<'_>, hint: InlayHint, url: &Url, at: u32) -> Result<InlayHint> {
     let text = seen.document(url)?;
-    let told = told_at(seen.session, &text.module, at, Depth::Quick);
+    let told = told_at(seen.session, &text.module, at, HoverDepth::Quick);
     Ok(InlayHint { tooltip: told.map(|told| InlayHintTooltip::MarkupContent(markup(seen, &told))), ..hint })
 }
 
 /// Returns the lenses of a document: of its definitions, and of its comments `-- >>> expr`. A cost
 /// lens receives its title on `codeLens/resolve`.
-pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeLens>>> {
+pub(crate) fn code_lenses(seen: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<CodeLens>>> {
     if views::is_view(url) {
         return Ok(None);
     }
@@ -160,7 +169,7 @@ pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeL
         Lens::Run => chosen.run,
         Lens::View(_) => chosen.views,
     });
-    let one = |at: LensAt| {
+    let one = |at: PlacedLens| {
         let (def, range) = (at.def.as_str(), text.range(at.span));
         match at.lens {
             Lens::Cost => CodeLens { range, command: None, data: Some(json!({"uri": url, "def": def})) },
@@ -168,7 +177,8 @@ pub(crate) fn code_lenses(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<CodeL
             Lens::View(stage) => lens(range, view_title(stage), SHOW_VIEW, vec![json!(url), json!(def), json!(stage)]),
         }
     };
-    let comments = text.text.lines().enumerate().filter(|(_, line)| chosen.run && evaluate::asked(line).is_some());
+    let comments =
+        text.text.lines().enumerate().filter(|(_, line)| chosen.run && evaluate::evaluated_expression(line).is_some());
     let evaluates = comments.map(|(line, _)| {
         let at = Position { line: clamp(line), character: 0 };
         lens(Range { start: at, end: at }, "evaluate", EVALUATE, vec![json!(url), json!(line)])
@@ -187,42 +197,55 @@ fn lens(range: Range, title: &str, command: &str, arguments: Vec<Value>) -> Code
 }
 
 /// Returns the document and the definition of a cost lens.
-pub(crate) fn lens_of(data: Option<&Value>) -> Option<(Url, String)> {
+pub(crate) fn lens_target(data: Option<&Value>) -> Option<(Url, String)> {
     let data = data?;
     let url = data.get("uri")?.as_str().and_then(|url| Url::parse(url).ok())?;
     Some((url, data.get("def")?.as_str()?.to_owned()))
 }
 
 /// Computes and stores the title of a cost lens. If errors prevent it, returns the last known one.
-pub(crate) fn title(seen: &Seen<'_>, def: &GlobalName, broken: impl FnOnce() -> bool) -> Option<String> {
+pub(crate) fn cost_lens_title(
+    seen: &RequestContext<'_>,
+    def: &GlobalName,
+    broken: impl FnOnce() -> bool,
+) -> Option<String> {
     let title = cost_title(seen.session, &def.module, &def.name).filter(|title| !title.is_empty());
     let broken = title.is_none() && broken();
-    let mut checker = locked(seen);
+    let mut checker = lock_store(seen);
     match &title {
-        Some(title) => checker.last.keep_title(def.clone(), title.clone()),
-        None if broken => return checker.last.title(def).map(|title| format!("{title}{MARK}")),
-        None => checker.last.forget_title(def),
+        Some(title) => checker.last_known.store_title(def.clone(), title.clone()),
+        None if broken => return checker.last_known.title(def).map(|title| format!("{title}{LAST_KNOWN_MARK}")),
+        None => checker.last_known.remove_title(def),
     }
     title
 }
 
 /// Returns the cost lens of a definition. If `known` is set, the title is the last known one and
 /// nothing is computed.
-pub(crate) fn resolve_lens(seen: &Seen<'_>, range: Range, url: &Url, def: &str, known: bool) -> Result<CodeLens> {
+pub(crate) fn resolve_lens(
+    seen: &RequestContext<'_>,
+    range: Range,
+    url: &Url,
+    def: &str,
+    known: bool,
+) -> Result<CodeLens> {
     let text = seen.document(url)?;
     let name = GlobalName::new(&text.module, def);
     let said = match known {
-        true => match locked(seen).last.title(&name) {
-            Some(title) => format!("{title}{MARK}"),
+        true => match lock_store(seen).last_known.title(&name) {
+            Some(title) => format!("{title}{LAST_KNOWN_MARK}"),
             None => "costs are being computed".to_owned(),
         },
-        false => title(seen, &name, || seen.is_broken()).unwrap_or_else(|| "cost unknown".to_owned()),
+        false => cost_lens_title(seen, &name, || seen.has_errors()).unwrap_or_else(|| "cost unknown".to_owned()),
     };
     Ok(lens(range, &said, SHOW_VIEW, vec![json!(url), json!(def), json!("cost")]))
 }
 
 /// Returns the code actions of a selection.
-pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result<Option<Vec<CodeActionOrCommand>>> {
+pub(crate) fn code_actions(
+    seen: &RequestContext<'_>,
+    params: &CodeActionParams,
+) -> Result<Option<Vec<CodeActionOrCommand>>> {
     let text = seen.document(&params.text_document.uri)?;
     if !seen.abilities.action_literals || views::is_view(&params.text_document.uri) {
         return Ok(None);
@@ -240,12 +263,16 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
     let mut all = Vec::new();
     if asked(&CodeActionKind::QUICKFIX) {
         all.extend(
-            params.context.diagnostics.iter().flat_map(|d| explained(seen, &text, &params.text_document.uri, d)),
+            params
+                .context
+                .diagnostics
+                .iter()
+                .flat_map(|d| cost_warning_actions(seen, &text, &params.text_document.uri, d)),
         );
     }
     let (module, selected) = (&text.module, text.span(params.range));
-    let offered = match seen.abilities.action_edits_later {
-        true => actions_to_choose(seen.session, module, selected),
+    let offered = match seen.abilities.resolves_action_edits {
+        true => actions_without_derivatives(seen.session, module, selected),
         false => actions(seen.session, module, selected),
     };
     for action in offered {
@@ -257,8 +284,9 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
         };
         let url = &params.text_document.uri;
         let name = |stage| STAGES.iter().find(|(_, known)| *known == stage).map(|(name, _)| *name);
-        let data = action.later.map(|(def, stage)| json!({"uri": url, "def": &*def, "stage": name(stage)}));
-        let edit = data.is_none().then(|| changed(&text, url, action.edits));
+        let data =
+            action.deferred_derivative.map(|(def, stage)| json!({"uri": url, "def": &*def, "stage": name(stage)}));
+        let edit = data.is_none().then(|| workspace_edit(&text, url, action.edits));
         if asked(&kind) {
             let diagnostics = if kind == CodeActionKind::QUICKFIX { wrong(params.range) } else { None };
             let is_preferred = action.preferred.then_some(true);
@@ -269,19 +297,19 @@ pub(crate) fn code_actions(seen: &Seen<'_>, params: &CodeActionParams) -> Result
     }
     // Our own extensions have commands for views.
     if !seen.abilities.views && only.is_none() {
-        all.extend(shown(seen, &text, params));
+        all.extend(view_actions(seen, &text, params));
     }
     Ok(Some(all))
 }
 
 /// Converts edits of one text.
-fn changed(text: &Text, url: &Url, edits: Vec<Edit>) -> WorkspaceEdit {
+fn workspace_edit(text: &ModuleText, url: &Url, edits: Vec<Edit>) -> WorkspaceEdit {
     let changes = HashMap::from([(url.clone(), text_edits(text, edits))]);
     WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }
 }
 
 /// Returns the document, definition and stage of the derivative that a code action inserts.
-pub(crate) fn derivative_of(data: Option<&Value>) -> Option<(Url, String, Stage)> {
+pub(crate) fn derivative_target(data: Option<&Value>) -> Option<(Url, String, ViewStage)> {
     let text = |name: &str| data?.get(name)?.as_str();
     let stage = text("stage")?;
     let (_, stage) = STAGES.iter().find(|(name, _)| *name == stage)?;
@@ -290,19 +318,19 @@ pub(crate) fn derivative_of(data: Option<&Value>) -> Option<(Url, String, Stage)
 
 /// Adds the edits to a code action.
 pub(crate) fn resolve_action(
-    seen: &Seen<'_>,
+    seen: &RequestContext<'_>,
     action: CodeAction,
     url: &Url,
     def: &str,
-    stage: Stage,
+    stage: ViewStage,
 ) -> Result<CodeAction> {
     let text = seen.document(url)?;
-    let edits = chosen(seen.session, &text.module, def, stage).map_err(failed)?;
-    Ok(CodeAction { edit: Some(changed(&text, url, edits)), ..action })
+    let edits = derivative_edits(seen.session, &text.module, def, stage).map_err(request_failed)?;
+    Ok(CodeAction { edit: Some(workspace_edit(&text, url, edits)), ..action })
 }
 
 /// Returns the views of the definition whose name is selected, as actions.
-fn shown(seen: &Seen<'_>, text: &Text, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
+fn view_actions(seen: &RequestContext<'_>, text: &ModuleText, params: &CodeActionParams) -> Vec<CodeActionOrCommand> {
     let at = text.span(params.range);
     let found = lenses_at(seen.session, &text.module, at.start).into_iter();
     let stages = found.filter_map(|lens| match lens.lens {
@@ -332,7 +360,12 @@ fn show_view(title: &str, url: &Url, def: &str, stage: &str) -> Command {
 
 /// For the warning that an adjoint grows beyond every multiple of its function, returns the views
 /// that explain it.
-fn explained(seen: &Seen<'_>, text: &Text, url: &Url, wrong: &Diagnostic) -> Vec<CodeActionOrCommand> {
+fn cost_warning_actions(
+    seen: &RequestContext<'_>,
+    text: &ModuleText,
+    url: &Url,
+    wrong: &Diagnostic,
+) -> Vec<CodeActionOrCommand> {
     if wrong.code != Some(NumberOrString::String(Code::W0700.name().to_owned())) {
         return Vec::new();
     }

@@ -7,25 +7,25 @@ use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{FoldingRange, FoldingRangeKind, Position, Range, SelectionRange, TextEdit, Url};
 
 use super::text_edits;
-use crate::world::Seen;
+use crate::world::RequestContext;
 
 /// Returns the edits that format a document. Items that do not parse stay unchanged, and the
 /// diagnostics explain why.
-pub(crate) fn formatting(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<TextEdit>>> {
+pub(crate) fn formatting(seen: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<TextEdit>>> {
     let text = seen.document(url)?;
     Ok(Some(text_edits(&text, format_module(seen.session, &text.module))))
 }
 
 /// Returns the edits that format the items in a range.
-pub(crate) fn range_formatting(seen: &Seen<'_>, url: &Url, range: Range) -> Result<Option<Vec<TextEdit>>> {
+pub(crate) fn range_formatting(seen: &RequestContext<'_>, url: &Url, range: Range) -> Result<Option<Vec<TextEdit>>> {
     let text = seen.document(url)?;
     Ok(Some(text_edits(&text, format_range(seen.session, &text.module, text.span(range)))))
 }
 
 /// Returns the folding ranges.
-pub(crate) fn folding(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<FoldingRange>>> {
+pub(crate) fn folding(seen: &RequestContext<'_>, url: &Url) -> Result<Option<Vec<FoldingRange>>> {
     let text = seen.document(url)?;
-    let fold = |fold: lang_ide::folding::Fold| {
+    let fold = |fold: lang_ide::folding::FoldRange| {
         let Range { start, end } = text.range(fold.span);
         FoldingRange {
             start_line: start.line,
@@ -43,7 +43,11 @@ pub(crate) fn folding(seen: &Seen<'_>, url: &Url) -> Result<Option<Vec<FoldingRa
 }
 
 /// Returns the selection ranges around each position, smallest first.
-pub(crate) fn selections(seen: &Seen<'_>, url: &Url, places: &[Position]) -> Result<Option<Vec<SelectionRange>>> {
+pub(crate) fn selections(
+    seen: &RequestContext<'_>,
+    url: &Url,
+    places: &[Position],
+) -> Result<Option<Vec<SelectionRange>>> {
     let text = seen.document(url)?;
     let around = |place: &Position| {
         let spans = selection(seen.session, &text.module, text.offset(*place));

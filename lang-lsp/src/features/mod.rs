@@ -13,13 +13,13 @@ pub(crate) mod tokens;
 use lang_ide::{Edit, Location};
 use tower_lsp::lsp_types::{self as lsp, TextEdit, Url};
 
-use crate::world::{Seen, Text};
+use crate::world::{ModuleText, RequestContext};
 
 /// Converts locations to the protocol. Each module's text is read once.
-fn locations(seen: &Seen<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
+fn locations(seen: &RequestContext<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
     all.sort();
     let mut found = Vec::with_capacity(all.len());
-    let mut last: Option<(Text, Url)> = None;
+    let mut last: Option<(ModuleText, Url)> = None;
     for location in all {
         if last.as_ref().is_none_or(|(text, _)| text.module != location.module) {
             last = seen.text(&location.module).zip(seen.url(&location.module));
@@ -34,6 +34,6 @@ fn locations(seen: &Seen<'_>, mut all: Vec<Location>) -> Vec<lsp::Location> {
 }
 
 /// Converts edits of one document to the protocol.
-fn text_edits(text: &Text, edits: Vec<Edit>) -> Vec<TextEdit> {
+fn text_edits(text: &ModuleText, edits: Vec<Edit>) -> Vec<TextEdit> {
     edits.into_iter().map(|edit| TextEdit { range: text.range(edit.at.span), new_text: edit.text }).collect()
 }

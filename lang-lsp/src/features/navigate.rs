@@ -9,14 +9,14 @@ use tower_lsp::lsp_types::{
 };
 
 use super::locations;
-use crate::world::Seen;
+use crate::world::RequestContext;
 
 /// A query for locations related to the name at an offset.
-type Find = fn(&Session, &str, u32) -> Vec<Location>;
+type LocationQuery = fn(&Session, &str, u32) -> Vec<Location>;
 
 /// The kind of location that a request wants.
 #[derive(Clone, Copy)]
-pub(crate) enum Target {
+pub(crate) enum NavigationTarget {
     Definition,
     Declaration,
     Implementation,
@@ -24,16 +24,16 @@ pub(crate) enum Target {
 }
 
 /// Returns the requested locations.
-pub(crate) fn go(
-    seen: &Seen<'_>,
+pub(crate) fn go_to(
+    seen: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
-    target: Target,
+    target: NavigationTarget,
 ) -> Result<Option<GotoDefinitionResponse>> {
-    let find: Find = match target {
-        Target::Definition => definition::definition,
-        Target::Declaration => definition::declaration,
-        Target::Implementation => definition::implementation,
-        Target::Type => definition::type_definition,
+    let find: LocationQuery = match target {
+        NavigationTarget::Definition => definition::definition,
+        NavigationTarget::Declaration => definition::declaration,
+        NavigationTarget::Implementation => definition::implementation,
+        NavigationTarget::Type => definition::type_definition,
     };
     let text = seen.document(&at.text_document.uri)?;
     let found = find(seen.session, &text.module, text.offset(at.position));
@@ -41,8 +41,8 @@ pub(crate) fn go(
 }
 
 /// Returns the references of a name.
-pub(crate) fn uses(
-    seen: &Seen<'_>,
+pub(crate) fn find_references(
+    seen: &RequestContext<'_>,
     at: &TextDocumentPositionParams,
     declaration: bool,
 ) -> Result<Option<Vec<lsp::Location>>> {
@@ -52,7 +52,10 @@ pub(crate) fn uses(
 }
 
 /// Returns the occurrences of a name in the document.
-pub(crate) fn highlight(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<Vec<DocumentHighlight>>> {
+pub(crate) fn highlight(
+    seen: &RequestContext<'_>,
+    at: &TextDocumentPositionParams,
+) -> Result<Option<Vec<DocumentHighlight>>> {
     let text = seen.document(&at.text_document.uri)?;
     let found = highlights(seen.session, &text.module, text.offset(at.position));
     let one = |h: lang_ide::highlight::Highlight| {

@@ -11,25 +11,32 @@ use tower_lsp::lsp_types::{
 };
 
 use super::text_edits;
-use crate::world::{Seen, failed};
+use crate::world::{RequestContext, request_failed};
 
 /// Returns the range and the current name of the symbol to be renamed.
-pub(crate) fn prepare(seen: &Seen<'_>, at: &TextDocumentPositionParams) -> Result<Option<PrepareRenameResponse>> {
+pub(crate) fn prepare(
+    seen: &RequestContext<'_>,
+    at: &TextDocumentPositionParams,
+) -> Result<Option<PrepareRenameResponse>> {
     let text = seen.document(&at.text_document.uri)?;
-    let (span, name) = prepare_rename(seen.session, &text.module, text.offset(at.position)).map_err(failed)?;
+    let (span, name) = prepare_rename(seen.session, &text.module, text.offset(at.position)).map_err(request_failed)?;
     let range = text.range(span);
     Ok(Some(PrepareRenameResponse::RangeWithPlaceholder { range, placeholder: name.to_string() }))
 }
 
 /// Returns the edits of the rename.
-pub(crate) fn rename(seen: &Seen<'_>, at: &TextDocumentPositionParams, new: &str) -> Result<Option<WorkspaceEdit>> {
+pub(crate) fn rename(
+    seen: &RequestContext<'_>,
+    at: &TextDocumentPositionParams,
+    new: &str,
+) -> Result<Option<WorkspaceEdit>> {
     let text = seen.document(&at.text_document.uri)?;
-    let found = edits_of(seen.session, &text.module, text.offset(at.position), new).map_err(failed)?;
+    let found = edits_of(seen.session, &text.module, text.offset(at.position), new).map_err(request_failed)?;
     Ok(Some(workspace_edit(seen, found)))
 }
 
 /// Converts edits of several modules, each with the version of its document.
-fn workspace_edit(seen: &Seen<'_>, edits: Vec<Edit>) -> WorkspaceEdit {
+fn workspace_edit(seen: &RequestContext<'_>, edits: Vec<Edit>) -> WorkspaceEdit {
     let mut by_module: BTreeMap<ModuleName, Vec<Edit>> = BTreeMap::new();
     for edit in edits {
         by_module.entry(edit.at.module.clone()).or_default().push(edit);

@@ -1,31 +1,31 @@
 //! **Symbol requests** for a document and for the workspace.
 
-use lang_ide::symbols::{Symbol, SymbolKind, document_symbols, workspace_symbols};
+use lang_ide::symbols::{ModuleSymbol, SymbolKind, document_symbols, workspace_symbols};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{self as lsp, DocumentSymbol, DocumentSymbolResponse, SymbolInformation, Url};
 
 use super::locations;
-use crate::world::{Seen, Text};
+use crate::world::{ModuleText, RequestContext};
 
 /// Returns the symbols of a document.
-pub(crate) fn of_document(seen: &Seen<'_>, url: &Url) -> Result<Option<DocumentSymbolResponse>> {
+pub(crate) fn symbols_of_document(seen: &RequestContext<'_>, url: &Url) -> Result<Option<DocumentSymbolResponse>> {
     let text = seen.document(url)?;
     let found = document_symbols(seen.session, &text.module);
     if seen.abilities.nested_symbols {
-        return Ok(Some(DocumentSymbolResponse::Nested(found.into_iter().map(|s| nested(&text, s)).collect())));
+        return Ok(Some(DocumentSymbolResponse::Nested(found.into_iter().map(|s| to_nested(&text, s)).collect())));
     }
     let mut flat = Vec::new();
     found.iter().for_each(|s| flatten(&text, url, s, None, &mut flat));
     Ok(Some(DocumentSymbolResponse::Flat(flat)))
 }
 
-fn nested(text: &Text, symbol: Symbol) -> DocumentSymbol {
-    let children: Vec<_> = symbol.children.into_iter().map(|child| nested(text, child)).collect();
+fn to_nested(text: &ModuleText, symbol: ModuleSymbol) -> DocumentSymbol {
+    let children: Vec<_> = symbol.children.into_iter().map(|child| to_nested(text, child)).collect();
     #[allow(deprecated, reason = "the type has the field")]
     DocumentSymbol {
-        name: named(&symbol.name),
+        name: nonempty_name(&symbol.name),
         detail: Some(symbol.detail).filter(|detail| !detail.is_empty()),
-        kind: kind(symbol.kind),
+        kind: to_protocol_kind(symbol.kind),
         tags: None,
         deprecated: None,
         range: text.range(symbol.span),
@@ -34,7 +34,13 @@ fn nested(text: &Text, symbol: Symbol) -> DocumentSymbol {
     }
 }
 
-fn flatten(text: &Text, url: &Url, symbol: &Symbol, within: Option<&str>, flat: &mut Vec<SymbolInformation>) {
+fn flatten(
+    text: &ModuleText,
+    url: &Url,
+    symbol: &ModuleSymbol,
+    within: Option<&str>,
+    flat: &mut Vec<SymbolInformation>,
+) {
     let location = lsp::Location { uri: url.clone(), range: text.range(symbol.span) };
     flat.push(information(&symbol.name, symbol.kind, location, within));
     symbol.children.iter().for_each(|child| flatten(text, url, child, Some(&symbol.name), flat));
@@ -43,8 +49,8 @@ fn flatten(text: &Text, url: &Url, symbol: &Symbol, within: Option<&str>, flat: 
 fn information(name: &str, of: SymbolKind, location: lsp::Location, within: Option<&str>) -> SymbolInformation {
     #[allow(deprecated, reason = "the type has the field")]
     SymbolInformation {
-        name: named(name),
-        kind: kind(of),
+        name: nonempty_name(name),
+        kind: to_protocol_kind(of),
         tags: None,
         deprecated: None,
         location,
@@ -53,12 +59,12 @@ fn information(name: &str, of: SymbolKind, location: lsp::Location, within: Opti
 }
 
 /// Replaces an empty name, which the protocol does not allow.
-fn named(name: &str) -> String {
+fn nonempty_name(name: &str) -> String {
     if name.is_empty() { "_".to_owned() } else { name.to_owned() }
 }
 
 /// Returns the symbols of all modules that match a query.
-pub(crate) fn of_workspace(seen: &Seen<'_>, query: &str) -> Result<Option<Vec<SymbolInformation>>> {
+pub(crate) fn symbols_of_workspace(seen: &RequestContext<'_>, query: &str) -> Result<Option<Vec<SymbolInformation>>> {
     let found = workspace_symbols(seen.session, query).into_iter();
     let one = |s: lang_ide::symbols::WorkspaceSymbol| {
         let module = s.location.module.rsplit('/').next().unwrap_or_default().to_owned();
@@ -70,7 +76,7 @@ pub(crate) fn of_workspace(seen: &Seen<'_>, query: &str) -> Result<Option<Vec<Sy
 }
 
 /// Converts the kind of a symbol.
-pub(crate) fn kind(kind: SymbolKind) -> lsp::SymbolKind {
+pub(crate) fn to_protocol_kind(kind: SymbolKind) -> lsp::SymbolKind {
     match kind {
         SymbolKind::Function => lsp::SymbolKind::FUNCTION,
         SymbolKind::Value => lsp::SymbolKind::CONSTANT,

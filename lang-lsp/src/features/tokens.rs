@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use lang_ide::tokens::{Kept, Part, SemanticToken as Token, TokenKind, parts, tokens_in};
+use lang_ide::tokens::{SemanticToken as Token, TokenCache, TokenKind, TokenSection, token_sections, tokens_in};
 use tower_lsp::jsonrpc::Result;
 use tower_lsp::lsp_types::{
     Position, Range, SemanticToken, SemanticTokenModifier, SemanticTokenType, SemanticTokens, SemanticTokensDelta,
@@ -13,12 +13,12 @@ use tower_lsp::lsp_types::{
 };
 
 use crate::lines::clamp;
-use crate::world::{Seen, Text};
+use crate::world::{ModuleText, RequestContext};
 
 /// Returns the protocol's numbering of token kinds and modifiers.
 pub(crate) fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend {
-        token_types: TokenKind::ALL.iter().map(|kind| name(*kind)).collect(),
+        token_types: TokenKind::ALL.iter().map(|kind| token_type(*kind)).collect(),
         token_modifiers: vec![
             SemanticTokenModifier::DECLARATION,
             SemanticTokenModifier::DEFAULT_LIBRARY,
@@ -29,7 +29,7 @@ pub(crate) fn legend() -> SemanticTokensLegend {
 
 /// Returns the protocol's name of a kind. Indices and sizes are not in the protocol; our own
 /// extensions define colours for them.
-fn name(kind: TokenKind) -> SemanticTokenType {
+fn token_type(kind: TokenKind) -> SemanticTokenType {
     match kind {
         TokenKind::Module => SemanticTokenType::NAMESPACE,
         TokenKind::Type => SemanticTokenType::TYPE,
@@ -51,31 +51,31 @@ fn name(kind: TokenKind) -> SemanticTokenType {
 
 /// The tokens that the client has, by document.
 #[derive(Default)]
-pub(crate) struct Sent {
-    next: u64,
-    last: HashMap<Url, Document>,
+pub(crate) struct SentTokens {
+    next_id: u64,
+    documents: HashMap<Url, SentDocument>,
 }
 
 /// The tokens that were sent for a document, and the data to reuse for the next request.
 #[derive(Default)]
-struct Document {
+struct SentDocument {
     id: String,
-    runs: Vec<Run>,
-    kept: Kept,
+    runs: Vec<TokenRun>,
+    cache: TokenCache,
 }
 
 /// A run of consecutive tokens: of an item, or of the comments between two items.
 #[derive(Clone)]
-struct Run {
+struct TokenRun {
     /// The first token, encoded relative to the last one of the previous run.
     first: SemanticToken,
-    encoded: Arc<Encoded>,
+    encoded: Arc<EncodedRun>,
 }
 
 /// The encoded tokens of a run. They do not depend on the position of the run in the document.
-struct Encoded {
+struct EncodedRun {
     /// The source tokens. Keeping them alive ensures that no other allocation has the same address.
-    of: Arc<[Token]>,
+    source_tokens: Arc<[Token]>,
     /// Whether the run begins at the start of a line. Its positions are relative to the start of
     /// its first line.
     begins_line: bool,
@@ -86,14 +86,14 @@ struct Encoded {
     last: Position,
 }
 
-impl PartialEq for Run {
+impl PartialEq for TokenRun {
     fn eq(&self, other: &Self) -> bool {
         self.first == other.first
             && (Arc::ptr_eq(&self.encoded, &other.encoded) || self.encoded.rest == other.encoded.rest)
     }
 }
 
-impl Run {
+impl TokenRun {
     fn len(&self) -> usize {
         self.encoded.rest.len() + 1
     }
@@ -103,66 +103,66 @@ impl Run {
     }
 }
 
-impl Sent {
+impl SentTokens {
     /// Forgets a closed document.
     pub(crate) fn forget(&mut self, url: &Url) {
-        self.last.remove(url);
+        self.documents.remove(url);
     }
 
     /// Stores the tokens that are sent, and returns their id.
-    fn remember(&mut self, url: &Url, mut document: Document) -> String {
-        self.next = self.next.saturating_add(1);
-        let id = self.next.to_string();
+    fn remember(&mut self, url: &Url, mut document: SentDocument) -> String {
+        self.next_id = self.next_id.saturating_add(1);
+        let id = self.next_id.to_string();
         document.id.clone_from(&id);
-        self.last.insert(url.clone(), document);
+        self.documents.insert(url.clone(), document);
         id
     }
 }
 
-fn locked(sent: &Mutex<Sent>) -> std::sync::MutexGuard<'_, Sent> {
+fn lock_sent(sent: &Mutex<SentTokens>) -> std::sync::MutexGuard<'_, SentTokens> {
     sent.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Encodes the current tokens of a document, and reuses the runs that were sent before.
-fn now(seen: &Seen<'_>, text: &Text, mut document: Document) -> Document {
-    let parts = parts(seen.session, &text.module, &mut document.kept);
-    let mut before = Before { runs: std::mem::take(&mut document.runs), next: 0, places: None };
+fn encode_document(seen: &RequestContext<'_>, text: &ModuleText, mut document: SentDocument) -> SentDocument {
+    let parts = token_sections(seen.session, &text.module, &mut document.cache);
+    let mut before = PreviousRuns { runs: std::mem::take(&mut document.runs), next: 0, index_by_address: None };
     let mut at = Position::default();
     for part in parts {
         let start = text.position(part.start);
         let known = if start.character == 0 { before.find(&part.tokens) } else { None };
-        let Some(encoded) = known.or_else(|| Encoded::new(seen, text, &part, start).map(Arc::new)) else { continue };
+        let Some(encoded) = known.or_else(|| EncodedRun::new(seen, text, &part, start).map(Arc::new)) else { continue };
         let (place, first) = encoded.first;
         let line = start.line.saturating_add(place.line);
         let delta_line = line.saturating_sub(at.line);
         let delta_start = if delta_line == 0 { place.character.saturating_sub(at.character) } else { place.character };
         let first = SemanticToken { delta_line, delta_start, ..first };
         at = Position { line: start.line.saturating_add(encoded.last.line), character: encoded.last.character };
-        document.runs.push(Run { first, encoded });
+        document.runs.push(TokenRun { first, encoded });
     }
     document
 }
 
 /// The previous runs, searched by their source tokens, most often in order.
-struct Before {
-    runs: Vec<Run>,
+struct PreviousRuns {
+    runs: Vec<TokenRun>,
     /// The index at which the next search begins.
     next: usize,
     /// The index of each run by the address of its source tokens, built at the first search out of
     /// order.
-    places: Option<HashMap<usize, usize>>,
+    index_by_address: Option<HashMap<usize, usize>>,
 }
 
-impl Before {
-    fn find(&mut self, of: &Arc<[Token]>) -> Option<Arc<Encoded>> {
-        let is_it = |run: &Run| run.encoded.begins_line && Arc::ptr_eq(&run.encoded.of, of);
+impl PreviousRuns {
+    fn find(&mut self, of: &Arc<[Token]>) -> Option<Arc<EncodedRun>> {
+        let is_it = |run: &TokenRun| run.encoded.begins_line && Arc::ptr_eq(&run.encoded.source_tokens, of);
         let address = |of: &Arc<[Token]>| Arc::as_ptr(of).cast::<Token>().addr();
         let at = if self.runs.get(self.next).is_some_and(is_it) {
             self.next
         } else {
-            let places = self.places.get_or_insert_with(|| {
+            let places = self.index_by_address.get_or_insert_with(|| {
                 let all = self.runs.iter().enumerate();
-                all.map(|(at, run)| (address(&run.encoded.of), at)).collect()
+                all.map(|(at, run)| (address(&run.encoded.source_tokens), at)).collect()
             });
             *places.get(&address(of))?
         };
@@ -172,34 +172,34 @@ impl Before {
 }
 
 /// Returns all tokens of a document.
-pub(crate) fn full(seen: &Seen<'_>, url: &Url, sent: &Mutex<Sent>) -> Result<SemanticTokens> {
+pub(crate) fn full(seen: &RequestContext<'_>, url: &Url, sent: &Mutex<SentTokens>) -> Result<SemanticTokens> {
     let text = seen.document(url)?;
-    let before = locked(sent).last.remove(url).unwrap_or_default();
-    let document = now(seen, &text, before);
-    let data = document.runs.iter().flat_map(Run::tokens).collect();
-    let id = locked(sent).remember(url, document);
+    let before = lock_sent(sent).documents.remove(url).unwrap_or_default();
+    let document = encode_document(seen, &text, before);
+    let data = document.runs.iter().flat_map(TokenRun::tokens).collect();
+    let id = lock_sent(sent).remember(url, document);
     Ok(SemanticTokens { result_id: Some(id), data })
 }
 
 /// Returns the tokens of a range.
-pub(crate) fn within(seen: &Seen<'_>, url: &Url, range: Range) -> Result<SemanticTokens> {
+pub(crate) fn tokens_of_range(seen: &RequestContext<'_>, url: &Url, range: Range) -> Result<SemanticTokens> {
     let text = seen.document(url)?;
     let found = tokens_in(seen.session, &text.module, text.span(range));
-    let data = encoded(seen, &text, found.into_iter(), Position::default());
+    let data = encode_tokens(seen, &text, found.into_iter(), Position::default());
     Ok(SemanticTokens { result_id: None, data })
 }
 
 /// Returns the difference to the tokens with the id `previous`, or all tokens if those are no
 /// longer stored.
 pub(crate) fn delta(
-    seen: &Seen<'_>,
+    seen: &RequestContext<'_>,
     url: &Url,
     previous: &str,
-    sent: &Mutex<Sent>,
+    sent: &Mutex<SentTokens>,
 ) -> Result<SemanticTokensFullDeltaResult> {
     let known = {
-        let mut sent = locked(sent);
-        match sent.last.entry(url.clone()) {
+        let mut sent = lock_sent(sent);
+        match sent.documents.entry(url.clone()) {
             Entry::Occupied(entry) if entry.get().id == previous => Some(entry.remove()),
             _ => None,
         }
@@ -207,20 +207,20 @@ pub(crate) fn delta(
     let Some(known) = known else { return Ok(SemanticTokensFullDeltaResult::Tokens(full(seen, url, sent)?)) };
     let text = seen.document(url)?;
     let old = known.runs.clone();
-    let document = now(seen, &text, known);
+    let document = encode_document(seen, &text, known);
     let edits = difference(&old, &document.runs);
-    let id = locked(sent).remember(url, document);
+    let id = lock_sent(sent).remember(url, document);
     Ok(SemanticTokensFullDeltaResult::TokensDelta(SemanticTokensDelta { result_id: Some(id), edits }))
 }
 
 /// Returns one edit that replaces the part between the common prefix and suffix. It counts numbers,
 /// five for each token.
-fn difference(old: &[Run], new: &[Run]) -> Vec<SemanticTokensEdit> {
-    let (same, old, new) = between(old, new);
-    let before: usize = same.iter().map(Run::len).sum();
-    let tokens = |runs: &[Run]| runs.iter().flat_map(|run| run.tokens().collect::<Vec<_>>()).collect::<Vec<_>>();
+fn difference(old: &[TokenRun], new: &[TokenRun]) -> Vec<SemanticTokensEdit> {
+    let (same, old, new) = trim_common(old, new);
+    let before: usize = same.iter().map(TokenRun::len).sum();
+    let tokens = |runs: &[TokenRun]| runs.iter().flat_map(|run| run.tokens().collect::<Vec<_>>()).collect::<Vec<_>>();
     let (old, new) = (tokens(old), tokens(new));
-    let (same, old, new) = between(&old, &new);
+    let (same, old, new) = trim_common(&old, &new);
     if old.is_empty() && new.is_empty() {
         return Vec::new();
     }
@@ -232,7 +232,7 @@ fn difference(old: &[Run], new: &[Run]) -> Vec<SemanticTokensEdit> {
 }
 
 /// Returns the common prefix, and the part of each slice between it and the common suffix.
-fn between<'t, T: PartialEq>(old: &'t [T], new: &'t [T]) -> (&'t [T], &'t [T], &'t [T]) {
+fn trim_common<'t, T: PartialEq>(old: &'t [T], new: &'t [T]) -> (&'t [T], &'t [T], &'t [T]) {
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (same, old) = old.split_at(start);
     let new = new.get(start..).unwrap_or_default();
@@ -241,11 +241,11 @@ fn between<'t, T: PartialEq>(old: &'t [T], new: &'t [T]) -> (&'t [T], &'t [T], &
     (same, till(old), till(new))
 }
 
-impl Encoded {
+impl EncodedRun {
     /// Encodes the tokens of a part that begins at `start`. `None` if it has none.
-    fn new(seen: &Seen<'_>, text: &Text, part: &Part, start: Position) -> Option<Self> {
+    fn new(seen: &RequestContext<'_>, text: &ModuleText, part: &TokenSection, start: Position) -> Option<Self> {
         let placed = part.tokens.iter().map(|t| Token { span: t.span.shift(part.start), ..*t });
-        let mut rest = encoded(seen, text, placed, Position { line: start.line, character: 0 });
+        let mut rest = encode_tokens(seen, text, placed, Position { line: start.line, character: 0 });
         let first = if rest.is_empty() { return None } else { rest.remove(0) };
         let place = Position { line: first.delta_line, character: first.delta_start };
         let last = rest.iter().fold(place, |at, t| match t.delta_line {
@@ -253,12 +253,17 @@ impl Encoded {
             lines => Position { line: at.line.saturating_add(lines), character: t.delta_start },
         });
         let begins_line = start.character == 0;
-        Some(Self { of: Arc::clone(&part.tokens), begins_line, first: (place, first), rest, last })
+        Some(Self { source_tokens: Arc::clone(&part.tokens), begins_line, first: (place, first), rest, last })
     }
 }
 
 /// Encodes tokens, which must be in order, as distances. The first distance is from `before`.
-fn encoded(seen: &Seen<'_>, text: &Text, all: impl Iterator<Item = Token>, mut before: Position) -> Vec<SemanticToken> {
+fn encode_tokens(
+    seen: &RequestContext<'_>,
+    text: &ModuleText,
+    all: impl Iterator<Item = Token>,
+    mut before: Position,
+) -> Vec<SemanticToken> {
     let encoding = seen.abilities.encoding;
     let mut data = Vec::new();
     for token in all {
@@ -293,12 +298,18 @@ mod tests {
         SemanticToken { delta_line: n, delta_start: 0, length: 1, token_type: 0, token_modifiers_bitset: 0 }
     }
 
-    fn runs(of: &[Vec<u32>]) -> Vec<Run> {
+    fn runs(of: &[Vec<u32>]) -> Vec<TokenRun> {
         let run = |tokens: &Vec<u32>| {
             let (place, rest) = (Position::default(), tokens[1..].iter().copied().map(token).collect());
             let first = token(tokens[0]);
-            let encoded = Encoded { of: Arc::from([]), begins_line: true, first: (place, first), rest, last: place };
-            Run { first, encoded: Arc::new(encoded) }
+            let encoded = EncodedRun {
+                source_tokens: Arc::from([]),
+                begins_line: true,
+                first: (place, first),
+                rest,
+                last: place,
+            };
+            TokenRun { first, encoded: Arc::new(encoded) }
         };
         of.iter().map(run).collect()
     }
@@ -310,7 +321,7 @@ mod tests {
             new in prop::collection::vec(prop::collection::vec(0u32..3, 1..4), 0..6),
         ) {
             let (old, new): (Vec<_>, Vec<_>) = (runs(&old), runs(&new));
-            let flat = |runs: &[Run]| runs.iter().flat_map(|r| r.tokens().collect::<Vec<_>>()).collect::<Vec<_>>();
+            let flat = |runs: &[TokenRun]| runs.iter().flat_map(|r| r.tokens().collect::<Vec<_>>()).collect::<Vec<_>>();
             let mut made = flat(&old);
             for edit in difference(&old, &new) {
                 let start = edit.start as usize / 5;

@@ -8,13 +8,13 @@ use std::num::IntErrorKind;
 use std::path::Path;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::cost::Cost as Formulas;
+use lang_core::cost::CostFormulas as Formulas;
 use lang_core::count::Formula;
-use lang_core::exec::Plan;
-use lang_core::ir::cost::{Cost, Unknown, cost, extents};
-use lang_core::ir::flat::Source;
+use lang_core::exec::MemoryPlan;
+use lang_core::ir::cost::{CountedCost, UnknownCost, count_cost, eval_extents};
+use lang_core::ir::flat::InputSource;
 use lang_core::predicate::{Atom, LocalId};
-use lang_core::runtime::Counts;
+use lang_core::runtime::OperationCounts;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::ty::{Signature, SizeSource};
 
@@ -85,9 +85,9 @@ struct Told {
     /// The sizes with their values.
     at: Vec<(String, i64)>,
     /// The costs in Tensor SSA of the primal and its derivatives.
-    costs: Vec<(&'static str, Cost)>,
+    costs: Vec<(&'static str, CountedCost)>,
     /// The memory plan of each, with its peak.
-    plans: Vec<Option<Plan>>,
+    plans: Vec<Option<MemoryPlan>>,
     measured: Vec<Measured>,
 }
 
@@ -106,7 +106,7 @@ fn told(
     let derived = {
         let module = engine.forms();
         module.stages(&callee).map_err(|why| {
-            let mut p = Problem::new(Code::E0510, format!("`{}` has no core form: {}", name.name, why.what.phrase()));
+            let mut p = Problem::new(Code::E0510, format!("`{}` has no core form: {}", name.name, why.reason.phrase()));
             p.help = Some("`:cost` in the REPL counts a run of any program".to_owned());
             p.places.extend(engine.place_of(&why.item, why.span));
             vec![p]
@@ -116,10 +116,10 @@ fn told(
             let Some(ssa) = module.ssa(callee) else { continue };
             let at = locals(&ssa, &signature, &sizes);
             for input in &ssa.inputs {
-                let dims = extents(&input.leaf.dims, &at).unwrap_or_default();
+                let dims = eval_extents(&input.leaf.dims, &at).unwrap_or_default();
                 if let Some((extent, n)) = input.leaf.dims.iter().zip(dims).find(|(_, n)| *n < 0) {
                     let name = match input.source {
-                        Source::Cotangent(_) => "result".to_owned(),
+                        InputSource::Cotangent(_) => "result".to_owned(),
                         _ => format!("`{}`", ssa.vars.name(input.local)),
                     };
                     let message = format!("there is no {name} of these sizes: its extent {extent} is {n}");
@@ -128,7 +128,7 @@ fn told(
             }
             let formulas = module.cost(callee);
             let by_formulas = formulas.as_ref().and_then(|formulas| evaluated(formulas, &at));
-            let counted = || cost(&ssa, &at, &|c| module.ssa(c), LIMIT);
+            let counted = || count_cost(&ssa, &at, &|c| module.ssa(c), LIMIT);
             let bounded = |why| formulas.as_ref().and_then(|formulas| at_most(formulas, &at)).ok_or(why);
             let cost = by_formulas.map_or_else(counted, Ok).or_else(bounded).map_err(|why| {
                 problem(Code::E0510, format!("the cost of `{}` is not told: {}", name.name, phrase(why)))
@@ -138,7 +138,7 @@ fn told(
         }
         all.into_iter()
             .skip(1)
-            .filter_map(|(of, callee)| Some((of, callee.derived.last()?.clone())))
+            .filter_map(|(of, callee)| Some((of, callee.derivatives.last()?.clone())))
             .collect::<Vec<_>>()
     };
     let measured = if measure { engine.measure(&callee, &signature, &sizes, &derived)? } else { Vec::new() };
@@ -149,36 +149,41 @@ fn told(
 
 /// Evaluates the formulas at sizes. Returns `None` if one depends on data; the caller then counts,
 /// as if every condition held.
-fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
+fn evaluated(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost> {
     let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
     let number = |n: Option<i128>| u64::try_from(n?).ok();
-    Some(Cost {
+    Some(CountedCost {
         work: number(of.total.work.eval(&mut size))?,
         iterations: number(of.total.iterations.eval(&mut size))?,
         io: number(of.io.eval(&mut size))?,
-        kept: number(of.kept.eval(&mut size))?,
-        bound: false,
+        stored_bytes: number(of.stored_bytes.eval(&mut size))?,
+        is_upper_bound: false,
     })
 }
 
 /// Evaluates upper bounds of the formulas at sizes, for any data. `None` if a formula has no bound.
-fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<Cost> {
+fn at_most(of: &Formulas, sizes: &HashMap<LocalId, i64>) -> Option<CountedCost> {
     let mut size = |a: &Atom| if let Atom::Local(l, _) = a { sizes.get(l).copied() } else { None };
-    let mut most = |f: &Formula| of.at_most(f, &of.context())?.eval(&mut size).and_then(|n| u64::try_from(n).ok());
-    Some(Cost {
+    let mut most = |f: &Formula| of.upper_bound(f, &of.context())?.eval(&mut size).and_then(|n| u64::try_from(n).ok());
+    Some(CountedCost {
         work: most(&of.total.work)?,
         iterations: most(&of.total.iterations)?,
         io: most(&of.io)?,
-        kept: of.kept.formulas().iter().map(&mut most).try_fold(0, |greatest: u64, n| Some(greatest.max(n?)))?,
-        bound: true,
+        stored_bytes: of
+            .stored_bytes
+            .formulas()
+            .iter()
+            .map(&mut most)
+            .try_fold(0, |greatest: u64, n| Some(greatest.max(n?)))?,
+        is_upper_bound: true,
     })
 }
 
-fn phrase(why: Unknown) -> &'static str {
+fn phrase(why: UnknownCost) -> &'static str {
     match why {
-        Unknown::Extent => "an extent is known to the run alone",
-        Unknown::TooMany => "there are too many index tuples to count; try smaller sizes",
-        Unknown::Callee => "a definition that it calls has no such form",
+        UnknownCost::Extent => "an extent is known to the run alone",
+        UnknownCost::TooMany => "there are too many index tuples to count; try smaller sizes",
+        UnknownCost::Callee => "a definition that it calls has no such form",
     }
 }
 
@@ -247,10 +252,10 @@ impl Told {
         let mut text = format!("{}{at}\n\n", name.name);
         let mut rows = vec![["", "work", "iterations", "io", "bytes"].map(str::to_owned)];
         for ((of, cost), plan) in self.costs.iter().zip(&self.plans) {
-            let most = |n: u64| if cost.bound { format!("<= {n}") } else { n.to_string() };
+            let most = |n: u64| if cost.is_upper_bound { format!("<= {n}") } else { n.to_string() };
             let bytes = match plan {
-                Some(Plan { peak, is_whole: true, .. }) => peak.to_string(),
-                Some(Plan { peak, is_whole: false, .. }) => format!(">= {peak}"),
+                Some(MemoryPlan { peak, is_complete: true, .. }) => peak.to_string(),
+                Some(MemoryPlan { peak, is_complete: false, .. }) => format!(">= {peak}"),
                 None => "?".to_owned(),
             };
             rows.push([(*of).to_owned(), most(cost.work), most(cost.iterations), cost.io.to_string(), bytes]);
@@ -263,14 +268,14 @@ impl Told {
             text += &format!("\nadjoint + io is {ratio:.2} times primal + io\n");
         }
         if let [.., (_, adjoint)] = self.costs.as_slice()
-            && adjoint.kept > 0
+            && adjoint.stored_bytes > 0
         {
-            text += &format!("\nthe adjoint keeps at most {} bytes for its reverse\n", adjoint.kept);
+            text += &format!("\nthe adjoint keeps at most {} bytes for its reverse\n", adjoint.stored_bytes);
         }
         if !self.measured.is_empty() {
             let mut rows = vec![["measured", "in", "work", "tests", "iterations"].map(str::to_owned)];
             for Measured { of, form, counts } in &self.measured {
-                let Counts { work, tests, iterations } = counts;
+                let OperationCounts { work, tests, iterations } = counts;
                 let numbers = [work, tests, iterations].map(u64::to_string);
                 let [work, tests, iterations] = numbers;
                 rows.push([(*of).to_owned(), (*form).to_owned(), work, tests, iterations]);
@@ -282,15 +287,15 @@ impl Told {
 
     fn json(&self, name: &GlobalName) -> String {
         let at = self.at.iter().map(|(name, n)| (name.as_str(), n.to_string()));
-        let column = |f: &dyn Fn(&Cost) -> u64| {
+        let column = |f: &dyn Fn(&CountedCost) -> u64| {
             json::object(self.costs.iter().map(|(of, cost)| (*of, json::object([("value", f(cost).to_string())]))))
         };
         let bytes = self.costs.iter().zip(&self.plans).filter_map(|((of, _), plan)| {
-            let Plan { peak, is_whole, .. } = (*plan)?;
+            let MemoryPlan { peak, is_complete: is_whole, .. } = (*plan)?;
             Some((*of, json::object([("value", peak.to_string()), ("exact", is_whole.to_string())])))
         });
         let measured = self.measured.iter().map(|Measured { of, form, counts }| {
-            let Counts { work, tests, iterations } = counts;
+            let OperationCounts { work, tests, iterations } = counts;
             let numbers = [("work", work), ("tests", tests), ("iterations", iterations)];
             let texts = [("of", json::string(of)), ("form", json::string(form))];
             json::object(texts.into_iter().chain(numbers.map(|(name, n)| (name, n.to_string()))))
@@ -301,9 +306,9 @@ impl Told {
             ("work", column(&|c| c.work)),
             ("iterations", column(&|c| c.iterations)),
             ("io", column(&|c| c.io)),
-            ("kept", column(&|c| c.kept)),
+            ("kept", column(&|c| c.stored_bytes)),
             ("bytes", json::object(bytes)),
-            ("exact", self.costs.iter().all(|(_, c)| !c.bound).to_string()),
+            ("exact", self.costs.iter().all(|(_, c)| !c.is_upper_bound).to_string()),
         ];
         if !self.measured.is_empty() {
             fields.push(("measured", json::array(measured)));
@@ -314,7 +319,7 @@ impl Told {
 
 /// Returns the quotient of Theorem 6.35, with the inputs and outputs of the function on both sides.
 #[expect(clippy::cast_precision_loss, reason = "two decimals are shown")]
-fn ratio(adjoint: &Cost, primal: &Cost) -> f64 {
+fn ratio(adjoint: &CountedCost, primal: &CountedCost) -> f64 {
     (adjoint.work + primal.io) as f64 / (primal.work + primal.io) as f64
 }
 

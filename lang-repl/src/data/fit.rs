@@ -5,7 +5,7 @@ use lang_core::predicate::Poly;
 use lang_core::runtime::{Store, Value};
 use lang_core::types::ty::{Scalar, Type};
 
-use super::names::composed;
+use super::names::to_nfc;
 use super::png::Samples;
 use super::{Array, Data, Elements, Image, NamedArray, columns};
 use crate::fit::{Access, Datum, Fit, Fitter};
@@ -250,7 +250,7 @@ impl Archive<'_> {
     }
 
     fn array(&mut self, fitter: &mut Fitter<'_>, name: &str, ty: &Type, access: &Access) -> Fit<Datum> {
-        let given = |(given, _): &NamedArray| composed(given).replace('/', ".");
+        let given = |(given, _): &NamedArray| to_nfc(given).replace('/', ".");
         let mut found = self.names.iter().zip(self.arrays).filter(|(n, array)| *n == name || given(array) == name);
         let (array, twice) = (found.next(), found.next().is_some());
         let Some((known, (given, array))) = array else {
@@ -278,7 +278,7 @@ pub(super) fn short(name: &str) -> String {
 
 /// Warns, once for all, about parts whose field name differs from the file's name.
 pub(super) fn tell_renamed(fitter: &mut Fitter<'_>, what: &str, names: &[(&str, &str)], access: &Access) {
-    let mut renamed = names.iter().filter(|(given, name)| composed(given) != *name);
+    let mut renamed = names.iter().filter(|(given, name)| to_nfc(given) != *name);
     let Some((given, name)) = renamed.next() else { return };
     let first = access.inside(&format!("{what} `{}`", short(given)));
     let next = renamed.by_ref().take(2).map(|(given, name)| format!(", `{}` as `{}`", short(given), short(name)));

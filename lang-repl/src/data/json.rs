@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use lang_core::base::{Name, Span};
 
 use super::Unreadable;
-use super::names::composed;
+use super::names::to_nfc;
 use crate::literal::{Kind, Literal};
 
 /// Parses a JSON document.
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
             return Err(self.wanted("a key in quotes"));
         }
         let begin = self.at;
-        let key = Name::from(composed(&self.string()?).as_ref());
+        let key = Name::from(to_nfc(&self.string()?).as_ref());
         if !keys.insert(key.clone()) {
             self.at = begin;
             return Err(format!("the key `{key}` stands twice in an object"));

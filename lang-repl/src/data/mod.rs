@@ -24,7 +24,7 @@ use std::path::Path;
 use lang_core::base::Code;
 use lang_core::runtime::memory::MAX_EXTENT;
 use lang_core::runtime::{Refusal, Value};
-use lang_core::syntax::lexer::MAX_TEXT;
+use lang_core::syntax::lexer::MAX_TEXT_BYTES;
 
 use crate::files;
 use crate::literal::Content;
@@ -143,7 +143,7 @@ impl Format {
         match self {
             Self::Npy | Self::Npz => MAX_BYTES + (1 << 20),
             Self::Csv | Self::Png => 256 << 20,
-            Self::Json | Self::Txt => MAX_TEXT,
+            Self::Json | Self::Txt => MAX_TEXT_BYTES,
         }
     }
 

@@ -8,13 +8,13 @@ use std::collections::{HashMap, HashSet};
 
 use lang_core::base::Name;
 
-pub(super) use lang_core::syntax::lexer::composed;
+pub(super) use lang_core::syntax::lexer::to_nfc;
 use lang_core::syntax::lexer::{is_name_continue, is_name_start};
 
 /// Returns the field names of the parts, in order. A part without a usable name gets the name
 /// `part` and its number.
 pub(super) fn of(given: &[&str], part: &str) -> Vec<String> {
-    let given: Vec<_> = given.iter().map(|name| composed(name)).collect();
+    let given: Vec<_> = given.iter().map(|name| to_nfc(name)).collect();
     let mut taken: HashSet<String> =
         given.iter().filter(|name| is_name(name)).map(|name| (**name).to_owned()).collect();
     let mut counts: HashMap<String, usize> = HashMap::new();

@@ -86,7 +86,7 @@ impl<'v> Sheet<'v> {
             Parts::Columns(columns) => columns.get(column).and_then(|c| c.as_array()?.element(row)),
             Parts::Rows(rows) => rows.element(row).and_then(|r| parts(&r)?.get(column).cloned()),
         };
-        value.map(|v| print::short(&v)).unwrap_or_default()
+        value.map(|v| print::to_short_text(&v)).unwrap_or_default()
     }
 }
 

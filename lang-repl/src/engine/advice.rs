@@ -28,8 +28,8 @@ fn written_options(text: &str) -> Option<Vec<(LoadOption, Value)>> {
         let [Token::Sym(Sym::Comma), Token::Name(name), Token::Sym(Sym::Colon), value] = tokens else { return None };
         let value = match value {
             Token::Str(text) => Value::Str(text.clone()),
-            Token::Word(Word::True) => Value::Bool(true),
-            Token::Word(Word::False) => Value::Bool(false),
+            Token::Keyword(Word::True) => Value::Bool(true),
+            Token::Keyword(Word::False) => Value::Bool(false),
             _ => return None,
         };
         Some((LoadOption::by_name(name)?, value))

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::cost::{Cost, Symbol};
-use lang_core::ir::core::Leaf;
+use lang_core::cost::{CostFormulas, CostSymbol};
+use lang_core::ir::core::TypeLeaf;
 use lang_core::predicate::Atom;
-use lang_core::runtime::Limits;
+use lang_core::runtime::RunLimits;
 use lang_core::syntax::ops::Scalar;
 use lang_core::types::tree::Body;
 
@@ -66,8 +66,8 @@ impl Engine {
         }
         let (ssa, cost) = self.session.cost_of_body(item, body)?;
         let size = |a: &Atom| if let Atom::Global(name) = a { self.number(name) } else { None };
-        let symbol = |s: &Symbol| most(s, &cost, &size);
-        let mut values = cost.values(&size, &symbol);
+        let symbol = |s: &CostSymbol| most(s, &cost, &size);
+        let mut values = cost.valuation(&size, &symbol);
         let [work, iterations] = [&cost.total.work, &cost.total.iterations].map(|f| f.eval(&mut values).unwrap_or(0));
         let mut given = ssa.outputs.iter().filter_map(|(leaf, _)| Some((leaf.scalar?, elements(leaf, &size)?)));
         let is_too_large = given.any(|(scalar, count)| !self.has_room(count, scalar));
@@ -76,7 +76,7 @@ impl Engine {
 
     /// Returns whether the limits allow an array of `count` elements.
     fn has_room(&self, count: i128, scalar: Scalar) -> bool {
-        let Limits { max_elements, max_bytes, .. } = self.limits;
+        let RunLimits { max_elements, max_bytes, .. } = self.limits;
         let within = |n: i128, most: usize| i128::try_from(most).map_or(true, |most| n <= most);
         within(count, max_elements) && within(count.saturating_mul(scalar.bytes().into()), max_bytes)
     }
@@ -84,13 +84,13 @@ impl Engine {
 
 /// Returns the upper bound of a symbol, or 0 if its bound is unknown. Because of the 0, a
 /// prediction can be too low.
-fn most(of: &Symbol, cost: &Cost, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i64> {
-    let most = of.most.as_ref().and_then(|f| f.eval(&mut cost.values(size, &|_| None)));
+fn most(of: &CostSymbol, cost: &CostFormulas, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i64> {
+    let most = of.upper_bound.as_ref().and_then(|f| f.eval(&mut cost.valuation(size, &|_| None)));
     Some(most.and_then(|n| i64::try_from(n).ok()).unwrap_or(0))
 }
 
 /// Returns the number of elements of a leaf, or `None` if an extent depends on data.
-fn elements(leaf: &Leaf, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i128> {
+fn elements(leaf: &TypeLeaf, size: &dyn Fn(&Atom) -> Option<i64>) -> Option<i128> {
     let extents = leaf.dims.iter().map(|n| Some(i128::from(n.eval(&mut |a| size(a))?.max(0))));
     extents.into_iter().try_fold(1, |all: i128, n| Some(all.saturating_mul(n?)))
 }

@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName, Name};
-use lang_core::certify::{Sizes, Verdict};
-use lang_core::cost::{Amount, Bound, Cost, Kind, Symbol, number};
+use lang_core::certify::{CertificateVerdict, SizeAssignment};
+use lang_core::cost::{Amount, CostFormulas, CostRatio, CostSymbol, CostSymbolKind, symbol_number};
 use lang_core::count::Formula;
-use lang_core::ir::core::Callee;
-use lang_core::ir::ssa::Var;
-use lang_core::predicate::{Atom, Context, LocalId, Poly};
+use lang_core::ir::core::FunctionKey;
+use lang_core::ir::ssa::StmtId;
+use lang_core::predicate::{Atom, FactContext, LocalId, Poly};
 use lang_core::types::ty::{Signature, Type};
 
 use super::Engine;
@@ -31,13 +31,13 @@ pub(crate) struct Costs {
     sizes: Vec<Name>,
     /// The primal, its forward derivative and its adjoint.
     all: Vec<One>,
-    bound: Option<Arc<Bound>>,
+    bound: Option<Arc<CostRatio>>,
 }
 
 /// The cost of one function.
 struct One {
     of: &'static str,
-    cost: Arc<Cost>,
+    cost: Arc<CostFormulas>,
     /// The description of each symbol in the cost.
     symbols: Vec<String>,
     /// The printed names of the symbols.
@@ -48,14 +48,14 @@ struct One {
 
 /// Returns the functions of a report: the definition, and its derivatives with respect to all real
 /// arguments.
-pub(crate) fn derivatives(engine: &Engine, callee: &Arc<Callee>) -> Vec<(&'static str, Arc<Callee>)> {
+pub(crate) fn derivatives(engine: &Engine, callee: &Arc<FunctionKey>) -> Vec<(&'static str, Arc<FunctionKey>)> {
     let derived = engine.forms().derivatives(callee).into_iter().flatten();
     [("primal", Arc::clone(callee))].into_iter().chain(["forward", "adjoint"].into_iter().zip(derived)).collect()
 }
 
 /// Returns the callee of a definition with `f64` for each type parameter, as in most calls.
-pub(crate) fn callee_of(name: &GlobalName, signature: &Signature) -> Arc<Callee> {
-    Arc::new(Callee::new(name.clone(), vec![Type::F64; signature.type_params.len()]))
+pub(crate) fn callee_of(name: &GlobalName, signature: &Signature) -> Arc<FunctionKey> {
+    Arc::new(FunctionKey::new(name.clone(), vec![Type::F64; signature.type_params.len()]))
 }
 
 impl Engine {
@@ -78,13 +78,13 @@ impl Engine {
             }
             let symbols = cost.symbols.iter().map(|s| self.symbol(&callee, s, &cost)).collect();
             let terms = self.forms().terms(&callee).into_iter();
-            let terms = terms.map(|t| (t.place.map(|(item, at)| self.text_at(&item, at)), t.amount));
+            let terms = terms.map(|t| (t.location.map(|(item, at)| self.text_at(&item, at)), t.amount));
             let letter = match of {
                 "primal" => 'p',
                 "forward" => 't',
                 _ => 'a',
             };
-            let primal: Vec<(&Symbol, &Poly)> =
+            let primal: Vec<(&CostSymbol, &Poly)> =
                 all.first().map(|one| one.cost.symbols.iter().zip(&one.names).collect()).unwrap_or_default();
             let names = names(letter, &cost.symbols, &primal);
             all.push(One { of, symbols, names, terms: terms.collect(), cost });
@@ -94,19 +94,22 @@ impl Engine {
     }
 
     /// Describes a symbol of a cost, with its place and its upper bound.
-    fn symbol(&self, callee: &Arc<Callee>, s: &Symbol, cost: &Cost) -> String {
+    fn symbol(&self, callee: &Arc<FunctionKey>, s: &CostSymbol, cost: &CostFormulas) -> String {
         let what = match s.kind {
-            Kind::Terms(_) => "how many terms are there",
-            Kind::Present => "how many elements have a term",
-            Kind::Trips => "how often it runs",
-            Kind::Value => "its value",
-            Kind::Work => "its work",
-            Kind::Tests => "its tests",
-            Kind::Iterations => "its iterations",
-            Kind::Kept => "the bytes that it keeps",
+            CostSymbolKind::Terms(_) => "how many terms are there",
+            CostSymbolKind::Present => "how many elements have a term",
+            CostSymbolKind::Trips => "how often it runs",
+            CostSymbolKind::Value => "its value",
+            CostSymbolKind::Work => "its work",
+            CostSymbolKind::Tests => "its tests",
+            CostSymbolKind::Iterations => "its iterations",
+            CostSymbolKind::StoredBytes => "the bytes that it keeps",
         };
-        let place = s.path.first().and_then(|k| self.made_for(callee, Var(*k)));
-        let most = s.most.as_ref().map(|most| format!(", at most {}", most.shown(&cost.positive(), &cost.names)));
+        let place = s.path.first().and_then(|k| self.made_for(callee, StmtId(*k)));
+        let most = s
+            .upper_bound
+            .as_ref()
+            .map(|most| format!(", at most {}", most.math_text(&cost.positive_context(), &cost.names)));
         format!("{what}{}{}", place.map(|p| format!(": {p}")).unwrap_or_default(), most.unwrap_or_default())
     }
 }
@@ -114,11 +117,11 @@ impl Engine {
 /// Names the symbols of a cost. Symbols with the same content share one name: the name in the
 /// primal if it has the content, or else that of the first symbol. `earlier` holds the primal's
 /// symbols with their names.
-fn names(letter: char, own: &[Symbol], earlier: &[(&Symbol, &Poly)]) -> Vec<Poly> {
+fn names(letter: char, own: &[CostSymbol], earlier: &[(&CostSymbol, &Poly)]) -> Vec<Poly> {
     let mut all: Vec<Poly> = Vec::new();
     for (k, symbol) in own.iter().enumerate() {
         let known = earlier.iter().copied().chain(own.iter().zip(&all));
-        let content = |s: &Symbol| s.content.map(|c| c.name());
+        let content = |s: &CostSymbol| s.content.map(|c| c.hash_value());
         let wanted = content(symbol);
         let same = known.filter(|(s, _)| wanted.is_some() && content(s) == wanted).map(|(_, name)| name).next();
         let same = same.cloned();
@@ -135,8 +138,8 @@ fn names(letter: char, own: &[Symbol], earlier: &[(&Symbol, &Poly)]) -> Vec<Poly
 fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
     let mut found = Vec::new();
     for piece in of.into_iter().flat_map(Formula::pieces) {
-        let mut note = |a: &Atom| found.extend(number(a));
-        piece.value.parts().0.for_each_atom(&mut note);
+        let mut note = |a: &Atom| found.extend(symbol_number(a));
+        piece.value.as_fraction().0.for_each_atom(&mut note);
         piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
     }
     found.sort_unstable();
@@ -147,7 +150,7 @@ fn mentioned<'f>(of: impl IntoIterator<Item = &'f Formula>) -> Vec<usize> {
 impl One {
     /// Replaces the symbols of a formula by their printed names.
     fn named(&self, of: &Formula) -> Formula {
-        of.substitute(&|a| self.names.get(number(a)?).cloned())
+        of.substitute(&|a| self.names.get(symbol_number(a)?).cloned())
     }
 
     /// Yields the symbols that this function's formulas mention, with their descriptions. Leaves
@@ -168,7 +171,7 @@ impl One {
     }
 
     fn shown(&self, of: &Formula) -> String {
-        self.named(of).shown(&self.cost.positive(), &self.cost.names)
+        self.named(of).math_text(&self.cost.positive_context(), &self.cost.names)
     }
 
     fn greatest(&self, of: &[Formula]) -> String {
@@ -202,8 +205,8 @@ impl Costs {
                 rows.push(("tests", one.shown(&total.tests)));
             }
             rows.push(("span", format!("≤ {}", one.greatest(one.cost.span.formulas()))));
-            if !one.cost.kept.formulas().is_empty() {
-                rows.push(("kept", format!("≤ {} bytes", one.greatest(one.cost.kept.formulas()))));
+            if !one.cost.stored_bytes.formulas().is_empty() {
+                rows.push(("kept", format!("≤ {} bytes", one.greatest(one.cost.stored_bytes.formulas()))));
             }
             if one.of == "primal" {
                 rows.push(("io", one.shown(&one.cost.io)));
@@ -259,38 +262,40 @@ impl Costs {
     /// if the bound is refuted or unknown.
     pub(crate) fn factor(&self) -> Option<i128> {
         match &self.bound.as_ref()?.certificate.verdict {
-            Verdict::Proved { factor, .. } | Verdict::Checked { factor, .. } => Some(*factor),
-            Verdict::Refuted { .. } | Verdict::Unknown(_) => None,
+            CertificateVerdict::Proved { factor, .. } | CertificateVerdict::Checked { factor, .. } => Some(*factor),
+            CertificateVerdict::Refuted { .. } | CertificateVerdict::Unknown(_) => None,
         }
     }
 
     /// Describes the certificate in words.
     pub(crate) fn verdict(&self) -> Option<String> {
         let bound = self.bound.as_ref()?;
-        let right = if bound.extra.pieces().is_empty() {
+        let right = if bound.allowance.pieces().is_empty() {
             "(primal + io)".to_owned()
         } else {
             let primal = self.all.first()?;
-            format!("(primal + io + {})", primal.shown(&bound.extra))
+            format!("(primal + io + {})", primal.shown(&bound.allowance))
         };
-        let all = if bound.positive { "all sizes of at least 1" } else { "all sizes" };
+        let all = if bound.requires_positive_sizes { "all sizes of at least 1" } else { "all sizes" };
         Some(match &bound.certificate.verdict {
-            Verdict::Proved { factor, tight, .. } => {
-                let told = |at: &&Sizes| *factor > 1 && !at.is_empty() && at.iter().all(|(a, _)| number(a).is_none());
+            CertificateVerdict::Proved { factor, tight_sizes: tight, .. } => {
+                let told = |at: &&SizeAssignment| {
+                    *factor > 1 && !at.is_empty() && at.iter().all(|(a, _)| symbol_number(a).is_none())
+                };
                 let least = tight.as_ref().filter(told);
                 let least =
                     least.map(|at| format!("; {factor} is the least, at {}", sizes(at, bound))).unwrap_or_default();
                 format!("adjoint + io ≤ {factor} · {right}, proved for {all}{least}")
             }
-            Verdict::Checked { factor, grid, .. } => format!(
+            CertificateVerdict::Checked { factor, grid, .. } => format!(
                 "adjoint + io ≤ {factor} · {right}, checked at {} sizes of 0 to {}{}; not proved",
                 grid.points,
-                grid.most,
-                if grid.drawn { ", drawn" } else { "" }
+                grid.max_size,
+                if grid.is_sampled { ", drawn" } else { "" }
             ),
-            Verdict::Refuted { witness, term } => {
+            CertificateVerdict::Refuted { witness, term } => {
                 let shown = |term: &Poly| {
-                    Formula::from(term.clone()).shown(&Context::new(bound.question().known), &bound.names)
+                    Formula::from(term.clone()).math_text(&FactContext::new(bound.question().assumptions), &bound.names)
                 };
                 let at: Vec<String> = witness
                     .iter()
@@ -298,7 +303,7 @@ impl Costs {
                     .collect();
                 format!("adjoint + io grows beyond every multiple of {right}, by {}\n{}", shown(term), at.join("\n"))
             }
-            Verdict::Unknown(why) => format!("the adjoint is not compared: {}", unknown(*why)),
+            CertificateVerdict::Unknown(why) => format!("the adjoint is not compared: {}", unknown(*why)),
         })
     }
 
@@ -325,7 +330,7 @@ impl Costs {
             ("tests", column(&|one| formula(one, &one.cost.total.tests))),
             ("iterations", column(&|one| formula(one, &one.cost.total.iterations))),
             ("span", column(&|one| greatest(one, one.cost.span.formulas()))),
-            ("kept", column(&|one| greatest(one, one.cost.kept.formulas()))),
+            ("kept", column(&|one| greatest(one, one.cost.stored_bytes.formulas()))),
         ];
         if let Some(primal) = self.all.first() {
             fields.push(("io", formula(primal, &primal.cost.io)));
@@ -350,65 +355,71 @@ impl Costs {
         format!("{}\n", json::object(fields))
     }
 
-    fn bound_json(&self, bound: &Bound) -> String {
-        let at = |of: &Sizes| {
+    fn bound_json(&self, bound: &CostRatio) -> String {
+        let at = |of: &SizeAssignment| {
             let each = of.iter().map(|(a, n)| (name(a, bound), n.to_string())).collect::<Vec<_>>();
             json::object(each.iter().map(|(name, n)| (name.as_str(), n.clone())))
         };
         let mut fields = Vec::new();
         let mut verdict = |word: &str| fields.push(("verdict", json::string(word)));
         match &bound.certificate.verdict {
-            Verdict::Proved { factor, tight, .. } => {
+            CertificateVerdict::Proved { factor, tight_sizes: tight, .. } => {
                 verdict("proved");
                 fields.push(("factor", factor.to_string()));
                 fields.extend(tight.as_ref().map(|sizes| ("tight", at(sizes))));
             }
-            Verdict::Checked { factor, grid, .. } => {
+            CertificateVerdict::Checked { factor, grid, .. } => {
                 verdict("checked");
                 fields.push(("factor", factor.to_string()));
                 fields.push(("points", grid.points.to_string()));
             }
-            Verdict::Refuted { witness, term } => {
+            CertificateVerdict::Refuted { witness, term } => {
                 verdict("refuted");
                 fields.push(("term", json::string(&term.to_string())));
                 fields.push(("witness", json::array(witness.iter().map(|w| at(&w.sizes)))));
             }
-            Verdict::Unknown(why) => {
+            CertificateVerdict::Unknown(why) => {
                 verdict("unknown");
                 fields.push(("why", json::string(unknown(*why))));
             }
         }
-        fields.push(("sizes", json::string(if bound.positive { "positive" } else { "all" })));
-        if let (false, Some(primal)) = (bound.extra.pieces().is_empty(), self.all.first()) {
-            fields.push(("extra", json::string(&primal.named(&bound.extra).to_string())));
+        fields.push(("sizes", json::string(if bound.requires_positive_sizes { "positive" } else { "all" })));
+        if let (false, Some(primal)) = (bound.allowance.pieces().is_empty(), self.all.first()) {
+            fields.push(("extra", json::string(&primal.named(&bound.allowance).to_string())));
         }
         json::object(fields)
     }
 }
 
-fn unknown(why: lang_core::certify::Why) -> &'static str {
-    use lang_core::certify::Why;
+fn unknown(why: lang_core::certify::IncomparableReason) -> &'static str {
+    use lang_core::certify::IncomparableReason;
     match why {
-        Why::Data => "data decide how much each of them does",
-        Why::NoValue => "its formula has no value at the sizes that were tried",
-        Why::Negative => "what is known of the data allows a negative cost",
-        Why::TooLarge => "its formula is too large",
+        IncomparableReason::Data => "data decide how much each of them does",
+        IncomparableReason::NoValue => "its formula has no value at the sizes that were tried",
+        IncomparableReason::Negative => "what is known of the data allows a negative cost",
+        IncomparableReason::TooLarge => "its formula is too large",
     }
 }
 
 /// Returns the name of an atom of a certificate. Symbols of the adjoint are numbered after those of
 /// the primal.
-fn name(a: &Atom, bound: &Bound) -> String {
-    match number(a) {
-        Some(k) if k < bound.primal => format!("p{k}"),
-        Some(k) => format!("a{}", k - bound.primal),
+fn name(a: &Atom, bound: &CostRatio) -> String {
+    match symbol_number(a) {
+        Some(k) if k < bound.primal_symbols => format!("p{k}"),
+        Some(k) => format!("a{}", k - bound.primal_symbols),
         None => Poly::atom(a.clone()).to_string(),
     }
 }
 
-fn sizes(of: &Sizes, bound: &Bound) -> String {
+fn sizes(of: &SizeAssignment, bound: &CostRatio) -> String {
     of.iter()
-        .map(|(a, n)| if number(a).is_some() { format!("{} = {n}", name(a, bound)) } else { bound.names.value(a, *n) })
+        .map(|(a, n)| {
+            if symbol_number(a).is_some() {
+                format!("{} = {n}", name(a, bound))
+            } else {
+                bound.names.assignment_text(a, *n)
+            }
+        })
         .collect::<Vec<_>>()
         .join(", ")
 }

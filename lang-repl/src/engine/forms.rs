@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::ir::core::{Callee, Outside};
-use lang_core::ir::ssa::{Rhs, Ssa};
-use lang_core::nest::{self, Prepared, Scheduled, Step};
+use lang_core::ir::core::{FunctionKey, NoCoreForm};
+use lang_core::ir::ssa::{Rhs, SsaFunction};
+use lang_core::nest::{self, Prepared, ScheduledCase, Step};
 use lang_core::session::Session;
-use lang_core::source::{self, Shown, Which};
+use lang_core::source::{self, DerivativeMode, DerivativeText};
 use lang_core::syntax::split::ItemKind;
 use lang_jit::Jit;
 
@@ -37,11 +37,11 @@ impl Form {
 
 /// Renders the kernels of a function as Cranelift IR, case by case, followed by those of loop
 /// bodies. For a kernel without code, renders the reason instead.
-fn clif(jit: &Jit, cases: &[Scheduled], path: &str) -> String {
+fn clif(jit: &Jit, cases: &[ScheduledCase], path: &str) -> String {
     let mut text = String::new();
     for case in cases {
-        if !case.told.is_true() {
-            text += &format!("; {path}where {}\n\n", case.told);
+        if !case.size_condition.is_true() {
+            text += &format!("; {path}where {}\n\n", case.size_condition);
         }
         for step in &case.schedule.steps {
             text += &match step {
@@ -51,9 +51,9 @@ fn clif(jit: &Jit, cases: &[Scheduled], path: &str) -> String {
                 }
                 Step::Checks(_) => continue,
                 Step::Kernel(kernel, _) => {
-                    let sets: Vec<String> = kernel.sets.iter().map(|v| v.name().to_string()).collect();
+                    let sets: Vec<String> = kernel.assigned.iter().map(|v| v.name().to_string()).collect();
                     let code = jit
-                        .text(&case.prepared.ssa, kernel)
+                        .clif_text(&case.prepared.ssa, kernel)
                         .unwrap_or_else(|why| format!("; run statement by statement: {why}\n"));
                     format!("; {path}{}\n{code}\n", sets.join(", "))
                 }
@@ -84,12 +84,12 @@ impl Engine {
     /// mean derivatives of `f`, unless definitions have these names.
     pub(crate) fn form(&self, stage: Stage, name: &GlobalName) -> Result<Form, Box<Problem>> {
         let (def, derivatives) = self.derived_from(stage, name);
-        let callee = source::shown_callee(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
+        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
         let stages = self.session.stages(&callee).map_err(|why| self.no_core(&def, &why))?;
         Ok(match stage {
             Stage::Core => Form::of(stages.core.to_string()),
             Stage::Lifted => Form::of(stages.lifted.to_string()),
-            Stage::Pairs => Form::of(stages.pairs.to_string()),
+            Stage::Pairs => Form::of(stages.flat.to_string()),
             Stage::Pushed => Form::of(stages.pushed.to_string()),
             Stage::Ssa => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
@@ -98,8 +98,8 @@ impl Engine {
             Stage::Loops => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
                 let ssa = self.session.ssa(&callee).ok_or_else(|| Self::constant(&def))?;
-                let note = |of: &Prepared, var| self.stands_at(&callee, of.made_of(var)?);
-                Form::of(nest::Shown { cases: &self.scheduled(&ssa), note: &note }.to_string())
+                let note = |of: &Prepared, var| self.stands_at(&callee, of.original_stmt(var)?);
+                Form::of(nest::ScheduleText { cases: &self.scheduled(&ssa), note: &note }.to_string())
             }
             Stage::Clif => {
                 let callee = self.derivative_of(&def, callee, &derivatives)?;
@@ -107,35 +107,36 @@ impl Engine {
                 let none = |why| Problem::new(Code::E0510, format!("there is no machine code here: {why}"));
                 Form::of(clif(&Jit::new(1).map_err(none)?, &self.scheduled(&ssa), ""))
             }
-            Stage::Forward => self.derivative(&def, Which::Forward)?,
-            Stage::Adjoint => self.derivative(&def, Which::Adjoint)?,
+            Stage::Forward => self.derivative(&def, DerivativeMode::Forward)?,
+            Stage::Adjoint => self.derivative(&def, DerivativeMode::Adjoint)?,
         })
     }
 
-    fn scheduled(&self, ssa: &Arc<Ssa>) -> Vec<Scheduled> {
-        nest::scheduled(ssa, &|callee| self.session.ssa(callee))
+    fn scheduled(&self, ssa: &Arc<SsaFunction>) -> Vec<ScheduledCase> {
+        nest::schedule_cases(ssa, &|callee| self.session.ssa(callee))
     }
 
     /// Returns the adjoint of a definition as Iverson source, if it can be printed so.
     pub(crate) fn adjoint(&self, def: &GlobalName) -> Option<String> {
-        match self.shown(def, Which::Adjoint) {
-            Ok(Shown::Source(made)) => Some(made.whole()),
+        match self.shown(def, DerivativeMode::Adjoint) {
+            Ok(DerivativeText::Source(made)) => Some(made.full_text()),
             _ => None,
         }
     }
 
-    fn shown(&self, def: &GlobalName, which: Which) -> Result<Shown, Box<Outside>> {
+    fn shown(&self, def: &GlobalName, which: DerivativeMode) -> Result<DerivativeText, Box<NoCoreForm>> {
         let text = self.session.item(def).map(|item| item.text).unwrap_or_default();
-        source::show(&self.session, &self.session, &self.session.view(), def, &text, which)
+        source::print_derivative(&self.session, &self.session, &self.session.view(), def, &text, which)
     }
 
     /// Splits a name into the definition that it means and the derivatives that its suffixes
     /// select.
-    pub(super) fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<Which>) {
+    pub(super) fn derived_from(&self, stage: Stage, name: &GlobalName) -> (GlobalName, Vec<DerivativeMode>) {
         let (mut def, mut derivatives) = (name.clone(), Vec::new());
         while matches!(stage, Stage::Ssa | Stage::Loops | Stage::Clif) && self.session.signature(&def).is_none() {
-            let ends = |which: &Which| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
-            let Some((which, rest)) = [Which::Forward, Which::Adjoint].iter().find_map(ends) else {
+            let ends =
+                |which: &DerivativeMode| def.name.strip_suffix(which.suffix()).map(|rest| (*which, rest.to_owned()));
+            let Some((which, rest)) = [DerivativeMode::Forward, DerivativeMode::Adjoint].iter().find_map(ends) else {
                 return (name.clone(), Vec::new());
             };
             derivatives.insert(0, which);
@@ -148,27 +149,28 @@ impl Engine {
     pub(super) fn derivative_of(
         &self,
         def: &GlobalName,
-        mut callee: Arc<Callee>,
-        derivatives: &[Which],
-    ) -> Result<Arc<Callee>, Box<Problem>> {
+        mut callee: Arc<FunctionKey>,
+        derivatives: &[DerivativeMode],
+    ) -> Result<Arc<FunctionKey>, Box<Problem>> {
         for which in derivatives {
-            let derived = source::derived(&self.session, &callee, *which).map_err(|why| self.no_core(def, &why))?;
+            let derived =
+                source::derivative_ssa(&self.session, &callee, *which).map_err(|why| self.no_core(def, &why))?;
             callee = derived.ok_or_else(|| Self::constant(def))?.callee.clone();
         }
         Ok(callee)
     }
 
-    fn derivative(&self, def: &GlobalName, which: Which) -> Result<Form, Box<Problem>> {
+    fn derivative(&self, def: &GlobalName, which: DerivativeMode) -> Result<Form, Box<Problem>> {
         match self.shown(def, which).map_err(|why| self.no_core(def, &why))? {
-            Shown::Source(made) => Ok(Form::of(made.whole())),
-            Shown::Form(ssa, why) => Ok(Form {
+            DerivativeText::Source(made) => Ok(Form::of(made.full_text())),
+            DerivativeText::SsaOnly(ssa, why) => Ok(Form {
                 text: ssa.to_string(),
                 note: Some(format!(
                     "this is Tensor SSA: there is {}, which is not printed as Iverson yet",
                     why.phrase()
                 )),
             }),
-            Shown::Constant => Err(Self::constant(def)),
+            DerivativeText::NotReal => Err(Self::constant(def)),
         }
     }
 
@@ -195,8 +197,9 @@ impl Engine {
         Box::new(Problem::new(Code::E0510, message))
     }
 
-    pub(super) fn no_core(&self, def: &GlobalName, why: &Outside) -> Box<Problem> {
-        let mut problem = Problem::new(Code::E0510, format!("`{}` has no core form: {}", def.name, why.what.phrase()));
+    pub(super) fn no_core(&self, def: &GlobalName, why: &NoCoreForm) -> Box<Problem> {
+        let mut problem =
+            Problem::new(Code::E0510, format!("`{}` has no core form: {}", def.name, why.reason.phrase()));
         problem.help = Some("what is there stays with the interpreter, which runs it all the same".to_owned());
         problem.places.extend(self.place_of(&why.item, why.span));
         Box::new(problem)

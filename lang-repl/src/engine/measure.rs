@@ -6,16 +6,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName};
-use lang_core::eval::convert::{tensors, value_of};
-use lang_core::eval::eval::{Evaluator, Functions, Stopped};
-use lang_core::eval::eval_ssa::{Functions as SsaFunctions, SsaEvaluator, Tensor};
-use lang_core::ir::core::{Callee, CoreType, Derivation, Function, Labels};
-use lang_core::ir::cost::extents;
-use lang_core::ir::flat::Source;
-use lang_core::ir::ssa::Ssa;
+use lang_core::eval::convert::{from_tensors, to_tensors};
+use lang_core::eval::eval::{CoreEnv, CoreEvaluator, EvalError};
+use lang_core::eval::eval_ssa::{IrTensor, SsaEnv as SsaFunctions, SsaEvaluator};
+use lang_core::ir::core::{CoreFunction, CoreType, DerivativeKind, FunctionKey, TupleLabels};
+use lang_core::ir::cost::eval_extents;
+use lang_core::ir::flat::InputSource;
+use lang_core::ir::ssa::SsaFunction;
 use lang_core::ir::value;
 use lang_core::predicate::LocalId;
-use lang_core::runtime::{Counts, RtInstance, RtType, Store, Value};
+use lang_core::runtime::{OperationCounts, RuntimeInstance, RuntimeType, Store, Value};
 use lang_core::types::ty::{Scalar, Signature, SizeSource, Type};
 
 use super::{Engine, Here};
@@ -34,7 +34,7 @@ pub(crate) struct Measured {
     pub(crate) of: &'static str,
     /// The form that ran: `program`, `core`, `Tensor SSA`.
     pub(crate) form: &'static str,
-    pub(crate) counts: Counts,
+    pub(crate) counts: OperationCounts,
 }
 
 impl Engine {
@@ -42,10 +42,10 @@ impl Engine {
     /// per size of the signature.
     pub(crate) fn measure(
         &mut self,
-        callee: &Callee,
+        callee: &FunctionKey,
         signature: &Signature,
         sizes: &[i64],
-        derived: &[(&'static str, Derivation)],
+        derived: &[(&'static str, DerivativeKind)],
     ) -> Result<Vec<Measured>, Vec<Problem>> {
         self.compute(&callee.def)?;
         let failed = |message: String| vec![Problem::new(Code::E0510, message)];
@@ -61,24 +61,24 @@ impl Engine {
         let mut all = vec![Measured { of: "primal", form: "program", counts }];
         let forms = Forms { engine: self };
         let callee = Arc::new(callee.clone());
-        let stages = self.forms().stages(&callee).map_err(|why| failed(why.what.phrase().to_owned()))?;
-        let parts = stages.core.params.iter().zip(&arguments).map(|((_, ty), v)| tensors(v, ty));
-        let parts: Vec<Vec<Tensor>> =
+        let stages = self.forms().stages(&callee).map_err(|why| failed(why.reason.phrase().to_owned()))?;
+        let parts = stages.core.params.iter().zip(&arguments).map(|((_, ty), v)| to_tensors(v, ty));
+        let parts: Vec<Vec<IrTensor>> =
             parts.collect::<Option<_>>().ok_or_else(|| failed("an argument is no array of numbers".to_owned()))?;
-        let stopped = |why: Stopped| {
+        let stopped = |why: EvalError| {
             failed(match why {
-                Stopped::Failed(what) => format!("the run fails: {}", what.what),
-                Stopped::Fuel => "the run takes too many steps to be measured".to_owned(),
-                Stopped::Broken(what) => format!("the form is not what it should be: {what}"),
+                EvalError::CheckFailed(what) => format!("the run fails: {}", what.message),
+                EvalError::OutOfFuel => "the run takes too many steps to be measured".to_owned(),
+                EvalError::IllFormed(what) => format!("the form is not what it should be: {what}"),
             })
         };
-        let values = stages.core.params.iter().zip(&parts).map(|((_, ty), parts)| value_of(ty, parts)).collect();
-        let mut core = Evaluator::new(&forms, FUEL);
+        let values = stages.core.params.iter().zip(&parts).map(|((_, ty), parts)| from_tensors(ty, parts)).collect();
+        let mut core = CoreEvaluator::new(&forms, FUEL);
         core.call(&stages.core, &implicit, values).map_err(stopped)?;
         all.push(Measured { of: "primal", form: "core", counts: core.counts });
-        let given: Vec<Tensor> = parts.into_iter().flatten().collect();
+        let given: Vec<IrTensor> = parts.into_iter().flatten().collect();
         let locals = locals(&stages.ssa, signature, sizes);
-        let count = |ssa: &Ssa| {
+        let count = |ssa: &SsaFunction| {
             let mut given = given.clone();
             given.extend(beside(ssa, &locals).ok_or_else(|| failed("an extent is known to the run alone".to_owned()))?);
             let mut run = SsaEvaluator::new(&forms, FUEL);
@@ -86,7 +86,7 @@ impl Engine {
         };
         all.push(Measured { of: "primal", form: "Tensor SSA", counts: count(&stages.ssa)? });
         for (of, derivation) in derived {
-            let Some(ssa) = self.forms().ssa(&Arc::new(callee.derive(derivation.clone()))) else { continue };
+            let Some(ssa) = self.forms().ssa(&Arc::new(callee.derivative(derivation.clone()))) else { continue };
             all.push(Measured { of, form: "Tensor SSA", counts: count(&ssa)? });
         }
         Ok(all)
@@ -100,7 +100,7 @@ impl Engine {
         &self,
         signature: &Signature,
         sizes: &[i64],
-    ) -> Result<(RtInstance, Vec<Value>), Vec<Problem>> {
+    ) -> Result<(RuntimeInstance, Vec<Value>), Vec<Problem>> {
         let mut next = 0;
         let mut arguments = Vec::new();
         for (k, (name, ty)) in (0..).zip(&signature.params) {
@@ -118,13 +118,13 @@ impl Engine {
             arguments.push(value.ok_or_else(cannot)?);
         }
         let implicit = signature.sizes.iter().zip(sizes).filter(|(s, _)| s.source == SizeSource::Implicit);
-        let types = signature.type_params.iter().map(|_| RtType::Scalar(Scalar::F64)).collect();
-        Ok((RtInstance { types, sizes: implicit.map(|(_, n)| *n).collect() }, arguments))
+        let types = signature.type_params.iter().map(|_| RuntimeType::Scalar(Scalar::F64)).collect();
+        Ok((RuntimeInstance { types, sizes: implicit.map(|(_, n)| *n).collect() }, arguments))
     }
 }
 
 /// Returns the values of a function's sizes and integer parameters.
-pub(crate) fn locals(ssa: &Ssa, signature: &Signature, sizes: &[i64]) -> HashMap<LocalId, i64> {
+pub(crate) fn locals(ssa: &SsaFunction, signature: &Signature, sizes: &[i64]) -> HashMap<LocalId, i64> {
     let named = |source: &dyn Fn(SizeSource) -> bool| {
         let chosen = signature.sizes.iter().zip(sizes).filter(|(s, _)| source(s.source));
         chosen.map(|(_, n)| *n).collect::<Vec<i64>>()
@@ -132,7 +132,7 @@ pub(crate) fn locals(ssa: &Ssa, signature: &Signature, sizes: &[i64]) -> HashMap
     let implicit = named(&|s| s == SizeSource::Implicit);
     let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(implicit).collect();
     for input in &ssa.inputs {
-        if let (Source::Param(k), Some(Scalar::I64)) = (&input.source, input.leaf.scalar) {
+        if let (InputSource::Param(k), Some(Scalar::I64)) = (&input.source, input.leaf.scalar) {
             let value = named(&|s| s == SizeSource::Param(*k)).first().copied();
             locals.extend(value.map(|n| (input.local, n)));
         }
@@ -142,13 +142,14 @@ pub(crate) fn locals(ssa: &Ssa, signature: &Signature, sizes: &[i64]) -> HashMap
 
 /// Returns the additional inputs of a derivative: tangents and cotangents, all ones. `None` if an
 /// extent is not known.
-fn beside(ssa: &Ssa, locals: &HashMap<LocalId, i64>) -> Option<Vec<Tensor>> {
-    let wanted = ssa.inputs.iter().filter(|i| matches!(i.source, Source::Tangent(_) | Source::Cotangent(_)));
+fn beside(ssa: &SsaFunction, locals: &HashMap<LocalId, i64>) -> Option<Vec<IrTensor>> {
+    let wanted = ssa.inputs.iter().filter(|i| matches!(i.source, InputSource::Tangent(_) | InputSource::Cotangent(_)));
     let made = wanted.map(|input| {
-        let extents = extents(&input.leaf.dims, locals).ok()?;
+        let extents = eval_extents(&input.leaf.dims, locals).ok()?;
         let dims: Vec<usize> = extents.into_iter().map(|n| usize::try_from(n).ok()).collect::<Option<_>>()?;
-        let one = if input.leaf.scalar == Some(Scalar::F32) { value::Value::F32(1.0) } else { value::Value::F64(1.0) };
-        Some(Tensor { items: vec![one; dims.iter().product()], dims })
+        let one =
+            if input.leaf.scalar == Some(Scalar::F32) { value::IrValue::F32(1.0) } else { value::IrValue::F64(1.0) };
+        Some(IrTensor { items: vec![one; dims.iter().product()], dims })
     });
     made.collect()
 }
@@ -158,27 +159,27 @@ struct Forms<'e> {
     engine: &'e Engine,
 }
 
-impl Functions for Forms<'_> {
-    fn function(&self, callee: &Callee) -> Option<Arc<Function>> {
+impl CoreEnv for Forms<'_> {
+    fn function(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>> {
         Some(self.engine.forms().stages(&Arc::new(callee.clone())).ok()?.core.clone())
     }
 
-    fn global(&self, name: &GlobalName) -> Option<value::Value> {
+    fn global(&self, name: &GlobalName) -> Option<value::IrValue> {
         let (parts, ty) = self.parts(name)?;
-        Some(value_of(&ty, &parts))
+        Some(from_tensors(&ty, &parts))
     }
 
-    fn derivatives(&self) -> Option<&dyn SsaFunctions> {
+    fn ssa_env(&self) -> Option<&dyn SsaFunctions> {
         Some(self)
     }
 }
 
 impl SsaFunctions for Forms<'_> {
-    fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>> {
+    fn ssa(&self, callee: &FunctionKey) -> Option<Arc<SsaFunction>> {
         self.engine.forms().ssa(&Arc::new(callee.clone()))
     }
 
-    fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor> {
+    fn global(&self, name: &GlobalName, path: &[u32]) -> Option<IrTensor> {
         let (parts, ty) = self.parts(name)?;
         let at = ty.leaves().iter().position(|leaf| leaf.path == path)?;
         parts.into_iter().nth(at)
@@ -187,10 +188,10 @@ impl SsaFunctions for Forms<'_> {
 
 impl Forms<'_> {
     /// Returns the value of a top-level `let` as tensors, with its core type.
-    fn parts(&self, name: &GlobalName) -> Option<(Vec<Tensor>, CoreType)> {
+    fn parts(&self, name: &GlobalName) -> Option<(Vec<IrTensor>, CoreType)> {
         let known = self.engine.global_value(name)?;
         let ty = core_type(&known.ty)?;
-        Some((tensors(&known.value, &ty)?, ty))
+        Some((to_tensors(&known.value, &ty)?, ty))
     }
 }
 
@@ -205,7 +206,7 @@ fn core_type(ty: &Type) -> Option<CoreType> {
             fields.sort_by(|a, b| a.0.cmp(&b.0));
             let names = fields.iter().map(|(n, _)| n.clone()).collect();
             let types = fields.iter().map(|(_, t)| core_type(t)).collect::<Option<_>>()?;
-            CoreType::Tuple(types, Labels::Fields(names))
+            CoreType::Tuple(types, TupleLabels::Fields(names))
         }
         _ => return None,
     })
@@ -287,7 +288,7 @@ fn drawn(ty: &Type, next: &mut u32) -> Option<Value> {
             Value::array(&dims, (0..count).map(|_| i64::from(step() % 2)).collect::<Vec<i64>>())
         }
         Type::Scalar(Scalar::Bool) => Value::array(&dims, (0..count).map(|_| step() % 2 == 0).collect::<Vec<bool>>()),
-        _ => Value::array(&dims, Store::packed((0..count).map(|_| drawn(inner, next)).collect::<Option<_>>()?)),
+        _ => Value::array(&dims, Store::from_values((0..count).map(|_| drawn(inner, next)).collect::<Option<_>>()?)),
     }
 }
 

@@ -13,14 +13,14 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use lang_core::base::{Code, Diagnostic, GlobalName, ModuleName, Span};
-use lang_core::exec::Programs;
-use lang_core::exec::offload::Generated;
+use lang_core::exec::ExecutableCache;
+use lang_core::exec::offload::CompiledEvaluator;
 use lang_core::interp::Interp;
-use lang_core::ir::core::{Outside, Reason};
+use lang_core::ir::core::{NoCoreForm, NoCoreFormReason};
 use lang_core::resolve::Names as _;
 use lang_core::resolve::forms::Derivative;
-use lang_core::runtime::{Counts, Failure, Frame, Limits, RtInstance, Value};
-use lang_core::session::{self, Blame, ItemRef, Running, Session};
+use lang_core::runtime::{Failure, LocalFrame, OperationCounts, RunLimits, RuntimeInstance, Value};
+use lang_core::session::{self, Blame, ItemRef, Session, SessionProgram};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::info::TypeInfo;
 use lang_core::types::tree::Body;
@@ -83,7 +83,7 @@ pub(crate) struct Engine {
     values: HashMap<GlobalName, Value>,
     /// Whether runs are counted (work, tests, iterations).
     pub(crate) counting: bool,
-    pub(crate) counts: Counts,
+    pub(crate) counts: OperationCounts,
     /// Whether the interpreter evaluates everything, without machine code.
     pub(crate) plain: bool,
     /// The number of threads that machine code uses. `jit` is created at its first use; it holds
@@ -96,7 +96,7 @@ pub(crate) struct Engine {
     /// Whether a run fails where an operation produces NaN from operands that are not NaN.
     pub(crate) trap_nan: bool,
     /// The resource limits of a run.
-    pub(crate) limits: Limits,
+    pub(crate) limits: RunLimits,
     /// The predicted cost above which the user must confirm a run; `None`: no limit.
     pub(crate) budget: Option<Budget>,
     /// Whether the output of programs is suppressed, as when `:bench` runs an expression many
@@ -129,7 +129,7 @@ impl Engine {
             unreadable: BTreeMap::new(),
             values: HashMap::new(),
             counting: common.count,
-            counts: Counts::default(),
+            counts: OperationCounts::default(),
             plain: common.backend == Backend::Interp,
             threads: threads(common),
             jit: OnceCell::new(),
@@ -313,12 +313,12 @@ impl Engine {
         let has_place = |item: &GlobalName, span: Span| *item != here.item || span != Span::default();
         let blame = Blame::new(failure, has_place);
         // Help about the library's own lines does not help its caller.
-        if let (Some(called), true) = (&blame.called, problem.help.is_some()) {
+        if let (Some(called), true) = (&blame.library_function, problem.help.is_some()) {
             problem.help = Some(format!("it comes of the arguments with which `{called}` is called"));
         }
         problem.places.extend(place(blame.item, blame.span, blame.label));
-        problem.places.extend(blame.inside.and_then(|(item, span, label)| place(item, span, label)));
-        problem.more_callers = failure.more_callers;
+        problem.places.extend(blame.library_site.and_then(|(item, span, label)| place(item, span, label)));
+        problem.more_callers = failure.omitted_callers;
         // The outermost call, from outside the program, has no place.
         let calls = blame.callers.iter().filter(|(item, span)| has_place(item, *span));
         problem.trace = calls
@@ -367,8 +367,8 @@ impl Engine {
             // Advice about the name of a file fits the command line, but not an import.
             if reason.code != Code::E0602 {
                 problem.help.clone_from(&reason.help);
-            } else if !missing.ends_with(".iv") && Path::new(&session::with_ending(missing)).is_file() {
-                problem.help = Some(session::called(&session::with_ending(missing)));
+            } else if !missing.ends_with(".iv") && Path::new(&session::with_file_extension(missing)).is_file() {
+                problem.help = Some(session::whole_file_name_hint(&session::with_file_extension(missing)));
             }
         }
         problem
@@ -383,8 +383,9 @@ impl Engine {
     /// for the same modules in the same order.
     pub(crate) fn grad_costs(&self, modules: &[ModuleName]) -> Vec<Problem> {
         let modules = self.modules_of(modules).into_iter();
-        let of =
-            |m: ModuleName| self.session.grad_costs(&m).into_iter().map(move |d| (m.clone(), d)).collect::<Vec<_>>();
+        let of = |m: ModuleName| {
+            self.session.adjoint_cost_warnings(&m).into_iter().map(move |d| (m.clone(), d)).collect::<Vec<_>>()
+        };
         modules.flat_map(of).map(|(m, d)| self.problem(&m, &d)).collect()
     }
 
@@ -480,7 +481,7 @@ impl Engine {
         Ok(None)
     }
 
-    fn run_body(&mut self, body: &Arc<Body>, here: &Here) -> Result<(Value, Frame), Vec<Problem>> {
+    fn run_body(&mut self, body: &Arc<Body>, here: &Here) -> Result<(Value, LocalFrame), Vec<Problem>> {
         self.within_budget(body, here)?;
         self.interpret(here, |interp, _| interp.eval_body(&here.item, body))
     }
@@ -488,25 +489,25 @@ impl Engine {
     fn interpret<T>(
         &mut self,
         here: &Here,
-        f: impl FnOnce(&mut Interp<'_>, &Generated<'_>) -> Result<T, Box<Failure>>,
+        f: impl FnOnce(&mut Interp<'_>, &CompiledEvaluator<'_>) -> Result<T, Box<Failure>>,
     ) -> Result<T, Vec<Problem>> {
         let (result, counts) = {
-            let program = Running::new(&self.session, &self.values);
+            let program = SessionProgram::new(&self.session, &self.values);
             let globals = |name: &GlobalName| self.values.get(name).cloned();
-            let outside = |why: &Outside, of: Option<Derivative>| self.tell_outside(why, of.is_some(), here);
-            let generated = Generated::new(&self.session, &globals, self.programs(), &outside);
+            let outside = |why: &NoCoreForm, of: Option<Derivative>| self.tell_outside(why, of.is_some(), here);
+            let generated = CompiledEvaluator::new(&self.session, &globals, self.programs(), &outside);
             let mut host = Console { out: self.out, start: self.start, engine: self, here };
             let mut interp = Interp::new(&program, &mut host, self.limits, &interrupt::STOP);
             if self.counting {
-                interp.count();
+                interp.start_counting();
             }
             if self.trap_nan {
                 interp.trap_nan();
             }
             if !self.plain {
-                interp.take_regions(&generated);
+                interp.offload_expressions(&generated);
             }
-            interp.watch(&progress::ASKED);
+            interp.set_report_flag(&progress::ASKED);
             (f(&mut interp, &generated), interp.counts())
         };
         self.counts.work = self.counts.work.saturating_add(counts.work);
@@ -516,17 +517,18 @@ impl Engine {
     }
 
     /// Returns a new set of executables, compiled by the JIT if it supports this processor.
-    fn programs(&self) -> Programs {
+    fn programs(&self) -> ExecutableCache {
         let jit = self.jit.get_or_init(|| Jit::new(self.threads).ok().map(Arc::new)).clone();
-        jit.map_or_else(Programs::default, |jit| Programs::with(jit)).by_clock(clock)
+        jit.map_or_else(ExecutableCache::default, |jit| ExecutableCache::with_backend(jit)).with_clock(clock)
     }
 
     /// Reports, once per definition, that it (or a derivative through it) is left to the
     /// interpreter, and why.
-    fn tell_outside(&self, why: &Outside, derivative: bool, here: &Here) {
+    fn tell_outside(&self, why: &NoCoreForm, derivative: bool, here: &Here) {
         // The checker reports errors, and an effect is no news. A derivative that exceeds the
         // memory limit is reported when it is computed.
-        let plain = !derivative && matches!(why.what, Reason::Effect | Reason::Errors | Reason::Memory);
+        let plain = !derivative
+            && matches!(why.reason, NoCoreFormReason::Effect | NoCoreFormReason::Errors | NoCoreFormReason::Memory);
         if plain || self.silent || self.out.is_json() || !self.told.borrow_mut().insert((why.item.clone(), derivative))
         {
             return;
@@ -544,7 +546,7 @@ impl Engine {
             true => format!("derivatives of a function in {name} are"),
             false => format!("{name} is"),
         };
-        let text = format!("{what} left to the interpreter: there is {}", why.what.phrase());
+        let text = format!("{what} left to the interpreter: there is {}", why.reason.phrase());
         self.out.note(&report::note(&text, place.as_ref(), &self.sources));
     }
 
@@ -566,12 +568,12 @@ impl Engine {
     }
 
     /// Converts fitted sizes and arguments to the instance and values of a call.
-    fn given(&self, signature: &Signature, fitted: &Fitted) -> (RtInstance, Vec<Value>) {
+    fn given(&self, signature: &Signature, fitted: &Fitted) -> (RuntimeInstance, Vec<Value>) {
         let sizes = signature.sizes.iter().zip(&fitted.sizes);
         let sizes = sizes.filter(|(s, _)| s.source == SizeSource::Implicit).map(|(_, n)| *n).collect();
         let arguments = signature.params.iter().zip(&fitted.arguments);
         let arguments = arguments.map(|((_, ty), datum)| self.value(datum, &types::with_sizes(ty, &fitted.sizes)));
-        (RtInstance { types: Arc::from([]), sizes }, arguments.collect())
+        (RuntimeInstance { types: Arc::from([]), sizes }, arguments.collect())
     }
 
     pub(crate) fn value(&self, datum: &Datum, ty: &Type) -> Value {
@@ -614,7 +616,7 @@ impl Engine {
         source: SourceId,
         offset: u32,
     ) -> Result<Ready, Vec<Problem>> {
-        let expression = self.session.expression(module, text);
+        let expression = self.session.check_expression(module, text);
         let places = |d: &Diagnostic| self.advised(crate::problem::of_diagnostic(&d.clone().shift(offset), source));
         let problems: Vec<Problem> = expression.diagnostics.iter().map(places).collect();
         if problems.iter().any(Problem::is_error) {

@@ -51,7 +51,7 @@ impl Engine {
         for module in modules {
             let spans: Vec<Span> = closure.iter().filter(|i| i.module == *module).map(ItemRef::span).collect();
             let diagnostics = self.session.diagnostics(module);
-            let ours = |d: &&Diagnostic| d.is_error() && spans.iter().any(|s| s.touches(d.span.start));
+            let ours = |d: &&Diagnostic| d.is_error() && spans.iter().any(|s| s.contains_inclusive(d.span.start));
             problems.extend(diagnostics.iter().filter(ours).map(|d| self.problem(module, d)));
         }
         // An item can be wrong only because an import of its module is; that error is reported at

@@ -8,12 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use lang_core::base::{Code, GlobalName, Span};
-use lang_core::ir::core::{Callee, Derivation};
-use lang_core::ir::origin::{Ancestor, Origin, VALUE};
-use lang_core::ir::ssa::{Rhs, Var};
-use lang_core::ir::ssa_text::Noted;
-use lang_core::pipeline::Traced;
-use lang_core::source::{self, Which};
+use lang_core::ir::core::{DerivativeKind, FunctionKey};
+use lang_core::ir::origin::{OriginKind, StatementOrigin, VALUE};
+use lang_core::ir::ssa::{Rhs, StmtId};
+use lang_core::ir::ssa_text::AnnotatedSsa;
+use lang_core::pipeline::TracedSsa;
+use lang_core::source::{self, DerivativeMode};
 
 use super::Engine;
 use super::forms::Form;
@@ -49,8 +49,8 @@ impl Engine {
         let (def, mut derivatives) = self.derived_from(stage, name);
         match stage {
             Stage::Ssa => {}
-            Stage::Forward => derivatives.push(Which::Forward),
-            Stage::Adjoint => derivatives.push(Which::Adjoint),
+            Stage::Forward => derivatives.push(DerivativeMode::Forward),
+            Stage::Adjoint => derivatives.push(DerivativeMode::Adjoint),
             Stage::Core | Stage::Lifted | Stage::Pairs | Stage::Pushed | Stage::Loops | Stage::Clif => {
                 let message = "this form does not tell where its lines come from".to_owned();
                 let mut problem = Problem::new(Code::E0600, message);
@@ -58,27 +58,27 @@ impl Engine {
                 return Err(Box::new(problem));
             }
         }
-        let callee = source::shown_callee(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
+        let callee = source::callee_at_f64(&self.session, &def).ok_or_else(|| self.no_definition(name))?;
         if let Err(why) = self.session.stages(&callee) {
             return Err(self.no_core(&def, &why));
         }
         let callee = self.derivative_of(&def, callee, &derivatives)?;
         let traced = self.session.traced(&callee).ok_or_else(|| Self::constant(&def))?;
         let note = |var| self.origins(&callee, &traced, var);
-        Ok(Form::of(Noted { ssa: &traced.ssa, note: &note }.to_string()))
+        Ok(Form::of(AnnotatedSsa { ssa: &traced.ssa, note: &note }.to_string()))
     }
 
     /// Returns the origins of a statement of `callee` on one line.
-    pub(super) fn stands_at(&self, callee: &Arc<Callee>, var: Var) -> Option<String> {
+    pub(super) fn stands_at(&self, callee: &Arc<FunctionKey>, var: StmtId) -> Option<String> {
         self.origins(callee, &self.session.traced(callee)?, var)
     }
 
     /// Returns the text that a statement is computed for. For a statement of a derivative, that is
     /// the text of the primal's statement.
-    pub(super) fn made_for(&self, callee: &Arc<Callee>, var: Var) -> Option<String> {
+    pub(super) fn made_for(&self, callee: &Arc<FunctionKey>, var: StmtId) -> Option<String> {
         let traced = self.session.traced(callee)?;
-        let of = traced.origins.of(var).find_map(|origin| match origin.ancestor {
-            Ancestor::Statement(of, _) if traced.origins.inlined(origin).is_none() => Some(of),
+        let of = traced.origins.origins_of(var).find_map(|origin| match origin.kind {
+            OriginKind::PrimalStatement(of, _) if traced.origins.inlined(origin).is_none() => Some(of),
             _ => None,
         });
         match of {
@@ -99,8 +99,8 @@ impl Engine {
     }
 
     /// Formats up to `MOST` origins of a statement on one line.
-    fn origins(&self, callee: &Arc<Callee>, traced: &Traced, var: Var) -> Option<String> {
-        let mut all = traced.origins.of(var).filter_map(|origin| {
+    fn origins(&self, callee: &Arc<FunctionKey>, traced: &TracedSsa, var: StmtId) -> Option<String> {
+        let mut all = traced.origins.origins_of(var).filter_map(|origin| {
             let own = self.told(callee, origin)?;
             Some(match traced.origins.inlined(origin) {
                 Some((inlined, of)) => format!("{own}, in {}: {}", called(inlined), self.stands_for(inlined, of)),
@@ -113,11 +113,11 @@ impl Engine {
     }
 
     /// Formats one origin with its place; `None` for an input.
-    fn told(&self, callee: &Arc<Callee>, origin: &Origin) -> Option<String> {
-        match origin.ancestor {
-            Ancestor::Input => None,
-            Ancestor::Text(span) => Some(self.text_at(&callee.def, span).to_string()),
-            Ancestor::Statement(of, rule) => {
+    fn told(&self, callee: &Arc<FunctionKey>, origin: &StatementOrigin) -> Option<String> {
+        match origin.kind {
+            OriginKind::Input => None,
+            OriginKind::SourceExpr(span) => Some(self.text_at(&callee.def, span).to_string()),
+            OriginKind::PrimalStatement(of, rule) => {
                 let text = self.stands_for(&primal(callee), of);
                 Some(format!("{rule} of {}: {text}", of.name()))
             }
@@ -125,20 +125,20 @@ impl Engine {
     }
 
     /// Returns the text of the expression that a statement computes, or the name of an input.
-    fn stands_for(&self, callee: &Arc<Callee>, var: Var) -> String {
+    fn stands_for(&self, callee: &Arc<FunctionKey>, var: StmtId) -> String {
         let Some(traced) = self.session.traced(callee) else { return String::new() };
         if let Some(Rhs::Input(k)) = traced.ssa.stmts.get(var.0 as usize).map(|s| &s.rhs) {
             let input = traced.ssa.inputs.get(*k as usize);
             return input.map(|i| traced.ssa.vars.name(i.local).to_string()).unwrap_or_default();
         }
-        let Some(origin) = traced.origins.of(var).next() else { return String::new() };
+        let Some(origin) = traced.origins.origins_of(var).next() else { return String::new() };
         if let Some((inlined, of)) = traced.origins.inlined(origin) {
             return self.stands_for(inlined, of);
         }
-        match origin.ancestor {
-            Ancestor::Text(span) => self.piece(&callee.def, span),
-            Ancestor::Statement(of, VALUE) => self.stands_for(&primal(callee), of),
-            Ancestor::Input | Ancestor::Statement(..) => self.told(callee, origin).unwrap_or_default(),
+        match origin.kind {
+            OriginKind::SourceExpr(span) => self.piece(&callee.def, span),
+            OriginKind::PrimalStatement(of, VALUE) => self.stands_for(&primal(callee), of),
+            OriginKind::Input | OriginKind::PrimalStatement(..) => self.told(callee, origin).unwrap_or_default(),
         }
     }
 
@@ -153,17 +153,17 @@ impl Engine {
 }
 
 /// Returns the primal of a derivative, or the function itself if it is none.
-fn primal(callee: &Callee) -> Arc<Callee> {
+fn primal(callee: &FunctionKey) -> Arc<FunctionKey> {
     Arc::new(callee.primal().unwrap_or_else(|| callee.clone()))
 }
 
 /// Returns the name of a definition; a derivative has the suffixes that users write: `f_adj`.
-fn called(callee: &Callee) -> String {
+fn called(callee: &FunctionKey) -> String {
     let mut name = callee.def.name.to_string();
-    for derivation in &*callee.derived {
+    for derivation in &*callee.derivatives {
         name += match derivation {
-            Derivation::Forward(_) => Which::Forward.suffix(),
-            Derivation::Adjoint { .. } => Which::Adjoint.suffix(),
+            DerivativeKind::Forward(_) => DerivativeMode::Forward.suffix(),
+            DerivativeKind::Adjoint { .. } => DerivativeMode::Adjoint.suffix(),
         };
     }
     name

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, ModuleName, Name, Span};
 use lang_core::resolve::{Names as _, Res};
-use lang_core::session::{self, Evaluable, LIBRARY, PRELUDE};
+use lang_core::session::{self, CheckedExpression, LIBRARY, PRELUDE};
 use lang_core::syntax::ast::Item;
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::env::Env as _;
@@ -22,7 +22,7 @@ use crate::types;
 impl Engine {
     /// Returns the type of an expression, or the signature if it names a function.
     pub(crate) fn type_of(&self, module: &ModuleName, text: &str, source: SourceId) -> Result<String, Vec<Problem>> {
-        let expression = self.session.expression(module, text);
+        let expression = self.session.check_expression(module, text);
         // A function has a signature, because its types and sizes may be settled only by a call.
         if let Some(signature) = self.named_signature(&expression) {
             return Ok(signature.to_string());
@@ -39,7 +39,7 @@ impl Engine {
     }
 
     /// Returns the signature of the function that an expression names.
-    fn named_signature(&self, expression: &Evaluable) -> Option<Arc<Signature>> {
+    fn named_signature(&self, expression: &CheckedExpression) -> Option<Arc<Signature>> {
         let Item::Do(root) = expression.parsed.tree.item else { return None };
         match expression.resolved.exprs.get(&root)? {
             Res::Def(name) => self.session.signature(name),
@@ -61,7 +61,7 @@ impl Engine {
             ItemKind::Import => format!("import {name}"),
             ItemKind::Derivative => format!("derivative {name}"),
             ItemKind::Adjoint => format!("adjoint {name}"),
-            ItemKind::Do | ItemKind::Junk => return None,
+            ItemKind::Do | ItemKind::StrayText => return None,
         })
     }
 
@@ -177,17 +177,17 @@ impl Engine {
 
     /// Returns whether an expression has errors.
     pub(crate) fn is_wrong(&self, module: &ModuleName, text: &str) -> bool {
-        self.session.expression(module, text).diagnostics.iter().any(lang_core::base::Diagnostic::is_error)
+        self.session.check_expression(module, text).diagnostics.iter().any(lang_core::base::Diagnostic::is_error)
     }
 
     /// Returns the top-level names that an expression uses.
     pub(crate) fn uses_of(&self, module: &ModuleName, text: &str) -> BTreeSet<GlobalName> {
-        self.session.expression(module, text).resolved.uses
+        self.session.check_expression(module, text).resolved.uses
     }
 
     /// Returns the parameters of the definition that an expression names.
     pub(crate) fn parameters(&self, module: &ModuleName, text: &str) -> Option<Vec<(Name, Type)>> {
-        Some(self.named_signature(&self.session.expression(module, text))?.params.clone())
+        Some(self.named_signature(&self.session.check_expression(module, text))?.params.clone())
     }
 
     /// Returns whether a type is real or has a real part.

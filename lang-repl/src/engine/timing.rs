@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lang_core::base::GlobalName;
-use lang_core::runtime::{RtInstance, Value};
+use lang_core::runtime::{RuntimeInstance, Value};
 use lang_core::types::ty::{Signature, Type};
 
 use super::{Engine, Evaluated, Here};
@@ -34,19 +34,19 @@ impl Engine {
         &mut self,
         def: &GlobalName,
         function: Option<&Value>,
-        instance: &RtInstance,
+        instance: &RuntimeInstance,
         arguments: &[Value],
         again: &mut dyn FnMut(Duration, Duration) -> bool,
     ) -> Result<Value, Vec<Problem>> {
         let here = Here { item: def.clone(), name: "the function", source: None };
         self.interpret(&here, |interp, generated| {
             loop {
-                let (begun, made) = (Instant::now(), generated.making());
+                let (begun, made) = (Instant::now(), generated.preparation_time());
                 let value = match function {
                     Some(function) => interp.apply_value(def, function, arguments.to_vec())?,
                     None => interp.call(def, instance.clone(), arguments.to_vec())?,
                 };
-                let (took, making) = (begun.elapsed(), generated.making().saturating_sub(made));
+                let (took, making) = (begun.elapsed(), generated.preparation_time().saturating_sub(made));
                 if !again(took.saturating_sub(making), making) {
                     return Ok(value);
                 }

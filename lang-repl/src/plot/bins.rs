@@ -1,6 +1,6 @@
 //! **Histograms**: bins of equal width, and the counts of numbers in them.
 
-use lang_core::runtime::figure::Numbers;
+use lang_core::runtime::figure::PlotArray;
 
 use super::plan::LeftOut;
 use super::scale::{Axis, Range, Step};
@@ -39,7 +39,7 @@ pub(super) struct Edges {
 impl Edges {
     /// Computes common bins for all numbers: `wanted` bins, or a suitable number of bins with round
     /// edges.
-    pub(super) fn of(all: &[&Numbers], log: bool, wanted: Option<usize>) -> Self {
+    pub(super) fn of(all: &[&PlotArray], log: bool, wanted: Option<usize>) -> Self {
         let mut range = Range::NONE;
         let measured = || all.iter().flat_map(|n| n.iter()).filter_map(|x| Axis::measure(log, x));
         measured().for_each(|x| range.add(x));
@@ -52,7 +52,7 @@ impl Edges {
             let width = high / count as f64 - low / count as f64;
             return Self { log, low, width, count };
         }
-        let whole = !log && all.iter().all(|n| n.are_whole());
+        let whole = !log && all.iter().all(|n| n.is_integral());
         let Range { low, high } = range;
         if whole && high - low <= SINGLE {
             return Self { log, low: low - 0.5, width: 1.0, count: count(high - low + 1.0) };
@@ -71,7 +71,7 @@ impl Edges {
     }
 
     /// Counts the numbers in each bin. Only the last bin contains its upper edge.
-    pub(super) fn count(&self, numbers: &Numbers, left_out: &mut LeftOut) -> Vec<Bar> {
+    pub(super) fn count(&self, numbers: &PlotArray, left_out: &mut LeftOut) -> Vec<Bar> {
         let mut counts = vec![0u64; self.count];
         for x in numbers.iter() {
             let Some(measured) = Axis::measure(self.log, x) else {
@@ -108,7 +108,7 @@ impl Edges {
 
 /// Returns a suitable number of bins: by Sturges' rule, or by that of Freedman and Diaconis if it
 /// is larger.
-fn suitable(all: &[&Numbers], log: bool, range: Range) -> f64 {
+fn suitable(all: &[&PlotArray], log: bool, range: Range) -> f64 {
     let total: usize = all.iter().map(|n| n.len()).sum();
     let stride = total.div_ceil(SAMPLE).max(1);
     let numbers = all.iter().flat_map(|n| (0..n.len()).step_by(stride).map(|at| n.get(at)));

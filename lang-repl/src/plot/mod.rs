@@ -81,7 +81,7 @@ fn side(
     range: &std::ops::RangeInclusive<i64>,
     unit: &str,
 ) -> Result<Option<u16>, Refusal> {
-    let Some(n) = figure.number(option) else { return Ok(None) };
+    let Some(n) = figure.integer_option(option) else { return Ok(None) };
     match u16::try_from(n).ok().filter(|_| range.contains(&n)) {
         Some(n) => Ok(Some(n)),
         None => {

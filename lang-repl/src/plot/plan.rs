@@ -3,7 +3,7 @@
 
 use lang_core::resolve::forms::{PlotKind, PlotOption, SCALES};
 use lang_core::runtime::Figure;
-use lang_core::runtime::figure::{Content, Layer, Numbers};
+use lang_core::runtime::figure::{PlotArray, PlotContent, PlotLayer};
 
 use super::bins::{self, Bar};
 use super::scale::{Axis, Range};
@@ -91,7 +91,7 @@ pub(super) enum Shape<'f> {
 pub(super) struct Curve<'f> {
     pub(super) joined: bool,
     x: Places<'f>,
-    y: &'f Numbers,
+    y: &'f PlotArray,
 }
 
 /// The horizontal coordinates of points.
@@ -99,7 +99,7 @@ pub(super) struct Curve<'f> {
 enum Places<'f> {
     /// The indices 0, 1, 2, ….
     Counted,
-    Given(&'f Numbers),
+    Given(&'f PlotArray),
 }
 
 impl Places<'_> {
@@ -128,7 +128,7 @@ pub(super) enum Bars<'f> {
     /// The bars of a histogram.
     Bins(Vec<Bar>),
     /// A bar at each coordinate, with this width and horizontal shift.
-    At { x: Option<&'f Numbers>, y: &'f Numbers, width: f64, shift: f64 },
+    At { x: Option<&'f PlotArray>, y: &'f PlotArray, width: f64, shift: f64 },
 }
 
 impl Bars<'_> {
@@ -171,15 +171,15 @@ enum Lack {
 
 /// Plans a figure. The error is a message about its options, with advice.
 pub(super) fn plan(figure: &Figure) -> Result<Plan<'_>, (String, &'static str)> {
-    let text = |option| clean(figure.text(option).unwrap_or_default());
+    let text = |option| clean(figure.text_option(option).unwrap_or_default());
     let mut notes = Vec::new();
-    let log = |option: PlotOption| match figure.text(option) {
+    let log = |option: PlotOption| match figure.text_option(option) {
         None => Ok(false),
         Some(text) if SCALES.contains(&text) => Ok(text == "log"),
         Some(text) => Err((format!("`{}` is no scale of an axis", clean(text)), "a scale is \"linear\" or \"log\"")),
     };
     let logs = (log(PlotOption::Xscale)?, log(PlotOption::Yscale)?);
-    let bins = match figure.number(PlotOption::Bins) {
+    let bins = match figure.integer_option(PlotOption::Bins) {
         None => None,
         Some(n) => Some(
             usize::try_from(n)
@@ -196,7 +196,7 @@ pub(super) fn plan(figure: &Figure) -> Result<Plan<'_>, (String, &'static str)> 
             (Body::Chart(chart), axis_names(figure))
         }
     };
-    let or = |option, name: String| figure.text(option).map_or(name, clean);
+    let or = |option, name: String| figure.text_option(option).map_or(name, clean);
     let (xlabel, ylabel) = (or(PlotOption::Xlabel, names.0), or(PlotOption::Ylabel, names.1));
     Ok(Plan { title: text(PlotOption::Title), xlabel, ylabel, body, notes })
 }
@@ -222,10 +222,10 @@ fn axis_names(figure: &Figure) -> (String, String) {
 }
 
 /// Returns the numeric data of a layer.
-fn numbers(layer: &Layer) -> Vec<&Numbers> {
+fn numbers(layer: &PlotLayer) -> Vec<&PlotArray> {
     let all = layer.data.iter().filter_map(|data| match &data.content {
-        Content::Numbers(numbers) => Some(numbers),
-        Content::Relation(_) => None,
+        PlotContent::Numbers(numbers) => Some(numbers),
+        PlotContent::Relation(_) => None,
     });
     all.collect()
 }
@@ -237,7 +237,7 @@ fn chart<'f>(
     notes: &mut Vec<String>,
 ) -> Chart<'f> {
     let mut series = Vec::new();
-    let histograms: Vec<&Numbers> =
+    let histograms: Vec<&PlotArray> =
         figure.layers.iter().filter(|l| l.kind == PlotKind::Histogram).flat_map(numbers).collect();
     let edges = bins::Edges::of(&histograms, xlog, bins);
     let groups = figure.layers.iter().filter(|l| l.kind == PlotKind::Bars).count();
@@ -276,16 +276,16 @@ fn chart<'f>(
                         Err(Lack::Number) => left_out.not_finite += 1,
                     }
                 }
-                (standing, whole) = (true, whole && heights.are_whole());
+                (standing, whole) = (true, whole && heights.is_integral());
                 series.push(Series { label: label(layer, 0), shape: Shape::Bars(bars) });
             }
             (_, [only]) => {
-                whole &= only.are_whole();
+                whole &= only.is_integral();
                 series.push(curve(layer, 0, Places::Counted, only, (xlog, ylog), &mut ranges, &mut left_out));
             }
             (_, [x, rest @ ..]) => {
                 for (nth, y) in rest.iter().enumerate() {
-                    whole &= y.are_whole();
+                    whole &= y.is_integral();
                     let places = Places::Given(x);
                     series.push(curve(layer, nth + 1, places, y, (xlog, ylog), &mut ranges, &mut left_out));
                 }
@@ -329,13 +329,13 @@ fn chart<'f>(
 /// Whether all horizontal coordinates are integers.
 fn counted(figure: &Figure) -> bool {
     figure.layers.iter().all(|layer| match (layer.kind, numbers(layer).as_slice()) {
-        (PlotKind::Histogram, [x]) | (_, [x, _, ..]) => x.are_whole(),
+        (PlotKind::Histogram, [x]) | (_, [x, _, ..]) => x.is_integral(),
         _ => true,
     })
 }
 
 /// Returns the legend name of a series: the label in the program, or the name of the data.
-fn label(layer: &Layer, nth: usize) -> String {
+fn label(layer: &PlotLayer, nth: usize) -> String {
     let name = layer.data.get(nth).map(|d| d.name.as_str()).unwrap_or_default();
     let several = layer.data.len() > 2;
     match (layer.label.as_str(), several) {
@@ -347,10 +347,10 @@ fn label(layer: &Layer, nth: usize) -> String {
 }
 
 fn curve<'f>(
-    layer: &'f Layer,
+    layer: &'f PlotLayer,
     nth: usize,
     x: Places<'f>,
-    y: &'f Numbers,
+    y: &'f PlotArray,
     (xlog, ylog): (bool, bool),
     ranges: &mut (Range, Range),
     left_out: &mut LeftOut,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lang_core::resolve::forms::PlotKind;
 use lang_core::runtime::Relation;
-use lang_core::runtime::figure::{Content, Layer, Numbers};
+use lang_core::runtime::figure::{PlotArray, PlotContent, PlotLayer};
 use plotters::style::colors::colormaps::ViridisRGB;
 
 use super::plan::are;
@@ -24,9 +24,9 @@ pub(super) struct Tiles<'f> {
 /// The content of the tiles.
 pub(super) enum Tiled<'f> {
     /// Numbers shown by colour, and their range.
-    Heat(&'f Numbers, Range),
+    Heat(&'f PlotArray, Range),
     /// An image, and its number of channels, 1 or 3.
-    Image(&'f Numbers, usize),
+    Image(&'f PlotArray, usize),
     /// Dots, and their number.
     Dots(Dots<'f>, u64),
 }
@@ -35,22 +35,22 @@ pub(super) enum Tiled<'f> {
 pub(super) enum Dots<'f> {
     Members(&'f Arc<Relation>),
     /// The nonzero elements of a matrix.
-    NotZero(&'f Numbers),
+    NotZero(&'f PlotArray),
 }
 
 impl<'f> Tiles<'f> {
     /// Returns the tiles of a layer, or `None` if its kind is not tiled.
-    pub(super) fn of(layer: &'f Layer, notes: &mut Vec<String>) -> Option<Self> {
+    pub(super) fn of(layer: &'f PlotLayer, notes: &mut Vec<String>) -> Option<Self> {
         let data = layer.data.first()?;
         let (numbers, rows, columns) = match &data.content {
-            Content::Relation(relation) => {
+            PlotContent::Relation(relation) => {
                 let [rows, columns] = relation.dims() else { return None };
                 let side = |n: i64| u64::try_from(n).unwrap_or(0);
                 let count = u64::try_from(relation.len()).unwrap_or(u64::MAX);
                 let content = Tiled::Dots(Dots::Members(relation), count);
                 return Some(Self { rows: side(*rows), columns: side(*columns), content });
             }
-            Content::Numbers(numbers) => {
+            PlotContent::Numbers(numbers) => {
                 let [rows, columns, ..] = numbers.dims() else { return None };
                 (numbers, *rows, *columns)
             }
@@ -71,7 +71,7 @@ impl<'f> Tiles<'f> {
             PlotKind::Image => {
                 let outside = numbers.iter().filter(|x| !(0.0..=1.0).contains(&(x / full(numbers)))).count();
                 if outside > 0 {
-                    let which = if numbers.are_whole() { "integers from 0 to 255" } else { "reals from 0 to 1" };
+                    let which = if numbers.is_integral() { "integers from 0 to 255" } else { "reals from 0 to 1" };
                     let lost = are(outside, numbers.len());
                     notes.push(format!("{lost} outside an image's {which}, and moved to the ends"));
                 }
@@ -159,7 +159,7 @@ impl<'f> Tiles<'f> {
     }
 
     /// Maps a number to 0 to 1; NaN if it is not drawn.
-    fn level(&self, x: f64, numbers: &Numbers) -> f64 {
+    fn level(&self, x: f64, numbers: &PlotArray) -> f64 {
         match &self.content {
             Tiled::Heat(_, range) if x.is_finite() => match range.is_narrow() {
                 true => 0.5,
@@ -211,8 +211,8 @@ fn part(at: usize, among: usize, all: usize) -> std::ops::Range<usize> {
 }
 
 /// Returns the number that is white in an image of these numbers.
-fn full(numbers: &Numbers) -> f64 {
-    if numbers.are_whole() && !numbers.are_truths() { 255.0 } else { 1.0 }
+fn full(numbers: &PlotArray) -> f64 {
+    if numbers.is_integral() && !numbers.is_boolean() { 255.0 } else { 1.0 }
 }
 
 /// Returns the heat map's colour of a number from 0 to 1.

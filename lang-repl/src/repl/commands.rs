@@ -302,7 +302,7 @@ pub(crate) fn lacks_colon(input: &str) -> Option<String> {
     let tokens = lex(input).tokens;
     let mut begin = tokens.iter().map(|t| &t.token);
     let meant = match (begin.next()?, begin.next()?) {
-        (Token::Word(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
+        (Token::Keyword(Word::Type), Token::Name(_)) => !tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)),
         (Token::Name(set), Token::Name(setting)) if set == "set" => settings::ALL.iter().any(|s| s.name == setting),
         // `adjoint f(x; dy) = …` is a derivative rule.
         (Token::Name(_), Token::Name(_)) if tokens.iter().any(|t| t.token == Token::Sym(Sym::Assign)) => false,

@@ -85,7 +85,7 @@ pub(crate) fn complete(before: &str, known: &Known, files: &FilenameCompleter) -
     }
     if before
         .get(..start)
-        .is_some_and(|text| lex(text).tokens.last().is_some_and(|t| t.token == Token::Word(Word::Import)))
+        .is_some_and(|text| lex(text).tokens.last().is_some_and(|t| t.token == Token::Keyword(Word::Import)))
     {
         return beginning(before, start, library_modules());
     }

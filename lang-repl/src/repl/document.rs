@@ -52,7 +52,7 @@ impl Entry {
             ItemKind::Type => Space::Type,
             ItemKind::Derivative => Space::Derivative,
             ItemKind::Adjoint => Space::Adjoint,
-            ItemKind::Import | ItemKind::Def | ItemKind::Let | ItemKind::Do | ItemKind::Junk => Space::Value,
+            ItemKind::Import | ItemKind::Def | ItemKind::Let | ItemKind::Do | ItemKind::StrayText => Space::Value,
         }
     }
 

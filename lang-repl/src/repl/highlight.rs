@@ -55,7 +55,7 @@ pub(crate) fn paint(text: &str, cursor: Option<usize>, color: bool) -> String {
         let style = match &token.token {
             Token::Int(_) | Token::Float(_) => NUMBER,
             Token::Str(_) => STRING,
-            Token::Word(_) => WORD,
+            Token::Keyword(_) => WORD,
             Token::Name(name) if own(name) => OWN,
             Token::Error => WRONG,
             Token::Sym(sym) if sym.closer().is_some() || sym.is_closer() => {

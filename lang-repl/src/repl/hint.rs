@@ -58,7 +58,7 @@ fn open_call(before: &str) -> Option<(String, usize, Option<String>)> {
         let mut first = at.checked_sub(1)?;
         // A call has no space before its parenthesis.
         let last = tokens.get(first).filter(|t| t.span.end == paren.span.start)?;
-        let name = |at: usize| tokens.get(at).filter(|t| matches!(t.token, Token::Name(_) | Token::Word(_)));
+        let name = |at: usize| tokens.get(at).filter(|t| matches!(t.token, Token::Name(_) | Token::Keyword(_)));
         name(first)?;
         let dot = |at: usize| tokens.get(at).is_some_and(|t| t.token == Token::Sym(Sym::Dot));
         if let Some(prefix) = first.checked_sub(2).filter(|_| dot(first - 1)).filter(|at| name(*at).is_some()) {
@@ -66,7 +66,7 @@ fn open_call(before: &str) -> Option<(String, usize, Option<String>)> {
         }
         // `def f(` declares parameters; it is no call.
         let defines = first.checked_sub(1).and_then(|at| tokens.get(at)).is_some_and(|t| {
-            matches!(&t.token, Token::Word(word) if matches!(word.text(), "def" | "derivative" | "adjoint" | "type"))
+            matches!(&t.token, Token::Keyword(word) if matches!(word.text(), "def" | "derivative" | "adjoint" | "type"))
         });
         let start = tokens.get(first)?.span.start as usize;
         (!defines).then(|| before.get(start..last.span.end as usize).unwrap_or_default().to_owned())

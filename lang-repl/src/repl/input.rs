@@ -67,11 +67,11 @@ fn is_command(line: &str) -> bool {
 fn unfinished(text: &str) -> bool {
     let lexed = lex(text);
     // `type x` asks for the type of `x`; a `type` item continues on its first line.
-    let asks = lexed.tokens.len() == 2 && lexed.tokens.first().is_some_and(|t| t.token == Token::Word(Word::Type));
+    let asks = lexed.tokens.len() == 2 && lexed.tokens.first().is_some_and(|t| t.token == Token::Keyword(Word::Type));
     if asks {
         return false;
     }
-    if lexed.tokens.is_empty() { lexed.comments.iter().any(|c| c.doc) } else { parser::is_incomplete(text) }
+    if lexed.tokens.is_empty() { lexed.comments.iter().any(|c| c.is_doc) } else { parser::is_incomplete(text) }
 }
 
 /// Whether Enter in the editor begins a new line instead of ending the input.
@@ -132,7 +132,7 @@ fn goes_on(line: &str) -> bool {
         return !line.trim().is_empty();
     }
     match lex(line).tokens.first().map(|t| &t.token) {
-        Some(Token::Word(word)) => {
+        Some(Token::Keyword(word)) => {
             matches!(word, Word::In | Word::Then | Word::Else | Word::With | Word::Yield | Word::Where | Word::While)
         }
         Some(Token::Sym(sym)) => !matches!(

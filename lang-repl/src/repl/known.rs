@@ -97,7 +97,7 @@ fn library() -> &'static HashMap<String, String> {
     static SIGNATURES: OnceLock<HashMap<String, String>> = OnceLock::new();
     SIGNATURES.get_or_init(|| {
         let of = |(module, text): &(&str, &str)| -> Vec<(String, String)> {
-            let docs = docs::Module::of(text);
+            let docs = docs::ModuleDocs::from_text(text);
             let defs = docs.definitions().filter(|d| d.kind == ItemKind::Def);
             defs.filter_map(|d| {
                 let name = d.names.first()?;

@@ -60,7 +60,7 @@ enum End {
 impl End {
     fn of(line: &str) -> Self {
         match lex(line).tokens.last().map(|t| &t.token) {
-            Some(Token::Word(
+            Some(Token::Keyword(
                 Word::In | Word::Then | Word::Else | Word::Yield | Word::While | Word::For | Word::If | Word::Do,
             )) => Self::Opens,
             Some(Token::Sym(sym)) => match sym {

@@ -26,7 +26,7 @@ mod terminal;
 use std::io::{self, BufRead, IsTerminal as _, Read as _};
 
 use lang_core::base::Code;
-use lang_core::syntax::lexer::MAX_TEXT;
+use lang_core::syntax::lexer::MAX_TEXT_BYTES;
 
 use crate::cli::Common;
 use crate::commands::run::not_available;
@@ -117,14 +117,14 @@ fn on_a_pipe(session: &mut Session, out: Out) -> Status {
 /// of a line, and rejects a longer one.
 fn next_line(lines: &mut impl BufRead) -> Result<Option<String>, Box<Problem>> {
     let mut bytes = Vec::new();
-    let most = u64::try_from(MAX_TEXT).unwrap_or(u64::MAX);
+    let most = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX);
     let failed = |e: io::Error| Box::new(Problem::new(Code::E0602, format!("standard input cannot be read: {e}")));
     if lines.take(most).read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
         return Ok(None);
     }
-    if bytes.len() >= MAX_TEXT && bytes.last() != Some(&b'\n') {
+    if bytes.len() >= MAX_TEXT_BYTES && bytes.last() != Some(&b'\n') {
         lines.skip_until(b'\n').map_err(failed)?;
-        let message = format!("a line has more than {} MiB", MAX_TEXT >> 20);
+        let message = format!("a line has more than {} MiB", MAX_TEXT_BYTES >> 20);
         return Err(Box::new(Problem::new(Code::E0008, message)));
     }
     while matches!(bytes.last(), Some(b'\n' | b'\r')) {

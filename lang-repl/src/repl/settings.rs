@@ -1,7 +1,7 @@
 //! The settings of `:set`, for the rest of a session: a table with names, values and help.
 //! `session` applies them to the engine and the output.
 
-use lang_core::runtime::Limits;
+use lang_core::runtime::RunLimits;
 use lang_core::runtime::print::{Digits, Layout};
 
 use crate::cli::{self, Backend, Common, Nan, Shown, When};
@@ -12,7 +12,7 @@ use crate::{machine, suggest};
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) common: Common,
-    pub(crate) limits: Limits,
+    pub(crate) limits: RunLimits,
     /// The number of operations above which a run needs a confirmation; `None`: no limit.
     pub(crate) budget: Option<u64>,
     /// The output width in characters; `None`: that of the terminal.

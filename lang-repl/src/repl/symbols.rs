@@ -1,10 +1,10 @@
 //! Completion of `\name` by Tab: a mathematical letter or symbol, by its name in TeX.
 
-use lang_core::syntax::tex::TABLE;
+use lang_core::syntax::tex::TEX_NAMES;
 
 /// Returns the symbol of that name.
 fn named(name: &str) -> Option<&'static str> {
-    TABLE.iter().find(|(known, _)| *known == name).map(|(_, symbol)| *symbol)
+    TEX_NAMES.iter().find(|(known, _)| *known == name).map(|(_, symbol)| *symbol)
 }
 
 /// Completes a backslash and a name at the end of the text. Returns the position of the backslash
@@ -19,7 +19,7 @@ pub(crate) fn complete(before: &str) -> Option<(usize, Vec<(String, String)>)> {
     if let Some(symbol) = named(name) {
         return Some((start, vec![(symbol.to_owned(), symbol.to_owned())]));
     }
-    let begin: Vec<_> = TABLE.iter().filter(|(known, _)| known.starts_with(name)).collect();
+    let begin: Vec<_> = TEX_NAMES.iter().filter(|(known, _)| known.starts_with(name)).collect();
     let candidates = match begin.as_slice() {
         // A single letter may be the parameter of a lambda.
         [(_, symbol)] if name.len() > 1 => vec![((*symbol).to_owned(), (*symbol).to_owned())],

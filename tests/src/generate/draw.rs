@@ -3,9 +3,9 @@
 
 use lang_core::base::{Arena, Name, Span};
 use lang_core::syntax::ast::{
-    Arg, Arm, Constraint, Ctor, Def, Expr, ExprId, Ident, Import, IndexRange, IndexVar, Item, LambdaParam, LetBind,
-    Node, Param, Pat, PatId, Place, Rule, SizeExpr, Subscript, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr,
-    TypeId, Update,
+    Arm, CallArg, Constraint, Ctor, Def, Expr, ExprId, Ident, Import, IndexRange, IndexVar, Item, LambdaParam, LetBind,
+    Param, Pat, PatId, RuleDef, SizeExpr, Subscript, SyntaxNode, TopLet, Tree, TypeArg, TypeBody, TypeDef, TypeExpr,
+    TypeId, UpdateTarget, WithUpdate,
 };
 use lang_core::syntax::ops::{BinOp, BinderKind, UnOp};
 
@@ -21,15 +21,15 @@ const TYPES: &[&str] = &["f64", "i64", "bool", "a", "Tree", "Camera"];
 /// The generator of trees.
 struct Gen<'r> {
     random: &'r mut Random,
-    exprs: Arena<Node<Expr>>,
-    pats: Arena<Node<Pat>>,
-    types: Arena<Node<TypeExpr>>,
+    exprs: Arena<SyntaxNode<Expr>>,
+    pats: Arena<SyntaxNode<Pat>>,
+    types: Arena<SyntaxNode<TypeExpr>>,
     /// A counter that makes each binding's name unique, because two equal names may be an error.
     fresh: usize,
 }
 
-fn node<T>(kind: T) -> Node<T> {
-    Node { kind, span: Span::default() }
+fn node<T>(kind: T) -> SyntaxNode<T> {
+    SyntaxNode { kind, span: Span::default() }
 }
 
 fn ident(name: impl Into<Name>) -> Ident {
@@ -97,8 +97,8 @@ impl Gen<'_> {
         match self.random.below(27) {
             0 => Expr::Unary(self.random.pick_or(&[UnOp::Neg, UnOp::Not], UnOp::Neg), self.expr(d)),
             1..=3 => {
-                let level = self.random.pick_or(&BinOp::ALL, BinOp::Add).level();
-                let ops: Vec<BinOp> = BinOp::ALL.into_iter().filter(|op| op.level() == level).collect();
+                let level = self.random.pick_or(&BinOp::ALL, BinOp::Add).precedence();
+                let ops: Vec<BinOp> = BinOp::ALL.into_iter().filter(|op| op.precedence() == level).collect();
                 let first = self.expr(d);
                 let rest = self.some(1, 4, |g| (g.random.pick_or(&ops, BinOp::Add), Span::default(), g.expr(d)));
                 Expr::Chain { first, rest }
@@ -109,7 +109,7 @@ impl Gen<'_> {
                 let most = if self.random.once_in(4) { 40 } else { 4 };
                 let items = self.exprs(0, most, if most == 40 { 0 } else { d });
                 let comma = !items.is_empty() && self.random.once_in(3);
-                Expr::Array { items, comma }
+                Expr::Array { items, has_trailing_comma: comma }
             }
             7 => Expr::Paren(self.expr(d)),
             8 if self.random.once_in(4) => Expr::Tuple(Vec::new()),
@@ -123,7 +123,7 @@ impl Gen<'_> {
             12 => Expr::Index(self.expr(d), self.subscripts(d)),
             13 | 14 => {
                 let callee = self.expr(d.min(1));
-                let args = self.some(0, 4, |g| Arg { name: g.maybe(6, |_| ident("wrt")), value: g.expr(d) });
+                let args = self.some(0, 4, |g| CallArg { name: g.maybe(6, |_| ident("wrt")), value: g.expr(d) });
                 Expr::Call(callee, args)
             }
             15 => {
@@ -149,7 +149,7 @@ impl Gen<'_> {
             23 => {
                 let scan = self.random.once_in(2);
                 Expr::Fold {
-                    scan,
+                    is_scan: scan,
                     acc: self.pat(1),
                     ty: self.maybe(4, |g| g.ty(2)),
                     init: self.expr(d),
@@ -160,17 +160,17 @@ impl Gen<'_> {
             }
             24 if d > 0 && self.random.once_in(3) => {
                 let of = Expr::Loop {
-                    scan: self.random.once_in(2),
+                    is_scan: self.random.once_in(2),
                     acc: self.pat(1),
                     ty: None,
                     init: self.expr(d - 1),
                     cond: self.expr(d - 1),
                     body: self.expr(d - 1),
                 };
-                Expr::Checkpoint { every: self.maybe(2, |g| g.expr(d - 1)), of: self.add(of) }
+                Expr::Checkpoint { spacing: self.maybe(2, |g| g.expr(d - 1)), body: self.add(of) }
             }
             24 => Expr::Loop {
-                scan: self.random.once_in(2),
+                is_scan: self.random.once_in(2),
                 acc: self.pat(1),
                 ty: self.maybe(4, |g| g.ty(2)),
                 init: self.expr(d),
@@ -181,11 +181,11 @@ impl Gen<'_> {
                 let base = self.expr(d);
                 let updates = self.some(1, 3, |g| {
                     let place = match g.random.below(3) {
-                        0 => Place::Index(g.subscripts(d), Span::default()),
-                        1 => Place::Field(g.field()),
-                        _ => Place::Proj(0, Span::default()),
+                        0 => UpdateTarget::Index(g.subscripts(d), Span::default()),
+                        1 => UpdateTarget::Field(g.field()),
+                        _ => UpdateTarget::Proj(0, Span::default()),
                     };
-                    Update { place, add: g.random.once_in(2), value: g.expr(d) }
+                    WithUpdate { target: place, is_add: g.random.once_in(2), value: g.expr(d) }
                 });
                 Expr::With(base, updates)
             }
@@ -195,9 +195,9 @@ impl Gen<'_> {
 
     fn subscripts(&mut self, depth: usize) -> Vec<Subscript> {
         self.some(1, 3, |g| match g.random.below(4) {
-            0 => Subscript::Whole(Span::default()),
+            0 => Subscript::FullAxis(Span::default()),
             1 => Subscript::Range(g.expr(depth), g.expr(depth)),
-            _ => Subscript::At(g.expr(depth)),
+            _ => Subscript::Index(g.expr(depth)),
         })
     }
 
@@ -339,14 +339,14 @@ impl Gen<'_> {
                 pat: self.let_pat(),
                 ty: self.maybe(3, |g| g.ty(2)),
                 value: self.expr(depth),
-                quiet: self.random.once_in(3),
+                is_quiet: self.random.once_in(3),
             }),
             5 => Item::Do(self.expr(depth)),
-            6 => Item::Rule(Rule {
-                adjoint: self.random.once_in(2),
+            6 => Item::DerivativeRule(RuleDef {
+                is_adjoint: self.random.once_in(2),
                 name: self.binding(),
                 params: self.some(1, 3, Self::binding),
-                deltas: self.some(1, 2, Self::binding),
+                tangents: self.some(1, 2, Self::binding),
                 body: self.expr(depth),
             }),
             _ => Item::Def(Def {
@@ -374,5 +374,5 @@ pub fn tree(random: &mut Random) -> Tree {
     let mut g = Gen { random, exprs: Arena::default(), pats: Arena::default(), types: Arena::default(), fresh: 0 };
     let item = g.item(depth);
     let (docs, span, unread) = (docs.to_owned(), Span::default(), Vec::new());
-    Tree { item, docs, span, unread, exprs: g.exprs, pats: g.pats, types: g.types }
+    Tree { item, docs, span, skipped_names: unread, exprs: g.exprs, pats: g.pats, types: g.types }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use lang_core::syntax::ast::{
-    Expr, IndexRange, IndexVar, Item, Pat, Place, SizeExpr, Subscript, Tree, TypeArg, TypeBody, TypeExpr,
+    Expr, IndexRange, IndexVar, Item, Pat, SizeExpr, Subscript, Tree, TypeArg, TypeBody, TypeExpr, UpdateTarget,
 };
 use lang_core::syntax::ops::UnOp;
 
@@ -35,7 +35,7 @@ impl Hits {
             Item::Import(_) => "Item::Import",
             Item::Let(_) => "Item::Let",
             Item::Do(_) => "Item::Do",
-            Item::Rule(_) => "Item::Rule",
+            Item::DerivativeRule(_) => "Item::Rule",
             Item::Error => return,
         });
         for (_, node) in tree.exprs.iter() {
@@ -120,25 +120,25 @@ impl Hits {
             Expr::Match(..) => "Expr::Match",
             Expr::Binder { kind, vars: over, .. } => {
                 vars = over;
-                self.hit(kind.word());
+                self.hit(kind.keyword());
                 "Expr::Binder"
             }
-            Expr::Fold { vars: over, yields, scan, .. } => {
+            Expr::Fold { vars: over, yields, is_scan: scan, .. } => {
                 vars = over;
                 if yields.is_some() {
                     self.hit("Expr::Fold yield");
                 }
                 if *scan { "Expr::Fold scan" } else { "Expr::Fold" }
             }
-            Expr::Loop { scan: true, .. } => "Expr::Loop scan",
+            Expr::Loop { is_scan: true, .. } => "Expr::Loop scan",
             Expr::Loop { .. } => "Expr::Loop",
             Expr::Checkpoint { .. } => "Expr::Checkpoint",
             Expr::With(_, updates) => {
                 for update in updates {
-                    self.hit(match &update.place {
-                        Place::Index(..) => "Place::Index",
-                        Place::Field(_) => "Place::Field",
-                        Place::Proj(..) => "Place::Proj",
+                    self.hit(match &update.target {
+                        UpdateTarget::Index(..) => "Place::Index",
+                        UpdateTarget::Field(_) => "Place::Field",
+                        UpdateTarget::Proj(..) => "Place::Proj",
                     });
                 }
                 "Expr::With"
@@ -156,9 +156,9 @@ impl Hits {
         }
         for place in places {
             self.hit(match place {
-                Subscript::At(_) => "Subscript::At",
+                Subscript::Index(_) => "Subscript::At",
                 Subscript::Range(..) => "Subscript::Range",
-                Subscript::Whole(_) => "Subscript::Whole",
+                Subscript::FullAxis(_) => "Subscript::Whole",
             });
         }
     }

@@ -11,7 +11,7 @@ pub mod scramble;
 use draw::tree;
 use hits::Hits;
 use lang_core::syntax::ast::Tree;
-use lang_core::syntax::format::{format_file, outline, print_tree, same_meaning, same_tree};
+use lang_core::syntax::format::{dump_tree, format_file, print_tree, same_meaning, same_tree};
 use lang_core::syntax::lexer::lex;
 use lang_core::syntax::parser::parse_item;
 use lang_core::syntax::split::split;
@@ -64,7 +64,7 @@ fn print_laws(tree: &Tree) -> Result<String, String> {
         return Err(format!("printed text has an error: {} {:?}\n{text}", diagnostic.message, diagnostic.span));
     }
     if !same_meaning(tree, &parsed.tree) {
-        let (was, is) = (outline(tree, false), outline(&parsed.tree, false));
+        let (was, is) = (dump_tree(tree, false), dump_tree(&parsed.tree, false));
         return Err(format!("another tree comes back:\n{text}\nwas {was}\nis  {is}"));
     }
     let again = print_tree(&parsed.tree);
@@ -116,7 +116,7 @@ fn survives(text: &str) -> Result<(), String> {
     if comment_texts(text) != comment_texts(&once.text) {
         return Err(format!("formatting changes the comments:\n{text}\n---\n{}", once.text));
     }
-    if once.left_alone > 0 {
+    if once.unformatted_items > 0 {
         return Err(format!("left alone:\n{text}"));
     }
     Ok(())
@@ -133,7 +133,7 @@ fn file(text: &str) -> Result<String, String> {
         let message = errors.first().map_or_else(String::new, |e| format!("{} {:?}", e.message, e.span));
         format!("does not parse: {message}\n{text}")
     })?;
-    if formatted.left_alone > 0 {
+    if formatted.unformatted_items > 0 {
         return Err(format!("left alone:\n{text}"));
     }
     Ok(formatted.text)

@@ -1,7 +1,7 @@
 //! **Layout noise.** Rewrites a text to one with the same tokens but other blanks, line ends and
 //! comments between them.
 
-use lang_core::syntax::lexer::{Spanned, Token, lex};
+use lang_core::syntax::lexer::{SpannedToken, Token, lex};
 use lang_core::syntax::token::Sym;
 
 use crate::random::Random;
@@ -87,7 +87,7 @@ pub fn damage(random: &mut Random, text: &str) -> String {
 
 /// Returns whether the token must touch the one before it, because `.0` and `1.` would otherwise be
 /// numbers.
-fn must_touch(tokens: &[Spanned], at: usize) -> bool {
+fn must_touch(tokens: &[SpannedToken], at: usize) -> bool {
     let token = |at: usize| tokens.get(at).map(|t| &t.token);
     let dot = |at: usize| token(at) == Some(&Token::Sym(Sym::Dot));
     let int = |at: usize| matches!(token(at), Some(Token::Int(_)));

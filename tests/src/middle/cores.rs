@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use lang_core::ad;
 use lang_core::base::{Code, GlobalName, Span};
-use lang_core::ir::core::{Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation, Vars};
-use lang_core::ir::reduce::{Reducer, Reduction, number};
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
-use lang_core::norm::{Hits, lift, pairs, pushout, to_ssa};
-use lang_core::pipeline::{Module, Stages};
+use lang_core::ir::core::{
+    CheckFailure, Constant, CoreExpr, CoreFunction, CoreType, ExprKind, ExprRef, FunctionKey, ScalarOp, Vars,
+};
+use lang_core::ir::reduce::{CoreReduction, Reducer, linear_index};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
+use lang_core::norm::{RuleCoverage, lift, pairs, pushout, to_ssa};
+use lang_core::pipeline::{MemoisedForms, Stages};
 use lang_core::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_core::resolve::scalar_fn::ScalarFn;
 use lang_core::session::Session;
@@ -27,25 +29,25 @@ use crate::random::Random;
 
 /// Functions of core in all their forms.
 struct Made<'a> {
-    known: RefCell<HashMap<Callee, Arc<Stages>>>,
-    derived: RefCell<HashMap<Callee, Option<Arc<Ssa>>>>,
+    known: RefCell<HashMap<FunctionKey, Arc<Stages>>>,
+    derived: RefCell<HashMap<FunctionKey, Option<Arc<SsaFunction>>>>,
     /// The tables of the derivatives of scalar functions.
-    tables: &'a Module<'a>,
-    hits: RefCell<Hits>,
+    tables: &'a MemoisedForms<'a>,
+    hits: RefCell<RuleCoverage>,
 }
 
 impl Made<'_> {
-    fn add(&self, core: &Function) -> Arc<Stages> {
+    fn add(&self, core: &CoreFunction) -> Arc<Stages> {
         let hits = &mut *self.hits.borrow_mut();
-        let lifted = lift::lift(core, hits);
-        let pairs = pairs::eliminate(&lifted, hits);
-        let pushed = pushout::push_out(&pairs, hits);
-        let known = |callee: &Arc<Callee>| self.known.borrow().get(&**callee).map(|s| s.ssa.clone());
+        let lifted = lift::lift_lets(core, hits);
+        let pairs = pairs::eliminate_pairs(&lifted, hits);
+        let pushed = pushout::push_out_generations(&pairs, hits);
+        let known = |callee: &Arc<FunctionKey>| self.known.borrow().get(&**callee).map(|s| s.ssa.clone());
         let (ssa, origins) = to_ssa::to_ssa(&pushed, &known, false, hits);
         let stages = Arc::new(Stages {
             core: Arc::new(core.clone()),
             lifted: Arc::new(lifted),
-            pairs: Arc::new(pairs),
+            flat: Arc::new(pairs),
             pushed: Arc::new(pushed),
             ssa: Arc::new(ssa),
             origins: Arc::new(origins),
@@ -56,35 +58,35 @@ impl Made<'_> {
 }
 
 impl Middle for Made<'_> {
-    fn stages(&self, callee: &Arc<Callee>) -> Option<Arc<Stages>> {
+    fn stages(&self, callee: &Arc<FunctionKey>) -> Option<Arc<Stages>> {
         self.known.borrow().get(&**callee).cloned()
     }
 
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
-        let Some((last, before)) = callee.derived.split_last() else {
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
+        let Some((last, before)) = callee.derivatives.split_last() else {
             return self.stages(callee).map(|s| s.ssa.clone()).or_else(|| self.tables.ssa(callee));
         };
         if let Some(known) = self.derived.borrow().get(&**callee) {
             return known.clone();
         }
-        let of = Arc::new(Callee { derived: before.into(), ..(**callee).clone() });
+        let of = Arc::new(FunctionKey { derivatives: before.into(), ..(**callee).clone() });
         let derived = self.ssa(&of).and_then(|ssa| {
-            let mut hits = Hits::default();
+            let mut hits = RuleCoverage::default();
             let derived = ad::derive(&ssa, last, &|c| self.ssa(c), &mut hits);
-            self.hits.borrow_mut().add(&hits);
+            self.hits.borrow_mut().merge(&hits);
             derived.map(|(ssa, _)| Arc::new(ssa))
         });
         self.derived.borrow_mut().insert((**callee).clone(), derived.clone());
         derived
     }
 
-    fn global(&self, _: &GlobalName) -> Option<Value> {
+    fn global(&self, _: &GlobalName) -> Option<IrValue> {
         None
     }
 }
 
 thread_local! {
-    static TABLES: Module<'static> = Module::new(Box::leak(Box::new(Session::new())));
+    static TABLES: MemoisedForms<'static> = MemoisedForms::new(Box::leak(Box::new(Session::new())));
 }
 
 /// Draws functions and checks the laws on each.
@@ -92,7 +94,7 @@ thread_local! {
 /// # Errors
 /// The broken law, and the shrunk functions.
 pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
-    let mut functions: Vec<Function> = Vec::new();
+    let mut functions: Vec<CoreFunction> = Vec::new();
     let mut random = Random::new(seed ^ 0x5eed);
     for k in 0..1 + random.below(2) {
         functions.push(Draw::function(&mut random, k, &functions, Random::new(seed ^ 0x0de5).once_in(3)));
@@ -105,7 +107,7 @@ pub fn judge(seed: u64, report: &mut Report) -> Result<(), (String, String)> {
     Err((broken.law, format!("{how}\nmade smaller\n{}", text.join("\n"))))
 }
 
-fn laws(functions: &[Function], report: &mut Report) -> Result<(), Broken> {
+fn laws(functions: &[CoreFunction], report: &mut Report) -> Result<(), Broken> {
     TABLES.with(|tables| {
         let made = Made {
             known: RefCell::default(),
@@ -135,7 +137,7 @@ fn laws(functions: &[Function], report: &mut Report) -> Result<(), Broken> {
             }
         }
         report.tally.add(&judge.tally);
-        report.hits.add(&made.hits.borrow());
+        report.hits.merge(&made.hits.borrow());
         result
     })
 }
@@ -147,7 +149,7 @@ struct Draw<'r> {
     vars: Vars,
     scope: Vec<(LocalId, CoreType)>,
     indices: Vec<Index>,
-    known: &'r [Function],
+    known: &'r [CoreFunction],
     n: Poly,
     m: Poly,
     /// The inputs that hold indices into other inputs, and truth values.
@@ -171,12 +173,12 @@ fn tensor(n: &Poly, of: CoreType) -> CoreType {
     CoreType::Tensor(n.clone(), Arc::new(of))
 }
 
-fn node(kind: Kind, ty: CoreType) -> E {
-    Expr::new(kind, ty, Span::default())
+fn node(kind: ExprKind, ty: CoreType) -> ExprRef {
+    CoreExpr::new(kind, ty, Span::default())
 }
 
 impl<'r> Draw<'r> {
-    fn function(random: &'r mut Random, number: usize, known: &'r [Function], orders: bool) -> Function {
+    fn function(random: &'r mut Random, number: usize, known: &'r [CoreFunction], orders: bool) -> CoreFunction {
         let mut vars = Vars::default();
         let sizes: Vec<LocalId> = ["n", "m"].into_iter().map(|name| vars.fresh(name)).collect();
         let [n, m] = [0, 1].map(|k| Poly::atom(vars.atom(LocalId(k))));
@@ -220,14 +222,14 @@ impl<'r> Draw<'r> {
             prods,
         };
         let body = draw.expr(&ty, 6);
-        Function {
-            callee: Arc::new(Callee::new(GlobalName::new("core", &format!("f{number}")), Vec::new())),
+        CoreFunction {
+            callee: Arc::new(FunctionKey::new(GlobalName::new("core", &format!("f{number}")), Vec::new())),
             vars: draw.vars,
             sizes,
             params,
-            bounded: std::collections::BTreeSet::new(),
+            bounded_params: std::collections::BTreeSet::new(),
             body,
-            locals: Vec::new(),
+            local_functions: Vec::new(),
             rule_of: None,
         }
     }
@@ -255,7 +257,7 @@ impl<'r> Draw<'r> {
     }
 
     fn over<T>(&mut self, extent: &Poly, inside: impl FnOnce(&mut Self) -> T) -> (Index, T) {
-        let index = self.vars.index("i", extent.clone());
+        let index = self.vars.fresh_index("i", extent.clone());
         self.indices.push(index.clone());
         let scope = self.scope.len();
         let inner = inside(self);
@@ -264,7 +266,7 @@ impl<'r> Draw<'r> {
         (index, inner)
     }
 
-    fn expr(&mut self, ty: &CoreType, depth: usize) -> E {
+    fn expr(&mut self, ty: &CoreType, depth: usize) -> ExprRef {
         self.left = self.left.saturating_sub(1);
         if depth == 0 || self.left == 0 {
             return self.leaf(ty);
@@ -279,23 +281,23 @@ impl<'r> Draw<'r> {
                 self.scope.push((x, some));
                 let body = self.expr(ty, d);
                 self.scope.truncate(scope);
-                Expr::lets(vec![(x, value)], body)
+                CoreExpr::lets(vec![(x, value)], body)
             }
             2 => {
                 let p = self.pred(true);
-                Expr::guard(p, self.expr(ty, d))
+                CoreExpr::guard(p, self.expr(ty, d))
             }
             3 => {
                 let other = self.some();
                 let (e, rest) = (self.expr(ty, d), self.expr(&other, d.min(1)));
                 let (items, k) = if self.random.below(2) == 0 { (vec![e, rest], 0) } else { (vec![rest, e], 1) };
                 let types = items.iter().map(|e| e.ty.clone()).collect::<Vec<_>>();
-                Expr::proj(&node(Kind::Tuple(items), CoreType::tuple(types)), k)
+                CoreExpr::proj(&node(ExprKind::Tuple(items), CoreType::tuple(types)), k)
             }
             4 | 5 => {
                 let extent = self.extent();
                 match self.at(&extent) {
-                    Some(at) => Expr::access(&self.expr(&tensor(&extent, ty.clone()), d), at),
+                    Some(at) => CoreExpr::access(&self.expr(&tensor(&extent, ty.clone()), d), at),
                     None => self.own(ty, d),
                 }
             }
@@ -309,69 +311,73 @@ impl<'r> Draw<'r> {
         }
     }
 
-    fn check(&mut self, p: Pred, e: &E) -> E {
-        let what =
-            Failing { code: Code::E0502, what: "what is asked".into(), item: GlobalName::new("core", "f"), node: None };
-        e.with(Kind::Check(p, Arc::new(what), e.clone()), e.ty.clone())
+    fn check(&mut self, p: Pred, e: &ExprRef) -> ExprRef {
+        let what = CheckFailure {
+            code: Code::E0502,
+            message: "what is asked".into(),
+            item: GlobalName::new("core", "f"),
+            node: None,
+        };
+        e.with_kind(ExprKind::Check(p, Arc::new(what), e.clone()), e.ty.clone())
     }
 
     /// Draws the form that constructs a value of the type.
-    fn own(&mut self, ty: &CoreType, d: usize) -> E {
+    fn own(&mut self, ty: &CoreType, d: usize) -> ExprRef {
         match ty {
             CoreType::Tensor(n, inner) => {
                 let (index, e) = self.over(n, |g| g.expr(inner, d));
-                Expr::generate(index, e)
+                CoreExpr::generate(index, e)
             }
             CoreType::Tuple(types, _) => {
                 let items = types.iter().map(|t| self.expr(t, d)).collect();
-                node(Kind::Tuple(items), ty.clone())
+                node(ExprKind::Tuple(items), ty.clone())
             }
             _ => self.scalar(d),
         }
     }
 
-    fn scalar(&mut self, d: usize) -> E {
+    fn scalar(&mut self, d: usize) -> ExprRef {
         match self.random.below(15) {
             12..=14 if self.orders && self.random.below(2) == 0 => self.order(d),
             12..=14 => self.reduction(d),
             0..=2 => {
                 let items = (0..2 + self.random.below(2)).map(|_| self.expr(&REAL, d)).collect();
-                node(Kind::Add(items), REAL)
+                node(ExprKind::Add(items), REAL)
             }
             3 | 4 => {
                 let (a, b) = (self.expr(&REAL, d), self.expr(&REAL, d));
-                node(Kind::Mul(a, b), REAL)
+                node(ExprKind::Mul(a, b), REAL)
             }
-            5 => node(Kind::Neg(self.expr(&REAL, d)), REAL),
+            5 => node(ExprKind::Neg(self.expr(&REAL, d)), REAL),
             6..=8 => {
                 let extent = self.extent();
                 let (index, e) = self.over(&extent, |g| g.expr(&REAL, d));
-                node(Kind::Sum(index, e), REAL)
+                node(ExprKind::Sum(index, e), REAL)
             }
             9 if self.smooth => {
                 let f = self
                     .random
                     .pick_or(&[ScalarFn::Sin, ScalarFn::Tanh, ScalarFn::Max, ScalarFn::Hypot], ScalarFn::Sin);
                 let args = f.arguments().iter().map(|_| self.expr(&REAL, d)).collect();
-                node(Kind::Apply(Operation::Scalar(f), args), REAL)
+                node(ExprKind::Apply(ScalarOp::Scalar(f), args), REAL)
             }
             10 if self.smooth => {
                 // A quotient whose divisor is at least 2.
                 let (a, b) = (self.expr(&REAL, d), self.expr(&REAL, 0));
-                let two = node(Kind::Constant(Constant::Real(2.0)), REAL);
-                let b = node(Kind::Add(vec![two, node(Kind::Mul(b.clone(), b), REAL)]), REAL);
-                node(Kind::Apply(Operation::Binary(BinOp::Div), vec![a, b]), REAL)
+                let two = node(ExprKind::Constant(Constant::Real(2.0)), REAL);
+                let b = node(ExprKind::Add(vec![two, node(ExprKind::Mul(b.clone(), b), REAL)]), REAL);
+                node(ExprKind::Apply(ScalarOp::Binary(BinOp::Div), vec![a, b]), REAL)
             }
             _ => {
                 let e = self.expr(&REAL, d);
-                let two = node(Kind::Constant(Constant::Int(2)), CoreType::Scalar(Scalar::I64));
-                node(Kind::Apply(Operation::PowInt, vec![e, two]), REAL)
+                let two = node(ExprKind::Constant(Constant::Int(2)), CoreType::Scalar(Scalar::I64));
+                node(ExprKind::Apply(ScalarOp::PowInt, vec![e, two]), REAL)
             }
         }
     }
 
     /// Draws a reduction: a product, a maximum, a minimum, their argument, or the element at it.
-    fn reduction(&mut self, d: usize) -> E {
+    fn reduction(&mut self, d: usize) -> ExprRef {
         let several = self.random.once_in(3);
         let reducers = [Reducer::Max, Reducer::Min, Reducer::Argmax, Reducer::Argmin, Reducer::Max, Reducer::Prod];
         let reducer = self.random.pick_or(&reducers, Reducer::Max);
@@ -388,57 +394,60 @@ impl<'r> Draw<'r> {
             let (i, inner) = self.over(&n, inside);
             (vec![i], inner)
         };
-        let place = if reducer.gives_place() { number(&indices) } else { Poly::default() };
-        let ty = if reducer.gives_place() { CoreType::Scalar(Scalar::I64) } else { REAL };
+        let place = if reducer.is_arg_reduction() { linear_index(&indices) } else { Poly::default() };
+        let ty = if reducer.is_arg_reduction() { CoreType::Scalar(Scalar::I64) } else { REAL };
         let extent = indices.first().map(|i| i.extent.clone()).unwrap_or_default();
-        let e = node(Kind::Reduce(Box::new(Reduction { reducer, indices, terms, place, body })), ty);
-        if !reducer.gives_place() {
+        let e = node(
+            ExprKind::Reduce(Box::new(CoreReduction { reducer, indices, filter: terms, arg_value: place, body })),
+            ty,
+        );
+        if !reducer.is_arg_reduction() {
             return e;
         }
         if self.random.below(2) == 0 {
-            return node(Kind::Apply(Operation::Convert(Scalar::F64), vec![e]), REAL);
+            return node(ExprKind::Apply(ScalarOp::Convert(Scalar::F64), vec![e]), REAL);
         }
         let k = self.vars.fresh("k");
         let read = Poly::atom(Atom::Read(k, self.vars.name(k), [].into()));
         let of = self.expr(&tensor(&extent, REAL), d.min(1));
-        let element = Expr::guard(Pred::inside(&read, &extent), Expr::access(&of, read));
-        Expr::lets(vec![(k, e)], element)
+        let element = CoreExpr::guard(Pred::in_range(&read, &extent), CoreExpr::access(&of, read));
+        CoreExpr::lets(vec![(k, e)], element)
     }
 
     /// Draws the first position in an order of reals or of truth values, or a sum over the elements
     /// at all positions.
-    fn order(&mut self, d: usize) -> E {
+    fn order(&mut self, d: usize) -> ExprRef {
         let extent = self.extent();
         let truths = self.random.once_in(3);
         let (index, key) = self.over(&extent, |g| {
             let key = g.expr(&REAL, d.min(2));
             if truths {
                 let bool = CoreType::Scalar(Scalar::Bool);
-                let zero = node(Kind::Constant(Constant::Real(0.0)), REAL);
-                node(Kind::Apply(Operation::Binary(BinOp::Lt), vec![zero, key]), bool)
+                let zero = node(ExprKind::Constant(Constant::Real(0.0)), REAL);
+                node(ExprKind::Apply(ScalarOp::Binary(BinOp::Lt), vec![zero, key]), bool)
             } else {
                 key
             }
         });
         let p = self.vars.fresh("p");
-        let order = Expr::order(index, key);
+        let order = CoreExpr::argsort(index, key);
         let of = self.expr(&tensor(&extent, REAL), d.min(1));
         let name = self.vars.name(p);
         let read = |at: Poly| Poly::atom(Atom::Read(p, name.clone(), [at].into()));
         let body = if self.random.once_in(3) {
-            let first = Expr::access(&of, read(Poly::default()));
-            Expr::guard(Pred::less(&Poly::default(), &extent), first)
+            let first = CoreExpr::access(&of, read(Poly::default()));
+            CoreExpr::guard(Pred::less(&Poly::default(), &extent), first)
         } else {
-            let index = self.vars.index("i", extent);
-            let element = Expr::access(&of, read(index.value()));
-            let by = node(Kind::Index(index.value()), CoreType::Scalar(Scalar::I64));
-            let by = node(Kind::Apply(Operation::Convert(Scalar::F64), vec![by]), REAL);
-            node(Kind::Sum(index, node(Kind::Mul(element, by), REAL)), REAL)
+            let index = self.vars.fresh_index("i", extent);
+            let element = CoreExpr::access(&of, read(index.value()));
+            let by = node(ExprKind::Index(index.value()), CoreType::Scalar(Scalar::I64));
+            let by = node(ExprKind::Apply(ScalarOp::Convert(Scalar::F64), vec![by]), REAL);
+            node(ExprKind::Sum(index, node(ExprKind::Mul(element, by), REAL)), REAL)
         };
-        Expr::lets(vec![(p, order)], body)
+        CoreExpr::lets(vec![(p, order)], body)
     }
 
-    fn call(&mut self, ty: &CoreType, d: usize) -> Option<E> {
+    fn call(&mut self, ty: &CoreType, d: usize) -> Option<ExprRef> {
         let all: Vec<usize> = (0..self.known.len()).collect();
         let f = self.known.get(*self.random.pick(&all)?)?;
         let (n, m) = (self.n.clone(), self.m.clone());
@@ -458,30 +467,32 @@ impl<'r> Draw<'r> {
             if real { self.expr(&t, d.min(1)) } else { self.leaf(&t) }
         });
         let args = args.collect();
-        Some(node(Kind::Call(f.callee.clone(), vec![n, m], args), ty.clone()))
+        Some(node(ExprKind::Call(f.callee.clone(), vec![n, m], args), ty.clone()))
     }
 
     /// Draws a small expression: a variable, an element or a component, or else a constant.
-    fn leaf(&mut self, ty: &CoreType) -> E {
-        let mut all: Vec<E> = Vec::new();
+    fn leaf(&mut self, ty: &CoreType) -> ExprRef {
+        let mut all: Vec<ExprRef> = Vec::new();
         for (x, of) in self.scope.clone() {
-            let mut open = vec![node(Kind::Var(x), of)];
+            let mut open = vec![node(ExprKind::Var(x), of)];
             while let Some(e) = open.pop() {
                 if e.ty == *ty {
                     all.push(e);
                     continue;
                 }
                 match &e.ty {
-                    CoreType::Tuple(types, _) => open.extend((0..).zip(types.iter()).map(|(k, _)| Expr::proj(&e, k))),
+                    CoreType::Tuple(types, _) => {
+                        open.extend((0..).zip(types.iter()).map(|(k, _)| CoreExpr::proj(&e, k)))
+                    }
                     CoreType::Tensor(n, _) => {
                         let n = n.clone();
                         if let Some(at) = self.at(&n) {
-                            open.push(Expr::access(&e, at.clone()));
+                            open.push(CoreExpr::access(&e, at.clone()));
                             // The next element, if it exists.
-                            let next = at.plus(1);
-                            let inner = Expr::access(&e, next.clone());
+                            let next = at.add_constant(1);
+                            let inner = CoreExpr::access(&e, next.clone());
                             if inner.ty == *ty && self.random.once_in(4) {
-                                all.push(Expr::guard(Pred::less(&next, &n), inner));
+                                all.push(CoreExpr::guard(Pred::less(&next, &n), inner));
                             }
                             // The element at an index read from data.
                         }
@@ -490,13 +501,13 @@ impl<'r> Draw<'r> {
                             && self.random.once_in(3)
                         {
                             let read = Poly::atom(Atom::Read(self.k, self.vars.name(self.k), [at].into()));
-                            let inner = Expr::access(&e, read.clone());
+                            let inner = CoreExpr::access(&e, read.clone());
                             if inner.ty == *ty {
-                                let inside = Pred::inside(&read, &n);
+                                let inside = Pred::in_range(&read, &n);
                                 all.push(if self.random.once_in(8) {
                                     self.check(inside, &inner)
                                 } else {
-                                    Expr::guard(inside, inner)
+                                    CoreExpr::guard(inside, inner)
                                 });
                             }
                         }
@@ -508,15 +519,15 @@ impl<'r> Draw<'r> {
         match ty {
             CoreType::Scalar(Scalar::F64) => {
                 let constant = self.random.pick_or(&[0.5, 2.0, -1.5, 1.0, 0.0], 0.5);
-                all.push(node(Kind::Constant(Constant::Real(constant)), REAL));
+                all.push(node(ExprKind::Constant(Constant::Real(constant)), REAL));
             }
             CoreType::Tensor(n, inner) if all.is_empty() => {
                 let (index, e) = self.over(n, |g| g.leaf(inner));
-                all.push(Expr::generate(index, e));
+                all.push(CoreExpr::generate(index, e));
             }
             CoreType::Tuple(types, _) if all.is_empty() => {
                 let items = types.iter().map(|t| self.leaf(t)).collect();
-                all.push(node(Kind::Tuple(items), ty.clone()));
+                all.push(node(ExprKind::Tuple(items), ty.clone()));
             }
             _ => {}
         }
@@ -525,14 +536,14 @@ impl<'r> Draw<'r> {
     }
 
     fn pred(&mut self, compound: bool) -> Pred {
-        let mut all = vec![Pred::less(&self.n, &self.m.plus(1)), Pred::equal(&self.n, &self.m)];
+        let mut all = vec![Pred::less(&self.n, &self.m.add_constant(1)), Pred::equal(&self.n, &self.m)];
         let zero = Poly::default();
         for i in &self.indices {
             let a = i.value();
-            all.extend([Pred::equal(&a, &zero), Pred::less(&zero, &a), Pred::less(&a.plus(1), &i.extent)]);
+            all.extend([Pred::equal(&a, &zero), Pred::less(&zero, &a), Pred::less(&a.add_constant(1), &i.extent)]);
             if i.extent == self.n {
-                all.push(Pred::Is(self.b, self.vars.name(self.b), [a.clone()].into(), true));
-                all.push(Pred::Is(self.b, self.vars.name(self.b), [a.clone()].into(), false));
+                all.push(Pred::Element(self.b, self.vars.name(self.b), [a.clone()].into(), true));
+                all.push(Pred::Element(self.b, self.vars.name(self.b), [a.clone()].into(), false));
             }
             for j in &self.indices {
                 if i.local == j.local {
@@ -542,7 +553,7 @@ impl<'r> Draw<'r> {
                 all.extend([
                     Pred::equal(&a, &c),
                     Pred::less(&a, &c),
-                    Pred::equal(&a.plus(1), &c),
+                    Pred::equal(&a.add_constant(1), &c),
                     Pred::equal(&a, &c).negated(),
                 ]);
                 if i.extent == self.m {
@@ -573,7 +584,7 @@ const TRIES: usize = 1500;
 
 /// Replaces expressions with parts of them as long as the same law breaks. Returns the smallest
 /// functions and the details.
-fn shrink(mut functions: Vec<Function>, broken: &Broken, unused: &mut Report) -> (Vec<Function>, String) {
+fn shrink(mut functions: Vec<CoreFunction>, broken: &Broken, unused: &mut Report) -> (Vec<CoreFunction>, String) {
     let (mut how, mut tries) = (broken.how.clone(), 0);
     'again: loop {
         for k in 0..functions.len() {
@@ -601,19 +612,19 @@ fn shrink(mut functions: Vec<Function>, broken: &Broken, unused: &mut Report) ->
 
 /// Returns the expression with one node replaced by a smaller one of its type, the smallest result
 /// first.
-fn candidates(e: &E) -> Vec<E> {
+fn candidates(e: &ExprRef) -> Vec<ExprRef> {
     let mut nodes = Vec::new();
     list(e, &mut nodes);
     let mut all = Vec::new();
     for (at, outer) in nodes.iter().enumerate() {
         let mut inner = Vec::new();
         list(outer, &mut inner);
-        let mut put = |new: &E| {
+        let mut put = |new: &ExprRef| {
             let mut next = 0;
             all.push(replace(e, at, new, &mut next));
         };
-        if outer.ty == REAL && !matches!(outer.kind, Kind::Constant(_)) {
-            put(&node(Kind::Constant(Constant::Real(1.0)), REAL));
+        if outer.ty == REAL && !matches!(outer.kind, ExprKind::Constant(_)) {
+            put(&node(ExprKind::Constant(Constant::Real(1.0)), REAL));
         }
         inner.iter().skip(1).filter(|i| i.ty == outer.ty).for_each(&mut put);
     }
@@ -623,19 +634,19 @@ fn candidates(e: &E) -> Vec<E> {
     all
 }
 
-fn list(e: &E, out: &mut Vec<E>) {
+fn list(e: &ExprRef, out: &mut Vec<ExprRef>) {
     out.push(e.clone());
     e.for_each_child(&mut |e| list(e, out));
 }
 
-fn size(e: &E) -> usize {
+fn size(e: &ExprRef) -> usize {
     let mut nodes = Vec::new();
     list(e, &mut nodes);
     nodes.len()
 }
 
 /// Returns the expression with node number `at`, in the order of [`list`], replaced.
-fn replace(e: &E, at: usize, new: &E, next: &mut usize) -> E {
+fn replace(e: &ExprRef, at: usize, new: &ExprRef, next: &mut usize) -> ExprRef {
     let own = *next;
     *next += 1;
     if own == at {

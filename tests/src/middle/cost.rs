@@ -17,8 +17,8 @@
 
 use std::sync::Arc;
 
-use lang_core::ir::core::{Callee, Operation};
-use lang_core::ir::ssa::{Rhs, Ssa};
+use lang_core::ir::core::{FunctionKey, ScalarOp};
+use lang_core::ir::ssa::{Rhs, SsaFunction};
 use lang_core::syntax::ops::{BinOp, Scalar};
 
 use super::forms::{Middle, partial_of};
@@ -28,8 +28,8 @@ pub const PAPER: u64 = 4;
 
 /// Returns the factor of a function and of its callees.
 #[must_use]
-pub fn factor(middle: &dyn Middle, ssa: &Ssa) -> u64 {
-    fn of(middle: &dyn Middle, ssa: &Ssa, seen: &mut Vec<Arc<Callee>>) -> u64 {
+pub fn factor(middle: &dyn Middle, ssa: &SsaFunction) -> u64 {
+    fn of(middle: &dyn Middle, ssa: &SsaFunction, seen: &mut Vec<Arc<FunctionKey>>) -> u64 {
         let each = ssa.stmts.iter().map(|stmt| match &stmt.rhs {
             Rhs::Map { operation, args, .. } => {
                 let real = |s: Option<Scalar>| matches!(s, Some(Scalar::F64 | Scalar::F32));
@@ -49,8 +49,8 @@ pub fn factor(middle: &dyn Middle, ssa: &Ssa) -> u64 {
     PAPER.max(of(middle, ssa, &mut Vec::new()))
 }
 
-fn of_operation(middle: &dyn Middle, operation: Operation, args: &[usize]) -> u64 {
-    if operation == Operation::Binary(BinOp::Div) {
+fn of_operation(middle: &dyn Middle, operation: ScalarOp, args: &[usize]) -> u64 {
+    if operation == ScalarOp::Binary(BinOp::Div) {
         return 5;
     }
     let costs = args.iter().filter_map(|k| Some(work(&*middle.ssa(&partial_of(operation, *k, Scalar::F64)?)?)));
@@ -59,7 +59,7 @@ fn of_operation(middle: &dyn Middle, operation: Operation, args: &[usize]) -> u6
 
 /// Returns the work of a function of scalars; every statement counts.
 #[must_use]
-pub fn work(ssa: &Ssa) -> u64 {
+pub fn work(ssa: &SsaFunction) -> u64 {
     let real = |s: Option<Scalar>| matches!(s, Some(Scalar::F64 | Scalar::F32));
     let each = ssa.stmts.iter().filter(|s| real(s.scalar)).map(|stmt| match &stmt.rhs {
         Rhs::Add(terms) => terms.len().saturating_sub(1),

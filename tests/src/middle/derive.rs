@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use lang_core::ad::real_outputs;
-use lang_core::eval::eval::Stopped;
-use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::ir::core::{Callee, Derivation, Leaf};
-use lang_core::ir::flat::Source;
+use lang_core::eval::eval::EvalError;
+use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
+use lang_core::ir::core::{DerivativeKind, FunctionKey, TypeLeaf};
+use lang_core::ir::flat::InputSource;
 use lang_core::ir::reduce::Reducer;
-use lang_core::ir::ssa::{Rhs, Ssa};
-use lang_core::ir::value::Value;
+use lang_core::ir::ssa::{Rhs, SsaFunction};
+use lang_core::ir::value::IrValue;
 use lang_core::pipeline::Stages;
 use lang_core::syntax::ops::Scalar;
 
@@ -34,19 +34,20 @@ impl Judge<'_> {
         ran: Option<&Ran>,
         random: &mut Random,
     ) -> Law {
-        let outputs: Vec<&Leaf> = stages.ssa.outputs.iter().map(|(leaf, _)| leaf).filter(|l| is_real(l)).collect();
+        let outputs: Vec<&TypeLeaf> = stages.ssa.outputs.iter().map(|(leaf, _)| leaf).filter(|l| is_real(l)).collect();
         if outputs.is_empty() {
             return Ok(());
         }
         let wrt = by(stages);
-        let form = |derivations: &[Derivation]| {
-            let mut callee: Callee = (*stages.core.callee).clone();
-            derivations.iter().for_each(|d| callee = callee.derive(d.clone()));
+        let form = |derivations: &[DerivativeKind]| {
+            let mut callee: FunctionKey = (*stages.core.callee).clone();
+            derivations.iter().for_each(|d| callee = callee.derivative(d.clone()));
             let missing = || broken("there is a derivative", format!("none: {callee}"));
             self.middle.ssa(&Arc::new(callee.clone())).ok_or_else(missing)
         };
         let of = real_outputs(&stages.ssa).into();
-        let (forward, adjoint) = (Derivation::Forward(wrt.clone()), Derivation::Adjoint { of, wrt: wrt.clone() });
+        let (forward, adjoint) =
+            (DerivativeKind::Forward(wrt.clone()), DerivativeKind::Adjoint { outputs: of, wrt: wrt.clone() });
         let (tangent_of, adjoint_of) = (form(std::slice::from_ref(&forward))?, form(std::slice::from_ref(&adjoint))?);
         // The interpreter computes zero times infinity as NaN if the zero comes from data, and
         // skips the term if a bracket removes it. The reference does not distinguish these cases.
@@ -75,7 +76,7 @@ impl Judge<'_> {
         let along = directions(stages, point);
         let found = match self.run(&tangent_of, point, [primal.as_slice(), &along].concat()) {
             Ok(found) => found,
-            Err(Stopped::Fuel) => return Ok(()),
+            Err(EvalError::OutOfFuel) => return Ok(()),
             Err(stopped) => {
                 return Err(broken(
                     "the forward derivative has a value",
@@ -91,7 +92,7 @@ impl Judge<'_> {
                 all.iter().filter_map(|r| if let Ref::Real(_, t) = r { Some(*t) } else { None }).collect();
             // A NaN that the interpreter computes too may come from one masked term of a sum.
             let told = ran.is_some_and(|ran| ran.tangent.is_some());
-            let masked = |(t, f): (&Number, &Value)| (told || t.is_nothing()) && real(f).is_some_and(f64::is_nan);
+            let masked = |(t, f): (&Number, &IrValue)| (told || t.is_nothing()) && real(f).is_some_and(f64::is_nan);
             if !finite && tangents.iter().zip(&found.items).any(masked) {
                 self.tally.masked += 1;
                 return Ok(());
@@ -106,22 +107,22 @@ impl Judge<'_> {
         }
         self.tally.tangents += 1;
         // <y, D f v> = <D^T f y, v>
-        let seeds: Vec<Tensor> = outputs
+        let seeds: Vec<IrTensor> = outputs
             .iter()
             .zip(found.0.iter().skip(stages.ssa.outputs.len()))
             .map(|(leaf, t)| {
                 let of = leaf.scalar.unwrap_or(Scalar::F64);
-                Tensor { dims: t.dims.clone(), items: t.items.iter().map(|_| scalar(random, of)).collect() }
+                IrTensor { dims: t.dims.clone(), items: t.items.iter().map(|_| scalar(random, of)).collect() }
             })
             .collect();
         let back = match self.run(&adjoint_of, point, [primal.as_slice(), &seeds].concat()) {
             Ok(back) => back,
-            Err(Stopped::Fuel) => return Ok(()),
+            Err(EvalError::OutOfFuel) => return Ok(()),
             Err(stopped) => {
                 return Err(broken("the adjoint has a value", format!("{stopped:?}\n{}{adjoint_of}", stages.ssa)));
             }
         };
-        let cotangents: Vec<Tensor> = back.0.iter().skip(stages.ssa.outputs.len()).map(|t| (**t).clone()).collect();
+        let cotangents: Vec<IrTensor> = back.0.iter().skip(stages.ssa.outputs.len()).map(|t| (**t).clone()).collect();
         // A loop cannot skip the cotangents that it carries if data mask them.
         let sees = finite && !self.has(stages, &|rhs| matches!(rhs, Rhs::Loop(..)));
         self.products(&seeds, &numbers, &cotangents, &along, sees).map_err(|b| Broken {
@@ -137,7 +138,7 @@ impl Judge<'_> {
         let pairs = [("6.1", found.1, work), ("6.35", back.1 + io, work + io)];
         for (theorem, derived, of) in pairs {
             // The cost of a user-written rule is its author's.
-            if !stages.ssa.opaque && derived > factor.saturating_mul(of) {
+            if !stages.ssa.is_opaque && derived > factor.saturating_mul(of) {
                 let form = if theorem == "6.1" { &tangent_of } else { &adjoint_of };
                 let how = format!("{derived} is more than {factor} times {of}\n{}{form}", stages.ssa);
                 return Err(broken(format!("Theorem {theorem}"), how));
@@ -148,7 +149,7 @@ impl Judge<'_> {
         self.tally.forward = self.tally.forward.max(over(pairs[0]));
         self.tally.adjoint = self.tally.adjoint.max(over(pairs[1]));
         if self.twice {
-            let again = Derivation::Adjoint { of: real_outputs(&adjoint_of).into(), wrt: wrt.clone() };
+            let again = DerivativeKind::Adjoint { outputs: real_outputs(&adjoint_of).into(), wrt: wrt.clone() };
             let twice = [form(&[adjoint.clone(), forward])?, form(&[adjoint, again])?];
             self.second(stages, point, &twice, [&primal, &seeds, &along], ran)?;
         }
@@ -165,7 +166,7 @@ impl Judge<'_> {
     /// For a definition with a product, the bound is [`FUEL`] and so checks nothing. The products
     /// of all factors but one cost more than the product, by a factor of the number of terms,
     /// masked ones included.
-    fn visited(&self, stages: &Stages, point: &Point, primal: Vec<Tensor>) -> u64 {
+    fn visited(&self, stages: &Stages, point: &Point, primal: Vec<IrTensor>) -> u64 {
         if self.has(stages, &|rhs| matches!(rhs, Rhs::Reduce(r) if r.reducer == Reducer::Prod)) {
             return FUEL;
         }
@@ -182,13 +183,13 @@ impl Judge<'_> {
     /// direction. `sees` states that no data-dependent zero is multiplied with an infinity.
     fn products(
         &mut self,
-        seeds: &[Tensor],
+        seeds: &[IrTensor],
         tangents: &[Vec<Number>],
-        cotangents: &[Tensor],
-        along: &[Tensor],
+        cotangents: &[IrTensor],
+        along: &[IrTensor],
         sees: bool,
     ) -> Law {
-        let reals = |t: &Tensor| t.items.iter().filter_map(real).collect::<Vec<f64>>();
+        let reals = |t: &IrTensor| t.items.iter().filter_map(real).collect::<Vec<f64>>();
         let mut left = Number::zero(false);
         let (mut single, mut error) = (false, 0.0_f64);
         for (seed, tangent) in seeds.iter().zip(tangents) {
@@ -231,22 +232,22 @@ impl Judge<'_> {
         &mut self,
         stages: &Stages,
         point: &Point,
-        twice: &[Arc<Ssa>; 2],
-        [primal, seeds, along]: [&[Tensor]; 3],
+        twice: &[Arc<SsaFunction>; 2],
+        [primal, seeds, along]: [&[IrTensor]; 3],
         ran: Option<&Ran>,
     ) -> Law {
         let [over, back] = twice;
         let reals = seeds.len();
         let zeros = seeds.iter().map(|t| {
-            let zero = |v: &Value| Value::zero_of(v.scalar().unwrap_or(Scalar::F64));
-            Tensor { dims: t.dims.clone(), items: t.items.iter().map(zero).collect() }
+            let zero = |v: &IrValue| IrValue::zero_of(v.scalar().unwrap_or(Scalar::F64));
+            IrTensor { dims: t.dims.clone(), items: t.items.iter().map(zero).collect() }
         });
         let given = [primal, seeds, along].concat();
-        let others: Vec<Tensor> =
+        let others: Vec<IrTensor> =
             primal.iter().chain(seeds).cloned().chain(zeros).chain(along.iter().cloned()).collect();
         let (one, other) = match (self.run(over, point, given), self.run(back, point, others)) {
             (Ok(one), Ok(other)) => (one.0, other.0),
-            (Err(Stopped::Fuel), _) | (_, Err(Stopped::Fuel)) => return Ok(()),
+            (Err(EvalError::OutOfFuel), _) | (_, Err(EvalError::OutOfFuel)) => return Ok(()),
             (one, other) => {
                 return Err(broken("there are second derivatives", format!("{one:?}\n{other:?}\n{over}{back}")));
             }
@@ -260,20 +261,20 @@ impl Judge<'_> {
         }
         // The interpreter's result, scaled by the one seed.
         let seed = match seeds {
-            [Tensor { items, .. }] => items.first().and_then(real),
+            [IrTensor { items, .. }] => items.first().and_then(real),
             _ => None,
         };
         let third: Option<Vec<f64>> = ran.and_then(|ran| ran.second.as_ref()).zip(seed).and_then(|(hvp, seed)| {
             let (hvp, vary) = (super::values::plain(hvp)?, varying(&stages.core));
             let rows =
-                if let ([_], _) | (_, Value::F64(_)) = (vary.as_slice(), &hvp) { vec![hvp] } else { items_of(hvp)? };
+                if let ([_], _) | (_, IrValue::F64(_)) = (vary.as_slice(), &hvp) { vec![hvp] } else { items_of(hvp)? };
             let types = vary.iter().filter_map(|k| Some(&stages.core.params.get(*k)?.1));
             let parts = types.zip(&rows).flat_map(|(ty, v)| parts(v, ty, &|_| 0));
             Some(parts.flat_map(|t| t.items.iter().filter_map(real).map(|x| x * seed).collect::<Vec<_>>()).collect())
         });
         let third = third.filter(|third| third.iter().all(|x| x.is_finite()));
         let size = ones.iter().chain(&others).fold(1.0_f64, |m, x| m.max(x.abs()));
-        let single = along.iter().any(|t| t.items.iter().any(|v| matches!(v, Value::F32(_))));
+        let single = along.iter().any(|t| t.items.iter().any(|v| matches!(v, IrValue::F32(_))));
         let allowed = size * if single { f64::from(f32::EPSILON) / f64::EPSILON } else { 1.0 } * self.second;
         let near = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= allowed);
         if let Some(third) = &third
@@ -291,7 +292,12 @@ impl Judge<'_> {
         Ok(())
     }
 
-    fn run(&self, ssa: &Arc<Ssa>, point: &Point, given: Vec<Tensor>) -> Result<(Vec<Arc<Tensor>>, u64), Stopped> {
+    fn run(
+        &self,
+        ssa: &Arc<SsaFunction>,
+        point: &Point,
+        given: Vec<IrTensor>,
+    ) -> Result<(Vec<Arc<IrTensor>>, u64), EvalError> {
         let world = All(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
         let found = evaluator.call(ssa, &point.sizes, given.clone());
@@ -304,7 +310,7 @@ impl Judge<'_> {
 }
 
 /// Returns whether the function, a callee or a loop body contains such a statement.
-fn has(middle: &dyn Middle, ssa: &Ssa, what: &dyn Fn(&Rhs) -> bool, seen: &mut Vec<Arc<Callee>>) -> bool {
+fn has(middle: &dyn Middle, ssa: &SsaFunction, what: &dyn Fn(&Rhs) -> bool, seen: &mut Vec<Arc<FunctionKey>>) -> bool {
     ssa.stmts.iter().any(|stmt| match &stmt.rhs {
         rhs if what(rhs) => true,
         Rhs::Loop(of, _) => has(middle, &of.body, what, seen),
@@ -316,16 +322,16 @@ fn has(middle: &dyn Middle, ssa: &Ssa, what: &dyn Fn(&Rhs) -> bool, seen: &mut V
     })
 }
 
-fn is_real(leaf: &Leaf) -> bool {
+fn is_real(leaf: &TypeLeaf) -> bool {
     lang_core::ad::is_real(leaf.scalar)
 }
 
-fn items_of(value: Value) -> Option<Vec<Value>> {
-    if let Value::Tuple(items) = value { Some(items) } else { None }
+fn items_of(value: IrValue) -> Option<Vec<IrValue>> {
+    if let IrValue::Tuple(items) = value { Some(items) } else { None }
 }
 
 /// Returns the parts of the direction.
-fn directions(stages: &Stages, point: &Point) -> Vec<Tensor> {
+fn directions(stages: &Stages, point: &Point) -> Vec<IrTensor> {
     let of = size_of(&stages.core, &point.sizes, &point.args);
     let vary = varying(&stages.core).into_iter().filter_map(|k| stages.core.params.get(k));
     vary.zip(&point.along).flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
@@ -334,6 +340,6 @@ fn directions(stages: &Stages, point: &Point) -> Vec<Tensor> {
 /// Returns the numbers of the inputs that vary.
 fn by(stages: &Stages) -> Arc<[u32]> {
     let vary = varying(&stages.core);
-    let of = |source: &Source| matches!(source, Source::Param(k) if vary.contains(&(*k as usize)));
+    let of = |source: &InputSource| matches!(source, InputSource::Param(k) if vary.contains(&(*k as usize)));
     (0..).zip(&stages.ssa.inputs).filter(|(_, i)| of(&i.source)).map(|(k, _)| k).collect()
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use lang_core::base::{GlobalName, Span};
 use lang_core::eval::eval;
-use lang_core::eval::eval_ssa::{self, SsaEvaluator, Tensor};
-use lang_core::ir::core::{Callee, CoreType, Expr, Function, Kind, Operation};
-use lang_core::ir::flat::{Flat, Source};
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
-use lang_core::pipeline::{Module, Stages};
+use lang_core::eval::eval_ssa::{self, IrTensor, SsaEvaluator};
+use lang_core::ir::core::{CoreExpr, CoreFunction, CoreType, ExprKind, FunctionKey, ScalarOp};
+use lang_core::ir::flat::{FlatFunction, InputSource};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
+use lang_core::pipeline::{MemoisedForms, Stages};
 use lang_core::resolve::partials;
 use lang_core::runtime::Value as Computed;
 use lang_core::session::Session;
@@ -25,17 +25,17 @@ use super::values::{part_as_is, plain};
 /// A provider of definitions in all forms.
 pub trait Middle {
     /// Returns a definition in its forms.
-    fn stages(&self, callee: &Arc<Callee>) -> Option<Arc<Stages>>;
+    fn stages(&self, callee: &Arc<FunctionKey>) -> Option<Arc<Stages>>;
     /// Returns a definition or a derivative in Tensor SSA.
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>>;
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
     /// Returns the value of a top-level `let`.
-    fn global(&self, name: &GlobalName) -> Option<Value>;
+    fn global(&self, name: &GlobalName) -> Option<IrValue>;
 }
 
 /// The forms of a session's definitions.
 pub struct Forms<'a> {
     /// The definitions.
-    pub module: Module<'a>,
+    pub module: MemoisedForms<'a>,
     /// The values of top-level `let`s.
     pub globals: &'a HashMap<GlobalName, Computed>,
 }
@@ -44,20 +44,20 @@ impl<'a> Forms<'a> {
     /// Returns the forms of a session whose top-level `let`s have these values.
     #[must_use]
     pub fn new(session: &'a Session, globals: &'a HashMap<GlobalName, Computed>) -> Self {
-        Self { module: Module::new(session), globals }
+        Self { module: MemoisedForms::new(session), globals }
     }
 }
 
 impl Middle for Forms<'_> {
-    fn stages(&self, callee: &Arc<Callee>) -> Option<Arc<Stages>> {
+    fn stages(&self, callee: &Arc<FunctionKey>) -> Option<Arc<Stages>> {
         self.module.stages(callee).ok()
     }
 
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
         self.module.ssa(callee)
     }
 
-    fn global(&self, name: &GlobalName) -> Option<Value> {
+    fn global(&self, name: &GlobalName) -> Option<IrValue> {
         plain(self.globals.get(name)?)
     }
 }
@@ -87,11 +87,11 @@ impl Form {
 
     /// Returns the form of a definition, as a function of core.
     #[must_use]
-    pub fn of(self, stages: &Stages) -> Arc<Function> {
+    pub fn of(self, stages: &Stages) -> Arc<CoreFunction> {
         match self {
             Self::Core => stages.core.clone(),
             Self::Lifted => stages.lifted.clone(),
-            Self::Pairs => Arc::new(as_function(&stages.pairs)),
+            Self::Pairs => Arc::new(as_function(&stages.flat)),
             Self::Pushed => Arc::new(as_function(&stages.pushed)),
         }
     }
@@ -102,15 +102,15 @@ const PART: char = '#';
 
 /// Converts a form without tuples to a function from the parts of its arguments to a tuple of
 /// parts.
-fn as_function(flat: &Flat) -> Function {
+fn as_function(flat: &FlatFunction) -> CoreFunction {
     let mut bindings = Vec::new();
     let mut params = Vec::new();
     for input in &flat.inputs {
         match &input.source {
-            Source::Global(name) => {
+            InputSource::Global(name) => {
                 let path: String = input.leaf.path.iter().map(|k| format!("{PART}{k}")).collect();
                 let name = GlobalName::new(&name.module, &format!("{}{path}", name.name));
-                bindings.push((input.local, Expr::new(Kind::Global(name), input.leaf.ty(), Span::default())));
+                bindings.push((input.local, CoreExpr::new(ExprKind::Global(name), input.leaf.ty(), Span::default())));
             }
             _ => params.push((input.local, input.leaf.ty())),
         }
@@ -118,15 +118,15 @@ fn as_function(flat: &Flat) -> Function {
     bindings.extend(flat.bindings.iter().cloned());
     let outputs: Vec<_> = flat.outputs.iter().map(|(_, e)| e.clone()).collect();
     let ty = CoreType::tuple(outputs.iter().map(|e| e.ty.clone()).collect::<Vec<_>>());
-    let body = Expr::lets(bindings, Expr::new(Kind::Tuple(outputs), ty, Span::default()));
-    Function {
+    let body = CoreExpr::lets(bindings, CoreExpr::new(ExprKind::Tuple(outputs), ty, Span::default()));
+    CoreFunction {
         callee: flat.callee.clone(),
         vars: flat.vars.clone(),
         sizes: flat.sizes.clone(),
         params,
-        bounded: flat.bounded.clone(),
+        bounded_params: flat.bounded.clone(),
         body,
-        locals: Vec::new(),
+        local_functions: Vec::new(),
         rule_of: None,
     }
 }
@@ -136,7 +136,7 @@ pub struct In<'m> {
     middle: &'m dyn Middle,
     all: All<'m>,
     form: Form,
-    known: RefCell<HashMap<Callee, Arc<Function>>>,
+    known: RefCell<HashMap<FunctionKey, Arc<CoreFunction>>>,
 }
 
 impl<'m> In<'m> {
@@ -147,8 +147,8 @@ impl<'m> In<'m> {
     }
 }
 
-impl eval::Functions for In<'_> {
-    fn function(&self, callee: &Callee) -> Option<Arc<Function>> {
+impl eval::CoreEnv for In<'_> {
+    fn function(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>> {
         if let Some(known) = self.known.borrow().get(callee) {
             return Some(known.clone());
         }
@@ -157,7 +157,7 @@ impl eval::Functions for In<'_> {
         Some(made)
     }
 
-    fn global(&self, name: &GlobalName) -> Option<Value> {
+    fn global(&self, name: &GlobalName) -> Option<IrValue> {
         let Some((whole, path)) = name.name.split_once(PART) else { return self.middle.global(name) };
         let path: Vec<u32> = path.split(PART).map(|k| k.parse().ok()).collect::<Option<_>>()?;
         let value = self.middle.global(&GlobalName::new(&name.module, whole))?;
@@ -166,7 +166,7 @@ impl eval::Functions for In<'_> {
         Some(super::values::nested(&mut tensor.items.into_iter(), &dims))
     }
 
-    fn derivatives(&self) -> Option<&dyn eval_ssa::Functions> {
+    fn ssa_env(&self) -> Option<&dyn eval_ssa::SsaEnv> {
         Some(&self.all)
     }
 }
@@ -175,12 +175,12 @@ impl eval::Functions for In<'_> {
 #[derive(Clone, Copy)]
 pub struct All<'m>(pub &'m dyn Middle);
 
-impl eval_ssa::Functions for All<'_> {
-    fn ssa(&self, callee: &Callee) -> Option<Arc<Ssa>> {
+impl eval_ssa::SsaEnv for All<'_> {
+    fn ssa(&self, callee: &FunctionKey) -> Option<Arc<SsaFunction>> {
         self.0.ssa(&Arc::new(callee.clone()))
     }
 
-    fn global(&self, name: &GlobalName, path: &[u32]) -> Option<Tensor> {
+    fn global(&self, name: &GlobalName, path: &[u32]) -> Option<IrTensor> {
         Some(part_as_is(&self.0.global(name)?, path))
     }
 }
@@ -189,7 +189,7 @@ impl eval_ssa::Functions for All<'_> {
 const PARTIAL: u64 = 10_000;
 
 impl reference::World for All<'_> {
-    fn core(&self, callee: &Callee) -> Option<Arc<Function>> {
+    fn core(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>> {
         Some(self.0.stages(&Arc::new(callee.clone()))?.core.clone())
     }
 
@@ -197,18 +197,18 @@ impl reference::World for All<'_> {
         Some(of_value(&self.0.global(name)?, None))
     }
 
-    fn partial(&self, operation: Operation, k: usize, args: &[Value]) -> Option<f64> {
+    fn partial(&self, operation: ScalarOp, k: usize, args: &[IrValue]) -> Option<f64> {
         let of = args.first()?.scalar()?;
         let ssa = self.0.ssa(&partial_of(operation, k, of)?)?;
-        let mut given: Vec<Value> = args.to_vec();
-        if operation == Operation::PowInt {
+        let mut given: Vec<IrValue> = args.to_vec();
+        if operation == ScalarOp::PowInt {
             #[expect(clippy::cast_precision_loss, reason = "as the language converts")]
             given.push(match (args.get(1)?.int()?, of) {
-                (i, Scalar::F32) => Value::F32(i as f32),
-                (i, _) => Value::F64(i as f64),
+                (i, Scalar::F32) => IrValue::F32(i as f32),
+                (i, _) => IrValue::F64(i as f64),
             });
         }
-        let given = given.into_iter().map(|v| Tensor { dims: Vec::new(), items: vec![v] });
+        let given = given.into_iter().map(|v| IrTensor { dims: Vec::new(), items: vec![v] });
         let results = SsaEvaluator::new(self, PARTIAL).call(&ssa, &[], given.collect()).ok()?;
         real(results.first()?.items.first()?)
     }
@@ -216,12 +216,12 @@ impl reference::World for All<'_> {
 
 /// Returns the definition in the derivative tables for an operation by its argument `k`.
 #[must_use]
-pub fn partial_of(operation: Operation, k: usize, at: Scalar) -> Option<Arc<Callee>> {
+pub fn partial_of(operation: ScalarOp, k: usize, at: Scalar) -> Option<Arc<FunctionKey>> {
     let table = match operation {
-        Operation::Scalar(f) => partials::Operation::Scalar(f),
-        Operation::Pow => partials::Operation::Pow,
-        Operation::PowInt => partials::Operation::PowInt,
+        ScalarOp::Scalar(f) => partials::Operation::Scalar(f),
+        ScalarOp::Pow => partials::Operation::Pow,
+        ScalarOp::PowInt => partials::Operation::PowInt,
         _ => return None,
     };
-    Some(Arc::new(Callee::new(partials::name(table, k), vec![Type::Scalar(at)])))
+    Some(Arc::new(FunctionKey::new(partials::name(table, k), vec![Type::Scalar(at)])))
 }

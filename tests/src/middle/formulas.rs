@@ -6,15 +6,17 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lang_core::cost::{Amount, Callable, Cost, Greatest, Kind, Place, Symbol, cost, number};
+use lang_core::cost::{
+    Amount, CostFormulas, CostSite, CostSymbol, CostSymbolKind, CostedCallee, FormulaMax, cost, symbol_number,
+};
 use lang_core::count::Formula;
-use lang_core::eval::eval::Stopped;
-use lang_core::eval::eval_ssa::{Population, SsaEvaluator, Tensor};
-use lang_core::ir::core::Callee;
-use lang_core::ir::flat::Source;
-use lang_core::ir::ssa::Ssa;
+use lang_core::eval::eval::EvalError;
+use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator, StatementCounts};
+use lang_core::ir::core::FunctionKey;
+use lang_core::ir::flat::InputSource;
+use lang_core::ir::ssa::SsaFunction;
 use lang_core::predicate::{Atom, LocalId};
-use lang_core::runtime::Counts;
+use lang_core::runtime::OperationCounts;
 
 use super::forms::{All, Middle};
 use super::judge::{FUEL, Judge, Law, Point, broken};
@@ -22,21 +24,21 @@ use super::judge::{FUEL, Judge, Law, Point, broken};
 /// The costs of definitions and of their derivatives.
 pub struct Formulas<'m> {
     middle: &'m dyn Middle,
-    known: RefCell<HashMap<Arc<Callee>, Option<Callable>>>,
+    known: RefCell<HashMap<Arc<FunctionKey>, Option<CostedCallee>>>,
 }
 
 /// A run of the evaluator, with the formulas.
 pub struct Run<'m> {
     middle: &'m dyn Middle,
     /// The formulas.
-    pub cost: Arc<Cost>,
+    pub cost: Arc<CostFormulas>,
     /// The evaluator's counts.
-    pub counts: Counts,
+    pub counts: OperationCounts,
     /// The longest chain of dependent operations.
     pub span: u64,
     /// The kept bytes.
     pub kept: u64,
-    populations: HashMap<Vec<u32>, Population>,
+    populations: HashMap<Vec<u32>, StatementCounts>,
     locals: HashMap<LocalId, i64>,
 }
 
@@ -61,15 +63,15 @@ impl Seen {
     fn same(
         &mut self,
         inputs: &str,
-        symbols: &[Symbol],
-        counted: &dyn Fn(&Symbol) -> Option<i64>,
+        symbols: &[CostSymbol],
+        counted: &dyn Fn(&CostSymbol) -> Option<i64>,
     ) -> Result<(), String> {
         if self.inputs != inputs {
             (self.inputs, self.counted) = (inputs.to_owned(), HashMap::new());
         }
         for (k, symbol) in symbols.iter().enumerate() {
             let (Some(content), Some(now)) = (symbol.content, counted(symbol)) else { continue };
-            if let Some(before) = self.counted.insert(content.name(), now) {
+            if let Some(before) = self.counted.insert(content.hash_value(), now) {
                 self.shared += 1;
                 if before != now {
                     return Err(format!("p{k}: {now}, before {before}"));
@@ -81,9 +83,9 @@ impl Seen {
 }
 
 /// Returns a text of the inputs that a function shares with its derivatives.
-fn inputs(ssa: &Ssa, sizes: &[i64], given: &[Tensor]) -> String {
+fn inputs(ssa: &SsaFunction, sizes: &[i64], given: &[IrTensor]) -> String {
     let passed = ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(given);
-    let of_function = passed.filter(|(input, _)| matches!(input.source, Source::Param(_)));
+    let of_function = passed.filter(|(input, _)| matches!(input.source, InputSource::Param(_)));
     let parts = of_function.map(|(input, tensor)| format!("{:?} {:?} {tensor:?}", input.source, input.leaf.path));
     format!("{sizes:?} {}", parts.collect::<String>())
 }
@@ -91,7 +93,7 @@ fn inputs(ssa: &Ssa, sizes: &[i64], given: &[Tensor]) -> String {
 impl Judge<'_> {
     /// Records a difference between the formulas and the counts of a function that terminated with
     /// these arguments.
-    pub(super) fn formulas_agree(&self, ssa: &Arc<Ssa>, point: &Point, given: &[Tensor]) {
+    pub(super) fn formulas_agree(&self, ssa: &Arc<SsaFunction>, point: &Point, given: &[IrTensor]) {
         if self.costs
             && let Err(broken) = self.formulas(ssa, &point.sizes, given)
         {
@@ -99,7 +101,7 @@ impl Judge<'_> {
         }
     }
 
-    fn formulas(&self, ssa: &Arc<Ssa>, sizes: &[i64], given: &[Tensor]) -> Law {
+    fn formulas(&self, ssa: &Arc<SsaFunction>, sizes: &[i64], given: &[IrTensor]) -> Law {
         let Some(Ok(run)) = self.formulas.run(ssa, sizes, given, FUEL) else { return Ok(()) };
         run.agrees(ssa)?;
         let mut seen = self.seen.borrow_mut();
@@ -122,7 +124,7 @@ impl<'m> Formulas<'m> {
     }
 
     /// Returns a definition or a derivative with its cost.
-    pub fn of(&self, callee: &Arc<Callee>) -> Option<Callable> {
+    pub fn of(&self, callee: &Arc<FunctionKey>) -> Option<CostedCallee> {
         if let Some(known) = self.known.borrow().get(callee) {
             return known.clone();
         }
@@ -135,7 +137,13 @@ impl<'m> Formulas<'m> {
 
     /// Runs a function with these arguments. `fuel` limits the number of index tuples visited. The
     /// inner error is the reason why the run has no value.
-    pub fn run(&self, ssa: &Arc<Ssa>, sizes: &[i64], given: &[Tensor], fuel: u64) -> Option<Result<Run<'m>, Stopped>> {
+    pub fn run(
+        &self,
+        ssa: &Arc<SsaFunction>,
+        sizes: &[i64],
+        given: &[IrTensor],
+        fuel: u64,
+    ) -> Option<Result<Run<'m>, EvalError>> {
         let (_, cost) = self.of(&ssa.callee)?;
         let world = All(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, fuel);
@@ -143,7 +151,7 @@ impl<'m> Formulas<'m> {
         if let Err(stopped) = evaluator.call(ssa, sizes, given.to_vec()) {
             return Some(Err(stopped));
         }
-        let SsaEvaluator { counts, span, kept, populations, .. } = evaluator;
+        let SsaEvaluator { counts, span, stored_bytes: kept, populations, .. } = evaluator;
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         for (input, tensor) in ssa.inputs.iter().filter(|i| i.source.is_passed()).zip(given) {
             if let ([], [one]) = (tensor.dims.as_slice(), tensor.items.as_slice()) {
@@ -160,8 +168,8 @@ impl<'m> Formulas<'m> {
 pub fn has_symbols(of: &Formula) -> bool {
     let mut found = false;
     for piece in of.pieces() {
-        piece.value.parts().0.for_each_atom(&mut |a| found |= number(a).is_some());
-        piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| found |= number(a).is_some()), &mut |_| {});
+        piece.value.as_fraction().0.for_each_atom(&mut |a| found |= symbol_number(a).is_some());
+        piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| found |= symbol_number(a).is_some()), &mut |_| {});
     }
     found
 }
@@ -172,7 +180,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// The difference.
-    pub fn agrees(&self, ssa: &Ssa) -> Law {
+    pub fn agrees(&self, ssa: &SsaFunction) -> Law {
         let (total, counted) = (&self.cost.total, self.counts);
         let counts = [counted.work, counted.tests, counted.iterations];
         let named = ["work", "tests", "iterations"];
@@ -184,13 +192,14 @@ impl Run<'_> {
             }
         }
         for s in &self.cost.symbols {
-            let (Some(most), Some(is)) = (&s.most, self.measured(s)) else { continue };
+            let (Some(most), Some(is)) = (&s.upper_bound, self.measured(s)) else { continue };
             let most = self.value(most);
             if most.is_some_and(|most| most < is.into()) {
                 return Err(broken("a symbol is within its bound", format!("{s:?}: {is}, bound {most:?}\n{ssa}")));
             }
         }
-        let bounds = [("the longest chain", &self.cost.span, self.span), ("what is kept", &self.cost.kept, self.kept)];
+        let bounds =
+            [("the longest chain", &self.cost.span, self.span), ("what is kept", &self.cost.stored_bytes, self.kept)];
         for (name, bound, found) in bounds {
             let most = self.greatest(bound);
             if most.is_some_and(|most| most < found.into()) {
@@ -205,13 +214,13 @@ impl Run<'_> {
     /// is missing.
     #[must_use]
     pub fn value(&self, of: &Formula) -> Option<i128> {
-        of.eval(&mut self.cost.values(&|a| self.size(a), &|s| self.measured(s)))
+        of.eval(&mut self.cost.valuation(&|a| self.size(a), &|s| self.measured(s)))
     }
 
     /// Returns the value of a maximum of formulas, as [`Run::value`] does.
     #[must_use]
-    pub fn greatest(&self, of: &Greatest) -> Option<i128> {
-        of.eval(&mut self.cost.values(&|a| self.size(a), &|s| self.measured(s)))
+    pub fn greatest(&self, of: &FormulaMax) -> Option<i128> {
+        of.eval(&mut self.cost.valuation(&|a| self.size(a), &|s| self.measured(s)))
     }
 
     fn size(&self, a: &Atom) -> Option<i64> {
@@ -230,18 +239,18 @@ impl Run<'_> {
     }
 
     /// Returns the symbol's count in this run.
-    fn measured(&self, s: &Symbol) -> Option<i64> {
+    fn measured(&self, s: &CostSymbol) -> Option<i64> {
         let Some(of) = self.populations.get(&*s.path) else { return Some(0) };
         let small = |n: u64| i64::try_from(n).ok();
         match s.kind {
-            Kind::Terms(k) => small(of.terms.get(k as usize).copied().unwrap_or(0)),
-            Kind::Present => small(of.present),
-            Kind::Trips => small(of.trips),
-            Kind::Value => i64::try_from(of.value).ok(),
-            Kind::Work => small(of.counts.work),
-            Kind::Tests => small(of.counts.tests),
-            Kind::Iterations => small(of.counts.iterations),
-            Kind::Kept => None,
+            CostSymbolKind::Terms(k) => small(of.terms.get(k as usize).copied().unwrap_or(0)),
+            CostSymbolKind::Present => small(of.present),
+            CostSymbolKind::Trips => small(of.trips),
+            CostSymbolKind::Value => i64::try_from(of.value).ok(),
+            CostSymbolKind::Work => small(of.counts.work),
+            CostSymbolKind::Tests => small(of.counts.tests),
+            CostSymbolKind::Iterations => small(of.counts.iterations),
+            CostSymbolKind::StoredBytes => None,
         }
     }
 
@@ -249,14 +258,14 @@ impl Run<'_> {
     fn told(&self) -> String {
         let amount = |a: &Amount| format!("work {} tests {} iterations {}", a.work, a.tests, a.iterations);
         let mut lines = vec![amount(&self.cost.total)];
-        lines.extend(self.cost.parts.iter().map(|(place, a)| format!("{place:?}: {}", amount(a))));
+        lines.extend(self.cost.statement_amounts.iter().map(|(place, a)| format!("{place:?}: {}", amount(a))));
         for (k, s) in self.cost.symbols.iter().enumerate() {
-            let most = s.most.as_ref().map(ToString::to_string);
+            let most = s.upper_bound.as_ref().map(ToString::to_string);
             lines.push(format!("p{k}: {:?} of {:?}, at most {most:?}", s.kind, s.path));
         }
         // The statements that differ.
-        for (place, amount) in &self.cost.parts {
-            let Place::Statement(var) = place else { continue };
+        for (place, amount) in &self.cost.statement_amounts {
+            let CostSite::Statement(var) = place else { continue };
             let found = self.populations.get([var.0].as_slice()).map(|p| p.counts).unwrap_or_default();
             let values = [&amount.work, &amount.tests, &amount.iterations].map(|f| self.value(f));
             if values != [found.work, found.tests, found.iterations].map(|n| Some(n.into())) {

@@ -3,12 +3,12 @@
 
 use std::collections::HashMap;
 
-use lang_core::eval::eval_ssa::Tensor;
-use lang_core::ir::core::{CoreType, Function};
-use lang_core::ir::cost::extents;
-use lang_core::ir::flat::Source;
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
+use lang_core::eval::eval_ssa::IrTensor;
+use lang_core::ir::core::{CoreFunction, CoreType};
+use lang_core::ir::cost::eval_extents;
+use lang_core::ir::flat::InputSource;
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
 use lang_core::predicate::LocalId;
 use lang_core::syntax::ops::Scalar;
 
@@ -21,7 +21,7 @@ pub struct Given {
     /// The sizes that a call passes.
     pub sizes: Vec<i64>,
     /// The values of the inputs.
-    pub tensors: Vec<Tensor>,
+    pub tensors: Vec<IrTensor>,
     /// The values of sizes and of integer arguments.
     pub locals: HashMap<LocalId, i64>,
 }
@@ -30,27 +30,33 @@ impl Given {
     /// Returns these arguments for a definition or a derivative of it. `seed` returns element
     /// number `k` of the tangents and cotangents.
     #[must_use]
-    pub fn of(core: &Function, ssa: &Ssa, sizes: &[i64], args: &[Value], seed: &dyn Fn(usize) -> f64) -> Self {
+    pub fn of(
+        core: &CoreFunction,
+        ssa: &SsaFunction,
+        sizes: &[i64],
+        args: &[IrValue],
+        seed: &dyn Fn(usize) -> f64,
+    ) -> Self {
         let of = size_of(core, sizes, args);
         let passed = core.params.iter().zip(args);
-        let mut tensors: Vec<Tensor> = passed.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
+        let mut tensors: Vec<IrTensor> = passed.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect();
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(sizes.iter().copied()).collect();
         for (input, tensor) in ssa.inputs.iter().zip(&tensors) {
-            if let (true, Some(Value::I64(n))) = (input.leaf.dims.is_empty(), tensor.items.first()) {
+            if let (true, Some(IrValue::I64(n))) = (input.leaf.dims.is_empty(), tensor.items.first()) {
                 locals.insert(input.local, *n);
             }
         }
         for input in &ssa.inputs {
-            if matches!(input.source, Source::Tangent(_) | Source::Cotangent(_)) {
-                let dims = extents(&input.leaf.dims, &locals).unwrap_or_default();
+            if matches!(input.source, InputSource::Tangent(_) | InputSource::Cotangent(_)) {
+                let dims = eval_extents(&input.leaf.dims, &locals).unwrap_or_default();
                 let dims: Vec<usize> = dims.into_iter().map(|n| usize::try_from(n).unwrap_or(0)).collect();
                 #[expect(clippy::cast_possible_truncation, reason = "it gives any number")]
                 let element = |k: usize| match input.leaf.scalar {
-                    Some(Scalar::F32) => Value::F32(seed(k) as f32),
-                    _ => Value::F64(seed(k)),
+                    Some(Scalar::F32) => IrValue::F32(seed(k) as f32),
+                    _ => IrValue::F64(seed(k)),
                 };
                 let items = (0..dims.iter().product()).map(element).collect();
-                tensors.push(Tensor { items, dims });
+                tensors.push(IrTensor { items, dims });
             }
         }
         Self { sizes: sizes.to_vec(), tensors, locals }
@@ -59,7 +65,7 @@ impl Given {
     /// Draws arguments. `sizes` are the values of implicit sizes, then of integers. `None` if a
     /// type cannot be drawn.
     #[must_use]
-    pub fn drawn(core: &Function, ssa: &Ssa, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
+    pub fn drawn(core: &CoreFunction, ssa: &SsaFunction, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
         let at = point(&mut Random::new(5), core, sizes)?;
         Some(Self::of(core, ssa, &at.sizes, &at.args, seed))
     }
@@ -67,33 +73,33 @@ impl Given {
     /// Same as [`Given::drawn`], but with arguments in the domain of most definitions: positive
     /// reals, diagonally dominant square matrices, and arrays of integers that are first indices.
     #[must_use]
-    pub fn tame(core: &Function, ssa: &Ssa, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
+    pub fn tame(core: &CoreFunction, ssa: &SsaFunction, sizes: &[i64], seed: &dyn Fn(usize) -> f64) -> Option<Self> {
         let at = point(&mut Random::new(5), core, sizes)?;
-        let args: Vec<Value> = core.params.iter().zip(&at.args).map(|((_, ty), v)| tame(v, ty)).collect();
+        let args: Vec<IrValue> = core.params.iter().zip(&at.args).map(|((_, ty), v)| tame(v, ty)).collect();
         Some(Self::of(core, ssa, &at.sizes, &args, seed))
     }
 }
 
-fn tame(value: &Value, ty: &CoreType) -> Value {
-    fn inside(value: &Value) -> Value {
-        let Value::Array(rows) = value else { return value.clone() };
-        let square = |row: &Value| matches!(row, Value::Array(items) if items.len() == rows.len());
+fn tame(value: &IrValue, ty: &CoreType) -> IrValue {
+    fn inside(value: &IrValue) -> IrValue {
+        let IrValue::Array(rows) = value else { return value.clone() };
+        let square = |row: &IrValue| matches!(row, IrValue::Array(items) if items.len() == rows.len());
         let rows = rows.iter().enumerate().map(|(i, row)| match row {
-            Value::I64(_) => Value::I64(0),
-            Value::Array(items) if square(row) => {
+            IrValue::I64(_) => IrValue::I64(0),
+            IrValue::Array(items) if square(row) => {
                 let more = 4.0 * f64::from(u32::try_from(items.len()).unwrap_or(u32::MAX));
-                let diagonal = |(j, v): (usize, &Value)| match v {
-                    Value::F64(x) if i == j => Value::F64(x + more),
+                let diagonal = |(j, v): (usize, &IrValue)| match v {
+                    IrValue::F64(x) if i == j => IrValue::F64(x + more),
                     other => inside(other),
                 };
-                Value::Array(items.iter().enumerate().map(diagonal).collect())
+                IrValue::Array(items.iter().enumerate().map(diagonal).collect())
             }
             other => inside(other),
         });
-        Value::Array(rows.collect())
+        IrValue::Array(rows.collect())
     }
     match (value, ty) {
-        (Value::I64(_), _) => value.clone(),
+        (IrValue::I64(_), _) => value.clone(),
         _ => inside(&positive(value, ty)),
     }
 }

@@ -6,14 +6,14 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use lang_core::base::Code;
-use lang_core::eval::eval::{Evaluator, Stopped};
-use lang_core::eval::eval_ssa::{SsaEvaluator, Tensor};
-use lang_core::ir::core::{Callee, E, Failing, Kind, Leaf, Trips};
-use lang_core::ir::ssa::{Rhs, Ssa, Stmt, for_each_read, reads};
-use lang_core::ir::value::Value;
+use lang_core::eval::eval::{CoreEvaluator, EvalError};
+use lang_core::eval::eval_ssa::{IrTensor, SsaEvaluator};
+use lang_core::ir::core::{CheckFailure, CoreTripCount, ExprKind, ExprRef, FunctionKey, TypeLeaf};
+use lang_core::ir::ssa::{Rhs, SsaFunction, Statement, for_each_poly_read, for_each_pred_read};
+use lang_core::ir::value::IrValue;
 use lang_core::norm::{lift, pairs, pushout};
 use lang_core::pipeline::Stages;
-use lang_core::runtime::{Counts, Failure, Value as Computed};
+use lang_core::runtime::{Failure, OperationCounts, Value as Computed};
 
 use super::forms::{All, Form, In, Middle};
 use super::number::Number;
@@ -112,7 +112,7 @@ pub struct Ran {
     /// The value, or the failure.
     pub value: Result<Computed, Box<Failure>>,
     /// The operation counts.
-    pub counts: Counts,
+    pub counts: OperationCounts,
     /// The tangent, if it was computed.
     pub tangent: Option<Computed>,
     /// The second derivative of the one real result times the direction, if it was computed.
@@ -125,9 +125,9 @@ pub struct Point {
     /// The sizes that a call passes.
     pub sizes: Vec<i64>,
     /// The arguments.
-    pub args: Vec<Value>,
+    pub args: Vec<IrValue>,
     /// A direction: a value for each varying argument.
-    pub along: Vec<Value>,
+    pub along: Vec<IrValue>,
 }
 
 /// A broken law.
@@ -169,7 +169,7 @@ pub struct Judge<'m> {
 }
 
 /// The parts of a value, and the work.
-type Found = (Vec<Vec<Value>>, u64);
+type Found = (Vec<Vec<IrValue>>, u64);
 
 /// The outcome of a law: `Ok`, or the broken law.
 pub type Law = Result<(), Broken>;
@@ -216,7 +216,7 @@ impl<'m> Judge<'m> {
     pub fn shapes(&self, stages: &Stages) -> Law {
         let reached = [
             ("lifted", lift::is_lifted(&stages.lifted.body), stages.lifted.to_string()),
-            ("pairs", pairs::is_flat(&stages.pairs), stages.pairs.to_string()),
+            ("pairs", pairs::is_flat(&stages.flat), stages.flat.to_string()),
             ("pushed", pushout::is_pushed(&stages.pushed), stages.pushed.to_string()),
             ("ssa", is_ssa(&stages.ssa), stages.ssa.to_string()),
         ];
@@ -291,7 +291,7 @@ impl<'m> Judge<'m> {
         self.tally.values += 1;
         if !vary.is_empty() && point.along.len() == vary.len() && finite(&wanted) {
             // A user-written rule is another formula for the derivative.
-            let wanted = if stages.ssa.opaque { by_rule(wanted, self.rule) } else { wanted };
+            let wanted = if stages.ssa.is_opaque { by_rule(wanted, self.rule) } else { wanted };
             self.derivatives(stages, point, &wanted, work, ran, random)?;
         }
         Ok(())
@@ -324,7 +324,7 @@ impl<'m> Judge<'m> {
         &mut self,
         stages: &Stages,
         ran: &Ran,
-        wanted: &Result<Ref, Arc<Failing>>,
+        wanted: &Result<Ref, Arc<CheckFailure>>,
     ) -> Result<Option<u64>, Broken> {
         let core = &stages.core;
         match (&ran.value, wanted) {
@@ -365,11 +365,11 @@ impl<'m> Judge<'m> {
     fn failing(&mut self, stages: &Stages, point: &Point, code: Code) -> Law {
         for (name, result) in self.all_forms(stages, point) {
             match result {
-                Err(Stopped::Failed(what)) if what.code == code => {}
-                Err(Stopped::Failed(_)) => self.tally.other_failures += 1,
+                Err(EvalError::CheckFailed(what)) if what.code == code => {}
+                Err(EvalError::CheckFailed(_)) => self.tally.other_failures += 1,
                 Ok(_) => self.tally.omitted += 1,
-                Err(Stopped::Fuel) => self.tally.unfinished += 1,
-                Err(Stopped::Broken(what)) => {
+                Err(EvalError::OutOfFuel) => self.tally.unfinished += 1,
+                Err(EvalError::IllFormed(what)) => {
                     return Err(broken(format!("{name} is whole"), format!("{what}\n{}\n{}", stages.core, stages.ssa)));
                 }
             }
@@ -383,16 +383,16 @@ impl<'m> Judge<'m> {
         let all = All(self.middle);
         let mut evaluator = SsaEvaluator::new(&all, FUEL / 40);
         let result = evaluator.call(&stages.ssa, &point.sizes, tensors(stages, point));
-        !matches!(result, Err(Stopped::Fuel))
+        !matches!(result, Err(EvalError::OutOfFuel))
     }
 
     /// Records a difference between the engine and the evaluator.
     pub(super) fn engine_agrees(
         &self,
-        ssa: &Arc<Ssa>,
+        ssa: &Arc<SsaFunction>,
         point: &Point,
-        given: &[Tensor],
-        wanted: &Result<Vec<Arc<Tensor>>, Stopped>,
+        given: &[IrTensor],
+        wanted: &Result<Vec<Arc<IrTensor>>, EvalError>,
     ) {
         let wanted = wanted.as_deref();
         if let Err(how) = super::machine::agrees(self.middle, ssa, &point.sizes, given, wanted) {
@@ -401,16 +401,16 @@ impl<'m> Judge<'m> {
     }
 
     /// Returns the parts of the value in every form, with the work.
-    fn all_forms(&self, stages: &Stages, point: &Point) -> Vec<(&'static str, Result<Found, Stopped>)> {
+    fn all_forms(&self, stages: &Stages, point: &Point) -> Vec<(&'static str, Result<Found, EvalError>)> {
         let mut all = Vec::new();
         let leaves = stages.core.body.ty.leaves();
         for (form, name) in Form::ALL.into_iter().zip(["core", "lifted", "pairs", "pushed"]) {
             let functions = In::new(self.middle, form);
-            let mut evaluator = Evaluator::new(&functions, FUEL);
+            let mut evaluator = CoreEvaluator::new(&functions, FUEL);
             let args = if form.is_flat() { flat(stages, point) } else { point.args.clone() };
             let result = evaluator.call(&form.of(stages), &point.sizes, args);
             let result = result.map(|value| {
-                let path = |k: usize, leaf: &Leaf| {
+                let path = |k: usize, leaf: &TypeLeaf| {
                     if form.is_flat() { vec![u32::try_from(k).unwrap_or(0)] } else { leaf.path.clone() }
                 };
                 let items =
@@ -440,8 +440,8 @@ impl<'m> Judge<'m> {
         let text = |name: &str| match name {
             "core" => stages.core.to_string(),
             "lifted" => format!("{}{}", stages.core, stages.lifted),
-            "pairs" => format!("{}{}", stages.lifted, stages.pairs),
-            "pushed" => format!("{}{}", stages.pairs, stages.pushed),
+            "pairs" => format!("{}{}", stages.lifted, stages.flat),
+            "pushed" => format!("{}{}", stages.flat, stages.pushed),
             _ => format!("{}{}", stages.pushed, stages.ssa),
         };
         // A call with several results is one call in Tensor SSA; the two forms before have one call
@@ -450,7 +450,7 @@ impl<'m> Judge<'m> {
         for (name, result) in self.all_forms(stages, point) {
             let (parts, work) = match result {
                 Ok(found) => found,
-                Err(Stopped::Fuel) => {
+                Err(EvalError::OutOfFuel) => {
                     self.tally.unfinished += 1;
                     continue;
                 }
@@ -483,13 +483,13 @@ impl<'m> Judge<'m> {
     }
 
     /// Compares a scalar of a form with the reference's.
-    fn same(&mut self, found: &Value, wanted: &Ref) -> bool {
+    fn same(&mut self, found: &IrValue, wanted: &Ref) -> bool {
         match (found, wanted) {
-            (Value::I64(i), Ref::Int(j)) => i == j,
-            (Value::Bool(a), Ref::Bool(b)) => a == b,
+            (IrValue::I64(i), Ref::Int(j)) => i == j,
+            (IrValue::Bool(a), Ref::Bool(b)) => a == b,
             (_, Ref::Real(number, _)) => real(found).is_some_and(|x| self.agrees(x, number)),
-            (Value::Tuple(row), Ref::Rel(rows)) => {
-                let row: Option<Vec<i64>> = row.iter().map(Value::int).collect();
+            (IrValue::Tuple(row), Ref::Rel(rows)) => {
+                let row: Option<Vec<i64>> = row.iter().map(IrValue::int).collect();
                 row.is_some_and(|row| rows.contains(&row))
             }
             _ => false,
@@ -521,24 +521,24 @@ fn finite(value: &Ref) -> bool {
 }
 
 /// Returns the parts of the arguments, in the order of the inputs.
-pub(super) fn tensors(stages: &Stages, point: &Point) -> Vec<Tensor> {
+pub(super) fn tensors(stages: &Stages, point: &Point) -> Vec<IrTensor> {
     let of = size_of(&stages.core, &point.sizes, &point.args);
     let args = stages.core.params.iter().zip(&point.args);
     args.flat_map(|((_, ty), value)| parts(value, ty, &of)).collect()
 }
 
 /// Returns the parts of the arguments as nested arrays.
-fn flat(stages: &Stages, point: &Point) -> Vec<Value> {
+fn flat(stages: &Stages, point: &Point) -> Vec<IrValue> {
     let each = tensors(stages, point).into_iter();
     each.map(|t| super::values::nested(&mut t.items.into_iter(), &t.dims)).collect()
 }
 
 /// Returns whether the expression or a callee contains a call with several results. Forms without
 /// tuples split it into one call for each result.
-fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
+fn calls_several(middle: &dyn Middle, e: &ExprRef, seen: &mut Vec<Arc<FunctionKey>>) -> bool {
     // A loop always has its trip count as a second result.
-    let mut found = matches!(e.kind, Kind::Loop(..));
-    if let Kind::Call(callee, ..) = &e.kind {
+    let mut found = matches!(e.kind, ExprKind::Loop(..));
+    if let ExprKind::Call(callee, ..) = &e.kind {
         found = e.ty.leaves().len() != 1;
         if !found && !seen.contains(callee) {
             seen.push(callee.clone());
@@ -551,12 +551,13 @@ fn calls_several(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> boo
 
 /// Returns whether a `scan … while` exists. In the forms before Tensor SSA it runs twice: once for
 /// its length and once for its states.
-fn runs_twice(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
+fn runs_twice(middle: &dyn Middle, e: &ExprRef, seen: &mut Vec<Arc<FunctionKey>>) -> bool {
     let (mut found, callee) = match &e.kind {
-        Kind::Loop(repeat, _) => {
-            (repeat.trips == Trips::While && repeat.counter.extent.as_constant() != Some(0), Some(&repeat.body))
-        }
-        Kind::Call(callee, ..) => (false, Some(callee)),
+        ExprKind::Loop(repeat, _) => (
+            repeat.trip_count == CoreTripCount::While && repeat.counter.extent.as_constant() != Some(0),
+            Some(&repeat.body),
+        ),
+        ExprKind::Call(callee, ..) => (false, Some(callee)),
         _ => (false, None),
     };
     if let Some(callee) = callee.filter(|c| !seen.contains(c)) {
@@ -569,18 +570,19 @@ fn runs_twice(middle: &dyn Middle, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
 
 /// Returns whether every statement reads only earlier statements and no two statements are equal.
 #[must_use]
-pub fn is_ssa(ssa: &Ssa) -> bool {
-    let mut seen: Vec<&Stmt> = Vec::new();
+pub fn is_ssa(ssa: &SsaFunction) -> bool {
+    let mut seen: Vec<&Statement> = Vec::new();
     for (k, stmt) in ssa.stmts.iter().enumerate() {
         let mut good = true;
         stmt.rhs.for_each_access(&mut |a| good &= (a.var.0 as usize) < k);
-        stmt.rhs.for_each_pred(&mut |p| for_each_read(p, &mut |v| good &= (v.0 as usize) < k));
-        stmt.rhs.for_each_poly(&mut |p| reads(p, &mut |v| good &= (v.0 as usize) < k));
+        stmt.rhs.for_each_pred(&mut |p| for_each_pred_read(p, &mut |v| good &= (v.0 as usize) < k));
+        stmt.rhs.for_each_poly(&mut |p| for_each_poly_read(p, &mut |v| good &= (v.0 as usize) < k));
         if let Rhs::Loop(of, _) = &stmt.rhs {
             good &= is_ssa(&of.body);
         }
-        let same =
-            |s: &&&Stmt| (&s.dims, s.scalar, &s.rhs, &s.needs) == (&stmt.dims, stmt.scalar, &stmt.rhs, &stmt.needs);
+        let same = |s: &&&Statement| {
+            (&s.dims, s.scalar, &s.rhs, &s.needs) == (&stmt.dims, stmt.scalar, &stmt.rhs, &stmt.needs)
+        };
         if !good || seen.iter().any(|s| same(&s)) {
             return false;
         }

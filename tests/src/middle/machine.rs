@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use lang_core::base::GlobalName;
-use lang_core::eval::eval::Stopped;
-use lang_core::eval::eval_ssa::Tensor;
+use lang_core::eval::eval::EvalError;
+use lang_core::eval::eval_ssa::IrTensor;
 use lang_core::exec;
-use lang_core::exec::native::{Backend, Code};
-use lang_core::ir::core::{Callee, Leaf};
-use lang_core::ir::ssa::Ssa;
-use lang_core::ir::value::Value;
-use lang_core::nest::{Kernel, Loop, Node};
+use lang_core::exec::native::{KernelBackend, KernelCode};
+use lang_core::ir::core::{FunctionKey, TypeLeaf};
+use lang_core::ir::ssa::SsaFunction;
+use lang_core::ir::value::IrValue;
+use lang_core::nest::{Kernel, NestLoop, NestNode};
 use lang_core::runtime::Value as Computed;
 use lang_core::syntax::ops::Scalar;
 
@@ -26,26 +26,26 @@ use crate::run::limits;
 /// Definitions, through the engine's interface.
 pub struct World<'m>(pub &'m dyn Middle);
 
-impl exec::World for World<'_> {
-    fn ssa(&self, callee: &Arc<Callee>) -> Option<Arc<Ssa>> {
+impl exec::RunEnvironment for World<'_> {
+    fn ssa(&self, callee: &Arc<FunctionKey>) -> Option<Arc<SsaFunction>> {
         self.0.ssa(callee)
     }
 
-    fn integer(&self, name: &GlobalName) -> Option<i64> {
+    fn global_integer(&self, name: &GlobalName) -> Option<i64> {
         self.0.global(name)?.int()
     }
 
-    fn part(&self, name: &GlobalName, leaf: &Leaf, dims: &[usize]) -> Option<exec::Tensor> {
+    fn global_part(&self, name: &GlobalName, leaf: &TypeLeaf, dims: &[usize]) -> Option<exec::Tensor> {
         flat(&part(&self.0.global(name)?, &leaf.path, dims), leaf.scalar)
     }
 }
 
 /// Converts a tensor to a flat buffer.
 #[must_use]
-pub fn flat(tensor: &Tensor, scalar: Option<Scalar>) -> Option<exec::Tensor> {
+pub fn flat(tensor: &IrTensor, scalar: Option<Scalar>) -> Option<exec::Tensor> {
     macro_rules! all {
         ($kind:ident) => {{
-            let item = |v: &Value| if let Value::$kind(x) = v { Some(*x) } else { None };
+            let item = |v: &IrValue| if let IrValue::$kind(x) = v { Some(*x) } else { None };
             let items: Option<Vec<_>> = tensor.items.iter().map(item).collect();
             exec::Tensor::new(tensor.dims.clone(), items?.into_boxed_slice().into_vec())
         }};
@@ -58,10 +58,10 @@ pub fn flat(tensor: &Tensor, scalar: Option<Scalar>) -> Option<exec::Tensor> {
     }
 }
 
-fn magnitude(value: &Value) -> f64 {
+fn magnitude(value: &IrValue) -> f64 {
     match value {
-        Value::F64(x) => x.abs(),
-        Value::F32(x) => f64::from(x.abs()),
+        IrValue::F64(x) => x.abs(),
+        IrValue::F32(x) => f64::from(x.abs()),
         _ => 0.0,
     }
 }
@@ -78,7 +78,7 @@ fn units() -> (f64, f64, f64) {
 }
 
 /// Compares up to the order of sums, whose terms may be as large as `greatest` or 1.
-pub fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
+pub fn near(found: Option<Computed>, wanted: &IrValue, greatest: f64) -> bool {
     let real = |x: f64, y: f64, (one, most): (f64, f64)| {
         let apart = (x - y).abs() / greatest.max(1.0);
         let same = x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
@@ -89,18 +89,18 @@ pub fn near(found: Option<Computed>, wanted: &Value, greatest: f64) -> bool {
         same || endless || apart <= most
     };
     match (found, wanted) {
-        (Some(Computed::F64(x)), Value::F64(y)) => real(x, *y, (units().0, units().1)),
-        (Some(Computed::F32(x)), Value::F32(y)) => real(x.into(), (*y).into(), (units().2, units().2)),
+        (Some(Computed::F64(x)), IrValue::F64(y)) => real(x, *y, (units().0, units().1)),
+        (Some(Computed::F32(x)), IrValue::F32(y)) => real(x.into(), (*y).into(), (units().2, units().2)),
         (found, wanted) => same(found, wanted, greatest),
     }
 }
 
-fn same(found: Option<Computed>, wanted: &Value, _: f64) -> bool {
+fn same(found: Option<Computed>, wanted: &IrValue, _: f64) -> bool {
     match (found, wanted) {
-        (Some(Computed::F64(x)), Value::F64(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
-        (Some(Computed::F32(x)), Value::F32(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
-        (Some(Computed::I64(x)), Value::I64(y)) => x == *y,
-        (Some(Computed::Bool(x)), Value::Bool(y)) => x == *y,
+        (Some(Computed::F64(x)), IrValue::F64(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+        (Some(Computed::F32(x)), IrValue::F32(y)) => x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan(),
+        (Some(Computed::I64(x)), IrValue::I64(y)) => x == *y,
+        (Some(Computed::Bool(x)), IrValue::Bool(y)) => x == *y,
         _ => false,
     }
 }
@@ -111,24 +111,24 @@ fn same(found: Option<Computed>, wanted: &Value, _: f64) -> bool {
 /// The difference.
 pub fn agrees(
     middle: &dyn Middle,
-    ssa: &Arc<Ssa>,
+    ssa: &Arc<SsaFunction>,
     sizes: &[i64],
-    given: &[Tensor],
-    wanted: Result<&[Arc<Tensor>], &Stopped>,
+    given: &[IrTensor],
+    wanted: Result<&[Arc<IrTensor>], &EvalError>,
 ) -> Result<(), String> {
     let passed = ssa.inputs.iter().filter(|i| i.source.is_passed());
     let given: Option<Vec<exec::Tensor>> = passed.zip(given).map(|(i, t)| flat(t, i.leaf.scalar)).collect();
     // No drawn program constructs a relation.
     let Some(given) = given else { return Ok(()) };
-    let here = Way { programs: exec::Programs::default(), same: &same, in_order: true };
+    let here = Way { programs: exec::ExecutableCache::default(), same: &same, in_order: true };
     run_agrees(middle, ssa, sizes, given.clone(), wanted, &here)?;
-    let native = Way { programs: exec::Programs::with(backend()), same: &near, in_order: false };
+    let native = Way { programs: exec::ExecutableCache::with_backend(backend()), same: &near, in_order: false };
     run_agrees(middle, ssa, sizes, given, wanted, &native).map_err(|how| format!("as machine code: {how}"))
 }
 
 /// A way to run a function, with the comparison that applies.
 struct Way<'w> {
-    programs: exec::Programs,
+    programs: exec::ExecutableCache,
     same: Same<'w>,
     /// Whether it fails at the first of several failing checks. Machine code may fail at another
     /// one; in production the interpreter then finds the first.
@@ -178,12 +178,14 @@ pub fn kinds() -> (u64, u64) {
 }
 
 /// Returns whether the body contains a node that satisfies `like`.
-fn has(body: &[Node], like: &dyn Fn(&Node) -> bool) -> bool {
+fn has(body: &[NestNode], like: &dyn Fn(&NestNode) -> bool) -> bool {
     body.iter().any(|node| {
         like(node)
             || match node {
-                Node::Loop(Loop { body, .. }) | Node::Told { body, .. } | Node::If(_, body) => has(body, like),
-                Node::Product(_) | Node::Clear(..) | Node::Set(_) => false,
+                NestNode::Loop(NestLoop { body, .. }) | NestNode::Let { body, .. } | NestNode::If(_, body) => {
+                    has(body, like)
+                }
+                NestNode::MatrixProduct(_) | NestNode::Fill(..) | NestNode::Assign(_) => false,
             }
     })
 }
@@ -198,19 +200,19 @@ struct Counting {
     left: Mutex<BTreeMap<String, u64>>,
 }
 
-impl Backend for Counting {
-    fn compile(&self, ssa: &Arc<Ssa>, kernel: &Arc<Kernel>) -> Option<Arc<dyn Code>> {
+impl KernelBackend for Counting {
+    fn compile(&self, ssa: &Arc<SsaFunction>, kernel: &Arc<Kernel>) -> Option<Arc<dyn KernelCode>> {
         let code = self.jit.as_ref().and_then(|jit| jit.compile(ssa, kernel));
         match code {
             Some(_) => {
-                let in_order = has(&kernel.body, &|node| matches!(node, Node::Loop(of) if of.in_order));
-                let matrices = has(&kernel.body, &|node| matches!(node, Node::Product(_)));
+                let in_order = has(&kernel.body, &|node| matches!(node, NestNode::Loop(of) if of.is_sequential));
+                let matrices = has(&kernel.body, &|node| matches!(node, NestNode::MatrixProduct(_)));
                 self.made.fetch_add(1, Ordering::Relaxed);
                 self.in_order.fetch_add(in_order.into(), Ordering::Relaxed);
                 self.matrices.fetch_add(matrices.into(), Ordering::Relaxed);
             }
             None => {
-                let why = self.jit.as_ref().and_then(|jit| jit.text(ssa, kernel).err()).unwrap_or_default();
+                let why = self.jit.as_ref().and_then(|jit| jit.clif_text(ssa, kernel).err()).unwrap_or_default();
                 *self.left.lock().unwrap_or_else(PoisonError::into_inner).entry(why).or_default() += 1;
             }
         }
@@ -218,22 +220,24 @@ impl Backend for Counting {
     }
 }
 
-type Same<'s> = &'s dyn Fn(Option<Computed>, &Value, f64) -> bool;
+type Same<'s> = &'s dyn Fn(Option<Computed>, &IrValue, f64) -> bool;
 
 fn run_agrees(
     middle: &dyn Middle,
-    ssa: &Arc<Ssa>,
+    ssa: &Arc<SsaFunction>,
     sizes: &[i64],
     given: Vec<exec::Tensor>,
-    wanted: Result<&[Arc<Tensor>], &Stopped>,
+    wanted: Result<&[Arc<IrTensor>], &EvalError>,
     way: &Way<'_>,
 ) -> Result<(), String> {
     let same = way.same;
     let found = exec::run(&World(middle), &way.programs, ssa, sizes, given, limits(), &AtomicBool::new(false));
     let differ = |how: String| Err(format!("{how}\n{ssa}"));
     match (found, wanted) {
-        (Err(exec::Stopped::Beyond), _) | (_, Err(Stopped::Fuel)) => Ok(()),
-        (Err(exec::Stopped::Failed(found)), Err(Stopped::Failed(wanted))) if found == *wanted || !way.in_order => {
+        (Err(exec::RunError::IndexTooLarge), _) | (_, Err(EvalError::OutOfFuel)) => Ok(()),
+        (Err(exec::RunError::CheckFailed(found)), Err(EvalError::CheckFailed(wanted)))
+            if found == *wanted || !way.in_order =>
+        {
             Ok(())
         }
         (Ok(found), Ok(wanted)) => {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use lang_core::ir::core::{Callee, Derivation, Function, Leaf};
+use lang_core::ir::core::{CoreFunction, DerivativeKind, FunctionKey, TypeLeaf};
 use lang_core::syntax::ops::Scalar;
 
 use super::number::Number;
@@ -12,19 +12,19 @@ use super::reference::{Eval, Ref, Reference, Stop};
 
 impl Reference<'_> {
     /// Evaluates a call of a derived function.
-    pub(super) fn derived(&mut self, callee: &Callee, sizes: &[i64], mut args: Vec<Ref>) -> Eval<Ref> {
-        let [derivation] = &*callee.derived else { return Err(Stop::Higher) };
+    pub(super) fn derived(&mut self, callee: &FunctionKey, sizes: &[i64], mut args: Vec<Ref>) -> Eval<Ref> {
+        let [derivation] = &*callee.derivatives else { return Err(Stop::Higher) };
         if !args.iter().all(is_constant) {
             return Err(Stop::Higher);
         }
-        let of = Callee { derived: Arc::from([]), ..callee.clone() };
+        let of = FunctionKey { derivatives: Arc::from([]), ..callee.clone() };
         let function = self.core_of(&of)?;
         let beside = args.split_off(function.params.len().min(args.len()));
         let outputs = function.body.ty.leaves();
         let mut parts = Vec::new();
         match derivation {
-            Derivation::Forward(wrt) => {
-                let inputs: Vec<(usize, Leaf)> = wrt.iter().filter_map(|k| input(&function, *k)).collect();
+            DerivativeKind::Forward(wrt) => {
+                let inputs: Vec<(usize, TypeLeaf)> = wrt.iter().filter_map(|k| input(&function, *k)).collect();
                 let varying = inputs
                     .iter()
                     .zip(&beside)
@@ -34,10 +34,10 @@ impl Reference<'_> {
                 let real = outputs.iter().filter(|leaf| is_real(leaf));
                 parts.extend(real.map(|leaf| part(&value, &leaf.path, &|_, t| t)));
             }
-            Derivation::Adjoint { of, wrt } => {
+            DerivativeKind::Adjoint { outputs: of, wrt } => {
                 let value = self.call(&function, sizes, args.clone())?;
                 parts.extend(outputs.iter().map(|leaf| part(&value, &leaf.path, &|x, _| x)));
-                let given: Vec<&Leaf> = of.iter().filter_map(|k| outputs.get(*k as usize)).collect();
+                let given: Vec<&TypeLeaf> = of.iter().filter_map(|k| outputs.get(*k as usize)).collect();
                 for k in &**wrt {
                     let (k, leaf) = input(&function, *k).ok_or(Stop::Broken("an input"))?;
                     let like =
@@ -70,13 +70,13 @@ impl Reference<'_> {
 }
 
 /// Returns the parameter that an input belongs to, and its part.
-fn input(function: &Function, k: u32) -> Option<(usize, Leaf)> {
+fn input(function: &CoreFunction, k: u32) -> Option<(usize, TypeLeaf)> {
     let leaves =
         function.params.iter().enumerate().flat_map(|(p, (_, ty))| ty.leaves().into_iter().map(move |l| (p, l)));
     leaves.into_iter().nth(k as usize)
 }
 
-fn is_real(leaf: &Leaf) -> bool {
+fn is_real(leaf: &TypeLeaf) -> bool {
     matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32))
 }
 

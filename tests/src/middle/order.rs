@@ -2,14 +2,14 @@
 //! those that are less and equal elements before it. A comparison is decided if the two differ by
 //! more than rounding, are exact, or were computed in the same way.
 
-use lang_core::ir::core::E;
+use lang_core::ir::core::ExprRef;
 use lang_core::predicate::Index;
 
 use super::reference::{Eval, Frame, Ref, Reference, Stop};
 
 impl Reference<'_> {
     /// Evaluates the permutation that sorts an expression's values over an index.
-    pub(super) fn order(&mut self, f: &mut Frame, index: &Index, body: &E) -> Eval<Ref> {
+    pub(super) fn order(&mut self, f: &mut Frame, index: &Index, body: &ExprRef) -> Eval<Ref> {
         let mut keys = Vec::new();
         for i in 0..self.poly(f, &index.extent)? {
             self.step()?;

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use lang_core::base::{GlobalName, Span};
 use lang_core::interp::Interp;
-use lang_core::ir::core::{CoreType, Function};
+use lang_core::ir::core::{CoreFunction, CoreType};
 use lang_core::pipeline::Stages;
-use lang_core::runtime::{Host, Limits, RtInstance, RtType, Value as Computed};
-use lang_core::session::{Running, Session};
+use lang_core::runtime::{Host, RunLimits, RuntimeInstance, RuntimeType, Value as Computed};
+use lang_core::session::{Session, SessionProgram};
 use lang_core::syntax::ops::Scalar;
 use lang_core::types::ty::{Signature, Type};
 
@@ -60,7 +60,7 @@ pub fn types(signature: &Signature) -> Vec<Type> {
 /// Returns definitions that compute the tangent of `def` with the interpreter's operators. If the
 /// result is one real, they compute the second derivative too. The text is empty if nothing varies.
 #[must_use]
-pub fn probes(def: &str, signature: &Signature, core: &Function) -> String {
+pub fn probes(def: &str, signature: &Signature, core: &CoreFunction) -> String {
     let vary = varying(core);
     let real = |ty: &CoreType| ty.leaves().iter().any(|l| matches!(l.scalar, Some(Scalar::F64 | Scalar::F32)));
     if vary.is_empty() || !real(&core.body.ty) {
@@ -96,7 +96,7 @@ pub fn probes(def: &str, signature: &Signature, core: &Function) -> String {
 /// Returns the sizes at which a definition is checked. With one size: 0, 1, 2, 3 and 6. With two
 /// and `many >= 8`: all pairs of 0 to 3. Else: all 0, all 1, all 2, and `many` random tuples.
 #[must_use]
-pub fn grid(random: &mut Random, core: &Function, many: usize) -> Vec<Vec<i64>> {
+pub fn grid(random: &mut Random, core: &CoreFunction, many: usize) -> Vec<Vec<i64>> {
     let n = core.sizes.len() + sizes_among(core).len();
     let all = |k: i64| vec![k; n];
     match n {
@@ -115,7 +115,7 @@ pub fn grid(random: &mut Random, core: &Function, many: usize) -> Vec<Vec<i64>> 
 /// Draws a point with these sizes: first those that a call passes, then those that are arguments.
 /// `None` if a type cannot be drawn.
 #[must_use]
-pub fn point(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<Point> {
+pub fn point(random: &mut Random, core: &CoreFunction, sizes: &[i64]) -> Option<Point> {
     let args = arguments(random, core, sizes)?;
     let sizes: Vec<i64> = sizes.iter().take(core.sizes.len()).copied().collect();
     let of = size_of(core, &sizes, &args);
@@ -145,7 +145,7 @@ impl Interpreter<'_> {
         let params = core.params.iter().zip(&point.args);
         let args: Option<Vec<Computed>> = params.map(|((_, ty), v)| computed(v, ty, &of)).collect();
         let args = args?;
-        let f64s = core.callee.types.iter().map(|_| RtType::Scalar(Scalar::F64)).collect();
+        let f64s = core.callee.types.iter().map(|_| RuntimeType::Scalar(Scalar::F64)).collect();
         let (value, counts) = self.call(def, f64s, &point.sizes, args.clone());
         let asked = |name: String| {
             let probe = GlobalName::new(&def.module, &name);
@@ -167,16 +167,16 @@ impl Interpreter<'_> {
     fn call(
         &self,
         def: &GlobalName,
-        types: Vec<RtType>,
+        types: Vec<RuntimeType>,
         sizes: &[i64],
         args: Vec<Computed>,
-    ) -> (Result<Computed, Box<lang_core::runtime::Failure>>, lang_core::runtime::Counts) {
-        let program = Running::new(self.session, self.globals);
+    ) -> (Result<Computed, Box<lang_core::runtime::Failure>>, lang_core::runtime::OperationCounts) {
+        let program = SessionProgram::new(self.session, self.globals);
         let mut host = Silent;
-        let limits = Limits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..Limits::default() };
+        let limits = RunLimits { max_calls: 1000, max_elements: 1 << 20, max_bytes: 1 << 26, ..RunLimits::default() };
         let mut interp = Interp::new(&program, &mut host, limits, self.stop);
-        interp.count();
-        let instance = RtInstance { types: types.into(), sizes: sizes.to_vec() };
+        interp.start_counting();
+        let instance = RuntimeInstance { types: types.into(), sizes: sizes.to_vec() };
         let result = interp.call(def, instance, args);
         let counts = interp.counts();
         (result, counts)

@@ -2,7 +2,7 @@
 //! between two terms is decided if they differ by more than rounding, are exact, or were computed
 //! in the same way.
 
-use lang_core::ir::reduce::{Reducer, Reduction};
+use lang_core::ir::reduce::{CoreReduction, Reducer};
 use lang_core::syntax::ops::Scalar;
 
 use super::number::Number;
@@ -10,7 +10,7 @@ use super::reference::{Eval, Frame, Ref, Reference, Stop, times};
 
 impl Reference<'_> {
     /// Evaluates a reduction.
-    pub(super) fn reduction(&mut self, f: &mut Frame, r: &Reduction) -> Eval<Ref> {
+    pub(super) fn reduction(&mut self, f: &mut Frame, r: &CoreReduction) -> Eval<Ref> {
         let mut terms = Vec::new();
         self.terms(f, r, 0, &mut terms)?;
         let scalar = r.body.ty.scalar().ok_or(Stop::Broken("a reduction of scalars"))?;
@@ -34,10 +34,10 @@ impl Reference<'_> {
     }
 
     /// Collects the terms in order, each with its position.
-    fn terms(&mut self, f: &mut Frame, r: &Reduction, depth: usize, out: &mut Vec<(Ref, i64)>) -> Eval<()> {
+    fn terms(&mut self, f: &mut Frame, r: &CoreReduction, depth: usize, out: &mut Vec<(Ref, i64)>) -> Eval<()> {
         let Some(index) = r.indices.get(depth) else {
-            if self.holds(f, &r.terms)? {
-                let place = self.poly(f, &r.place)?;
+            if self.holds(f, &r.filter)? {
+                let place = self.poly(f, &r.arg_value)?;
                 let term = self.eval(f, &r.body)?;
                 out.push((term, place));
             }
@@ -74,13 +74,13 @@ fn chosen(terms: &[(Ref, i64)], reducer: Reducer, greatest: bool) -> Eval<Ref> {
             if same || apart || before.error == 0.0 && y.error == 0.0 {
                 continue;
             }
-            if reducer.gives_place() || !t.is_nothing() || !u.is_nothing() {
+            if reducer.is_arg_reduction() || !t.is_nothing() || !u.is_nothing() {
                 return Err(Stop::Undecided);
             }
             x.error = x.error.max((before.value - y.value).abs() + y.error);
         }
     }
-    Ok(if reducer.gives_place() { Ref::Int(*place) } else { value })
+    Ok(if reducer.is_arg_reduction() { Ref::Int(*place) } else { value })
 }
 
 /// Returns whether a term replaces the best so far. A NaN beats every number, but not another NaN.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use lang_core::base::GlobalName;
 use lang_core::ir::core::{
-    Callee, Constant, CoreType, E, Expr, Failing, Function, Kind, Operation, Repeat, Trips, Update,
+    CheckFailure, Constant, CoreExpr, CoreFunction, CoreLoop, CoreTripCount, CoreType, CoreUpdate, ExprKind, ExprRef,
+    FunctionKey, ScalarOp,
 };
-use lang_core::ir::value::{self, Value};
+use lang_core::ir::value::{self, IrValue};
 use lang_core::predicate::{Atom, LocalId, Poly, Pred};
 use lang_core::runtime::scalar::i64s;
 use lang_core::syntax::ops::{BinOp, Scalar};
@@ -37,7 +38,7 @@ pub enum Ref {
 #[derive(Clone, Debug)]
 pub enum Stop {
     /// A check failed.
-    Failed(Arc<Failing>),
+    Failed(Arc<CheckFailure>),
     /// The fuel is exhausted.
     Fuel,
     /// A condition on reals depends on rounding.
@@ -51,11 +52,11 @@ pub enum Stop {
 /// The definitions and tables that an evaluation needs.
 pub trait World {
     /// Returns the core form of a callee.
-    fn core(&self, callee: &Callee) -> Option<Arc<Function>>;
+    fn core(&self, callee: &FunctionKey) -> Option<Arc<CoreFunction>>;
     /// Returns the value of a top-level `let`.
     fn global(&self, name: &GlobalName) -> Option<Ref>;
     /// Returns a partial derivative of an operation at these numbers.
-    fn partial(&self, operation: Operation, k: usize, args: &[Value]) -> Option<f64>;
+    fn partial(&self, operation: ScalarOp, k: usize, args: &[IrValue]) -> Option<f64>;
 }
 
 /// The result of an evaluation.
@@ -81,7 +82,7 @@ impl<'w> Reference<'w> {
     ///
     /// # Errors
     /// The reason why the call has no value.
-    pub fn call(&mut self, function: &Function, sizes: &[i64], args: Vec<Ref>) -> Eval<Ref> {
+    pub fn call(&mut self, function: &CoreFunction, sizes: &[i64], args: Vec<Ref>) -> Eval<Ref> {
         let mut frame = Frame::new();
         for (local, n) in function.sizes.iter().zip(sizes) {
             frame.insert(*local, Ref::Int(*n));
@@ -93,7 +94,7 @@ impl<'w> Reference<'w> {
     }
 
     /// Returns the core form of a callee.
-    pub(super) fn core_of(&self, callee: &Callee) -> Eval<Arc<Function>> {
+    pub(super) fn core_of(&self, callee: &FunctionKey) -> Eval<Arc<CoreFunction>> {
         self.world.core(callee).ok_or(Stop::Broken("a function"))
     }
 
@@ -102,7 +103,7 @@ impl<'w> Reference<'w> {
         Ok(())
     }
 
-    pub(super) fn eval(&mut self, f: &mut Frame, e: &Expr) -> Eval<Ref> {
+    pub(super) fn eval(&mut self, f: &mut Frame, e: &CoreExpr) -> Eval<Ref> {
         match self.term(f, e, false)? {
             Some(value) => Ok(value),
             None => self.zero(f, &e.ty),
@@ -126,14 +127,14 @@ impl<'w> Reference<'w> {
 
     /// Evaluates an expression as a term. `None` is a masked term, which a sum skips (4.24, 4.30).
     /// With `joint`, nested summations contribute their terms to one sum.
-    fn term(&mut self, f: &mut Frame, e: &Expr, joint: bool) -> Eval<Option<Ref>> {
+    fn term(&mut self, f: &mut Frame, e: &CoreExpr, joint: bool) -> Eval<Option<Ref>> {
         self.step()?;
         Ok(Some(match &e.kind {
-            Kind::Var(x) => get(f, *x)?.clone(),
-            Kind::Global(name) => self.world.global(name).ok_or(Stop::Broken("a global"))?,
-            Kind::Constant(c) => constant(*c, e.ty.scalar().unwrap_or(Scalar::F64)),
-            Kind::Index(p) => Ref::Int(self.poly(f, p)?),
-            Kind::Add(items) => {
+            ExprKind::Var(x) => get(f, *x)?.clone(),
+            ExprKind::Global(name) => self.world.global(name).ok_or(Stop::Broken("a global"))?,
+            ExprKind::Constant(c) => constant(*c, e.ty.scalar().unwrap_or(Scalar::F64)),
+            ExprKind::Index(p) => Ref::Int(self.poly(f, p)?),
+            ExprKind::Add(items) => {
                 let mut sum = Sum::default();
                 for item in items {
                     sum.add(self.term(f, item, false)?)?;
@@ -143,7 +144,7 @@ impl<'w> Reference<'w> {
                     None => self.zero(f, &e.ty)?,
                 }
             }
-            Kind::Sum(index, body) => {
+            ExprKind::Sum(index, body) => {
                 let mut sum = Sum::default();
                 for i in 0..self.poly(f, &index.extent)? {
                     self.step()?;
@@ -156,9 +157,9 @@ impl<'w> Reference<'w> {
                     None => self.zero(f, &e.ty)?,
                 }
             }
-            Kind::Reduce(r) => self.reduction(f, r)?,
-            Kind::Order(index, body) => self.order(f, index, body)?,
-            Kind::Gen(index, body) => {
+            ExprKind::Reduce(r) => self.reduction(f, r)?,
+            ExprKind::Argsort(index, body) => self.order(f, index, body)?,
+            ExprKind::Gen(index, body) => {
                 let mut items = Vec::new();
                 for i in 0..self.poly(f, &index.extent)? {
                     self.step()?;
@@ -167,29 +168,29 @@ impl<'w> Reference<'w> {
                 }
                 Ref::Array(items)
             }
-            Kind::Mul(a, b) => {
+            ExprKind::Mul(a, b) => {
                 let (a, b) = (self.eval(f, a)?, self.eval(f, b)?);
                 times(&a, &b)?
             }
-            Kind::Neg(a) => match self.term(f, a, joint)? {
+            ExprKind::Neg(a) => match self.term(f, a, joint)? {
                 None => return Ok(None),
                 Some(Ref::Real(x, t)) => Ref::Real(x.negated(), t.negated()),
                 Some(Ref::Int(i)) => Ref::Int(i.wrapping_neg()),
                 Some(_) => return Err(Stop::Broken("a negation")),
             },
-            Kind::Apply(operation, args) => {
+            ExprKind::Apply(operation, args) => {
                 let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
                 self.apply(*operation, &args)?
             }
-            Kind::Tuple(items) => Ref::Tuple(items.iter().map(|a| self.eval(f, a)).collect::<Eval<_>>()?),
-            Kind::Proj(a, k) => match self.eval(f, a)? {
+            ExprKind::Tuple(items) => Ref::Tuple(items.iter().map(|a| self.eval(f, a)).collect::<Eval<_>>()?),
+            ExprKind::Proj(a, k) => match self.eval(f, a)? {
                 Ref::Tuple(items) => items.into_iter().nth(*k as usize).ok_or(Stop::Broken("a component"))?,
                 _ => return Err(Stop::Broken("a tuple")),
             },
-            Kind::Access(a, at) => {
+            ExprKind::Access(a, at) => {
                 let mut path = vec![self.poly(f, at)?];
                 let mut base = a;
-                while let Kind::Access(inner, at) = &base.kind {
+                while let ExprKind::Access(inner, at) = &base.kind {
                     path.push(self.poly(f, at)?);
                     base = inner;
                 }
@@ -203,36 +204,36 @@ impl<'w> Reference<'w> {
                     }
                 }
             }
-            Kind::Guard(p, body) => {
+            ExprKind::Guard(p, body) => {
                 if !self.holds(f, p)? {
                     return Ok(None);
                 }
                 return self.term(f, body, joint);
             }
-            Kind::Let(bindings, body) => {
+            ExprKind::Let(bindings, body) => {
                 for (x, e) in bindings {
                     let value = self.eval(f, e)?;
                     f.insert(*x, value);
                 }
                 return self.term(f, body, joint);
             }
-            Kind::Call(callee, sizes, args) => {
+            ExprKind::Call(callee, sizes, args) => {
                 let sizes = sizes.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
                 let args = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
-                if !callee.derived.is_empty() {
+                if !callee.derivatives.is_empty() {
                     return self.derived(callee, &sizes, args).map(Some);
                 }
                 let function = self.core_of(callee)?;
                 self.call(&function, &sizes, args)?
             }
-            Kind::Check(p, what, body) => {
+            ExprKind::Check(p, what, body) => {
                 if !self.holds(f, p)? {
                     return Err(Stop::Failed(what.clone()));
                 }
                 return self.term(f, body, joint);
             }
-            Kind::Loop(repeat, args) => self.repeat(f, repeat, args, &e.ty)?,
-            Kind::Update(update, base, value) => {
+            ExprKind::Loop(repeat, args) => self.repeat(f, repeat, args, &e.ty)?,
+            ExprKind::Update(update, base, value) => {
                 let (base, value) = (self.eval(f, base)?, self.eval(f, value)?);
                 if self.holds(f, &update.pred)? { self.update(f, update, base, &value)? } else { base }
             }
@@ -241,16 +242,16 @@ impl<'w> Reference<'w> {
 
     /// Evaluates a loop by its definition, iteration by iteration. The output at a position without
     /// an iteration is zero.
-    fn repeat(&mut self, f: &mut Frame, repeat: &Repeat, args: &[E], ty: &CoreType) -> Eval<Ref> {
+    fn repeat(&mut self, f: &mut Frame, repeat: &CoreLoop, args: &[ExprRef], ty: &CoreType) -> Eval<Ref> {
         let body = self.core_of(&repeat.body)?;
         let mut given = args.iter().map(|a| self.eval(f, a)).collect::<Eval<Vec<Ref>>>()?;
         let mut carry = given.pop().ok_or(Stop::Broken("a carry"))?;
         let (mut outputs, mut t) = (Vec::new(), 0);
         loop {
-            let goes_on = match (&repeat.trips, &carry) {
-                (Trips::Count(n), _) => t < self.poly(f, n)?,
-                (Trips::While, Ref::Tuple(parts)) => matches!(parts.first(), Some(Ref::Bool(true))),
-                (Trips::While, _) => return Err(Stop::Broken("a condition")),
+            let goes_on = match (&repeat.trip_count, &carry) {
+                (CoreTripCount::Fixed(n), _) => t < self.poly(f, n)?,
+                (CoreTripCount::While, Ref::Tuple(parts)) => matches!(parts.first(), Some(Ref::Bool(true))),
+                (CoreTripCount::While, _) => return Err(Stop::Broken("a condition")),
             };
             if !goes_on {
                 let extent = usize::try_from(self.poly(f, &repeat.counter.extent)?.max(0)).map_err(|_| Stop::Fuel)?;
@@ -274,38 +275,38 @@ impl<'w> Reference<'w> {
         }
     }
 
-    fn update(&mut self, f: &mut Frame, update: &Update, mut base: Ref, value: &Ref) -> Eval<Ref> {
+    fn update(&mut self, f: &mut Frame, update: &CoreUpdate, mut base: Ref, value: &Ref) -> Eval<Ref> {
         let mut places = vec![Vec::new()];
-        for index in &update.over {
+        for index in &update.indices {
             let n = self.poly(f, &index.extent)?;
             places = places.into_iter().flat_map(|p| (0..n).map(move |i| [p.as_slice(), &[i]].concat())).collect();
         }
         for place in places {
             self.step()?;
-            for (index, i) in update.over.iter().zip(&place) {
+            for (index, i) in update.indices.iter().zip(&place) {
                 f.insert(index.local, Ref::Int(*i));
             }
             let at = update.at.iter().map(|p| self.poly(f, p)).collect::<Eval<Vec<i64>>>()?;
             let new = element(value, &place)?.clone();
             let slot = slot(&mut base, &at)?;
-            *slot = if update.add { sum_of(slot, &new)? } else { new };
+            *slot = if update.accumulate { sum_of(slot, &new)? } else { new };
         }
         Ok(base)
     }
 
     // ---- scalar operations ----
 
-    fn apply(&mut self, operation: Operation, args: &[Ref]) -> Eval<Ref> {
+    fn apply(&mut self, operation: ScalarOp, args: &[Ref]) -> Eval<Ref> {
         let reals: Vec<(Number, Number)> =
             args.iter().filter_map(|a| if let Ref::Real(x, t) = a { Some((*x, *t)) } else { None }).collect();
         let single = reals.first().is_some_and(|(x, _)| x.single);
         match (operation, reals.as_slice()) {
-            (Operation::Stop, [(x, _)]) => return Ok(Ref::Real(*x, Number::zero(single))),
-            (Operation::Convert(to @ (Scalar::F64 | Scalar::F32)), [(x, t)]) => {
+            (ScalarOp::Stop, [(x, _)]) => return Ok(Ref::Real(*x, Number::zero(single))),
+            (ScalarOp::Convert(to @ (Scalar::F64 | Scalar::F32)), [(x, t)]) => {
                 let to = to == Scalar::F32;
                 return Ok(Ref::Real(x.converted(to), t.converted(to)));
             }
-            (Operation::Binary(BinOp::Div), [(x, s), (y, t)]) => {
+            (ScalarOp::Binary(BinOp::Div), [(x, s), (y, t)]) => {
                 let quotient = x.over(y, false);
                 let tangent = if s.is_nothing() && t.is_nothing() {
                     Number::zero(single)
@@ -319,7 +320,7 @@ impl<'w> Reference<'w> {
             _ => {}
         }
         // A power with a small integer exponent is a product.
-        if let (Operation::PowInt, [Ref::Real(x, t), Ref::Int(k @ 1..=8)]) = (operation, args) {
+        if let (ScalarOp::PowInt, [Ref::Real(x, t), Ref::Int(k @ 1..=8)]) = (operation, args) {
             let mut below = Number::exact(1.0, single);
             for _ in 1..*k {
                 below = below.times(x);
@@ -329,35 +330,35 @@ impl<'w> Reference<'w> {
             let tangent = if t.is_nothing() { *t } else { factor.times(&below).times(t) };
             return Ok(Ref::Real(below.times(x), tangent));
         }
-        let at: Vec<Value> = args.iter().map(plain).collect::<Option<_>>().ok_or(Stop::Broken("an operand"))?;
-        let result = value::apply(operation, &at).ok_or(Stop::Broken("an operation"))?;
+        let at: Vec<IrValue> = args.iter().map(plain).collect::<Option<_>>().ok_or(Stop::Broken("an operand"))?;
+        let result = value::apply_op(operation, &at).ok_or(Stop::Broken("an operation"))?;
         // The sign of a zero depends on the order of additions.
         for (k, value) in at.iter().enumerate().filter(|(_, v)| real(v) == Some(0.0)) {
             let mut other = at.clone();
-            if let (Some(slot), Some(zero)) = (other.get_mut(k), value.negated()) {
+            if let (Some(slot), Some(zero)) = (other.get_mut(k), value.checked_neg()) {
                 *slot = zero;
             }
-            let there = value::apply(operation, &other);
+            let there = value::apply_op(operation, &other);
             if there != Some(result.clone()) && there.as_ref().and_then(real).is_none_or(|x| !x.is_nan()) {
                 return Err(Stop::Undecided);
             }
         }
         let inexact = reals.iter().any(|(x, _)| x.error != 0.0);
         let Some(found) = real(&result) else {
-            if inexact && moved(args).iter().any(|near| value::apply(operation, near).as_ref() != Some(&result)) {
+            if inexact && moved(args).iter().any(|near| value::apply_op(operation, near).as_ref() != Some(&result)) {
                 return Err(Stop::Undecided);
             }
             return Ok(match result {
-                Value::I64(i) => Ref::Int(i),
-                Value::Bool(b) => Ref::Bool(b),
+                IrValue::I64(i) => Ref::Int(i),
+                IrValue::Bool(b) => Ref::Bool(b),
                 _ => return Err(Stop::Broken("a result")),
             });
         };
-        let single = matches!(result, Value::F32(_));
+        let single = matches!(result, IrValue::F32(_));
         let mut spread = 0.0_f64;
         if inexact {
             for near in moved(args) {
-                let there = value::apply(operation, &near).as_ref().and_then(real).unwrap_or(f64::INFINITY);
+                let there = value::apply_op(operation, &near).as_ref().and_then(real).unwrap_or(f64::INFINITY);
                 spread += if there == found { 0.0 } else { (there - found).abs() };
             }
         }
@@ -421,7 +422,7 @@ impl<'w> Reference<'w> {
             Atom::Mod(p, q) => Ok(i64s::arith(BinOp::Mod, self.poly(f, p)?, self.poly(f, q)?).unwrap_or(0)),
             Atom::Min(p, q) => Ok(self.poly(f, p)?.min(self.poly(f, q)?)),
             Atom::Max(p, q) => Ok(self.poly(f, p)?.max(self.poly(f, q)?)),
-            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => Err(Stop::Broken("a size")),
+            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => Err(Stop::Broken("a size")),
         }
     }
 
@@ -438,7 +439,7 @@ impl<'w> Reference<'w> {
             Pred::And(items) => {
                 // Conjuncts that bound an index must precede those that read at it.
                 for late in [false, true] {
-                    for p in items.iter().filter(|p| p.is_opaque() == late) {
+                    for p in items.iter().filter(|p| p.depends_on_data() == late) {
                         if !self.holds(f, p)? {
                             return Ok(false);
                         }
@@ -453,7 +454,7 @@ impl<'w> Reference<'w> {
                 }
                 found
             }
-            Pred::Is(x, _, at, holds) => {
+            Pred::Element(x, _, at, holds) => {
                 let at = self.polys(f, at)?;
                 match element(get(f, *x)?, &at)? {
                     Ref::Bool(b) => b == holds,
@@ -467,7 +468,7 @@ impl<'w> Reference<'w> {
                     _ => return Err(Stop::Broken("a relation")),
                 }
             }
-            Pred::Any(index, body, holds) => {
+            Pred::Exists(index, body, holds) => {
                 let before = f.get(&index.local).cloned();
                 let mut found = false;
                 for i in 0..self.poly(f, &index.extent)? {
@@ -546,33 +547,33 @@ fn zero_of(s: Scalar) -> Ref {
 }
 
 fn constant(c: Constant, of: Scalar) -> Ref {
-    of_value(&Value::constant(c, of), None)
+    of_value(&IrValue::constant(c, of), None)
 }
 
 /// Returns an operand as the scalar functions accept it.
-fn plain(of: &Ref) -> Option<Value> {
+fn plain(of: &Ref) -> Option<IrValue> {
     #[expect(clippy::cast_possible_truncation, reason = "it is held exactly")]
     Some(match of {
-        Ref::Real(x, _) if x.single => Value::F32(x.value as f32),
-        Ref::Real(x, _) => Value::F64(x.value),
-        Ref::Int(i) => Value::I64(*i),
-        Ref::Bool(b) => Value::Bool(*b),
+        Ref::Real(x, _) if x.single => IrValue::F32(x.value as f32),
+        Ref::Real(x, _) => IrValue::F64(x.value),
+        Ref::Int(i) => IrValue::I64(*i),
+        Ref::Bool(b) => IrValue::Bool(*b),
         _ => return None,
     })
 }
 
 /// Returns the real in a value.
 #[must_use]
-pub fn real(value: &Value) -> Option<f64> {
+pub fn real(value: &IrValue) -> Option<f64> {
     match value {
-        Value::F64(x) => Some(*x),
-        Value::F32(x) => Some(f64::from(*x)),
+        IrValue::F64(x) => Some(*x),
+        IrValue::F32(x) => Some(f64::from(*x)),
         _ => None,
     }
 }
 
 /// Returns the operands with one of them moved down and up by its error bound.
-fn moved(args: &[Ref]) -> Vec<Vec<Value>> {
+fn moved(args: &[Ref]) -> Vec<Vec<IrValue>> {
     let mut all = Vec::new();
     for (k, arg) in args.iter().enumerate() {
         let Ref::Real(x, t) = arg else { continue };
@@ -584,7 +585,7 @@ fn moved(args: &[Ref]) -> Vec<Vec<Value>> {
             if let Some(slot) = near.get_mut(k) {
                 *slot = Ref::Real(Number { value: to, ..*x }, *t);
             }
-            all.extend(near.iter().map(plain).collect::<Option<Vec<Value>>>());
+            all.extend(near.iter().map(plain).collect::<Option<Vec<IrValue>>>());
         }
     }
     all
@@ -620,10 +621,10 @@ fn get(f: &Frame, x: LocalId) -> Eval<&Ref> {
 }
 
 /// Returns a variable or a component of one, without evaluation.
-fn part<'r>(f: &'r Frame, e: &Expr) -> Option<&'r Ref> {
+fn part<'r>(f: &'r Frame, e: &CoreExpr) -> Option<&'r Ref> {
     match &e.kind {
-        Kind::Var(x) => f.get(x),
-        Kind::Proj(inner, k) => match part(f, inner)? {
+        ExprKind::Var(x) => f.get(x),
+        ExprKind::Proj(inner, k) => match part(f, inner)? {
             Ref::Tuple(items) => items.get(*k as usize),
             _ => None,
         },
@@ -643,24 +644,24 @@ fn element<'r>(of: &'r Ref, at: &[i64]) -> Eval<&'r Ref> {
 /// Converts a value with a direction, which must have the same shape. Without a direction the value
 /// is constant.
 #[must_use]
-pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
-    let inner = |items: &[Value], other: Option<&[Value]>| {
+pub fn of_value(value: &IrValue, along: Option<&IrValue>) -> Ref {
+    let inner = |items: &[IrValue], other: Option<&[IrValue]>| {
         let pairs = items.iter().enumerate();
         pairs.map(|(k, v)| of_value(v, other.and_then(|o| o.get(k)))).collect()
     };
     let tangent = |single| Number::exact(along.and_then(real).unwrap_or(0.0), single);
     match value {
-        Value::F64(x) => Ref::Real(Number::exact(*x, false), tangent(false)),
-        Value::F32(x) => Ref::Real(Number::exact(f64::from(*x), true), tangent(true)),
-        Value::I64(i) => Ref::Int(*i),
-        Value::Bool(b) => Ref::Bool(*b),
-        Value::Tuple(items) => {
-            Ref::Tuple(inner(items, along.and_then(|a| if let Value::Tuple(o) = a { Some(&**o) } else { None })))
+        IrValue::F64(x) => Ref::Real(Number::exact(*x, false), tangent(false)),
+        IrValue::F32(x) => Ref::Real(Number::exact(f64::from(*x), true), tangent(true)),
+        IrValue::I64(i) => Ref::Int(*i),
+        IrValue::Bool(b) => Ref::Bool(*b),
+        IrValue::Tuple(items) => {
+            Ref::Tuple(inner(items, along.and_then(|a| if let IrValue::Tuple(o) = a { Some(&**o) } else { None })))
         }
-        Value::Array(items) => {
-            Ref::Array(inner(items, along.and_then(|a| if let Value::Array(o) = a { Some(&**o) } else { None })))
+        IrValue::Array(items) => {
+            Ref::Array(inner(items, along.and_then(|a| if let IrValue::Array(o) = a { Some(&**o) } else { None })))
         }
-        Value::Rel(rows) => Ref::Rel(rows.clone()),
+        IrValue::Rel(rows) => Ref::Rel(rows.clone()),
     }
 }
 
@@ -668,26 +669,26 @@ pub fn of_value(value: &Value, along: Option<&Value>) -> Ref {
 /// interpreter's. This holds for existentials (the interpreter stops at the first index), sorting,
 /// and derivatives.
 #[must_use]
-pub fn asks_any(world: &dyn World, e: &E, seen: &mut Vec<Arc<Callee>>) -> bool {
+pub fn asks_any(world: &dyn World, e: &ExprRef, seen: &mut Vec<Arc<FunctionKey>>) -> bool {
     fn in_pred(p: &Pred) -> bool {
         match p {
             Pred::And(items) | Pred::Or(items) => items.iter().any(in_pred),
-            Pred::Any(..) => true,
+            Pred::Exists(..) => true,
             _ => false,
         }
     }
     let mut found = match &e.kind {
-        Kind::Guard(p, _) | Kind::Check(p, ..) => in_pred(p),
-        Kind::Reduce(r) => in_pred(&r.terms),
+        ExprKind::Guard(p, _) | ExprKind::Check(p, ..) => in_pred(p),
+        ExprKind::Reduce(r) => in_pred(&r.filter),
         // Core counts its comparisons differently.
-        Kind::Order(..) => true,
+        ExprKind::Argsort(..) => true,
         // The interpreter computes derivatives differently.
-        Kind::Call(callee, ..) if !callee.derived.is_empty() => true,
-        Kind::Call(callee, ..) if !seen.contains(callee) => {
+        ExprKind::Call(callee, ..) if !callee.derivatives.is_empty() => true,
+        ExprKind::Call(callee, ..) if !seen.contains(callee) => {
             seen.push(callee.clone());
             world.core(callee).is_some_and(|called| asks_any(world, &called.body, seen))
         }
-        Kind::Loop(repeat, _) if !seen.contains(&repeat.body) => {
+        ExprKind::Loop(repeat, _) if !seen.contains(&repeat.body) => {
             seen.push(repeat.body.clone());
             world.core(&repeat.body).is_some_and(|called| asks_any(world, &called.body, seen))
         }

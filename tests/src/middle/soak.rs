@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use lang_core::ad;
 use lang_core::base::GlobalName;
-use lang_core::ir::core::{Callee, Operation};
+use lang_core::ir::core::{FunctionKey, ScalarOp};
 use lang_core::ir::ssa::Rhs;
-use lang_core::norm::{Hits, lift, pairs, pushout, to_ssa};
+use lang_core::norm::{RuleCoverage, lift, pairs, pushout, to_ssa};
 use lang_core::resolve::scalar_fn::{Domain, ScalarFn};
 use lang_core::session::Session;
 use lang_core::syntax::split::ItemKind;
@@ -33,7 +33,7 @@ pub struct Report {
     /// The number of checks, by outcome.
     pub tally: Tally,
     /// The number of applications of each rule.
-    pub hits: Hits,
+    pub hits: RuleCoverage,
     /// The scalar functions in differentiated definitions.
     pub functions: BTreeMap<ScalarFn, u64>,
     /// The number of programs that broke a law.
@@ -58,7 +58,7 @@ impl Report {
     /// Returns the rules that were not reached.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
-        rules().filter(|rule| self.hits.of(rule) == 0).collect()
+        rules().filter(|rule| self.hits.count_of(rule) == 0).collect()
     }
 
     /// Returns the real functions that did not occur.
@@ -73,7 +73,7 @@ impl Report {
         self.programs += other.programs;
         self.definitions += other.definitions;
         self.tally.add(&other.tally);
-        self.hits.add(&other.hits);
+        self.hits.merge(&other.hits);
         for (function, count) in other.functions {
             *self.functions.entry(function).or_default() += count;
         }
@@ -84,7 +84,7 @@ impl Report {
     /// Returns the number of applications of each rule as text.
     #[must_use]
     pub fn table(&self) -> String {
-        let mut rows: Vec<(u64, &str)> = rules().map(|rule| (self.hits.of(rule), rule)).collect();
+        let mut rows: Vec<(u64, &str)> = rules().map(|rule| (self.hits.count_of(rule), rule)).collect();
         rows.sort_unstable();
         let functions = self.functions.iter().map(|(f, n)| format!("{n:>9} {}\n", f.name()));
         rows.into_iter().map(|(n, rule)| format!("{n:>9} ({rule})\n")).chain(functions).collect()
@@ -191,11 +191,11 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Res
         for item in session.items(MAIN).into_iter().filter(|i| i.kind == ItemKind::Def) {
             let def = GlobalName::new(MAIN, &item.name);
             let Some(signature) = session.signature(&def) else { continue };
-            let callee = Arc::new(Callee::new(def.clone(), Vec::new()));
+            let callee = Arc::new(FunctionKey::new(def.clone(), Vec::new()));
             match forms.module.stages(&callee) {
                 Ok(stages) => asked += &probes(&item.name, &signature, &stages.core),
                 Err(outside) => {
-                    return Err(broken("it has core", format!("{}: {outside:?}\n{text}", outside.what.phrase())));
+                    return Err(broken("it has core", format!("{}: {outside:?}\n{text}", outside.reason.phrase())));
                 }
             }
             defs.push((def, callee));
@@ -215,7 +215,7 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Res
         let Ok(stages) = forms.module.stages(callee) else { continue };
         report.definitions += 1;
         for stmt in &stages.ssa.stmts {
-            if let Rhs::Map { operation: Operation::Scalar(f), .. } = &stmt.rhs {
+            if let Rhs::Map { operation: ScalarOp::Scalar(f), .. } = &stmt.rhs {
                 *report.functions.entry(*f).or_default() += 1;
             }
         }
@@ -234,6 +234,6 @@ pub fn judge_text(session: &mut Session, text: &str, report: &mut Report) -> Res
         }
     }
     report.tally.add(&judge.tally);
-    report.hits.add(&forms.module.hits());
+    report.hits.merge(&forms.module.hits());
     result
 }

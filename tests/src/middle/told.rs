@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use lang_core::eval::eval_ssa::SsaEvaluator;
-use lang_core::ir::cost::cost;
-use lang_core::ir::flat::Source;
+use lang_core::ir::cost::count_cost;
+use lang_core::ir::flat::InputSource;
 use lang_core::pipeline::Stages;
 use lang_core::predicate::LocalId;
 
@@ -23,7 +23,7 @@ impl Judge<'_> {
         let ssa = &stages.ssa;
         let mut locals: HashMap<LocalId, i64> = ssa.sizes.iter().copied().zip(point.sizes.iter().copied()).collect();
         for input in &ssa.inputs {
-            let Source::Param(k) = &input.source else { continue };
+            let InputSource::Param(k) = &input.source else { continue };
             let value = point.args.get(*k as usize).map(|arg| part(arg, &input.leaf.path, &[]));
             if let Some([one]) = value.as_ref().map(|t| t.items.as_slice())
                 && input.leaf.dims.is_empty()
@@ -32,18 +32,18 @@ impl Judge<'_> {
                 locals.insert(input.local, i);
             }
         }
-        let Ok(told) = cost(ssa, &locals, &|callee| self.middle.ssa(callee), LIMIT) else { return Ok(()) };
+        let Ok(told) = count_cost(ssa, &locals, &|callee| self.middle.ssa(callee), LIMIT) else { return Ok(()) };
         let world = All(self.middle);
         let mut evaluator = SsaEvaluator::new(&world, FUEL);
         if evaluator.call(ssa, &point.sizes, tensors(stages, point)).is_err() {
             return Ok(());
         }
         let counted = evaluator.counts;
-        let good = match told.bound {
+        let good = match told.is_upper_bound {
             false => (told.work, told.iterations) == (counted.work, counted.iterations),
             true => told.work >= counted.work && told.iterations >= counted.iterations,
         };
-        *(if told.bound { &mut self.tally.bounds } else { &mut self.tally.costs }) += 1;
+        *(if told.is_upper_bound { &mut self.tally.bounds } else { &mut self.tally.costs }) += 1;
         if good {
             Ok(())
         } else {

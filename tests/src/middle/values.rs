@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use lang_core::base::Name;
-use lang_core::eval::eval_ssa::Tensor;
-use lang_core::ir::core::{CoreType, Function, Labels};
-use lang_core::ir::value::Value;
+use lang_core::eval::eval_ssa::IrTensor;
+use lang_core::ir::core::{CoreFunction, CoreType, TupleLabels};
+use lang_core::ir::value::IrValue;
 use lang_core::predicate::{Atom, Poly};
-use lang_core::runtime::{Relation, Tag, Value as Computed};
+use lang_core::runtime::{ConstructorTag, Relation, Value as Computed};
 use lang_core::syntax::ops::Scalar;
 
 use super::reference::Ref;
@@ -18,17 +18,17 @@ use crate::random::Random;
 /// Converts a value of the interpreter for the evaluators. Record fields are sorted by name. `None`
 /// for sum types.
 #[must_use]
-pub fn plain(value: &Computed) -> Option<Value> {
+pub fn plain(value: &Computed) -> Option<IrValue> {
     Some(match value {
-        Computed::F64(x) => Value::F64(*x),
-        Computed::F32(x) => Value::F32(*x),
-        Computed::I64(i) => Value::I64(*i),
-        Computed::Bool(b) => Value::Bool(*b),
-        Computed::Tuple(items) => Value::Tuple(items.values().iter().map(plain).collect::<Option<_>>()?),
+        Computed::F64(x) => IrValue::F64(*x),
+        Computed::F32(x) => IrValue::F32(*x),
+        Computed::I64(i) => IrValue::I64(*i),
+        Computed::Bool(b) => IrValue::Bool(*b),
+        Computed::Tuple(items) => IrValue::Tuple(items.values().iter().map(plain).collect::<Option<_>>()?),
         Computed::Record(record) => {
             let mut order: Vec<(&Name, &Computed)> = record.names().iter().zip(record.values()).collect();
             order.sort_by_key(|(name, _)| (*name).clone());
-            Value::Tuple(order.into_iter().map(|(_, v)| plain(v)).collect::<Option<_>>()?)
+            IrValue::Tuple(order.into_iter().map(|(_, v)| plain(v)).collect::<Option<_>>()?)
         }
         Computed::Array(array) => {
             let items = (0..array.count()).map(|k| plain(&array.element(k)?));
@@ -39,10 +39,10 @@ pub fn plain(value: &Computed) -> Option<Value> {
 }
 
 /// Returns elements in their order as nested arrays of these extents.
-pub fn nested(items: &mut dyn Iterator<Item = Value>, dims: &[usize]) -> Value {
+pub fn nested(items: &mut dyn Iterator<Item = IrValue>, dims: &[usize]) -> IrValue {
     match dims.split_first() {
-        None => items.next().unwrap_or(Value::Tuple(Vec::new())),
-        Some((n, rest)) => Value::Array((0..*n).map(|_| nested(items, rest)).collect()),
+        None => items.next().unwrap_or(IrValue::Tuple(Vec::new())),
+        Some((n, rest)) => IrValue::Array((0..*n).map(|_| nested(items, rest)).collect()),
     }
 }
 
@@ -50,19 +50,19 @@ pub fn nested(items: &mut dyn Iterator<Item = Value>, dims: &[usize]) -> Value {
 /// arrays. `dims` are the extents of the type. They are needed for an array without elements,
 /// because its value does not determine its inner extents.
 #[must_use]
-pub fn part(value: &Value, path: &[u32], dims: &[usize]) -> Tensor {
-    fn fill(value: &Value, path: &[u32], out: &mut Vec<Value>) {
+pub fn part(value: &IrValue, path: &[u32], dims: &[usize]) -> IrTensor {
+    fn fill(value: &IrValue, path: &[u32], out: &mut Vec<IrValue>) {
         match value {
-            Value::Array(items) => items.iter().for_each(|item| fill(item, path, out)),
-            Value::Tuple(items) => {
+            IrValue::Array(items) => items.iter().for_each(|item| fill(item, path, out)),
+            IrValue::Tuple(items) => {
                 if let Some((k, rest)) = path.split_first()
                     && let Some(item) = items.get(*k as usize)
                 {
                     fill(item, rest, out);
                 }
             }
-            Value::Rel(rows) => {
-                let row = |r: &Vec<i64>| Value::Tuple(r.iter().map(|i| Value::I64(*i)).collect());
+            IrValue::Rel(rows) => {
+                let row = |r: &Vec<i64>| IrValue::Tuple(r.iter().map(|i| IrValue::I64(*i)).collect());
                 out.extend(rows.iter().map(row));
             }
             scalar => out.push(scalar.clone()),
@@ -70,7 +70,7 @@ pub fn part(value: &Value, path: &[u32], dims: &[usize]) -> Tensor {
     }
     let mut items = Vec::new();
     fill(value, path, &mut items);
-    Tensor { dims: dims.to_vec(), items }
+    IrTensor { dims: dims.to_vec(), items }
 }
 
 /// Returns whether each element states the membership of its index tuple in the relation.
@@ -89,14 +89,14 @@ fn is_relation(relation: &Relation, wanted: &Ref, at: &mut Vec<i64>) -> bool {
 
 /// Returns a part of a value, with the extents of the value itself.
 #[must_use]
-pub fn part_as_is(value: &Value, path: &[u32]) -> Tensor {
-    fn extents(value: &Value, path: &[u32], out: &mut Vec<usize>) {
+pub fn part_as_is(value: &IrValue, path: &[u32]) -> IrTensor {
+    fn extents(value: &IrValue, path: &[u32], out: &mut Vec<usize>) {
         match value {
-            Value::Array(items) => {
+            IrValue::Array(items) => {
                 out.push(items.len());
                 items.iter().take(1).for_each(|item| extents(item, path, out));
             }
-            Value::Tuple(items) => {
+            IrValue::Tuple(items) => {
                 if let Some((k, rest)) = path.split_first()
                     && let Some(item) = items.get(*k as usize)
                 {
@@ -128,7 +128,7 @@ pub fn scalars<'r>(of: &'r Ref, path: &[u32], out: &mut Vec<&'r Ref>) {
 
 /// Returns the parts of a value of a type, in the order of the type's leaves.
 #[must_use]
-pub fn parts(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Vec<Tensor> {
+pub fn parts(value: &IrValue, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Vec<IrTensor> {
     let leaves = ty.leaves().into_iter();
     leaves.map(|leaf| part(value, &leaf.path, &extents(&leaf.dims, sizes))).collect()
 }
@@ -141,19 +141,19 @@ pub fn extents(dims: &[Poly], sizes: &dyn Fn(&Poly) -> i64) -> Vec<usize> {
 
 /// Converts a value for the interpreter.
 #[must_use]
-pub fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
-    let (dims, element) = ty.peel();
+pub fn computed(value: &IrValue, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Computed> {
+    let (dims, element) = ty.split_array();
     if !dims.is_empty() {
         let dims: Vec<usize> = dims.iter().map(|n| usize::try_from(sizes(n)).unwrap_or(0)).collect();
         let mut items = Vec::new();
         flatten(value, dims.len(), &mut items);
         return match element {
             CoreType::Scalar(Scalar::F64) => {
-                let items = items.iter().map(|v| if let Value::F64(x) = v { *x } else { 0.0 });
+                let items = items.iter().map(|v| if let IrValue::F64(x) = v { *x } else { 0.0 });
                 Computed::array(&dims, items.collect::<Vec<f64>>())
             }
             CoreType::Scalar(Scalar::F32) => {
-                let items = items.iter().map(|v| if let Value::F32(x) = v { *x } else { 0.0 });
+                let items = items.iter().map(|v| if let IrValue::F32(x) = v { *x } else { 0.0 });
                 Computed::array(&dims, items.collect::<Vec<f32>>())
             }
             CoreType::Scalar(Scalar::I64) => {
@@ -164,25 +164,30 @@ pub fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> O
             }
             other => {
                 let items: Option<Vec<Computed>> = items.iter().map(|v| computed(v, other, sizes)).collect();
-                Computed::array(&dims, lang_core::runtime::Store::Boxed(lang_core::runtime::Items::new(items?)))
+                Computed::array(&dims, lang_core::runtime::Store::Boxed(lang_core::runtime::Components::new(items?)))
             }
         };
     }
     Some(match (value, ty) {
-        (Value::F64(x), _) => Computed::F64(*x),
-        (Value::F32(x), _) => Computed::F32(*x),
-        (Value::I64(i), _) => Computed::I64(*i),
-        (Value::Bool(b), _) => Computed::Bool(*b),
-        (Value::Tuple(items), CoreType::Tuple(types, Labels::Sum(sum))) => {
+        (IrValue::F64(x), _) => Computed::F64(*x),
+        (IrValue::F32(x), _) => Computed::F32(*x),
+        (IrValue::I64(i), _) => Computed::I64(*i),
+        (IrValue::Bool(b), _) => Computed::Bool(*b),
+        (IrValue::Tuple(items), CoreType::Tuple(types, TupleLabels::Sum(sum))) => {
             let (index, held) =
                 (u32::try_from(items.first()?.int()?).ok()?, usize::try_from(items.first()?.int()?).ok()?);
             let args = computed(items.get(held + 1)?, types.get(held + 1)?, sizes)?;
             let Computed::Tuple(args) = args else { return None };
             let args = args.values().to_vec();
-            let tag = Tag { ty: sum.name.clone(), index, name: sum.constructors.get(held)?.clone(), arity: args.len() };
+            let tag = ConstructorTag {
+                ty: sum.name.clone(),
+                index,
+                name: sum.constructors.get(held)?.clone(),
+                arity: args.len(),
+            };
             Computed::data(Arc::new(tag), args)
         }
-        (Value::Tuple(items), CoreType::Tuple(types, labels)) => {
+        (IrValue::Tuple(items), CoreType::Tuple(types, labels)) => {
             let items: Option<Vec<Computed>> =
                 items.iter().zip(types.iter()).map(|(v, t)| computed(v, t, sizes)).collect();
             match labels.fields() {
@@ -194,26 +199,28 @@ pub fn computed(value: &Value, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> O
     })
 }
 
-fn flatten(value: &Value, depth: usize, out: &mut Vec<Value>) {
+fn flatten(value: &IrValue, depth: usize, out: &mut Vec<IrValue>) {
     match value {
-        Value::Array(items) if depth > 0 => items.iter().for_each(|v| flatten(v, depth - 1, out)),
+        IrValue::Array(items) if depth > 0 => items.iter().for_each(|v| flatten(v, depth - 1, out)),
         other => out.push(other.clone()),
     }
 }
 
 /// Draws a value of a type: dyadic numbers and small integers.
 #[must_use]
-pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<Value> {
+pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) -> Option<IrValue> {
     Some(match ty {
         CoreType::Scalar(s) => scalar(random, *s),
         // A sum type: the constructor's number, then the arguments of each constructor.
-        CoreType::Tuple(items, Labels::Sum(_)) => {
+        CoreType::Tuple(items, TupleLabels::Sum(_)) => {
             let tag = i64::try_from(random.below(items.len() - 1)).ok()?;
             let parts = items.iter().skip(1).map(|t| draw(random, t, sizes));
-            Value::Tuple([Some(Value::I64(tag))].into_iter().chain(parts).collect::<Option<_>>()?)
+            IrValue::Tuple([Some(IrValue::I64(tag))].into_iter().chain(parts).collect::<Option<_>>()?)
         }
-        CoreType::Tuple(items, _) => Value::Tuple(items.iter().map(|t| draw(random, t, sizes)).collect::<Option<_>>()?),
-        CoreType::Tensor(n, t) => Value::Array((0..sizes(n)).map(|_| draw(random, t, sizes)).collect::<Option<_>>()?),
+        CoreType::Tuple(items, _) => {
+            IrValue::Tuple(items.iter().map(|t| draw(random, t, sizes)).collect::<Option<_>>()?)
+        }
+        CoreType::Tensor(n, t) => IrValue::Array((0..sizes(n)).map(|_| draw(random, t, sizes)).collect::<Option<_>>()?),
         CoreType::Rel(_) => return None,
     })
 }
@@ -221,22 +228,24 @@ pub fn draw(random: &mut Random, ty: &CoreType, sizes: &dyn Fn(&Poly) -> i64) ->
 /// Draws a tangent of a value: other reals; inside a constructor, a part without reals keeps its
 /// value.
 #[must_use]
-pub fn draw_tangent(random: &mut Random, ty: &CoreType, of: &Value, held: bool) -> Option<Value> {
+pub fn draw_tangent(random: &mut Random, ty: &CoreType, of: &IrValue, held: bool) -> Option<IrValue> {
     let has_real = || ty.leaves().iter().any(|leaf| matches!(leaf.scalar, Some(Scalar::F64 | Scalar::F32)));
     if held && !has_real() {
         return Some(of.clone());
     }
     Some(match (ty, of) {
         (CoreType::Scalar(s @ (Scalar::F64 | Scalar::F32)), _) => scalar(random, *s),
-        (CoreType::Scalar(_) | CoreType::Rel(_), _) => Value::Tuple(Vec::new()),
-        (CoreType::Tuple(types, labels), Value::Tuple(items)) => {
+        (CoreType::Scalar(_) | CoreType::Rel(_), _) => IrValue::Tuple(Vec::new()),
+        (CoreType::Tuple(types, labels), IrValue::Tuple(items)) => {
             let held = held || labels.sum().is_some();
             let each = types.iter().zip(items).map(|(t, v)| draw_tangent(random, t, v, held));
-            Value::Tuple(each.collect::<Option<_>>()?)
+            IrValue::Tuple(each.collect::<Option<_>>()?)
         }
-        (CoreType::Tensor(_, inner), _) if !held && tangent_type(inner) == CoreType::unit() => Value::Tuple(Vec::new()),
-        (CoreType::Tensor(_, inner), Value::Array(items)) => {
-            Value::Array(items.iter().map(|v| draw_tangent(random, inner, v, held)).collect::<Option<_>>()?)
+        (CoreType::Tensor(_, inner), _) if !held && tangent_type(inner) == CoreType::unit() => {
+            IrValue::Tuple(Vec::new())
+        }
+        (CoreType::Tensor(_, inner), IrValue::Array(items)) => {
+            IrValue::Array(items.iter().map(|v| draw_tangent(random, inner, v, held)).collect::<Option<_>>()?)
         }
         _ => return None,
     })
@@ -246,7 +255,7 @@ pub fn draw_tangent(random: &mut Random, ty: &CoreType, of: &Value, held: bool) 
 #[must_use]
 pub fn tangent_type(ty: &CoreType) -> CoreType {
     match ty {
-        CoreType::Scalar(Scalar::F64 | Scalar::F32) | CoreType::Tuple(_, Labels::Sum(_)) => ty.clone(),
+        CoreType::Scalar(Scalar::F64 | Scalar::F32) | CoreType::Tuple(_, TupleLabels::Sum(_)) => ty.clone(),
         CoreType::Scalar(_) | CoreType::Rel(_) => CoreType::unit(),
         CoreType::Tuple(items, labels) => CoreType::Tuple(items.iter().map(tangent_type).collect(), labels.clone()),
         CoreType::Tensor(n, t) => match tangent_type(t) {
@@ -257,27 +266,27 @@ pub fn tangent_type(ty: &CoreType) -> CoreType {
 }
 
 /// Draws a scalar: a multiple of an eighth, or a small integer.
-pub fn scalar(random: &mut Random, of: Scalar) -> Value {
+pub fn scalar(random: &mut Random, of: Scalar) -> IrValue {
     eighth(random, of, -16)
 }
 
 /// Returns the value with positive numbers, which lie in the domain of logarithms and similar
 /// functions. The constructors of sum types do not change.
 #[must_use]
-pub fn positive(value: &Value, ty: &CoreType) -> Value {
+pub fn positive(value: &IrValue, ty: &CoreType) -> IrValue {
     let moved = |x: f64| if x > 0.0 { x } else { 0.125 - x };
     match (value, ty) {
-        (Value::F64(x), _) => Value::F64(moved(*x)),
+        (IrValue::F64(x), _) => IrValue::F64(moved(*x)),
         #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
-        (Value::F32(x), _) => Value::F32(moved(f64::from(*x)) as f32),
-        (Value::I64(i), _) => Value::I64((*i).max(1)),
-        (Value::Tuple(items), CoreType::Tuple(types, labels)) => {
+        (IrValue::F32(x), _) => IrValue::F32(moved(f64::from(*x)) as f32),
+        (IrValue::I64(i), _) => IrValue::I64((*i).max(1)),
+        (IrValue::Tuple(items), CoreType::Tuple(types, labels)) => {
             let kept = usize::from(labels.sum().is_some());
             let rest = items.iter().zip(types.iter()).skip(kept).map(|(v, t)| positive(v, t));
-            Value::Tuple(items.iter().take(kept).cloned().chain(rest).collect())
+            IrValue::Tuple(items.iter().take(kept).cloned().chain(rest).collect())
         }
-        (Value::Array(items), CoreType::Tensor(_, inner)) => {
-            Value::Array(items.iter().map(|v| positive(v, inner)).collect())
+        (IrValue::Array(items), CoreType::Tensor(_, inner)) => {
+            IrValue::Array(items.iter().map(|v| positive(v, inner)).collect())
         }
         (other, _) => other.clone(),
     }
@@ -285,39 +294,39 @@ pub fn positive(value: &Value, ty: &CoreType) -> Value {
 
 /// Returns the value with its zeros replaced, as a direction in which every real varies.
 #[must_use]
-pub fn varied(value: &Value) -> Value {
-    let all = |items: &[Value]| items.iter().map(varied).collect();
+pub fn varied(value: &IrValue) -> IrValue {
+    let all = |items: &[IrValue]| items.iter().map(varied).collect();
     match value {
-        Value::F64(0.0) => Value::F64(0.375),
-        Value::F32(0.0) => Value::F32(0.375),
-        Value::Tuple(items) => Value::Tuple(all(items)),
-        Value::Array(items) => Value::Array(all(items)),
+        IrValue::F64(0.0) => IrValue::F64(0.375),
+        IrValue::F32(0.0) => IrValue::F32(0.375),
+        IrValue::Tuple(items) => IrValue::Tuple(all(items)),
+        IrValue::Array(items) => IrValue::Array(all(items)),
         other => other.clone(),
     }
 }
 
-fn eighth(random: &mut Random, of: Scalar, least: i32) -> Value {
+fn eighth(random: &mut Random, of: Scalar, least: i32) -> IrValue {
     let small = |random: &mut Random| i32::try_from(random.below(33)).unwrap_or(0) + least;
     match of {
-        Scalar::F64 => Value::F64(f64::from(small(random)) / 8.0),
+        Scalar::F64 => IrValue::F64(f64::from(small(random)) / 8.0),
         #[expect(clippy::cast_possible_truncation, reason = "dyadic numbers are exact")]
-        Scalar::F32 => Value::F32((f64::from(small(random)) / 8.0) as f32),
-        Scalar::I64 => Value::I64(i64::try_from(random.below(6)).unwrap_or(0) - 1),
-        Scalar::Bool => Value::Bool(random.below(2) == 0),
+        Scalar::F32 => IrValue::F32((f64::from(small(random)) / 8.0) as f32),
+        Scalar::I64 => IrValue::I64(i64::try_from(random.below(6)).unwrap_or(0) - 1),
+        Scalar::Bool => IrValue::Bool(random.below(2) == 0),
     }
 }
 
 /// Draws arguments that fit these sizes. Integer arguments in extents are sizes too: they come from
 /// `sizes` after those that a call passes. `None` if an extent would be negative.
 #[must_use]
-pub fn arguments(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<Vec<Value>> {
+pub fn arguments(random: &mut Random, core: &CoreFunction, sizes: &[i64]) -> Option<Vec<IrValue>> {
     let above = random.once_in(3);
     let counted = sizes_among(core);
     let mut rest = sizes.iter().skip(core.sizes.len());
-    let mut args: Vec<Value> = Vec::new();
+    let mut args: Vec<IrValue> = Vec::new();
     for (k, (_, ty)) in core.params.iter().enumerate() {
         let value = if counted.contains(&k) {
-            Value::I64(*rest.next()?)
+            IrValue::I64(*rest.next()?)
         } else {
             let of = size_of(core, sizes, &args);
             if ty.leaves().iter().any(|leaf| leaf.dims.iter().any(|n| of(n) < 0)) {
@@ -333,14 +342,14 @@ pub fn arguments(random: &mut Random, core: &Function, sizes: &[i64]) -> Option<
 
 /// Returns the integer parameters on which indices and extents of the definition depend.
 #[must_use]
-pub fn sizes_among(core: &Function) -> Vec<usize> {
+pub fn sizes_among(core: &CoreFunction) -> Vec<usize> {
     let int = |ty: &CoreType| matches!(ty, CoreType::Scalar(Scalar::I64));
     let params = core.params.iter().enumerate();
-    params.filter(|(_, (x, ty))| int(ty) && core.bounded.contains(x)).map(|(k, _)| k).collect()
+    params.filter(|(_, (x, ty))| int(ty) && core.bounded_params.contains(x)).map(|(k, _)| k).collect()
 }
 
 /// Returns a function that evaluates extents; an unknown extent is -1.
-pub fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly) -> i64 + use<> {
+pub fn size_of(core: &CoreFunction, sizes: &[i64], args: &[IrValue]) -> impl Fn(&Poly) -> i64 + use<> {
     let mut locals: HashMap<u32, i64> = core.sizes.iter().map(|l| l.0).zip(sizes.iter().copied()).collect();
     locals.extend(core.params.iter().zip(args).filter_map(|((l, _), v)| Some((l.0, v.int()?))));
     move |p: &Poly| {
@@ -354,7 +363,7 @@ pub fn size_of(core: &Function, sizes: &[i64], args: &[Value]) -> impl Fn(&Poly)
 
 /// Returns the parameters that consist of reals alone and can vary.
 #[must_use]
-pub fn varying(core: &Function) -> Vec<usize> {
+pub fn varying(core: &CoreFunction) -> Vec<usize> {
     let real = |ty: &CoreType| {
         let leaves = ty.leaves();
         !leaves.is_empty() && leaves.iter().all(|l| matches!(l.scalar, Some(Scalar::F64 | Scalar::F32)))

@@ -8,7 +8,7 @@
 use std::sync::atomic::AtomicBool;
 
 use lang_core::base::GlobalName;
-use lang_core::runtime::{Failure, RtInstance, Value};
+use lang_core::runtime::{Failure, RuntimeInstance, Value};
 use lang_core::session::Session;
 
 use super::run::Known;
@@ -85,7 +85,7 @@ type Result = std::result::Result<Vec<f64>, Box<Failure>>;
 impl Point<'_> {
     fn call(&self, def: &str, args: Vec<Value>) -> Result {
         let size = i64::try_from(self.y.len()).unwrap_or(0);
-        let instance = RtInstance { sizes: vec![size], ..RtInstance::default() };
+        let instance = RuntimeInstance { sizes: vec![size], ..RuntimeInstance::default() };
         let (result, _) = self.known.interpret(|interp| interp.call(&GlobalName::new(MAIN, def), instance, args));
         result.map(|v| reals(&v))
     }

@@ -359,7 +359,7 @@ impl Draw<'_> {
         let (range, size) = match self.below(3) {
             0 => (format!("0..{}", i.name), named(&i.name)),
             1 => (format!("{}..{n}", i.name), n.sub(&named(&i.name))),
-            _ => (format!("0..{} + 1", i.name), named(&i.name).plus(1)),
+            _ => (format!("0..{} + 1", i.name), named(&i.name).add_constant(1)),
         };
         let of = Ty::arr(size, (**elem).clone());
         Some(self.scoped(|d| {

@@ -192,7 +192,7 @@ impl Hits {
                 if filter.is_some() {
                     self.hit("Filter");
                 }
-                let name = format!("Binder {}", kind.word());
+                let name = format!("Binder {}", kind.keyword());
                 self.hit(&name);
                 return;
             }

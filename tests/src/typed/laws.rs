@@ -296,8 +296,8 @@ fn plain(s: &Signature) -> Signature {
     }
     let named = |p: &Poly, _: u32| {
         p.substitute(&|a| match a {
-            Atom::Bound(k, _) if unknown.get(usize::try_from(*k).unwrap_or(0)) == Some(&true) => {
-                Some(Poly::atom(Atom::Bound(*k, "_".into())))
+            Atom::SizeParam(k, _) if unknown.get(usize::try_from(*k).unwrap_or(0)) == Some(&true) => {
+                Some(Poly::atom(Atom::SizeParam(*k, "_".into())))
             }
             _ => None,
         })

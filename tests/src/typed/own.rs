@@ -261,9 +261,9 @@ impl Draw<'_> {
             }
             7 => {
                 let more = self.below(3);
-                let x = self.expr(&Ty::arr(n.plus(i128::try_from(more).ok()?), elem.clone()), false, depth);
+                let x = self.expr(&Ty::arr(n.add_constant(i128::try_from(more).ok()?), elem.clone()), false, depth);
                 let from = self.random.below(more + 1);
-                let to = n.plus(i128::try_from(from).ok()?);
+                let to = n.add_constant(i128::try_from(from).ok()?);
                 Some(format!("{}[{from}..{to}]", parens(&x)))
             }
             8 => {
@@ -276,7 +276,7 @@ impl Draw<'_> {
                 Some(format!("{}[_, {j}]", parens(&x)))
             }
             9 => {
-                let steps = n.plus(-1);
+                let steps = n.add_constant(-1);
                 if count.is_some_and(|c| c == 0) || (count.is_none() && n.constant_part() < 1) {
                     return None;
                 }
@@ -328,7 +328,7 @@ impl Draw<'_> {
         let var = |i: &str, n: &Poly| if bare { i.to_owned() } else { format!("{i} < {n}") };
         // Other ranges of the same extent. Their variable is not an index of the axis.
         let shifted = match self.below(6) {
-            0 if !bare => Some(format!("{i} in 1..{}", n.plus(1))),
+            0 if !bare => Some(format!("{i} in 1..{}", n.add_constant(1))),
             1 if !bare => Some(format!("{i} in 0..{} by 2", n.scale(2))),
             _ => None,
         };

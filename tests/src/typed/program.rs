@@ -203,7 +203,7 @@ impl Draw<'_> {
             }
             for _ in 0..self.below(3) {
                 let t = match (self.var(|v| matches!(v.kind, Kind::Size)), self.below(6)) {
-                    (Some(n), 0) => Ty::arr(named(&n.name).plus(1), self.scalar()),
+                    (Some(n), 0) => Ty::arr(named(&n.name).add_constant(1), self.scalar()),
                     (Some(n), 1) => {
                         let m = self.size();
                         Ty::arr(named(&n.name).add(&m), self.scalar())

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use lang_core::base::{Code, GlobalName, Span};
 use lang_core::interp::Interp;
-use lang_core::runtime::{Counts, Failure, Host, Limits, RtInstance, Value};
-use lang_core::session::{Running, Session};
+use lang_core::runtime::{Failure, Host, OperationCounts, RunLimits, RuntimeInstance, Value};
+use lang_core::session::{Session, SessionProgram};
 use lang_core::syntax::split::ItemKind;
 use lang_core::types::tree::{Body, Expr, Place, Subscript};
 
@@ -76,7 +76,8 @@ fn run_until(session: &Session, stop: &AtomicBool) -> Result<Vec<Ran>, Forbidden
             }
             ItemKind::Def if item.name.starts_with('m') => {
                 let entry = GlobalName::new(MAIN, &item.name);
-                let (result, counts) = known.interpret(|interp| interp.call(&entry, RtInstance::default(), Vec::new()));
+                let (result, counts) =
+                    known.interpret(|interp| interp.call(&entry, RuntimeInstance::default(), Vec::new()));
                 all.push(known.ran(&item.name, result, counts)?);
             }
             _ => {}
@@ -100,18 +101,18 @@ impl<'a> Known<'a> {
     pub(super) fn interpret(
         &self,
         task: impl FnOnce(&mut Interp<'_>) -> Result<Value, Box<Failure>>,
-    ) -> (Result<Value, Box<Failure>>, Counts) {
-        let limits = Limits { max_calls: 1_000, max_elements: 1 << 16, ..limits() };
+    ) -> (Result<Value, Box<Failure>>, OperationCounts) {
+        let limits = RunLimits { max_calls: 1_000, max_elements: 1 << 16, ..limits() };
         let mut host = Silent;
-        let program = Running::new(self.session, &self.values);
+        let program = SessionProgram::new(self.session, &self.values);
         let mut interp = Interp::new(&program, &mut host, limits, self.stop);
-        interp.count();
+        interp.start_counting();
         let result = task(&mut interp);
         let counts = interp.counts();
         (result, counts)
     }
 
-    fn ran(&self, item: &str, result: Result<Value, Box<Failure>>, counts: Counts) -> Result<Ran, Forbidden> {
+    fn ran(&self, item: &str, result: Result<Value, Box<Failure>>, counts: OperationCounts) -> Result<Ran, Forbidden> {
         let result = match result {
             Ok(value) => Ok(value),
             Err(failure) => {
@@ -119,7 +120,7 @@ impl<'a> Known<'a> {
                 Err(failure.code)
             }
         };
-        let Counts { work, tests, iterations } = counts;
+        let OperationCounts { work, tests, iterations } = counts;
         Ok(Ran { item: item.to_owned(), result, work, tests, iterations })
     }
 

@@ -117,7 +117,7 @@ impl Draw<'_> {
         Some(if self.one_in(2) {
             format!("(let {v} = short({}) let _ = (for i < {v}: 1.5) in {})", x.name, self.expr(t, hint, depth))
         } else {
-            let of = Ty::arr(n.plus(-2), (**elem).clone());
+            let of = Ty::arr(n.add_constant(-2), (**elem).clone());
             self.scoped(|d| {
                 d.push(&v, of, Kind::Value);
                 format!("(let {v} = drop2({}) in {})", x.name, d.expr(t, hint, depth))

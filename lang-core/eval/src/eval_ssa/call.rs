@@ -3,50 +3,51 @@
 
 use std::sync::Arc;
 
-use super::{Eval, Run, Tensor};
-use crate::eval::Stopped;
-use lang_ir::nest::Nest;
-use lang_ir::ssa::{Rhs, Stmt};
-use lang_ir::value::Value;
+use super::{IrTensor, SsaFrame, SsaResult};
+use crate::eval::EvalError;
+use lang_ir::nest::EvalNest;
+use lang_ir::ssa::{Rhs, Statement};
+use lang_ir::value::IrValue;
 use lang_syntax::ops::Scalar;
 
-impl Run<'_, '_> {
+impl SsaFrame<'_, '_> {
     /// Evaluates a part of the result of a call. All parts share the same runs.
-    pub(super) fn call(&mut self, stmt: &Stmt, empty: Tensor) -> Eval<Arc<Tensor>> {
-        let Rhs::Call { callee, sizes, pred, args, batch, part } = &stmt.rhs else {
-            return Err(Stopped::Broken("a call"));
+    pub(super) fn eval_call(&mut self, stmt: &Statement, empty: IrTensor) -> SsaResult<Arc<IrTensor>> {
+        let Rhs::Call { callee, sizes, pred, args, batch, result_index: part } = &stmt.rhs else {
+            return Err(EvalError::IllFormed("a call"));
         };
         let batch = *batch as usize;
         let outer = stmt.dims.get(..batch).unwrap_or_default();
         let key = format!("{callee:?} {sizes:?} {pred:?} {args:?} {outer:?}");
-        if let Some(found) = self.calls.get(&key).and_then(|parts| parts.get(*part as usize)) {
-            self.chains.part(&key, *part);
+        if let Some(found) = self.call_results.get(&key).and_then(|parts| parts.get(*part as usize)) {
+            self.chains.record_call_result(&key, *part);
             return Ok(found.clone());
         }
-        if self.nowhere.contains(&key) {
-            self.chains.ends(0);
+        if self.empty_calls.contains(&key) {
+            self.chains.record_result(0);
             return Ok(Arc::new(empty));
         }
-        let ssa = self.evaluator.functions.ssa(callee).ok_or(Stopped::Broken("a function"))?;
+        let ssa = self.evaluator.functions.ssa(callee).ok_or(EvalError::IllFormed("a function"))?;
         let extents = self.extents(outer)?;
-        let mut results: Vec<(Vec<i64>, Vec<Arc<Tensor>>)> = Vec::new();
-        let places = self.chain_to_places(&stmt.rhs);
-        let passed: Vec<u64> = args.iter().map(|a| self.chain_to(a).max(places)).collect();
-        let nest = Nest::new(extents.clone(), batch, pred, self)?;
+        let mut results: Vec<(Vec<i64>, Vec<Arc<IrTensor>>)> = Vec::new();
+        let places = self.control_chain(&stmt.rhs);
+        let passed: Vec<u64> = args.iter().map(|a| self.operand_chain(a).max(places)).collect();
+        let nest = EvalNest::new(extents.clone(), batch, pred, self)?;
         nest.visit(self, &mut |run, at| {
             run.step()?;
-            run.own.visited(0);
-            let sizes = sizes.iter().map(|p| run.number(p, at)).collect::<Eval<Vec<i64>>>()?;
-            let args = args.iter().map(|a| run.slice(a, at)).collect::<Eval<Vec<Arc<Tensor>>>>()?;
+            run.current_counts.count_term(0);
+            let sizes = sizes.iter().map(|p| run.eval_index(p, at)).collect::<SsaResult<Vec<i64>>>()?;
+            let args = args.iter().map(|a| run.slice(a, at)).collect::<SsaResult<Vec<Arc<IrTensor>>>>()?;
             let held = args.clone();
-            let (parts, to) =
-                run.chained(passed.clone(), |run| run.inside(|evaluator| evaluator.run(&ssa, &sizes, args)))?;
-            run.called(&key, &to);
+            let (parts, to) = run.with_input_chains(passed.clone(), |run| {
+                run.in_nested_function(|evaluator| evaluator.run(&ssa, &sizes, args))
+            })?;
+            run.record_call(&key, &to);
             drop(held);
             results.push((at.to_vec(), parts));
             Ok(())
         })?;
-        self.chains.part(&key, *part);
+        self.chains.record_call_result(&key, *part);
         let mut parts = Vec::new();
         for (k, (_, var)) in ssa.outputs.iter().enumerate() {
             let scalar = ssa.stmts.get(var.0 as usize).and_then(|s| s.scalar).unwrap_or(Scalar::F64);
@@ -56,11 +57,11 @@ impl Run<'_, '_> {
             let outer: Vec<usize> = extents.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect();
             let count: usize = outer.iter().product();
             let dims: Vec<usize> = outer.iter().copied().chain(inner).collect();
-            let mut items = vec![Value::zero_of(scalar); count.saturating_mul(size)];
-            let shape = Tensor { dims: outer, items: Vec::new() };
+            let mut items = vec![IrValue::zero_of(scalar); count.saturating_mul(size)];
+            let shape = IrTensor { dims: outer, items: Vec::new() };
             for (at, parts) in &results {
                 let (Some(start), Some(part)) = (shape.offset(at), parts.get(k)) else {
-                    return Err(Stopped::Broken("a part of a call"));
+                    return Err(EvalError::IllFormed("a part of a call"));
                 };
                 for (slot, value) in items.iter_mut().skip(start * size).zip(&part.items) {
                     *slot = value.clone();
@@ -69,14 +70,14 @@ impl Run<'_, '_> {
             parts.push(Arc::new(if results.is_empty() && k == *part as usize {
                 empty.clone()
             } else {
-                Tensor { dims, items }
+                IrTensor { dims, items }
             }));
         }
-        let result = parts.get(*part as usize).cloned().ok_or(Stopped::Broken("a part of a call"));
+        let result = parts.get(*part as usize).cloned().ok_or(EvalError::IllFormed("a part of a call"));
         if results.is_empty() {
-            self.nowhere.insert(key);
+            self.empty_calls.insert(key);
         } else {
-            self.calls.insert(key, parts);
+            self.call_results.insert(key, parts);
         }
         result
     }

@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use super::{Eval, Run, SsaEvaluator, Tensor};
-use lang_ir::ssa::Stmt;
-use lang_ir::value::Value;
-use lang_runtime::Counts;
+use super::{IrTensor, SsaEvaluator, SsaFrame, SsaResult};
+use lang_ir::ssa::Statement;
+use lang_ir::value::IrValue;
+use lang_runtime::OperationCounts;
 
 /// The totals of a statement over all its runs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Population {
+pub struct StatementCounts {
     /// The number of tuples for which each term is present.
     pub terms: Vec<u64>,
     /// The number of elements that have a term.
@@ -21,11 +21,11 @@ pub struct Population {
     pub value: i128,
     /// All counts, including those of nested functions, but without the checks that run before the
     /// statement.
-    pub counts: Counts,
+    pub counts: OperationCounts,
 }
 
-impl Population {
-    pub(super) fn visited(&mut self, term: usize) {
+impl StatementCounts {
+    pub(super) fn count_term(&mut self, term: usize) {
         if self.terms.len() <= term {
             self.terms.resize(term + 1, 0);
         }
@@ -47,8 +47,8 @@ impl Population {
 }
 
 /// Returns the difference of two counts.
-fn since(before: Counts, now: Counts) -> Counts {
-    Counts {
+fn difference(before: OperationCounts, now: OperationCounts) -> OperationCounts {
+    OperationCounts {
         work: now.work.saturating_sub(before.work),
         tests: now.tests.saturating_sub(before.tests),
         iterations: now.iterations.saturating_sub(before.iterations),
@@ -57,40 +57,40 @@ fn since(before: Counts, now: Counts) -> Counts {
 
 impl SsaEvaluator<'_> {
     /// Adds the counts of a whole function under the empty path.
-    pub(super) fn note_all(&mut self, before: Counts) {
-        let counts = since(before, self.counts);
+    pub(super) fn record_total(&mut self, before: OperationCounts) {
+        let counts = difference(before, self.counts);
         if let Some(populations) = &mut self.populations {
-            populations.entry(Vec::new()).or_default().add(&Population { counts, ..Population::default() });
+            populations.entry(Vec::new()).or_default().add(&StatementCounts { counts, ..StatementCounts::default() });
         }
     }
 }
 
-impl<'e> Run<'_, 'e> {
+impl<'e> SsaFrame<'_, 'e> {
     /// Evaluates a statement and adds its counts.
-    pub(super) fn counted(&mut self, stmt: &Stmt) -> Eval<Arc<Tensor>> {
+    pub(super) fn eval_counted(&mut self, stmt: &Statement) -> SsaResult<Arc<IrTensor>> {
         if self.evaluator.populations.is_none() {
-            return self.statement(stmt);
+            return self.eval_statement(stmt);
         }
         stmt.needs.iter().try_for_each(|c| self.check(*c))?;
-        self.own = Population::default();
+        self.current_counts = StatementCounts::default();
         let before = self.evaluator.counts;
-        let value = self.statement(stmt)?;
-        self.own.counts = since(before, self.evaluator.counts);
-        if let ([], [Value::I64(i)]) = (value.dims.as_slice(), value.items.as_slice()) {
-            self.own.value = (*i).into();
+        let value = self.eval_statement(stmt)?;
+        self.current_counts.counts = difference(before, self.evaluator.counts);
+        if let ([], [IrValue::I64(i)]) = (value.dims.as_slice(), value.items.as_slice()) {
+            self.current_counts.value = (*i).into();
         }
-        let own = std::mem::take(&mut self.own);
-        self.note(u32::try_from(self.at).unwrap_or(u32::MAX), &own);
+        let own = std::mem::take(&mut self.current_counts);
+        self.record_counts(u32::try_from(self.current).unwrap_or(u32::MAX), &own);
         Ok(value)
     }
 
     /// Attributes the counts since `before` to `place` instead of the current statement.
-    pub(super) fn aside(&mut self, place: u32, before: Counts) {
-        let counts = since(before, self.evaluator.counts);
-        self.note(place, &Population { counts, ..Population::default() });
+    pub(super) fn attribute_to(&mut self, place: u32, before: OperationCounts) {
+        let counts = difference(before, self.evaluator.counts);
+        self.record_counts(place, &StatementCounts { counts, ..StatementCounts::default() });
     }
 
-    fn note(&mut self, place: u32, own: &Population) {
+    fn record_counts(&mut self, place: u32, own: &StatementCounts) {
         let SsaEvaluator { populations, path, .. } = &mut *self.evaluator;
         let Some(populations) = populations else { return };
         let mut path = path.clone();
@@ -99,8 +99,8 @@ impl<'e> Run<'_, 'e> {
     }
 
     /// Evaluates a nested function, with the current statement on the path.
-    pub(super) fn inside<T>(&mut self, f: impl FnOnce(&mut SsaEvaluator<'e>) -> T) -> T {
-        self.evaluator.path.push(u32::try_from(self.at).unwrap_or(u32::MAX));
+    pub(super) fn in_nested_function<T>(&mut self, f: impl FnOnce(&mut SsaEvaluator<'e>) -> T) -> T {
+        self.evaluator.path.push(u32::try_from(self.current).unwrap_or(u32::MAX));
         let result = f(self.evaluator);
         self.evaluator.path.pop();
         result

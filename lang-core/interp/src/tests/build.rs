@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::Interp;
-use lang_base::{GlobalName, Name, Real, Span};
-use lang_runtime::{Counts, Failure, Host, Limits, Program, RtInstance, Value};
+use lang_base::{GlobalName, Name, RealConst, Span};
+use lang_runtime::{Failure, Host, OperationCounts, Program, RunLimits, RuntimeInstance, Value};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ops::{BinOp, BinderKind};
 use lang_types::info::{CtorInfo, ParamKind, TypeInfo, TypeInfoBody};
@@ -17,7 +17,7 @@ use lang_types::tree::{
 use lang_types::ty::{FunType, Signature, Type};
 
 /// A body under construction. The span of a node is its number, so that failures identify the node.
-pub(super) struct B {
+pub(super) struct BodyBuilder {
     pub(super) body: Body,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn size_of_local(l: LocalId) -> Poly {
     Poly::atom(Atom::Local(l, format!("l{}", l.0).into()))
 }
 
-impl B {
+impl BodyBuilder {
     pub(super) fn new() -> Self {
         let body = Body {
             nodes: lang_base::Arena::default(),
@@ -83,7 +83,7 @@ impl B {
     }
 
     pub(super) fn real(&mut self, x: f64) -> TId {
-        self.node(Expr::Real(Real(x)), Type::F64)
+        self.node(Expr::Real(RealConst(x)), Type::F64)
     }
 
     pub(super) fn int(&mut self, i: i64) -> TId {
@@ -233,12 +233,12 @@ impl B {
 
 /// A program of definitions, global values, and `type List = Nil | Cons(f64, List)`.
 #[derive(Default)]
-pub(super) struct World {
+pub(super) struct TestProgram {
     pub(super) defs: HashMap<GlobalName, Arc<Body>>,
     pub(super) globals: HashMap<GlobalName, Value>,
 }
 
-impl Program for World {
+impl Program for TestProgram {
     fn body(&self, name: &GlobalName) -> Option<Arc<Body>> {
         self.defs.get(name).cloned()
     }
@@ -265,12 +265,12 @@ impl Program for World {
 }
 
 #[derive(Default)]
-pub(super) struct Recorder {
+pub(super) struct RecordingHost {
     pub(super) lines: Vec<String>,
     clock: f64,
 }
 
-impl Host for Recorder {
+impl Host for RecordingHost {
     fn print(&mut self, text: &str) {
         self.lines.push(text.to_owned());
     }
@@ -283,60 +283,60 @@ impl Host for Recorder {
     }
 }
 
-pub(super) struct Ran {
+pub(super) struct RunOutcome {
     pub(super) result: Result<Value, Box<Failure>>,
-    pub(super) counts: Counts,
+    pub(super) counts: OperationCounts,
     pub(super) lines: Vec<String>,
 }
 
-impl World {
+impl TestProgram {
     pub(super) fn def(mut self, def: &str, body: Arc<Body>) -> Self {
         self.defs.insert(name(def), body);
         self
     }
 
-    pub(super) fn run_with(&self, body: &Arc<Body>, limits: Limits, interrupt: &AtomicBool) -> Ran {
-        let mut host = Recorder::default();
+    pub(super) fn run_with(&self, body: &Arc<Body>, limits: RunLimits, interrupt: &AtomicBool) -> RunOutcome {
+        let mut host = RecordingHost::default();
         let mut interp = Interp::new(self, &mut host, limits, interrupt);
-        interp.count();
+        interp.start_counting();
         let result = interp.eval_body(&name("main"), body).map(|r| r.0);
         let counts = interp.counts();
-        Ran { result, counts, lines: host.lines }
+        RunOutcome { result, counts, lines: host.lines }
     }
 
-    pub(super) fn run(&self, body: &Arc<Body>) -> Ran {
-        self.run_with(body, Limits::default(), &AtomicBool::new(false))
+    pub(super) fn run(&self, body: &Arc<Body>) -> RunOutcome {
+        self.run_with(body, RunLimits::default(), &AtomicBool::new(false))
     }
 
-    pub(super) fn call(&self, def: &str, instance: RtInstance, args: Vec<Value>) -> Result<Value, Box<Failure>> {
-        let (mut host, interrupt) = (Recorder::default(), AtomicBool::new(false));
-        Interp::new(self, &mut host, Limits::default(), &interrupt).call(&name(def), instance, args)
+    pub(super) fn call(&self, def: &str, instance: RuntimeInstance, args: Vec<Value>) -> Result<Value, Box<Failure>> {
+        let (mut host, interrupt) = (RecordingHost::default(), AtomicBool::new(false));
+        Interp::new(self, &mut host, RunLimits::default(), &interrupt).call(&name(def), instance, args)
     }
 }
 
 /// Runs one expression.
-pub(super) fn run(build: impl FnOnce(&mut B) -> TId) -> Ran {
-    let mut b = B::new();
+pub(super) fn run(build: impl FnOnce(&mut BodyBuilder) -> TId) -> RunOutcome {
+    let mut b = BodyBuilder::new();
     let root = build(&mut b);
-    World::default().run(&b.root(root))
+    TestProgram::default().run(&b.root(root))
 }
 
 /// Checks the value of an expression as text, or its failure.
 #[track_caller]
-pub(super) fn check(expected: &str, build: impl FnOnce(&mut B) -> TId) {
-    assert_eq!(text(run(build).result), expected);
+pub(super) fn check(expected: &str, build: impl FnOnce(&mut BodyBuilder) -> TId) {
+    assert_eq!(result_text(run(build).result), expected);
 }
 
-pub(super) fn text(result: Result<Value, Box<Failure>>) -> String {
+pub(super) fn result_text(result: Result<Value, Box<Failure>>) -> String {
     match result {
-        Ok(v) => lang_runtime::print::short(&v),
+        Ok(v) => lang_runtime::print::to_short_text(&v),
         Err(e) => format!("{} {}", e.code, e.message),
     }
 }
 
 /// Checks the work, tests and iterations of an expression.
 #[track_caller]
-pub(super) fn counts(expected: (u64, u64, u64), build: impl FnOnce(&mut B) -> TId) {
+pub(super) fn counts(expected: (u64, u64, u64), build: impl FnOnce(&mut BodyBuilder) -> TId) {
     let ran = run(build);
     ran.result.unwrap();
     assert_eq!((ran.counts.work, ran.counts.tests, ran.counts.iterations), expected);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::build::*;
 use lang_resolve::builtin::Builtin;
 use lang_resolve::scalar_fn::ScalarFn;
-use lang_runtime::rt_type::RtType;
-use lang_runtime::{RtInstance, Value};
+use lang_runtime::rt_type::RuntimeType;
+use lang_runtime::{RuntimeInstance, Value};
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::{BinOp, Scalar};
 use lang_types::tree::{Callee, Demand, Expr, Instance, Open, Pat, SizeCheck, Special, TId};
@@ -14,31 +14,34 @@ use lang_types::ty::Type;
 
 #[test]
 fn calls() {
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let x = b.param("x", Type::F64);
     let (p, q) = (b.get(x), b.get(x));
     let e = b.mul(p, q);
-    let world = World::default().def("square", b.root(e));
+    let world = TestProgram::default().def("square", b.root(e));
 
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let x = b.real(3.0);
     let e = b.call("square", &[x], Type::F64);
-    assert_eq!(text(world.run(&b.root(e)).result), "9.0");
+    assert_eq!(result_text(world.run(&b.root(e)).result), "9.0");
 
     // The definition as a value.
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let f = b.node(Expr::DefValue(name("square"), Instance::default()), fun(&[Type::F64], Type::F64));
     let x = b.real(3.0);
     let e = b.apply(f, &[x], Type::F64);
-    assert_eq!(text(world.run(&b.root(e)).result), "9.0");
-    assert_eq!(text(world.call("square", RtInstance::default(), vec![Value::F64(4.0)])), "16.0");
-    assert_eq!(text(world.call("cube", RtInstance::default(), vec![])), "E0512 `cube` has errors and cannot run");
+    assert_eq!(result_text(world.run(&b.root(e)).result), "9.0");
+    assert_eq!(result_text(world.call("square", RuntimeInstance::default(), vec![Value::F64(4.0)])), "16.0");
+    assert_eq!(
+        result_text(world.call("cube", RuntimeInstance::default(), vec![])),
+        "E0512 `cube` has errors and cannot run"
+    );
 }
 
 #[test]
 fn polymorphic_calls() {
     // def zeros(x: [n]a) -> [n]a = [false] * x, with a literal of type a.
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let n = b.local("n", Type::I64);
     b.body.sizes.push(n);
     let a = Type::Param(0, "a".into());
@@ -47,26 +50,26 @@ fn polymorphic_calls() {
     let g = b.guard(p, x);
     let len = b.get(n);
     let e = b.tuple(&[g, one, len]);
-    let world = World::default().def("zeros", b.root(e));
+    let world = TestProgram::default().def("zeros", b.root(e));
 
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let m = b.local("m", Type::I64);
     let x = b.reals(&[1.0, 2.0]);
     let x32 = b.node(Expr::Convert(Scalar::F32, x), vec_of(2, Type::F32));
-    let instance = Instance { types: vec![Type::F32], sizes: vec![size_of_local(m).plus(1)] };
+    let instance = Instance { types: vec![Type::F32], sizes: vec![size_of_local(m).add_constant(1)] };
     let call = b.node(Expr::Call { callee: Callee::Def(name("zeros"), instance), args: vec![x32] }, Type::Error);
     let one = b.int(1);
     let e = b.bind(m, one, call);
-    assert_eq!(text(world.run(&b.root(e)).result), "([0.0, 0.0], 1.0, 2)");
+    assert_eq!(result_text(world.run(&b.root(e)).result), "([0.0, 0.0], 1.0, 2)");
 
-    let instance = RtInstance { types: Arc::from([RtType::Scalar(Scalar::I64)]), sizes: vec![1] };
+    let instance = RuntimeInstance { types: Arc::from([RuntimeType::Scalar(Scalar::I64)]), sizes: vec![1] };
     let x = Value::array(&[1], vec![5i64]).unwrap();
-    assert_eq!(text(world.call("zeros", instance, vec![x])), "([0], 1, 1)");
+    assert_eq!(result_text(world.call("zeros", instance, vec![x])), "([0], 1, 1)");
     // A mismatch between argument shapes and the callee's types is a defect of the caller.
-    let instance = RtInstance { types: Arc::from([RtType::Scalar(Scalar::I64)]), sizes: vec![2] };
+    let instance = RuntimeInstance { types: Arc::from([RuntimeType::Scalar(Scalar::I64)]), sizes: vec![2] };
     let x = Value::array(&[1], vec![5i64]).unwrap();
     if cfg!(debug_assertions) {
-        assert!(text(world.call("zeros", instance, vec![x])).contains("`x` of `zeros` has shape [1], not [2]"));
+        assert!(result_text(world.call("zeros", instance, vec![x])).contains("`x` of `zeros` has shape [1], not [2]"));
     }
 }
 
@@ -113,7 +116,9 @@ fn function_values() {
 
 #[test]
 fn matching() {
-    let by = |arms: &dyn Fn(&mut B) -> Vec<(Pat, TId)>, value: &dyn Fn(&mut B) -> TId, expected: &str| {
+    let by = |arms: &dyn Fn(&mut BodyBuilder) -> Vec<(Pat, TId)>,
+              value: &dyn Fn(&mut BodyBuilder) -> TId,
+              expected: &str| {
         check(expected, |b| {
             let v = value(b);
             let arms = arms(b);
@@ -121,7 +126,7 @@ fn matching() {
             b.node(Expr::Match(v, arms), ty)
         });
     };
-    let list_arms = |b: &mut B| {
+    let list_arms = |b: &mut BodyBuilder| {
         let (x, zero) = (b.local("x", Type::F64), b.real(0.0));
         let got = b.get(x);
         vec![(Pat::Ctor(0, vec![]), zero), (Pat::Ctor(1, vec![Pat::Bind(x), Pat::Wild]), got)]
@@ -135,7 +140,7 @@ fn matching() {
         },
         "5.0",
     );
-    let int_arms = |b: &mut B| {
+    let int_arms = |b: &mut BodyBuilder| {
         let (yes, no) = (b.bool(true), b.bool(false));
         vec![(Pat::Tuple(vec![Pat::Int(1), Pat::Bool(true)]), yes), (Pat::Wild, no)]
     };
@@ -174,7 +179,7 @@ fn extents() {
             let (n, two, x) = (b.local("n", Type::I64), b.int(2), b.real(1.0));
             let check = SizeCheck {
                 found: Poly::constant(found),
-                wanted: Demand::Equal(Poly::atom(Atom::Local(n, "n".into())).plus(1)),
+                wanted: Demand::Equal(Poly::atom(Atom::Local(n, "n".into())).add_constant(1)),
                 what: "axis 0 of argument `x`".into(),
                 span: lang_base::Span::new(4, 5),
                 first: false,
@@ -240,32 +245,32 @@ fn forms() {
         let timed = b.special(Special::Time, &[dbg], Type::F64);
         b.special(Special::Print, &[s, timed], Type::unit())
     });
-    assert_eq!(text(ran.result), "()");
+    assert_eq!(result_text(ran.result), "()");
     assert_eq!(ran.lines, ["dbg main 2..3 2.0", "0.500000 s", "x is 2.0"]);
 }
 
 #[test]
 fn globals() {
-    let mut world = World::default();
+    let mut world = TestProgram::default();
     world.globals.insert(name("n"), Value::I64(3));
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let g = b.node(Expr::Global(name("n")), Type::I64);
     let s = b.node(Expr::Size(Poly::atom(Atom::Global(name("n"))).scale(2)), Type::I64);
     let e = b.tuple(&[g, s]);
-    assert_eq!(text(world.run(&b.root(e)).result), "(3, 6)");
+    assert_eq!(result_text(world.run(&b.root(e)).result), "(3, 6)");
 }
 
 #[test]
 fn a_top_level_item_keeps_its_variables() {
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let (x, y) = (b.local("x", vec_of(1, Type::I64)), b.local("y", Type::I64));
     let (init, got, zero) = (b.ints(&[5]), b.get(x), b.int(0));
     let first = b.at(got, &[zero]);
     let last = b.get(y);
     let e = b.node(Expr::Let(vec![(Pat::Bind(x), init), (Pat::Bind(y), first)], last), Type::I64);
-    let (body, world) = (b.root(e), World::default());
-    let (mut host, interrupt) = (Recorder::default(), std::sync::atomic::AtomicBool::new(false));
-    let mut interp = crate::Interp::new(&world, &mut host, lang_runtime::Limits::default(), &interrupt);
+    let (body, world) = (b.root(e), TestProgram::default());
+    let (mut host, interrupt) = (RecordingHost::default(), std::sync::atomic::AtomicBool::new(false));
+    let mut interp = crate::Interp::new(&world, &mut host, lang_runtime::RunLimits::default(), &interrupt);
     let (value, frame) = interp.eval_body(&name("let 0"), &body).unwrap();
     assert_eq!(format!("{value:?} {:?} {:?}", frame.get(x).unwrap(), frame.get(y).unwrap()), "5 [5] 5");
 }

@@ -41,7 +41,7 @@ fn units() {
     });
 }
 
-fn dot(b: &mut B, n: i64) -> TId {
+fn dot(b: &mut BodyBuilder, n: i64) -> TId {
     let i = b.below(n, "i");
     let (x, y) = (b.real(1.0), b.real(2.0));
     let e = b.mul(x, y);

@@ -16,7 +16,7 @@ fn range(from: TId, to: TId) -> Subscript {
 #[test]
 fn literals() {
     check("1.5", |b| b.real(1.5));
-    check("0.1", |b| b.node(Expr::Real(lang_base::Real(0.1)), Type::F32));
+    check("0.1", |b| b.node(Expr::Real(lang_base::RealConst(0.1)), Type::F32));
     check("7", |b| b.int(7));
     check("7.0", |b| b.node(Expr::Int(7), Type::F64));
     check("true", |b| b.bool(true));
@@ -230,7 +230,7 @@ fn tuples_and_records() {
 
 #[test]
 fn indexing() {
-    let matrix = |b: &mut B| {
+    let matrix = |b: &mut BodyBuilder| {
         let rows: Vec<_> = [[1, 2, 3], [4, 5, 6]].iter().map(|r| b.ints(r)).collect();
         b.node(Expr::Array(rows), vec_of(2, vec_of(3, Type::I64)))
     };
@@ -242,7 +242,7 @@ fn indexing() {
         let (m, i) = (matrix(b), b.int(1));
         b.at(m, &[i])
     });
-    let slice = |expected: &str, subs: &dyn Fn(&mut B) -> Vec<Subscript>| {
+    let slice = |expected: &str, subs: &dyn Fn(&mut BodyBuilder) -> Vec<Subscript>| {
         check(expected, |b| {
             let m = matrix(b);
             let subs = subs(b);
@@ -346,7 +346,7 @@ fn generation() {
     });
 }
 
-fn over(b: &mut B, kind: BinderKind, xs: &[f64]) -> TId {
+fn over(b: &mut BodyBuilder, kind: BinderKind, xs: &[f64]) -> TId {
     let i = b.below(i64::try_from(xs.len()).unwrap(), "i");
     let (x, at) = (b.reals(xs), b.get(i.local));
     let e = b.at(x, &[at]);
@@ -463,7 +463,7 @@ fn quantifiers_stop() {
 #[test]
 fn relations() {
     let rel_type = Type::Rel(Arc::from([Poly::constant(2), Poly::constant(3)]));
-    let rel = |b: &mut B| {
+    let rel = |b: &mut BodyBuilder| {
         let (i, j) = (b.below(2, "i"), b.below(3, "j"));
         let (x, y) = (b.get(i.local), b.get(j.local));
         let p = b.compare(BinOp::Eq, x, y);

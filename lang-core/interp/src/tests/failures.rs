@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use super::build::*;
 use lang_base::{Code, Span};
 use lang_resolve::forms::PlotKind;
-use lang_runtime::Limits;
+use lang_runtime::RunLimits;
 use lang_sizes::predicate::{Atom, Poly};
 use lang_syntax::ops::{BinOp, BinderKind};
 use lang_types::tree::{Expr, IndexRange, IndexVar, Plot, PlotGroup, Special};
@@ -87,22 +87,22 @@ fn sizes() {
     size(0, "E0505 the size `8 // l0` divides by zero", &|n| Poly::constant(8).div(&n).unwrap());
     size(i64::MAX, "E0508 the size `l0^2` is too large", &|n| n.mul(&n));
     size(1, "E0512 `g` has no value yet", &|_| Poly::atom(Atom::Global(name("g"))));
-    let ran = run(|b| b.node(Expr::Size(Poly::atom(Atom::Bound(0, "n".into()))), Type::I64));
-    assert_eq!(text(ran.result), "E0510 internal error: the size `n` is not closed");
+    let ran = run(|b| b.node(Expr::Size(Poly::atom(Atom::SizeParam(0, "n".into()))), Type::I64));
+    assert_eq!(result_text(ran.result), "E0510 internal error: the size `n` is not closed");
 }
 
 #[test]
 fn a_failure_names_its_place_and_callers() {
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let x = b.param("x", Type::I64);
     let (one, zero) = (b.get(x), b.int(0));
     let e = b.arith(BinOp::FloorDiv, one, zero);
-    let world = World::default().def("inner", b.root(e));
-    let mut b = B::new();
+    let world = TestProgram::default().def("inner", b.root(e));
+    let mut b = BodyBuilder::new();
     let one = b.int(1);
     let e = b.call("inner", &[one], Type::I64);
     let world = world.def("outer", b.root(e));
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let e = b.call("outer", &[], Type::I64);
     let failure = world.run(&b.root(e)).result.unwrap_err();
     assert_eq!(failure.to_string(), "E0505: integer division by zero (in inner)");
@@ -123,18 +123,18 @@ fn the_subscript_is_what_is_wrong() {
 #[test]
 fn memory_is_limited() {
     // An infinite list.
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let (l, one, nil) = (b.local("l", list_type()), b.real(1.0), b.nil());
     let (cond, got) = (b.bool(true), b.get(l));
     let body = b.ctor(1, &[one, got]);
     let e = b.node(Expr::Loop { scan: false, acc: lang_types::tree::Pat::Bind(l), init: nil, cond, body }, list_type());
-    let limits = Limits { max_bytes: 10 << 20, ..Limits::default() };
-    let ran = World::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
-    assert_eq!(text(ran.result), "E0508 the values of this run need more than 10 MiB");
+    let limits = RunLimits { max_bytes: 10 << 20, ..RunLimits::default() };
+    let ran = TestProgram::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
+    assert_eq!(result_text(ran.result), "E0508 the values of this run need more than 10 MiB");
     // A single array.
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let (i, x) = (b.below(2_000_000, "i"), b.real(1.0));
     let e = b.binder(BinderKind::For, vec![i], x, vec_of(2_000_000, Type::F64));
-    let ran = World::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
-    assert_eq!(text(ran.result), "E0508 the values of this run need more than 10 MiB");
+    let ran = TestProgram::default().run_with(&b.root(e), limits, &AtomicBool::new(false));
+    assert_eq!(result_text(ran.result), "E0508 the values of this run need more than 10 MiB");
 }

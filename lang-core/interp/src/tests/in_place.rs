@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::build::*;
-use lang_runtime::Limits;
+use lang_runtime::RunLimits;
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ops::{BinOp, BinderKind};
 use lang_types::tree::{Expr, Pat, Place, TId};
@@ -16,7 +16,7 @@ const N: i64 = 20_000;
 /// The bytes of one and a half arrays.
 const ROOM: usize = 12 * 20_000;
 
-fn zeros(b: &mut B) -> TId {
+fn zeros(b: &mut BodyBuilder) -> TId {
     let (i, x) = (b.below(N, "k"), b.real(0.0));
     b.binder(BinderKind::For, vec![i], x, vec_of(N.into(), Type::F64))
 }
@@ -27,11 +27,11 @@ fn array() -> Type {
 
 /// Runs with room for one and a half arrays. Checks whether that suffices.
 #[track_caller]
-fn fits(expected: bool, build: impl FnOnce(&mut B) -> TId) {
-    let mut b = B::new();
+fn check_in_place(expected: bool, build: impl FnOnce(&mut BodyBuilder) -> TId) {
+    let mut b = BodyBuilder::new();
     let root = build(&mut b);
-    let limits = Limits { max_bytes: ROOM, ..Limits::default() };
-    let result = World::default().run_with(&b.root(root), limits, &AtomicBool::new(false)).result;
+    let limits = RunLimits { max_bytes: ROOM, ..RunLimits::default() };
+    let result = TestProgram::default().run_with(&b.root(root), limits, &AtomicBool::new(false)).result;
     match result {
         Ok(_) => assert!(expected, "a copy was expected"),
         Err(e) => assert!(!expected, "{e}"),
@@ -39,7 +39,7 @@ fn fits(expected: bool, build: impl FnOnce(&mut B) -> TId) {
 }
 
 /// Builds `fold acc = zeros for i < 3: body(acc, i)`.
-fn folded(b: &mut B, body: impl FnOnce(&mut B, LocalId, LocalId) -> TId) -> TId {
+fn fold_over_zeros(b: &mut BodyBuilder, body: impl FnOnce(&mut BodyBuilder, LocalId, LocalId) -> TId) -> TId {
     let (acc, i, init) = (b.local("acc", array()), b.below(3, "i"), zeros(b));
     let body = body(b, acc, i.local);
     b.fold(Pat::Bind(acc), init, vec![i], body)
@@ -47,23 +47,23 @@ fn folded(b: &mut B, body: impl FnOnce(&mut B, LocalId, LocalId) -> TId) -> TId 
 
 #[test]
 fn a_carry_updated_in_its_body() {
-    fits(true, |b| {
-        folded(b, |b, acc, i| {
+    check_in_place(true, |b| {
+        fold_over_zeros(b, |b, acc, i| {
             let (base, i, v) = (b.get(acc), b.get(i), b.real(1.0));
             b.set(base, i, v)
         })
     });
     // The update first reads an element of the carry itself, and takes the carry at its last use.
-    fits(true, |b| {
-        folded(b, |b, acc, i| {
+    check_in_place(true, |b| {
+        fold_over_zeros(b, |b, acc, i| {
             let (base, read, j, i) = (b.get(acc), b.get(acc), b.get(i), b.get(i));
             let v = b.at(read, &[j]);
             b.set(base, i, v)
         })
     });
     // The old value is read again later: one copy per step.
-    fits(false, |b| {
-        folded(b, |b, acc, i| {
+    check_in_place(false, |b| {
+        fold_over_zeros(b, |b, acc, i| {
             let new = b.local("new", array());
             let (base, read, i, zero, v) = (b.get(acc), b.get(acc), b.get(i), b.int(0), b.real(1.0));
             let updated = b.set(base, i, v);
@@ -77,8 +77,8 @@ fn a_carry_updated_in_its_body() {
 
 #[test]
 fn branches_and_lets() {
-    fits(true, |b| {
-        folded(b, |b, acc, i| {
+    check_in_place(true, |b| {
+        fold_over_zeros(b, |b, acc, i| {
             let new = b.local("new", array());
             let (base, j, v) = (b.get(acc), b.get(i), b.real(1.0));
             let updated = b.set(base, j, v);
@@ -91,8 +91,8 @@ fn branches_and_lets() {
         })
     });
     // A view that only the other branch reads is dropped on entry.
-    fits(true, |b| {
-        folded(b, |b, acc, i| {
+    check_in_place(true, |b| {
+        fold_over_zeros(b, |b, acc, i| {
             let view = b.local("view", array());
             let (whole, zero, n) = (b.get(acc), b.int(0), b.int(N));
             let slice = b.node(
@@ -113,17 +113,17 @@ fn branches_and_lets() {
 
 #[test]
 fn through_calls() {
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let x = b.param("x", array());
     let (base, i, v) = (b.get(x), b.int(0), b.real(1.0));
     let e = b.set(base, i, v);
-    let world = World::default().def("touch", b.root(e));
-    let mut b = B::new();
-    let root = folded(&mut b, |b, acc, _| {
+    let world = TestProgram::default().def("touch", b.root(e));
+    let mut b = BodyBuilder::new();
+    let root = fold_over_zeros(&mut b, |b, acc, _| {
         let x = b.get(acc);
         b.call("touch", &[x], array())
     });
-    let limits = Limits { max_bytes: ROOM, ..Limits::default() };
+    let limits = RunLimits { max_bytes: ROOM, ..RunLimits::default() };
     assert!(world.run_with(&b.root(root), limits, &AtomicBool::new(false)).result.is_ok());
 }
 
@@ -131,7 +131,7 @@ fn state() -> Type {
     record_of(&[("x", array()), ("n", Type::I64)])
 }
 
-fn state_fold(b: &mut B, body: impl FnOnce(&mut B, LocalId) -> TId) -> TId {
+fn state_fold(b: &mut BodyBuilder, body: impl FnOnce(&mut BodyBuilder, LocalId) -> TId) -> TId {
     let (s, i, x, n) = (b.local("s", state()), b.below(3, "i"), zeros(b), b.int(0));
     let init = b.record(&[("x", x), ("n", n)]);
     let body = body(b, s);
@@ -139,7 +139,7 @@ fn state_fold(b: &mut B, body: impl FnOnce(&mut B, LocalId) -> TId) -> TId {
 }
 
 /// Builds `s.x with [s.n] = 1.0`.
-fn touched(b: &mut B, s: LocalId) -> TId {
+fn updated_component(b: &mut BodyBuilder, s: LocalId) -> TId {
     let (whole, again, v) = (b.get(s), b.get(s), b.real(1.0));
     let (x, n) = (b.proj(whole, 0), b.proj(again, 1));
     b.set(x, n, v)
@@ -148,9 +148,9 @@ fn touched(b: &mut B, s: LocalId) -> TId {
 #[test]
 fn components_of_a_carry() {
     // {x: s.x with …, n: s.n + 1}
-    fits(true, |b| {
+    check_in_place(true, |b| {
         state_fold(b, |b, s| {
-            let x = touched(b, s);
+            let x = updated_component(b, s);
             let (whole, one) = (b.get(s), b.int(1));
             let n = b.proj(whole, 1);
             let n = b.add(n, one);
@@ -158,15 +158,15 @@ fn components_of_a_carry() {
         })
     });
     // s with x = (s.x with …)
-    fits(true, |b| {
+    check_in_place(true, |b| {
         state_fold(b, |b, s| {
-            let x = touched(b, s);
+            let x = updated_component(b, s);
             let whole = b.get(s);
             b.update(whole, Place::Proj(0), false, x)
         })
     });
     // fold (x, n) = …: (x with [n] = 1.0, n + 1)
-    fits(true, |b| {
+    check_in_place(true, |b| {
         let (x, n, i) = (b.local("x", array()), b.local("n", Type::I64), b.below(3, "i"));
         let (init, zero) = (zeros(b), b.int(0));
         let init = b.tuple(&[init, zero]);
@@ -179,7 +179,7 @@ fn components_of_a_carry() {
 
 #[test]
 fn loops_too() {
-    fits(true, |b| {
+    check_in_place(true, |b| {
         let (x, n) = (b.local("x", array()), b.local("n", Type::I64));
         let (init, zero) = (zeros(b), b.int(0));
         let init = b.tuple(&[init, zero]);

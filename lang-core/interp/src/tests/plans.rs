@@ -7,16 +7,16 @@ use std::sync::atomic::AtomicBool;
 use super::build::*;
 use crate::Interp;
 use lang_base::Span;
-use lang_runtime::code::Code;
-use lang_runtime::plan::Plan;
-use lang_runtime::{Limits, Value};
+use lang_runtime::code::RunnableBody;
+use lang_runtime::plan::LastUses;
+use lang_runtime::{RunLimits, Value};
 use lang_sizes::predicate::LocalId;
 use lang_syntax::ops::{BinOp, BinderKind};
 use lang_types::tree::{Expr, Pat, Place, Subscript, TId, Update};
 use lang_types::ty::Type;
 
-struct Gen {
-    b: B,
+struct ProgramGenerator {
+    b: BodyBuilder,
     state: u64,
     /// The locals in scope.
     scope: Vec<LocalId>,
@@ -30,13 +30,13 @@ fn record() -> Type {
     record_of(&[("x", array()), ("y", array())])
 }
 
-impl Gen {
+impl ProgramGenerator {
     fn pick(&mut self, n: u64) -> u64 {
         self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.state >> 33) % n
     }
 
-    fn known(&mut self, ty: &Type) -> Option<TId> {
+    fn local_of_type(&mut self, ty: &Type) -> Option<TId> {
         let fitting: Vec<_> =
             self.scope.iter().copied().filter(|l| self.b.body.locals[l.0 as usize].ty == *ty).collect();
         if fitting.is_empty() {
@@ -46,7 +46,7 @@ impl Gen {
         Some(self.b.get(fitting[at]))
     }
 
-    fn scoped(&mut self, locals: &[LocalId], f: impl FnOnce(&mut Self) -> TId) -> TId {
+    fn in_scope(&mut self, locals: &[LocalId], f: impl FnOnce(&mut Self) -> TId) -> TId {
         let mark = self.scope.len();
         self.scope.extend(locals);
         let e = f(self);
@@ -66,7 +66,7 @@ impl Gen {
 
     fn int(&mut self, depth: u32) -> TId {
         if depth == 0 {
-            return match self.known(&Type::I64) {
+            return match self.local_of_type(&Type::I64) {
                 Some(e) => e,
                 None => self.index(),
             };
@@ -78,7 +78,7 @@ impl Gen {
             }
             1 => {
                 let i = self.b.below(2, "i");
-                let e = self.scoped(&[i.local], |g| g.int(depth - 1));
+                let e = self.in_scope(&[i.local], |g| g.int(depth - 1));
                 self.b.binder(BinderKind::Sum, vec![i], e, Type::I64)
             }
             _ => {
@@ -106,7 +106,7 @@ impl Gen {
 
     fn expr(&mut self, depth: u32, ty: &Type) -> TId {
         if depth == 0 {
-            if let Some(e) = self.known(ty) {
+            if let Some(e) = self.local_of_type(ty) {
                 return e;
             }
             let (x, y) = (self.b.ints(&[1, 2, 3]), self.b.ints(&[4, 5, 6]));
@@ -133,13 +133,13 @@ impl Gen {
                 let bound = if self.pick(2) == 0 { array() } else { record() };
                 let l = self.b.local("l", bound.clone());
                 let value = self.expr(d, &bound);
-                let e = self.scoped(&[l], |g| g.expr(d, ty));
+                let e = self.in_scope(&[l], |g| g.expr(d, ty));
                 self.b.bind(l, value, e)
             }
             5 => {
                 let acc = self.b.local("acc", ty.clone());
                 let (init, i) = (self.expr(d, ty), self.b.below(2, "i"));
-                let body = self.scoped(&[acc, i.local], |g| g.expr(d, ty));
+                let body = self.in_scope(&[acc, i.local], |g| g.expr(d, ty));
                 self.b.fold(Pat::Bind(acc), init, vec![i], body)
             }
             6 => {
@@ -148,9 +148,9 @@ impl Gen {
                 let init = self.b.tuple(&[first, zero]);
                 let (k, two) = (self.b.get(n), self.b.int(2));
                 let more = self.b.compare(BinOp::Lt, k, two);
-                let other = self.scoped(&[l, n], |g| g.condition(d));
+                let other = self.in_scope(&[l, n], |g| g.condition(d));
                 let cond = self.b.node(Expr::And(vec![more, other]), Type::BOOL);
-                let next = self.scoped(&[l, n], |g| g.expr(d, ty));
+                let next = self.in_scope(&[l, n], |g| g.expr(d, ty));
                 let (k, one) = (self.b.get(n), self.b.int(1));
                 let k = self.b.add(k, one);
                 let body = self.b.tuple(&[next, k]);
@@ -163,14 +163,14 @@ impl Gen {
                 let (p, q) = (self.b.local("p", array()), self.b.local("q", record()));
                 let (x, y) = (self.expr(d, &array()), self.expr(d, &record()));
                 let t = self.b.tuple(&[x, y]);
-                let e = self.scoped(&[p, q], |g| g.expr(d, ty));
+                let e = self.in_scope(&[p, q], |g| g.expr(d, ty));
                 let pat = Pat::Tuple(vec![Pat::Bind(p), Pat::Bind(q)]);
                 self.b.node(Expr::Match(t, vec![(pat, e)]), ty.clone())
             }
             _ => {
                 let param = self.b.local("param", array());
                 let captures = self.scope.clone();
-                let e = self.scoped(&[param], |g| g.expr(d, ty));
+                let e = self.in_scope(&[param], |g| g.expr(d, ty));
                 let f = self.b.lambda(vec![Pat::Bind(param)], e, captures, fun(&[array()], ty.clone()));
                 let x = self.expr(d, &array());
                 self.b.apply(f, &[x], ty.clone())
@@ -179,10 +179,10 @@ impl Gen {
     }
 }
 
-fn value(code: &Arc<Code>) -> Value {
-    let (world, mut host, interrupt) = (World::default(), Recorder::default(), AtomicBool::new(false));
-    let mut interp = Interp::new(&world, &mut host, Limits::default(), &interrupt);
-    let mut frame = interp.frame(code.at(Span::default()), code.body.locals.len(), Arc::default()).unwrap();
+fn value(code: &Arc<RunnableBody>) -> Value {
+    let (world, mut host, interrupt) = (TestProgram::default(), RecordingHost::default(), AtomicBool::new(false));
+    let mut interp = Interp::new(&world, &mut host, RunLimits::default(), &interrupt);
+    let mut frame = interp.new_frame(code.site(Span::default()), code.body.locals.len(), Arc::default()).unwrap();
     interp.eval(code, &mut frame, code.body.root.unwrap()).unwrap()
 }
 
@@ -190,23 +190,23 @@ fn value(code: &Arc<Code>) -> Value {
 fn plans_change_nothing() {
     let mut takes = 0;
     for seed in 0..3000 {
-        let mut g = Gen { b: B::new(), state: seed, scope: Vec::new() };
+        let mut g = ProgramGenerator { b: BodyBuilder::new(), state: seed, scope: Vec::new() };
         let (x, r) = (g.b.local("x", array()), g.b.local("r", record()));
         let first = g.b.ints(&[7, 8, 9]);
         let second = g.expr(0, &record());
-        let e = g.scoped(&[x, r], |g| {
+        let e = g.in_scope(&[x, r], |g| {
             let (p, q) = (g.expr(4, &record()), g.expr(4, &array()));
             g.b.tuple(&[p, q])
         });
         let e = g.b.bind(r, second, e);
         let e = g.b.bind(x, first, e);
         let body = g.b.root(e);
-        let planned = Code::new(&name("main"), body, false);
+        let planned = RunnableBody::new(&name("main"), body, false);
         takes += (0..planned.body.nodes.len())
-            .filter(|i| planned.plan.takes(TId::from_raw(u32::try_from(*i).unwrap())))
+            .filter(|i| planned.last_uses.takes_operand(TId::from_raw(u32::try_from(*i).unwrap())))
             .count();
-        let mut plain = Code::new(&name("main"), planned.body.clone(), false);
-        Arc::get_mut(&mut plain).unwrap().plan = Plan::default();
+        let mut plain = RunnableBody::new(&name("main"), planned.body.clone(), false);
+        Arc::get_mut(&mut plain).unwrap().last_uses = LastUses::default();
         assert_eq!(value(&planned), value(&plain), "seed {seed}");
     }
     assert!(takes > 3000);

@@ -5,51 +5,51 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::build::*;
 use crate::Interp;
 use lang_base::{GlobalName, Span};
-use lang_runtime::{Host, Limits, Progress, Work};
+use lang_runtime::{Host, RunLimits, WorkKind, WorkProgress};
 use lang_syntax::ops::BinOp;
 use lang_types::tree::{Expr, Pat};
 use lang_types::ty::Type;
 
 /// A host that requests a new report after each one.
-struct Curious<'a> {
-    asked: &'a AtomicBool,
-    told: String,
+struct RequestingHost<'a> {
+    requested: &'a AtomicBool,
+    reports: String,
 }
 
-impl Host for Curious<'_> {
+impl Host for RequestingHost<'_> {
     fn print(&mut self, _: &str) {}
     fn debug(&mut self, _: &GlobalName, _: Span, _: &str) {}
     fn seconds(&mut self) -> f64 {
         0.0
     }
-    fn progress(&mut self, work: &[Progress]) {
-        let one = |p: &Progress| match (p.work, p.total) {
-            (Work::Steps, Some(n)) => format!("{}/{n}", p.done),
+    fn progress(&mut self, work: &[WorkProgress]) {
+        let one = |p: &WorkProgress| match (p.work, p.total) {
+            (WorkKind::Steps, Some(n)) => format!("{}/{n}", p.done),
             _ => format!("{}", p.done),
         };
-        self.told += &format!("{}; ", work.iter().map(one).collect::<Vec<_>>().join(" "));
-        self.asked.store(true, Ordering::Relaxed);
+        self.reports += &format!("{}; ", work.iter().map(one).collect::<Vec<_>>().join(" "));
+        self.requested.store(true, Ordering::Relaxed);
     }
 }
 
 #[track_caller]
-fn told(asks: bool, expected: &str, build: impl FnOnce(&mut B) -> lang_types::tree::TId) {
+fn check_reports(asks: bool, expected: &str, build: impl FnOnce(&mut BodyBuilder) -> lang_types::tree::TId) {
     let asked = AtomicBool::new(asks);
     let interrupt = AtomicBool::new(false);
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let e = build(&mut b);
     let body = b.root(e);
-    let world = World::default();
-    let mut host = Curious { asked: &asked, told: String::new() };
-    let mut interp = Interp::new(&world, &mut host, Limits::default(), &interrupt);
-    interp.watch(&asked);
+    let world = TestProgram::default();
+    let mut host = RequestingHost { requested: &asked, reports: String::new() };
+    let mut interp = Interp::new(&world, &mut host, RunLimits::default(), &interrupt);
+    interp.set_report_flag(&asked);
     let _ = interp.eval_body(&name("main"), &body);
-    assert_eq!(host.told, expected);
+    assert_eq!(host.reports, expected);
 }
 
 /// Builds `(sum j < m: 1.0) * 1.0` inside `sum i < n`. These are two levels of work, because the
 /// inner sum is a factor of the term.
-fn nested(b: &mut B, n: i64, m: i64) -> lang_types::tree::TId {
+fn nested(b: &mut BodyBuilder, n: i64, m: i64) -> lang_types::tree::TId {
     let (i, j, x) = (b.below(n, "i"), b.below(m, "j"), b.real(1.0));
     let (inner, one) = (b.sum(vec![j], x), b.real(1.0));
     let product = b.mul(inner, one);
@@ -59,20 +59,20 @@ fn nested(b: &mut B, n: i64, m: i64) -> lang_types::tree::TId {
 #[test]
 fn steps_are_told() {
     // Without a request the host receives nothing.
-    told(false, "", |b| nested(b, 3, 3));
+    check_reports(false, "", |b| nested(b, 3, 3));
     // The end is reported too. Fast steps report every 64th.
-    told(true, "1/200; 65/200; 129/200; 193/200; ; ", |b| {
+    check_reports(true, "1/200; 65/200; 129/200; 193/200; ; ", |b| {
         let (i, x) = (b.below(200, "i"), b.real(1.0));
         b.sum(vec![i], x)
     });
     // The inner work follows the outer one, until its steps turn out to be fast.
-    told(true, "0/3 1/2; 1/3; 2/3; ; ", |b| nested(b, 3, 2));
-    told(true, "", |b| nested(b, 0, 2));
+    check_reports(true, "0/3 1/2; 1/3; 2/3; ; ", |b| nested(b, 3, 2));
+    check_reports(true, "", |b| nested(b, 0, 2));
 }
 
 #[test]
 fn loops_and_folds_are_told() {
-    told(true, "1; ; ", |b| {
+    check_reports(true, "1; ; ", |b| {
         let (n, zero, three) = (b.local("n", Type::I64), b.int(0), b.int(3));
         let got = b.get(n);
         let cond = b.compare(BinOp::Lt, got, three);
@@ -80,14 +80,14 @@ fn loops_and_folds_are_told() {
         let body = b.add(got, one);
         b.node(Expr::Loop { scan: false, acc: Pat::Bind(n), init: zero, cond, body }, Type::I64)
     });
-    told(true, "1/3; ; ", |b| {
+    check_reports(true, "1/3; ; ", |b| {
         let (n, i, zero) = (b.local("n", Type::I64), b.below(3, "i"), b.int(0));
         let (got, one) = (b.get(n), b.int(1));
         let body = b.add(got, one);
         b.fold(Pat::Bind(n), zero, vec![i], body)
     });
     // Work that fails also ends.
-    told(true, "1/3; ; ", |b| {
+    check_reports(true, "1/3; ; ", |b| {
         let (i, x) = (b.below(3, "i"), b.int(1));
         let local = i.local;
         let (got, one) = (b.get(local), b.int(1));

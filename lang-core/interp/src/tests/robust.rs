@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::build::*;
 use crate::Interp;
-use lang_runtime::{Limits, Value, json, print};
+use lang_runtime::{RunLimits, Value, json, print};
 use lang_syntax::ops::BinOp;
 use lang_types::tree::{Expr, Pat};
 use lang_types::ty::Type;
@@ -27,11 +27,11 @@ fn a_list_of_a_million() {
     assert!(a == b);
     let copy = a.clone();
     assert!(a == copy);
-    let text = print::short(&a);
+    let text = print::to_short_text(&a);
     assert!(text.starts_with("Cons(1.0, Cons(1.0, ") && text.ends_with("))))") && text.len() < 20_000);
-    assert_eq!(print::full(&a, 100 << 20).unwrap().len(), "Cons(1.0, )".len() * 1_000_000 + 3);
+    assert_eq!(print::to_full_text(&a, 100 << 20).unwrap().len(), "Cons(1.0, )".len() * 1_000_000 + 3);
     assert!(json::to_json(&a, 100 << 20).unwrap().ends_with("]}]}]}"));
-    assert_eq!(print::full(&a, 1000), None);
+    assert_eq!(print::to_full_text(&a, 1000), None);
     drop(a);
     drop(copy);
     drop(b);
@@ -59,8 +59,8 @@ fn nested_otherwise() {
 }
 
 /// Builds `def down(n: i64) -> i64 = if n == 0 then 0 else 1 + down(n - 1)`.
-fn down() -> World {
-    let mut b = B::new();
+fn down() -> TestProgram {
+    let mut b = BodyBuilder::new();
     let n = b.param("n", Type::I64);
     let (k, zero) = (b.get(n), b.int(0));
     let p = b.compare(BinOp::Eq, k, zero);
@@ -70,17 +70,17 @@ fn down() -> World {
     let one = b.int(1);
     let e = b.add(one, call);
     let e = b.node(Expr::If(vec![(p, zero)], e), Type::I64);
-    World::default().def("down", b.root(e))
+    TestProgram::default().def("down", b.root(e))
 }
 
 #[test]
 fn deep_recursion() {
     let world = down();
-    let call = |n: i64| world.call("down", lang_runtime::RtInstance::default(), vec![Value::I64(n)]);
-    assert_eq!(text(call(99_999)), "99999");
+    let call = |n: i64| world.call("down", lang_runtime::RuntimeInstance::default(), vec![Value::I64(n)]);
+    assert_eq!(result_text(call(99_999)), "99999");
     let failure = call(100_000).unwrap_err();
     assert_eq!(failure.to_string(), "E0506: more than 100000 calls inside one another (in down)");
-    assert_eq!((failure.trace.len(), failure.more_callers), (20, 99_980));
+    assert_eq!((failure.trace.len(), failure.omitted_callers), (20, 99_980));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn deep_trees() {
 #[test]
 fn deep_trees_in_deep_recursion() {
     // def f(x) = f(x) + 1 + … + 1: every call is nested in a thousand sums.
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let x = b.param("x", Type::I64);
     let x = b.get(x);
     let mut e = b.call("f", &[x], Type::I64);
@@ -107,9 +107,9 @@ fn deep_trees_in_deep_recursion() {
         let one = b.int(1);
         e = b.add(e, one);
     }
-    let world = World::default().def("f", b.root(e));
-    let result = world.call("f", lang_runtime::RtInstance::default(), vec![Value::I64(1)]);
-    assert_eq!(text(result), "E0506 more than 1000000 expressions inside one another");
+    let world = TestProgram::default().def("f", b.root(e));
+    let result = world.call("f", lang_runtime::RuntimeInstance::default(), vec![Value::I64(1)]);
+    assert_eq!(result_text(result), "E0506 more than 1000000 expressions inside one another");
 }
 
 #[test]
@@ -121,30 +121,30 @@ fn values_cross_threads() {
 
 #[test]
 fn interrupted() {
-    let forever = |b: &mut B| {
+    let forever = |b: &mut BodyBuilder| {
         let (n, zero, yes) = (b.local("n", Type::I64), b.int(0), b.bool(true));
         let got = b.get(n);
         b.node(Expr::Loop { scan: false, acc: Pat::Bind(n), init: zero, cond: yes, body: got }, Type::I64)
     };
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let e = forever(&mut b);
     let body = b.root(e);
     let interrupt = AtomicBool::new(false);
-    let (world, mut host) = (World::default(), Recorder::default());
+    let (world, mut host) = (TestProgram::default(), RecordingHost::default());
     let result = std::thread::scope(|s| {
         s.spawn(|| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             interrupt.store(true, Ordering::Relaxed);
         });
-        let mut interp = Interp::new(&world, &mut host, Limits::default(), &interrupt);
+        let mut interp = Interp::new(&world, &mut host, RunLimits::default(), &interrupt);
         interp.eval_body(&name("main"), &body).map(|r| r.0)
     });
-    assert_eq!(text(result), "E0507 interrupted");
+    assert_eq!(result_text(result), "E0507 interrupted");
     // Binders and calls also check the flag. The interrupt was set before the run.
     let interrupt = AtomicBool::new(true);
-    let mut b = B::new();
+    let mut b = BodyBuilder::new();
     let (i, j, x) = (b.below(1 << 46, "i"), b.below(1, "j"), b.real(1.0));
     let e = b.sum(vec![i, j], x);
-    let ran = World::default().run_with(&b.root(e), Limits::default(), &interrupt);
-    assert_eq!(text(ran.result), "E0507 interrupted");
+    let ran = TestProgram::default().run_with(&b.root(e), RunLimits::default(), &interrupt);
+    assert_eq!(result_text(ran.result), "E0507 interrupted");
 }

@@ -17,7 +17,7 @@ fn every_function_covers_its_domain() {
         assert_eq!((f64s::function(*f).is_some(), f32s::function(*f).is_some()), (real, real), "{f:?}");
         assert_eq!(i64s::function(*f).is_some(), int, "{f:?}");
         let arity = match (f64s::function(*f), i64s::function(*f)) {
-            (Some(f64s::Function::Unary(_)), _) | (None, Some(i64s::Function::Unary(_))) => 1,
+            (Some(f64s::ScalarFunction::Unary(_)), _) | (None, Some(i64s::ScalarFunction::Unary(_))) => 1,
             _ => 2,
         };
         assert_eq!(arity, f.arity(), "{f:?}");
@@ -30,8 +30,10 @@ fn total_functions_are_finite() {
     let points = [-700.0, -2.5, -2.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, 2.5, 700.0];
     for f in ScalarFn::ALL {
         let finite = match f64s::function(*f) {
-            Some(f64s::Function::Unary(g)) => points.iter().all(|x| g(*x).is_finite()),
-            Some(f64s::Function::Binary(g)) => points.iter().all(|x| points.iter().all(|y| g(*x, *y).is_finite())),
+            Some(f64s::ScalarFunction::Unary(g)) => points.iter().all(|x| g(*x).is_finite()),
+            Some(f64s::ScalarFunction::Binary(g)) => {
+                points.iter().all(|x| points.iter().all(|y| g(*x, *y).is_finite()))
+            }
             None => continue,
         };
         assert_eq!(finite, f.is_total(), "{f:?}");
@@ -40,7 +42,7 @@ fn total_functions_are_finite() {
 
 fn f64_of(f: ScalarFn, x: f64) -> f64 {
     match f64s::function(f) {
-        Some(f64s::Function::Unary(f)) => f(x),
+        Some(f64s::ScalarFunction::Unary(f)) => f(x),
         _ => panic!("{f:?}"),
     }
 }
@@ -75,15 +77,15 @@ fn conventions() {
     same(f64s::arith(BinOp::FloorDiv, -7.5, 2.0).unwrap(), -4.0);
     assert_eq!(i64s::powi(2, 64), Some(0));
     match i64s::function(ScalarFn::Ushr) {
-        Some(i64s::Function::Binary(f)) => assert_eq!((f(-1, 63), f(-1, 64), f(-1, -1)), (1, -1, 1)),
+        Some(i64s::ScalarFunction::Binary(f)) => assert_eq!((f(-1, 63), f(-1, 64), f(-1, -1)), (1, -1, 1)),
         _ => panic!(),
     }
 }
 
 #[track_caller]
 fn prints(value: &Value, short: &str, full: &str, json: &str) {
-    assert_eq!(print::short(value), short);
-    assert_eq!(print::full(value, 1 << 20).unwrap(), full);
+    assert_eq!(print::to_short_text(value), short);
+    assert_eq!(print::to_full_text(value, 1 << 20).unwrap(), full);
     assert_eq!(json::to_json(value, 1 << 20).unwrap(), json);
 }
 
@@ -109,7 +111,7 @@ fn texts() {
     });
     prints(&cons.result.unwrap(), "Cons(1.0, Nil)", "Cons(1.0, Nil)", "{\"Cons\": [1.0, {\"Nil\": []}]}");
     let long = Value::array(&[100], (0..100).collect::<Vec<i64>>()).unwrap();
-    assert_eq!(print::short(&long), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …, 97, 98, 99]");
+    assert_eq!(print::to_short_text(&long), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …, 97, 98, 99]");
 }
 
 #[test]

@@ -9,53 +9,53 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::core::{Constant, Operation};
-use crate::origin::{Ancestor, Trace, VALUE};
-use crate::region::{Loop, Part};
-use crate::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, index, index_number};
-use crate::value::{self, Value};
-use lang_base::pause;
-use lang_sizes::predicate::{Atom, Context, Poly, Pred};
+use crate::core::{Constant, ScalarOp};
+use crate::origin::{OriginKind, OriginRecorder, VALUE};
+use crate::region::{LoopResult, SsaLoop};
+use crate::ssa::{Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, index_number, statement_index};
+use crate::value::{self, IrValue};
+use lang_base::check_cancelled;
+use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// The key for sharing statements: extents, scalar type, right-hand side, checks.
-type Key = (Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>);
+type StatementKey = (Vec<Poly>, Option<Scalar>, Rhs, Vec<u32>);
 
 /// Builds statements in solved form and shares equal ones.
 #[derive(Default, Debug)]
-pub struct Builder {
+pub struct SsaBuilder {
     /// The statements so far.
-    pub stmts: Vec<Stmt>,
+    pub stmts: Vec<Statement>,
     /// The checks so far.
-    pub checks: Vec<Check>,
+    pub checks: Vec<RuntimeCheck>,
     /// The origins of the statements.
-    pub trace: Trace,
+    pub trace: OriginRecorder,
     /// Whether it builds the body of a loop. There, a sum that adds to few elements of an array
     /// becomes an update of the array.
-    pub region: bool,
+    pub is_region: bool,
     /// Whether larger definitions than usual are inlined.
-    pub in_place: bool,
+    pub inlines_eagerly: bool,
     /// The sizes, which are never negative.
     sizes: Vec<Poly>,
-    memo: HashMap<Key, Var>,
+    statement_cache: HashMap<StatementKey, StmtId>,
     /// Memoised simplifications, because the same predicates recur often.
-    simplified: RefCell<HashMap<(Vec<Poly>, Pred), Pred>>,
+    simplify_cache: RefCell<HashMap<(Vec<Poly>, Pred), Pred>>,
 }
 
 /// An element as its reader sees it, after reading through views.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct ResolvedAccess {
     /// The domain; the element is zero elsewhere.
     pub pred: Pred,
     /// Whether the element is negated.
     pub neg: bool,
     /// The element that the views show.
-    pub of: Access,
+    pub access: TensorAccess,
     /// The checks that the views need.
     pub needs: Vec<u32>,
 }
 
-impl Builder {
+impl SsaBuilder {
     /// Creates an empty builder over these sizes.
     #[must_use]
     pub fn new(sizes: Vec<Poly>) -> Self {
@@ -64,42 +64,42 @@ impl Builder {
 
     /// Creates a builder that continues a function.
     #[must_use]
-    pub fn of(ssa: &Ssa) -> Self {
+    pub fn continuing(ssa: &SsaFunction) -> Self {
         let sizes = ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect();
         let mut builder = Self { checks: ssa.checks.clone(), ..Self::new(sizes) };
         for (k, stmt) in (0..).zip(&ssa.stmts) {
             let key = (stmt.dims.clone(), stmt.scalar, stmt.rhs.clone(), stmt.needs.clone());
-            builder.memo.entry(key).or_insert(Var(k));
+            builder.statement_cache.entry(key).or_insert(StmtId(k));
             builder.stmts.push(stmt.clone());
-            builder.trace.enter(Ancestor::Statement(Var(k), VALUE));
-            builder.trace.made(Var(k));
+            builder.trace.enter(OriginKind::PrimalStatement(StmtId(k), VALUE));
+            builder.trace.record_intermediate(StmtId(k));
         }
         builder
     }
 
     /// Returns a statement.
     #[must_use]
-    pub fn get(&self, var: Var) -> Option<&Stmt> {
+    pub fn get(&self, var: StmtId) -> Option<&Statement> {
         self.stmts.get(var.0 as usize)
     }
 
     /// Returns the extents of a statement.
     #[must_use]
-    pub fn dims(&self, var: Var) -> Vec<Poly> {
+    pub fn dims(&self, var: StmtId) -> Vec<Poly> {
         self.get(var).map(|s| s.dims.clone()).unwrap_or_default()
     }
 
     /// Returns the scalar type of a statement.
     #[must_use]
-    pub fn scalar(&self, var: Var) -> Scalar {
+    pub fn scalar(&self, var: StmtId) -> Scalar {
         self.get(var).and_then(|s| s.scalar).unwrap_or(Scalar::F64)
     }
 
     /// Returns the facts about indices in their ranges.
     #[must_use]
-    pub fn context(&self, dims: &[Poly]) -> Context {
-        let mut context = Context::new(&self.sizes);
-        dims.iter().enumerate().for_each(|(k, n)| context.enter(&index(k, n)));
+    pub fn context(&self, dims: &[Poly]) -> FactContext {
+        let mut context = FactContext::new(&self.sizes);
+        dims.iter().enumerate().for_each(|(k, n)| context.assume_in_range(&statement_index(k, n)));
         context
     }
 
@@ -110,12 +110,12 @@ impl Builder {
             return pred.clone();
         }
         let key = (dims.to_vec(), pred.clone());
-        if let Some(known) = self.simplified.borrow().get(&key) {
+        if let Some(known) = self.simplify_cache.borrow().get(&key) {
             return known.clone();
         }
-        pause();
-        let simplified = self.context_of(dims, pred).simplify(pred);
-        let mut known = self.simplified.borrow_mut();
+        check_cancelled();
+        let simplified = self.context_with_positions(dims, pred).simplify(pred);
+        let mut known = self.simplify_cache.borrow_mut();
         known.insert((key.0.clone(), simplified.clone()), simplified.clone());
         known.insert(key, simplified.clone());
         simplified
@@ -127,30 +127,30 @@ impl Builder {
         if pred.is_true() || given == pred {
             return true;
         }
-        let mut context = self.context_of(dims, pred);
+        let mut context = self.context_with_positions(dims, pred);
         context.assume(given);
         context.implies(pred)
     }
 
     /// Adds a statement, or returns the existing equal one.
-    pub fn push(&mut self, dims: Vec<Poly>, scalar: Option<Scalar>, rhs: Rhs, mut needs: Vec<u32>) -> Var {
+    pub fn push(&mut self, dims: Vec<Poly>, scalar: Option<Scalar>, rhs: Rhs, mut needs: Vec<u32>) -> StmtId {
         needs.sort_unstable();
         needs.dedup();
         let key = (dims, scalar, rhs, needs);
-        if let Some(var) = self.memo.get(&key) {
-            self.trace.made(*var);
+        if let Some(var) = self.statement_cache.get(&key) {
+            self.trace.record_intermediate(*var);
             return *var;
         }
-        let var = Var(u32::try_from(self.stmts.len()).unwrap_or(u32::MAX));
+        let var = StmtId(u32::try_from(self.stmts.len()).unwrap_or(u32::MAX));
         let (dims, _, rhs, needs) = key.clone();
-        self.stmts.push(Stmt { dims, scalar, rhs, needs, name: None });
-        self.memo.insert(key, var);
-        self.trace.made(var);
+        self.stmts.push(Statement { dims, scalar, rhs, needs, name: None });
+        self.statement_cache.insert(key, var);
+        self.trace.record_intermediate(var);
         var
     }
 
     /// Adds a check, or returns the number of the existing equal one.
-    pub fn check(&mut self, check: Check) -> u32 {
+    pub fn check(&mut self, check: RuntimeCheck) -> u32 {
         let found = self.checks.iter().position(|c| *c == check);
         let at = found.unwrap_or_else(|| {
             self.checks.push(check);
@@ -160,39 +160,39 @@ impl Builder {
     }
 
     /// Builds a tensor of zeros.
-    pub fn zero(&mut self, dims: &[Poly], scalar: Scalar) -> Var {
+    pub fn zero(&mut self, dims: &[Poly], scalar: Scalar) -> StmtId {
         self.push(dims.to_vec(), Some(scalar), Rhs::Zero, Vec::new())
     }
 
     /// Builds a tensor of zeros that keeps the checks that fail in every run. A value that cannot
     /// be computed must not become zero because none of its terms remains.
-    pub(super) fn zero_unless(&mut self, dims: &[Poly], scalar: Scalar, mut needs: Vec<u32>) -> Var {
+    pub(super) fn zero_keeping_failures(&mut self, dims: &[Poly], scalar: Scalar, mut needs: Vec<u32>) -> StmtId {
         needs.retain(|k| {
             let check = self.checks.get(*k as usize);
-            let refuted = |c: &Check| c.guard.is_true() && self.simplify(&c.dims, &c.cond).is_false();
+            let refuted = |c: &RuntimeCheck| c.guard.is_true() && self.simplify(&c.dims, &c.cond).is_false();
             check.is_some_and(refuted)
         });
         self.push(dims.to_vec(), Some(scalar), Rhs::Zero, needs)
     }
 
     /// Builds a constant.
-    pub fn constant(&mut self, c: Constant, scalar: Scalar) -> Var {
+    pub fn constant(&mut self, c: Constant, scalar: Scalar) -> StmtId {
         self.push(Vec::new(), Some(scalar), Rhs::Constant(c), Vec::new())
     }
 
     /// Builds the value of an index expression.
-    pub fn index(&mut self, dims: &[Poly], p: &Poly) -> Var {
+    pub fn index(&mut self, dims: &[Poly], p: &Poly) -> StmtId {
         let Some(c) = p.as_constant().and_then(|c| i64::try_from(c).ok()) else {
             return self.push(dims.to_vec(), Some(Scalar::I64), Rhs::Index(p.clone()), Vec::new());
         };
         let var = self.constant(Constant::Int(c), Scalar::I64);
-        self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at: Vec::new() }], Vec::new())
+        self.contract(dims, Vec::new(), &Pred::truth(), false, &[TensorAccess { var, at: Vec::new() }], Vec::new())
     }
 
     /// Reads an element through views. Returns `None` if it is zero.
     #[must_use]
-    pub fn see(&self, of: &Access) -> Option<Seen> {
-        let itself = || Seen { pred: Pred::truth(), neg: false, of: of.clone(), needs: Vec::new() };
+    pub fn read_through_views(&self, of: &TensorAccess) -> Option<ResolvedAccess> {
+        let itself = || ResolvedAccess { pred: Pred::truth(), neg: false, access: of.clone(), needs: Vec::new() };
         let Some(stmt) = self.get(of.var) else { return Some(itself()) };
         match &stmt.rhs {
             Rhs::Zero if stmt.needs.is_empty() => None,
@@ -200,10 +200,10 @@ impl Builder {
                 let ([factor], true) = (factors.as_slice(), of.at.len() == stmt.dims.len()) else {
                     return Some(itself());
                 };
-                let put = |p: &Poly| at_indices(p, &of.at);
+                let put = |p: &Poly| substitute_indices(p, &of.at);
                 let at = factor.at.iter().map(put).collect();
-                let of = Access { var: factor.var, at };
-                Some(Seen { pred: pred.map(&put), neg: *neg, of, needs: stmt.needs.clone() })
+                let of = TensorAccess { var: factor.var, at };
+                Some(ResolvedAccess { pred: pred.map(&put), neg: *neg, access: of, needs: stmt.needs.clone() })
             }
             _ => Some(itself()),
         }
@@ -218,18 +218,20 @@ impl Builder {
         bound: Vec<Poly>,
         pred: &Pred,
         neg: bool,
-        factors: &[Access],
+        factors: &[TensorAccess],
         mut needs: Vec<u32>,
-    ) -> Var {
+    ) -> StmtId {
         let scalar = factors.first().map_or(Scalar::F64, |f| self.scalar(f.var));
-        let (mut pred, mut neg, mut bound) = (self.asked(pred), neg, bound);
+        let (mut pred, mut neg, mut bound) = (self.resolve_pred_reads(pred), neg, bound);
         let mut seen = Vec::new();
         for factor in factors {
-            let Some(inner) = self.see(factor) else { return self.zero_unless(dims, scalar, needs) };
+            let Some(inner) = self.read_through_views(factor) else {
+                return self.zero_keeping_failures(dims, scalar, needs);
+            };
             pred = pred.and(&inner.pred);
             neg ^= inner.neg;
             needs.extend(inner.needs);
-            seen.push(inner.of);
+            seen.push(inner.access);
         }
         // A factor of one is dropped.
         if let [a, b] = seen.as_slice() {
@@ -244,45 +246,54 @@ impl Builder {
             this.simplify(&all, pred)
         };
         pred = simplify(self, &bound, &pred);
-        while let Some((k, value)) = solved(dims.len(), &bound, &pred) {
+        while let Some((k, value)) = solve_bound_index(dims.len(), &bound, &pred) {
             let Some(extent) = bound.get(k).cloned() else { break };
             let gone = dims.len() + k;
-            let put = |p: &Poly| without_index(p, gone, &value);
-            let inside = Pred::inside(&without_index(&value, gone, &Poly::default()), &extent);
+            let put = |p: &Poly| eliminate_index(p, gone, &value);
+            let inside = Pred::in_range(&eliminate_index(&value, gone, &Poly::default()), &extent);
             pred = inside.and(&pred.map(&put));
             seen.iter_mut().for_each(|a| a.at = a.at.iter().map(put).collect());
             bound.remove(k);
             pred = simplify(self, &bound, &pred);
         }
         if pred.is_false() {
-            return self.zero_unless(dims, scalar, needs);
+            return self.zero_keeping_failures(dims, scalar, needs);
         }
         let view = bound.is_empty() && seen.len() == 1;
         if view {
-            let term = self.only_term(dims, &pred, &seen, &needs);
+            let term = self.single_term(dims, &pred, &seen, &needs);
             return match term {
-                Some(None) => self.zero_unless(dims, scalar, needs),
-                Some(Some(t)) => self.contract(dims, Vec::new(), &t.pred, neg ^ t.neg, &[t.of], needs),
+                Some(None) => self.zero_keeping_failures(dims, scalar, needs),
+                Some(Some(t)) => self.contract(dims, Vec::new(), &t.pred, neg ^ t.neg, &[t.operand], needs),
                 None => self.view(dims, scalar, pred, neg, seen, needs),
             };
         }
         // In a loop body, data may pin an index too, because an iteration has only one such
         // position.
-        if let Some((k, value)) = pinned(dims.len(), &pred, self.region) {
+        if let Some((k, value)) = find_pinned_index(dims.len(), &pred, self.is_region) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
-            let put = |p: &Poly| without_index(p, k, &value);
-            let at: Vec<Access> =
-                seen.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
-            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));
+            let put = |p: &Poly| eliminate_index(p, k, &value);
+            let at: Vec<TensorAccess> =
+                seen.iter().map(|a| TensorAccess { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::in_range(&put(&value), &put(n)));
             let inner = self.contract(&rest, bound.clone(), &inside.and(&pred.map(&put)), neg, &at, needs.clone());
-            return self.unpinned(dims, k, &value, &pred, inner, needs);
+            return self.reinsert_index(dims, k, &value, &pred, inner, needs);
         }
-        if let Some((k, Invariant { rest, some, at, read })) = invariant(dims, &bound, &pred, &seen) {
-            let bound = bound.iter().map(|n| without_index(n, k, &Poly::default())).collect();
+        if let Some((k, InvariantIndex { extents: rest, pred: some, factors: at, indices: read })) =
+            find_invariant_index(dims, &bound, &pred, &seen)
+        {
+            let bound = bound.iter().map(|n| eliminate_index(n, k, &Poly::default())).collect();
             let inner = self.contract(&rest, bound, &some, neg, &at, needs.clone());
-            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: read }], needs);
+            return self.contract(
+                dims,
+                Vec::new(),
+                &Pred::truth(),
+                false,
+                &[TensorAccess { var: inner, at: read }],
+                needs,
+            );
         }
-        order_factors(&mut seen);
+        sort_factors(&mut seen);
         self.push(dims.to_vec(), Some(scalar), Rhs::Contract { bound, pred, neg, factors: seen }, needs)
     }
 
@@ -293,27 +304,31 @@ impl Builder {
         scalar: Scalar,
         pred: Pred,
         neg: bool,
-        factors: Vec<Access>,
+        factors: Vec<TensorAccess>,
         needs: Vec<u32>,
-    ) -> Var {
+    ) -> StmtId {
         // The view is zero wherever its factor is zero. So a predicate that follows from the
         // support of the factor is dropped, if the factor has an element everywhere.
         let pred = match factors.as_slice() {
             [one] if !pred.is_true() => {
                 let mut context = self.context(dims);
                 let extents = self.dims(one.var);
-                let everywhere = one.at.iter().zip(&extents).all(|(a, n)| context.implies(&Pred::inside(a, n)));
+                let everywhere = one.at.iter().zip(&extents).all(|(a, n)| context.implies(&Pred::in_range(a, n)));
                 context.assume(&self.support(one));
-                context.assume(&self.terms(one));
+                context.assume(&self.term_domain(one));
                 if everywhere && context.implies(&pred) { Pred::truth() } else { pred }
             }
             _ => pred,
         };
         if let ([one], true, false) = (factors.as_slice(), pred.is_true(), neg) {
             // The statement must already need the checks of the view.
-            let known = |s: &Stmt| s.dims == dims && needs.iter().all(|c| s.needs.contains(c));
+            let known = |s: &Statement| s.dims == dims && needs.iter().all(|c| s.needs.contains(c));
             let same = self.get(one.var).is_some_and(known)
-                && one.at.iter().enumerate().all(|(k, p)| dims.get(k).is_some_and(|n| *p == index(k, n).value()));
+                && one
+                    .at
+                    .iter()
+                    .enumerate()
+                    .all(|(k, p)| dims.get(k).is_some_and(|n| *p == statement_index(k, n).value()));
             if same {
                 return one.var;
             }
@@ -323,17 +338,17 @@ impl Builder {
 
     /// Builds the view that adds index `k`, with the value `value`, to a tensor computed without
     /// it.
-    pub(super) fn unpinned(
+    pub(super) fn reinsert_index(
         &mut self,
         dims: &[Poly],
         k: usize,
         value: &Poly,
         pred: &Pred,
-        inner: Var,
+        inner: StmtId,
         needs: Vec<u32>,
-    ) -> Var {
+    ) -> StmtId {
         let scalar = self.scalar(inner);
-        let at = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(j, n)| index(j, n).value()).collect();
+        let at = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(j, n)| statement_index(j, n).value()).collect();
         // Only the conjuncts over indices of the result restrict where the view may be nonzero.
         let outer = pred.conjuncts().iter().filter(|p| {
             let mut own = true;
@@ -347,15 +362,15 @@ impl Builder {
             );
             own
         });
-        let equation = dims.get(k).map(|n| Pred::equal(&index(k, n).value(), value)).unwrap_or_default();
+        let equation = dims.get(k).map(|n| Pred::equal(&statement_index(k, n).value(), value)).unwrap_or_default();
         let pred = Pred::all(outer.cloned().chain([equation]));
-        let seen = Access { var: inner, at };
-        match self.see(&seen) {
+        let seen = TensorAccess { var: inner, at };
+        match self.read_through_views(&seen) {
             None => self.zero(dims, scalar),
             Some(inner) => {
                 let pred = self.simplify(dims, &pred.and(&inner.pred));
                 let needs = needs.into_iter().chain(inner.needs).collect();
-                self.view(dims, scalar, pred, inner.neg, vec![inner.of], needs)
+                self.view(dims, scalar, pred, inner.neg, vec![inner.access], needs)
             }
         }
     }
@@ -363,45 +378,52 @@ impl Builder {
     /// Returns a predicate outside of which the element is zero, as far as indices and sizes
     /// determine it.
     #[must_use]
-    pub fn support(&self, of: &Access) -> Pred {
+    pub fn support(&self, of: &TensorAccess) -> Pred {
         let Some(stmt) = self.get(of.var) else { return Pred::truth() };
-        let plain = |p: &Pred| if p.is_opaque() { Pred::truth() } else { p.clone() };
+        let plain = |p: &Pred| if p.depends_on_data() { Pred::truth() } else { p.clone() };
         let own = match &stmt.rhs {
             Rhs::Zero => Pred::falsity(),
             Rhs::Add(items) => Pred::any_of(items.iter().map(|a| plain(&a.pred))),
             Rhs::Reduce(r) => plain(&r.pred),
-            Rhs::Order(o) => plain(&o.pred),
+            Rhs::Argsort(o) => plain(&o.pred),
             Rhs::Map { pred, .. } | Rhs::Call { pred, .. } => plain(pred),
             Rhs::Contract { bound, pred, .. } => {
                 let free = stmt.dims.len();
                 let some = bound.iter().enumerate().rev();
-                some.fold(plain(pred), |p, (k, n)| Pred::exists(&index(free + k, n), &p))
+                some.fold(plain(pred), |p, (k, n)| Pred::exists(&statement_index(free + k, n), &p))
             }
             Rhs::Loop(of, _) => plain(&of.pred),
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Index(_) | Rhs::Update { .. } => Pred::truth(),
         };
-        own.map(&|p| at_indices(p, &of.at))
+        own.map(&|p| substitute_indices(p, &of.at))
     }
 
     /// Returns where a sum with a data-dependent predicate has terms; it is zero elsewhere.
-    fn terms(&self, of: &Access) -> Pred {
+    fn term_domain(&self, of: &TensorAccess) -> Pred {
         match self.get(of.var) {
-            Some(Stmt { dims, rhs: Rhs::Contract { bound, pred, .. }, .. })
-                if pred.is_opaque() && !bound.is_empty() =>
+            Some(Statement { dims, rhs: Rhs::Contract { bound, pred, .. }, .. })
+                if pred.depends_on_data() && !bound.is_empty() =>
             {
                 let each = bound.iter().enumerate().rev();
-                let some = each.fold(pred.clone(), |p, (k, n)| Pred::exists(&index(dims.len() + k, n), &p));
-                self.simplify(dims, &some).map(&|p| at_indices(p, &of.at))
+                let some = each.fold(pred.clone(), |p, (k, n)| Pred::exists(&statement_index(dims.len() + k, n), &p));
+                self.simplify(dims, &some).map(&|p| substitute_indices(p, &of.at))
             }
             _ => Pred::truth(),
         }
     }
 
     /// Builds a part of a loop. Batch indices on which nothing in the loop depends are removed.
-    pub fn looped(&mut self, dims: &[Poly], scalar: Scalar, of: &Arc<Loop>, part: Part, needs: Vec<u32>) -> Var {
+    pub fn loop_result(
+        &mut self,
+        dims: &[Poly],
+        scalar: Scalar,
+        of: &Arc<SsaLoop>,
+        part: LoopResult,
+        needs: Vec<u32>,
+    ) -> StmtId {
         let batch = of.batch.len();
         let used = |k: usize| {
-            let atom = index(k, &Poly::default()).atom();
+            let atom = statement_index(k, &Poly::default()).atom();
             let mut used = of.pred.mentions(&atom);
             of.for_each_poly(&mut |p| used |= p.mentions(&atom));
             used || of.args.iter().any(|a| a.access().at.iter().any(|p| p.mentions(&atom)))
@@ -409,78 +431,83 @@ impl Builder {
         let Some(k) = (0..batch).find(|k| !used(*k)) else {
             return self.push(dims.to_vec(), Some(scalar), Rhs::Loop(of.clone(), part), needs);
         };
-        let put = |p: &Poly| without_index(p, k, &Poly::default());
+        let put = |p: &Poly| eliminate_index(p, k, &Poly::default());
         let rest = |dims: &[Poly]| -> Vec<Poly> {
             dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect()
         };
         let mut inner =
-            of.map(&mut |a| Access { var: a.var, at: a.at.iter().map(put).collect() }, &put, &|p| p.map(&put));
+            of.map(&mut |a| TensorAccess { var: a.var, at: a.at.iter().map(put).collect() }, &put, &|p| p.map(&put));
         inner.batch = rest(&of.batch);
         let some = of.batch.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
         inner.pred = self.simplify(&inner.batch, &some.and(&inner.pred));
-        let var = self.looped(&rest(dims), scalar, &Arc::new(inner), part, needs);
-        let at = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
-        self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var, at }], Vec::new())
+        let var = self.loop_result(&rest(dims), scalar, &Arc::new(inner), part, needs);
+        let at = (0..dims.len()).filter(|j| *j != k).map(|j| statement_index(j, &Poly::default()).value()).collect();
+        self.contract(dims, Vec::new(), &Pred::truth(), false, &[TensorAccess { var, at }], Vec::new())
     }
 
     /// Replaces a loop by one that returns more; statements that read parts of the old one then
     /// read the new one. The new loop may read later statements than its readers, so the order of
     /// the statements can break until dead-code elimination sorts them.
-    pub fn replace_loop(&mut self, of: &Arc<Loop>, new: &Arc<Loop>) {
+    pub fn replace_loop(&mut self, of: &Arc<SsaLoop>, new: &Arc<SsaLoop>) {
         for (k, stmt) in (0..).zip(&mut self.stmts) {
             if let Rhs::Loop(old, part) = &mut stmt.rhs
                 && (Arc::ptr_eq(old, of) || old == of)
             {
                 *old = new.clone();
                 let key = (stmt.dims.clone(), stmt.scalar, Rhs::Loop(new.clone(), *part), stmt.needs.clone());
-                self.memo.insert(key, Var(k));
+                self.statement_cache.insert(key, StmtId(k));
             }
         }
     }
 
     /// Builds a tensor with some of its elements replaced or added to.
-    pub fn update(&mut self, dims: &[Poly], scalar: Scalar, of: Rhs, needs: Vec<u32>) -> Var {
-        let Rhs::Update { base, batch, bound, pred, at, value, add } = of else {
+    pub fn update(&mut self, dims: &[Poly], scalar: Scalar, of: Rhs, needs: Vec<u32>) -> StmtId {
+        let Rhs::Update { base, batch, bound, pred, at, value, accumulate: add } = of else {
             return self.push(dims.to_vec(), Some(scalar), of, needs);
         };
         // The ranges of the array's own indices are not assumed, because an empty array is updated
         // too.
-        let mut context = Context::new(&self.sizes);
+        let mut context = FactContext::new(&self.sizes);
         let (outer, free) = (batch as usize, dims.len());
-        dims.iter().enumerate().take(outer).for_each(|(k, n)| context.enter(&index(k, n)));
-        (free..).zip(&bound).for_each(|(k, n)| context.enter(&index(k, n)));
-        let pred = context.simplify(&self.asked(&pred));
+        dims.iter().enumerate().take(outer).for_each(|(k, n)| context.assume_in_range(&statement_index(k, n)));
+        (free..).zip(&bound).for_each(|(k, n)| context.assume_in_range(&statement_index(k, n)));
+        let pred = context.simplify(&self.resolve_pred_reads(&pred));
         let none = pred.is_false() || add && matches!(self.get(value.var).map(|s| &s.rhs), Some(Rhs::Zero));
         if none {
             let own = (base.at.len()..self.dims(base.var).len()).map(|k| {
                 let k = batch as usize + k - base.at.len();
-                index(k, &Poly::default()).value()
+                statement_index(k, &Poly::default()).value()
             });
-            let of = Access { var: base.var, at: base.at.iter().cloned().chain(own).collect() };
+            let of = TensorAccess { var: base.var, at: base.at.iter().cloned().chain(own).collect() };
             return self.contract(dims, Vec::new(), &Pred::truth(), false, &[of], needs);
         }
         let mut inside = |given: &Pred, pred: &Pred| {
             context.assume(given);
             context.implies(pred)
         };
-        let value = match self.see(&value) {
-            Some(seen) if !seen.neg && seen.needs.is_empty() && inside(&pred, &seen.pred) => seen.of,
+        let value = match self.read_through_views(&value) {
+            Some(seen) if !seen.neg && seen.needs.is_empty() && inside(&pred, &seen.pred) => seen.access,
             _ => value,
         };
         let outer = dims.get(..outer).unwrap_or_default();
-        let (base, needs) = match self.seen_below(&base, outer, &Pred::truth()) {
+        let (base, needs) = match self.resolve_subarray(&base, outer, &Pred::truth()) {
             Some((seen, more)) => (seen, needs.into_iter().chain(more).collect()),
             None => (base, needs),
         };
-        self.push(dims.to_vec(), Some(scalar), Rhs::Update { base, batch, bound, pred, at, value, add }, needs)
+        self.push(
+            dims.to_vec(),
+            Some(scalar),
+            Rhs::Update { base, batch, bound, pred, at, value, accumulate: add },
+            needs,
+        )
     }
 
     /// Reads a whole subarray through a view: `of` has its first indices, over `outer`. Returns
     /// `of` itself unless the view shows the subarray unchanged where `pred` holds and needs no
     /// checks.
     #[must_use]
-    pub fn whole_below(&self, of: &Access, outer: &[Poly], pred: &Pred) -> Access {
-        match self.seen_below(of, outer, pred) {
+    pub fn subarray_through_views(&self, of: &TensorAccess, outer: &[Poly], pred: &Pred) -> TensorAccess {
+        match self.resolve_subarray(of, outer, pred) {
             Some((seen, needs)) if needs.is_empty() => seen,
             _ => of.clone(),
         }
@@ -488,40 +515,43 @@ impl Builder {
 
     /// Reads a whole subarray through a view, and returns the checks that the view needs; `None` if
     /// the view does not show it unchanged.
-    fn seen_below(&self, of: &Access, outer: &[Poly], pred: &Pred) -> Option<(Access, Vec<u32>)> {
+    fn resolve_subarray(&self, of: &TensorAccess, outer: &[Poly], pred: &Pred) -> Option<(TensorAccess, Vec<u32>)> {
         let dims = self.dims(of.var);
         let own = dims.get(of.at.len()..)?;
-        let whole: Vec<Poly> = own.iter().enumerate().map(|(k, n)| index(outer.len() + k, n).value()).collect();
+        let whole: Vec<Poly> =
+            own.iter().enumerate().map(|(k, n)| statement_index(outer.len() + k, n).value()).collect();
         let at = of.at.iter().chain(&whole).cloned().collect();
-        let seen = self.see(&Access { var: of.var, at })?;
-        let inner = self.dims(seen.of.var);
-        let (at, rest) = seen.of.at.split_at_checked(inner.len().checked_sub(own.len())?)?;
-        let apart = |p: &Poly| !(0..own.len()).any(|k| p.mentions(&index(outer.len() + k, &Poly::default()).atom()));
+        let seen = self.read_through_views(&TensorAccess { var: of.var, at })?;
+        let inner = self.dims(seen.access.var);
+        let (at, rest) = seen.access.at.split_at_checked(inner.len().checked_sub(own.len())?)?;
+        let apart =
+            |p: &Poly| !(0..own.len()).any(|k| p.mentions(&statement_index(outer.len() + k, &Poly::default()).atom()));
         let same = rest == whole && inner.get(at.len()..) == Some(own) && at.iter().all(apart);
         let all: Vec<Poly> = outer.iter().chain(own).cloned().collect();
         let shown = same && !seen.neg && self.implies(&all, pred, &seen.pred);
-        shown.then(|| (Access { var: seen.of.var, at: at.to_vec() }, seen.needs))
+        shown.then(|| (TensorAccess { var: seen.access.var, at: at.to_vec() }, seen.needs))
     }
 
     /// Folds an operation on constants.
-    fn folded(&self, operation: Operation, args: &[Access]) -> Option<Constant> {
+    fn fold_constants(&self, operation: ScalarOp, args: &[TensorAccess]) -> Option<Constant> {
         let mut values = Vec::new();
         for arg in args {
             let stmt = self.get(arg.var)?;
             let Rhs::Constant(c) = &stmt.rhs else { return None };
-            values.push(Value::constant(*c, stmt.scalar?));
+            values.push(IrValue::constant(*c, stmt.scalar?));
         }
-        Some(match value::apply(operation, &values)? {
-            Value::F64(x) => Constant::Real(x),
-            Value::F32(x) => Constant::Real(f64::from(x)),
-            Value::I64(i) => Constant::Int(i),
-            Value::Bool(b) => Constant::Bool(b),
+        Some(match value::apply_op(operation, &values)? {
+            IrValue::F64(x) => Constant::Real(x),
+            IrValue::F32(x) => Constant::Real(f64::from(x)),
+            IrValue::I64(i) => Constant::Int(i),
+            IrValue::Bool(b) => Constant::Bool(b),
             _ => return None,
         })
     }
 
-    fn is_one(&self, a: &Access) -> bool {
-        let one = |s: &Stmt| matches!(&s.rhs, Rhs::Constant(Constant::Real(x)) if x.to_bits() == 1.0_f64.to_bits());
+    fn is_one(&self, a: &TensorAccess) -> bool {
+        let one =
+            |s: &Statement| matches!(&s.rhs, Rhs::Constant(Constant::Real(x)) if x.to_bits() == 1.0_f64.to_bits());
         self.get(a.var).is_some_and(one)
     }
 
@@ -531,21 +561,21 @@ impl Builder {
         &mut self,
         dims: &[Poly],
         scalar: Scalar,
-        operation: Operation,
+        operation: ScalarOp,
         pred: &Pred,
-        args: &[Access],
+        args: &[TensorAccess],
         mut needs: Vec<u32>,
-    ) -> Var {
-        let pred = self.simplify(dims, &self.asked(pred));
+    ) -> StmtId {
+        let pred = self.simplify(dims, &self.resolve_pred_reads(pred));
         if pred.is_false() {
             return self.zero(dims, scalar);
         }
         let mut seen = Vec::new();
         for arg in args {
-            match self.see(arg) {
+            match self.read_through_views(arg) {
                 Some(inner) if !inner.neg && self.implies(dims, &pred, &inner.pred) => {
                     needs.extend(inner.needs);
-                    seen.push(inner.of);
+                    seen.push(inner.access);
                 }
                 _ => {
                     needs.extend(self.get(arg.var).map(|s| s.needs.clone()).unwrap_or_default());
@@ -553,29 +583,38 @@ impl Builder {
                 }
             }
         }
-        if let Some(value) = self.folded(operation, &seen) {
+        if let Some(value) = self.fold_constants(operation, &seen) {
             let var = self.constant(value, scalar);
-            return self.contract(dims, Vec::new(), &pred, false, &[Access { var, at: Vec::new() }], needs);
+            return self.contract(dims, Vec::new(), &pred, false, &[TensorAccess { var, at: Vec::new() }], needs);
         }
         // `x ^ 1` is `x`.
-        if let (Operation::PowInt, [x, k]) = (operation, seen.as_slice())
+        if let (ScalarOp::PowInt, [x, k]) = (operation, seen.as_slice())
             && matches!(self.get(k.var).map(|s| &s.rhs), Some(Rhs::Constant(Constant::Int(1))))
         {
             let x = x.clone();
             return self.contract(dims, Vec::new(), &pred, false, &[x], needs);
         }
-        if let Some((k, value)) = pinned(dims.len(), &pred, false) {
+        if let Some((k, value)) = find_pinned_index(dims.len(), &pred, false) {
             let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| n.clone()).collect();
-            let put = |p: &Poly| without_index(p, k, &value);
-            let at: Vec<Access> =
-                seen.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
-            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::inside(&put(&value), &put(n)));
+            let put = |p: &Poly| eliminate_index(p, k, &value);
+            let at: Vec<TensorAccess> =
+                seen.iter().map(|a| TensorAccess { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+            let inside = dims.get(k).map_or(Pred::truth(), |n| Pred::in_range(&put(&value), &put(n)));
             let inner = self.map(&rest, scalar, operation, &inside.and(&pred.map(&put)), &at, needs.clone());
-            return self.unpinned(dims, k, &value, &pred, inner, needs);
+            return self.reinsert_index(dims, k, &value, &pred, inner, needs);
         }
-        if let Some((_, Invariant { rest, some, at, read })) = invariant(dims, &[], &pred, &seen) {
+        if let Some((_, InvariantIndex { extents: rest, pred: some, factors: at, indices: read })) =
+            find_invariant_index(dims, &[], &pred, &seen)
+        {
             let inner = self.map(&rest, scalar, operation, &some, &at, needs.clone());
-            return self.contract(dims, Vec::new(), &Pred::truth(), false, &[Access { var: inner, at: read }], needs);
+            return self.contract(
+                dims,
+                Vec::new(),
+                &Pred::truth(),
+                false,
+                &[TensorAccess { var: inner, at: read }],
+                needs,
+            );
         }
         self.push(dims.to_vec(), Some(scalar), Rhs::Map { operation, pred, args: seen }, needs)
     }
@@ -583,34 +622,39 @@ impl Builder {
 
 /// A computation that does not depend on some index. It happens only if the range of that index is
 /// not empty.
-struct Invariant {
+struct InvariantIndex {
     /// The extents without the index.
-    rest: Vec<Poly>,
+    extents: Vec<Poly>,
     /// The predicate and the factors without the index.
-    some: Pred,
-    at: Vec<Access>,
+    pred: Pred,
+    factors: Vec<TensorAccess>,
     /// The indices at which the result is read.
-    read: Vec<Poly>,
+    indices: Vec<Poly>,
 }
 
 /// Finds the first index of the result on which nothing depends.
-fn invariant(dims: &[Poly], bound: &[Poly], pred: &Pred, factors: &[Access]) -> Option<(usize, Invariant)> {
+fn find_invariant_index(
+    dims: &[Poly],
+    bound: &[Poly],
+    pred: &Pred,
+    factors: &[TensorAccess],
+) -> Option<(usize, InvariantIndex)> {
     let k = (0..dims.len()).find(|k| {
-        let atom = index(*k, &Poly::default()).atom();
+        let atom = statement_index(*k, &Poly::default()).atom();
         let varies = |p: &Poly| p.mentions(&atom);
         !pred.mentions(&atom) && !bound.iter().any(varies) && !factors.iter().any(|f| f.at.iter().any(varies))
     })?;
-    let put = |p: &Poly| without_index(p, k, &Poly::default());
+    let put = |p: &Poly| eliminate_index(p, k, &Poly::default());
     let rest = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
     let some = Pred::less(&Poly::default(), &put(dims.get(k)?)).and(&pred.map(&put));
-    let at = factors.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect();
-    let read = (0..dims.len()).filter(|j| *j != k).map(|j| index(j, &Poly::default()).value()).collect();
-    Some((k, Invariant { rest, some, at, read }))
+    let at = factors.iter().map(|a| TensorAccess { var: a.var, at: a.at.iter().map(put).collect() }).collect();
+    let read = (0..dims.len()).filter(|j| *j != k).map(|j| statement_index(j, &Poly::default()).value()).collect();
+    Some((k, InvariantIndex { extents: rest, pred: some, factors: at, indices: read }))
 }
 
 /// Substitutes these indices for those of a statement in a polynomial.
 #[must_use]
-pub fn at_indices(p: &Poly, at: &[Poly]) -> Poly {
+pub fn substitute_indices(p: &Poly, at: &[Poly]) -> Poly {
     p.substitute(&|a| match a {
         Atom::Local(l, _) => at.get(index_number(*l)?).cloned(),
         _ => None,
@@ -618,12 +662,12 @@ pub fn at_indices(p: &Poly, at: &[Poly]) -> Poly {
 }
 
 /// Replaces an index by its value in a polynomial and renumbers the indices after it.
-pub fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
+pub fn eliminate_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
     let renumber = |p: &Poly| {
         p.substitute(&|a| match a {
             Atom::Local(l, _) => {
                 let k = index_number(*l)?;
-                (k > gone).then(|| index(k - 1, &Poly::default()).value())
+                (k > gone).then(|| statement_index(k - 1, &Poly::default()).value())
             }
             _ => None,
         })
@@ -636,20 +680,20 @@ pub fn without_index(p: &Poly, gone: usize, value: &Poly) -> Poly {
 }
 
 /// Finds a bound index that an equation determines, and its value.
-fn solved(free: usize, bound: &[Poly], pred: &Pred) -> Option<(usize, Poly)> {
+fn solve_bound_index(free: usize, bound: &[Poly], pred: &Pred) -> Option<(usize, Poly)> {
     // The last index is tried first, because its value may mention the indices before it.
     (0..bound.len()).rev().find_map(|k| {
-        let atom = index(free + k, &Poly::default()).atom();
-        Some((k, pred.solution(&atom)?))
+        let atom = statement_index(free + k, &Poly::default()).atom();
+        Some((k, pred.solve_for(&atom)?))
     })
 }
 
 /// Finds an index of the result that an equation determines from other indices of the result and
 /// sizes, and its value. If `data`, the equation may also read data.
-pub(super) fn pinned(free: usize, pred: &Pred, data: bool) -> Option<(usize, Poly)> {
+pub(super) fn find_pinned_index(free: usize, pred: &Pred, data: bool) -> Option<(usize, Poly)> {
     (0..free).rev().find_map(|k| {
-        let atom = index(k, &Poly::default()).atom();
-        let value = pred.solution(&atom)?;
+        let atom = statement_index(k, &Poly::default()).atom();
+        let value = pred.solve_for(&atom)?;
         let mut own = true;
         value.for_each_atom(&mut |a| {
             own &= match a {
@@ -663,6 +707,6 @@ pub(super) fn pinned(free: usize, pred: &Pred, data: bool) -> Option<(usize, Pol
 }
 
 /// Sorts factors by statement, so that equal products are equal statements.
-fn order_factors(factors: &mut [Access]) {
+fn sort_factors(factors: &mut [TensorAccess]) {
     factors.sort_by(|a, b| a.var.cmp(&b.var).then_with(|| a.at.cmp(&b.at)));
 }

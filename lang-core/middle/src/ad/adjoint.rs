@@ -10,18 +10,18 @@
 
 use std::sync::Arc;
 
-use super::forward::{exists, passed, spread};
-use super::partial::Inside;
-use super::reduce::{CHOSEN_ADJ, PRODUCT_ADJ};
-use super::{Deriving, Functions, Presence, Tangent, is_real, own};
-use crate::norm::hits::Hits;
-use crate::norm::inline::Call;
-use lang_ir::core::{Derivation, Leaf};
-use lang_ir::flat::Source;
+use super::forward::{exists_over, passed_inputs, spread_argument};
+use super::partial::ReadDomain;
+use super::reduce::{EXTREMUM_ADJ, PRODUCT_ADJ};
+use super::{DerivativeValue, Differentiator, PredictedSupport, PrimalLookup, canonical_indices, is_real};
+use crate::norm::hits::RuleCoverage;
+use crate::norm::inline::BatchedCall;
+use lang_ir::core::{DerivativeKind, TypeLeaf};
+use lang_ir::flat::InputSource;
 use lang_ir::origin::{CALL, LOOP, ZERO};
 use lang_ir::reduce::Reducer;
-use lang_ir::region::{Loop, Part};
-use lang_ir::ssa::{Access, Addend, Rhs, Ssa, Stmt, Var, index, index_number};
+use lang_ir::region::{LoopResult, SsaLoop};
+use lang_ir::ssa::{Addend, Rhs, SsaFunction, Statement, StmtId, TensorAccess, index_number, statement_index};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
@@ -39,7 +39,7 @@ pub const RULES: &[&str] = &[
     "6.27",
     "6.28",
     "6.29",
-    CHOSEN_ADJ,
+    EXTREMUM_ADJ,
     PRODUCT_ADJ,
     "reverse loop",
     "reverse loop over segments",
@@ -62,55 +62,55 @@ pub const RULES: &[&str] = &[
 /// In the body of a loop, `sums` lists the inputs whose cotangents accumulate over iterations.
 /// Their previous values are inputs after the cotangents.
 pub(super) fn adjoint<'a>(
-    ssa: &'a Ssa,
-    of: &[(u32, Presence)],
+    ssa: &'a SsaFunction,
+    of: &[(u32, PredictedSupport)],
     wrt: &[u32],
     sums: Option<&[u32]>,
-    functions: Functions<'a>,
-    hits: &'a mut Hits,
-) -> Option<(Deriving<'a>, Vec<(Leaf, Var)>)> {
-    let mut pass = Deriving::new(ssa, functions, hits);
-    pass.builder.region = sums.is_some();
+    functions: PrimalLookup<'a>,
+    hits: &'a mut RuleCoverage,
+) -> Option<(Differentiator<'a>, Vec<(TypeLeaf, StmtId)>)> {
+    let mut pass = Differentiator::new(ssa, functions, hits);
+    pass.builder.is_region = sums.is_some();
     pass.hits.count("6.14");
-    let active = active(ssa, wrt);
-    let mut terms: Vec<Vec<Term>> = vec![Vec::new(); ssa.stmts.len()];
+    let active = active_statements(ssa, wrt);
+    let mut terms: Vec<Vec<CotangentTerm>> = vec![Vec::new(); ssa.stmts.len()];
     for (k, present) in of {
         let (leaf, var) = ssa.outputs.get(*k as usize)?;
-        pass.rule(*var, "6.16");
+        pass.begin_rule(*var, "6.16");
         let name = format!("{}_adj", pass.name(*var, "y")).into();
-        let cotangent = pass.input(name, Source::Cotangent(*k), Leaf { path: Vec::new(), ..leaf.clone() });
+        let cotangent = pass.add_input(name, InputSource::Cotangent(*k), TypeLeaf { path: Vec::new(), ..leaf.clone() });
         if active.get(var.0 as usize) == Some(&true) {
-            let of = pass.whole(cotangent);
-            let addend = Addend { neg: false, pred: Pred::truth(), of };
-            let mut inside = present.inside.clone();
-            if present.nonzero {
-                inside = inside.and(&pass.nonzero(cotangent));
+            let of = pass.at_own_indices(cotangent);
+            let addend = Addend { neg: false, pred: Pred::truth(), operand: of };
+            let mut inside = present.domain.clone();
+            if present.only_where_nonzero {
+                inside = inside.and(&pass.nonzero_pred(cotangent));
             }
-            terms.get_mut(var.0 as usize)?.push(Term { addend, present: inside });
+            terms.get_mut(var.0 as usize)?.push(CotangentTerm { addend, present: inside });
         }
     }
     for k in sums.unwrap_or_default() {
-        let (var, input) = (ssa.input(*k)?, ssa.inputs.get(*k as usize)?);
+        let (var, input) = (ssa.input_statement(*k)?, ssa.inputs.get(*k as usize)?);
         let name = format!("{}_adj", pass.name(var, "x")).into();
-        let sum = pass.input(name, Source::Cotangent(*k), Leaf { path: Vec::new(), ..input.leaf.clone() });
-        let addend = Addend { neg: false, pred: Pred::truth(), of: pass.whole(sum) };
+        let sum = pass.add_input(name, InputSource::Cotangent(*k), TypeLeaf { path: Vec::new(), ..input.leaf.clone() });
+        let addend = Addend { neg: false, pred: Pred::truth(), operand: pass.at_own_indices(sum) };
         // The previous sum is not a term of this iteration.
-        terms.get_mut(var.0 as usize)?.push(Term { addend, present: Pred::falsity() });
+        terms.get_mut(var.0 as usize)?.push(CotangentTerm { addend, present: Pred::falsity() });
     }
-    let mut cotangents: Vec<Option<Tangent>> = vec![None; ssa.stmts.len()];
+    let mut cotangents: Vec<Option<DerivativeValue>> = vec![None; ssa.stmts.len()];
     for (k, stmt) in ssa.stmts.iter().enumerate().rev() {
-        let var = Var(u32::try_from(k).ok()?);
+        let var = StmtId(u32::try_from(k).ok()?);
         let given = std::mem::take(terms.get_mut(k)?);
         if given.is_empty() {
-            pass.rule(var, "6.20");
-            pass.after_parts(k, stmt, &cotangents, &active, &mut terms)?;
+            pass.begin_rule(var, "6.20");
+            pass.propagate_call(k, stmt, &cotangents, &active, &mut terms)?;
             continue;
         }
-        pass.rule(var, if given.len() > 1 { "6.25" } else { "6.19" });
+        pass.begin_rule(var, if given.len() > 1 { "6.25" } else { "6.19" });
         let (given, present): (Vec<Addend>, Vec<Pred>) = given.into_iter().map(|t| (t.addend, t.present)).unzip();
         let cotangent = pass.builder.add(&stmt.dims, stmt.scalar.unwrap_or(Scalar::F64), &given, stmt.needs.clone());
-        pass.builder.trace.gives(cotangent);
-        let present = pass.present(&stmt.dims, present);
+        pass.builder.trace.record_result(cotangent);
+        let present = pass.join_supports(&stmt.dims, present);
         let name = pass.name(var, "");
         if !name.is_empty()
             && let Some(slot) = pass.builder.stmts.get_mut(cotangent.0 as usize)
@@ -118,122 +118,126 @@ pub(super) fn adjoint<'a>(
         {
             slot.name = Some(format!("{name}_adj").into());
         }
-        let cotangent = Tangent { var: cotangent, present };
-        pass.pass_on(var, stmt, &cotangent, &active, &mut terms)?;
+        let cotangent = DerivativeValue { var: cotangent, support: present };
+        pass.propagate(var, stmt, &cotangent, &active, &mut terms)?;
         if let Some(slot) = cotangents.get_mut(k) {
             *slot = Some(cotangent);
         }
-        pass.after_parts(k, stmt, &cotangents, &active, &mut terms)?;
+        pass.propagate_call(k, stmt, &cotangents, &active, &mut terms)?;
     }
     let mut outputs = ssa.outputs.clone();
     for k in wrt {
         let input = ssa.inputs.get(*k as usize)?;
         // An input that the body of a loop does not read may have no statement.
-        let var = ssa.input(*k);
-        var.into_iter().for_each(|var| pass.made_for(var, ZERO));
+        let var = ssa.input_statement(*k);
+        var.into_iter().for_each(|var| pass.attribute_to(var, ZERO));
         let cotangent = var.and_then(|var| cotangents.get(var.0 as usize)?.as_ref());
-        pass.present.push(cotangent.map_or(Pred::falsity(), |c| c.present.clone()));
+        pass.result_supports.push(cotangent.map_or(Pred::falsity(), |c| c.support.clone()));
         let cotangent = cotangent.map(|c| c.var);
         let scalar = input.leaf.scalar.unwrap_or(Scalar::F64);
         let cotangent = cotangent.unwrap_or_else(|| pass.builder.zero(&input.leaf.dims, scalar));
-        outputs.push((Leaf { path: Vec::new(), ..input.leaf.clone() }, cotangent));
+        outputs.push((TypeLeaf { path: Vec::new(), ..input.leaf.clone() }, cotangent));
     }
     Some((pass, outputs))
 }
 
 /// A term of a cotangent, with its support.
 #[derive(Clone)]
-pub(super) struct Term {
+pub(super) struct CotangentTerm {
     addend: Addend,
     present: Pred,
 }
 
-impl Term {
+impl CotangentTerm {
     /// Makes a term that is added everywhere: an element of `of`, with the support `present`.
-    pub(super) fn whole(of: Access, present: Pred) -> Self {
-        Self { addend: Addend { neg: false, pred: Pred::truth(), of }, present }
+    pub(super) fn everywhere(of: TensorAccess, present: Pred) -> Self {
+        Self { addend: Addend { neg: false, pred: Pred::truth(), operand: of }, present }
     }
 }
 
 /// Returns, for each statement, whether it depends on one of these inputs as a real (activity
 /// analysis).
-pub(super) fn active(ssa: &Ssa, wrt: &[u32]) -> Vec<bool> {
+pub(super) fn active_statements(ssa: &SsaFunction, wrt: &[u32]) -> Vec<bool> {
     let mut active: Vec<bool> = Vec::new();
     for stmt in &ssa.stmts {
         let mut depends = matches!(&stmt.rhs, Rhs::Input(k) if wrt.contains(k));
         stmt.rhs.for_each_access(&mut |a| depends |= active.get(a.var.0 as usize) == Some(&true));
-        let stopped = matches!(&stmt.rhs, Rhs::Map { operation: lang_ir::core::Operation::Stop, .. });
+        let stopped = matches!(&stmt.rhs, Rhs::Map { operation: lang_ir::core::ScalarOp::Stop, .. });
         active.push(depends && is_real(stmt.scalar) && !stopped);
     }
     active
 }
 
-impl Deriving<'_> {
+impl Differentiator<'_> {
     /// Adds the statement's share to the cotangents of its operands; `None` if it has no
     /// derivative.
-    fn pass_on(
+    fn propagate(
         &mut self,
-        var: Var,
-        stmt: &Stmt,
-        cotangent: &Tangent,
+        var: StmtId,
+        stmt: &Statement,
+        cotangent: &DerivativeValue,
         active: &[bool],
-        terms: &mut [Vec<Term>],
+        terms: &mut [Vec<CotangentTerm>],
     ) -> Option<()> {
-        let is_active = |a: &Access| active.get(a.var.0 as usize) == Some(&true);
-        let seed = Access { var: cotangent.var, at: own(&stmt.dims) };
-        let present = &cotangent.present;
+        let is_active = |a: &TensorAccess| active.get(a.var.0 as usize) == Some(&true);
+        let seed = TensorAccess { var: cotangent.var, at: canonical_indices(&stmt.dims) };
+        let present = &cotangent.support;
         match &stmt.rhs {
             Rhs::Input(_) | Rhs::Constant(_) | Rhs::Zero | Rhs::Index(_) => {
-                self.rule(var, "6.21");
+                self.begin_rule(var, "6.21");
             }
             Rhs::Add(items) => {
                 for item in items {
-                    if !is_active(&item.of) {
-                        self.rule(var, "6.22");
+                    if !is_active(&item.operand) {
+                        self.begin_rule(var, "6.22");
                         continue;
                     }
-                    self.rule(var, "6.26");
+                    self.begin_rule(var, "6.26");
                     let factors = [seed.clone()];
-                    self.transpose(stmt, &[], (&item.pred, present), item.neg, &item.of, &factors, terms);
+                    self.transpose(stmt, &[], (&item.pred, present), item.neg, &item.operand, &factors, terms);
                 }
             }
             Rhs::Contract { bound, pred, neg, factors } => {
                 for (k, factor) in factors.iter().enumerate().filter(|(_, f)| is_active(f)) {
-                    self.rule(var, if factors.len() == 2 { "6.28" } else { "6.29" });
+                    self.begin_rule(var, if factors.len() == 2 { "6.28" } else { "6.29" });
                     let others = factors.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, f)| f.clone());
-                    let others: Vec<Access> = others.collect();
-                    let pred = pred.and(&self.asked(present, &Inside::of(stmt, bound, pred), &others));
-                    let product: Vec<Access> = [seed.clone()].into_iter().chain(others).collect();
+                    let others: Vec<TensorAccess> = others.collect();
+                    let pred = pred.and(&self.evaluation_domain(
+                        present,
+                        &ReadDomain::for_statement(stmt, bound, pred),
+                        &others,
+                    ));
+                    let product: Vec<TensorAccess> = [seed.clone()].into_iter().chain(others).collect();
                     self.transpose(stmt, bound, (&pred, present), *neg, factor, &product, terms);
                 }
             }
-            Rhs::Reduce(r) if is_active(&r.of) && r.reducer == Reducer::Prod => {
-                self.rule(var, PRODUCT_ADJ);
-                let others = self.others(stmt, r)?;
-                let inside = r.pred.and(&r.terms);
-                let asked = Inside::of(stmt, &r.bound, &inside);
-                let pred = inside.and(&self.asked(present, &asked, std::slice::from_ref(&others)));
-                self.transpose(stmt, &r.bound, (&pred, present), false, &r.of, &[seed, others], terms);
+            Rhs::Reduce(r) if is_active(&r.operand) && r.reducer == Reducer::Prod => {
+                self.begin_rule(var, PRODUCT_ADJ);
+                let others = self.product_of_others(stmt, r)?;
+                let inside = r.pred.and(&r.filter);
+                let asked = ReadDomain::for_statement(stmt, &r.bound, &inside);
+                let pred = inside.and(&self.evaluation_domain(present, &asked, std::slice::from_ref(&others)));
+                self.transpose(stmt, &r.bound, (&pred, present), false, &r.operand, &[seed, others], terms);
             }
-            Rhs::Reduce(r) if is_active(&r.of) => {
-                self.rule(var, CHOSEN_ADJ);
-                let (of, pred) = self.chosen(stmt, r)?;
+            Rhs::Reduce(r) if is_active(&r.operand) => {
+                self.begin_rule(var, EXTREMUM_ADJ);
+                let (of, pred) = self.selected_element(stmt, r)?;
                 self.transpose(stmt, &[], (&pred, present), false, &of, &[seed], terms);
             }
             // Positions are integers and have no derivative.
-            Rhs::Reduce(_) | Rhs::Order(_) => {}
+            Rhs::Reduce(_) | Rhs::Argsort(_) => {}
             Rhs::Map { pred, args, .. } => {
                 for (k, arg) in args.iter().enumerate().filter(|(_, a)| is_active(a)) {
-                    self.rule(var, "6.27");
+                    self.begin_rule(var, "6.27");
                     let Some(mut partial) = self.partial(var, stmt, k) else { continue };
                     // The transposed conversion goes to the type of the argument.
-                    if let super::partial::Partial::Convert(to) = &mut partial {
+                    if let super::partial::PartialDerivative::Convert(to) = &mut partial {
                         *to = self.builder.scalar(arg.var);
                     }
-                    let (taken, partial) = self.taken(stmt, partial, arg.var);
+                    let (taken, partial) = self.selection_domain(stmt, partial, arg.var);
                     let pred = pred.and(&taken);
-                    let scaled = self.scaled(stmt, &partial, &pred, &seed, present);
-                    let factors = [Access { var: scaled, at: own(&stmt.dims) }];
+                    let scaled = self.multiply_partial(stmt, &partial, &pred, &seed, present);
+                    let factors = [TensorAccess { var: scaled, at: canonical_indices(&stmt.dims) }];
                     self.transpose(stmt, &[], (&pred, present), false, arg, &factors, terms);
                 }
             }
@@ -250,32 +254,32 @@ impl Deriving<'_> {
     #[expect(clippy::too_many_arguments, reason = "the parts of an inner product")]
     pub(super) fn transpose(
         &mut self,
-        stmt: &Stmt,
+        stmt: &Statement,
         bound: &[Poly],
         (pred, present): (&Pred, &Pred),
         neg: bool,
-        of: &Access,
-        product: &[Access],
-        terms: &mut [Vec<Term>],
+        of: &TensorAccess,
+        product: &[TensorAccess],
+        terms: &mut [Vec<CotangentTerm>],
     ) {
         let dims = self.builder.dims(of.var);
         // The element's indices come first. Those of the statement become bound, followed by those
         // that were bound before.
-        let shift = |p: &Poly| shifted(p, dims.len());
+        let shift = |p: &Poly| shift_indices(p, dims.len());
         let all: Vec<Poly> = stmt.dims.iter().chain(bound).map(shift).collect();
         let leads = of.at.iter().enumerate().map(|(k, a)| {
-            let element = index(k, &Poly::default()).value();
+            let element = statement_index(k, &Poly::default()).value();
             Pred::equal(&element, &shift(a))
         });
         let pred = Pred::all([pred.map(&shift)].into_iter().chain(leads));
-        let factors: Vec<Access> =
-            product.iter().map(|a| Access { var: a.var, at: a.at.iter().map(shift).collect() }).collect();
-        let exists = |pred: &Pred| self.builder.simplify(&dims, &exists(dims.len(), &all, pred));
+        let factors: Vec<TensorAccess> =
+            product.iter().map(|a| TensorAccess { var: a.var, at: a.at.iter().map(shift).collect() }).collect();
+        let exists = |pred: &Pred| self.builder.simplify(&dims, &exists_over(dims.len(), &all, pred));
         let some = exists(&pred);
         let present = if present.is_true() { some.clone() } else { exists(&pred.and(&present.map(&shift))) };
         let var = self.builder.contract(&dims, all, &pred, neg, &factors, stmt.needs.clone());
-        let addend = Addend { neg: false, pred: some, of: Access { var, at: own(&dims) } };
-        let term = Term { addend, present };
+        let addend = Addend { neg: false, pred: some, operand: TensorAccess { var, at: canonical_indices(&dims) } };
+        let term = CotangentTerm { addend, present };
         if let Some(terms) = terms.get_mut(of.var.0 as usize) {
             terms.push(term);
         }
@@ -283,67 +287,68 @@ impl Deriving<'_> {
 
     /// If statement `k` is the first part of a call, calls the adjoint of the callee. Its arguments
     /// are those of the call and the cotangents of all parts.
-    fn after_parts(
+    fn propagate_call(
         &mut self,
         k: usize,
-        stmt: &Stmt,
-        cotangents: &[Option<Tangent>],
+        stmt: &Statement,
+        cotangents: &[Option<DerivativeValue>],
         active: &[bool],
-        terms: &mut [Vec<Term>],
+        terms: &mut [Vec<CotangentTerm>],
     ) -> Option<()> {
         if let Rhs::Loop(of, _) = &stmt.rhs {
-            return self.after_loop(k, of, stmt, cotangents, active, terms);
+            return self.propagate_loop(k, of, stmt, cotangents, active, terms);
         }
         let Rhs::Call { callee, sizes, pred, args, batch, .. } = &stmt.rhs else { return Some(()) };
-        let first = self.ssa.stmts.iter().position(|s| same_call(&s.rhs, &stmt.rhs)) == Some(k);
-        let parts: Vec<Option<Var>> = self
+        let first = self.ssa.stmts.iter().position(|s| is_same_call(&s.rhs, &stmt.rhs)) == Some(k);
+        let parts: Vec<Option<StmtId>> = self
             .ssa
             .stmts
             .iter()
             .zip(cotangents)
-            .map(|(s, cotangent)| cotangent.as_ref().map(|c| c.var).filter(|_| same_call(&s.rhs, &stmt.rhs)))
+            .map(|(s, cotangent)| cotangent.as_ref().map(|c| c.var).filter(|_| is_same_call(&s.rhs, &stmt.rhs)))
             .collect();
         if !first || parts.iter().all(Option::is_none) {
             return Some(());
         }
-        self.made_for(Var(u32::try_from(k).ok()?), CALL);
+        self.attribute_to(StmtId(u32::try_from(k).ok()?), CALL);
         let varying: Vec<u32> =
             (0..).zip(args).filter(|(_, a)| active.get(a.var.0 as usize) == Some(&true)).map(|(k, _)| k).collect();
         let primal = (self.functions)(callee)?;
         // The parts of the result that have a cotangent, one entry per statement.
-        let mut given: Vec<(u32, Var)> = Vec::new();
+        let mut given: Vec<(u32, StmtId)> = Vec::new();
         for (s, cotangent) in self.ssa.stmts.iter().zip(&parts) {
-            if let (Rhs::Call { part, .. }, Some(cotangent)) = (&s.rhs, cotangent) {
+            if let (Rhs::Call { result_index: part, .. }, Some(cotangent)) = (&s.rhs, cotangent) {
                 given.push((*part, *cotangent));
             }
         }
         given.sort_unstable();
-        let (of, wrt) = (given.iter().map(|(part, _)| *part).collect(), passed(&primal, &varying).into());
-        let derived = Arc::new(callee.derive(Derivation::Adjoint { of, wrt }));
+        let (of, wrt) = (given.iter().map(|(part, _)| *part).collect(), passed_inputs(&primal, &varying).into());
+        let derived = Arc::new(callee.derivative(DerivativeKind::Adjoint { outputs: of, wrt }));
         let ssa = (self.functions)(&derived)?;
         let outer = stmt.dims.get(..*batch as usize)?.to_vec();
         // Restricts the call to where some part has a cotangent, as far as indices and sizes
         // determine that.
-        let some = self.ssa.stmts.iter().zip(cotangents).filter(|(s, _)| same_call(&s.rhs, &stmt.rhs));
-        let some = some
-            .filter_map(|(s, c)| Some(exists(outer.len(), s.dims.get(outer.len()..)?, &c.as_ref()?.present.known())));
+        let some = self.ssa.stmts.iter().zip(cotangents).filter(|(s, _)| is_same_call(&s.rhs, &stmt.rhs));
+        let some = some.filter_map(|(s, c)| {
+            Some(exists_over(outer.len(), s.dims.get(outer.len()..)?, &c.as_ref()?.support.data_independent_part()))
+        });
         let pred = &pred.and(&Pred::any_of(some));
         let mut vars = Vec::new();
         for arg in args {
-            let (dims, of) = spread(self, &outer, arg);
+            let (dims, of) = spread_argument(self, &outer, arg);
             vars.push(self.builder.contract(&dims, Vec::new(), pred, false, &[of], Vec::new()));
         }
         vars.extend(given.iter().map(|(_, cotangent)| *cotangent));
         let needs = stmt.needs.clone();
         let sizes = sizes.clone();
-        let call = Call { callee: &derived, sizes, args: vars, dims: outer.clone(), pred: pred.clone(), needs };
+        let call = BatchedCall { callee: &derived, sizes, args: vars, dims: outer.clone(), pred: pred.clone(), needs };
         let results = self.call(&call, &ssa);
         for (k, nth) in varying.iter().enumerate() {
             let arg = args.get(*nth as usize)?;
             let part = *results.get(primal.outputs.len() + k)?;
-            let (dims, of) = spread(self, &outer, arg);
-            let inner = Stmt { dims, scalar: stmt.scalar, rhs: Rhs::Zero, needs: stmt.needs.clone(), name: None };
-            let part = self.whole(part);
+            let (dims, of) = spread_argument(self, &outer, arg);
+            let inner = Statement { dims, scalar: stmt.scalar, rhs: Rhs::Zero, needs: stmt.needs.clone(), name: None };
+            let part = self.at_own_indices(part);
             let present = &self.builder.support(&part);
             self.transpose(&inner, &[], (pred, present), false, &of, &[part], terms);
         }
@@ -351,37 +356,37 @@ impl Deriving<'_> {
     }
 }
 
-impl Deriving<'_> {
+impl Differentiator<'_> {
     /// If statement `k` is the first part of a loop, derives all parts at once.
-    fn after_loop(
+    fn propagate_loop(
         &mut self,
         k: usize,
-        of: &Arc<Loop>,
-        stmt: &Stmt,
-        cotangents: &[Option<Tangent>],
+        of: &Arc<SsaLoop>,
+        stmt: &Statement,
+        cotangents: &[Option<DerivativeValue>],
         active: &[bool],
-        terms: &mut [Vec<Term>],
+        terms: &mut [Vec<CotangentTerm>],
     ) -> Option<()> {
-        let part = |s: &Stmt| match &s.rhs {
+        let part = |s: &Statement| match &s.rhs {
             Rhs::Loop(other, part) if Arc::ptr_eq(other, of) || other == of => Some(*part),
             _ => None,
         };
         if self.ssa.stmts.iter().position(|s| part(s).is_some()) != Some(k) {
             return Some(());
         }
-        let given: Vec<(Part, Tangent)> =
+        let given: Vec<(LoopResult, DerivativeValue)> =
             self.ssa.stmts.iter().zip(cotangents).filter_map(|(s, c)| Some((part(s)?, c.clone()?))).collect();
         if given.is_empty() {
             return Some(());
         }
-        self.made_for(Var(u32::try_from(k).ok()?), LOOP);
-        let is_active = |a: &Access| active.get(a.var.0 as usize) == Some(&true);
+        self.attribute_to(StmtId(u32::try_from(k).ok()?), LOOP);
+        let is_active = |a: &TensorAccess| active.get(a.var.0 as usize) == Some(&true);
         self.loop_adjoint(of, &given, &is_active, &stmt.needs, terms)
     }
 }
 
 /// Whether both are parts of one call.
-fn same_call(a: &Rhs, b: &Rhs) -> bool {
+fn is_same_call(a: &Rhs, b: &Rhs) -> bool {
     match (a, b) {
         (
             Rhs::Call { callee: c, sizes: s, pred: p, args: a, batch: b, .. },
@@ -392,9 +397,9 @@ fn same_call(a: &Rhs, b: &Rhs) -> bool {
 }
 
 /// Shifts the indices of a statement by `by`, behind those of an element.
-fn shifted(p: &Poly, by: usize) -> Poly {
+fn shift_indices(p: &Poly, by: usize) -> Poly {
     p.substitute(&|a| match a {
-        Atom::Local(l, _) => Some(index(index_number(*l)? + by, &Poly::default()).value()),
+        Atom::Local(l, _) => Some(statement_index(index_number(*l)? + by, &Poly::default()).value()),
         _ => None,
     })
 }

@@ -18,28 +18,33 @@ mod update;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use self::partial::Inside;
-use crate::norm::hits::Hits;
-use lang_base::{Large, Name};
-use lang_ir::core::{Callee, Constant, CoreType, Derivation, Leaf, Operation};
-use lang_ir::flat::{Input, Source};
-use lang_ir::origin::{Ancestor, Origins};
-use lang_ir::ssa::{Access, Builder, Rhs, Ssa, Var};
+use self::partial::ReadDomain;
+use crate::norm::hits::RuleCoverage;
+use lang_base::{BackgroundDrop, Name};
+use lang_ir::core::{Constant, CoreType, DerivativeKind, FunctionKey, ScalarOp, TypeLeaf};
+use lang_ir::flat::{FunctionInput, InputSource};
+use lang_ir::origin::{OriginKind, OriginTable};
+use lang_ir::ssa::{Rhs, SsaBuilder, SsaFunction, StmtId, TensorAccess};
 use lang_sizes::predicate::{LocalId, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
 
 /// A resolver from a callee, derived or not, to its function in Tensor SSA. It returns `None` if
 /// the callee has none.
-pub type Functions<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
+pub type PrimalLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
 
 /// Derives a function. Returns the derivative and the origins of its statements, or `None` if a
 /// statement or a callee has no derivative.
 #[must_use]
-pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits: &mut Hits) -> Option<(Ssa, Origins)> {
+pub fn derive(
+    ssa: &SsaFunction,
+    derivation: &DerivativeKind,
+    functions: PrimalLookup<'_>,
+    hits: &mut RuleCoverage,
+) -> Option<(SsaFunction, OriginTable)> {
     let (pass, outputs) = match derivation {
-        Derivation::Forward(wrt) => forward::forward(ssa, wrt, &[], functions, hits)?,
-        Derivation::Adjoint { of, wrt } => {
-            let of: Vec<(u32, Presence)> = of.iter().map(|k| (*k, Presence::everywhere())).collect();
+        DerivativeKind::Forward(wrt) => forward::forward(ssa, wrt, &[], functions, hits)?,
+        DerivativeKind::Adjoint { outputs: of, wrt } => {
+            let of: Vec<(u32, PredictedSupport)> = of.iter().map(|k| (*k, PredictedSupport::everywhere())).collect();
             adjoint::adjoint(ssa, &of, wrt, None, functions, hits)?
         }
     };
@@ -48,14 +53,15 @@ pub fn derive(ssa: &Ssa, derivation: &Derivation, functions: Functions<'_>, hits
 
 /// Returns the numbers of the real parameters, which have derivatives.
 #[must_use]
-pub fn real_inputs(ssa: &Ssa) -> Vec<u32> {
-    let real = (0..).zip(&ssa.inputs).filter(|(_, i)| is_real(i.leaf.scalar) && matches!(i.source, Source::Param(_)));
+pub fn real_inputs(ssa: &SsaFunction) -> Vec<u32> {
+    let real =
+        (0..).zip(&ssa.inputs).filter(|(_, i)| is_real(i.leaf.scalar) && matches!(i.source, InputSource::Param(_)));
     real.map(|(k, _)| k).collect()
 }
 
 /// Returns the numbers of the real parts of the result, which may have cotangents.
 #[must_use]
-pub fn real_outputs(ssa: &Ssa) -> Vec<u32> {
+pub fn real_outputs(ssa: &SsaFunction) -> Vec<u32> {
     (0..).zip(&ssa.outputs).filter(|(_, (leaf, _))| is_real(leaf.scalar)).map(|(k, _)| k).collect()
 }
 
@@ -67,57 +73,58 @@ pub fn is_real(scalar: Option<Scalar>) -> bool {
 
 /// The tangent or cotangent of a statement.
 #[derive(Clone)]
-struct Tangent {
-    var: Var,
+struct DerivativeValue {
+    var: StmtId,
     /// The predicate under which it has a term. Elsewhere it is a structural zero.
-    present: Pred,
+    support: Pred,
 }
 
 /// A prediction of the support of an output's cotangent, before the cotangent is computed.
 #[derive(Clone)]
-struct Presence {
+struct PredictedSupport {
     /// The predicate outside which the cotangent is a structural zero.
-    inside: Pred,
+    domain: Pred,
     /// Whether the cotangent has a term inside only where its value is not zero.
-    nonzero: bool,
+    only_where_nonzero: bool,
 }
 
-impl Presence {
+impl PredictedSupport {
     fn everywhere() -> Self {
-        Self { inside: Pred::truth(), nonzero: false }
+        Self { domain: Pred::truth(), only_where_nonzero: false }
     }
 }
 
 /// The longest predicate, in parts, that a tangent carries along.
-const LONG: usize = 24;
+const MAX_SUPPORT_SIZE: usize = 24;
 
 /// The state of a pass that differentiates one function.
-struct Deriving<'a> {
-    ssa: &'a Ssa,
-    builder: Large<Builder>,
-    inputs: Vec<Input>,
+struct Differentiator<'a> {
+    ssa: &'a SsaFunction,
+    builder: BackgroundDrop<SsaBuilder>,
+    inputs: Vec<FunctionInput>,
     vars: lang_ir::core::Vars,
-    functions: Functions<'a>,
-    hits: &'a mut Hits,
+    functions: PrimalLookup<'a>,
+    hits: &'a mut RuleCoverage,
     /// Whether each statement may be infinite or NaN, memoised up to the last statement queried
     /// (`partial`).
-    singular: Vec<bool>,
+    may_be_singular: Vec<bool>,
     /// Whether the pass has met a factor that may be infinite or NaN.
-    asks: bool,
+    met_singular_factor: bool,
     /// The statements that compare a tangent or cotangent with zero.
-    nonzero: HashSet<LocalId>,
+    nonzero_tests: HashSet<LocalId>,
     /// The supports of the results: of the cotangents in an adjoint, or of the tangents of the real
     /// outputs.
-    present: Vec<Pred>,
+    result_supports: Vec<Pred>,
     /// The loops of tangents that the pass has built.
-    loops: Vec<loops::ForwardLoop>,
+    forward_loops: Vec<loops::ForwardLoop>,
     /// The loops that restore arrays.
-    back: Vec<loops::PutBack>,
+    restoring_loops: Vec<loops::RestoringLoop>,
 }
 
-impl<'a> Deriving<'a> {
-    fn new(ssa: &'a Ssa, functions: Functions<'a>, hits: &'a mut Hits) -> Self {
-        let (builder, inputs, vars) = (Large::new(Builder::of(ssa)), ssa.inputs.clone(), ssa.vars.clone());
+impl<'a> Differentiator<'a> {
+    fn new(ssa: &'a SsaFunction, functions: PrimalLookup<'a>, hits: &'a mut RuleCoverage) -> Self {
+        let (builder, inputs, vars) =
+            (BackgroundDrop::new(SsaBuilder::continuing(ssa)), ssa.inputs.clone(), ssa.vars.clone());
         Self {
             ssa,
             builder,
@@ -125,20 +132,20 @@ impl<'a> Deriving<'a> {
             vars,
             functions,
             hits,
-            singular: Vec::new(),
-            asks: false,
-            nonzero: HashSet::new(),
-            present: Vec::new(),
-            loops: Vec::new(),
-            back: Vec::new(),
+            may_be_singular: Vec::new(),
+            met_singular_factor: false,
+            nonzero_tests: HashSet::new(),
+            result_supports: Vec::new(),
+            forward_loops: Vec::new(),
+            restoring_loops: Vec::new(),
         }
     }
 
     /// Adds an input, and the statement that reads it.
-    fn input(&mut self, name: Name, source: Source, leaf: Leaf) -> Var {
+    fn add_input(&mut self, name: Name, source: InputSource, leaf: TypeLeaf) -> StmtId {
         let k = u32::try_from(self.inputs.len()).unwrap_or(u32::MAX);
         let (dims, scalar) = (leaf.dims.clone(), leaf.scalar);
-        self.inputs.push(Input { local: self.vars.fresh(name.clone()), source, leaf });
+        self.inputs.push(FunctionInput { local: self.vars.fresh(name.clone()), source, leaf });
         let var = self.builder.push(dims, scalar, Rhs::Input(k), Vec::new());
         if let Some(stmt) = self.builder.stmts.get_mut(var.0 as usize) {
             stmt.name = Some(name);
@@ -147,27 +154,32 @@ impl<'a> Deriving<'a> {
     }
 
     /// Returns the name of a statement, or `otherwise` if it has none.
-    fn name(&self, var: Var, otherwise: &str) -> Name {
+    fn name(&self, var: StmtId, otherwise: &str) -> Name {
         let name = self.ssa.stmts.get(var.0 as usize).and_then(|s| s.name.clone());
         name.unwrap_or_else(|| otherwise.into())
     }
 
     /// Attributes the following statements to a rule for statement `of`, and counts the rule.
-    fn rule(&mut self, of: Var, rule: &'static str) {
+    fn begin_rule(&mut self, of: StmtId, rule: &'static str) {
         self.hits.count(rule);
-        self.made_for(of, rule);
+        self.attribute_to(of, rule);
     }
 
     /// Attributes the following statements to statement `of`, without counting a rule.
-    fn made_for(&mut self, of: Var, why: &'static str) {
-        self.builder.trace.enter(Ancestor::Statement(of, why));
+    fn attribute_to(&mut self, of: StmtId, why: &'static str) {
+        self.builder.trace.enter(OriginKind::PrimalStatement(of, why));
     }
 
     /// Returns the derived function, without dead statements, and the origins of its statements.
-    fn finish(self, derivation: &Derivation, needs: Vec<u32>, outputs: Vec<(Leaf, Var)>) -> (Ssa, Origins) {
-        let Builder { stmts, checks, trace, .. } = self.builder.take();
-        let mut derived = Ssa {
-            callee: Arc::new(self.ssa.callee.derive(derivation.clone())),
+    fn finish(
+        self,
+        derivation: &DerivativeKind,
+        needs: Vec<u32>,
+        outputs: Vec<(TypeLeaf, StmtId)>,
+    ) -> (SsaFunction, OriginTable) {
+        let SsaBuilder { stmts, checks, trace, .. } = self.builder.take();
+        let mut derived = SsaFunction {
+            callee: Arc::new(self.ssa.callee.derivative(derivation.clone())),
             vars: self.vars,
             sizes: self.ssa.sizes.clone(),
             bounded: self.ssa.bounded.clone(),
@@ -176,19 +188,19 @@ impl<'a> Deriving<'a> {
             stmts,
             checks,
             needs,
-            opaque: false,
+            is_opaque: false,
             result: CoreType::tuple(outputs.iter().map(|(leaf, _)| leaf.ty()).collect::<Vec<_>>()),
             outputs,
         };
-        let fates = crate::norm::dead::remove(&mut derived);
+        let fates = crate::norm::dead::eliminate_dead_code(&mut derived);
         (derived, trace.finish(&fates))
     }
 
     /// Returns the union of the terms' predicates over indices of these ranges. If it is too long,
     /// only its part over indices and sizes remains.
-    fn present(&self, dims: &[Poly], terms: Vec<Pred>) -> Pred {
+    fn join_supports(&self, dims: &[Poly], terms: Vec<Pred>) -> Pred {
         let some = self.builder.simplify(dims, &Pred::any_of(terms));
-        if some.size() > LONG { self.builder.simplify(dims, &some.known()) } else { some }
+        if some.size() > MAX_SUPPORT_SIZE { self.builder.simplify(dims, &some.data_independent_part()) } else { some }
     }
 
     /// Returns the predicate "the element is not zero", the support of a tangent or cotangent if
@@ -197,33 +209,33 @@ impl<'a> Deriving<'a> {
     /// Before a factor that may be infinite, the pass tests "not zero, or the factor is finite"
     /// instead (`partial`). This is because a zero times a finite factor is zero, but its
     /// derivative is not.
-    fn nonzero(&mut self, var: Var) -> Pred {
-        let everywhere = Inside { dims: self.builder.dims(var), pred: Pred::truth(), needs: &[] };
-        let differs = self.compared(BinOp::Ne, &everywhere, &self.whole(var), 0.0);
-        if let Pred::Is(local, ..) = &differs {
-            self.nonzero.insert(*local);
+    fn nonzero_pred(&mut self, var: StmtId) -> Pred {
+        let everywhere = ReadDomain { dims: self.builder.dims(var), pred: Pred::truth(), needs: &[] };
+        let differs = self.compare_with_constant(BinOp::Ne, &everywhere, &self.at_own_indices(var), 0.0);
+        if let Pred::Element(local, ..) = &differs {
+            self.nonzero_tests.insert(*local);
         }
         differs
     }
 
     /// Returns the predicate that an element compares with a constant by `op`.
-    fn compared(&mut self, op: BinOp, inside: &Inside<'_>, of: &Access, with: f64) -> Pred {
+    fn compare_with_constant(&mut self, op: BinOp, inside: &ReadDomain<'_>, of: &TensorAccess, with: f64) -> Pred {
         let scalar = self.builder.scalar(of.var);
         let constant = self.builder.constant(Constant::Real(with), scalar);
-        let args = [of.clone(), Access { var: constant, at: Vec::new() }];
-        let (operation, needs) = (Operation::Binary(op), inside.needs.to_vec());
+        let args = [of.clone(), TensorAccess { var: constant, at: Vec::new() }];
+        let (operation, needs) = (ScalarOp::Binary(op), inside.needs.to_vec());
         let var = self.builder.map(&inside.dims, Scalar::Bool, operation, &inside.pred, &args, needs);
-        Pred::Is(var.local(), var.name(), own(&inside.dims).into(), true)
+        Pred::Element(var.local(), var.name(), canonical_indices(&inside.dims).into(), true)
     }
 
     /// Returns an access to a tensor at its own indices.
-    fn whole(&self, var: Var) -> Access {
+    fn at_own_indices(&self, var: StmtId) -> TensorAccess {
         let dims = self.builder.dims(var);
-        Access { var, at: own(&dims) }
+        TensorAccess { var, at: canonical_indices(&dims) }
     }
 }
 
 /// Returns the canonical indices of these extents.
-fn own(dims: &[Poly]) -> Vec<Poly> {
-    dims.iter().enumerate().map(|(k, n)| lang_ir::ssa::index(k, n).value()).collect()
+fn canonical_indices(dims: &[Poly]) -> Vec<Poly> {
+    dims.iter().enumerate().map(|(k, n)| lang_ir::ssa::statement_index(k, n).value()).collect()
 }

@@ -10,26 +10,26 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Deriving, Functions, is_real};
-use crate::norm::Rule as Kind;
-use crate::norm::hits::Hits;
-use crate::norm::inline::{self, Call};
-use crate::norm::loops::{self, Reads};
-use lang_base::Large;
-use lang_base::guarded;
-use lang_ir::core::{Callee, Derivation, Leaf};
-use lang_ir::flat::Source;
-use lang_ir::origin::{Origins, RULE, VALUE};
-use lang_ir::ssa::{Builder, Rhs, Ssa, Var, for_each_read, reads};
+use super::{Differentiator, PrimalLookup, is_real};
+use crate::norm::RuleKind as Kind;
+use crate::norm::hits::RuleCoverage;
+use crate::norm::inline::{self, BatchedCall};
+use crate::norm::loops::{self, BodyReads};
+use lang_base::BackgroundDrop;
+use lang_base::ensure_sufficient_stack;
+use lang_ir::core::{DerivativeKind, FunctionKey, TypeLeaf};
+use lang_ir::flat::InputSource;
+use lang_ir::origin::{OriginTable, RULE, VALUE};
+use lang_ir::ssa::{Rhs, SsaBuilder, SsaFunction, StmtId, for_each_poly_read, for_each_pred_read};
 use lang_sizes::predicate::{Poly, Pred};
 use lang_syntax::ops::Scalar;
 
 /// A derivative rule of a definition.
-pub struct Rule {
+pub struct CustomRule {
     /// The kind of the rule: tangent of the result, or cotangents of the arguments.
     pub kind: Kind,
     /// The rule as a function of the arguments, then of the tangents or cotangents.
-    pub callee: Arc<Callee>,
+    pub callee: Arc<FunctionKey>,
 }
 
 /// Derives a definition by its rule. Returns the derivative, which holds all results of the rule,
@@ -37,66 +37,67 @@ pub struct Rule {
 /// transpose.
 #[must_use]
 pub fn derive(
-    ssa: &Ssa,
-    rule: &Rule,
-    derivation: &Derivation,
-    functions: Functions<'_>,
-    hits: &mut Hits,
-) -> Option<(Ssa, Origins)> {
+    ssa: &SsaFunction,
+    rule: &CustomRule,
+    derivation: &DerivativeKind,
+    functions: PrimalLookup<'_>,
+    hits: &mut RuleCoverage,
+) -> Option<(SsaFunction, OriginTable)> {
     let written = functions(&rule.callee)?;
-    let mut pass = Deriving::new(ssa, functions, hits);
+    let mut pass = Differentiator::new(ssa, functions, hits);
     // The derivative calls the definition itself, so its statements do not matter here.
-    pass.builder = Large::new(Builder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect()));
+    pass.builder =
+        BackgroundDrop::new(SsaBuilder::new(ssa.sizes.iter().map(|l| Poly::atom(ssa.vars.atom(*l))).collect()));
     pass.hits.count(RULE);
-    let inputs = pass.inputs_of(ssa);
-    let results: Vec<Var> = ssa.outputs.iter().map(|(_, var)| *var).collect();
+    let inputs = pass.add_all_inputs(ssa);
+    let results: Vec<StmtId> = ssa.outputs.iter().map(|(_, var)| *var).collect();
     let first = *results.first()?;
-    pass.made_for(first, VALUE);
-    let values = pass.called(&ssa.callee, ssa, &inputs);
-    pass.note(&results, &values, VALUE);
-    pass.made_for(first, RULE);
+    pass.attribute_to(first, VALUE);
+    let values = pass.add_call(&ssa.callee, ssa, &inputs);
+    pass.attribute_results(&results, &values, VALUE);
+    pass.attribute_to(first, RULE);
     let real: Vec<u32> = (0..)
         .zip(&ssa.inputs)
         .filter(|(_, i)| is_real(i.leaf.scalar) && i.source.is_passed())
         .map(|(k, _)| k)
         .collect();
-    let reals: Vec<(u32, &Leaf)> =
+    let reals: Vec<(u32, &TypeLeaf)> =
         (0..).zip(&ssa.outputs).map(|(k, (leaf, _))| (k, leaf)).filter(|(_, leaf)| is_real(leaf.scalar)).collect();
-    let mut outputs: Vec<(Leaf, Var)> =
+    let mut outputs: Vec<(TypeLeaf, StmtId)> =
         ssa.outputs.iter().zip(values).map(|((leaf, _), var)| (leaf.clone(), var)).collect();
     match derivation {
-        Derivation::Forward(wrt) => {
+        DerivativeKind::Forward(wrt) => {
             // The rule takes a tangent for each real part of the arguments: zero for those that do
             // not vary.
             let mut tangents = vec![None; real.len()];
             for k in &**wrt {
                 let input = ssa.inputs.get(*k as usize)?;
                 let name = format!("{}_tan", ssa.vars.name(input.local)).into();
-                pass.made_for(ssa.input(*k)?, RULE);
-                let var = pass.input(name, Source::Tangent(*k), input.leaf.clone());
+                pass.attribute_to(ssa.input_statement(*k)?, RULE);
+                let var = pass.add_input(name, InputSource::Tangent(*k), input.leaf.clone());
                 *tangents.get_mut(real.iter().position(|r| r == k)?)? = Some(var);
             }
             let mut given = Vec::new();
             for (k, tangent) in real.iter().zip(tangents) {
                 let leaf = &ssa.inputs.get(*k as usize)?.leaf;
-                given.push(tangent.unwrap_or_else(|| pass.none(leaf)));
+                given.push(tangent.unwrap_or_else(|| pass.zero_tangent(leaf)));
             }
             let found = match rule.kind {
-                Kind::Derivative => pass.applied(rule, &written, &inputs, &given),
+                Kind::Derivative => pass.call_rule(rule, &written, &inputs, &given),
                 Kind::Adjoint => {
-                    let leaves: Vec<Leaf> = reals.iter().map(|(_, leaf)| (*leaf).clone()).collect();
+                    let leaves: Vec<TypeLeaf> = reals.iter().map(|(_, leaf)| (*leaf).clone()).collect();
                     // The rule computes the cotangents of all real arguments, but only some vary.
                     let some: Vec<u32> = (0..).zip(&real).filter(|(_, k)| wrt.contains(k)).map(|(at, _)| at).collect();
-                    let given: Vec<Var> = some.iter().filter_map(|at| given.get(*at as usize)).copied().collect();
-                    pass.transposed(rule, &written, &inputs, &leaves, &some, &given)?
+                    let given: Vec<StmtId> = some.iter().filter_map(|at| given.get(*at as usize)).copied().collect();
+                    pass.call_transpose(rule, &written, &inputs, &leaves, &some, &given)?
                 }
             };
-            let of: Vec<Var> = reals.iter().filter_map(|(k, _)| results.get(*k as usize)).copied().collect();
-            pass.note(&of, &found, RULE);
-            let of = reals.iter().map(|(_, leaf)| Leaf { path: Vec::new(), ..(*leaf).clone() });
+            let of: Vec<StmtId> = reals.iter().filter_map(|(k, _)| results.get(*k as usize)).copied().collect();
+            pass.attribute_results(&of, &found, RULE);
+            let of = reals.iter().map(|(_, leaf)| TypeLeaf { path: Vec::new(), ..(*leaf).clone() });
             outputs.extend(of.zip(found));
         }
-        Derivation::Adjoint { of, wrt } => {
+        DerivativeKind::Adjoint { outputs: of, wrt } => {
             let mut cotangents = Vec::new();
             for (k, leaf) in &reals {
                 if !of.contains(k) {
@@ -105,54 +106,55 @@ pub fn derive(
                 }
                 let result = *results.get(*k as usize)?;
                 let own = ssa.stmts.get(result.0 as usize).and_then(|s| s.name.clone());
-                pass.made_for(result, RULE);
+                pass.attribute_to(result, RULE);
                 let name = format!("{}_adj", own.unwrap_or_else(|| "y".into())).into();
-                let leaf = Leaf { path: Vec::new(), ..(*leaf).clone() };
-                cotangents.push(Some(pass.input(name, Source::Cotangent(*k), leaf)));
+                let leaf = TypeLeaf { path: Vec::new(), ..(*leaf).clone() };
+                cotangents.push(Some(pass.add_input(name, InputSource::Cotangent(*k), leaf)));
             }
             let found = match rule.kind {
                 Kind::Adjoint => {
                     let given = cotangents.iter().zip(&reals);
-                    let given: Vec<Var> = given.map(|(c, (_, leaf))| c.unwrap_or_else(|| pass.none(leaf))).collect();
-                    pass.applied(rule, &written, &inputs, &given)
+                    let given: Vec<StmtId> =
+                        given.map(|(c, (_, leaf))| c.unwrap_or_else(|| pass.zero_tangent(leaf))).collect();
+                    pass.call_rule(rule, &written, &inputs, &given)
                 }
                 Kind::Derivative => {
-                    let leaves: Option<Vec<Leaf>> =
+                    let leaves: Option<Vec<TypeLeaf>> =
                         real.iter().map(|k| Some(ssa.inputs.get(*k as usize)?.leaf.clone())).collect();
                     let some: Vec<u32> =
                         (0..).zip(&cotangents).filter(|(_, c)| c.is_some()).map(|(at, _)| at).collect();
-                    let given: Vec<Var> = cotangents.iter().copied().flatten().collect();
-                    pass.transposed(rule, &written, &inputs, &leaves?, &some, &given)?
+                    let given: Vec<StmtId> = cotangents.iter().copied().flatten().collect();
+                    pass.call_transpose(rule, &written, &inputs, &leaves?, &some, &given)?
                 }
             };
             for k in &**wrt {
                 let leaf = &ssa.inputs.get(*k as usize)?.leaf;
                 let at = real.iter().position(|r| r == k)?;
                 let cotangent = *found.get(at)?;
-                pass.note(&[ssa.input(*k)?], &[cotangent], RULE);
-                outputs.push((Leaf { path: Vec::new(), ..leaf.clone() }, cotangent));
+                pass.attribute_results(&[ssa.input_statement(*k)?], &[cotangent], RULE);
+                outputs.push((TypeLeaf { path: Vec::new(), ..leaf.clone() }, cotangent));
             }
         }
     }
     Some(pass.finish(derivation, Vec::new(), outputs))
 }
 
-impl Deriving<'_> {
+impl Differentiator<'_> {
     /// Attributes each statement of `made` to the statement of `of` at the same position, in
     /// addition to the call's own origin.
-    fn note(&mut self, of: &[Var], made: &[Var], why: &'static str) {
+    fn attribute_results(&mut self, of: &[StmtId], made: &[StmtId], why: &'static str) {
         for (of, made) in of.iter().zip(made) {
-            self.made_for(*of, why);
-            self.builder.trace.gives(*made);
+            self.attribute_to(*of, why);
+            self.builder.trace.record_result(*made);
         }
     }
 
     /// Adds all inputs of the definition, and returns those that are passed to it.
-    fn inputs_of(&mut self, ssa: &Ssa) -> Vec<Var> {
+    fn add_all_inputs(&mut self, ssa: &SsaFunction) -> Vec<StmtId> {
         let mut vars = Vec::new();
         for (k, input) in (0..).zip(&ssa.inputs) {
-            if let Some(of) = ssa.input(k) {
-                self.made_for(of, VALUE);
+            if let Some(of) = ssa.input_statement(k) {
+                self.attribute_to(of, VALUE);
             }
             let var = self.builder.push(input.leaf.dims.clone(), input.leaf.scalar, Rhs::Input(k), Vec::new());
             if let Some(stmt) = self.builder.stmts.get_mut(var.0 as usize) {
@@ -166,104 +168,112 @@ impl Deriving<'_> {
     }
 
     /// Returns the zero tangent of a part.
-    fn none(&mut self, leaf: &Leaf) -> Var {
+    fn zero_tangent(&mut self, leaf: &TypeLeaf) -> StmtId {
         self.builder.zero(&leaf.dims, leaf.scalar.unwrap_or(Scalar::F64))
     }
 
     /// Adds a call with the sizes of the definition.
-    fn called(&mut self, callee: &Arc<Callee>, ssa: &Ssa, args: &[Var]) -> Vec<Var> {
+    fn add_call(&mut self, callee: &Arc<FunctionKey>, ssa: &SsaFunction, args: &[StmtId]) -> Vec<StmtId> {
         let sizes = self.ssa.sizes.iter().map(|l| Poly::atom(self.ssa.vars.atom(*l))).collect();
         let args = args.to_vec();
-        let call = Call { callee, sizes, args, dims: Vec::new(), pred: Pred::truth(), needs: Vec::new() };
+        let call = BatchedCall { callee, sizes, args, dims: Vec::new(), pred: Pred::truth(), needs: Vec::new() };
         let (vars, inputs) = (&mut self.vars, &mut self.inputs);
-        inline::call(&mut self.builder, &call, ssa, &mut |builder, global| {
-            crate::norm::to_ssa::input_of(builder, vars, inputs, global)
+        inline::add_call(&mut self.builder, &call, ssa, &mut |builder, global| {
+            crate::norm::to_ssa::global_input(builder, vars, inputs, global)
         })
     }
 
     /// Calls the rule with the inputs and the tangents or cotangents `beside`.
-    fn applied(&mut self, rule: &Rule, written: &Ssa, inputs: &[Var], beside: &[Var]) -> Vec<Var> {
-        let args: Vec<Var> = inputs.iter().chain(beside).copied().collect();
-        self.called(&rule.callee, written, &args)
+    fn call_rule(
+        &mut self,
+        rule: &CustomRule,
+        written: &SsaFunction,
+        inputs: &[StmtId],
+        beside: &[StmtId],
+    ) -> Vec<StmtId> {
+        let args: Vec<StmtId> = inputs.iter().chain(beside).copied().collect();
+        self.add_call(&rule.callee, written, &args)
     }
 
     /// Calls the transpose of the rule by its parameters after `;`, whose parts are `beside`. The
     /// seeds `given` are the cotangents of its results `of`. `None` if the rule is not linear.
-    fn transposed(
+    fn call_transpose(
         &mut self,
-        rule: &Rule,
-        written: &Ssa,
-        inputs: &[Var],
-        beside: &[Leaf],
+        rule: &CustomRule,
+        written: &SsaFunction,
+        inputs: &[StmtId],
+        beside: &[TypeLeaf],
         of: &[u32],
-        given: &[Var],
-    ) -> Option<Vec<Var>> {
+        given: &[StmtId],
+    ) -> Option<Vec<StmtId>> {
         let passed: Vec<u32> =
             (0..).zip(&written.inputs).filter(|(_, i)| i.source.is_passed()).map(|(k, _)| k).collect();
         let by: Arc<[u32]> = passed.get(inputs.len()..)?.into();
-        let callee = Arc::new(rule.callee.derive(Derivation::Adjoint { of: of.into(), wrt: Arc::clone(&by) }));
+        let callee =
+            Arc::new(rule.callee.derivative(DerivativeKind::Adjoint { outputs: of.into(), wrt: Arc::clone(&by) }));
         let adjoint = (self.functions)(&callee)?;
         if !self.is_linear(&adjoint, &by, written.outputs.len()) {
             return None;
         }
         let mut args = inputs.to_vec();
         for leaf in beside {
-            args.push(self.none(leaf));
+            args.push(self.zero_tangent(leaf));
         }
         args.extend(given);
-        let values = self.called(&callee, &adjoint, &args);
+        let values = self.add_call(&callee, &adjoint, &args);
         Some(values.get(written.outputs.len()..)?.to_vec())
     }
 
     /// Returns whether the cotangents, which follow the values, are independent of these inputs.
-    fn is_linear(&self, adjoint: &Ssa, by: &[u32], values: usize) -> bool {
+    fn is_linear(&self, adjoint: &SsaFunction, by: &[u32], values: usize) -> bool {
         let cotangents = adjoint.outputs.get(values..).unwrap_or_default();
-        let read = Dependence { functions: self.functions, known: HashMap::new() }.inputs(adjoint, cotangents);
+        let read = DependenceAnalysis { functions: self.functions, argument_sets: HashMap::new() }
+            .inputs_read(adjoint, cotangents);
         !by.iter().any(|k| read.contains(k))
     }
 }
 
 /// Dependence analysis: the inputs that outputs depend on. A call depends only on the arguments
 /// that its part of the result depends on.
-struct Dependence<'a> {
-    functions: Functions<'a>,
-    known: HashMap<(Arc<Callee>, u32), Arc<BTreeSet<u32>>>,
+struct DependenceAnalysis<'a> {
+    functions: PrimalLookup<'a>,
+    argument_sets: HashMap<(Arc<FunctionKey>, u32), Arc<BTreeSet<u32>>>,
 }
 
-impl Dependence<'_> {
-    fn inputs(&mut self, ssa: &Ssa, outputs: &[(Leaf, Var)]) -> BTreeSet<u32> {
+impl DependenceAnalysis<'_> {
+    fn inputs_read(&mut self, ssa: &SsaFunction, outputs: &[(TypeLeaf, StmtId)]) -> BTreeSet<u32> {
         let mut found = BTreeSet::new();
         let mut seen = BTreeSet::new();
-        let mut open: Vec<Var> = outputs.iter().map(|(_, var)| *var).collect();
+        let mut open: Vec<StmtId> = outputs.iter().map(|(_, var)| *var).collect();
         let mut checks = ssa.needs.clone();
         let mut asked = BTreeSet::new();
-        outputs.iter().flat_map(|(leaf, _)| &leaf.dims).for_each(|n| reads(n, &mut |v| open.push(v)));
+        outputs.iter().flat_map(|(leaf, _)| &leaf.dims).for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
         loop {
             if let Some(check) = checks.pop() {
                 let Some(check) = ssa.checks.get(check as usize).filter(|_| asked.insert(check)) else { continue };
-                check.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
-                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+                check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
+                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| open.push(v)));
                 continue;
             }
             let Some(var) = open.pop() else { return found };
             let Some(stmt) = ssa.stmts.get(var.0 as usize).filter(|_| seen.insert(var)) else { continue };
             checks.extend(&stmt.needs);
-            stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
             match &stmt.rhs {
                 Rhs::Input(k) => drop(found.insert(*k)),
-                Rhs::Call { callee, sizes, pred, args, part, .. } => {
-                    sizes.iter().for_each(|p| reads(p, &mut |v| open.push(v)));
-                    for_each_read(pred, &mut |v| open.push(v));
-                    let read = guarded(|| self.arguments(callee, *part));
+                Rhs::Call { callee, sizes, pred, args, result_index: part, .. } => {
+                    sizes.iter().for_each(|p| for_each_poly_read(p, &mut |v| open.push(v)));
+                    for_each_pred_read(pred, &mut |v| open.push(v));
+                    let read = ensure_sufficient_stack(|| self.arguments_read(callee, *part));
                     for (k, arg) in (0..).zip(args) {
                         if read.as_ref().is_none_or(|read| read.contains(&k)) {
                             open.push(arg.var);
-                            arg.at.iter().for_each(|p| reads(p, &mut |v| open.push(v)));
+                            arg.at.iter().for_each(|p| for_each_poly_read(p, &mut |v| open.push(v)));
                         }
                     }
                 }
                 Rhs::Loop(of, part) => {
-                    let needed = loops::needed(of, &BTreeSet::from([*part]), &mut Reads::default());
+                    let needed = loops::loop_needs(of, &BTreeSet::from([*part]), &mut BodyReads::default());
                     of.for_each_operand(&needed.inputs, &mut |v| open.push(v));
                 }
                 rhs => rhs.for_each_operand(&mut |v| open.push(v)),
@@ -272,17 +282,17 @@ impl Dependence<'_> {
     }
 
     /// Returns the arguments that one part of a function's result depends on.
-    fn arguments(&mut self, callee: &Arc<Callee>, part: u32) -> Option<Arc<BTreeSet<u32>>> {
+    fn arguments_read(&mut self, callee: &Arc<FunctionKey>, part: u32) -> Option<Arc<BTreeSet<u32>>> {
         let key = (Arc::clone(callee), part);
-        if let Some(known) = self.known.get(&key) {
+        if let Some(known) = self.argument_sets.get(&key) {
             return Some(Arc::clone(known));
         }
         let ssa = (self.functions)(callee)?;
-        let inputs = self.inputs(&ssa, ssa.outputs.get(part as usize..)?.get(..1)?);
+        let inputs = self.inputs_read(&ssa, ssa.outputs.get(part as usize..)?.get(..1)?);
         let passed = (0..).zip(&ssa.inputs).filter(|(_, input)| input.source.is_passed());
         let arguments = (0..).zip(passed).filter(|(_, (k, _))| inputs.contains(k)).map(|(at, _)| at);
         let arguments = Arc::new(arguments.collect::<BTreeSet<u32>>());
-        self.known.insert(key, Arc::clone(&arguments));
+        self.argument_sets.insert(key, Arc::clone(&arguments));
         Some(arguments)
     }
 }

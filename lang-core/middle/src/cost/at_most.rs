@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cost, number};
-use lang_sizes::count::{Formula, Piece, Ratio};
-use lang_sizes::predicate::{Atom, Context, Poly, Pred};
+use super::{CostFormulas, symbol_number};
+use lang_sizes::count::{Formula, FormulaPiece, Ratio};
+use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
 
-impl Cost {
+impl CostFormulas {
     /// Returns an upper bound of a formula of this cost for sizes that satisfy `known`. Each
     /// data-dependent number is replaced by its maximum or by zero, whichever yields more. `None`
     /// if sizes alone do not determine a bound.
     #[must_use]
-    pub fn at_most(&self, of: &Formula, known: &Context) -> Option<Formula> {
+    pub fn upper_bound(&self, of: &Formula, known: &FactContext) -> Option<Formula> {
         let mut all = Formula::default();
         for piece in of.pieces() {
             let mut told = true;
-            piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| told &= number(a).is_none()), &mut |_| {});
+            piece.pred.visit(&mut |p| p.for_each_atom(&mut |a| told &= symbol_number(a).is_none()), &mut |_| {});
             if !told {
                 return None;
             }
-            let (over, under) = piece.value.parts();
+            let (over, under) = piece.value.as_fraction();
             let (mut sizes, mut by_symbol) = (Poly::default(), BTreeMap::<usize, Poly>::new());
             for (monomial, c) in over.terms() {
                 let mut rest = Poly::constant(*c);
                 let mut symbols = Vec::new();
                 for (a, power) in monomial {
-                    match number(a) {
+                    match symbol_number(a) {
                         Some(k) => symbols.extend((0..*power).map(|_| k)),
                         None => (0..*power).for_each(|_| rest = rest.mul(&Poly::atom(a.clone()))),
                     }
@@ -40,15 +40,16 @@ impl Cost {
                     _ => return None,
                 }
             }
-            let mut most = Formula::of([Piece { pred: Pred::truth(), value: Ratio::over(sizes, under) }]);
+            let mut most =
+                Formula::from_pieces([FormulaPiece { pred: Pred::truth(), value: Ratio::new(sizes, under) }]);
             for (k, by) in by_symbol {
-                let by = over_nothing(&by, known);
+                let by = nonnegative_upper_bound(&by, known);
                 if !by.is_zero() {
-                    let symbol = self.symbols.get(k)?.most.clone().filter(|most| !has_symbols(most))?;
-                    most = most.add(&symbol.times(&Ratio::over(by, under)));
+                    let symbol = self.symbols.get(k)?.upper_bound.clone().filter(|most| !has_symbols(most))?;
+                    most = most.add(&symbol.mul_ratio(&Ratio::new(by, under)));
                 }
             }
-            all = all.add(&most.guarded(&piece.pred));
+            all = all.add(&most.restrict(&piece.pred));
         }
         Some(all)
     }
@@ -56,7 +57,7 @@ impl Cost {
 
 /// Returns an upper bound of a polynomial that is nowhere negative. It is the polynomial or 0 if
 /// its sign is known; otherwise its negative terms are dropped.
-fn over_nothing(p: &Poly, known: &Context) -> Poly {
+fn nonnegative_upper_bound(p: &Poly, known: &FactContext) -> Poly {
     if known.implies(&Pred::nonneg(p)) {
         return p.clone();
     }
@@ -74,8 +75,8 @@ fn over_nothing(p: &Poly, known: &Context) -> Poly {
 pub fn has_symbols(of: &Formula) -> bool {
     let mut found = false;
     for piece in of.pieces() {
-        let mut note = |a: &Atom| found |= number(a).is_some();
-        piece.value.parts().0.for_each_atom(&mut note);
+        let mut note = |a: &Atom| found |= symbol_number(a).is_some();
+        piece.value.as_fraction().0.for_each_atom(&mut note);
         piece.pred.visit(&mut |p| p.for_each_atom(&mut note), &mut |_| {});
     }
     found

@@ -2,102 +2,113 @@
 //! two costs, `$[derived] + io <= c · ($[primal] + io)`. If that fails, the reals that loops carry
 //! are added on the right.
 
-use super::{Cost, Symbol, atom, number};
-use lang_sizes::certify::{Certificate, Question, Verdict, Why, certify};
-use lang_sizes::count::{Formula, Names};
+use super::{CostFormulas, CostSymbol, symbol_atom, symbol_number};
+use lang_sizes::certify::{CertificateVerdict, CostCertificate, CostQuestion, IncomparableReason, certify};
+use lang_sizes::count::{DisplayNames, Formula};
 use lang_sizes::predicate::{Atom, Poly};
 
 /// A certificate and its question.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bound {
+pub struct CostRatio {
     /// The certificate.
-    pub certificate: Certificate,
+    pub certificate: CostCertificate,
     /// The allowance beside the work, inputs and outputs of the function; 0 if it was not
     /// necessary.
-    pub extra: Formula,
+    pub allowance: Formula,
     /// The symbols in the formulas: those of the function, then those of the derivative.
-    pub symbols: Vec<Symbol>,
+    pub symbols: Vec<CostSymbol>,
     /// The number of symbols of the function.
-    pub primal: usize,
+    pub primal_symbols: usize,
     /// Whether it holds only for sizes of at least 1, because no factor holds for all sizes.
-    pub positive: bool,
+    pub requires_positive_sizes: bool,
     /// Display names of the integers in its formulas.
-    pub names: Names,
-    known: Vec<Poly>,
-    bounds: Vec<Formula>,
+    pub names: DisplayNames,
+    size_facts: Vec<Poly>,
+    symbol_facts: Vec<Formula>,
     formulas: [Formula; 3],
 }
 
 /// Compares the work of a derivative with that of the function. A ratio that grows only with a
 /// symbol is not refuted, because the function may have the same number under another name.
 #[must_use]
-pub fn bound(primal: &Cost, derived: &Cost) -> Bound {
+pub fn certify_ratio(primal: &CostFormulas, derived: &CostFormulas) -> CostRatio {
     let first = primal.symbols.len();
     // The symbols of the derivative follow those of the function, except those with equal content,
     // which are shared.
     let same = |k: usize| {
-        let name = derived.symbols.get(k)?.content?.name();
-        primal.symbols.iter().position(|s| s.content.is_some_and(|c| c.name() == name))
+        let name = derived.symbols.get(k)?.content?.hash_value();
+        primal.symbols.iter().position(|s| s.content.is_some_and(|c| c.hash_value() == name))
     };
-    let by = |a: &Atom| number(a).map(|k| Poly::atom(atom(same(k).unwrap_or(first + k))));
+    let by = |a: &Atom| symbol_number(a).map(|k| Poly::atom(symbol_atom(same(k).unwrap_or(first + k))));
     let put = |f: &Formula| f.substitute(&by);
-    let mut known = primal.known.clone();
-    known.extend(derived.known.iter().filter(|p| !primal.known.contains(p)).cloned());
-    let bounds = primal.bounds.iter().cloned().chain(derived.bounds.iter().map(put)).collect();
-    let mut made = Bound {
-        certificate: Certificate { verdict: Verdict::Unknown(Why::NoValue) },
-        extra: Formula::default(),
+    let mut known = primal.size_facts.clone();
+    known.extend(derived.size_facts.iter().filter(|p| !primal.size_facts.contains(p)).cloned());
+    let bounds = primal.symbol_facts.iter().cloned().chain(derived.symbol_facts.iter().map(put)).collect();
+    let mut made = CostRatio {
+        certificate: CostCertificate { verdict: CertificateVerdict::Unknown(IncomparableReason::NoValue) },
+        allowance: Formula::default(),
         symbols: primal.symbols.iter().chain(&derived.symbols).cloned().collect(),
-        primal: first,
-        positive: false,
+        primal_symbols: first,
+        requires_positive_sizes: false,
         names: primal.names.clone(),
-        known,
-        bounds,
+        size_facts: known,
+        symbol_facts: bounds,
         formulas: [primal.total.work.clone(), put(&derived.total.work), primal.io.clone()],
     };
-    made.certificate = made.certified();
-    let proved = matches!(made.certificate.verdict, Verdict::Proved { .. });
+    made.certificate = made.run_certifier();
+    let proved = matches!(made.certificate.verdict, CertificateVerdict::Proved { .. });
     if !proved && !primal.total.carried.pieces().is_empty() {
         let without = made.clone();
-        made.extra.clone_from(&primal.total.carried);
-        made.certificate = made.certified();
-        if !matches!(made.certificate.verdict, Verdict::Proved { .. }) {
+        made.allowance.clone_from(&primal.total.carried);
+        made.certificate = made.run_certifier();
+        if !matches!(made.certificate.verdict, CertificateVerdict::Proved { .. }) {
             made = without;
         }
     }
-    if matches!(made.certificate.verdict, Verdict::Refuted { .. }) { made.without_empty() } else { made }
+    if matches!(made.certificate.verdict, CertificateVerdict::Refuted { .. }) {
+        made.for_positive_sizes()
+    } else {
+        made
+    }
 }
 
-impl Bound {
+impl CostRatio {
     /// Returns the question of the certificate.
     #[must_use]
-    pub fn question(&self) -> Question<'_> {
+    pub fn question(&self) -> CostQuestion<'_> {
         let [primal, derived, io] = &self.formulas;
-        Question { known: &self.known, bounds: &self.bounds, primal, derived, io, extra: &self.extra }
+        CostQuestion {
+            assumptions: &self.size_facts,
+            bounds: &self.symbol_facts,
+            primal,
+            derived,
+            io,
+            extra: &self.allowance,
+        }
     }
 
     /// Restricts the sizes to at least 1, if a factor suffices for those.
-    fn without_empty(self) -> Self {
+    fn for_positive_sizes(self) -> Self {
         let mut made = self.clone();
-        made.positive = true;
-        let sizes: Vec<Poly> = super::sizes(&self.known, &self.names).cloned().collect();
-        for size in made.known.iter_mut().filter(|p| sizes.contains(p)) {
-            *size = size.plus(-1);
+        made.requires_positive_sizes = true;
+        let sizes: Vec<Poly> = super::sizes(&self.size_facts, &self.names).cloned().collect();
+        for size in made.size_facts.iter_mut().filter(|p| sizes.contains(p)) {
+            *size = size.add_constant(-1);
         }
-        made.certificate = made.certified();
-        if matches!(made.certificate.verdict, Verdict::Refuted { .. }) { self } else { made }
+        made.certificate = made.run_certifier();
+        if matches!(made.certificate.verdict, CertificateVerdict::Refuted { .. }) { self } else { made }
     }
 
-    fn certified(&self) -> Certificate {
+    fn run_certifier(&self) -> CostCertificate {
         let made = certify(&self.question());
-        let Verdict::Refuted { witness, .. } = &made.verdict else { return made };
-        let by_data = witness.iter().flat_map(|w| &w.sizes).any(|(a, _)| number(a).is_some());
-        if by_data { Certificate { verdict: Verdict::Unknown(Why::Data) } } else { made }
+        let CertificateVerdict::Refuted { witness, .. } = &made.verdict else { return made };
+        let by_data = witness.iter().flat_map(|w| &w.sizes).any(|(a, _)| symbol_number(a).is_some());
+        if by_data { CostCertificate { verdict: CertificateVerdict::Unknown(IncomparableReason::Data) } } else { made }
     }
 
     /// Verifies the certificate again.
     #[must_use]
-    pub fn check(&self) -> bool {
+    pub fn verify(&self) -> bool {
         self.certificate.check(&self.question())
     }
 }

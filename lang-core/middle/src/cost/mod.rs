@@ -23,16 +23,16 @@ mod symbol;
 
 use std::sync::Arc;
 
-use lang_ir::core::Callee;
-use lang_ir::ssa::{Ssa, Var};
-use lang_sizes::count::{Formula, Names};
-use lang_sizes::predicate::{Atom, Context, Poly, Pred};
+use lang_ir::core::FunctionKey;
+use lang_ir::ssa::{SsaFunction, StmtId};
+use lang_sizes::count::{DisplayNames, Formula};
+use lang_sizes::predicate::{Atom, FactContext, Poly, Pred};
 
 pub use at_most::has_symbols;
-pub use bound::{Bound, bound};
-pub use content::Content;
-pub use most::Greatest;
-pub use symbol::{Kind, Symbol, atom, number};
+pub use bound::{CostRatio, certify_ratio};
+pub use content::ContentHash;
+pub use most::FormulaMax;
+pub use symbol::{CostSymbol, CostSymbolKind, symbol_atom, symbol_number};
 
 /// The counts of a statement or a function.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -50,95 +50,95 @@ pub struct Amount {
 
 /// The place of an amount in a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum CostSite {
     /// A statement; for the parts of a call or loop, the first of them.
-    Statement(Var),
+    Statement(StmtId),
     /// A check, by number.
     Check(u32),
 }
 
 /// The cost of a function.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Cost {
+pub struct CostFormulas {
     /// The total.
     pub total: Amount,
     /// The amount of each statement that costs anything.
-    pub parts: Vec<(Place, Amount)>,
+    pub statement_amounts: Vec<(CostSite, Amount)>,
     /// The number of real elements in the inputs and outputs.
     pub io: Formula,
     /// Bytes of loop outputs per iteration, and of states, that other loops read: the memory kept
     /// for a reverse. For nested bodies only the largest counts, because a body releases its memory
     /// when it ends. An upper bound.
-    pub kept: Greatest,
+    pub stored_bytes: FormulaMax,
     /// The longest chain of dependent operations. An upper bound.
-    pub span: Greatest,
+    pub span: FormulaMax,
     /// The symbols in the formulas.
-    pub symbols: Vec<Symbol>,
+    pub symbols: Vec<CostSymbol>,
     /// Facts about sizes: non-negative polynomials.
-    pub known: Vec<Poly>,
+    pub size_facts: Vec<Poly>,
     /// Facts about symbols: non-negative formulas.
-    pub bounds: Vec<Formula>,
+    pub symbol_facts: Vec<Formula>,
     /// Display names of its integers.
-    pub names: Names,
+    pub names: DisplayNames,
 }
 
 /// Returns the sizes among the atoms that are known to be non-negative. An atom that is known to be
 /// strictly below another polynomial is an index, which may be 0.
-pub(crate) fn sizes<'a>(known: &'a [Poly], names: &'a Names) -> impl Iterator<Item = &'a Poly> {
+pub(crate) fn sizes<'a>(known: &'a [Poly], names: &'a DisplayNames) -> impl Iterator<Item = &'a Poly> {
     let is_index = |a: &Atom| {
         let below = |p: &Poly| p.linear_in(a).is_some_and(|(c, rest)| c == -1 && rest.constant_part() < 0);
         known.iter().any(below)
     };
     known.iter().filter(move |p| {
-        p.as_atom().is_some_and(|a| number(a).is_none() && !is_index(a) && !names.tells_constructor(a))
+        p.as_atom().is_some_and(|a| symbol_number(a).is_none() && !is_index(a) && !names.is_constructor_number(a))
     })
 }
 
 /// A resolver from a callee to its cost.
-pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Callable>;
+pub type CostLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<CostedCallee>;
 
 /// A callee: its statements and its cost.
-pub type Callable = (Arc<Ssa>, Arc<Cost>);
+pub type CostedCallee = (Arc<SsaFunction>, Arc<CostFormulas>);
 
 /// Returns the cost of a function. A callee without a cost becomes a symbol.
 #[must_use]
-pub fn cost(ssa: &Ssa, callees: Callees<'_>) -> Cost {
-    cost_where(ssa, &[], callees)
+pub fn cost(ssa: &SsaFunction, callees: CostLookup<'_>) -> CostFormulas {
+    cost_assuming(ssa, &[], callees)
 }
 
 /// Returns the cost of a function under assumptions on its sizes and integer parameters.
 #[must_use]
-pub fn cost_where(ssa: &Ssa, given: &[Pred], callees: Callees<'_>) -> Cost {
-    function::cost(ssa, given, callees)
+pub fn cost_assuming(ssa: &SsaFunction, given: &[Pred], callees: CostLookup<'_>) -> CostFormulas {
+    function::cost_of_function(ssa, given, callees)
 }
 
-impl Cost {
+impl CostFormulas {
     /// Returns the facts about the sizes and symbols in its formulas.
     #[must_use]
-    pub fn context(&self) -> Context {
-        Context::new(&self.known)
+    pub fn context(&self) -> FactContext {
+        FactContext::new(&self.size_facts)
     }
 
     /// Returns the same facts for sizes of at least 1.
     #[must_use]
-    pub fn positive(&self) -> Context {
+    pub fn positive_context(&self) -> FactContext {
         let mut known = self.context();
-        self.sizes().for_each(|size| known.assume(&Pred::nonneg(&size.plus(-1))));
+        self.sizes().for_each(|size| known.assume(&Pred::nonneg(&size.add_constant(-1))));
         known
     }
 
     /// Iterates over the known sizes.
     pub fn sizes(&self) -> impl Iterator<Item = &Poly> {
-        sizes(&self.known, &self.names)
+        sizes(&self.size_facts, &self.names)
     }
 
     /// Returns a valuation of the atoms in its formulas, from the values of sizes and symbols.
-    pub fn values<'a>(
+    pub fn valuation<'a>(
         &'a self,
         size: &'a dyn Fn(&Atom) -> Option<i64>,
-        symbol: &'a dyn Fn(&Symbol) -> Option<i64>,
+        symbol: &'a dyn Fn(&CostSymbol) -> Option<i64>,
     ) -> impl FnMut(&Atom) -> Option<i64> + 'a {
-        move |a| match number(a) {
+        move |a| match symbol_number(a) {
             Some(k) => symbol(self.symbols.get(k)?),
             None => size(a),
         }
@@ -163,8 +163,8 @@ impl Amount {
         [&self.work, &self.tests, &self.iterations].iter().all(|f| f.pieces().is_empty())
     }
 
-    fn cases(&self, known: &Context) -> Self {
-        let cases = |f: &Formula| f.cases(known);
+    fn cases(&self, known: &FactContext) -> Self {
+        let cases = |f: &Formula| f.to_cases(known);
         Self {
             work: cases(&self.work),
             tests: cases(&self.tests),

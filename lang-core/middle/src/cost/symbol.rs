@@ -4,19 +4,19 @@
 
 use std::sync::Arc;
 
-use super::content::Content;
+use super::content::ContentHash;
 use lang_sizes::count::Formula;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 
 /// The local number of the first symbol; symbol `k` follows at distance `k`.
-const FIRST: u32 = 1 << 22;
+const FIRST_SYMBOL: u32 = 1 << 22;
 
 /// The largest symbol number. Symbols beyond it share its atom.
-const MOST: usize = 1 << 20;
+const MAX_SYMBOL: usize = 1 << 20;
 
 /// The quantity that a symbol counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum CostSymbolKind {
     /// The index tuples for which a predicate holds. In a sum of several terms, the number selects
     /// the term.
     Terms(u32),
@@ -33,41 +33,41 @@ pub enum Kind {
     /// Iterations that have no formula.
     Iterations,
     /// Kept bytes that have no formula.
-    Kept,
+    StoredBytes,
 }
 
 /// A number that only the run knows.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Symbol {
+pub struct CostSymbol {
     /// The statement: the statement numbers of the enclosing calls and loops, outermost first, then
     /// its own.
     pub path: Arc<[u32]>,
     /// The quantity that is counted.
-    pub kind: Kind,
+    pub kind: CostSymbolKind,
     /// An upper bound.
-    pub most: Option<Formula>,
+    pub upper_bound: Option<Formula>,
     /// Its content in terms of the inputs: equal contents have equal numbers, also in a derivative.
-    pub content: Option<Content>,
+    pub content: Option<ContentHash>,
 }
 
 /// Returns the atom of a symbol.
 #[must_use]
-pub fn atom(k: usize) -> Atom {
-    let k = u32::try_from(k.min(MOST)).unwrap_or(0);
-    Atom::Local(LocalId(FIRST + k), format!("p{k}").into())
+pub fn symbol_atom(k: usize) -> Atom {
+    let k = u32::try_from(k.min(MAX_SYMBOL)).unwrap_or(0);
+    Atom::Local(LocalId(FIRST_SYMBOL + k), format!("p{k}").into())
 }
 
 /// Returns the number of the symbol, if the atom is one.
 #[must_use]
-pub fn number(a: &Atom) -> Option<usize> {
+pub fn symbol_number(a: &Atom) -> Option<usize> {
     let Atom::Local(l, _) = a else { return None };
-    let k = l.0.checked_sub(FIRST)? as usize;
-    (k <= MOST).then_some(k)
+    let k = l.0.checked_sub(FIRST_SYMBOL)? as usize;
+    (k <= MAX_SYMBOL).then_some(k)
 }
 
 /// Whether a polynomial mentions symbols.
-pub(super) fn mentioned(p: &Poly) -> bool {
+pub(super) fn mentions_symbols(p: &Poly) -> bool {
     let mut found = false;
-    p.for_each_atom(&mut |a| found |= number(a).is_some());
+    p.for_each_atom(&mut |a| found |= symbol_number(a).is_some());
     found
 }

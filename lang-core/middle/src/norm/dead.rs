@@ -8,40 +8,47 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::loops::{self, Reads, Unchanged};
-use lang_ir::core::Leaf;
-use lang_ir::origin::Fate;
-use lang_ir::region::{Loop, Part};
-use lang_ir::ssa::{Access, Check, Rhs, Ssa, Stmt, Var, for_each_read, reads};
+use super::loops::{self, BodyReads, InvariantCarries};
+use lang_ir::core::TypeLeaf;
+use lang_ir::origin::DceOutcome;
+use lang_ir::region::{LoopResult, SsaLoop};
+use lang_ir::ssa::{
+    Rhs, RuntimeCheck, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read,
+};
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 
 /// Returns which statements and which checks the outputs need; with `inputs`, also all inputs. A
 /// loop is live only for the parts that are read.
-pub(crate) fn live(ssa: &Ssa, inputs: bool) -> (Vec<bool>, Vec<bool>) {
-    live_for(ssa, &ssa.outputs, inputs, &mut Reads::default())
+pub(crate) fn live_statements(ssa: &SsaFunction, inputs: bool) -> (Vec<bool>, Vec<bool>) {
+    live_for_outputs(ssa, &ssa.outputs, inputs, &mut BodyReads::default())
 }
 
 /// Returns the same for some of the outputs.
-pub(crate) fn live_for(ssa: &Ssa, outputs: &[(Leaf, Var)], inputs: bool, known: &mut Reads) -> (Vec<bool>, Vec<bool>) {
+pub(crate) fn live_for_outputs(
+    ssa: &SsaFunction,
+    outputs: &[(TypeLeaf, StmtId)],
+    inputs: bool,
+    known: &mut BodyReads,
+) -> (Vec<bool>, Vec<bool>) {
     let mut live = vec![false; ssa.stmts.len()];
     let mut asked = vec![false; ssa.checks.len()];
-    let mut open: Vec<Var> = outputs.iter().map(|(_, v)| *v).collect();
+    let mut open: Vec<StmtId> = outputs.iter().map(|(_, v)| *v).collect();
     let mut checks: Vec<u32> = ssa.needs.clone();
-    let mut found: Vec<(&Arc<Loop>, BTreeSet<Part>)> = Vec::new();
+    let mut found: Vec<(&Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
     for (leaf, _) in outputs {
-        leaf.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+        leaf.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
     }
     for (k, stmt) in (0..).zip(&ssa.stmts) {
         if inputs && matches!(stmt.rhs, Rhs::Input(_)) {
-            open.push(Var(k));
+            open.push(StmtId(k));
         }
     }
     loop {
         if let Some(c) = checks.pop() {
             if let (Some(slot @ false), Some(check)) = (asked.get_mut(c as usize), ssa.checks.get(c as usize)) {
                 *slot = true;
-                check.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
-                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+                check.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
+                [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| open.push(v)));
             }
             continue;
         }
@@ -51,18 +58,18 @@ pub(crate) fn live_for(ssa: &Ssa, outputs: &[(Leaf, Var)], inputs: bool, known: 
         };
         *slot = true;
         checks.extend(&stmt.needs);
-        stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+        stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
         let Rhs::Loop(of, part) = &stmt.rhs else {
             stmt.rhs.for_each_operand(&mut |v| open.push(v));
             continue;
         };
-        let at = found.iter().position(|(other, _)| same(other, of)).unwrap_or_else(|| {
+        let at = found.iter().position(|(other, _)| is_same_loop(other, of)).unwrap_or_else(|| {
             found.push((of, BTreeSet::new()));
             found.len() - 1
         });
         let Some((_, parts)) = found.get_mut(at) else { continue };
         parts.insert(*part);
-        of.for_each_operand(&loops::needed(of, parts, known).inputs, &mut |v| open.push(v));
+        of.for_each_operand(&loops::loop_needs(of, parts, known).inputs, &mut |v| open.push(v));
     }
     (live, asked)
 }
@@ -70,11 +77,11 @@ pub(crate) fn live_for(ssa: &Ssa, outputs: &[(Leaf, Var)], inputs: bool, known: 
 /// Prunes each loop to the parts that are read. A part that the loop never changes is read from its
 /// initial value instead. Returns the checks that such a statement must then make itself, by its
 /// position.
-fn prune_loops(ssa: &mut Ssa) -> Vec<(usize, Vec<Check>)> {
-    let mut found: Vec<(Arc<Loop>, BTreeSet<Part>)> = Vec::new();
+fn prune_loops(ssa: &mut SsaFunction) -> Vec<(usize, Vec<RuntimeCheck>)> {
+    let mut found: Vec<(Arc<SsaLoop>, BTreeSet<LoopResult>)> = Vec::new();
     for stmt in &ssa.stmts {
         if let Rhs::Loop(of, part) = &stmt.rhs {
-            match found.iter_mut().find(|(other, _)| same(other, of)) {
+            match found.iter_mut().find(|(other, _)| is_same_loop(other, of)) {
                 Some((_, parts)) => drop(parts.insert(*part)),
                 None => found.push((of.clone(), BTreeSet::from([*part]))),
             }
@@ -82,28 +89,28 @@ fn prune_loops(ssa: &mut Ssa) -> Vec<(usize, Vec<Check>)> {
     }
     let mut asked = Vec::new();
     for (of, mut parts) in found {
-        let unchanged = Unchanged::of(&of);
-        let changes = |part: &Part| unchanged.before(&of, *part, 0).is_none();
+        let unchanged = InvariantCarries::of_loop(&of);
+        let changes = |part: &LoopResult| unchanged.initial_value(&of, *part, 0).is_none();
         // If the whole loop disappears, its checks remain.
-        let outside = if parts.iter().any(changes) { Some(Vec::new()) } else { unchanged.asked_outside(ssa, &of) };
+        let outside = if parts.iter().any(changes) { Some(Vec::new()) } else { unchanged.hoisted_checks(ssa, &of) };
         let (mut new, mut moved) = (of.clone(), BTreeMap::new());
         if outside.is_some() {
             parts.retain(changes);
         }
         if !parts.is_empty() {
-            let given = if outside.is_some() { unchanged.given(&of) } else { (*of).clone() };
-            let (pruned, to) = loops::pruned(&given, &parts);
+            let given = if outside.is_some() { unchanged.without_carries(&of) } else { (*of).clone() };
+            let (pruned, to) = loops::prune_loop(&given, &parts);
             (new, moved) = (Arc::new(pruned), to);
         }
         for (k, stmt) in ssa.stmts.iter_mut().enumerate() {
             let Rhs::Loop(here, part) = &mut stmt.rhs else { continue };
-            if !same(here, &of) {
+            if !is_same_loop(here, &of) {
                 continue;
             }
             match (moved.get(part), &outside) {
                 (Some(to), _) => (*part, *here) = (*to, new.clone()),
                 (None, Some(checks)) => {
-                    let Some(before) = unchanged.before(&of, *part, stmt.dims.len()) else { continue };
+                    let Some(before) = unchanged.initial_value(&of, *part, stmt.dims.len()) else { continue };
                     let (bound, factors) = (Vec::new(), vec![before]);
                     stmt.rhs = Rhs::Contract { bound, pred: of.pred.clone(), neg: false, factors };
                     asked.push((k, checks.clone()));
@@ -115,15 +122,15 @@ fn prune_loops(ssa: &mut Ssa) -> Vec<(usize, Vec<Check>)> {
     asked
 }
 
-fn same(a: &Arc<Loop>, b: &Arc<Loop>) -> bool {
+fn is_same_loop(a: &Arc<SsaLoop>, b: &Arc<SsaLoop>) -> bool {
     Arc::ptr_eq(a, b) || a == b
 }
 
 /// Removes the statements that the outputs do not need. Inputs remain. Returns the fate of each
 /// statement.
-pub fn remove(ssa: &mut Ssa) -> Vec<Fate> {
-    let (live, asked) = live(ssa, true);
-    let order = order(ssa, &live);
+pub fn eliminate_dead_code(ssa: &mut SsaFunction) -> Vec<DceOutcome> {
+    let (live, asked) = live_statements(ssa, true);
+    let order = topological_order(ssa, &live);
     let mut vars = vec![0; ssa.stmts.len()];
     for (new, old) in (0..).zip(&order) {
         vars.get_mut(*old).into_iter().for_each(|slot| *slot = new);
@@ -135,8 +142,8 @@ pub fn remove(ssa: &mut Ssa) -> Vec<Fate> {
         at
     };
     let numbers: Vec<u32> = asked.iter().map(number).collect();
-    let renumber = Renumber { vars: &vars, checks: &numbers };
-    let fates = fates(&ssa.stmts, &live, &renumber);
+    let renumber = StatementRenumbering { vars: &vars, checks: &numbers };
+    let fates = statement_outcomes(&ssa.stmts, &live, &renumber);
     ssa.stmts = order.iter().filter_map(|k| ssa.stmts.get(*k).cloned()).collect();
     let mut kept = asked.iter();
     ssa.checks.retain(|_| kept.next().copied().unwrap_or(false));
@@ -172,16 +179,16 @@ pub fn remove(ssa: &mut Ssa) -> Vec<Fate> {
 /// Returns an order of the live statements. Each follows its operands, and an update follows the
 /// other readers of its old array where the dependences allow that. If the function has no updates
 /// and is sorted already, its order remains.
-fn order(ssa: &Ssa, live: &[bool]) -> Vec<usize> {
+fn topological_order(ssa: &SsaFunction, live: &[bool]) -> Vec<usize> {
     let operands = |k: usize| {
         let mut found: Vec<usize> = Vec::new();
         if let Some(stmt) = ssa.stmts.get(k) {
-            let mut add = |v: Var| found.push(v.0 as usize);
-            stmt.dims.iter().for_each(|n| reads(n, &mut add));
+            let mut add = |v: StmtId| found.push(v.0 as usize);
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut add));
             stmt.rhs.for_each_operand(&mut add);
             for c in &stmt.needs {
                 if let Some(check) = ssa.checks.get(*c as usize) {
-                    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut add));
+                    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut add));
                 }
             }
         }
@@ -207,7 +214,7 @@ fn order(ssa: &Ssa, live: &[bool]) -> Vec<usize> {
             (0..ssa.stmts.len()).filter(|j| *j != k && before.get(*j).is_some_and(|of| of.contains(&changed)));
         let readers: Vec<usize> = readers.filter(|j| live.get(*j) == Some(&true)).collect();
         for j in readers {
-            if !reaches(&after, j, k)
+            if !is_reachable(&after, j, k)
                 && let Some(slot) = after.get_mut(k)
             {
                 slot.push(j);
@@ -235,7 +242,7 @@ fn order(ssa: &Ssa, live: &[bool]) -> Vec<usize> {
 }
 
 /// Returns whether `to` is reachable from `from` by this relation.
-fn reaches(after: &[Vec<usize>], from: usize, to: usize) -> bool {
+fn is_reachable(after: &[Vec<usize>], from: usize, to: usize) -> bool {
     let (mut open, mut seen) = (vec![from], vec![false; after.len()]);
     while let Some(k) = open.pop() {
         if k == to {
@@ -250,41 +257,41 @@ fn reaches(after: &[Vec<usize>], from: usize, to: usize) -> bool {
     false
 }
 
-fn fates(stmts: &[Stmt], live: &[bool], renumber: &Renumber<'_>) -> Vec<Fate> {
-    let mut fates: Vec<Fate> = Vec::with_capacity(stmts.len());
+fn statement_outcomes(stmts: &[Statement], live: &[bool], renumber: &StatementRenumbering<'_>) -> Vec<DceOutcome> {
+    let mut fates: Vec<DceOutcome> = Vec::with_capacity(stmts.len());
     for ((k, stmt), live) in (0..).zip(stmts).zip(live) {
         fates.push(match &stmt.rhs {
-            _ if *live => Fate::Kept(renumber.var(Var(k))),
+            _ if *live => DceOutcome::Kept(renumber.var(StmtId(k))),
             Rhs::Contract { bound, factors, .. } if bound.is_empty() => match factors.as_slice() {
                 [one] => match fates.get(one.var.0 as usize) {
-                    Some(Fate::Kept(var) | Fate::View(var)) => Fate::View(*var),
-                    Some(Fate::Gone) | None => Fate::Gone,
+                    Some(DceOutcome::Kept(var) | DceOutcome::ForwardedTo(var)) => DceOutcome::ForwardedTo(*var),
+                    Some(DceOutcome::Removed) | None => DceOutcome::Removed,
                 },
-                _ => Fate::Gone,
+                _ => DceOutcome::Removed,
             },
-            _ => Fate::Gone,
+            _ => DceOutcome::Removed,
         });
     }
     fates
 }
 
 /// The new numbers of statements and checks.
-pub(crate) struct Renumber<'a> {
+pub(crate) struct StatementRenumbering<'a> {
     pub(crate) vars: &'a [u32],
     pub(crate) checks: &'a [u32],
 }
 
-impl Renumber<'_> {
-    pub(crate) fn var(&self, v: Var) -> Var {
-        Var(self.vars.get(v.0 as usize).copied().unwrap_or_default())
+impl StatementRenumbering<'_> {
+    pub(crate) fn var(&self, v: StmtId) -> StmtId {
+        StmtId(self.vars.get(v.0 as usize).copied().unwrap_or_default())
     }
 
     fn check(&self, c: u32) -> u32 {
         self.checks.get(c as usize).copied().unwrap_or_default()
     }
 
-    fn local(&self, x: LocalId) -> Option<Var> {
-        Var::of_local(x).map(|v| self.var(v))
+    fn local(&self, x: LocalId) -> Option<StmtId> {
+        StmtId::from_local(x).map(|v| self.var(v))
     }
 
     pub(crate) fn poly(&self, p: &Poly) -> Poly {
@@ -299,14 +306,14 @@ impl Renumber<'_> {
 
     pub(crate) fn pred(&self, p: &Pred) -> Pred {
         p.map(&|p| self.poly(p)).replace_opaque(&|x| {
-            let v = self.local(x.of)?;
-            let (local, name, at) = (v.local(), v.name(), x.at.into());
-            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
+            let v = self.local(x.source)?;
+            let (local, name, at) = (v.local(), v.name(), x.indices.into());
+            Some(if x.is_array { Pred::Element(local, name, at, true) } else { Pred::Member(local, name, at, true) })
         })
     }
 
-    fn access(&self, a: &Access) -> Access {
-        Access { var: self.var(a.var), at: a.at.iter().map(|p| self.poly(p)).collect() }
+    fn access(&self, a: &TensorAccess) -> TensorAccess {
+        TensorAccess { var: self.var(a.var), at: a.at.iter().map(|p| self.poly(p)).collect() }
     }
 
     fn rhs(&self, rhs: &Rhs) -> Rhs {

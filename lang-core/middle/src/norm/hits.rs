@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 /// The counts, by rule.
 #[derive(Clone, Default, Debug)]
-pub struct Hits(BTreeMap<&'static str, u64>);
+pub struct RuleCoverage(BTreeMap<&'static str, u64>);
 
-impl Hits {
+impl RuleCoverage {
     /// Counts one application of a rule.
     pub fn count(&mut self, rule: &'static str) {
         *self.0.entry(rule).or_default() += 1;
@@ -15,12 +15,12 @@ impl Hits {
 
     /// Returns how often a rule was applied.
     #[must_use]
-    pub fn of(&self, rule: &str) -> u64 {
+    pub fn count_of(&self, rule: &str) -> u64 {
         self.0.get(rule).copied().unwrap_or_default()
     }
 
     /// Adds the counts of another run.
-    pub fn add(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         for (rule, n) in &other.0 {
             *self.0.entry(rule).or_default() += n;
         }

@@ -8,28 +8,30 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use lang_ir::core::{Callee, Constant, Leaf, Operation};
-use lang_ir::flat::{Input, Source};
-use lang_ir::put::Put;
-use lang_ir::region::Loop;
-use lang_ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Seen, Ssa, Var, index_number};
+use lang_ir::core::{Constant, FunctionKey, ScalarOp, TypeLeaf};
+use lang_ir::flat::{FunctionInput, InputSource};
+use lang_ir::put::InlineMap;
+use lang_ir::region::SsaLoop;
+use lang_ir::ssa::{
+    self, Addend, ResolvedAccess, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, StmtId, TensorAccess, index_number,
+};
 use lang_sizes::predicate::{Atom, LocalId, Poly, Pred};
 use lang_syntax::ops::{BinOp, Scalar};
 
 /// The largest number of statements, inputs aside, of a definition that is inlined.
-const SMALL: usize = 24;
+const MAX_INLINE_STATEMENTS: usize = 24;
 
 /// The same limit in a form that shows a reader the callee's statements.
-const READABLE: usize = 240;
+const MAX_EAGER_INLINE_STATEMENTS: usize = 240;
 
 /// A call in a place.
-pub(crate) struct Call<'a> {
+pub(crate) struct BatchedCall<'a> {
     /// The definition.
-    pub(crate) callee: &'a Arc<Callee>,
+    pub(crate) callee: &'a Arc<FunctionKey>,
     /// The sizes of the call, over the indices of the place.
     pub(crate) sizes: Vec<Poly>,
     /// The parts of the arguments, each a tensor with the indices of the place before its own.
-    pub(crate) args: Vec<Var>,
+    pub(crate) args: Vec<StmtId>,
     /// The extents of the place.
     pub(crate) dims: Vec<Poly>,
     /// The predicate under which the call happens.
@@ -39,30 +41,31 @@ pub(crate) struct Call<'a> {
 }
 
 /// Whether the definition may be inlined, and has at most `most` statements.
-fn is_small(ssa: &Ssa, most: usize) -> bool {
-    !ssa.opaque && ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= most
+fn is_inlinable(ssa: &SsaFunction, most: usize) -> bool {
+    !ssa.is_opaque && ssa.stmts.iter().filter(|s| !matches!(s.rhs, Rhs::Input(_))).count() <= most
 }
 
 /// Adds a call, inlined or not. Returns the parts of its result, with the indices of the place
 /// before their own. `globals` makes the caller's input for an input that is a top-level `let`.
-pub(crate) fn call(
-    builder: &mut Builder,
-    call: &Call<'_>,
-    ssa: &Ssa,
-    globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
-) -> Vec<Var> {
+pub(crate) fn add_call(
+    builder: &mut SsaBuilder,
+    call: &BatchedCall<'_>,
+    ssa: &SsaFunction,
+    globals: &mut dyn FnMut(&mut SsaBuilder, &FunctionInput) -> StmtId,
+) -> Vec<StmtId> {
     // Looks through views that only add indices of the place to an argument.
     let seen = call.args.iter().map(|arg| {
-        let at: Vec<Poly> = builder.dims(*arg).iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
-        let whole = Access { var: *arg, at };
-        match builder.see(&whole) {
+        let at: Vec<Poly> =
+            builder.dims(*arg).iter().enumerate().map(|(k, n)| ssa::statement_index(k, n).value()).collect();
+        let whole = TensorAccess { var: *arg, at };
+        match builder.read_through_views(&whole) {
             Some(seen) if !seen.neg && seen.needs.is_empty() && builder.implies(&call.dims, &call.pred, &seen.pred) => {
-                seen.of
+                seen.access
             }
             _ => whole,
         }
     });
-    let seen: Vec<Access> = seen.collect();
+    let seen: Vec<TensorAccess> = seen.collect();
     let outer = call.dims.len();
     let mut used = vec![false; outer];
     let mut mark = |p: &Poly| {
@@ -75,7 +78,7 @@ pub(crate) fn call(
         });
     };
     // Integers that are index expressions stay index expressions, because sizes may depend on them.
-    let integers: Vec<Option<Poly>> = call.args.iter().map(|arg| index_value(builder, *arg, call)).collect();
+    let integers: Vec<Option<Poly>> = call.args.iter().map(|arg| integer_argument_index(builder, *arg, call)).collect();
     for (seen, integer) in seen.iter().zip(&integers) {
         integer.iter().chain(seen.at.iter().filter(|_| integer.is_none())).for_each(&mut mark);
     }
@@ -87,7 +90,7 @@ pub(crate) fn call(
             Atom::Local(l, _) => {
                 let k = index_number(*l)?;
                 let new = kept.iter().position(|j| *j == k).unwrap_or_else(|| kept.len() + k.saturating_sub(outer));
-                Some(ssa::index(new, &Poly::default()).value())
+                Some(ssa::statement_index(new, &Poly::default()).value())
             }
             _ => None,
         })
@@ -99,7 +102,7 @@ pub(crate) fn call(
     let pred = Pred::all(some.chain([call.pred.map(&renumber)]));
     let pred = builder.simplify(&batch, &pred);
     let sizes: Vec<Poly> = call.sizes.iter().map(renumber).collect();
-    let args: Vec<Var> = call
+    let args: Vec<StmtId> = call
         .args
         .iter()
         .zip(seen.iter().zip(&integers))
@@ -109,17 +112,18 @@ pub(crate) fn call(
             }
             let own = builder.dims(*arg).into_iter().skip(outer).map(|n| renumber(&n));
             let dims: Vec<Poly> = batch.iter().cloned().chain(own).collect();
-            let of = Access { var: seen.var, at: seen.at.iter().map(renumber).collect() };
+            let of = TensorAccess { var: seen.var, at: seen.at.iter().map(renumber).collect() };
             builder.contract(&dims, Vec::new(), &pred, false, &[of], Vec::new())
         })
         .collect();
     // A definition is not inlined if its extents would differ between the calls of the batch.
-    let alike = || batch.is_empty() || !have_own(ssa, &locals(builder, ssa, &sizes, &args, &batch, &pred));
-    let most = if builder.in_place { READABLE } else { SMALL };
-    let parts = if is_small(ssa, most) && alike() {
-        inlined(builder, ssa, &sizes, &args, &batch, &pred, &call.needs, globals)
+    let alike =
+        || batch.is_empty() || !has_varying_extents(ssa, &callee_locals(builder, ssa, &sizes, &args, &batch, &pred));
+    let most = if builder.inlines_eagerly { MAX_EAGER_INLINE_STATEMENTS } else { MAX_INLINE_STATEMENTS };
+    let parts = if is_inlinable(ssa, most) && alike() {
+        inline_body(builder, ssa, &sizes, &args, &batch, &pred, &call.needs, globals)
     } else {
-        called(builder, call.callee, ssa, &sizes, &args, &batch, &pred, &call.needs)
+        add_call_statements(builder, call.callee, ssa, &sizes, &args, &batch, &pred, &call.needs)
     };
     // Adds the other indices of the place again.
     parts
@@ -130,15 +134,15 @@ pub(crate) fn call(
                 p.substitute(&|a| match a {
                     Atom::Local(l, _) => {
                         let k = index_number(*l)?;
-                        Some(ssa::index(kept.get(k).copied()?, &Poly::default()).value())
+                        Some(ssa::statement_index(kept.get(k).copied()?, &Poly::default()).value())
                     }
                     _ => None,
                 })
             };
             let dims: Vec<Poly> = call.dims.iter().cloned().chain(own.iter().map(back)).collect();
-            let first = kept.iter().map(|k| ssa::index(*k, &Poly::default()).value());
-            let rest = (0..own.len()).map(|k| ssa::index(outer + k, &Poly::default()).value());
-            let of = Access { var: part, at: first.chain(rest).collect() };
+            let first = kept.iter().map(|k| ssa::statement_index(*k, &Poly::default()).value());
+            let rest = (0..own.len()).map(|k| ssa::statement_index(outer + k, &Poly::default()).value());
+            let of = TensorAccess { var: part, at: first.chain(rest).collect() };
             builder.contract(&dims, Vec::new(), &call.pred, false, &[of], Vec::new())
         })
         .collect()
@@ -146,7 +150,7 @@ pub(crate) fn call(
 
 /// Returns whether extents of the definition depend on data or on indices of the place. `locals`
 /// are the sizes and integers of the call.
-fn have_own(ssa: &Ssa, locals: &HashMap<LocalId, Poly>) -> bool {
+fn has_varying_extents(ssa: &SsaFunction, locals: &HashMap<LocalId, Poly>) -> bool {
     let is_own = |a: &Atom| match a {
         Atom::Read(..) => true,
         Atom::Local(l, _) => index_number(*l).is_some(),
@@ -173,96 +177,114 @@ fn have_own(ssa: &Ssa, locals: &HashMap<LocalId, Poly>) -> bool {
 
 /// Adds a call statement for each part of the result.
 #[expect(clippy::too_many_arguments, reason = "the parts of a call")]
-fn called(
-    builder: &mut Builder,
-    callee: &Arc<Callee>,
-    ssa: &Ssa,
+fn add_call_statements(
+    builder: &mut SsaBuilder,
+    callee: &Arc<FunctionKey>,
+    ssa: &SsaFunction,
     sizes: &[Poly],
-    args: &[Var],
+    args: &[StmtId],
     batch: &[Poly],
     pred: &Pred,
     needs: &[u32],
-) -> Vec<Var> {
-    let own: Vec<Poly> = batch.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
-    let put = Put { locals: locals(builder, ssa, sizes, args, batch, pred), vars: Vec::new(), outer: batch.len() };
+) -> Vec<StmtId> {
+    let own: Vec<Poly> = batch.iter().enumerate().map(|(k, n)| ssa::statement_index(k, n).value()).collect();
+    let put = InlineMap {
+        locals: callee_locals(builder, ssa, sizes, args, batch, pred),
+        vars: Vec::new(),
+        outer_rank: batch.len(),
+    };
     let parts = (0..).zip(&ssa.outputs).map(|(part, (leaf, _))| {
-        let args = args.iter().map(|var| Access { var: *var, at: own.clone() }).collect();
-        let dims = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.poly(n))).collect();
-        let of = Part { callee: callee.clone(), sizes: sizes.to_vec(), args, batch: batch.len(), part };
-        of.push(builder, dims, leaf.scalar, pred, needs)
+        let args = args.iter().map(|var| TensorAccess { var: *var, at: own.clone() }).collect();
+        let dims = batch.iter().cloned().chain(leaf.dims.iter().map(|n| put.map_poly(n))).collect();
+        let of =
+            CallResult { callee: callee.clone(), sizes: sizes.to_vec(), args, batch: batch.len(), result_index: part };
+        of.push_unbatched(builder, dims, leaf.scalar, pred, needs)
     });
     parts.collect()
 }
 
 /// A part of the result of a call.
-struct Part {
-    callee: Arc<Callee>,
+struct CallResult {
+    callee: Arc<FunctionKey>,
     sizes: Vec<Poly>,
-    args: Vec<Access>,
+    args: Vec<TensorAccess>,
     batch: usize,
-    part: u32,
+    result_index: u32,
 }
 
-impl Part {
+impl CallResult {
     /// Adds the statement, without indices of the place that nothing in it depends on.
-    fn push(self, builder: &mut Builder, dims: Vec<Poly>, scalar: Option<Scalar>, pred: &Pred, needs: &[u32]) -> Var {
-        let (outer, pred) = (dims.get(..self.batch).unwrap_or_default(), &builder.asked(pred));
-        let args: Vec<Access> = self.args.iter().map(|a| builder.whole_below(a, outer, pred)).collect();
+    fn push_unbatched(
+        self,
+        builder: &mut SsaBuilder,
+        dims: Vec<Poly>,
+        scalar: Option<Scalar>,
+        pred: &Pred,
+        needs: &[u32],
+    ) -> StmtId {
+        let (outer, pred) = (dims.get(..self.batch).unwrap_or_default(), &builder.resolve_pred_reads(pred));
+        let args: Vec<TensorAccess> =
+            self.args.iter().map(|a| builder.subarray_through_views(a, outer, pred)).collect();
         let used = |k: usize| {
-            let atom = ssa::index(k, &Poly::default()).atom();
+            let atom = ssa::statement_index(k, &Poly::default()).atom();
             pred.mentions(&atom) || self.sizes.iter().chain(args.iter().flat_map(|a| &a.at)).any(|p| p.mentions(&atom))
         };
         let Some(k) = (0..self.batch).find(|k| !used(*k)) else {
-            let Self { callee, sizes, batch, part, .. } = self;
+            let Self { callee, sizes, batch, result_index: part, .. } = self;
             let batch = u32::try_from(batch).unwrap_or(u32::MAX);
-            let rhs = Rhs::Call { callee, sizes, pred: pred.clone(), args, batch, part };
+            let rhs = Rhs::Call { callee, sizes, pred: pred.clone(), args, batch, result_index: part };
             return builder.push(dims, scalar, rhs, needs.to_vec());
         };
-        let put = |p: &Poly| ssa::without_index(p, k, &Poly::default());
+        let put = |p: &Poly| ssa::eliminate_index(p, k, &Poly::default());
         let rest: Vec<Poly> = dims.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, n)| put(n)).collect();
         let some = dims.get(k).map(|n| Pred::less(&Poly::default(), &put(n))).unwrap_or_default();
         let inner = Self {
             callee: self.callee,
             sizes: self.sizes.iter().map(put).collect(),
-            args: args.iter().map(|a| Access { var: a.var, at: a.at.iter().map(put).collect() }).collect(),
+            args: args.iter().map(|a| TensorAccess { var: a.var, at: a.at.iter().map(put).collect() }).collect(),
             batch: self.batch - 1,
-            part: self.part,
+            result_index: self.result_index,
         };
-        let var = inner.push(builder, rest, scalar, &some.and(&pred.map(&put)), needs);
-        let at = (0..dims.len()).filter(|j| *j != k).map(|j| ssa::index(j, &Poly::default()).value()).collect();
-        builder.contract(&dims, Vec::new(), &Pred::truth(), false, &[Access { var, at }], Vec::new())
+        let var = inner.push_unbatched(builder, rest, scalar, &some.and(&pred.map(&put)), needs);
+        let at =
+            (0..dims.len()).filter(|j| *j != k).map(|j| ssa::statement_index(j, &Poly::default()).value()).collect();
+        builder.contract(&dims, Vec::new(), &Pred::truth(), false, &[TensorAccess { var, at }], Vec::new())
     }
 }
 
 /// Adds the statements of a definition, with the indices of a place before their own.
 #[expect(clippy::too_many_arguments, reason = "the parts of a call")]
-fn inlined(
-    builder: &mut Builder,
-    ssa: &Ssa,
+fn inline_body(
+    builder: &mut SsaBuilder,
+    ssa: &SsaFunction,
     sizes: &[Poly],
-    args: &[Var],
+    args: &[StmtId],
     batch: &[Poly],
     pred: &Pred,
     needs: &[u32],
-    globals: &mut dyn FnMut(&mut Builder, &Input) -> Var,
-) -> Vec<Var> {
-    let mut put = Put { locals: locals(builder, ssa, sizes, args, batch, pred), vars: Vec::new(), outer: batch.len() };
+    globals: &mut dyn FnMut(&mut SsaBuilder, &FunctionInput) -> StmtId,
+) -> Vec<StmtId> {
+    let mut put = InlineMap {
+        locals: callee_locals(builder, ssa, sizes, args, batch, pred),
+        vars: Vec::new(),
+        outer_rank: batch.len(),
+    };
     // A value either varies with the indices of the place, or is shared by all of them.
-    let batched = put.around();
-    let batched = |var: Var| Access { var, at: batched.clone() };
-    let shared = |var: Var| Access { var, at: Vec::new() };
+    let batched = put.outer_indices();
+    let batched = |var: StmtId| TensorAccess { var, at: batched.clone() };
+    let shared = |var: StmtId| TensorAccess { var, at: Vec::new() };
     let params = ssa.inputs.iter().enumerate().filter(|(_, i)| i.source.is_passed());
     let places: HashMap<usize, usize> = params.enumerate().map(|(nth, (k, _))| (k, nth)).collect();
     let mut checks = vec![None; ssa.checks.len()];
-    let linear = linear(ssa);
-    let (call, inlined) = (builder.trace.now(), builder.trace.callee(&ssa.callee));
+    let linear = linear_statements(ssa);
+    let (call, inlined) = (builder.trace.current_origin(), builder.trace.register_callee(&ssa.callee));
     for (k, stmt) in (0..).zip(&ssa.stmts) {
-        builder.trace.inline(inlined, Var(k));
-        let dims: Vec<Poly> = batch.iter().cloned().chain(stmt.dims.iter().map(|n| put.poly(n))).collect();
+        builder.trace.enter_inlined(inlined, StmtId(k));
+        let dims: Vec<Poly> = batch.iter().cloned().chain(stmt.dims.iter().map(|n| put.map_poly(n))).collect();
         let scalar = stmt.scalar.unwrap_or(Scalar::F64);
         let mut all = needs.to_vec();
         for c in &stmt.needs {
-            all.push(check(builder, ssa, &put, batch, pred, *c, &mut checks));
+            all.push(inline_check(builder, ssa, &put, batch, pred, *c, &mut checks));
         }
         let place = match &stmt.rhs {
             Rhs::Input(k) => match places.get(&(*k as usize)).and_then(|nth| args.get(*nth)) {
@@ -274,102 +296,106 @@ fn inlined(
             },
             Rhs::Constant(c) => shared(builder.constant(*c, scalar)),
             Rhs::Zero => batched(builder.zero(&dims, scalar)),
-            Rhs::Index(p) => batched(builder.index(&dims, &put.poly(p))),
+            Rhs::Index(p) => batched(builder.index(&dims, &put.map_poly(p))),
             Rhs::Add(items) => {
                 let terms: Vec<Addend> = items
                     .iter()
-                    .map(|a| Addend { neg: a.neg, pred: pred.and(&put.pred(&a.pred)), of: put.access(&a.of) })
+                    .map(|a| Addend {
+                        neg: a.neg,
+                        pred: pred.and(&put.map_pred(&a.pred)),
+                        operand: put.map_access(&a.operand),
+                    })
                     .collect();
                 batched(builder.add(&dims, scalar, &terms, all))
             }
             Rhs::Contract { bound, pred: own, neg, factors } => {
-                let bound = bound.iter().map(|n| put.poly(n)).collect();
-                let factors: Vec<Access> = factors.iter().map(|a| put.access(a)).collect();
-                batched(builder.contract(&dims, bound, &pred.and(&put.pred(own)), *neg, &factors, all))
+                let bound = bound.iter().map(|n| put.map_poly(n)).collect();
+                let factors: Vec<TensorAccess> = factors.iter().map(|a| put.map_access(a)).collect();
+                batched(builder.contract(&dims, bound, &pred.and(&put.map_pred(own)), *neg, &factors, all))
             }
             Rhs::Reduce(r) => {
-                let mut r = r.map(&|p| put.poly(p), &|p| put.pred(p), &mut |a| put.access(a));
+                let mut r = r.map(&|p| put.map_poly(p), &|p| put.map_pred(p), &mut |a| put.map_access(a));
                 r.pred = pred.and(&r.pred);
                 batched(builder.reduce(&dims, scalar, r, all))
             }
-            Rhs::Order(o) => {
-                let mut o = o.map(&|p| put.pred(p), &mut |a| put.access(a));
+            Rhs::Argsort(o) => {
+                let mut o = o.map(&|p| put.map_pred(p), &mut |a| put.map_access(a));
                 o.pred = pred.and(&o.pred);
-                batched(builder.order(&dims, o, all))
+                batched(builder.argsort(&dims, o, all))
             }
             Rhs::Map { operation, pred: own, args } => {
-                let places: Vec<Access> = args.iter().map(|a| put.access(a)).collect();
-                let mut pred = pred.and(&put.pred(own));
+                let places: Vec<TensorAccess> = args.iter().map(|a| put.map_access(a)).collect();
+                let mut pred = pred.and(&put.map_pred(own));
                 // Where a tangent is a structural zero, so is every value that is linear in it
                 // (`ad::partial`).
                 if let ([a, ..], [place, ..]) = (args.as_slice(), places.as_slice())
-                    && matches!(operation, Operation::Binary(BinOp::Div) | Operation::Convert(_))
+                    && matches!(operation, ScalarOp::Binary(BinOp::Div) | ScalarOp::Convert(_))
                     && linear.get(a.var.0 as usize) == Some(&true)
                 {
                     pred = pred.and(&builder.support(place));
                 }
                 batched(builder.map(&dims, scalar, *operation, &pred, &places, all))
             }
-            Rhs::Call { callee, sizes, pred: own, args, batch: inner, part } => {
-                let of = Part {
+            Rhs::Call { callee, sizes, pred: own, args, batch: inner, result_index: part } => {
+                let of = CallResult {
                     callee: callee.clone(),
-                    sizes: sizes.iter().map(|p| put.poly(p)).collect(),
-                    args: args.iter().map(|a| put.access(a)).collect(),
+                    sizes: sizes.iter().map(|p| put.map_poly(p)).collect(),
+                    args: args.iter().map(|a| put.map_access(a)).collect(),
                     batch: *inner as usize + batch.len(),
-                    part: *part,
+                    result_index: *part,
                 };
-                batched(of.push(builder, dims, stmt.scalar, &pred.and(&put.pred(own)), &all))
+                batched(of.push_unbatched(builder, dims, stmt.scalar, &pred.and(&put.map_pred(own)), &all))
             }
             Rhs::Loop(of, part) => {
-                let inner = of.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| pred.and(&put.pred(p)));
+                let inner = of.map(&mut |a| put.map_access(a), &|p| put.map_poly(p), &|p| pred.and(&put.map_pred(p)));
                 let batch = batch.iter().cloned().chain(inner.batch).collect();
-                let inner = Loop { batch, ..inner };
-                batched(builder.looped(&dims, scalar, &Arc::new(inner), *part, all))
+                let inner = SsaLoop { batch, ..inner };
+                batched(builder.loop_result(&dims, scalar, &Arc::new(inner), *part, all))
             }
-            Rhs::Update { base, batch: inner, bound, pred: own, at, value, add } => {
+            Rhs::Update { base, batch: inner, bound, pred: own, at, value, accumulate: add } => {
                 let outer = u32::try_from(batch.len()).unwrap_or(u32::MAX);
                 let of = Rhs::Update {
-                    base: put.access(base),
+                    base: put.map_access(base),
                     batch: outer + inner,
-                    bound: bound.iter().map(|n| put.poly(n)).collect(),
-                    pred: pred.and(&put.pred(own)),
-                    at: at.iter().map(|p| put.poly(p)).collect(),
-                    value: put.access(value),
-                    add: *add,
+                    bound: bound.iter().map(|n| put.map_poly(n)).collect(),
+                    pred: pred.and(&put.map_pred(own)),
+                    at: at.iter().map(|p| put.map_poly(p)).collect(),
+                    value: put.map_access(value),
+                    accumulate: *add,
                 };
                 batched(builder.update(&dims, scalar, of, all))
             }
         };
         put.vars.push(place);
     }
-    builder.trace.back(call);
+    builder.trace.restore(call);
     let mut asserted = needs.to_vec();
     for c in &ssa.needs {
-        asserted.push(check(builder, ssa, &put, batch, pred, *c, &mut checks));
+        asserted.push(inline_check(builder, ssa, &put, batch, pred, *c, &mut checks));
     }
     let outputs = ssa.outputs.iter().map(|(leaf, v)| {
-        let own: Vec<Poly> = leaf.dims.iter().map(|n| put.poly(n)).collect();
+        let own: Vec<Poly> = leaf.dims.iter().map(|n| put.map_poly(n)).collect();
         let dims: Vec<Poly> = batch.iter().cloned().chain(own).collect();
-        let at = (batch.len()..dims.len()).map(|k| ssa::index(k, &Poly::default()).value()).collect();
-        let of = put.access_at(*v, at);
+        let at = (batch.len()..dims.len()).map(|k| ssa::statement_index(k, &Poly::default()).value()).collect();
+        let of = put.map_access_at(*v, at);
         builder.contract(&dims, Vec::new(), pred, false, &[of], asserted.clone())
     });
     outputs.collect()
 }
 
 /// Returns which statements are linear in tangents or cotangents, and so are zero where these are.
-fn linear(ssa: &Ssa) -> Vec<bool> {
+fn linear_statements(ssa: &SsaFunction) -> Vec<bool> {
     let mut linear: Vec<bool> = Vec::new();
     for stmt in &ssa.stmts {
-        let of = |a: &Access| linear.get(a.var.0 as usize) == Some(&true);
+        let of = |a: &TensorAccess| linear.get(a.var.0 as usize) == Some(&true);
         linear.push(match &stmt.rhs {
             Rhs::Input(k) => {
                 let source = ssa.inputs.get(*k as usize).map(|i| &i.source);
-                matches!(source, Some(Source::Tangent(_) | Source::Cotangent(_)))
+                matches!(source, Some(InputSource::Tangent(_) | InputSource::Cotangent(_)))
             }
-            Rhs::Add(items) => items.iter().all(|a| of(&a.of)),
+            Rhs::Add(items) => items.iter().all(|a| of(&a.operand)),
             Rhs::Contract { factors, .. } => factors.iter().any(of),
-            Rhs::Map { operation: Operation::Binary(BinOp::Div) | Operation::Convert(_), args, .. } => {
+            Rhs::Map { operation: ScalarOp::Binary(BinOp::Div) | ScalarOp::Convert(_), args, .. } => {
                 args.first().is_some_and(of)
             }
             Rhs::Update { base, value, .. } => of(base) && of(value),
@@ -380,17 +406,17 @@ fn linear(ssa: &Ssa) -> Vec<bool> {
             | Rhs::Zero
             | Rhs::Index(_)
             | Rhs::Reduce(_)
-            | Rhs::Order(_) => false,
+            | Rhs::Argsort(_) => false,
         });
     }
     linear
 }
 
 /// Adds a check of the definition at its call.
-fn check(
-    builder: &mut Builder,
-    ssa: &Ssa,
-    put: &Put,
+fn inline_check(
+    builder: &mut SsaBuilder,
+    ssa: &SsaFunction,
+    put: &InlineMap,
     batch: &[Poly],
     pred: &Pred,
     c: u32,
@@ -400,12 +426,12 @@ fn check(
         return *check;
     }
     let Some(own) = ssa.checks.get(c as usize) else { return u32::MAX };
-    let dims = batch.iter().cloned().chain(own.dims.iter().map(|n| put.poly(n))).collect();
-    let new = builder.check(Check {
+    let dims = batch.iter().cloned().chain(own.dims.iter().map(|n| put.map_poly(n))).collect();
+    let new = builder.check(RuntimeCheck {
         dims,
-        guard: pred.and(&put.pred(&own.guard)),
-        cond: put.pred(&own.cond),
-        what: own.what.clone(),
+        guard: pred.and(&put.map_pred(&own.guard)),
+        cond: put.map_pred(&own.cond),
+        failure: own.failure.clone(),
     });
     if let Some(slot) = known.get_mut(c as usize) {
         *slot = Some(new);
@@ -414,37 +440,37 @@ fn check(
 }
 
 /// Returns the sizes and integer parameters of a definition at its call.
-fn locals(
-    builder: &Builder,
-    ssa: &Ssa,
+fn callee_locals(
+    builder: &SsaBuilder,
+    ssa: &SsaFunction,
     sizes: &[Poly],
-    args: &[Var],
+    args: &[StmtId],
     batch: &[Poly],
     pred: &Pred,
 ) -> HashMap<LocalId, Poly> {
     let mut locals: HashMap<LocalId, Poly> = ssa.sizes.iter().copied().zip(sizes.iter().cloned()).collect();
     let params = ssa.inputs.iter().filter(|i| i.source.is_passed());
     for (input, arg) in params.zip(args) {
-        let Input { local, leaf: Leaf { dims, scalar: Some(Scalar::I64), .. }, .. } = input else {
+        let FunctionInput { local, leaf: TypeLeaf { dims, scalar: Some(Scalar::I64), .. }, .. } = input else {
             continue;
         };
         if !dims.is_empty() {
             continue;
         }
-        let at: Vec<Poly> = (0..batch.len()).map(|k| ssa::index(k, &Poly::default()).value()).collect();
-        locals.insert(*local, integer(builder, batch, pred, &Access { var: *arg, at }));
+        let at: Vec<Poly> = (0..batch.len()).map(|k| ssa::statement_index(k, &Poly::default()).value()).collect();
+        locals.insert(*local, integer_poly(builder, batch, pred, &TensorAccess { var: *arg, at }));
     }
     locals
 }
 
 /// Returns the index expression that an integer argument equals, if it is one.
-fn index_value(builder: &Builder, arg: Var, call: &Call<'_>) -> Option<Poly> {
+fn integer_argument_index(builder: &SsaBuilder, arg: StmtId, call: &BatchedCall<'_>) -> Option<Poly> {
     let stmt = builder.get(arg).filter(|s| s.scalar == Some(Scalar::I64) && s.dims.len() == call.dims.len())?;
-    let at: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| ssa::index(k, n).value()).collect();
-    let shown = |seen: &Seen| !seen.neg && builder.implies(&call.dims, &call.pred, &seen.pred);
-    let seen = builder.see(&Access { var: arg, at }).filter(shown)?;
-    match &builder.get(seen.of.var)?.rhs {
-        Rhs::Index(p) => Some(ssa::at_indices(p, &seen.of.at)),
+    let at: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| ssa::statement_index(k, n).value()).collect();
+    let shown = |seen: &ResolvedAccess| !seen.neg && builder.implies(&call.dims, &call.pred, &seen.pred);
+    let seen = builder.read_through_views(&TensorAccess { var: arg, at }).filter(shown)?;
+    match &builder.get(seen.access.var)?.rhs {
+        Rhs::Index(p) => Some(ssa::substitute_indices(p, &seen.access.at)),
         Rhs::Constant(Constant::Int(i)) => Some(Poly::constant((*i).into())),
         _ => None,
     }
@@ -452,13 +478,13 @@ fn index_value(builder: &Builder, arg: Var, call: &Call<'_>) -> Option<Poly> {
 
 /// Returns an integer as a polynomial over indices of these extents, valid where the predicate
 /// holds.
-pub(crate) fn integer(builder: &Builder, dims: &[Poly], pred: &Pred, of: &Access) -> Poly {
-    let seen = match builder.see(of) {
-        Some(seen) if !seen.neg && seen.needs.is_empty() && builder.implies(dims, pred, &seen.pred) => seen.of,
+pub(crate) fn integer_poly(builder: &SsaBuilder, dims: &[Poly], pred: &Pred, of: &TensorAccess) -> Poly {
+    let seen = match builder.read_through_views(of) {
+        Some(seen) if !seen.neg && seen.needs.is_empty() && builder.implies(dims, pred, &seen.pred) => seen.access,
         _ => of.clone(),
     };
     match builder.get(seen.var).map(|s| &s.rhs) {
-        Some(Rhs::Index(p)) => ssa::at_indices(p, &seen.at),
+        Some(Rhs::Index(p)) => ssa::substitute_indices(p, &seen.at),
         Some(Rhs::Constant(Constant::Int(i))) => Poly::constant((*i).into()),
         _ => Poly::atom(Atom::Read(seen.var.local(), seen.var.name(), seen.at.into())),
     }

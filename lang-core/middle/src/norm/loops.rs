@@ -5,18 +5,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::dead::{self, Renumber};
-use super::inline::integer;
-use lang_ir::core::Leaf;
-use lang_ir::put::Put;
-use lang_ir::region::{Arg, Loop, Part, Trips};
-use lang_ir::ssa::{Access, Builder, Check, Rhs, Ssa, Stmt, Var, at_indices, for_each_read, index, index_number};
+use super::dead::{self, StatementRenumbering};
+use super::inline::integer_poly;
+use lang_ir::core::TypeLeaf;
+use lang_ir::put::InlineMap;
+use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use lang_ir::ssa::{
+    Rhs, RuntimeCheck, SsaBuilder, SsaFunction, Statement, StmtId, TensorAccess, for_each_pred_read, index_number,
+    statement_index, substitute_indices,
+};
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ops::Scalar;
 
 /// The inputs and outputs of a body that some parts of a loop need.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Needed {
+pub(crate) struct LoopNeeds {
     /// The numbers of the inputs.
     pub(crate) inputs: BTreeSet<u32>,
     /// The numbers of the outputs.
@@ -26,24 +29,24 @@ pub(crate) struct Needed {
 /// The inputs that each output of a body reads; the last entry holds the inputs that are always
 /// needed. Each body is analysed once, at any nesting depth.
 #[derive(Default)]
-pub(crate) struct Reads {
+pub(crate) struct BodyReads {
     /// The results by the address of the body, which the entry keeps alive.
-    bodies: HashMap<usize, (Arc<Ssa>, Each)>,
+    bodies: HashMap<usize, (Arc<SsaFunction>, OutputInputs)>,
 }
 
 /// The inputs, for each output.
-type Each = Arc<[BTreeSet<u32>]>;
+type OutputInputs = Arc<[BTreeSet<u32>]>;
 
-impl Reads {
-    fn of(&mut self, body: &Arc<Ssa>) -> Each {
+impl BodyReads {
+    fn of_body(&mut self, body: &Arc<SsaFunction>) -> OutputInputs {
         let place = Arc::as_ptr(body).addr();
         if let Some((_, known)) = self.bodies.get(&place) {
             return known.clone();
         }
-        let each = body.outputs.iter().map(|output| inputs_of(body, std::slice::from_ref(output), self));
+        let each = body.outputs.iter().map(|output| inputs_read(body, std::slice::from_ref(output), self));
         let mut all: Vec<BTreeSet<u32>> = each.collect();
-        all.push(inputs_of(body, &[], self));
-        let all: Each = all.into();
+        all.push(inputs_read(body, &[], self));
+        let all: OutputInputs = all.into();
         self.bodies.insert(place, (Arc::clone(body), all.clone()));
         all
     }
@@ -51,19 +54,19 @@ impl Reads {
 
 /// Returns the inputs and outputs of the body that these parts need.
 #[must_use]
-pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>, known: &mut Reads) -> Needed {
-    let reads = known.of(&of.body);
-    let mut needed = Needed::default();
-    let next: HashMap<u32, u32> = of.carried().collect();
+pub(crate) fn loop_needs(of: &SsaLoop, parts: &BTreeSet<LoopResult>, known: &mut BodyReads) -> LoopNeeds {
+    let reads = known.of_body(&of.body);
+    let mut needed = LoopNeeds::default();
+    let next: HashMap<u32, u32> = of.carried_inputs().collect();
     let mut carries: Vec<u32> = Vec::new();
     for part in parts {
         match part {
-            Part::Last(k) | Part::State(k) => carries.push(*k),
-            Part::Every(k) => drop(needed.outputs.insert(*k)),
-            Part::Trips => {}
+            LoopResult::Final(k) | LoopResult::Checkpoint(k) => carries.push(*k),
+            LoopResult::PerIteration(k) => drop(needed.outputs.insert(*k)),
+            LoopResult::TripCount => {}
         }
     }
-    if let Trips::While(k) = of.trips {
+    if let LoopTripCount::While(k) = of.trip_count {
         carries.push(k);
     }
     loop {
@@ -84,52 +87,52 @@ pub(crate) fn needed(of: &Loop, parts: &BTreeSet<Part>, known: &mut Reads) -> Ne
 
 /// Returns the loop reduced to the needs of these parts, and the new number of each part.
 #[must_use]
-pub(crate) fn pruned(of: &Loop, parts: &BTreeSet<Part>) -> (Loop, BTreeMap<Part, Part>) {
-    let needed = needed(of, parts, &mut Reads::default());
+pub(crate) fn prune_loop(of: &SsaLoop, parts: &BTreeSet<LoopResult>) -> (SsaLoop, BTreeMap<LoopResult, LoopResult>) {
+    let needed = loop_needs(of, parts, &mut BodyReads::default());
     let place =
         |set: &BTreeSet<u32>, k: u32| u32::try_from(set.iter().take_while(|j| **j < k).count()).unwrap_or(u32::MAX);
     let (inputs, outputs) = (&needed.inputs, &needed.outputs);
     let mut body = (*of.body).clone();
     body.outputs = outputs.iter().filter_map(|k| of.body.outputs.get(*k as usize).cloned()).collect();
     keep_inputs(&mut body, inputs);
-    dead::remove(&mut body);
+    dead::eliminate_dead_code(&mut body);
     let args = (0..).zip(&of.args).filter(|(k, _)| inputs.contains(k)).map(|(_, a)| match a {
-        Arg::Given(of) => Arg::Given(of.clone()),
-        Arg::Carried { init, next } => Arg::Carried { init: init.clone(), next: place(outputs, *next) },
+        LoopArg::Captured(of) => LoopArg::Captured(of.clone()),
+        LoopArg::Carried { init, next } => LoopArg::Carried { init: init.clone(), next: place(outputs, *next) },
     });
-    let trips = match &of.trips {
-        Trips::Count(n) => Trips::Count(n.clone()),
-        Trips::While(k) => Trips::While(place(inputs, *k)),
+    let trips = match &of.trip_count {
+        LoopTripCount::Fixed(n) => LoopTripCount::Fixed(n.clone()),
+        LoopTripCount::While(k) => LoopTripCount::While(place(inputs, *k)),
     };
     let args = args.collect();
-    let moved = |part: &Part| match part {
-        Part::Last(k) => Part::Last(place(inputs, *k)),
-        Part::Every(k) => Part::Every(place(outputs, *k)),
-        Part::State(k) => Part::State(place(inputs, *k)),
-        Part::Trips => Part::Trips,
+    let moved = |part: &LoopResult| match part {
+        LoopResult::Final(k) => LoopResult::Final(place(inputs, *k)),
+        LoopResult::PerIteration(k) => LoopResult::PerIteration(place(outputs, *k)),
+        LoopResult::Checkpoint(k) => LoopResult::Checkpoint(place(inputs, *k)),
+        LoopResult::TripCount => LoopResult::TripCount,
     };
     let parts = parts.iter().map(|part| (*part, moved(part))).collect();
-    (Loop { trips, args, body: Arc::new(body), ..of.clone() }, parts)
+    (SsaLoop { trip_count: trips, args, body: Arc::new(body), ..of.clone() }, parts)
 }
 
 /// The carried inputs that a loop never changes. A copy in each iteration would repeat work.
-pub(crate) struct Unchanged {
+pub(crate) struct InvariantCarries {
     /// The numbers of these inputs.
     inputs: BTreeSet<u32>,
     /// The checks of the loop, and those of the copies.
-    asked: BTreeSet<u32>,
+    checks: BTreeSet<u32>,
 }
 
-impl Unchanged {
+impl InvariantCarries {
     /// Finds the unchanged inputs of a loop, except the one that decides whether it continues.
-    pub(crate) fn of(of: &Loop) -> Self {
-        let mut found = Self { inputs: BTreeSet::new(), asked: of.body.needs.iter().copied().collect() };
-        for (input, next) in of.carried() {
-            if of.trips != Trips::While(input)
-                && let Some(needs) = copied(&of.body, input, next)
+    pub(crate) fn of_loop(of: &SsaLoop) -> Self {
+        let mut found = Self { inputs: BTreeSet::new(), checks: of.body.needs.iter().copied().collect() };
+        for (input, next) in of.carried_inputs() {
+            if of.trip_count != LoopTripCount::While(input)
+                && let Some(needs) = copy_checks(&of.body, input, next)
             {
                 found.inputs.insert(input);
-                found.asked.extend(needs);
+                found.checks.extend(needs);
             }
         }
         found
@@ -137,57 +140,62 @@ impl Unchanged {
 
     /// Returns the initial value of a part that the loop does not change, as an access in a
     /// statement with `indices` indices.
-    pub(crate) fn before(&self, of: &Loop, part: Part, indices: usize) -> Option<Access> {
+    pub(crate) fn initial_value(&self, of: &SsaLoop, part: LoopResult, indices: usize) -> Option<TensorAccess> {
         let (k, own) = match part {
-            Part::Last(k) => (k, of.batch.len()),
-            Part::State(k) => (k, of.batch.len() + 1),
-            Part::Every(_) | Part::Trips => return None,
+            LoopResult::Final(k) => (k, of.batch.len()),
+            LoopResult::Checkpoint(k) => (k, of.batch.len() + 1),
+            LoopResult::PerIteration(_) | LoopResult::TripCount => return None,
         };
-        let Arg::Carried { init, .. } = of.args.get(k as usize).filter(|_| self.inputs.contains(&k))? else {
+        let LoopArg::Carried { init, .. } = of.args.get(k as usize).filter(|_| self.inputs.contains(&k))? else {
             return None;
         };
-        let own = (own..indices).map(|k| index(k, &Poly::default()).value());
-        Some(Access { var: init.var, at: init.at.iter().cloned().chain(own).collect() })
+        let own = (own..indices).map(|k| statement_index(k, &Poly::default()).value());
+        Some(TensorAccess { var: init.var, at: init.at.iter().cloned().chain(own).collect() })
     }
 
     /// Returns the loop in which these inputs are no longer carried.
-    pub(crate) fn given(&self, of: &Loop) -> Loop {
+    pub(crate) fn without_carries(&self, of: &SsaLoop) -> SsaLoop {
         if self.inputs.is_empty() {
             return of.clone();
         }
         let mut body = (*of.body).clone();
-        body.needs = self.asked.iter().copied().collect();
+        body.needs = self.checks.iter().copied().collect();
         let args = (0..).zip(&of.args).map(|(k, arg)| match arg {
-            Arg::Carried { init, .. } if self.inputs.contains(&k) => Arg::Given(init.clone()),
+            LoopArg::Carried { init, .. } if self.inputs.contains(&k) => LoopArg::Captured(init.clone()),
             other => other.clone(),
         });
-        Loop { args: args.collect(), body: Arc::new(body), ..of.clone() }
+        SsaLoop { args: args.collect(), body: Arc::new(body), ..of.clone() }
     }
 
     /// Returns the checks for all iterations at once. `None` if a check depends on values that the
     /// iterations compute.
-    pub(crate) fn asked_outside(&self, ssa: &Ssa, of: &Loop) -> Option<Vec<Check>> {
-        let (Trips::Count(count), body, given) = (&of.trips, &of.body, given(of)) else { return None };
+    pub(crate) fn hoisted_checks(&self, ssa: &SsaFunction, of: &SsaLoop) -> Option<Vec<RuntimeCheck>> {
+        let (LoopTripCount::Fixed(count), body, given) = (&of.trip_count, &of.body, captured_statements(of)) else {
+            return None;
+        };
         let around: Vec<Poly> = of.batch.iter().chain([count]).cloned().collect();
         let mut locals: HashMap<LocalId, Poly> = body.sizes.iter().copied().zip(of.sizes.iter().cloned()).collect();
         for (input, arg) in body.inputs.iter().zip(&of.args) {
-            if let (Arg::Given(access), [], Some(Scalar::I64)) = (arg, input.leaf.dims.as_slice(), input.leaf.scalar) {
+            if let (LoopArg::Captured(access), [], Some(Scalar::I64)) =
+                (arg, input.leaf.dims.as_slice(), input.leaf.scalar)
+            {
                 let value = match &ssa.stmts.get(access.var.0 as usize)?.rhs {
-                    Rhs::Index(p) => at_indices(p, &access.at),
+                    Rhs::Index(p) => substitute_indices(p, &access.at),
                     _ => Poly::atom(Atom::Read(access.var.local(), access.var.name(), access.at.clone().into())),
                 };
                 locals.insert(input.local, value);
             }
         }
-        let vars = (0..).map(Var).zip(&body.stmts);
-        let vars = vars.map(|(var, _)| given.get(&var).map_or(Access { var, at: Vec::new() }, |(_, of)| (*of).clone()));
-        let put = Put { vars: vars.collect(), locals, outer: around.len() };
+        let vars = (0..).map(StmtId).zip(&body.stmts);
+        let vars =
+            vars.map(|(var, _)| given.get(&var).map_or(TensorAccess { var, at: Vec::new() }, |(_, of)| (*of).clone()));
+        let put = InlineMap { vars: vars.collect(), locals, outer_rank: around.len() };
         let mut all = Vec::new();
-        for number in &self.asked {
+        for number in &self.checks {
             let check = body.checks.get(*number as usize)?;
             let mut known = true;
-            let mut read = |v: Var| known &= given.contains_key(&v);
-            [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut read));
+            let mut read = |v: StmtId| known &= given.contains_key(&v);
+            [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut read));
             let mut local = |p: &Poly, own: bool| {
                 p.for_each_atom(&mut |a| {
                     known &= match a {
@@ -200,27 +208,27 @@ impl Unchanged {
             [&check.guard, &check.cond].into_iter().for_each(|p| p.visit(&mut |p| local(p, true), &mut |_| {}));
             // The extents of a check must be the same in all iterations.
             check.dims.iter().for_each(|n| local(n, false));
-            let dims: Vec<Poly> = around.iter().cloned().chain(check.dims.iter().map(|n| put.poly(n))).collect();
-            dims.iter().for_each(|n| n.for_each_atom(&mut |a| known &= !is_index(a)));
+            let dims: Vec<Poly> = around.iter().cloned().chain(check.dims.iter().map(|n| put.map_poly(n))).collect();
+            dims.iter().for_each(|n| n.for_each_atom(&mut |a| known &= !is_index_atom(a)));
             if !known {
                 return None;
             }
-            let (guard, cond) = (of.pred.and(&put.pred(&check.guard)), put.pred(&check.cond));
-            all.push(Check { dims, guard, cond, what: Arc::clone(&check.what) });
+            let (guard, cond) = (of.pred.and(&put.map_pred(&check.guard)), put.map_pred(&check.cond));
+            all.push(RuntimeCheck { dims, guard, cond, failure: Arc::clone(&check.failure) });
         }
         Some(all)
     }
 }
 
-fn is_index(a: &Atom) -> bool {
+fn is_index_atom(a: &Atom) -> bool {
     matches!(a, Atom::Local(l, _) if index_number(*l).is_some())
 }
 
 /// Returns the checks of a copy, if the output is the unchanged input.
-fn copied(body: &Ssa, input: u32, output: u32) -> Option<Vec<u32>> {
+fn copy_checks(body: &SsaFunction, input: u32, output: u32) -> Option<Vec<u32>> {
     let var = body.outputs.get(output as usize)?.1;
     let stmt = body.stmts.get(var.0 as usize)?;
-    let own: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| index(k, n).value()).collect();
+    let own: Vec<Poly> = stmt.dims.iter().enumerate().map(|(k, n)| statement_index(k, n).value()).collect();
     let from = match &stmt.rhs {
         Rhs::Input(_) => var,
         Rhs::Contract { bound, pred, neg: false, factors } if bound.is_empty() && pred.is_true() => {
@@ -234,8 +242,8 @@ fn copied(body: &Ssa, input: u32, output: u32) -> Option<Vec<u32>> {
 }
 
 /// Returns the inputs that some outputs and the assertions read.
-fn inputs_of(body: &Ssa, outputs: &[(Leaf, Var)], known: &mut Reads) -> BTreeSet<u32> {
-    let (live, _) = dead::live_for(body, outputs, false, known);
+fn inputs_read(body: &SsaFunction, outputs: &[(TypeLeaf, StmtId)], known: &mut BodyReads) -> BTreeSet<u32> {
+    let (live, _) = dead::live_for_outputs(body, outputs, false, known);
     let inputs = body.stmts.iter().zip(live).filter(|(_, live)| *live).map(|(stmt, _)| &stmt.rhs);
     let mut inputs: BTreeSet<u32> =
         inputs.filter_map(|rhs| if let Rhs::Input(k) = rhs { Some(*k) } else { None }).collect();
@@ -246,7 +254,7 @@ fn inputs_of(body: &Ssa, outputs: &[(Leaf, Var)], known: &mut Reads) -> BTreeSet
 }
 
 /// Visits the sizes and integer inputs that occur in polynomials.
-pub(crate) fn for_each_local(ssa: &Ssa, f: &mut dyn FnMut(LocalId)) {
+pub(crate) fn for_each_local(ssa: &SsaFunction, f: &mut dyn FnMut(LocalId)) {
     let mut poly = |p: &Poly| {
         p.for_each_atom(&mut |a| {
             if let Atom::Local(l, _) = a {
@@ -266,7 +274,7 @@ pub(crate) fn for_each_local(ssa: &Ssa, f: &mut dyn FnMut(LocalId)) {
 }
 
 /// Drops all other inputs and their statements, which nothing reads.
-fn keep_inputs(body: &mut Ssa, inputs: &BTreeSet<u32>) {
+fn keep_inputs(body: &mut SsaFunction, inputs: &BTreeSet<u32>) {
     let kept: Vec<u32> = inputs.iter().copied().collect();
     let place = |k: u32| kept.iter().position(|j| *j == k).and_then(|k| u32::try_from(k).ok());
     for stmt in &mut body.stmts {
@@ -287,14 +295,14 @@ fn keep_inputs(body: &mut Ssa, inputs: &BTreeSet<u32>) {
 /// Replaces an input that the body reads at indices determined by the iteration number: each such
 /// slice becomes an input of its own. Then only the slice has a cotangent, not the whole tensor.
 #[must_use]
-pub(crate) fn sliced(builder: &Builder, of: &Loop) -> Loop {
+pub(crate) fn sliced(builder: &SsaBuilder, of: &SsaLoop) -> SsaLoop {
     let body = &of.body;
-    let given = given(of);
+    let given = captured_statements(of);
     // Rewrites a polynomial of the body for the place of the loop.
-    let sizes = outside(builder, of);
-    let outside = |p: &Poly| -> Option<Poly> { lifted(p, &sizes, &given) };
-    let mut slices: Vec<(Var, Vec<Poly>)> = Vec::new();
-    let prefix = |a: &Access| -> usize {
+    let sizes = captured_integers(builder, of);
+    let outside = |p: &Poly| -> Option<Poly> { lift_poly(p, &sizes, &given) };
+    let mut slices: Vec<(StmtId, Vec<Poly>)> = Vec::new();
+    let prefix = |a: &TensorAccess| -> usize {
         if !given.contains_key(&a.var) {
             return 0;
         }
@@ -314,7 +322,7 @@ pub(crate) fn sliced(builder: &Builder, of: &Loop) -> Loop {
     let count = u32::try_from(slices.len()).unwrap_or(u32::MAX);
     let vars: Vec<u32> = (0..).take(body.stmts.len()).map(|k: u32| k + count).collect();
     let checks: Vec<u32> = (0..).take(body.checks.len()).collect();
-    let shift = Renumber { vars: &vars, checks: &checks };
+    let shift = StatementRenumbering { vars: &vars, checks: &checks };
     let mut new = (**body).clone();
     let mut args = of.args.clone();
     let mut first = Vec::new();
@@ -325,26 +333,26 @@ pub(crate) fn sliced(builder: &Builder, of: &Loop) -> Loop {
         input.local = new.vars.fresh(new.vars.name(input.local));
         input.leaf.dims = stmt.dims.get(at.len()..).unwrap_or_default().iter().map(|n| shift.poly(n)).collect();
         let number = u32::try_from(new.inputs.len()).unwrap_or(u32::MAX);
-        first.push(Stmt { dims: input.leaf.dims.clone(), rhs: Rhs::Input(number), ..stmt.clone() });
+        first.push(Statement { dims: input.leaf.dims.clone(), rhs: Rhs::Input(number), ..stmt.clone() });
         new.inputs.push(input);
         let at = access.at.iter().cloned().chain(at.iter().filter_map(&outside)).collect();
-        args.push(Arg::Given(Access { var: access.var, at }));
+        args.push(LoopArg::Captured(TensorAccess { var: access.var, at }));
     }
-    let mut put = |a: &Access| {
+    let mut put = |a: &TensorAccess| {
         let n = prefix(a);
         let at = a.at.get(..n).unwrap_or_default();
         let place = slices.iter().position(|(v, p)| *v == a.var && p == at).filter(|_| n > 0);
         let rest = |from: usize| a.at.iter().skip(from).map(|p| shift.poly(p)).collect();
         match place.and_then(|k| u32::try_from(k).ok()) {
-            Some(k) => Access { var: Var(k), at: rest(n) },
-            None => Access { var: shift.var(a.var), at: rest(0) },
+            Some(k) => TensorAccess { var: StmtId(k), at: rest(n) },
+            None => TensorAccess { var: shift.var(a.var), at: rest(0) },
         }
     };
     new.stmts = first;
     for stmt in &body.stmts {
         let dims = stmt.dims.iter().map(|n| shift.poly(n)).collect();
         let rhs = stmt.rhs.map(&mut put, &|p| shift.poly(p), &|p| shift.pred(p));
-        new.stmts.push(Stmt { dims, rhs, ..stmt.clone() });
+        new.stmts.push(Statement { dims, rhs, ..stmt.clone() });
     }
     for check in &mut new.checks {
         check.dims.iter_mut().for_each(|n| *n = shift.poly(n));
@@ -357,18 +365,18 @@ pub(crate) fn sliced(builder: &Builder, of: &Loop) -> Loop {
     for input in new.inputs.iter_mut().take(body.inputs.len()) {
         input.leaf.dims.iter_mut().for_each(|n| *n = shift.poly(n));
     }
-    Loop { args, body: Arc::new(new), ..of.clone() }
+    SsaLoop { args, body: Arc::new(new), ..of.clone() }
 }
 
 /// Returns the statements of a body that read an input which is not carried, with the number of the
 /// input and its access.
-pub(crate) fn given(of: &Loop) -> HashMap<Var, (u32, &Access)> {
+pub(crate) fn captured_statements(of: &SsaLoop) -> HashMap<StmtId, (u32, &TensorAccess)> {
     (0..)
         .zip(&of.body.stmts)
         .filter_map(|(v, stmt)| match &stmt.rhs {
             Rhs::Input(k) => match of.args.get(*k as usize)? {
-                Arg::Given(access) => Some((Var(v), (*k, access))),
-                Arg::Carried { .. } => None,
+                LoopArg::Captured(access) => Some((StmtId(v), (*k, access))),
+                LoopArg::Carried { .. } => None,
             },
             _ => None,
         })
@@ -376,11 +384,12 @@ pub(crate) fn given(of: &Loop) -> HashMap<Var, (u32, &Access)> {
 }
 
 /// Returns the sizes and integer inputs of a body, over the batch and the iteration number.
-pub(crate) fn outside(builder: &Builder, of: &Loop) -> HashMap<LocalId, Poly> {
+pub(crate) fn captured_integers(builder: &SsaBuilder, of: &SsaLoop) -> HashMap<LocalId, Poly> {
     let mut sizes: HashMap<LocalId, Poly> = of.body.sizes.iter().copied().zip(of.sizes.iter().cloned()).collect();
     for (input, arg) in of.body.inputs.iter().zip(&of.args) {
-        if let (Arg::Given(access), [], Some(Scalar::I64)) = (arg, input.leaf.dims.as_slice(), input.leaf.scalar) {
-            sizes.insert(input.local, integer(builder, &of.batch, &of.pred, access));
+        if let (LoopArg::Captured(access), [], Some(Scalar::I64)) = (arg, input.leaf.dims.as_slice(), input.leaf.scalar)
+        {
+            sizes.insert(input.local, integer_poly(builder, &of.batch, &of.pred, access));
         }
     }
     sizes
@@ -388,25 +397,29 @@ pub(crate) fn outside(builder: &Builder, of: &Loop) -> HashMap<LocalId, Poly> {
 
 /// Rewrites a polynomial of a body for the outside. `None` if it depends on values that the body
 /// computes.
-pub(crate) fn lifted(p: &Poly, sizes: &HashMap<LocalId, Poly>, given: &HashMap<Var, (u32, &Access)>) -> Option<Poly> {
+pub(crate) fn lift_poly(
+    p: &Poly,
+    sizes: &HashMap<LocalId, Poly>,
+    given: &HashMap<StmtId, (u32, &TensorAccess)>,
+) -> Option<Poly> {
     let mut known = true;
     p.for_each_atom(&mut |a| {
         known &= match a {
             Atom::Local(l, _) => sizes.contains_key(l),
             Atom::Read(x, _, at) => {
-                Var::of_local(*x).is_some_and(|v| given.contains_key(&v))
-                    && at.iter().all(|p| lifted(p, sizes, given).is_some())
+                StmtId::from_local(*x).is_some_and(|v| given.contains_key(&v))
+                    && at.iter().all(|p| lift_poly(p, sizes, given).is_some())
             }
             Atom::Global(_) | Atom::Div(..) | Atom::Mod(..) | Atom::Min(..) | Atom::Max(..) => true,
-            Atom::Bound(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => false,
+            Atom::SizeParam(..) | Atom::Arg(..) | Atom::Meta(_) | Atom::Overflow => false,
         };
     });
     known.then(|| {
         p.substitute(&|a| match a {
             Atom::Local(l, _) => sizes.get(l).cloned(),
             Atom::Read(x, _, at) => {
-                let (_, access) = given.get(&Var::of_local(*x)?)?;
-                let rest = at.iter().map(|p| lifted(p, sizes, given)).collect::<Option<Vec<Poly>>>()?;
+                let (_, access) = given.get(&StmtId::from_local(*x)?)?;
+                let rest = at.iter().map(|p| lift_poly(p, sizes, given)).collect::<Option<Vec<Poly>>>()?;
                 let at = access.at.iter().cloned().chain(rest).collect();
                 Some(Poly::atom(Atom::Read(access.var.local(), access.var.name(), at)))
             }

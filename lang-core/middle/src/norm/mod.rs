@@ -17,9 +17,9 @@ pub mod pushout;
 pub mod substitute;
 pub mod to_ssa;
 
-pub use elaborate::{Bodies, elaborate};
-pub use hits::Hits;
-pub use lang_ir::core::Rule;
+pub use elaborate::{ElabQueries, elaborate};
+pub use hits::RuleCoverage;
+pub use lang_ir::core::RuleKind;
 
 /// The message for a tangent or cotangent whose constructors differ from those of its value.
-pub const OTHER_CONSTRUCTOR: &str = "a tangent made with another constructor than its value";
+pub const CONSTRUCTOR_MISMATCH: &str = "a tangent made with another constructor than its value";

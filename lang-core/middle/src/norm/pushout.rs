@@ -4,11 +4,11 @@
 //! An element of a generation is the body at that index (5.21). The access is in bounds wherever it
 //! is evaluated, because its check is outside it.
 
-use super::hits::Hits;
+use super::hits::RuleCoverage;
 use super::substitute;
-use lang_base::guarded;
-use lang_ir::core::{E, Expr, Kind};
-use lang_ir::flat::Flat;
+use lang_base::ensure_sufficient_stack;
+use lang_ir::core::{CoreExpr, ExprKind, ExprRef};
+use lang_ir::flat::FlatFunction;
 use lang_sizes::predicate::{Poly, Pred};
 
 /// The names under which rules are counted.
@@ -16,36 +16,40 @@ pub const RULES: &[&str] = &["5.21", "5.22", "5.23", "5.24"];
 
 /// Returns the function with its generations outermost.
 #[must_use]
-pub fn push_out(flat: &Flat, hits: &mut Hits) -> Flat {
-    let mut pass = Pushout { hits };
+pub fn push_out_generations(flat: &FlatFunction, hits: &mut RuleCoverage) -> FlatFunction {
+    let mut pass = GenerationPusher { hits };
     let bindings = flat.bindings.iter().map(|(x, e)| (*x, pass.push(e))).collect();
     let outputs = flat.outputs.iter().map(|(leaf, e)| (leaf.clone(), pass.push(e))).collect();
-    Flat { bindings, outputs, ..flat.clone() }
+    FlatFunction { bindings, outputs, ..flat.clone() }
 }
 
 /// Returns whether generations, with the checks around them, are outermost in every expression, and
 /// only variables and results of calls are indexed.
 #[must_use]
-pub fn is_pushed(flat: &Flat) -> bool {
-    fn scalar(e: &E) -> bool {
+pub fn is_pushed(flat: &FlatFunction) -> bool {
+    fn scalar(e: &ExprRef) -> bool {
         let mut good = match &e.kind {
-            Kind::Gen(..) => false,
-            Kind::Access(base, _) => matches!(base.kind, Kind::Access(..) | Kind::Var(_) | Kind::Proj(..)),
-            Kind::Guard(_, inner) => !matches!(inner.kind, Kind::Guard(..)),
+            ExprKind::Gen(..) => false,
+            ExprKind::Access(base, _) => {
+                matches!(base.kind, ExprKind::Access(..) | ExprKind::Var(_) | ExprKind::Proj(..))
+            }
+            ExprKind::Guard(_, inner) => !matches!(inner.kind, ExprKind::Guard(..)),
             _ => true,
         };
-        e.for_each_child(&mut |e| good = good && guarded(|| scalar(e)));
+        e.for_each_child(&mut |e| good = good && ensure_sufficient_stack(|| scalar(e)));
         good
     }
-    fn outer(e: &E) -> bool {
+    fn outer(e: &ExprRef) -> bool {
         match &e.kind {
-            Kind::Gen(_, e) | Kind::Check(_, _, e) => outer(e),
-            Kind::Guard(_, inner) if matches!(inner.kind, Kind::Check(..) | Kind::Proj(..) | Kind::Update(..)) => {
+            ExprKind::Gen(_, e) | ExprKind::Check(_, _, e) => outer(e),
+            ExprKind::Guard(_, inner)
+                if matches!(inner.kind, ExprKind::Check(..) | ExprKind::Proj(..) | ExprKind::Update(..)) =>
+            {
                 outer(inner)
             }
-            Kind::Update(_, base, value) => outer(base) && outer(value),
-            Kind::Proj(call, _) => {
-                let (Kind::Call(_, _, args) | Kind::Loop(_, args)) = &call.kind else { return false };
+            ExprKind::Update(_, base, value) => outer(base) && outer(value),
+            ExprKind::Proj(call, _) => {
+                let (ExprKind::Call(_, _, args) | ExprKind::Loop(_, args)) = &call.kind else { return false };
                 args.iter().all(outer)
             }
             _ => scalar(e),
@@ -54,20 +58,20 @@ pub fn is_pushed(flat: &Flat) -> bool {
     flat.bindings.iter().map(|b| &b.1).chain(flat.outputs.iter().map(|o| &o.1)).all(outer)
 }
 
-struct Pushout<'a> {
-    hits: &'a mut Hits,
+struct GenerationPusher<'a> {
+    hits: &'a mut RuleCoverage,
 }
 
-impl Pushout<'_> {
-    fn push(&mut self, e: &E) -> E {
-        guarded(|| match &e.kind {
-            Kind::Access(base, at) => {
+impl GenerationPusher<'_> {
+    fn push(&mut self, e: &ExprRef) -> ExprRef {
+        ensure_sufficient_stack(|| match &e.kind {
+            ExprKind::Access(base, at) => {
                 let base = self.push(base);
                 let element = self.element(&base, at);
                 // An element of a generation is its body, which has its own span.
-                if matches!(element.kind, Kind::Access(..)) { Expr::at(&element, e.span) } else { element }
+                if matches!(element.kind, ExprKind::Access(..)) { CoreExpr::at_span(&element, e.span) } else { element }
             }
-            Kind::Guard(p, body) => {
+            ExprKind::Guard(p, body) => {
                 let body = self.push(body);
                 self.bracket(p, &body)
             }
@@ -76,39 +80,39 @@ impl Pushout<'_> {
     }
 
     /// Returns `e[a]` for a pushed `e`.
-    fn element(&mut self, e: &E, at: &Poly) -> E {
+    fn element(&mut self, e: &ExprRef, at: &Poly) -> ExprRef {
         match &e.kind {
-            Kind::Gen(index, body) => {
+            ExprKind::Gen(index, body) => {
                 self.hits.count("5.21");
                 let put = |p: &Poly| p.substitute(&|a| (*a == index.atom()).then(|| at.clone()));
-                substitute::expr(body, &put)
+                substitute::substitute_expr(body, &put)
             }
-            Kind::Guard(p, body) => {
+            ExprKind::Guard(p, body) => {
                 self.hits.count("5.22");
                 let body = self.element(body, at);
                 self.bracket(p, &body)
             }
-            Kind::Check(p, what, body) => {
+            ExprKind::Check(p, what, body) => {
                 let body = self.element(body, at);
-                body.with(Kind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
+                body.with_kind(ExprKind::Check(p.clone(), what.clone(), body.clone()), body.ty.clone())
             }
-            _ => Expr::access(e, at.clone()),
+            _ => CoreExpr::access(e, at.clone()),
         }
     }
 
     /// Returns `[p] · e` for a pushed `e`.
-    fn bracket(&mut self, p: &Pred, e: &E) -> E {
+    fn bracket(&mut self, p: &Pred, e: &ExprRef) -> ExprRef {
         match &e.kind {
-            Kind::Gen(index, body) => {
+            ExprKind::Gen(index, body) => {
                 self.hits.count("5.23");
                 let body = self.bracket(p, body);
-                Expr::at(&Expr::generate(index.clone(), body), e.span)
+                CoreExpr::at_span(&CoreExpr::generate(index.clone(), body), e.span)
             }
-            Kind::Guard(q, body) => {
+            ExprKind::Guard(q, body) => {
                 self.hits.count("5.24");
-                Expr::guard(p.and(q), body.clone())
+                CoreExpr::guard(p.and(q), body.clone())
             }
-            _ => Expr::guard(p.clone(), e.clone()),
+            _ => CoreExpr::guard(p.clone(), e.clone()),
         }
     }
 }

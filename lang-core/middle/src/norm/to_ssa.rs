@@ -9,17 +9,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::hits::Hits;
-use super::inline::{self, Call};
+use super::hits::RuleCoverage;
+use super::inline::{self, BatchedCall};
 use lang_base::Name;
-use lang_base::guarded;
-use lang_ir::core::{self, Callee, E, Expr, Failing, Kind, Leaf, Repeat, Update, Vars};
-use lang_ir::flat::{Flat, Input, Source};
-use lang_ir::order::Order;
-use lang_ir::origin::{Ancestor, Origins};
-use lang_ir::reduce::{Reduce, Reduction};
-use lang_ir::region::{Arg, Loop, Part, Trips};
-use lang_ir::ssa::{self, Access, Addend, Builder, Check, Rhs, Ssa, Stmt, Var};
+use lang_base::ensure_sufficient_stack;
+use lang_ir::core::{
+    self, CheckFailure, CoreExpr, CoreLoop, CoreUpdate, ExprKind, ExprRef, FunctionKey, TypeLeaf, Vars,
+};
+use lang_ir::flat::{FlatFunction, FunctionInput, InputSource};
+use lang_ir::order::Argsort;
+use lang_ir::origin::{OriginKind, OriginTable};
+use lang_ir::reduce::{CoreReduction, SsaReduction};
+use lang_ir::region::{LoopArg, LoopResult, LoopTripCount, SsaLoop};
+use lang_ir::ssa::{self, Addend, Rhs, RuntimeCheck, SsaBuilder, SsaFunction, Statement, StmtId, TensorAccess};
 use lang_sizes::predicate::{Atom, Index, LocalId, Poly, Pred};
 use lang_syntax::ops::Scalar;
 
@@ -34,53 +36,58 @@ const REDUCTION: &str = "reduction";
 const ORDER: &str = "order";
 
 /// A resolver from a callee to its definition in Tensor SSA.
-pub type Callees<'a> = &'a dyn Fn(&Arc<Callee>) -> Option<Arc<Ssa>>;
+pub type DefinitionLookup<'a> = &'a dyn Fn(&Arc<FunctionKey>) -> Option<Arc<SsaFunction>>;
 
 /// Returns the function in Tensor SSA, and the origins of its statements. The function must be
 /// pushed out.
 #[must_use]
-pub fn to_ssa(flat: &Flat, callees: Callees<'_>, in_place: bool, hits: &mut Hits) -> (Ssa, Origins) {
+pub fn to_ssa(
+    flat: &FlatFunction,
+    callees: DefinitionLookup<'_>,
+    in_place: bool,
+    hits: &mut RuleCoverage,
+) -> (SsaFunction, OriginTable) {
     let own = |l: &LocalId| Poly::atom(flat.vars.atom(*l));
-    let mut pass = Convert {
-        builder: Builder::new(flat.sizes.iter().map(own).collect()),
+    let mut pass = SsaConverter {
+        builder: SsaBuilder::new(flat.sizes.iter().map(own).collect()),
         env: HashMap::new(),
         callees,
         vars: flat.vars.clone(),
         inputs: flat.inputs.clone(),
         hits,
     };
-    pass.builder.in_place = in_place;
-    pass.builder.trace.enter(Ancestor::Input);
+    pass.builder.inlines_eagerly = in_place;
+    pass.builder.trace.enter(OriginKind::Input);
     for (k, input) in (0..).zip(&flat.inputs) {
         // An extent may be an integer input that precedes this one.
-        let dims: Vec<Poly> = input.leaf.dims.iter().map(|n| pass.poly(&Place::default(), n)).collect();
+        let dims: Vec<Poly> = input.leaf.dims.iter().map(|n| pass.poly(&ConversionContext::default(), n)).collect();
         if let Some(own) = pass.inputs.get_mut(k as usize) {
             own.leaf.dims.clone_from(&dims);
         }
         let var = pass.builder.push(dims, input.leaf.scalar, Rhs::Input(k), Vec::new());
-        pass.name(var, flat.vars.given(input.local));
+        pass.set_name(var, flat.vars.source_name(input.local));
         pass.env.insert(input.local, var);
     }
     let mut asserted = Vec::new();
-    let top = Place::default();
+    let top = ConversionContext::default();
     for (x, e) in &flat.bindings {
         if e.ty.leaves().is_empty() {
-            pass.asserted(&top, e, &mut asserted);
+            pass.convert_assertion(&top, e, &mut asserted);
             continue;
         }
         pass.hits.count("5.25");
         let var = pass.convert(&top, e);
-        pass.name(var, flat.vars.given(*x));
+        pass.set_name(var, flat.vars.source_name(*x));
         pass.env.insert(*x, var);
     }
     let outputs = flat.outputs.iter().map(|(leaf, e)| {
         let var = pass.convert(&top, e);
         let dims = leaf.dims.iter().map(|n| pass.poly(&top, n)).collect();
-        (Leaf { dims, ..leaf.clone() }, var)
+        (TypeLeaf { dims, ..leaf.clone() }, var)
     });
     let outputs = outputs.collect();
     let trace = pass.builder.trace;
-    let mut ssa = Ssa {
+    let mut ssa = SsaFunction {
         callee: flat.callee.clone(),
         vars: pass.vars,
         sizes: flat.sizes.clone(),
@@ -90,17 +97,17 @@ pub fn to_ssa(flat: &Flat, callees: Callees<'_>, in_place: bool, hits: &mut Hits
         stmts: pass.builder.stmts,
         checks: pass.builder.checks,
         needs: asserted,
-        opaque: false,
+        is_opaque: false,
         outputs,
         result: flat.result.clone(),
     };
-    let fates = super::dead::remove(&mut ssa);
+    let fates = super::dead::eliminate_dead_code(&mut ssa);
     (ssa, trace.finish(&fates))
 }
 
 /// The context of an expression.
 #[derive(Clone, Default)]
-struct Place {
+struct ConversionContext {
     /// The enclosing generations, outermost first.
     indices: Vec<Index>,
     /// The enclosing brackets, over statements and canonical indices.
@@ -109,71 +116,71 @@ struct Place {
     needs: Vec<u32>,
 }
 
-struct Convert<'a> {
-    builder: Builder,
-    env: HashMap<LocalId, Var>,
-    callees: Callees<'a>,
+struct SsaConverter<'a> {
+    builder: SsaBuilder,
+    env: HashMap<LocalId, StmtId>,
+    callees: DefinitionLookup<'a>,
     vars: Vars,
-    inputs: Vec<Input>,
-    hits: &'a mut Hits,
+    inputs: Vec<FunctionInput>,
+    hits: &'a mut RuleCoverage,
 }
 
-impl Convert<'_> {
-    fn name(&mut self, var: Var, name: Option<Name>) {
-        if let Some(Stmt { name: slot @ None, .. }) = self.builder.stmts.get_mut(var.0 as usize) {
+impl SsaConverter<'_> {
+    fn set_name(&mut self, var: StmtId, name: Option<Name>) {
+        if let Some(Statement { name: slot @ None, .. }) = self.builder.stmts.get_mut(var.0 as usize) {
             *slot = name;
         }
     }
 
     /// Converts `⊞ place: e`.
-    fn convert(&mut self, place: &Place, e: &E) -> Var {
-        let before = self.builder.trace.enter_text(e.span);
-        let var = guarded(|| self.convert_node(place, e));
-        self.builder.trace.gives(var);
-        self.builder.trace.back(before);
+    fn convert(&mut self, place: &ConversionContext, e: &ExprRef) -> StmtId {
+        let before = self.builder.trace.enter_source(e.span);
+        let var = ensure_sufficient_stack(|| self.convert_node(place, e));
+        self.builder.trace.record_result(var);
+        self.builder.trace.restore(before);
         var
     }
 
-    fn convert_node(&mut self, place: &Place, e: &E) -> Var {
+    fn convert_node(&mut self, place: &ConversionContext, e: &ExprRef) -> StmtId {
         let dims = self.dims(place);
-        let scalar = e.ty.peel().1.scalar().unwrap_or(Scalar::F64);
+        let scalar = e.ty.split_array().1.scalar().unwrap_or(Scalar::F64);
         match &e.kind {
-            Kind::Gen(index, body) => {
+            ExprKind::Gen(index, body) => {
                 self.hits.count("5.27");
                 let mut inner = place.clone();
                 inner.indices.push(index.clone());
                 self.convert(&inner, body)
             }
-            Kind::Guard(p, body) => {
+            ExprKind::Guard(p, body) => {
                 self.hits.count("5.28");
                 let mut inner = place.clone();
                 inner.pred = inner.pred.and(&self.pred(place, p));
                 self.convert(&inner, body)
             }
-            Kind::Check(p, what, body) => {
+            ExprKind::Check(p, what, body) => {
                 let cond = self.pred(place, p);
                 let mut inner = place.clone();
-                inner.needs.push(self.checked(place, cond, what));
+                inner.needs.push(self.add_check(place, cond, what));
                 self.convert(&inner, body)
             }
-            Kind::Constant(c) => {
+            ExprKind::Constant(c) => {
                 self.hits.count("5.29");
                 let var = self.builder.constant(*c, scalar);
-                let of = Access { var, at: Vec::new() };
+                let of = TensorAccess { var, at: Vec::new() };
                 self.builder.contract(&dims, Vec::new(), &place.pred, false, &[of], Vec::new())
             }
-            Kind::Index(p) => {
+            ExprKind::Index(p) => {
                 let p = self.poly(place, p);
                 let var = self.builder.index(&dims, &p);
                 let mut reads = false;
-                ssa::reads(&p, &mut |_| reads = true);
+                ssa::for_each_poly_read(&p, &mut |_| reads = true);
                 // An expression of indices alone cannot fail.
                 let needs = if reads { place.needs.clone() } else { Vec::new() };
-                let of = Access { var, at: self.own(place) };
+                let of = TensorAccess { var, at: self.canonical_indices(place) };
                 self.builder.contract(&dims, Vec::new(), &place.pred, false, &[of], needs)
             }
-            Kind::Var(_) | Kind::Access(..) | Kind::Proj(..) => self.element(place, e),
-            Kind::Add(items) => {
+            ExprKind::Var(_) | ExprKind::Access(..) | ExprKind::Proj(..) => self.convert_element(place, e),
+            ExprKind::Add(items) => {
                 self.hits.count("5.31");
                 let (mut terms, mut needs) = (Vec::new(), place.needs.clone());
                 for item in items {
@@ -181,17 +188,17 @@ impl Convert<'_> {
                     // The sum takes over the sign, the bracket and the check of a term.
                     loop {
                         match &item.kind {
-                            Kind::Neg(e) => {
+                            ExprKind::Neg(e) => {
                                 neg = !neg;
                                 item = e;
                             }
-                            Kind::Guard(p, e) => {
+                            ExprKind::Guard(p, e) => {
                                 inner.pred = inner.pred.and(&self.pred(place, p));
                                 item = e;
                             }
-                            Kind::Check(p, what, e) => {
+                            ExprKind::Check(p, what, e) => {
                                 let cond = self.pred(place, p);
-                                let check = self.checked(&inner, cond, what);
+                                let check = self.add_check(&inner, cond, what);
                                 inner.needs.push(check);
                                 needs.push(check);
                                 item = e;
@@ -200,70 +207,71 @@ impl Convert<'_> {
                         }
                     }
                     let var = self.convert(&inner, item);
-                    let of = Access { var, at: self.own(place) };
-                    terms.push(Addend { neg, pred: inner.pred, of });
+                    let of = TensorAccess { var, at: self.canonical_indices(place) };
+                    terms.push(Addend { neg, pred: inner.pred, operand: of });
                 }
                 self.builder.add(&dims, scalar, &terms, needs)
             }
-            Kind::Mul(a, b) => {
+            ExprKind::Mul(a, b) => {
                 self.hits.count("5.32");
                 let factors = [a, b].map(|e| self.convert(place, e));
-                let factors = factors.map(|var| Access { var, at: self.own(place) });
+                let factors = factors.map(|var| TensorAccess { var, at: self.canonical_indices(place) });
                 self.builder.contract(&dims, Vec::new(), &place.pred, false, &factors, place.needs.clone())
             }
-            Kind::Neg(a) => {
+            ExprKind::Neg(a) => {
                 let var = self.convert(place, a);
-                let at = self.own(place);
-                self.view(place, Access { var, at }, true)
+                let at = self.canonical_indices(place);
+                self.view(place, TensorAccess { var, at }, true)
             }
-            Kind::Apply(operation, args) => {
+            ExprKind::Apply(operation, args) => {
                 self.hits.count("5.33");
-                let vars: Vec<Var> = args.iter().map(|e| self.convert(place, e)).collect();
-                let args: Vec<Access> = vars.into_iter().map(|var| Access { var, at: self.own(place) }).collect();
+                let vars: Vec<StmtId> = args.iter().map(|e| self.convert(place, e)).collect();
+                let args: Vec<TensorAccess> =
+                    vars.into_iter().map(|var| TensorAccess { var, at: self.canonical_indices(place) }).collect();
                 self.builder.map(&dims, scalar, *operation, &place.pred, &args, place.needs.clone())
             }
-            Kind::Sum(..) => self.summation(place, e),
-            Kind::Reduce(r) => self.reduction(place, r, scalar),
-            Kind::Order(index, body) => {
+            ExprKind::Sum(..) => self.convert_sum(place, e),
+            ExprKind::Reduce(r) => self.convert_reduction(place, r, scalar),
+            ExprKind::Argsort(index, body) => {
                 self.hits.count(ORDER);
                 let mut inner = place.clone();
                 inner.indices.push(index.clone());
                 let var = self.convert(&inner, body);
-                let of = Access { var, at: self.own(&inner) };
-                let order = Order { pred: place.pred.clone(), of };
-                self.builder.order(&self.dims(&inner), order, place.needs.clone())
+                let of = TensorAccess { var, at: self.canonical_indices(&inner) };
+                let order = Argsort { pred: place.pred.clone(), keys: of };
+                self.builder.argsort(&self.dims(&inner), order, place.needs.clone())
             }
             // Earlier passes leave no tuples, `let`s, globals or bare calls, so the last case does
             // not occur.
-            Kind::Update(update, base, value) => self.update(place, update, base, value, scalar),
-            Kind::Tuple(_) | Kind::Let(..) | Kind::Global(_) | Kind::Call(..) | Kind::Loop(..) => {
+            ExprKind::Update(update, base, value) => self.convert_update(place, update, base, value, scalar),
+            ExprKind::Tuple(_) | ExprKind::Let(..) | ExprKind::Global(_) | ExprKind::Call(..) | ExprKind::Loop(..) => {
                 self.builder.zero(&dims, scalar)
             }
         }
     }
 
     /// Converts `Σ i: [p] · Σ j: [q] · a · b` to one contraction.
-    fn summation(&mut self, place: &Place, e: &E) -> Var {
+    fn convert_sum(&mut self, place: &ConversionContext, e: &ExprRef) -> StmtId {
         self.hits.count("5.34");
         let (mut inner, mut bound, mut neg, mut body) = (place.clone(), Vec::new(), false, e);
         loop {
             match &body.kind {
-                Kind::Sum(index, e) => {
+                ExprKind::Sum(index, e) => {
                     bound.push(self.poly(&inner, &index.extent));
                     inner.indices.push(index.clone());
                     body = e;
                 }
-                Kind::Guard(p, e) => {
+                ExprKind::Guard(p, e) => {
                     inner.pred = inner.pred.and(&self.pred(&inner, p));
                     body = e;
                 }
-                Kind::Check(p, what, e) => {
+                ExprKind::Check(p, what, e) => {
                     let cond = self.pred(&inner, p);
-                    let check = self.checked(&inner, cond, what);
+                    let check = self.add_check(&inner, cond, what);
                     inner.needs.push(check);
                     body = e;
                 }
-                Kind::Neg(e) => {
+                ExprKind::Neg(e) => {
                     neg = !neg;
                     body = e;
                 }
@@ -271,48 +279,49 @@ impl Convert<'_> {
             }
         }
         let factors = match &body.kind {
-            Kind::Mul(a, b) => {
+            ExprKind::Mul(a, b) => {
                 self.hits.count("5.32");
                 vec![a, b]
             }
             _ => vec![body],
         };
-        let vars: Vec<Var> = factors.into_iter().map(|e| self.convert(&inner, e)).collect();
-        let factors: Vec<Access> = vars.into_iter().map(|var| Access { var, at: self.own(&inner) }).collect();
+        let vars: Vec<StmtId> = factors.into_iter().map(|e| self.convert(&inner, e)).collect();
+        let factors: Vec<TensorAccess> =
+            vars.into_iter().map(|var| TensorAccess { var, at: self.canonical_indices(&inner) }).collect();
         let dims = self.dims(place);
         self.builder.contract(&dims, bound, &inner.pred, neg, &factors, inner.needs.clone())
     }
 
     /// Converts `max i if p: e`: the terms become a tensor, and the reduction reads its elements.
-    fn reduction(&mut self, place: &Place, r: &Reduction, scalar: Scalar) -> Var {
+    fn convert_reduction(&mut self, place: &ConversionContext, r: &CoreReduction, scalar: Scalar) -> StmtId {
         self.hits.count(REDUCTION);
         let bound = r.indices.iter().map(|i| self.poly(place, &i.extent)).collect();
         let mut inner = place.clone();
         inner.indices.extend(r.indices.iter().cloned());
-        let terms = self.pred(&inner, &r.terms);
+        let terms = self.pred(&inner, &r.filter);
         inner.pred = inner.pred.and(&terms);
         let var = self.convert(&inner, &r.body);
-        let of = Access { var, at: self.own(&inner) };
-        let (pred, chosen) = (place.pred.clone(), self.poly(&inner, &r.place));
-        let reduce = Reduce { reducer: r.reducer, bound, pred, terms, place: chosen, of };
+        let of = TensorAccess { var, at: self.canonical_indices(&inner) };
+        let (pred, chosen) = (place.pred.clone(), self.poly(&inner, &r.arg_value));
+        let reduce = SsaReduction { reducer: r.reducer, bound, pred, filter: terms, arg_value: chosen, operand: of };
         self.builder.reduce(&self.dims(place), scalar, reduce, place.needs.clone())
     }
 
     /// Converts `x[a…]`, including the remaining whole axes, or a part of the result of a call.
-    fn element(&mut self, place: &Place, e: &Expr) -> Var {
+    fn convert_element(&mut self, place: &ConversionContext, e: &CoreExpr) -> StmtId {
         self.hits.count("5.30");
         let mut at = Vec::new();
         let mut base = e;
-        while let Kind::Access(inner, p) = &base.kind {
+        while let ExprKind::Access(inner, p) = &base.kind {
             at.push(self.poly(place, p));
             base = inner;
         }
         at.reverse();
         let var = match &base.kind {
-            Kind::Var(x) => self.env.get(x).copied(),
-            Kind::Proj(call, part) => {
-                at = self.own(place).into_iter().chain(at).collect();
-                self.call(place, call, *part)
+            ExprKind::Var(x) => self.env.get(x).copied(),
+            ExprKind::Proj(call, part) => {
+                at = self.canonical_indices(place).into_iter().chain(at).collect();
+                self.convert_call(place, call, *part)
             }
             _ => None,
         };
@@ -324,74 +333,81 @@ impl Convert<'_> {
         let mut place = place.clone();
         for n in rest {
             let k = place.indices.len();
-            let index = ssa::index(k, &n);
+            let index = ssa::statement_index(k, &n);
             at.push(index.value());
             place.indices.push(index);
         }
         self.hits.count("5.26");
-        self.view(&place, Access { var, at }, false)
+        self.view(&place, TensorAccess { var, at }, false)
     }
 
     /// Converts a part of the result of a call, with the indices of the place before its own.
-    fn call(&mut self, place: &Place, call: &Expr, part: u32) -> Option<Var> {
-        if let Kind::Loop(repeat, args) = &call.kind {
-            return self.repeat(place, call, repeat, args, part);
+    fn convert_call(&mut self, place: &ConversionContext, call: &CoreExpr, part: u32) -> Option<StmtId> {
+        if let ExprKind::Loop(repeat, args) = &call.kind {
+            return self.convert_loop(place, call, repeat, args, part);
         }
-        let Kind::Call(callee, sizes, args) = &call.kind else { return None };
+        let ExprKind::Call(callee, sizes, args) = &call.kind else { return None };
         let ssa = (self.callees)(callee)?;
-        let args: Vec<Var> = args.iter().map(|e| self.convert(place, e)).collect();
+        let args: Vec<StmtId> = args.iter().map(|e| self.convert(place, e)).collect();
         let sizes = sizes.iter().map(|p| self.poly(place, p)).collect();
         let (dims, pred, needs) = (self.dims(place), place.pred.clone(), place.needs.clone());
-        let call = Call { callee, sizes, args, dims, pred, needs };
+        let call = BatchedCall { callee, sizes, args, dims, pred, needs };
         let (vars, inputs) = (&mut self.vars, &mut self.inputs);
-        let parts = inline::call(&mut self.builder, &call, &ssa, &mut |builder, global| {
-            input_of(builder, vars, inputs, global)
+        let parts = inline::add_call(&mut self.builder, &call, &ssa, &mut |builder, global| {
+            global_input(builder, vars, inputs, global)
         });
         parts.get(part as usize).copied()
     }
 
     /// Converts a part of the result of a loop, with the indices of the place before its own.
-    fn repeat(&mut self, place: &Place, call: &Expr, repeat: &Repeat, args: &[E], part: u32) -> Option<Var> {
+    fn convert_loop(
+        &mut self,
+        place: &ConversionContext,
+        call: &CoreExpr,
+        repeat: &CoreLoop,
+        args: &[ExprRef],
+        part: u32,
+    ) -> Option<StmtId> {
         let body = (self.callees)(&repeat.body)?;
         let leaves = call.ty.leaves();
         let carried = leaves.iter().filter(|leaf| leaf.path.first() == Some(&0)).count();
         let given = args.len().checked_sub(carried)?;
-        let (batch, own) = (self.dims(place), self.own(place));
+        let (batch, own) = (self.dims(place), self.canonical_indices(place));
         // The checks of this place apply to the loop, not to its arguments.
-        let around = Place { needs: Vec::new(), ..place.clone() };
+        let around = ConversionContext { needs: Vec::new(), ..place.clone() };
         let mut passed = Vec::new();
         for e in args {
             let var = self.convert(&around, e);
-            let of = Access { var, at: own.clone() };
-            passed.push(self.builder.whole_below(&of, &batch, &place.pred));
+            let of = TensorAccess { var, at: own.clone() };
+            passed.push(self.builder.subarray_through_views(&of, &batch, &place.pred));
         }
         let mut passed = passed.into_iter().enumerate();
         let mut all = Vec::new();
         for input in &body.inputs {
             if !input.source.is_passed() {
-                let var = input_of(&mut self.builder, &mut self.vars, &mut self.inputs, input);
-                all.push(Arg::Given(Access { var, at: Vec::new() }));
+                let var = global_input(&mut self.builder, &mut self.vars, &mut self.inputs, input);
+                all.push(LoopArg::Captured(TensorAccess { var, at: Vec::new() }));
                 continue;
             }
             let (k, of) = passed.next()?;
             all.push(match k.checked_sub(given) {
-                None => Arg::Given(of),
-                Some(next) => Arg::Carried { init: of, next: u32::try_from(next).ok()? },
+                None => LoopArg::Captured(of),
+                Some(next) => LoopArg::Carried { init: of, next: u32::try_from(next).ok()? },
             });
         }
-        let first = all.iter().position(|a| matches!(a, Arg::Carried { .. })).and_then(|k| u32::try_from(k).ok());
+        let first = all.iter().position(|a| matches!(a, LoopArg::Carried { .. })).and_then(|k| u32::try_from(k).ok());
         let mut inside = place.clone();
         inside.indices.push(repeat.counter.clone());
-        let of = Loop {
+        let of = SsaLoop {
             pred: place.pred.clone(),
-            trips: match &repeat.trips {
-                core::Trips::Count(n) => Trips::Count(self.poly(place, n)),
-                core::Trips::While => Trips::While(first?),
+            trip_count: match &repeat.trip_count {
+                core::CoreTripCount::Fixed(n) => LoopTripCount::Fixed(self.poly(place, n)),
+                core::CoreTripCount::While => LoopTripCount::While(first?),
             },
             checkpoint: repeat.checkpoint.as_ref().map(|s| s.map(|k| self.poly(place, k))),
             sizes: repeat.sizes.iter().map(|p| self.poly(&inside, p)).collect(),
             args: all,
-            body: Arc::new((*body).clone().closed()),
+            body: Arc::new((*body).clone().into_region()),
             batch,
         };
         let of = Arc::new(super::loops::sliced(&self.builder, &of));
@@ -399,72 +415,79 @@ impl Convert<'_> {
         let extents = leaf.dims.iter().map(|n| self.poly(place, n));
         let dims: Vec<Poly> = of.batch.iter().cloned().chain(extents).collect();
         let part = match leaf.path.first()? {
-            0 => Part::Last(first? + part),
-            1 => Part::Every(part),
-            _ => Part::Trips,
+            0 => LoopResult::Final(first? + part),
+            1 => LoopResult::PerIteration(part),
+            _ => LoopResult::TripCount,
         };
-        Some(self.builder.looped(&dims, leaf.scalar?, &of, part, place.needs.clone()))
+        Some(self.builder.loop_result(&dims, leaf.scalar?, &of, part, place.needs.clone()))
     }
 
     /// Converts an update of an array, for every tuple of indices of the place.
-    fn update(&mut self, place: &Place, update: &Update, base: &E, value: &E, scalar: Scalar) -> Var {
+    fn convert_update(
+        &mut self,
+        place: &ConversionContext,
+        update: &CoreUpdate,
+        base: &ExprRef,
+        value: &ExprRef,
+        scalar: Scalar,
+    ) -> StmtId {
         let (base, value) = (self.convert(place, base), self.convert(place, value));
         let dims = self.builder.dims(base);
-        let (outer, own) = (place.indices.len(), self.own(place));
+        let (outer, own) = (place.indices.len(), self.canonical_indices(place));
         // The indices of the written value follow those of the array. Then follow those of the axes
         // below.
         let below: Vec<Poly> = dims.iter().skip(outer + update.at.len()).cloned().collect();
-        let bound: Vec<Poly> = update.over.iter().map(|i| self.poly(place, &i.extent)).chain(below).collect();
+        let bound: Vec<Poly> = update.indices.iter().map(|i| self.poly(place, &i.extent)).chain(below).collect();
         let free = dims.len();
         let put = |this: &Self, p: &Poly| {
             let p = p.substitute(&|a| {
-                let k = update.over.iter().position(|i| i.atom() == *a)?;
-                Some(ssa::index(free + k, &Poly::default()).value())
+                let k = update.indices.iter().position(|i| i.atom() == *a)?;
+                Some(ssa::statement_index(free + k, &Poly::default()).value())
             });
             this.poly(place, &p)
         };
-        let index = |k: usize| ssa::index(free + k, &Poly::default()).value();
+        let index = |k: usize| ssa::statement_index(free + k, &Poly::default()).value();
         let mut at: Vec<Poly> = update.at.iter().map(|p| put(self, p)).collect();
-        at.extend((update.over.len()..bound.len()).map(index));
+        at.extend((update.indices.len()..bound.len()).map(index));
         let of = Rhs::Update {
-            base: Access { var: base, at: own.clone() },
+            base: TensorAccess { var: base, at: own.clone() },
             batch: u32::try_from(outer).unwrap_or(u32::MAX),
             pred: place.pred.and(&self.pred(place, &update.pred)),
             at,
-            value: Access { var: value, at: own.into_iter().chain((0..bound.len()).map(index)).collect() },
-            add: update.add,
+            value: TensorAccess { var: value, at: own.into_iter().chain((0..bound.len()).map(index)).collect() },
+            accumulate: update.accumulate,
             bound,
         };
         self.builder.update(&dims, scalar, of, place.needs.clone())
     }
 
-    fn view(&mut self, place: &Place, of: Access, neg: bool) -> Var {
+    fn view(&mut self, place: &ConversionContext, of: TensorAccess, neg: bool) -> StmtId {
         let dims = self.dims(place);
         self.builder.contract(&dims, Vec::new(), &place.pred, neg, &[of], place.needs.clone())
     }
 
-    fn checked(&mut self, place: &Place, cond: Pred, what: &Arc<Failing>) -> u32 {
+    fn add_check(&mut self, place: &ConversionContext, cond: Pred, what: &Arc<CheckFailure>) -> u32 {
         let dims = self.dims(place);
-        self.builder.check(Check { dims, guard: place.pred.clone(), cond, what: what.clone() })
+        self.builder.check(RuntimeCheck { dims, guard: place.pred.clone(), cond, failure: what.clone() })
     }
 
     /// Converts an assertion. Its checks belong to the function.
-    fn asserted(&mut self, place: &Place, e: &E, checks: &mut Vec<u32>) {
-        guarded(|| match &e.kind {
-            Kind::Gen(index, body) => {
+    fn convert_assertion(&mut self, place: &ConversionContext, e: &ExprRef, checks: &mut Vec<u32>) {
+        ensure_sufficient_stack(|| match &e.kind {
+            ExprKind::Gen(index, body) => {
                 let mut inner = place.clone();
                 inner.indices.push(index.clone());
-                self.asserted(&inner, body, checks);
+                self.convert_assertion(&inner, body, checks);
             }
-            Kind::Guard(p, body) => {
+            ExprKind::Guard(p, body) => {
                 let mut inner = place.clone();
                 inner.pred = inner.pred.and(&self.pred(place, p));
-                self.asserted(&inner, body, checks);
+                self.convert_assertion(&inner, body, checks);
             }
-            Kind::Check(p, what, body) => {
+            ExprKind::Check(p, what, body) => {
                 let cond = self.pred(place, p);
-                checks.push(self.checked(place, cond, what));
-                self.asserted(place, body, checks);
+                checks.push(self.add_check(place, cond, what));
+                self.convert_assertion(place, body, checks);
             }
             _ => {}
         });
@@ -473,62 +496,67 @@ impl Convert<'_> {
     // ---- indices ----
 
     /// Returns the extents of the enclosing generations.
-    fn dims(&self, place: &Place) -> Vec<Poly> {
+    fn dims(&self, place: &ConversionContext) -> Vec<Poly> {
         place.indices.iter().map(|i| self.poly(place, &i.extent)).collect()
     }
 
     /// Returns the canonical indices of a place.
-    fn own(&self, place: &Place) -> Vec<Poly> {
-        (0..place.indices.len()).map(|k| ssa::index(k, &Poly::default()).value()).collect()
+    fn canonical_indices(&self, place: &ConversionContext) -> Vec<Poly> {
+        (0..place.indices.len()).map(|k| ssa::statement_index(k, &Poly::default()).value()).collect()
     }
 
-    fn poly(&self, place: &Place, p: &Poly) -> Poly {
+    fn poly(&self, place: &ConversionContext, p: &Poly) -> Poly {
         p.substitute(&|a| match a {
             Atom::Local(l, _) => {
                 let k = place.indices.iter().rposition(|i| i.local == *l)?;
-                Some(ssa::index(k, &Poly::default()).value())
+                Some(ssa::statement_index(k, &Poly::default()).value())
             }
             Atom::Read(x, _, at) => {
                 let var = self.env.get(x)?;
                 let at = at.iter().map(|p| self.poly(place, p)).collect();
-                let of = self.through(Access { var: *var, at });
+                let of = self.see_through(TensorAccess { var: *var, at });
                 Some(Poly::atom(Atom::Read(of.var.local(), of.var.name(), of.at.into())))
             }
             _ => None,
         })
     }
 
-    fn pred(&self, place: &Place, p: &Pred) -> Pred {
+    fn pred(&self, place: &ConversionContext, p: &Pred) -> Pred {
         let p = p.map(&|p| self.poly(place, p)).replace_opaque(&|x| {
-            let var = self.env.get(&x.of)?;
-            if !x.array {
-                return Some(Pred::Member(var.local(), var.name(), x.at.into(), true));
+            let var = self.env.get(&x.source)?;
+            if !x.is_array {
+                return Some(Pred::Member(var.local(), var.name(), x.indices.into(), true));
             }
-            let of = self.through(Access { var: *var, at: x.at.to_vec() });
-            Some(Pred::Is(of.var.local(), of.var.name(), of.at.into(), true))
+            let of = self.see_through(TensorAccess { var: *var, at: x.indices.to_vec() });
+            Some(Pred::Element(of.var.local(), of.var.name(), of.at.into(), true))
         });
         // This is the form that predicates of statements have, so that the builder can prove them.
-        self.builder.asked(&p)
+        self.builder.resolve_pred_reads(&p)
     }
 
     /// Looks through views that hide nothing, for an access that is read as data.
-    fn through(&self, of: Access) -> Access {
-        match self.builder.see(&of) {
-            Some(seen) if seen.pred.is_true() && !seen.neg && seen.needs.is_empty() => seen.of,
+    fn see_through(&self, of: TensorAccess) -> TensorAccess {
+        match self.builder.read_through_views(&of) {
+            Some(seen) if seen.pred.is_true() && !seen.neg && seen.needs.is_empty() => seen.access,
             _ => of,
         }
     }
 }
 
 /// Returns the input for a part of a top-level `let`, and adds it if it is new.
-pub(crate) fn input_of(builder: &mut Builder, vars: &mut Vars, inputs: &mut Vec<Input>, global: &Input) -> Var {
-    let same = |i: &Input| i.source == global.source && i.leaf.path == global.leaf.path;
+pub(crate) fn global_input(
+    builder: &mut SsaBuilder,
+    vars: &mut Vars,
+    inputs: &mut Vec<FunctionInput>,
+    global: &FunctionInput,
+) -> StmtId {
+    let same = |i: &FunctionInput| i.source == global.source && i.leaf.path == global.leaf.path;
     let at = inputs.iter().position(same).unwrap_or_else(|| {
         let name = match &global.source {
-            Source::Global(name) => name.name.clone(),
-            Source::Param(_) | Source::Tangent(_) | Source::Cotangent(_) => Name::default(),
+            InputSource::Global(name) => name.name.clone(),
+            InputSource::Param(_) | InputSource::Tangent(_) | InputSource::Cotangent(_) => Name::default(),
         };
-        inputs.push(Input { local: vars.fresh(name), ..global.clone() });
+        inputs.push(FunctionInput { local: vars.fresh(name), ..global.clone() });
         inputs.len() - 1
     });
     let k = u32::try_from(at).unwrap_or(u32::MAX);

@@ -91,7 +91,7 @@ impl Names for World {
         all.into_iter().find(|(n, _)| n == name).map(|(_, help)| help)
     }
     fn is_unread(&self, module: &ModuleName, name: &str) -> bool {
-        self.items(module).any(|tree| tree.unread.iter().any(|n| n == name))
+        self.items(module).any(|tree| tree.skipped_names.iter().any(|n| n == name))
     }
     fn value_names(&self, module: &ModuleName) -> Vec<Name> {
         let mut names = Vec::new();

@@ -20,35 +20,35 @@ pub enum Digits {
 }
 
 /// The default number of significant digits of array elements.
-const ELEMENT: usize = 6;
+const ELEMENT_DIGITS: usize = 6;
 
 /// A number of digits that no real exceeds.
-const MOST: usize = 20;
+const MAX_DIGITS: usize = 20;
 
 /// The bound below which whole numbers are shown with all their digits.
-const WHOLE: f64 = 1e15;
+const INTEGER_BOUND: f64 = 1e15;
 
 /// The maximal number of trailing zeros before the point of an exact number; beyond it, an exponent
 /// is used.
-const ZEROS: usize = 6;
+const MAX_TRAILING_ZEROS: usize = 6;
 
 impl Digits {
     /// Returns the number of digits of a single number; `None` is all.
-    pub fn alone(self) -> Option<usize> {
+    pub fn for_single(self) -> Option<usize> {
         match self {
-            Self::AtMost(n) => Some(n.clamp(1, MOST)),
+            Self::AtMost(n) => Some(n.clamp(1, MAX_DIGITS)),
             Self::Usual | Self::All => None,
         }
     }
 
     /// Returns the number of digits of an array element; `None` is all.
-    pub fn element(self) -> Option<usize> {
-        if self == Self::Usual { Some(ELEMENT) } else { self.alone() }
+    pub fn for_element(self) -> Option<usize> {
+        if self == Self::Usual { Some(ELEMENT_DIGITS) } else { self.for_single() }
     }
 }
 
 /// Formats a real with at most this many digits, or as `inf`, `-inf` or `nan`.
-pub(super) fn real<T: Debug + LowerExp + Into<f64> + Copy>(x: T, digits: Option<usize>) -> String {
+pub(super) fn format_real<T: Debug + LowerExp + Into<f64> + Copy>(x: T, digits: Option<usize>) -> String {
     let value: f64 = x.into();
     if !value.is_finite() {
         return (if value.is_nan() {
@@ -61,12 +61,12 @@ pub(super) fn real<T: Debug + LowerExp + Into<f64> + Copy>(x: T, digits: Option<
         .to_owned();
     }
     let Some(most) = digits else { return format!("{x:?}") };
-    let shortest = Decimal::read(&format!("{x:e}"));
+    let shortest = Decimal::parse(&format!("{x:e}"));
     // Whole numbers keep their digits, because counts and times differ in the last ones.
-    let whole = value.fract() == 0.0 && value.abs() < WHOLE;
+    let whole = value.fract() == 0.0 && value.abs() < INTEGER_BOUND;
     let exact = whole || shortest.digits.len() <= most;
-    let decimal = if exact { shortest } else { Decimal::read(&format!("{x:.*e}", most.saturating_sub(1))) };
-    decimal.text(exact, most)
+    let decimal = if exact { shortest } else { Decimal::parse(&format!("{x:.*e}", most.saturating_sub(1))) };
+    decimal.format(exact, most)
 }
 
 /// A decimal number: `digits` with a point after the first, times ten to the `exponent`.
@@ -78,7 +78,7 @@ struct Decimal {
 
 impl Decimal {
     /// Parses text such as `-1.25e-7`.
-    fn read(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
         let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
         let kept = digits.trim_end_matches('0');
@@ -89,12 +89,12 @@ impl Decimal {
         }
     }
 
-    fn text(&self, exact: bool, most: usize) -> String {
+    fn format(&self, exact: bool, most: usize) -> String {
         let sign = if self.negative { "-" } else { "" };
         let digits = self.digits.as_str();
         // The number of digits before the point.
         let whole = usize::try_from(self.exponent.saturating_add(1)).unwrap_or(0);
-        let fits = if exact { whole.saturating_sub(digits.len()) <= ZEROS } else { whole < most.max(2) };
+        let fits = if exact { whole.saturating_sub(digits.len()) <= MAX_TRAILING_ZEROS } else { whole < most.max(2) };
         if self.exponent < -4 || whole > 16 || !fits {
             let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));
             let point = if rest.is_empty() { "" } else { "." };
@@ -112,15 +112,15 @@ impl Decimal {
 }
 
 /// The text of an array element in a column. Reals are aligned at the point.
-pub(super) struct Cell {
+pub(super) struct TableCell {
     pub text: String,
     /// The number of characters before the alignment point.
-    before: usize,
-    kind: Kind,
+    before_point: usize,
+    alignment: CellAlignment,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CellAlignment {
     /// A real, aligned at its point, or at its exponent if it has no point.
     Point,
     /// Integers, truth values, `inf`, `nan`: aligned at the right.
@@ -129,23 +129,23 @@ enum Kind {
     Left,
 }
 
-impl Cell {
+impl TableCell {
     /// Builds the cell of a real.
     pub(super) fn real(text: String) -> Self {
         match text.find(['.', 'e']) {
-            Some(before) => Self { text, before, kind: Kind::Point },
+            Some(before) => Self { text, before_point: before, alignment: CellAlignment::Point },
             None => Self::right(text),
         }
     }
 
     /// Builds a cell that is aligned at the right.
     pub(super) fn right(text: String) -> Self {
-        Self { text, before: 0, kind: Kind::Right }
+        Self { text, before_point: 0, alignment: CellAlignment::Right }
     }
 
     /// Builds a cell that is aligned at the left.
     pub(super) fn left(text: String) -> Self {
-        Self { text, before: 0, kind: Kind::Left }
+        Self { text, before_point: 0, alignment: CellAlignment::Left }
     }
 
     /// Returns the width in characters.
@@ -156,35 +156,35 @@ impl Cell {
 
 /// The widths of a column of cells.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Column {
-    before: usize,
-    after: usize,
-    other: usize,
+pub(super) struct ColumnWidths {
+    before_point: usize,
+    after_point: usize,
+    unaligned: usize,
 }
 
-impl Column {
+impl ColumnWidths {
     /// Widens the column for a cell.
-    pub(super) fn see(&mut self, cell: &Cell) {
+    pub(super) fn widen_for(&mut self, cell: &TableCell) {
         let width = cell.width();
-        if cell.kind == Kind::Point {
-            self.before = self.before.max(cell.before);
-            self.after = self.after.max(width - cell.before);
+        if cell.alignment == CellAlignment::Point {
+            self.before_point = self.before_point.max(cell.before_point);
+            self.after_point = self.after_point.max(width - cell.before_point);
         } else {
-            self.other = self.other.max(width);
+            self.unaligned = self.unaligned.max(width);
         }
     }
 
     /// Returns the width of the cells in characters.
     pub(super) fn width(self) -> usize {
-        self.other.max(self.before + self.after)
+        self.unaligned.max(self.before_point + self.after_point)
     }
 
     /// Returns the number of spaces before a cell.
-    pub(super) fn indent(self, cell: &Cell) -> usize {
-        match cell.kind {
-            Kind::Left => 0,
-            Kind::Right => self.width().saturating_sub(cell.width()),
-            Kind::Point => self.width().saturating_sub(self.after + cell.before),
+    pub(super) fn indent(self, cell: &TableCell) -> usize {
+        match cell.alignment {
+            CellAlignment::Left => 0,
+            CellAlignment::Right => self.width().saturating_sub(cell.width()),
+            CellAlignment::Point => self.width().saturating_sub(self.after_point + cell.before_point),
         }
     }
 }

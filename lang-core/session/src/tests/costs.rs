@@ -6,12 +6,12 @@ use std::sync::Arc;
 use expect_test::expect;
 
 use super::{FILE, replace, session};
-use crate::{Session, Term};
+use crate::{CostTerm, Session};
 use lang_base::GlobalName;
-use lang_ir::core::Callee;
+use lang_ir::core::FunctionKey;
 
-fn def(name: &str) -> Arc<Callee> {
-    Arc::new(Callee::new(GlobalName::new(FILE, name), Vec::new()))
+fn def(name: &str) -> Arc<FunctionKey> {
+    Arc::new(FunctionKey::new(GlobalName::new(FILE, name), Vec::new()))
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_question_may_be_stopped() {
     let session = session("def f(x: [n]f64) -> f64 = sum i: x[i] * x[i]");
     let f = def("f");
     let cost = |s: &Session| s.cost(&f).map(|cost| cost.total.work.to_string());
-    assert_eq!(session.ask(|stop| stop.stop(), cost), None);
+    assert_eq!(session.ask(|stop| stop.cancel(), cost), None);
     // The next question is not affected.
     let told = Some("(2*n - 1)*[0 < n]".to_owned());
     assert_eq!(session.ask(|_| {}, cost), Some(told.clone()));
@@ -56,7 +56,7 @@ fn costs_by_places_of_the_text() {
                 def both(x: [n]f64, at: [m]i64) -> f64 = pick(x, at) + exp(x[0])";
     let session = session(text);
     let told = |name: &str| {
-        let line = |Term { place, amount }: &Term| {
+        let line = |CostTerm { location: place, amount }: &CostTerm| {
             let (item, span) = place.as_ref()?;
             let of_item = text.lines().find(|line| line.starts_with(&format!("def {}", item.name)))?;
             let at = of_item.get(span.range())?;
@@ -103,10 +103,11 @@ fn gradients_alone() {
     let told = |name: &str| {
         let f = def(name);
         let [_, adjoint] = session.derivatives(&f).unwrap();
-        let of = |cost: &lang_middle::cost::Cost| cost.total.work.shown(&cost.positive(), &cost.names);
-        let (whole, alone) = (session.cost(&adjoint).unwrap(), session.cost_alone(&adjoint).unwrap());
-        let verdict = &session.bound_alone(&adjoint).unwrap().certificate.verdict;
-        assert!(matches!(verdict, lang_sizes::certify::Verdict::Proved { .. }), "{verdict:?}");
+        let of =
+            |cost: &lang_middle::cost::CostFormulas| cost.total.work.math_text(&cost.positive_context(), &cost.names);
+        let (whole, alone) = (session.cost(&adjoint).unwrap(), session.cost_without_primal(&adjoint).unwrap());
+        let verdict = &session.bound_without_primal(&adjoint).unwrap().certificate.verdict;
+        assert!(matches!(verdict, lang_sizes::certify::CertificateVerdict::Proved { .. }), "{verdict:?}");
         format!("{name}: {} with the value, alone {}\n", of(&whole), of(&alone))
     };
     expect![[r#"

@@ -8,9 +8,9 @@ use expect_test::expect;
 use super::{FILE, made_again, replace, session};
 use crate::Session;
 use lang_base::{GlobalName, Span};
-use lang_ir::core::{Callee, Derivation};
-use lang_ir::origin::Ancestor;
-use lang_ir::ssa::Var;
+use lang_ir::core::{DerivativeKind, FunctionKey};
+use lang_ir::origin::OriginKind;
+use lang_ir::ssa::StmtId;
 
 /// The program contains a check, which has a place, too.
 const GATHER: &str = "\
@@ -19,27 +19,27 @@ def gather(x: [n]f64, at: [m]i64) -> [m]f64 = for j: 2.0 * x[at[j]]
 def loss(x: [n]f64, at: [m]i64) -> f64 = let y = gather(x, at) in sum j: y[j] * y[j]
 ";
 
-fn callee(name: &str) -> Arc<Callee> {
-    Arc::new(Callee::new(GlobalName::new(FILE, name), Vec::new()))
+fn callee(name: &str) -> Arc<FunctionKey> {
+    Arc::new(FunctionKey::new(GlobalName::new(FILE, name), Vec::new()))
 }
 
 /// Returns the statements that originate from the only occurrence of a text in a definition, each
 /// with the texts of all its places.
 #[track_caller]
-fn places(session: &Session, name: &str, text: &str) -> Vec<(Var, Vec<String>)> {
+fn places(session: &Session, name: &str, text: &str) -> Vec<(StmtId, Vec<String>)> {
     let item = session.item(&GlobalName::new(FILE, name)).expect("the definition");
     let start = item.text.find(text).expect("the text");
     let start = u32::try_from(start).expect("it is short");
     let place = Span::new(start, start + u32::try_from(text.len()).expect("it is short"));
     let origins = session.traced(&callee(name)).expect("it has forms").origins;
     let of = |var| {
-        let texts = origins.of(var).map(|origin| match origin.ancestor {
-            Ancestor::Text(span) => item.text.get(span.range()).expect("it lies in the text").to_owned(),
+        let texts = origins.origins_of(var).map(|origin| match origin.kind {
+            OriginKind::SourceExpr(span) => item.text.get(span.range()).expect("it lies in the text").to_owned(),
             other => format!("{other:?}"),
         });
         texts.collect()
     };
-    origins.at(place).map(|var| (var, of(var))).collect()
+    origins.statements_at(place).map(|var| (var, of(var))).collect()
 }
 
 #[test]
@@ -52,8 +52,8 @@ fn an_edit_that_only_moves_text_moves_origins() {
         before.iter().map(|(_, texts)| texts.as_slice()).collect::<Vec<_>>(),
         [["sum j: y[j] * y[j]".to_owned()]]
     );
-    let adjoint = Derivation::Adjoint { of: Arc::from([0]), wrt: Arc::from([0]) };
-    let adjoint = Arc::new(callee("loss").derive(adjoint));
+    let adjoint = DerivativeKind::Adjoint { outputs: Arc::from([0]), wrt: Arc::from([0]) };
+    let adjoint = Arc::new(callee("loss").derivative(adjoint));
     let derived = session.traced(&adjoint).expect("it has an adjoint");
     replace(&mut session, "in sum", "-- A comment.\n  in   sum");
     assert_eq!(places(&session, "loss", "sum j: y[j] * y[j]"), before);

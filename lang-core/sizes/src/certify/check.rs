@@ -1,144 +1,147 @@
 //! **Proof checker.** It shares nothing with the search except the polynomials. It multiplies out
 //! every combination and compares it with its goal. It rejects a proof if any arithmetic overflows.
 
-use super::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Term, Told};
+use super::proof::{AtomProperty, Claim, ClaimTerm, Combination, Decision, Proof, ProofFact, SignComparison};
 use crate::predicate::{Atom, Poly};
 
 /// The depth beyond which a proof is rejected.
-const DEEPEST: usize = 400;
+const MAX_PROOF_DEPTH: usize = 400;
 
 /// Returns whether the proof proves the claim.
 #[must_use]
 pub fn check(claim: &Claim, proof: &Proof) -> bool {
     let terms = || claim.sum.iter().chain(claim.bounds.iter().flatten());
-    let asked = terms().flat_map(|t| &t.at).map(asked);
-    let mut polys = claim.known.iter().chain(terms().map(|t| &t.over)).chain(asked);
-    if polys.any(Poly::overflowed) || terms().any(|t| t.under <= 0) {
+    let asked = terms().flat_map(|t| &t.guards).map(compared_poly);
+    let mut polys = claim.assumptions.iter().chain(terms().map(|t| &t.numerator)).chain(asked);
+    if polys.any(Poly::has_overflowed) || terms().any(|t| t.denominator <= 0) {
         return false;
     }
-    Checker { claim, sides: Vec::new(), told: Vec::new() }.holds(proof, DEEPEST).is_some()
+    ProofChecker { claim, split_sides: Vec::new(), decided: Vec::new() }.check_proof(proof, MAX_PROOF_DEPTH).is_some()
 }
 
-fn asked(comparison: &Comparison) -> &Poly {
+fn compared_poly(comparison: &SignComparison) -> &Poly {
     match comparison {
-        Comparison::Ge(p) | Comparison::Eq(p) | Comparison::Ne(p) => p,
+        SignComparison::Ge(p) | SignComparison::Eq(p) | SignComparison::Ne(p) => p,
     }
 }
 
 /// The facts that hold at a node of the proof. Every method returns `None` if a step of the proof
 /// is wrong.
-struct Checker<'c> {
+struct ProofChecker<'c> {
     claim: &'c Claim,
     /// The sides of the splits on the path.
-    sides: Vec<Poly>,
-    told: Vec<(&'c Comparison, bool)>,
+    split_sides: Vec<Poly>,
+    decided: Vec<(&'c SignComparison, bool)>,
 }
 
-impl<'c> Checker<'c> {
-    fn holds(&mut self, proof: &'c Proof, deepest: usize) -> Option<()> {
+impl<'c> ProofChecker<'c> {
+    fn check_proof(&mut self, proof: &'c Proof, deepest: usize) -> Option<()> {
         let deepest = deepest.checked_sub(1)?;
         match proof {
             Proof::Split(p, sides) => {
                 let [yes, no] = &**sides;
-                for (side, proof) in [(p.clone(), yes), (p.neg().plus(-1), no)] {
-                    self.sides.push(exact(side)?);
-                    self.holds(proof, deepest)?;
-                    self.sides.pop();
+                for (side, proof) in [(p.clone(), yes), (p.neg().add_constant(-1), no)] {
+                    self.split_sides.push(without_overflow(side)?);
+                    self.check_proof(proof, deepest)?;
+                    self.split_sides.pop();
                 }
                 Some(())
             }
-            Proof::Told(told, proof) => {
-                self.tells(told)?;
-                self.told.push((&told.comparison, told.holds));
-                self.holds(proof, deepest)?;
-                self.told.pop();
+            Proof::Decide(told, proof) => {
+                self.check_decision(told)?;
+                self.decided.push((&told.comparison, told.holds));
+                self.check_proof(proof, deepest)?;
+                self.decided.pop();
                 Some(())
             }
-            Proof::Sum(why) => self.shows(why, &self.counting(&self.claim.sum)?),
-            Proof::Contradiction(why) => self.shows(why, &Poly::constant(-1)),
+            Proof::Sum(why) => self.check_combination(why, &self.sum_of_holding_terms(&self.claim.sum)?),
+            Proof::Contradiction(why) => self.check_combination(why, &Poly::constant(-1)),
         }
     }
 
     /// Returns the sum of the terms that count, times the least common multiple of all
     /// denominators.
-    fn counting(&self, terms: &[Term]) -> Option<Poly> {
+    fn sum_of_holding_terms(&self, terms: &[ClaimTerm]) -> Option<Poly> {
         let mut under = 1_i128;
         for term in terms {
-            under = (under / gcd(under, term.under)).checked_mul(term.under)?;
+            under = (under / gcd(under, term.denominator)).checked_mul(term.denominator)?;
         }
         let mut sum = Poly::default();
         for term in terms {
-            if term.at.iter().any(|c| self.told.contains(&(c, false))) {
+            if term.guards.iter().any(|c| self.decided.contains(&(c, false))) {
                 continue;
             }
-            term.at.iter().all(|c| self.told.contains(&(c, true))).then_some(())?;
-            sum = exact(sum.add(&exact(term.over.scale(under / term.under))?))?;
+            term.guards.iter().all(|c| self.decided.contains(&(c, true))).then_some(())?;
+            sum = without_overflow(sum.add(&without_overflow(term.numerator.scale(under / term.denominator))?))?;
         }
         Some(sum)
     }
 
-    fn tells(&self, told: &Told) -> Option<()> {
+    fn check_decision(&self, told: &Decision) -> Option<()> {
         let (p, zero) = match &told.comparison {
-            Comparison::Ge(p) => {
-                let side = if told.holds { p.clone() } else { p.neg().plus(-1) };
-                let [why] = told.why.as_slice() else { return None };
-                return self.shows(why, &side);
+            SignComparison::Ge(p) => {
+                let side = if told.holds { p.clone() } else { p.neg().add_constant(-1) };
+                let [why] = told.combinations.as_slice() else { return None };
+                return self.check_combination(why, &side);
             }
-            Comparison::Eq(p) => (p, told.holds),
-            Comparison::Ne(p) => (p, !told.holds),
+            SignComparison::Eq(p) => (p, told.holds),
+            SignComparison::Ne(p) => (p, !told.holds),
         };
-        match told.why.as_slice() {
+        match told.combinations.as_slice() {
             [above, below] if zero => {
-                self.shows(above, p)?;
-                self.shows(below, &p.neg())
+                self.check_combination(above, p)?;
+                self.check_combination(below, &p.neg())
             }
-            [why] if !zero => self.shows(why, &p.plus(-1)).or_else(|| self.shows(why, &p.neg().plus(-1))),
+            [why] if !zero => self
+                .check_combination(why, &p.add_constant(-1))
+                .or_else(|| self.check_combination(why, &p.neg().add_constant(-1))),
             _ => None,
         }
     }
 
     /// Verifies that the combination equals `by · goal`.
-    fn shows(&self, why: &Combination, goal: &Poly) -> Option<()> {
+    fn check_combination(&self, why: &Combination, goal: &Poly) -> Option<()> {
         let mut sum = Poly::default();
-        for (c, facts) in &why.parts {
+        for (c, facts) in &why.products {
             let mut product = Poly::constant(1);
             for fact in facts {
-                product = exact(product.mul(&self.fact(fact)?))?;
+                product = without_overflow(product.mul(&self.fact_poly(fact)?))?;
             }
-            sum = exact(sum.add(&exact(product.scale(*c))?))?;
+            sum = without_overflow(sum.add(&without_overflow(product.scale(*c))?))?;
             (*c >= 0).then_some(())?;
         }
-        (why.by > 0 && exact(exact(goal.clone())?.scale(why.by))? == sum).then_some(())
+        (why.goal_factor > 0 && without_overflow(without_overflow(goal.clone())?.scale(why.goal_factor))? == sum)
+            .then_some(())
     }
 
-    fn fact(&self, fact: &Fact) -> Option<Poly> {
-        exact(match fact {
-            Fact::Known(k) => self.claim.known.get(*k)?.clone(),
-            Fact::Bound(k) => self.counting(self.claim.bounds.get(*k)?)?,
-            Fact::Side(k) => self.sides.get(*k)?.clone(),
-            Fact::Made(atom, made) => self.made(atom, *made)?,
+    fn fact_poly(&self, fact: &ProofFact) -> Option<Poly> {
+        without_overflow(match fact {
+            ProofFact::Assumption(k) => self.claim.assumptions.get(*k)?.clone(),
+            ProofFact::BoundSum(k) => self.sum_of_holding_terms(self.claim.bounds.get(*k)?)?,
+            ProofFact::SplitSide(k) => self.split_sides.get(*k)?.clone(),
+            ProofFact::Property(atom, made) => self.property_poly(atom, *made)?,
         })
     }
 
-    fn made(&self, atom: &Atom, made: Made) -> Option<Poly> {
-        let a = exact(Poly::atom(atom.clone()))?;
+    fn property_poly(&self, atom: &Atom, made: AtomProperty) -> Option<Poly> {
+        let a = without_overflow(Poly::atom(atom.clone()))?;
         let divisor = |q: &Poly| q.as_constant().filter(|q| *q > 0);
         Some(match (atom, made) {
-            (Atom::Div(p, q), Made::First) => p.sub(&a.scale(divisor(q)?)),
-            (Atom::Div(p, q), Made::Second) => a.scale(divisor(q)?).sub(p).plus(divisor(q)? - 1),
-            (Atom::Mod(_, q), Made::First) => divisor(q).map(|_| a)?,
-            (Atom::Mod(_, q), Made::Second) => a.neg().plus(divisor(q)? - 1),
-            (Atom::Mod(p, q), Made::Rest(more)) => {
-                let zero = p.sub(&exact(p.div(q)?)?.scale(divisor(q)?)).sub(&a);
+            (Atom::Div(p, q), AtomProperty::First) => p.sub(&a.scale(divisor(q)?)),
+            (Atom::Div(p, q), AtomProperty::Second) => a.scale(divisor(q)?).sub(p).add_constant(divisor(q)? - 1),
+            (Atom::Mod(_, q), AtomProperty::First) => divisor(q).map(|_| a)?,
+            (Atom::Mod(_, q), AtomProperty::Second) => a.neg().add_constant(divisor(q)? - 1),
+            (Atom::Mod(p, q), AtomProperty::RemainderIdentity(more)) => {
+                let zero = p.sub(&without_overflow(p.div(q)?)?.scale(divisor(q)?)).sub(&a);
                 if more { zero } else { zero.neg() }
             }
-            (Atom::Min(p, _), Made::First) | (Atom::Min(_, p), Made::Second) => p.sub(&a),
-            (Atom::Max(p, _), Made::First) | (Atom::Max(_, p), Made::Second) => a.sub(p),
-            (Atom::Min(p, q) | Atom::Max(p, q), Made::Chosen(side, more)) => {
-                let (side, between) = (self.sides.get(side)?, exact(p.sub(q))?);
+            (Atom::Min(p, _), AtomProperty::First) | (Atom::Min(_, p), AtomProperty::Second) => p.sub(&a),
+            (Atom::Max(p, _), AtomProperty::First) | (Atom::Max(_, p), AtomProperty::Second) => a.sub(p),
+            (Atom::Min(p, q) | Atom::Max(p, q), AtomProperty::ChosenOperand(side, more)) => {
+                let (side, between) = (self.split_sides.get(side)?, without_overflow(p.sub(q))?);
                 let first_is_greater = if *side == between {
                     true
-                } else if *side == between.neg().plus(-1) {
+                } else if *side == between.neg().add_constant(-1) {
                     false
                 } else {
                     return None;
@@ -152,8 +155,8 @@ impl<'c> Checker<'c> {
 }
 
 /// Returns the polynomial, if no arithmetic on it overflowed.
-fn exact(p: Poly) -> Option<Poly> {
-    (!p.overflowed()).then_some(p)
+fn without_overflow(p: Poly) -> Option<Poly> {
+    (!p.has_overflowed()).then_some(p)
 }
 
 /// Returns the greatest common divisor of two positive numbers.

@@ -3,69 +3,69 @@
 
 use std::collections::HashMap;
 
-use super::claim::{sides, terms};
-use super::packed::{Mono, Names, Packed, lcm, powers};
-use super::proof::{Comparison, Term};
-use super::{Grid, Question, Sizes, Why, Witness};
+use super::claim::{both_sides, guarded_terms};
+use super::packed::{AtomNumbering, PackedMono, PackedPoly, lcm, powers};
+use super::proof::{ClaimTerm, SignComparison};
+use super::{CostQuestion, IncomparableReason, SizeAssignment, SizeGrid, Witness};
 use crate::count::Formula;
 use crate::predicate::{Atom, Poly};
-use lang_base::pause;
+use lang_base::check_cancelled;
 
 /// The approximate number of combinations of sizes.
-const POINTS: usize = 500;
+const GRID_POINTS: usize = 500;
 
 /// A size far beyond the grid.
-const FAR: i64 = 1000;
+const FAR_SIZE: i64 = 1000;
 
 /// The largest factor that is never steep. A larger factor is steep if the small sizes need less
 /// than half of it.
-const STEEP: i128 = 24;
+const MAX_GENTLE_FACTOR: i128 = 24;
 
 /// The least whole factor, at least 1, with sizes at which the factor minus 1 fails. Or a witness
 /// that no factor exists, because the function costs nothing where its derivative costs something.
-pub(super) enum Factor {
-    Least(i128, Option<Sizes>),
-    None(Witness),
+pub(super) enum LeastFactor {
+    Least(i128, Option<SizeAssignment>),
+    Unbounded(Witness),
 }
 
 /// The result of a grid evaluation.
-pub(super) struct Points {
-    pub(super) grid: Grid,
-    pub(super) factor: Factor,
+pub(super) struct GridResult {
+    pub(super) grid: SizeGrid,
+    pub(super) factor: LeastFactor,
     /// Whether it is likely that no factor exists.
-    pub(super) steep: bool,
+    pub(super) is_steep: bool,
 }
 
-impl Points {
-    pub(super) fn of(question: &Question<'_>) -> Result<Self, Why> {
-        let atoms = atoms(question);
-        let mut sides = Sides::of(question, &atoms)?;
-        let (most, drawn, near) = near(atoms.len());
-        let mut grid = Grid { atoms, most, drawn, points: 0 };
+impl GridResult {
+    pub(super) fn evaluate(question: &CostQuestion<'_>) -> Result<Self, IncomparableReason> {
+        let atoms = basic_atoms(question);
+        let mut sides = CompiledQuestion::compile(question, &atoms)?;
+        let (most, drawn, near) = near_points(atoms.len());
+        let mut grid = SizeGrid { atoms, max_size: most, is_sampled: drawn, points: 0 };
         let (mut least, mut tight, mut before) = (1, None, 1);
-        let far = far(grid.atoms.len());
+        let far = far_points(grid.atoms.len());
         let count = near.len();
         for (k, point) in near.into_iter().chain(far).enumerate() {
-            pause();
+            check_cancelled();
             if k == count {
                 before = least;
             }
             // Far points at which the arithmetic overflows are skipped.
-            let values = match sides.at(&point) {
-                Found::Values(derived, primal) => (derived, primal),
-                Found::Impossible => continue,
-                Found::None if k >= count => continue,
-                Found::None => return Err(Why::NoValue),
+            let values = match sides.evaluate(&point) {
+                SideValues::Values(derived, primal) => (derived, primal),
+                SideValues::Impossible => continue,
+                SideValues::NoValue if k >= count => continue,
+                SideValues::NoValue => return Err(IncomparableReason::NoValue),
             };
             grid.points += 1;
             let (derived, primal) = values;
-            let sizes = || grid.atoms.iter().cloned().zip(point.iter().copied()).collect::<Sizes>();
+            let sizes = || grid.atoms.iter().cloned().zip(point.iter().copied()).collect::<SizeAssignment>();
             if derived < 0 || primal < 0 {
-                return Err(Why::Negative);
+                return Err(IncomparableReason::Negative);
             }
             if primal == 0 && derived > 0 {
-                let factor = Factor::None(Witness { sizes: sizes(), derived, primal });
-                return Ok(Self { grid, factor, steep: true });
+                let factor = LeastFactor::Unbounded(Witness { sizes: sizes(), derived, primal });
+                return Ok(Self { grid, factor, is_steep: true });
             }
             let needed = if derived == 0 { 0 } else { (derived - 1) / primal + 1 };
             if needed > least || needed == least && tight.is_none() {
@@ -74,32 +74,32 @@ impl Points {
             }
         }
         if grid.points == 0 {
-            return Err(Why::NoValue);
+            return Err(IncomparableReason::NoValue);
         }
-        let steep = least > STEEP && least / 2 > before;
-        Ok(Self { grid, factor: Factor::Least(least, tight), steep })
+        let steep = least > MAX_GENTLE_FACTOR && least / 2 > before;
+        Ok(Self { grid, factor: LeastFactor::Least(least, tight), is_steep: steep })
     }
 }
 
 /// Returns the atoms of a question that are not derived from others.
-pub(super) fn atoms(question: &Question<'_>) -> Vec<Atom> {
+pub(super) fn basic_atoms(question: &CostQuestion<'_>) -> Vec<Atom> {
     let mut all = Vec::new();
-    question.known.iter().for_each(|p| leaves(p, &mut all));
+    question.assumptions.iter().for_each(|p| collect_basic_atoms(p, &mut all));
     for formula in [question.primal, question.derived, question.io, question.extra].into_iter().chain(question.bounds) {
         for piece in formula.pieces() {
-            leaves(piece.value.parts().0, &mut all);
-            piece.pred.visit(&mut |p| leaves(p, &mut all), &mut |_| {});
+            collect_basic_atoms(piece.value.as_fraction().0, &mut all);
+            piece.pred.visit(&mut |p| collect_basic_atoms(p, &mut all), &mut |_| {});
         }
     }
     all
 }
 
-fn leaves(p: &Poly, all: &mut Vec<Atom>) {
+fn collect_basic_atoms(p: &Poly, all: &mut Vec<Atom>) {
     for (atom, _) in p.terms().iter().flat_map(|(m, _)| m) {
         match atom {
             Atom::Div(p, q) | Atom::Mod(p, q) | Atom::Min(p, q) | Atom::Max(p, q) => {
-                leaves(p, all);
-                leaves(q, all);
+                collect_basic_atoms(p, all);
+                collect_basic_atoms(q, all);
             }
             other if !all.contains(other) => all.push(other.clone()),
             _ => {}
@@ -108,7 +108,7 @@ fn leaves(p: &Poly, all: &mut Vec<Atom>) {
 }
 
 /// Returns the largest small size, whether combinations are sampled, and the combinations.
-fn near(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
+fn near_points(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
     let side = match atoms {
         0 => 1,
         1 => 64,
@@ -123,7 +123,7 @@ fn near(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 i64::try_from(state >> 61).unwrap_or(0)
             };
-            let drawn = (0..POINTS).map(|_| (0..atoms).map(&mut draw).collect());
+            let drawn = (0..GRID_POINTS).map(|_| (0..atoms).map(&mut draw).collect());
             let same = (0..8).map(|n| vec![n; atoms]);
             return (7, true, same.chain(drawn).collect());
         }
@@ -138,13 +138,13 @@ fn near(atoms: usize) -> (i64, bool, Vec<Vec<i64>>) {
 
 /// Returns combinations of 1 and a large size; for many atoms, those with one large or one small
 /// size.
-fn far(atoms: usize) -> Vec<Vec<i64>> {
-    let size = |large: bool| if large { FAR } else { 1 };
-    let mut all: Vec<Vec<i64>> = vec![vec![FAR * FAR; atoms]];
+fn far_points(atoms: usize) -> Vec<Vec<i64>> {
+    let size = |large: bool| if large { FAR_SIZE } else { 1 };
+    let mut all: Vec<Vec<i64>> = vec![vec![FAR_SIZE * FAR_SIZE; atoms]];
     if atoms <= 6 {
         all.extend((0..1_u32 << atoms).map(|set| (0..atoms).map(|k| size(set >> k & 1 == 1)).collect()));
     } else {
-        all.push(vec![FAR; atoms]);
+        all.push(vec![FAR_SIZE; atoms]);
         for other in 0..atoms {
             all.extend([true, false].map(|large| (0..atoms).map(|k| size((k == other) == large)).collect()));
         }
@@ -153,56 +153,56 @@ fn far(atoms: usize) -> Vec<Vec<i64>> {
 }
 
 /// The values of both sides at a point.
-pub(super) enum Found {
+pub(super) enum SideValues {
     Values(i128, i128),
     /// The point violates `known` or `bounds`.
     Impossible,
     /// A formula has no value, or none that is whole.
-    None,
+    NoValue,
 }
 
 /// Both sides of a question, compiled for evaluation at many sizes.
-pub(super) struct Sides {
-    names: Names,
+pub(super) struct CompiledQuestion {
+    names: AtomNumbering,
     /// The number of basic atoms; the other atoms are derived from them.
-    given: usize,
-    products: Products,
-    known: Vec<Line>,
-    bounds: Vec<Side>,
-    primal: Side,
-    derived: Side,
+    basic_atoms: usize,
+    products: ProductTable,
+    known: Vec<CompiledPoly>,
+    bounds: Vec<CompiledFormula>,
+    primal: CompiledFormula,
+    derived: CompiledFormula,
     values: Vec<i128>,
 }
 
 /// The products of powers in the polynomials, each with its value at a point.
 #[derive(Default)]
-struct Products {
-    numbers: HashMap<Mono, usize>,
+struct ProductTable {
+    numbers: HashMap<PackedMono, usize>,
     factors: Vec<Vec<usize>>,
     values: Vec<Option<i128>>,
 }
 
 /// A polynomial: the numbers of its products, with coefficients.
-struct Line(Vec<(usize, i128)>);
+struct CompiledPoly(Vec<(usize, i128)>);
 
 /// A sum of pieces over one denominator.
-struct Side {
+struct CompiledFormula {
     under: i128,
-    pieces: Vec<Part>,
+    pieces: Vec<CompiledPiece>,
 }
 
 /// A test of a number against a comparison with zero.
-type Asked = fn(i128) -> bool;
+type SignTest = fn(i128) -> bool;
 
 /// A polynomial, guarded by comparisons.
-struct Part {
-    at: Vec<(Line, Asked)>,
-    value: Line,
+struct CompiledPiece {
+    tests: Vec<(CompiledPoly, SignTest)>,
+    value: CompiledPoly,
 }
 
-impl Products {
-    fn line(&mut self, p: &Packed) -> Line {
-        let number = |(m, c): &(Mono, i128)| {
+impl ProductTable {
+    fn compile(&mut self, p: &PackedPoly) -> CompiledPoly {
+        let number = |(m, c): &(PackedMono, i128)| {
             let number = *self.numbers.entry(*m).or_insert_with(|| {
                 let factors = powers(*m).flat_map(|(atom, power)| (0..power).map(move |_| atom));
                 self.factors.push(factors.collect());
@@ -210,7 +210,7 @@ impl Products {
             });
             (number, *c)
         };
-        Line(p.terms().iter().map(number).collect())
+        CompiledPoly(p.terms().iter().map(number).collect())
     }
 
     /// Evaluates all products at these values of the atoms.
@@ -222,91 +222,95 @@ impl Products {
         self.values.extend(self.factors.iter().map(product));
     }
 
-    fn of(&self, Line(terms): &Line) -> Option<i128> {
+    fn value(&self, CompiledPoly(terms): &CompiledPoly) -> Option<i128> {
         terms.iter().try_fold(0_i128, |sum, (k, c)| sum.checked_add(c.checked_mul((*self.values.get(*k)?)?)?))
     }
 }
 
-impl Sides {
-    pub(super) fn of(question: &Question<'_>, atoms: &[Atom]) -> Result<Self, Why> {
-        let (mut names, mut products) = (Names::default(), Products::default());
+impl CompiledQuestion {
+    pub(super) fn compile(question: &CostQuestion<'_>, atoms: &[Atom]) -> Result<Self, IncomparableReason> {
+        let (mut names, mut products) = (AtomNumbering::default(), ProductTable::default());
         for atom in atoms {
-            names.number(atom).ok_or(Why::TooLarge)?;
+            names.number(atom).ok_or(IncomparableReason::TooLarge)?;
         }
-        let known: Option<_> = question.known.iter().map(|p| Some(products.line(&names.pack(p)?))).collect();
-        let known = known.ok_or(Why::TooLarge)?;
-        let mut side = |formula: &Formula| Side::of(formula, &mut names, &mut products);
+        let known: Option<_> = question.assumptions.iter().map(|p| Some(products.compile(&names.pack(p)?))).collect();
+        let known = known.ok_or(IncomparableReason::TooLarge)?;
+        let mut side = |formula: &Formula| CompiledFormula::compile(formula, &mut names, &mut products);
         let bounds = question.bounds.iter().map(&mut side).collect::<Result<_, _>>()?;
-        let (primal, derived) = sides(question);
+        let (primal, derived) = both_sides(question);
         let (primal, derived) = (side(&primal)?, side(&derived)?);
-        Ok(Self { names, given: atoms.len(), products, known, bounds, primal, derived, values: Vec::new() })
+        Ok(Self { names, basic_atoms: atoms.len(), products, known, bounds, primal, derived, values: Vec::new() })
     }
 
-    pub(super) fn at(&mut self, point: &[i64]) -> Found {
+    pub(super) fn evaluate(&mut self, point: &[i64]) -> SideValues {
         self.values.clear();
         self.values.extend(point.iter().map(|n| i128::from(*n)));
         let atoms = self.names.atoms();
-        for made in atoms.iter().skip(self.given) {
+        for made in atoms.iter().skip(self.basic_atoms) {
             let mut value = |a: &Atom| atoms.iter().zip(point).find(|(b, _)| *b == a).map(|(_, n)| *n);
             match Poly::atom(made.clone()).eval(&mut value) {
                 Some(n) => self.values.push(n.into()),
-                None => return Found::None,
+                None => return SideValues::NoValue,
             }
         }
         self.products.evaluate(&self.values);
         let products = &self.products;
-        let known = self.known.iter().map(|p| products.of(p));
-        for known in known.chain(self.bounds.iter().map(|b| b.scaled(products))) {
+        let known = self.known.iter().map(|p| products.value(p));
+        for known in known.chain(self.bounds.iter().map(|b| b.evaluate_scaled(products))) {
             match known {
                 Some(n) if n >= 0 => {}
-                Some(_) => return Found::Impossible,
-                None => return Found::None,
+                Some(_) => return SideValues::Impossible,
+                None => return SideValues::NoValue,
             }
         }
-        match (self.derived.at(products), self.primal.at(products)) {
-            (Some(derived), Some(primal)) => Found::Values(derived, primal),
-            _ => Found::None,
+        match (self.derived.evaluate(products), self.primal.evaluate(products)) {
+            (Some(derived), Some(primal)) => SideValues::Values(derived, primal),
+            _ => SideValues::NoValue,
         }
     }
 }
 
-impl Side {
-    fn of(formula: &Formula, names: &mut Names, products: &mut Products) -> Result<Self, Why> {
-        let terms: Vec<Term> = terms(formula)?;
-        let under = terms.iter().try_fold(1, |all, t| lcm(all, t.under)).ok_or(Why::TooLarge)?;
-        let mut piece = |term: &Term| {
+impl CompiledFormula {
+    fn compile(
+        formula: &Formula,
+        names: &mut AtomNumbering,
+        products: &mut ProductTable,
+    ) -> Result<Self, IncomparableReason> {
+        let terms: Vec<ClaimTerm> = guarded_terms(formula)?;
+        let under = terms.iter().try_fold(1, |all, t| lcm(all, t.denominator)).ok_or(IncomparableReason::TooLarge)?;
+        let mut piece = |term: &ClaimTerm| {
             let mut at = Vec::new();
-            for comparison in &term.at {
-                let (p, holds): (&Poly, Asked) = match comparison {
-                    Comparison::Ge(p) => (p, |n| n >= 0),
-                    Comparison::Eq(p) => (p, |n| n == 0),
-                    Comparison::Ne(p) => (p, |n| n != 0),
+            for comparison in &term.guards {
+                let (p, holds): (&Poly, SignTest) = match comparison {
+                    SignComparison::Ge(p) => (p, |n| n >= 0),
+                    SignComparison::Eq(p) => (p, |n| n == 0),
+                    SignComparison::Ne(p) => (p, |n| n != 0),
                 };
-                at.push((products.line(&names.pack(p)?), holds));
+                at.push((products.compile(&names.pack(p)?), holds));
             }
-            let value = names.pack(&term.over)?.scaled(under / term.under)?;
-            Some(Part { at, value: products.line(&value) })
+            let value = names.pack(&term.numerator)?.scale(under / term.denominator)?;
+            Some(CompiledPiece { tests: at, value: products.compile(&value) })
         };
-        let pieces = terms.iter().map(&mut piece).collect::<Option<_>>().ok_or(Why::TooLarge)?;
+        let pieces = terms.iter().map(&mut piece).collect::<Option<_>>().ok_or(IncomparableReason::TooLarge)?;
         Ok(Self { under, pieces })
     }
 
     /// Returns the value, if it is whole.
-    fn at(&self, products: &Products) -> Option<i128> {
-        let sum = self.scaled(products)?;
+    fn evaluate(&self, products: &ProductTable) -> Option<i128> {
+        let sum = self.evaluate_scaled(products)?;
         (sum % self.under == 0).then(|| sum / self.under)
     }
 
     /// Returns the value times the denominator.
-    fn scaled(&self, products: &Products) -> Option<i128> {
+    fn evaluate_scaled(&self, products: &ProductTable) -> Option<i128> {
         let mut sum = 0_i128;
-        for Part { at, value } in &self.pieces {
+        for CompiledPiece { tests: at, value } in &self.pieces {
             let mut holds = true;
             for (p, asked) in at {
-                holds = holds && asked(products.of(p)?);
+                holds = holds && asked(products.value(p)?);
             }
             if holds {
-                sum = sum.checked_add(products.of(value)?)?;
+                sum = sum.checked_add(products.value(value)?)?;
             }
         }
         Some(sum)

@@ -2,29 +2,29 @@
 //! of a power of `t`, or a constant. From some `t` on, both sides are polynomials in `t`. No factor
 //! suffices if the derivative's has the larger degree.
 
-use super::claim::{sides, terms};
-use super::grid::{Found, Sides, atoms};
+use super::claim::{both_sides, guarded_terms};
+use super::grid::{CompiledQuestion, SideValues, basic_atoms};
 use super::packed::lcm;
-use super::proof::{Comparison, Term};
-use super::{Question, Sizes, Witness, simplex};
+use super::proof::{ClaimTerm, SignComparison};
+use super::{CostQuestion, SizeAssignment, Witness, simplex};
 use crate::count::{Formula, Ratio};
 use crate::predicate::poly::Monomial;
 use crate::predicate::{Atom, LocalId, Poly};
 
 /// The largest number of rays tried.
-const MOST_RAYS: usize = 1500;
+const MAX_RAYS: usize = 1500;
 
 /// The first `t` of a witness, and the factor between successive ones.
-const FROM: i64 = 8;
+const FIRST_T: i64 = 8;
 
 /// The budget of the simplex method.
-const MOST_STEPS: usize = 100_000;
+const MAX_SIMPLEX_STEPS: usize = 100_000;
 
 /// The number of witnesses.
 const WITNESSES: usize = 3;
 
 /// The greatest power of `t` tried.
-const MOST_POWER: i128 = 6;
+const MAX_POWER: i128 = 6;
 
 /// A ray: for each atom, a coefficient and a power of `t`.
 #[derive(Clone, PartialEq, Eq)]
@@ -38,12 +38,12 @@ impl Ray {
 
 /// If no factor suffices, returns sizes at which the ratio grows, and the term of the derivative
 /// that causes the growth.
-pub(super) fn refute(question: &Question<'_>) -> Option<(Vec<Witness>, Poly)> {
-    let atoms = atoms(question);
-    let mut sides = Sides::of(question, &atoms).ok()?;
-    rays(&powers(question, &atoms)).into_iter().find_map(|ray| {
-        likely(&mut sides, &ray)?;
-        let term = Along::new(&atoms, &ray, question)?.outgrown(question)?;
+pub(super) fn refute(question: &CostQuestion<'_>) -> Option<(Vec<Witness>, Poly)> {
+    let atoms = basic_atoms(question);
+    let mut sides = CompiledQuestion::compile(question, &atoms).ok()?;
+    rays(&growth_directions(question, &atoms)).into_iter().find_map(|ray| {
+        check_growth(&mut sides, &ray)?;
+        let term = RaySubstitution::new(&atoms, &ray, question)?.outgrowing_term(question)?;
         Some((witnesses(&mut sides, &atoms, &ray)?, term))
     })
 }
@@ -51,10 +51,10 @@ pub(super) fn refute(question: &Question<'_>) -> Option<(Vec<Witness>, Poly)> {
 /// Returns powers of `t` along which the ratio may grow. The first are directions in which one term
 /// of the derivative outgrows all terms of the function, if all terms count. Such a term is a
 /// vertex of the Newton polytope, and the simplex method finds the direction. Small powers follow.
-fn powers(question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
+fn growth_directions(question: &CostQuestion<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
     let mut all: Vec<Vec<u32>> = vec![vec![1; atoms.len()]];
-    let (more, less) = sides(question);
-    let mut found = outgrowing(&more, &less, question, atoms);
+    let (more, less) = both_sides(question);
+    let mut found = outgrowing_directions(&more, &less, question, atoms);
     all.append(&mut found);
     if atoms.len() <= 4 {
         let mut small = vec![Vec::new()];
@@ -73,9 +73,9 @@ fn powers(question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
     all
 }
 
-fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
+fn outgrowing_directions(more: &Formula, less: &Formula, question: &CostQuestion<'_>, atoms: &[Atom]) -> Vec<Vec<u32>> {
     let terms = |of: &Formula| -> Vec<Vec<i128>> {
-        let polys = of.pieces().iter().map(|p| p.value.parts().0);
+        let polys = of.pieces().iter().map(|p| p.value.as_fraction().0);
         let mut all: Vec<_> = polys.flat_map(|p| p.terms().iter().map(|(m, _)| exponents(m, atoms))).collect();
         all.sort_unstable();
         all.dedup();
@@ -83,8 +83,8 @@ fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[
     };
     let minus = |a: &[i128], b: &[i128]| a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>();
     // A bound such as `s <= n * m` limits the power of `s` to the sum of the powers of `n` and `m`.
-    let known = question.known.iter().map(|p| vec![p]);
-    let of_bounds = |b: &'_ Formula| b.pieces().iter().map(|p| p.value.parts().0.clone()).collect::<Vec<_>>();
+    let known = question.assumptions.iter().map(|p| vec![p]);
+    let of_bounds = |b: &'_ Formula| b.pieces().iter().map(|p| p.value.as_fraction().0.clone()).collect::<Vec<_>>();
     let of_bounds: Vec<Vec<Poly>> = question.bounds.iter().map(of_bounds).collect();
     let mut bounds = Vec::new();
     for polys in known.chain(of_bounds.iter().map(|b| b.iter().collect())) {
@@ -95,7 +95,7 @@ fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[
         bounds.extend(less.map(|(n, _)| (0, minus(&exponents(m, atoms), &exponents(n, atoms)))));
     }
     let primal = terms(more);
-    let mut left = MOST_STEPS;
+    let mut left = MAX_SIMPLEX_STEPS;
     let mut all = Vec::new();
     for term in terms(less).iter().filter(|t| !primal.contains(t)) {
         let rows = primal.iter().map(|other| (-1, minus(term, other))).chain(bounds.iter().cloned()).collect();
@@ -103,7 +103,7 @@ fn outgrowing(more: &Formula, less: &Formula, question: &Question<'_>, atoms: &[
         let whole = || {
             let by = found.iter().try_fold(1, |by, (_, under)| lcm(by, *under))?;
             let power = |(over, under): &(i128, i128)| {
-                let power = over.checked_mul(by / under).filter(|k| *k <= MOST_POWER)?;
+                let power = over.checked_mul(by / under).filter(|k| *k <= MAX_POWER)?;
                 u32::try_from(power).ok()
             };
             found.iter().map(power).collect::<Option<Vec<u32>>>()
@@ -147,7 +147,7 @@ fn rays(powers: &[Vec<u32>]) -> Vec<Ray> {
         for powers in powers {
             let of = |(times, power): (&i64, &u32)| (if *power == 0 { times - less } else { *times }, *power);
             let ray = Ray(factors.iter().zip(powers).map(of).collect());
-            if all.len() < MOST_RAYS {
+            if all.len() < MAX_RAYS {
                 all.push(ray);
             }
         }
@@ -156,9 +156,9 @@ fn rays(powers: &[Vec<u32>]) -> Vec<Ray> {
 }
 
 /// Tests whether the ratio grows between two sizes.
-fn likely(sides: &mut Sides, ray: &Ray) -> Option<()> {
-    let mut value = |t| match sides.at(&ray.at(t)?) {
-        Found::Values(derived, primal) if derived > 0 && primal > 0 => Some((derived, primal)),
+fn check_growth(sides: &mut CompiledQuestion, ray: &Ray) -> Option<()> {
+    let mut value = |t| match sides.evaluate(&ray.at(t)?) {
+        SideValues::Values(derived, primal) if derived > 0 && primal > 0 => Some((derived, primal)),
         _ => None,
     };
     let (near, far) = (value(1 << 6)?, value(1 << 9)?);
@@ -166,71 +166,71 @@ fn likely(sides: &mut Sides, ray: &Ray) -> Option<()> {
     (grown >= 2).then_some(())
 }
 
-fn witnesses(sides: &mut Sides, atoms: &[Atom], ray: &Ray) -> Option<Vec<Witness>> {
+fn witnesses(sides: &mut CompiledQuestion, atoms: &[Atom], ray: &Ray) -> Option<Vec<Witness>> {
     let mut found: Vec<Witness> = Vec::new();
-    let mut t = FROM;
+    let mut t = FIRST_T;
     while found.len() < WITNESSES {
         let point = ray.at(t)?;
-        if let Found::Values(derived, primal) = sides.at(&point) {
+        if let SideValues::Values(derived, primal) = sides.evaluate(&point) {
             let sizes = atoms.iter().cloned().zip(point).collect();
             let witness = Witness { sizes, derived, primal };
             // At smaller sizes the growth may not be visible yet.
-            if found.last().is_some_and(|last| !less(last, &witness)) {
+            if found.last().is_some_and(|last| !is_ratio_less(last, &witness)) {
                 found.clear();
             }
             found.push(witness);
         }
-        t = t.checked_mul(FROM)?;
+        t = t.checked_mul(FIRST_T)?;
     }
     Some(found)
 }
 
 /// Whether the first ratio is less than the second.
-fn less(one: &Witness, other: &Witness) -> bool {
+fn is_ratio_less(one: &Witness, other: &Witness) -> bool {
     let products = one.derived.checked_mul(other.primal).zip(other.derived.checked_mul(one.primal));
     products.is_some_and(|(a, b)| a < b)
 }
 
 /// Returns the values of both sides at sizes, if these are possible.
-pub(super) fn witness(question: &Question<'_>, sizes: &Sizes) -> Option<Witness> {
+pub(super) fn witness(question: &CostQuestion<'_>, sizes: &SizeAssignment) -> Option<Witness> {
     let (atoms, point): (Vec<Atom>, Vec<i64>) = sizes.iter().cloned().unzip();
-    match Sides::of(question, &atoms).ok()?.at(&point) {
-        Found::Values(derived, primal) => Some(Witness { sizes: sizes.clone(), derived, primal }),
+    match CompiledQuestion::compile(question, &atoms).ok()?.evaluate(&point) {
+        SideValues::Values(derived, primal) => Some(Witness { sizes: sizes.clone(), derived, primal }),
         _ => None,
     }
 }
 
 /// Returns whether the witnesses are correct and grow.
-pub(super) fn grows(question: &Question<'_>, witnesses: &[Witness]) -> bool {
+pub(super) fn do_witnesses_grow(question: &CostQuestion<'_>, witnesses: &[Witness]) -> bool {
     let right = witnesses.iter().all(|w| witness(question, &w.sizes).as_ref() == Some(w));
     right
         && match witnesses {
             [one] => one.primal == 0 && one.derived > 0,
-            [_, _, ..] => witnesses.iter().zip(witnesses.iter().skip(1)).all(|(a, b)| less(a, b)),
+            [_, _, ..] => witnesses.iter().zip(witnesses.iter().skip(1)).all(|(a, b)| is_ratio_less(a, b)),
             [] => false,
         }
 }
 
 /// Returns the term of the derivative with the largest value at some sizes.
-pub(super) fn largest(question: &Question<'_>, sizes: &Sizes) -> Option<Poly> {
+pub(super) fn largest_term(question: &CostQuestion<'_>, sizes: &SizeAssignment) -> Option<Poly> {
     let mut size = |a: &Atom| sizes.iter().find(|(b, _)| b == a).map(|(_, n)| *n);
     let mut value = |p: &Poly| Ratio::from(p.clone()).eval(&mut size);
     let mut best: Option<(i128, Poly)> = None;
-    for term in terms(question.derived).ok()? {
+    for term in guarded_terms(question.derived).ok()? {
         let mut counts = true;
-        for comparison in &term.at {
+        for comparison in &term.guards {
             counts = counts
                 && match comparison {
-                    Comparison::Ge(p) => value(p)? >= 0,
-                    Comparison::Eq(p) => value(p)? == 0,
-                    Comparison::Ne(p) => value(p)? != 0,
+                    SignComparison::Ge(p) => value(p)? >= 0,
+                    SignComparison::Eq(p) => value(p)? == 0,
+                    SignComparison::Ne(p) => value(p)? != 0,
                 };
         }
-        for (monomial, c) in term.over.terms().iter().filter(|_| counts) {
+        for (monomial, c) in term.numerator.terms().iter().filter(|_| counts) {
             let one = Poly::term(monomial.clone(), *c);
             let value = value(&one)?;
             if best.as_ref().is_none_or(|(most, _)| value > *most) {
-                best = Some((value, whole(monomial, *c, term.under)));
+                best = Some((value, display_term(monomial, *c, term.denominator)));
             }
         }
     }
@@ -238,21 +238,21 @@ pub(super) fn largest(question: &Question<'_>, sizes: &Sizes) -> Option<Poly> {
 }
 
 /// Returns a term for display: its coefficient is rounded, and at least 1.
-fn whole(monomial: &Monomial, c: i128, under: i128) -> Poly {
+fn display_term(monomial: &Monomial, c: i128, under: i128) -> Poly {
     Poly::term(monomial.clone(), (c / under).max(1))
 }
 
 /// The substitution of a ray in polynomials.
-struct Along<'r> {
+struct RaySubstitution<'r> {
     atoms: &'r [Atom],
     ray: &'r Ray,
     /// The factor from the unknown to `t`, chosen so that quotients are exact.
-    by: i128,
+    unknown_scale: i128,
     unknown: Atom,
 }
 
-impl<'r> Along<'r> {
-    fn new(atoms: &'r [Atom], ray: &'r Ray, question: &Question<'_>) -> Option<Self> {
+impl<'r> RaySubstitution<'r> {
+    fn new(atoms: &'r [Atom], ray: &'r Ray, question: &CostQuestion<'_>) -> Option<Self> {
         let mut by = Some(1);
         let mut divisors = |p: &Poly| {
             p.for_each_atom(&mut |a| {
@@ -262,59 +262,59 @@ impl<'r> Along<'r> {
                 }
             });
         };
-        let (more, less) = sides(question);
+        let (more, less) = both_sides(question);
         for piece in question.bounds.iter().chain([&more, &less]).flat_map(Formula::pieces) {
-            divisors(piece.value.parts().0);
+            divisors(piece.value.as_fraction().0);
             piece.pred.visit(&mut divisors, &mut |_| {});
         }
-        question.known.iter().for_each(&mut divisors);
-        Some(Self { atoms, ray, by: by?, unknown: Atom::Local(LocalId(0), "t".into()) })
+        question.assumptions.iter().for_each(&mut divisors);
+        Some(Self { atoms, ray, unknown_scale: by?, unknown: Atom::Local(LocalId(0), "t".into()) })
     }
 
     /// Returns the term by which the derivative outgrows the function.
-    fn outgrown(&self, question: &Question<'_>) -> Option<Poly> {
-        for p in question.known {
-            (sign(&self.of(p)?) >= 0).then_some(())?;
+    fn outgrowing_term(&self, question: &CostQuestion<'_>) -> Option<Poly> {
+        for p in question.assumptions {
+            (leading_sign(&self.substitute_ray(p)?) >= 0).then_some(())?;
         }
         for bound in question.bounds {
-            let (sum, _) = self.sum(&terms(bound).ok()?)?;
-            (sign(&sum) >= 0).then_some(())?;
+            let (sum, _) = self.sum(&guarded_terms(bound).ok()?)?;
+            (leading_sign(&sum) >= 0).then_some(())?;
         }
-        let (more, less) = sides(question);
-        let (primal, _) = self.sum(&terms(&more).ok()?)?;
-        let (derived, _) = self.sum(&terms(&less).ok()?)?;
-        (derived.len() > primal.len() && sign(&derived) > 0).then_some(())?;
+        let (more, less) = both_sides(question);
+        let (primal, _) = self.sum(&guarded_terms(&more).ok()?)?;
+        let (derived, _) = self.sum(&guarded_terms(&less).ok()?)?;
+        (derived.len() > primal.len() && leading_sign(&derived) > 0).then_some(())?;
         // If terms cancel, no single term has the degree of the sum. The largest term is returned
         // all the same.
-        self.sum(&terms(question.derived).ok()?)?.1
+        self.sum(&guarded_terms(question.derived).ok()?)?.1
     }
 
     /// Returns the sum of the terms that count from some `t` on, times a positive number, and the
     /// term that grows most.
-    fn sum(&self, terms: &[Term]) -> Option<(Vec<i128>, Option<Poly>)> {
-        let under = terms.iter().try_fold(1, |all, t| lcm(all, t.under))?;
+    fn sum(&self, terms: &[ClaimTerm]) -> Option<(Vec<i128>, Option<Poly>)> {
+        let under = terms.iter().try_fold(1, |all, t| lcm(all, t.denominator))?;
         let mut sum = Vec::new();
         let mut largest: Option<((usize, i128), Poly)> = None;
         for term in terms {
             let mut counts = true;
-            for comparison in &term.at {
+            for comparison in &term.guards {
                 counts = counts
                     && match comparison {
-                        Comparison::Ge(p) => sign(&self.of(p)?) >= 0,
-                        Comparison::Eq(p) => sign(&self.of(p)?) == 0,
-                        Comparison::Ne(p) => sign(&self.of(p)?) != 0,
+                        SignComparison::Ge(p) => leading_sign(&self.substitute_ray(p)?) >= 0,
+                        SignComparison::Eq(p) => leading_sign(&self.substitute_ray(p)?) == 0,
+                        SignComparison::Ne(p) => leading_sign(&self.substitute_ray(p)?) != 0,
                     };
             }
             if !counts {
                 continue;
             }
-            let scale = under / term.under;
-            sum = plus(&sum, &self.of(&term.over)?, scale)?;
-            for (monomial, c) in term.over.terms() {
-                let grown = self.of(&Poly::term(monomial.clone(), *c))?;
+            let scale = under / term.denominator;
+            sum = add_scaled(&sum, &self.substitute_ray(&term.numerator)?, scale)?;
+            for (monomial, c) in term.numerator.terms() {
+                let grown = self.substitute_ray(&Poly::term(monomial.clone(), *c))?;
                 let key = (grown.len(), grown.last().copied().unwrap_or(0).checked_mul(scale)?);
                 if *c > 0 && largest.as_ref().is_none_or(|(most, _)| key > *most) {
-                    largest = Some((key, whole(monomial, *c, term.under)));
+                    largest = Some((key, display_term(monomial, *c, term.denominator)));
                 }
             }
         }
@@ -322,17 +322,17 @@ impl<'r> Along<'r> {
     }
 
     /// Returns the coefficients of the powers of the unknown from 0 on. The last one is not 0.
-    fn of(&self, p: &Poly) -> Option<Vec<i128>> {
+    fn substitute_ray(&self, p: &Poly) -> Option<Vec<i128>> {
         let put = |a: &Atom| {
             let k = self.atoms.iter().position(|b| b == a)?;
             let (times, power) = *self.ray.0.get(k)?;
-            let t = Poly::atom(self.unknown.clone()).scale(self.by);
+            let t = Poly::atom(self.unknown.clone()).scale(self.unknown_scale);
             Some(if power == 0 { Poly::constant(times.into()) } else { t.pow(power).scale(times.into()) })
         };
-        self.powers(&p.substitute(&put))
+        self.coefficients(&p.substitute(&put))
     }
 
-    fn powers(&self, p: &Poly) -> Option<Vec<i128>> {
+    fn coefficients(&self, p: &Poly) -> Option<Vec<i128>> {
         let mut sum = Vec::new();
         for (monomial, c) in p.terms() {
             let mut product = vec![*c];
@@ -340,28 +340,28 @@ impl<'r> Along<'r> {
                 let factor = match atom {
                     a if *a == self.unknown => vec![0, 1],
                     Atom::Min(p, q) | Atom::Max(p, q) => {
-                        let (p, q) = (self.powers(p)?, self.powers(q)?);
-                        let first = sign(&plus(&p, &q, -1)?) < 0;
+                        let (p, q) = (self.coefficients(p)?, self.coefficients(q)?);
+                        let first = leading_sign(&add_scaled(&p, &q, -1)?) < 0;
                         if first == matches!(atom, Atom::Min(..)) { p } else { q }
                     }
                     _ => return None,
                 };
                 for _ in 0..*power {
-                    product = times(&product, &factor)?;
+                    product = multiply(&product, &factor)?;
                 }
             }
-            sum = plus(&sum, &product, 1)?;
+            sum = add_scaled(&sum, &product, 1)?;
         }
         Some(sum)
     }
 }
 
 /// Returns the sign from some value of the unknown on.
-fn sign(p: &[i128]) -> i128 {
+fn leading_sign(p: &[i128]) -> i128 {
     p.last().map_or(0, |c| c.signum())
 }
 
-fn plus(a: &[i128], b: &[i128], by: i128) -> Option<Vec<i128>> {
+fn add_scaled(a: &[i128], b: &[i128], by: i128) -> Option<Vec<i128>> {
     let at = |p: &[i128], k: usize| p.get(k).copied().unwrap_or(0);
     let sum = (0..a.len().max(b.len())).map(|k| at(a, k).checked_add(at(b, k).checked_mul(by)?));
     let mut sum: Vec<i128> = sum.collect::<Option<_>>()?;
@@ -371,7 +371,7 @@ fn plus(a: &[i128], b: &[i128], by: i128) -> Option<Vec<i128>> {
     Some(sum)
 }
 
-fn times(a: &[i128], b: &[i128]) -> Option<Vec<i128>> {
+fn multiply(a: &[i128], b: &[i128]) -> Option<Vec<i128>> {
     let mut product: Vec<i128> = vec![0; (a.len() + b.len()).saturating_sub(1)];
     for (j, x) in a.iter().enumerate() {
         for (k, y) in b.iter().enumerate() {

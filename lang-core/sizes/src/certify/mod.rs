@@ -37,20 +37,20 @@ pub use search::search;
 
 use crate::count::Formula;
 use crate::predicate::{Atom, Poly};
-use grid::{Factor, Points};
+use grid::{GridResult, LeastFactor};
 use proof::Proof;
-use search::Budget;
+use search::SearchBudget;
 
 /// The number of factors tried, from the least that the grid permits.
-const TRIED: i128 = 4;
+const MAX_FACTORS_TRIED: i128 = 4;
 
 /// The question for which whole `c` the inequality `derived + io <= c · (primal + io + extra)`
 /// holds. It must hold for all integers in place of the atoms that satisfy `known` and `bounds`.
 /// All four formulas must have non-negative integer values there.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct CostQuestion<'a> {
     /// Non-negative polynomials: each size, and bounds of symbols.
-    pub known: &'a [Poly],
+    pub assumptions: &'a [Poly],
     /// Non-negative formulas: bounds of symbols that are not polynomials, minus the symbols.
     pub bounds: &'a [Formula],
     /// The work of the function.
@@ -65,13 +65,13 @@ pub struct Question<'a> {
 }
 
 /// Values of atoms.
-pub type Sizes = Vec<(Atom, i64)>;
+pub type SizeAssignment = Vec<(Atom, i64)>;
 
 /// The two sides at some sizes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Witness {
     /// The sizes.
-    pub sizes: Sizes,
+    pub sizes: SizeAssignment,
     /// `derived + io`
     pub derived: i128,
     /// `primal + io + extra`
@@ -80,21 +80,21 @@ pub struct Witness {
 
 /// The grid of sizes of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Grid {
+pub struct SizeGrid {
     /// The atoms that have values on the grid.
     pub atoms: Vec<Atom>,
     /// The largest small size. The grid has all combinations from 0 to it, or a sample if `drawn`
     /// is set, and some far beyond.
-    pub most: i64,
+    pub max_size: i64,
     /// Whether combinations were sampled, because there are too many.
-    pub drawn: bool,
+    pub is_sampled: bool,
     /// The number of points that satisfy `known` and `bounds`.
     pub points: usize,
 }
 
 /// The result for the factor.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum CertificateVerdict {
     /// The factor suffices for all sizes.
     Proved {
         /// The least factor that was proved.
@@ -103,16 +103,16 @@ pub enum Verdict {
         proof: Proof,
         /// Sizes at which the factor minus 1 fails, if some were found: then the factor is the
         /// least possible. A factor of 1 is always the least.
-        tight: Option<Sizes>,
+        tight_sizes: Option<SizeAssignment>,
     },
     /// No proof was found.
     Checked {
         /// The least factor that suffices at all points of the grid.
         factor: i128,
         /// Sizes at which the factor minus 1 fails.
-        tight: Option<Sizes>,
+        tight_sizes: Option<SizeAssignment>,
         /// The grid.
-        grid: Grid,
+        grid: SizeGrid,
     },
     /// No factor suffices.
     Refuted {
@@ -123,12 +123,12 @@ pub enum Verdict {
         term: Poly,
     },
     /// The formulas cannot be compared.
-    Unknown(Why),
+    Unknown(IncomparableReason),
 }
 
 /// The reason why formulas cannot be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum IncomparableReason {
     /// A formula depends on data.
     Data,
     /// A formula has no whole value at some size of the grid, or no size of the grid satisfies
@@ -142,76 +142,76 @@ pub enum Why {
 
 /// A verdict that [`Certificate::check`] can verify again.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Certificate {
+pub struct CostCertificate {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: CertificateVerdict,
 }
 
-impl Certificate {
+impl CostCertificate {
     /// Returns whether the verdict follows from the question. The separate checker verifies a
     /// proof; witnesses, grids and growth are evaluated again.
     #[must_use]
-    pub fn check(&self, question: &Question<'_>) -> bool {
+    pub fn check(&self, question: &CostQuestion<'_>) -> bool {
         match &self.verdict {
-            Verdict::Proved { factor, proof, tight } => {
+            CertificateVerdict::Proved { factor, proof, tight_sizes: tight } => {
                 let proved = claim(question, *factor).is_ok_and(|claim| check(&claim, proof));
-                proved && tight.as_ref().is_none_or(|sizes| fails(question, *factor - 1, sizes))
+                proved && tight.as_ref().is_none_or(|sizes| does_factor_fail(question, *factor - 1, sizes))
             }
-            Verdict::Checked { factor, tight, grid } => {
-                let points = Points::of(question);
-                let same =
-                    points.is_ok_and(|p| p.grid == *grid && matches!(&p.factor, Factor::Least(c, _) if c == factor));
-                same && tight.as_ref().is_none_or(|sizes| fails(question, *factor - 1, sizes))
+            CertificateVerdict::Checked { factor, tight_sizes: tight, grid } => {
+                let points = GridResult::evaluate(question);
+                let same = points
+                    .is_ok_and(|p| p.grid == *grid && matches!(&p.factor, LeastFactor::Least(c, _) if c == factor));
+                same && tight.as_ref().is_none_or(|sizes| does_factor_fail(question, *factor - 1, sizes))
             }
-            Verdict::Refuted { witness, .. } => growth::grows(question, witness),
-            Verdict::Unknown(_) => false,
+            CertificateVerdict::Refuted { witness, .. } => growth::do_witnesses_grow(question, witness),
+            CertificateVerdict::Unknown(_) => false,
         }
     }
 }
 
 /// Whether the sizes are possible and the factor fails at them.
-fn fails(question: &Question<'_>, factor: i128, sizes: &Sizes) -> bool {
+fn does_factor_fail(question: &CostQuestion<'_>, factor: i128, sizes: &SizeAssignment) -> bool {
     let at = growth::witness(question, sizes);
     at.is_some_and(|w| factor.checked_mul(w.primal).is_some_and(|most| w.derived > most))
 }
 
 /// Finds the least factor by which a derivative costs more than its function.
 #[must_use]
-pub fn certify(question: &Question<'_>) -> Certificate {
-    Certificate { verdict: verdict(question).unwrap_or_else(Verdict::Unknown) }
+pub fn certify(question: &CostQuestion<'_>) -> CostCertificate {
+    CostCertificate { verdict: find_verdict(question).unwrap_or_else(CertificateVerdict::Unknown) }
 }
 
-fn verdict(question: &Question<'_>) -> Result<Verdict, Why> {
-    let points = Points::of(question)?;
+fn find_verdict(question: &CostQuestion<'_>) -> Result<CertificateVerdict, IncomparableReason> {
+    let points = GridResult::evaluate(question)?;
     let (least, tight) = match points.factor {
-        Factor::None(at) => {
-            let term = growth::largest(question, &at.sizes).ok_or(Why::NoValue)?;
-            return Ok(Verdict::Refuted { witness: vec![at], term });
+        LeastFactor::Unbounded(at) => {
+            let term = growth::largest_term(question, &at.sizes).ok_or(IncomparableReason::NoValue)?;
+            return Ok(CertificateVerdict::Refuted { witness: vec![at], term });
         }
-        Factor::Least(factor, tight) => (factor, tight),
+        LeastFactor::Least(factor, tight) => (factor, tight),
     };
-    let refuted = || growth::refute(question).map(|(witness, term)| Verdict::Refuted { witness, term });
-    let mut budget = Budget::default();
+    let refuted = || growth::refute(question).map(|(witness, term)| CertificateVerdict::Refuted { witness, term });
+    let mut budget = SearchBudget::default();
     let mut proved = |factor: i128| {
         let claim = claim(question, factor).ok()?;
-        let proof = search::within(&claim, &mut budget)?;
+        let proof = search::search_within(&claim, &mut budget)?;
         check(&claim, &proof).then_some((factor, proof))
     };
     // A steep ratio probably grows without bound, so refutation comes first. Otherwise refutation
     // is tried only if the least factor has no proof.
-    let first = if points.steep { None } else { proved(least) };
+    let first = if points.is_steep { None } else { proved(least) };
     let found = match first {
         Some(found) => Some(found),
         None => {
             if let Some(verdict) = refuted() {
                 return Ok(verdict);
             }
-            let from = if points.steep { least } else { least.saturating_add(1) };
-            (from..least.saturating_add(TRIED)).find_map(&mut proved)
+            let from = if points.is_steep { least } else { least.saturating_add(1) };
+            (from..least.saturating_add(MAX_FACTORS_TRIED)).find_map(&mut proved)
         }
     };
     if let Some((factor, proof)) = found {
-        return Ok(Verdict::Proved { factor, proof, tight: tight.filter(|_| factor == least) });
+        return Ok(CertificateVerdict::Proved { factor, proof, tight_sizes: tight.filter(|_| factor == least) });
     }
-    Ok(Verdict::Checked { factor: least, tight, grid: points.grid })
+    Ok(CertificateVerdict::Checked { factor: least, tight_sizes: tight, grid: points.grid })
 }

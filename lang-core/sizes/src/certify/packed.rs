@@ -5,21 +5,21 @@
 use crate::predicate::{Atom, Poly};
 
 /// The largest number of atoms.
-pub(super) const MOST_ATOMS: usize = 32;
+pub(super) const MAX_ATOMS: usize = 32;
 
 /// The largest degree. It guarantees that no power exceeds its four bits.
-const MOST_DEGREE: u32 = 15;
+const MAX_DEGREE: u32 = 15;
 
 /// A product of powers of atoms.
-pub(super) type Mono = u128;
+pub(super) type PackedMono = u128;
 
 /// Returns the monomial of one atom.
-pub(super) fn single(atom: usize) -> Mono {
+pub(super) fn single(atom: usize) -> PackedMono {
     1 << (4 * atom)
 }
 
 /// Iterates over the atoms of a monomial with their powers.
-pub(super) fn powers(mut m: Mono) -> impl Iterator<Item = (usize, u32)> {
+pub(super) fn powers(mut m: PackedMono) -> impl Iterator<Item = (usize, u32)> {
     std::iter::from_fn(move || {
         let atom = (m != 0).then(|| m.trailing_zeros() / 4)?;
         let power = u32::try_from((m >> (4 * atom)) & 15).ok()?;
@@ -29,29 +29,29 @@ pub(super) fn powers(mut m: Mono) -> impl Iterator<Item = (usize, u32)> {
 }
 
 /// Returns the degree.
-pub(super) fn degree(m: Mono) -> u32 {
+pub(super) fn degree(m: PackedMono) -> u32 {
     powers(m).map(|(_, k)| k).sum()
 }
 
 /// Returns the quotient, if `by` divides the monomial.
-pub(super) fn quotient(m: Mono, by: Mono) -> Option<Mono> {
+pub(super) fn quotient(m: PackedMono, by: PackedMono) -> Option<PackedMono> {
     powers(by).all(|(a, k)| u32::try_from((m >> (4 * a)) & 15).is_ok_and(|has| has >= k)).then(|| m - by)
 }
 
 /// Terms sorted by monomial, without zero coefficients.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Packed(Vec<(Mono, i128)>);
+pub(super) struct PackedPoly(Vec<(PackedMono, i128)>);
 
-impl Packed {
+impl PackedPoly {
     pub(super) fn constant(c: i128) -> Self {
         Self::term(0, c)
     }
 
-    pub(super) fn term(m: Mono, c: i128) -> Self {
+    pub(super) fn term(m: PackedMono, c: i128) -> Self {
         Self(if c == 0 { Vec::new() } else { vec![(m, c)] })
     }
 
-    pub(super) fn terms(&self) -> &[(Mono, i128)] {
+    pub(super) fn terms(&self) -> &[(PackedMono, i128)] {
         &self.0
     }
 
@@ -60,12 +60,12 @@ impl Packed {
     }
 
     /// Returns the terms whose monomial is `wanted`.
-    pub(super) fn only(&self, wanted: impl Fn(Mono) -> bool) -> Self {
+    pub(super) fn filter_terms(&self, wanted: impl Fn(PackedMono) -> bool) -> Self {
         Self(self.0.iter().filter(|(m, _)| wanted(*m)).copied().collect())
     }
 
     /// Returns `self + by·other`.
-    pub(super) fn plus(&self, other: &Self, by: i128) -> Option<Self> {
+    pub(super) fn add_scaled(&self, other: &Self, by: i128) -> Option<Self> {
         let mut terms = Vec::with_capacity(self.0.len() + other.0.len());
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
         loop {
@@ -83,17 +83,17 @@ impl Packed {
         }
     }
 
-    pub(super) fn scaled(&self, by: i128) -> Option<Self> {
-        Self::default().plus(self, by)
+    pub(super) fn scale(&self, by: i128) -> Option<Self> {
+        Self::default().add_scaled(self, by)
     }
 
     /// Returns `-self - 1`.
-    pub(super) fn denied(&self) -> Option<Self> {
-        Self::constant(-1).plus(self, -1)
+    pub(super) fn negated(&self) -> Option<Self> {
+        Self::constant(-1).add_scaled(self, -1)
     }
 
-    pub(super) fn times(&self, other: &Self) -> Option<Self> {
-        if self.degree() + other.degree() > MOST_DEGREE {
+    pub(super) fn mul(&self, other: &Self) -> Option<Self> {
+        if self.degree() + other.degree() > MAX_DEGREE {
             return None;
         }
         let mut terms = Vec::with_capacity(self.0.len() * other.0.len());
@@ -103,7 +103,7 @@ impl Packed {
             }
         }
         terms.sort_unstable_by_key(|t| t.0);
-        let mut sums: Vec<(Mono, i128)> = Vec::with_capacity(terms.len());
+        let mut sums: Vec<(PackedMono, i128)> = Vec::with_capacity(terms.len());
         for (m, c) in terms {
             match sums.last_mut() {
                 Some(last) if last.0 == m => last.1 = last.1.checked_add(c)?,
@@ -115,16 +115,16 @@ impl Packed {
     }
 
     /// Substitutes polynomials for all atoms.
-    pub(super) fn put(&self, values: &[Self]) -> Option<Self> {
+    pub(super) fn substitute(&self, values: &[Self]) -> Option<Self> {
         let mut sum = Self::default();
         for (m, c) in &self.0 {
             let mut product = Self::constant(*c);
             for (atom, power) in powers(*m) {
                 for _ in 0..power {
-                    product = product.times(values.get(atom)?)?;
+                    product = product.mul(values.get(atom)?)?;
                 }
             }
-            sum = sum.plus(&product, 1)?;
+            sum = sum.add_scaled(&product, 1)?;
         }
         Some(sum)
     }
@@ -132,9 +132,9 @@ impl Packed {
 
 /// The numbering of atoms.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Names(Vec<Atom>);
+pub(super) struct AtomNumbering(Vec<Atom>);
 
-impl Names {
+impl AtomNumbering {
     pub(super) fn atoms(&self) -> &[Atom] {
         &self.0
     }
@@ -144,30 +144,30 @@ impl Names {
         if known.is_none() {
             self.0.push(atom.clone());
         }
-        known.or(Some(self.0.len() - 1)).filter(|number| *number < MOST_ATOMS)
+        known.or(Some(self.0.len() - 1)).filter(|number| *number < MAX_ATOMS)
     }
 
-    pub(super) fn pack(&mut self, p: &Poly) -> Option<Packed> {
-        if p.overflowed() {
+    pub(super) fn pack(&mut self, p: &Poly) -> Option<PackedPoly> {
+        if p.has_overflowed() {
             return None;
         }
         let mut terms = Vec::with_capacity(p.terms().len());
         for (monomial, c) in p.terms() {
-            if monomial.iter().map(|(_, power)| *power).sum::<u32>() > MOST_DEGREE {
+            if monomial.iter().map(|(_, power)| *power).sum::<u32>() > MAX_DEGREE {
                 return None;
             }
             let mut packed = 0;
             for (atom, power) in monomial {
-                packed += single(self.number(atom)?) * Mono::from(*power);
+                packed += single(self.number(atom)?) * PackedMono::from(*power);
             }
             terms.push((packed, *c));
         }
         terms.sort_unstable_by_key(|t| t.0);
-        Some(Packed(terms))
+        Some(PackedPoly(terms))
     }
 
     /// Converts back to a polynomial of the crate.
-    pub(super) fn unpack(&self, p: &Packed) -> Poly {
+    pub(super) fn unpack(&self, p: &PackedPoly) -> Poly {
         p.0.iter().fold(Poly::default(), |sum, (m, c)| {
             let mut factors: Vec<_> =
                 powers(*m).filter_map(|(atom, power)| Some((self.0.get(atom)?.clone(), power))).collect();

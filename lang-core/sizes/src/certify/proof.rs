@@ -6,7 +6,7 @@ use crate::predicate::{Atom, Poly};
 
 /// A comparison of a polynomial with zero.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Comparison {
+pub enum SignComparison {
     /// `p >= 0`
     Ge(Poly),
     /// `p = 0`
@@ -17,13 +17,13 @@ pub enum Comparison {
 
 /// A guarded term: `over / under` if all comparisons hold, else 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Term {
+pub struct ClaimTerm {
     /// The comparisons under which the term counts.
-    pub at: Vec<Comparison>,
+    pub guards: Vec<SignComparison>,
     /// The numerator.
-    pub over: Poly,
+    pub numerator: Poly,
     /// The denominator, positive.
-    pub under: i128,
+    pub denominator: i128,
 }
 
 /// The claim that a sum is non-negative for all integers in place of the atoms for which all of
@@ -32,32 +32,32 @@ pub struct Term {
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Claim {
     /// Polynomials that are non-negative by assumption.
-    pub known: Vec<Poly>,
+    pub assumptions: Vec<Poly>,
     /// Sums that are non-negative by assumption.
-    pub bounds: Vec<Vec<Term>>,
+    pub bounds: Vec<Vec<ClaimTerm>>,
     /// The sum that is claimed to be non-negative.
-    pub sum: Vec<Term>,
+    pub sum: Vec<ClaimTerm>,
 }
 
 /// A non-negative polynomial.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fact {
+pub enum ProofFact {
     /// An entry of the claim's `known`.
-    Known(usize),
+    Assumption(usize),
     /// An entry of the claim's `bounds`: the sum of the terms whose comparisons are all decided to
     /// hold, times the least common multiple of all denominators. In every other term a comparison
     /// must be decided not to hold.
-    Bound(usize),
+    BoundSum(usize),
     /// The side of a split on the path from the root, by number; the root's is 0.
-    Side(usize),
+    SplitSide(usize),
     /// A property of an atom that is derived from others.
-    Made(Atom, Made),
+    Property(Atom, AtomProperty),
 }
 
 /// A property of an atom `a` that is derived from `p` and `q`. For quotients and remainders, `q`
 /// must be a positive constant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Made {
+pub enum AtomProperty {
     /// For a quotient `p - q·a >= 0`; for a remainder `a >= 0`; for a minimum `p - a >= 0`; for a
     /// maximum `a - p >= 0`.
     First,
@@ -66,11 +66,11 @@ pub enum Made {
     Second,
     /// For a remainder: `p - q·(p // q) - a >= 0` if the flag is set, else the negation of that
     /// polynomial. Both hold, because it is 0.
-    Rest(bool),
+    RemainderIdentity(bool),
     /// For a minimum or maximum: it equals the operand that a split of `p - q` determines,
     /// identified by the number of the split. The property is `a` minus that operand if the flag is
     /// set, else that operand minus `a`.
-    Chosen(usize, bool),
+    ChosenOperand(usize, bool),
 }
 
 /// The identity `by · goal = Σ c · f₁ · f₂ · …`. No `c` is negative and `by` is positive, so the
@@ -78,22 +78,22 @@ pub enum Made {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Combination {
     /// The factor of the goal.
-    pub by: i128,
+    pub goal_factor: i128,
     /// Coefficients with the facts to multiply. The product of no facts is 1.
-    pub parts: Vec<(i128, Vec<Fact>)>,
+    pub products: Vec<(i128, Vec<ProofFact>)>,
 }
 
 /// A decided comparison, with its proof.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Told {
+pub struct Decision {
     /// The comparison.
-    pub comparison: Comparison,
+    pub comparison: SignComparison,
     /// Whether it holds.
     pub holds: bool,
     /// The proof. For `p >= 0`, one combination shows `p` if it holds, or `-p - 1` if it does not.
     /// For `p = 0`, two combinations show `p` and `-p`. For `p != 0`, one combination shows `p - 1`
     /// or `-p - 1`.
-    pub why: Vec<Combination>,
+    pub combinations: Vec<Combination>,
 }
 
 /// A proof of a claim.
@@ -102,7 +102,7 @@ pub enum Proof {
     /// A case distinction: the first proof assumes `p >= 0`, the second `-p - 1 >= 0`.
     Split(Poly, Box<[Proof; 2]>),
     /// Decides a comparison for the rest of the proof.
-    Told(Box<Told>, Box<Proof>),
+    Decide(Box<Decision>, Box<Proof>),
     /// A leaf: the combination shows the sum of the terms whose comparisons are all decided to
     /// hold. In every other term a comparison is decided not to hold.
     Sum(Combination),

@@ -2,181 +2,181 @@
 //! values. At the leaves it combines facts (`combine`). A budget bounds all work; the search fails
 //! when it is exhausted.
 
-use super::combine::Frame;
-use super::packed::{Names, Packed, lcm, powers, quotient, single};
-use super::proof::{self, Claim, Combination, Comparison, Fact, Made, Proof, Told};
+use super::combine::ShiftedFacts;
+use super::packed::{AtomNumbering, PackedPoly, lcm, powers, quotient, single};
+use super::proof::{self, AtomProperty, Claim, Combination, Decision, Proof, ProofFact, SignComparison};
 use crate::predicate::{Atom, Poly};
-use lang_base::pause;
+use lang_base::check_cancelled;
 
 /// The largest depth of a proof.
-const DEEPEST: usize = 28;
+const MAX_DEPTH: usize = 28;
 
 /// How often one fact is split on a path.
-const MOST_SHIFTS: u8 = 4;
+const MAX_SHIFTS: u8 = 4;
 
 /// The remaining work of a search.
 #[derive(Clone, Copy)]
-pub(super) struct Budget {
+pub(super) struct SearchBudget {
     /// The nodes of proofs, successful or not.
     nodes: usize,
     /// The steps of the simplex method, each weighted by the number of coefficients.
     work: usize,
 }
 
-impl Default for Budget {
+impl Default for SearchBudget {
     fn default() -> Self {
         Self { nodes: 400, work: 1_500_000 }
     }
 }
 
-impl Budget {
+impl SearchBudget {
     /// Splits off half of the budget.
-    fn part(&mut self) -> Self {
+    fn split_half(&mut self) -> Self {
         let part = Self { nodes: self.nodes / 2, work: self.work / 2 };
         (self.nodes, self.work) = (self.nodes - part.nodes, self.work - part.work);
         part
     }
 
-    fn give_back(&mut self, part: Self) {
+    fn refund(&mut self, part: Self) {
         (self.nodes, self.work) = (self.nodes + part.nodes, self.work + part.work);
     }
 }
 
-struct Asked {
-    comparison: Comparison,
-    packed: Packed,
+struct PackedComparison {
+    comparison: SignComparison,
+    packed: PackedPoly,
 }
 
-struct Term {
+struct PackedTerm {
     /// The numbers of the comparisons.
-    at: Vec<usize>,
-    value: Packed,
+    guards: Vec<usize>,
+    value: PackedPoly,
 }
 
-struct Search {
-    names: Names,
-    asked: Vec<Asked>,
-    terms: Vec<Term>,
+struct ProofSearch {
+    names: AtomNumbering,
+    comparisons: Vec<PackedComparison>,
+    terms: Vec<PackedTerm>,
     /// The bounds of the claim, and whether each is a fact already.
-    bounds: Vec<(Vec<Term>, bool)>,
-    facts: Vec<(Fact, Packed)>,
+    bounds: Vec<(Vec<PackedTerm>, bool)>,
+    facts: Vec<(ProofFact, PackedPoly)>,
     /// For each minimum and maximum: the number of the atom, and the difference of its operands.
-    chosen: Vec<(usize, Packed)>,
+    min_max_differences: Vec<(usize, PackedPoly)>,
     /// The splits on the path.
-    sides: Vec<Packed>,
-    told: Vec<Option<bool>>,
+    split_sides: Vec<PackedPoly>,
+    decided: Vec<Option<bool>>,
     /// Whether a remainder is equated with its definition even if the quotient does not occur.
-    remainders: bool,
-    left: Budget,
+    defines_remainders: bool,
+    budget: SearchBudget,
 }
 
 /// Returns a proof of the claim, if one is found.
 #[must_use]
 pub fn search(claim: &Claim) -> Option<Proof> {
-    within(claim, &mut Budget::default())
+    search_within(claim, &mut SearchBudget::default())
 }
 
 /// Returns a proof of the claim, if one is found within half of the budget. A claim with remainders
 /// has a second attempt.
-pub(super) fn within(claim: &Claim, budget: &mut Budget) -> Option<Proof> {
-    let mut first = Search::new(false, budget.part());
+pub(super) fn search_within(claim: &Claim, budget: &mut SearchBudget) -> Option<Proof> {
+    let mut first = ProofSearch::new(false, budget.split_half());
     let found = first.run(claim);
-    budget.give_back(first.left);
+    budget.refund(first.budget);
     // The definition of a remainder makes the search longer, and its bounds usually suffice.
     let remainders = first.names.atoms().iter().any(|a| matches!(a, Atom::Mod(..)));
     if found.is_some() || !remainders {
         return found;
     }
-    let mut second = Search::new(true, budget.part());
+    let mut second = ProofSearch::new(true, budget.split_half());
     let found = second.run(claim);
-    budget.give_back(second.left);
+    budget.refund(second.budget);
     found
 }
 
-impl Search {
-    fn new(remainders: bool, left: Budget) -> Self {
+impl ProofSearch {
+    fn new(remainders: bool, left: SearchBudget) -> Self {
         Self {
-            names: Names::default(),
-            asked: Vec::new(),
+            names: AtomNumbering::default(),
+            comparisons: Vec::new(),
             terms: Vec::new(),
             bounds: Vec::new(),
             facts: Vec::new(),
-            chosen: Vec::new(),
-            sides: Vec::new(),
-            told: Vec::new(),
-            remainders,
-            left,
+            min_max_differences: Vec::new(),
+            split_sides: Vec::new(),
+            decided: Vec::new(),
+            defines_remainders: remainders,
+            budget: left,
         }
     }
 
     fn run(&mut self, claim: &Claim) -> Option<Proof> {
-        self.read(claim)?;
-        let mut first = self.made()?;
-        self.told = vec![None; self.asked.len()];
+        self.load_claim(claim)?;
+        let mut first = self.add_derived_facts()?;
+        self.decided = vec![None; self.comparisons.len()];
         first.reverse();
-        self.node(&mut first, DEEPEST, &mut Vec::new())
+        self.search_node(&mut first, MAX_DEPTH, &mut Vec::new())
     }
 
-    fn read(&mut self, claim: &Claim) -> Option<()> {
-        for (k, p) in claim.known.iter().enumerate() {
+    fn load_claim(&mut self, claim: &Claim) -> Option<()> {
+        for (k, p) in claim.assumptions.iter().enumerate() {
             let p = self.names.pack(p)?;
-            self.facts.push((Fact::Known(k), p));
+            self.facts.push((ProofFact::Assumption(k), p));
         }
-        self.terms = self.sum(&claim.sum)?;
+        self.terms = self.pack_sum(&claim.sum)?;
         for bound in &claim.bounds {
-            let bound = self.sum(bound)?;
+            let bound = self.pack_sum(bound)?;
             self.bounds.push((bound, false));
         }
         Some(())
     }
 
-    fn sum(&mut self, of: &[proof::Term]) -> Option<Vec<Term>> {
-        let under = of.iter().try_fold(1, |all, t| lcm(all, t.under))?;
+    fn pack_sum(&mut self, of: &[proof::ClaimTerm]) -> Option<Vec<PackedTerm>> {
+        let under = of.iter().try_fold(1, |all, t| lcm(all, t.denominator))?;
         let mut terms = Vec::with_capacity(of.len());
         for term in of {
-            let value = self.names.pack(&term.over)?.scaled(under / term.under)?;
+            let value = self.names.pack(&term.numerator)?.scale(under / term.denominator)?;
             let mut at = Vec::new();
-            for comparison in &term.at {
-                let known = self.asked.iter().position(|a| a.comparison == *comparison);
+            for comparison in &term.guards {
+                let known = self.comparisons.iter().position(|a| a.comparison == *comparison);
                 if known.is_none() {
-                    let (Comparison::Ge(p) | Comparison::Eq(p) | Comparison::Ne(p)) = comparison;
+                    let (SignComparison::Ge(p) | SignComparison::Eq(p) | SignComparison::Ne(p)) = comparison;
                     let packed = self.names.pack(p)?;
-                    self.asked.push(Asked { comparison: comparison.clone(), packed });
+                    self.comparisons.push(PackedComparison { comparison: comparison.clone(), packed });
                 }
-                at.push(known.unwrap_or(self.asked.len() - 1));
+                at.push(known.unwrap_or(self.comparisons.len() - 1));
             }
-            terms.push(Term { at, value });
+            terms.push(PackedTerm { guards: at, value });
         }
         Some(terms)
     }
 
     /// Iterates over all terms of the sums.
-    fn all_terms(&self) -> impl Iterator<Item = &Term> {
+    fn all_terms(&self) -> impl Iterator<Item = &PackedTerm> {
         self.terms.iter().chain(self.bounds.iter().flat_map(|(b, _)| b))
     }
 
     /// Returns whether the comparison holds, if it is decided.
-    fn tells(&self, comparison: usize) -> Option<bool> {
-        self.told.get(comparison).copied().flatten()
+    fn decision(&self, comparison: usize) -> Option<bool> {
+        self.decided.get(comparison).copied().flatten()
     }
 
     /// Whether it is still undecided whether the term counts.
-    fn open(&self, term: &Term) -> bool {
-        let told = || term.at.iter().map(|c| self.tells(*c));
+    fn is_open(&self, term: &PackedTerm) -> bool {
+        let told = || term.guards.iter().map(|c| self.decision(*c));
         told().all(|told| told != Some(false)) && told().any(|told| told.is_none())
     }
 
     /// Returns the sum of the terms that count.
-    fn counting(&self, terms: &[Term]) -> Option<Packed> {
-        let counts = |t: &&Term| t.at.iter().all(|c| self.tells(*c) == Some(true));
-        terms.iter().filter(counts).try_fold(Packed::default(), |sum, t| sum.plus(&t.value, 1))
+    fn sum_of_holding_terms(&self, terms: &[PackedTerm]) -> Option<PackedPoly> {
+        let counts = |t: &&PackedTerm| t.guards.iter().all(|c| self.decision(*c) == Some(true));
+        terms.iter().filter(counts).try_fold(PackedPoly::default(), |sum, t| sum.add_scaled(&t.value, 1))
     }
 
     /// Adds facts about derived atoms. Returns polynomials to split on first.
-    fn made(&mut self) -> Option<Vec<Packed>> {
+    fn add_derived_facts(&mut self) -> Option<Vec<PackedPoly>> {
         let (mut first, mut k) = (Vec::new(), 0);
         while let Some(atom) = self.names.atoms().get(k).cloned() {
-            let a = Packed::term(single(k), 1);
+            let a = PackedPoly::term(single(k), 1);
             match &atom {
                 Atom::Div(p, q) | Atom::Mod(p, q) => {
                     let Some(divisor) = q.as_constant().filter(|q| *q > 0) else {
@@ -187,27 +187,31 @@ impl Search {
                     let p = self.names.pack(p)?;
                     // The remainder of `p` is between 0 and the divisor minus 1.
                     let rest = match &atom {
-                        Atom::Div(..) => p.plus(&a, divisor.checked_neg()?)?,
+                        Atom::Div(..) => p.add_scaled(&a, divisor.checked_neg()?)?,
                         _ => a.clone(),
                     };
-                    self.fact(&atom, Made::First, rest.clone());
-                    self.fact(&atom, Made::Second, rest.denied()?.plus(&Packed::constant(divisor), 1)?);
+                    self.push_property(&atom, AtomProperty::First, rest.clone());
+                    self.push_property(
+                        &atom,
+                        AtomProperty::Second,
+                        rest.negated()?.add_scaled(&PackedPoly::constant(divisor), 1)?,
+                    );
                     if matches!(atom, Atom::Div(..)) {
                         first.push(a);
-                    } else if self.remainders || self.knows(&quotient) {
+                    } else if self.defines_remainders || self.contains_all_atoms(&quotient) {
                         let whole = self.names.pack(&quotient)?;
-                        let zero = p.plus(&whole, divisor.checked_neg()?)?.plus(&a, -1)?;
-                        self.fact(&atom, Made::Rest(true), zero.clone());
-                        self.fact(&atom, Made::Rest(false), zero.scaled(-1)?);
+                        let zero = p.add_scaled(&whole, divisor.checked_neg()?)?.add_scaled(&a, -1)?;
+                        self.push_property(&atom, AtomProperty::RemainderIdentity(true), zero.clone());
+                        self.push_property(&atom, AtomProperty::RemainderIdentity(false), zero.scale(-1)?);
                     }
                 }
                 Atom::Min(p, q) | Atom::Max(p, q) => {
                     let (p, q) = (self.names.pack(p)?, self.names.pack(q)?);
                     let sign = if matches!(atom, Atom::Min(..)) { 1 } else { -1 };
-                    self.fact(&atom, Made::First, p.plus(&a, -1)?.scaled(sign)?);
-                    self.fact(&atom, Made::Second, q.plus(&a, -1)?.scaled(sign)?);
-                    let between = p.plus(&q, -1)?;
-                    self.chosen.push((k, between.clone()));
+                    self.push_property(&atom, AtomProperty::First, p.add_scaled(&a, -1)?.scale(sign)?);
+                    self.push_property(&atom, AtomProperty::Second, q.add_scaled(&a, -1)?.scale(sign)?);
+                    let between = p.add_scaled(&q, -1)?;
+                    self.min_max_differences.push((k, between.clone()));
                     if !first.contains(&between) {
                         first.push(between);
                     }
@@ -220,65 +224,71 @@ impl Search {
     }
 
     /// Whether all atoms of the polynomial occur in the claim.
-    fn knows(&self, p: &Poly) -> bool {
+    fn contains_all_atoms(&self, p: &Poly) -> bool {
         p.terms().iter().flat_map(|(m, _)| m).all(|(a, _)| self.names.atoms().contains(a))
     }
 
-    fn fact(&mut self, atom: &Atom, made: Made, p: Packed) {
-        self.facts.push((Fact::Made(atom.clone(), made), p));
+    fn push_property(&mut self, atom: &Atom, made: AtomProperty, p: PackedPoly) {
+        self.facts.push((ProofFact::Property(atom.clone(), made), p));
     }
 
     /// Searches the proof of a node. `first` holds the initial splits still to make, and `shifts`
     /// how often each fact was split.
-    fn node(&mut self, first: &mut Vec<Packed>, deepest: usize, shifts: &mut Vec<(Packed, u8)>) -> Option<Proof> {
-        pause();
-        self.left.nodes = self.left.nodes.checked_sub(1)?;
+    fn search_node(
+        &mut self,
+        first: &mut Vec<PackedPoly>,
+        deepest: usize,
+        shifts: &mut Vec<(PackedPoly, u8)>,
+    ) -> Option<Proof> {
+        check_cancelled();
+        self.budget.nodes = self.budget.nodes.checked_sub(1)?;
         let deepest = deepest.checked_sub(1)?;
-        let before = (self.told.clone(), self.bounds.iter().map(|(_, used)| *used).collect::<Vec<_>>());
+        let before = (self.decided.clone(), self.bounds.iter().map(|(_, used)| *used).collect::<Vec<_>>());
         let count = self.facts.len();
         let mut facts = std::mem::take(&mut self.facts);
-        let step = self.step(&mut facts, first, shifts);
+        let step = self.search_step(&mut facts, first, shifts);
         self.facts = facts;
         let found = match step {
-            Some((tells, Step::Done(proof))) => Some((tells, proof)),
-            Some((tells, Step::Split(p))) => self.split(p, first, deepest, shifts).map(|proof| (tells, proof)),
+            Some((tells, SearchStep::Done(proof))) => Some((tells, proof)),
+            Some((tells, SearchStep::Split(p))) => self.split(p, first, deepest, shifts).map(|proof| (tells, proof)),
             None => None,
         };
         self.facts.truncate(count);
-        self.told = before.0;
+        self.decided = before.0;
         self.bounds.iter_mut().zip(before.1).for_each(|((_, used), before)| *used = before);
         let (tells, proof) = found?;
-        let wrap = |proof, told: Told| Proof::Told(Box::new(told), Box::new(proof));
+        let wrap = |proof, told: Decision| Proof::Decide(Box::new(told), Box::new(proof));
         Some(tells.into_iter().rev().fold(proof, wrap))
     }
 
     /// Makes one step of the search: decides comparisons, and returns a leaf or a split. A bound
     /// becomes a fact when all its comparisons are decided.
-    fn step(
+    fn search_step(
         &mut self,
-        facts: &mut Vec<(Fact, Packed)>,
-        first: &mut Vec<Packed>,
-        shifts: &mut Vec<(Packed, u8)>,
-    ) -> Option<(Vec<Told>, Step)> {
-        let frame = Frame::new(facts, self.names.atoms().len())?;
-        if let Some(why) = frame.combine(&Packed::constant(-1), &mut self.left.work) {
-            return Some((Vec::new(), Step::Done(Proof::Contradiction(why))));
+        facts: &mut Vec<(ProofFact, PackedPoly)>,
+        first: &mut Vec<PackedPoly>,
+        shifts: &mut Vec<(PackedPoly, u8)>,
+    ) -> Option<(Vec<Decision>, SearchStep)> {
+        let frame = ShiftedFacts::new(facts, self.names.atoms().len())?;
+        if let Some(why) = frame.combine(&PackedPoly::constant(-1), &mut self.budget.work) {
+            return Some((Vec::new(), SearchStep::Done(Proof::Contradiction(why))));
         }
         while let Some(p) = first.pop() {
-            if frame.directly(&p).is_none() || self.chosen.iter().any(|(_, between)| *between == p) {
-                return Some((Vec::new(), Step::Split(p)));
+            if frame.combine_directly(&p).is_none() || self.min_max_differences.iter().any(|(_, between)| *between == p)
+            {
+                return Some((Vec::new(), SearchStep::Split(p)));
             }
         }
         let mut tells = Vec::new();
-        let mut split: Option<Packed> = None;
-        for k in 0..self.asked.len() {
-            let (Some(asked), None) = (self.asked.get(k), self.tells(k)) else { continue };
-            if !self.all_terms().any(|t| t.at.contains(&k) && self.open(t)) {
+        let mut split: Option<PackedPoly> = None;
+        for k in 0..self.comparisons.len() {
+            let (Some(asked), None) = (self.comparisons.get(k), self.decision(k)) else { continue };
+            if !self.all_terms().any(|t| t.guards.contains(&k) && self.is_open(t)) {
                 continue;
             }
             match decide(&frame, asked)? {
                 Ok(told) => {
-                    *self.told.get_mut(k)? = Some(told.holds);
+                    *self.decided.get_mut(k)? = Some(told.holds);
                     tells.push(told);
                 }
                 Err(at) => split = split.or(Some(at)),
@@ -287,40 +297,46 @@ impl Search {
         let known = facts.len();
         for k in 0..self.bounds.len() {
             let Some((terms, false)) = self.bounds.get(k) else { continue };
-            if !terms.iter().any(|t| self.open(t)) {
-                facts.push((Fact::Bound(k), self.counting(terms)?));
+            if !terms.iter().any(|t| self.is_open(t)) {
+                facts.push((ProofFact::BoundSum(k), self.sum_of_holding_terms(terms)?));
                 self.bounds.get_mut(k)?.1 = true;
             }
         }
         // The comparisons decided above may rule out the terms that were open.
-        if let (true, Some(split)) = (self.all_terms().any(|t| self.open(t)), split) {
-            return Some((tells, Step::Split(split)));
+        if let (true, Some(split)) = (self.all_terms().any(|t| self.is_open(t)), split) {
+            return Some((tells, SearchStep::Split(split)));
         }
-        let frame = Frame::new(facts, self.names.atoms().len())?;
+        let frame = ShiftedFacts::new(facts, self.names.atoms().len())?;
         if facts.len() > known
-            && let Some(why) = frame.combine(&Packed::constant(-1), &mut self.left.work)
+            && let Some(why) = frame.combine(&PackedPoly::constant(-1), &mut self.budget.work)
         {
-            return Some((tells, Step::Done(Proof::Contradiction(why))));
+            return Some((tells, SearchStep::Done(Proof::Contradiction(why))));
         }
-        let goal = self.counting(&self.terms)?;
-        if let Some(why) = frame.combine(&goal, &mut self.left.work) {
-            return Some((tells, Step::Done(Proof::Sum(why))));
+        let goal = self.sum_of_holding_terms(&self.terms)?;
+        if let Some(why) = frame.combine(&goal, &mut self.budget.work) {
+            return Some((tells, SearchStep::Done(Proof::Sum(why))));
         }
         let next = next_split(&frame, &goal, shifts, &self.names)?;
-        Some((tells, Step::Split(next)))
+        Some((tells, SearchStep::Split(next)))
     }
 
-    fn split(&mut self, p: Packed, first: &[Packed], deepest: usize, shifts: &[(Packed, u8)]) -> Option<Proof> {
+    fn split(
+        &mut self,
+        p: PackedPoly,
+        first: &[PackedPoly],
+        deepest: usize,
+        shifts: &[(PackedPoly, u8)],
+    ) -> Option<Proof> {
         let poly = self.names.unpack(&p);
         let mut proofs = Vec::new();
-        for (side, holds) in [(p.clone(), true), (p.denied()?, false)] {
+        for (side, holds) in [(p.clone(), true), (p.negated()?, false)] {
             let before = self.facts.len();
-            let number = self.sides.len();
-            self.chosen_here(&p, number, holds)?;
-            self.facts.push((Fact::Side(number), side.clone()));
-            self.sides.push(side);
-            let proof = self.node(&mut first.to_vec(), deepest, &mut shifts.to_vec());
-            self.sides.pop();
+            let number = self.split_sides.len();
+            self.add_chosen_operands(&p, number, holds)?;
+            self.facts.push((ProofFact::SplitSide(number), side.clone()));
+            self.split_sides.push(side);
+            let proof = self.search_node(&mut first.to_vec(), deepest, &mut shifts.to_vec());
+            self.split_sides.pop();
             self.facts.truncate(before);
             proofs.push(proof?);
         }
@@ -328,46 +344,47 @@ impl Search {
     }
 
     /// If a split decides which operand is less, adds the values of the minimum and the maximum.
-    fn chosen_here(&mut self, p: &Packed, side: usize, holds: bool) -> Option<()> {
-        for (k, between) in self.chosen.clone() {
+    fn add_chosen_operands(&mut self, p: &PackedPoly, side: usize, holds: bool) -> Option<()> {
+        for (k, between) in self.min_max_differences.clone() {
             if between != *p {
                 continue;
             }
             let atom = self.names.atoms().get(k)?.clone();
             let (Atom::Min(one, other) | Atom::Max(one, other)) = &atom else { continue };
             let is: &Poly = if holds == matches!(atom, Atom::Max(..)) { one } else { other };
-            let zero = Packed::term(single(k), 1).plus(&self.names.pack(is)?, -1)?;
-            self.fact(&atom, Made::Chosen(side, true), zero.clone());
-            self.fact(&atom, Made::Chosen(side, false), zero.scaled(-1)?);
+            let zero = PackedPoly::term(single(k), 1).add_scaled(&self.names.pack(is)?, -1)?;
+            self.push_property(&atom, AtomProperty::ChosenOperand(side, true), zero.clone());
+            self.push_property(&atom, AtomProperty::ChosenOperand(side, false), zero.scale(-1)?);
         }
         Some(())
     }
 }
 
-enum Step {
+enum SearchStep {
     Done(Proof),
-    Split(Packed),
+    Split(PackedPoly),
 }
 
 /// Decides a comparison by facts, or returns the polynomial to split on for it.
-fn decide(frame: &Frame<'_>, asked: &Asked) -> Option<Result<Told, Packed>> {
+fn decide(frame: &ShiftedFacts<'_>, asked: &PackedComparison) -> Option<Result<Decision, PackedPoly>> {
     let p = &asked.packed;
-    let (neg, below) = (p.scaled(-1)?, p.denied()?);
-    let tell = |holds, why: Vec<Combination>| Ok(Told { comparison: asked.comparison.clone(), holds, why });
+    let (neg, below) = (p.scale(-1)?, p.negated()?);
+    let tell =
+        |holds, why: Vec<Combination>| Ok(Decision { comparison: asked.comparison.clone(), holds, combinations: why });
     let zero = match asked.comparison {
-        Comparison::Ge(_) => {
-            let yes = frame.directly(p).map(|why| tell(true, vec![why]));
-            let no = || frame.directly(&below).map(|why| tell(false, vec![why]));
+        SignComparison::Ge(_) => {
+            let yes = frame.combine_directly(p).map(|why| tell(true, vec![why]));
+            let no = || frame.combine_directly(&below).map(|why| tell(false, vec![why]));
             return Some(yes.or_else(no).unwrap_or_else(|| Err(p.clone())));
         }
-        Comparison::Eq(_) => true,
-        Comparison::Ne(_) => false,
+        SignComparison::Eq(_) => true,
+        SignComparison::Ne(_) => false,
     };
-    let above = p.plus(&Packed::constant(-1), 1)?;
-    if let Some(why) = frame.directly(&above).or_else(|| frame.directly(&below)) {
+    let above = p.add_scaled(&PackedPoly::constant(-1), 1)?;
+    if let Some(why) = frame.combine_directly(&above).or_else(|| frame.combine_directly(&below)) {
         return Some(tell(!zero, vec![why]));
     }
-    Some(match (frame.directly(p), frame.directly(&neg)) {
+    Some(match (frame.combine_directly(p), frame.combine_directly(&neg)) {
         (Some(more), Some(less)) => tell(zero, vec![more, less]),
         (Some(_), None) => Err(above),
         (None, Some(_)) => Err(below),
@@ -377,10 +394,15 @@ fn decide(frame: &Frame<'_>, asked: &Asked) -> Option<Result<Told, Packed>> {
 
 /// Returns the next polynomial to split on: a fact minus 1, which separates 0 from larger values,
 /// or the difference of two facts.
-fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, names: &Names) -> Option<Packed> {
+fn next_split(
+    frame: &ShiftedFacts<'_>,
+    goal: &PackedPoly,
+    shifts: &mut Vec<(PackedPoly, u8)>,
+    names: &AtomNumbering,
+) -> Option<PackedPoly> {
     let atoms = names.atoms().len();
     let quotients: Vec<usize> = (0..atoms).filter(|a| matches!(names.atoms().get(*a), Some(Atom::Div(..)))).collect();
-    let goal = frame.shifted(goal)?;
+    let goal = frame.shift_poly(goal)?;
     // An atom scores if a positive term is a multiple of a negative one and the quotient contains
     // the atom.
     let (more, less): (Vec<_>, Vec<_>) = goal.terms().iter().partition(|(_, c)| *c > 0);
@@ -393,29 +415,29 @@ fn next_split(frame: &Frame<'_>, goal: &Packed, shifts: &mut Vec<(Packed, u8)>, 
         }
     }
     // How often a fact was split. Facts that differ only in their constants count as the same.
-    let shape = |p: &Packed| p.only(|m| m != 0);
-    let count = |p: &Packed| shifts.iter().find(|(q, _)| *q == shape(p)).map_or(0, |(_, count)| *count);
+    let shape = |p: &PackedPoly| p.filter_terms(|m| m != 0);
+    let count = |p: &PackedPoly| shifts.iter().find(|(q, _)| *q == shape(p)).map_or(0, |(_, count)| *count);
     let occurs = |atom: usize| goal.terms().iter().any(|(m, _)| powers(*m).any(|(a, _)| a == atom));
     // A split on a quotient separates remainders, even if the goal does not contain the quotient.
     let of_atoms = scores.iter().enumerate().filter(|(atom, _)| occurs(*atom) || quotients.contains(atom));
     let of_atoms = of_atoms.filter_map(|(atom, score)| Some((frame.base(atom)?, *score)));
-    let shifts_of = of_atoms.chain(frame.extra().map(|p| (p, 0))).filter(|(p, _)| p.degree() <= 1);
-    let shifts_of = shifts_of.filter(|(p, _)| count(p) < MOST_SHIFTS).map(|(p, score)| (p.clone(), score));
+    let shifts_of = of_atoms.chain(frame.unused_facts().map(|p| (p, 0))).filter(|(p, _)| p.degree() <= 1);
+    let shifts_of = shifts_of.filter(|(p, _)| count(p) < MAX_SHIFTS).map(|(p, score)| (p.clone(), score));
     let best = shifts_of.max_by_key(|(p, score)| (*score > 0, std::cmp::Reverse(count(p)), *score));
     // Squares may compensate a product with a negative coefficient. The proof then depends on which
     // factor is less.
     let pairs = less.iter().filter_map(|(m, _)| {
         let mut atoms = powers(*m).filter_map(|(a, _)| frame.base(a));
-        atoms.next()?.plus(atoms.next()?, -1)
+        atoms.next()?.add_scaled(atoms.next()?, -1)
     });
     let mut pairs = pairs.filter(|p| p.degree() <= 1 && count(p) == 0);
     let (best, next) = match best {
-        Some((best, score)) if score > 0 => (best.clone(), best.plus(&Packed::constant(-1), 1)?),
+        Some((best, score)) if score > 0 => (best.clone(), best.add_scaled(&PackedPoly::constant(-1), 1)?),
         other => match (pairs.next(), other) {
             (Some(pair), _) => (pair.clone(), pair),
             (None, other) => {
                 let (best, _) = other?;
-                (best.clone(), best.plus(&Packed::constant(-1), 1)?)
+                (best.clone(), best.add_scaled(&PackedPoly::constant(-1), 1)?)
             }
         },
     };

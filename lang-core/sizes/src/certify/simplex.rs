@@ -5,7 +5,7 @@ use super::packed::gcd;
 
 /// A row of the dictionary: `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, with
 /// `den > 0`.
-struct Line {
+struct SimplexRow {
     var: usize,
     den: i128,
     constant: i128,
@@ -18,8 +18,8 @@ struct Line {
 pub(super) fn solve(unknowns: usize, rows: Vec<(i128, Vec<i128>)>, left: &mut usize) -> Option<Vec<(i128, i128)>> {
     let mut columns: Vec<usize> = (0..unknowns).collect();
     let numbered = rows.into_iter().enumerate();
-    let mut lines: Vec<Line> =
-        numbered.map(|(k, (constant, coefs))| Line { var: unknowns + k, den: 1, constant, coefs }).collect();
+    let mut lines: Vec<SimplexRow> =
+        numbered.map(|(k, (constant, coefs))| SimplexRow { var: unknowns + k, den: 1, constant, coefs }).collect();
     loop {
         let broken = lines.iter().enumerate().filter(|(_, l)| l.constant < 0).min_by_key(|(_, l)| l.var);
         let Some((at, line)) = broken else { break };
@@ -33,7 +33,7 @@ pub(super) fn solve(unknowns: usize, rows: Vec<(i128, Vec<i128>)>, left: &mut us
 }
 
 /// Exchanges the variables of a row and a column, whose coefficient in the row is positive.
-fn pivot(lines: &mut [Line], columns: &mut [usize], at: usize, column: usize) -> Option<()> {
+fn pivot(lines: &mut [SimplexRow], columns: &mut [usize], at: usize, column: usize) -> Option<()> {
     let line = lines.get_mut(at)?;
     // From `den·x = k + Σ a·y + p·z` follows `p·z = -k - Σ a·y + den·x`.
     let slot = line.coefs.get_mut(column)?;
@@ -66,7 +66,7 @@ fn pivot(lines: &mut [Line], columns: &mut [usize], at: usize, column: usize) ->
     Some(())
 }
 
-impl Line {
+impl SimplexRow {
     /// Reduces to lowest terms.
     fn reduce(&mut self) {
         let mut common = gcd(self.den, self.constant);

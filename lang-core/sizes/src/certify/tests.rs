@@ -6,8 +6,8 @@ use std::fmt::Write;
 use expect_test::expect;
 
 use super::proof::Proof;
-use super::{Certificate, Question, Sizes, Verdict, certify, check, claim};
-use crate::count::{Formula, Piece, Ratio};
+use super::{CertificateVerdict, CostCertificate, CostQuestion, SizeAssignment, certify, check, claim};
+use crate::count::{Formula, FormulaPiece, Ratio};
 use crate::predicate::testing::{facts, poly};
 use crate::predicate::{Poly, Pred};
 
@@ -16,7 +16,7 @@ mod tampered;
 
 /// The owned parts of a [`Question`].
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OwnedQuestion {
     pub(super) known: Vec<Poly>,
     pub(super) bounds: Vec<Formula>,
     pub(super) primal: Formula,
@@ -25,10 +25,10 @@ pub(super) struct Asked {
     pub(super) extra: Formula,
 }
 
-impl Asked {
-    pub(super) fn question(&self) -> Question<'_> {
+impl OwnedQuestion {
+    pub(super) fn question(&self) -> CostQuestion<'_> {
         let Self { known, bounds, primal, derived, io, extra } = self;
-        Question { known, bounds, primal, derived, io, extra }
+        CostQuestion { assumptions: known, bounds, primal, derived, io, extra }
     }
 }
 
@@ -41,15 +41,15 @@ fn formula(text: &str) -> Formula {
             None => ("", text),
         };
         let (over, under) = value.split_once(':').unwrap_or((value, "1"));
-        let ratio = Ratio::over(poly(over), under.trim().parse().unwrap());
+        let ratio = Ratio::new(poly(over), under.trim().parse().unwrap());
         let pred = Pred::all(facts(guard).iter().map(|(p, zero)| if *zero { Pred::zero(p) } else { Pred::nonneg(p) }));
-        Piece { pred, value: ratio }
+        FormulaPiece { pred, value: ratio }
     };
-    Formula::of(text.split(';').filter(|t| !t.trim().is_empty()).map(piece))
+    Formula::from_pieces(text.split(';').filter(|t| !t.trim().is_empty()).map(piece))
 }
 
 /// Parses known polynomials; after a bar, formulas that bound a symbol from above.
-fn asked(known: &str, [primal, derived, io, extra]: [&str; 4]) -> Asked {
+fn parse_question(known: &str, [primal, derived, io, extra]: [&str; 4]) -> OwnedQuestion {
     let (known, bounds) = known.split_once('|').unwrap_or((known, ""));
     let known = facts(known).into_iter().map(|(p, _)| p).collect();
     let bound = |text: &str| {
@@ -58,56 +58,56 @@ fn asked(known: &str, [primal, derived, io, extra]: [&str; 4]) -> Asked {
     };
     let bounds = bounds.split(',').filter(|t| !t.trim().is_empty()).map(bound).collect();
     let [primal, derived, io, extra] = [primal, derived, io, extra].map(formula);
-    Asked { known, bounds, primal, derived, io, extra }
+    OwnedQuestion { known, bounds, primal, derived, io, extra }
 }
 
 /// Returns the number of nodes of a proof.
 pub(super) fn nodes(proof: &Proof) -> usize {
     match proof {
         Proof::Split(_, sides) => 1 + sides.iter().map(nodes).sum::<usize>(),
-        Proof::Told(_, rest) => 1 + nodes(rest),
+        Proof::Decide(_, rest) => 1 + nodes(rest),
         Proof::Sum(_) | Proof::Contradiction(_) => 1,
     }
 }
 
-fn at(sizes: &Sizes) -> String {
+fn size_text(sizes: &SizeAssignment) -> String {
     sizes.iter().map(|(a, n)| format!("{a} = {n}")).collect::<Vec<_>>().join(", ")
 }
 
-fn show(certificate: &Certificate) -> String {
+fn certificate_text(certificate: &CostCertificate) -> String {
     match &certificate.verdict {
-        Verdict::Proved { factor, proof, tight } => {
-            let least = tight.as_ref().map_or(String::new(), |sizes| format!(", least at {}", at(sizes)));
+        CertificateVerdict::Proved { factor, proof, tight_sizes: tight } => {
+            let least = tight.as_ref().map_or(String::new(), |sizes| format!(", least at {}", size_text(sizes)));
             format!("proved {factor}{least}; {} nodes", nodes(proof))
         }
-        Verdict::Checked { factor, grid, .. } => {
-            format!("checked {factor}: 0 to {}, {} points", grid.most, grid.points)
+        CertificateVerdict::Checked { factor, grid, .. } => {
+            format!("checked {factor}: 0 to {}, {} points", grid.max_size, grid.points)
         }
-        Verdict::Refuted { witness, term } => {
+        CertificateVerdict::Refuted { witness, term } => {
             let mut text = format!("refuted by {term}:");
             for w in witness {
-                write!(text, " {} against {} at {};", w.derived, w.primal, at(&w.sizes)).unwrap();
+                write!(text, " {} against {} at {};", w.derived, w.primal, size_text(&w.sizes)).unwrap();
             }
             text
         }
-        Verdict::Unknown(why) => format!("{why:?}"),
+        CertificateVerdict::Unknown(why) => format!("{why:?}"),
     }
 }
 
-fn table(rows: &[(&str, [&str; 4])]) -> String {
+fn verdict_table(rows: &[(&str, [&str; 4])]) -> String {
     let row = |(known, formulas): &(&str, [&str; 4])| {
-        let asked = asked(known, *formulas);
+        let asked = parse_question(known, *formulas);
         let certificate = certify(&asked.question());
-        let known = matches!(certificate.verdict, Verdict::Unknown(_));
+        let known = matches!(certificate.verdict, CertificateVerdict::Unknown(_));
         assert!(known || certificate.check(&asked.question()), "{formulas:?}: {certificate:#?}");
-        format!("{}\n  {}\n", formulas[1], show(&certificate))
+        format!("{}\n  {}\n", formulas[1], certificate_text(&certificate))
     };
     rows.iter().map(row).collect()
 }
 
 #[test]
 fn polynomials() {
-    let out = table(&[
+    let out = verdict_table(&[
         // `known`, then the primal, derived, io and extra formulas.
         ("n >= 0", ["n", "3 * n", "n + 1", ""]),
         (
@@ -162,7 +162,7 @@ fn polynomials() {
 
 #[test]
 fn pieces() {
-    let out = table(&[
+    let out = verdict_table(&[
         ("n >= 0", ["[n >= 1] n - 1", "[n >= 1] 2 * n - 1", "1", ""]),
         ("n >= 0", ["[n >= 3] n^2 - 2 * n; [n <= 2] n", "[n >= 2] 3 * n^2 - 4; [n < 2] n", "n", ""]),
         ("n >= 0, m >= 0", ["[n <= m] n; [m < n] m", "[n < m] 3 * n; [m <= n] 2 * m", "", ""]),
@@ -195,7 +195,7 @@ fn pieces() {
 
 #[test]
 fn programs() {
-    let out = table(&[
+    let out = verdict_table(&[
         // A matrix product, a convolution, a triangular solve and a Cholesky factorisation.
         (
             "n >= 0, m >= 0, k >= 0",
@@ -273,7 +273,7 @@ fn programs() {
 
 #[test]
 fn symbols() {
-    let out = table(&[
+    let out = verdict_table(&[
         ("n >= 0, 0 <= s <= n", ["n", "n + 2 * s", "", ""]),
         ("n >= 0, m >= 0, 0 <= s <= n * m", ["n * m + s", "2 * n * m + 3 * s", "n", ""]),
         ("n >= 0, m >= 0, 0 <= s <= n, 0 <= t <= m", ["n * m", "n * m + 2 * s * t + s * m", "", ""]),
@@ -303,7 +303,7 @@ fn symbols() {
 
 #[test]
 fn bounded_by_formulas() {
-    let out = table(&[
+    let out = verdict_table(&[
         ("n >= 0, s >= 0 | s up to n * (n - 1) : 2", ["n^2", "n^2 + 2 * s", "", ""]),
         ("n >= 0, m >= 0, s >= 0 | s up to [m >= 1] n * m - n", ["n * m", "n * m + s", "", ""]),
         ("n >= 0, m >= 0, s >= 0 | s up to [m >= 1] n * m - n", ["[m >= 1] n * m - n + 1", "2 * s", "", ""]),
@@ -329,7 +329,7 @@ fn bounded_by_formulas() {
 
 #[test]
 fn made_of_others() {
-    let out = table(&[
+    let out = verdict_table(&[
         ("n >= 0", ["n", "2 * (n // 2)", "", ""]),
         ("n >= 0", ["n // 2", "n", "1", ""]),
         ("n >= 0", ["n // 2", "(n + 1) // 2", "n", ""]),
@@ -368,7 +368,7 @@ fn made_of_others() {
 
 #[test]
 fn refuted() {
-    let out = table(&[
+    let out = verdict_table(&[
         ("n >= 0, m >= 0, k >= 0", ["n * m + m * k", "2 * n * m + n * m * k - n", "n + m + k", ""]),
         ("n >= 0", ["n * (n - 1) : 2", "[n >= 2] n^3 - n : 6; [n < 2] 0 * n", "n", ""]),
         ("n >= 0, m >= 0", ["n^3 + m", "n^2 * m", "n + 1", ""]),
@@ -403,14 +403,14 @@ fn refuted() {
 
 #[test]
 fn other_proofs_do_not_do() {
-    let [one, other] = ["n", "3 * n"].map(|derived| asked("n >= 0", ["2 * n", derived, "", ""]));
+    let [one, other] = ["n", "3 * n"].map(|derived| parse_question("n >= 0", ["2 * n", derived, "", ""]));
     let [first, second] = [&one, &other].map(|asked| certify(&asked.question()));
     assert!(first.check(&one.question()) && second.check(&other.question()));
     assert!(!first.check(&other.question()) && !second.check(&one.question()));
-    let Verdict::Proved { factor: 2, proof, .. } = second.verdict else { unreachable!() };
+    let CertificateVerdict::Proved { factor: 2, proof, .. } = second.verdict else { unreachable!() };
     assert!(check(&claim(&other.question(), 2).unwrap(), &proof));
     assert!(!check(&claim(&other.question(), 1).unwrap(), &proof));
     // Without `known` the facts of the proof do not exist.
-    let bare = Asked { known: Vec::new(), ..other };
+    let bare = OwnedQuestion { known: Vec::new(), ..other };
     assert!(!check(&claim(&bare.question(), 2).unwrap(), &proof));
 }

@@ -1,11 +1,11 @@
 //! **Piecewise polynomials**: sums of polynomials, each guarded by a predicate over the sizes.
 
 use super::{Ratio, cases};
-use crate::predicate::{Atom, Context, Poly, Pred};
+use crate::predicate::{Atom, FactContext, Poly, Pred};
 
 /// `[p] · q`
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Piece {
+pub struct FormulaPiece {
     /// The domain, over sizes.
     pub pred: Pred,
     /// The value there, which is an integer.
@@ -15,20 +15,20 @@ pub struct Piece {
 /// A sum of pieces. It is 0 outside all of them.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Formula {
-    pieces: Vec<Piece>,
+    pieces: Vec<FormulaPiece>,
 }
 
 impl From<Poly> for Formula {
     fn from(p: Poly) -> Self {
-        Self::of([Piece { pred: Pred::truth(), value: p.into() }])
+        Self::from_pieces([FormulaPiece { pred: Pred::truth(), value: p.into() }])
     }
 }
 
 impl Formula {
     /// Returns the sum of these pieces. Pieces with equal predicates are merged.
     #[must_use]
-    pub fn of(pieces: impl IntoIterator<Item = Piece>) -> Self {
-        let mut all: Vec<Piece> = Vec::new();
+    pub fn from_pieces(pieces: impl IntoIterator<Item = FormulaPiece>) -> Self {
+        let mut all: Vec<FormulaPiece> = Vec::new();
         for piece in pieces.into_iter().filter(|p| !p.pred.is_false()) {
             match all.iter_mut().find(|p| p.pred == piece.pred) {
                 Some(known) => known.value = known.value.add(&piece.value),
@@ -41,7 +41,7 @@ impl Formula {
 
     /// Returns the pieces.
     #[must_use]
-    pub fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[FormulaPiece] {
         &self.pieces
     }
 
@@ -57,54 +57,57 @@ impl Formula {
 
     /// Whether arithmetic on it overflowed.
     #[must_use]
-    pub fn overflowed(&self) -> bool {
-        self.pieces.iter().any(|p| p.value.overflowed())
+    pub fn has_overflowed(&self) -> bool {
+        self.pieces.iter().any(|p| p.value.has_overflowed())
     }
 
     /// Returns the sum.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
-        Self::of(self.pieces.iter().chain(&other.pieces).cloned())
+        Self::from_pieces(self.pieces.iter().chain(&other.pieces).cloned())
     }
 
     /// Returns the product with a polynomial.
     #[must_use]
-    pub fn times(&self, by: &Ratio) -> Self {
-        Self::of(self.pieces.iter().map(|p| Piece { pred: p.pred.clone(), value: p.value.mul(by) }))
+    pub fn mul_ratio(&self, by: &Ratio) -> Self {
+        Self::from_pieces(self.pieces.iter().map(|p| FormulaPiece { pred: p.pred.clone(), value: p.value.mul(by) }))
     }
 
     /// Returns the product.
     #[must_use]
-    pub fn product(&self, other: &Self) -> Self {
-        let both = |p: &Piece, q: &Piece| Piece { pred: p.pred.and(&q.pred), value: p.value.mul(&q.value) };
-        Self::of(self.pieces.iter().flat_map(|p| other.pieces.iter().map(move |q| both(p, q))))
+    pub fn mul(&self, other: &Self) -> Self {
+        let both = |p: &FormulaPiece, q: &FormulaPiece| FormulaPiece {
+            pred: p.pred.and(&q.pred),
+            value: p.value.mul(&q.value),
+        };
+        Self::from_pieces(self.pieces.iter().flat_map(|p| other.pieces.iter().map(move |q| both(p, q))))
     }
 
     /// Returns the formula where the predicate holds, and 0 elsewhere.
     #[must_use]
-    pub fn guarded(&self, pred: &Pred) -> Self {
-        Self::of(self.pieces.iter().map(|p| Piece { pred: pred.and(&p.pred), value: p.value.clone() }))
+    pub fn restrict(&self, pred: &Pred) -> Self {
+        Self::from_pieces(self.pieces.iter().map(|p| FormulaPiece { pred: pred.and(&p.pred), value: p.value.clone() }))
     }
 
     /// Substitutes polynomials for atoms; `None` keeps an atom.
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Poly>) -> Self {
-        let put = |p: &Piece| Piece { pred: p.pred.substitute(f), value: p.value.substitute(f) };
-        Self::of(self.pieces.iter().map(put))
+        let put = |p: &FormulaPiece| FormulaPiece { pred: p.pred.substitute(f), value: p.value.substitute(f) };
+        Self::from_pieces(self.pieces.iter().map(put))
     }
 
     /// Simplifies the predicates, for sizes that satisfy the facts.
     #[must_use]
-    pub fn simplify(&self, known: &Context) -> Self {
-        let simple = |p: &Piece| Piece { pred: known.simplify(&p.pred), value: p.value.clone() };
-        Self::of(self.pieces.iter().map(simple))
+    pub fn simplify(&self, known: &FactContext) -> Self {
+        let simple = |p: &FormulaPiece| FormulaPiece { pred: known.simplify(&p.pred), value: p.value.clone() };
+        Self::from_pieces(self.pieces.iter().map(simple))
     }
 
     /// Rewrites the formula to few mutually exclusive cases, for sizes that satisfy the facts. If
     /// there would be too many cases, only the predicates are simplified.
     #[must_use]
-    pub fn cases(&self, known: &Context) -> Self {
-        cases::cases(self, known).unwrap_or_else(|| self.simplify(known))
+    pub fn to_cases(&self, known: &FactContext) -> Self {
+        cases::split_cases(self, known).unwrap_or_else(|| self.simplify(known))
     }
 
     /// Evaluates the formula at sizes. Returns `None` if a size has no value, on overflow, and if a
@@ -143,6 +146,6 @@ fn holds(p: &Pred, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<bool> {
         Pred::Ge(p) => value(p)? >= 0,
         Pred::Eq(p) => value(p)? == 0,
         Pred::Ne(p) => value(p)? != 0,
-        Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => return None,
+        Pred::Element(..) | Pred::Member(..) | Pred::Exists(..) => return None,
     })
 }

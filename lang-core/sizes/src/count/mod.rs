@@ -19,10 +19,10 @@ mod ratio;
 mod sum;
 mod text;
 
-pub use formula::{Formula, Piece};
-pub use names::{Named, Names};
+pub use formula::{Formula, FormulaPiece};
+pub use names::{DisplayName, DisplayNames};
 pub use ratio::Ratio;
-pub use sum::{Uncounted, count, sum};
+pub use sum::{UncountedReason, count, sum};
 
 #[cfg(test)]
 mod drawn;

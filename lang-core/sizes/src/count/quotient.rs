@@ -2,16 +2,19 @@
 //! are replaced if the other comparisons show that they equal something simpler.
 
 use super::disjoint::Conjunction;
-use crate::predicate::{Atom, Context, Poly, Pred};
+use crate::predicate::{Atom, FactContext, Poly, Pred};
 
 /// Whether `q` is at least 1.
-fn is_positive(q: &Poly, inside: &Context) -> bool {
-    inside.implies(&Pred::nonneg(&q.plus(-1)))
+fn is_positive(q: &Poly, inside: &FactContext) -> bool {
+    inside.implies(&Pred::nonneg(&q.add_constant(-1)))
 }
 
 /// Finds a quotient or remainder by a size that simplifies under the facts, as that of `a·n + b` by
 /// a positive `n` does. Returns it with its simpler value.
-pub(super) fn simpler<'p>(of: impl Iterator<Item = &'p Poly>, inside: &Context) -> Option<(Atom, Poly)> {
+pub(super) fn find_simpler_quotient<'p>(
+    of: impl Iterator<Item = &'p Poly>,
+    inside: &FactContext,
+) -> Option<(Atom, Poly)> {
     let mut all: Vec<Atom> = Vec::new();
     of.for_each(|p| p.for_each_atom(&mut |a| all.push(a.clone())));
     all.sort_unstable();
@@ -21,8 +24,8 @@ pub(super) fn simpler<'p>(of: impl Iterator<Item = &'p Poly>, inside: &Context) 
         if q.as_constant().is_some() || !is_positive(q, inside) {
             return None;
         }
-        let (whole, part) = p.split_by(q);
-        let by = match (&atom, inside.implies(&Pred::inside(&part, q))) {
+        let (whole, part) = p.divide_by_term(q);
+        let by = match (&atom, inside.implies(&Pred::in_range(&part, q))) {
             (Atom::Div(..), true) => whole,
             (_, true) => part,
             _ if whole.is_zero() => return None,
@@ -35,8 +38,8 @@ pub(super) fn simpler<'p>(of: impl Iterator<Item = &'p Poly>, inside: &Context) 
 
 /// Eliminates a quotient that an equation determines. If `u == x // n` with a positive `n`, then
 /// `n·u <= x < n·u + n`, and `x % n` is `x - n·u`.
-pub(super) fn told(of: &Conjunction, known: &Context) -> Option<Conjunction> {
-    let inside = of.assumed(known);
+pub(super) fn eliminate_determined_quotient(of: &Conjunction, known: &FactContext) -> Option<Conjunction> {
+    let inside = of.extend_context(known);
     of.equations.iter().find_map(|equation| {
         let mut quotients = Vec::new();
         equation.for_each_atom(&mut |a| quotients.extend(matches!(a, Atom::Div(..)).then(|| a.clone())));
@@ -49,9 +52,9 @@ pub(super) fn told(of: &Conjunction, known: &Context) -> Option<Conjunction> {
             let whole = if c > 0 { rest.neg() } else { rest };
             let part = x.sub(&n.mul(&whole));
             let mut next = of.clone();
-            next.put(&made, &whole);
-            next.put(&Atom::Mod(x.clone(), n.clone()), &part);
-            next.bounds.extend([n.sub(&part).plus(-1), part]);
+            next.substitute(&made, &whole);
+            next.substitute(&Atom::Mod(x.clone(), n.clone()), &part);
+            next.bounds.extend([n.sub(&part).add_constant(-1), part]);
             Some(next)
         })
     })

@@ -6,32 +6,32 @@ use crate::predicate::{Atom, Poly};
 /// An integer polynomial divided by a positive integer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ratio {
-    over: Poly,
-    under: i128,
+    numerator: Poly,
+    denominator: i128,
 }
 
 impl From<Poly> for Ratio {
     fn from(over: Poly) -> Self {
-        Self { over, under: 1 }
+        Self { numerator: over, denominator: 1 }
     }
 }
 
 impl Ratio {
     /// Returns the polynomial divided by an integer, which must be positive.
     #[must_use]
-    pub fn over(p: Poly, under: i128) -> Self {
-        Self::of(p, under.max(1))
+    pub fn new(p: Poly, under: i128) -> Self {
+        Self::in_lowest_terms(p, under.max(1))
     }
 
     /// Returns the polynomial divided by a positive integer, in lowest terms.
-    fn of(over: Poly, under: i128) -> Self {
+    fn in_lowest_terms(over: Poly, under: i128) -> Self {
         let common = over.terms().iter().fold(under, |d, (_, c)| gcd(d, *c));
-        if common <= 1 || over.overflowed() {
-            return Self { over, under };
+        if common <= 1 || over.has_overflowed() {
+            return Self { numerator: over, denominator: under };
         }
         match over.div(&Poly::constant(common)) {
-            Some(over) => Self { over, under: under / common },
-            None => Self { over, under },
+            Some(over) => Self { numerator: over, denominator: under / common },
+            None => Self { numerator: over, denominator: under },
         }
     }
 
@@ -43,33 +43,33 @@ impl Ratio {
 
     /// Returns the numerator, and the denominator, which is positive.
     #[must_use]
-    pub fn parts(&self) -> (&Poly, i128) {
-        (&self.over, self.under)
+    pub fn as_fraction(&self) -> (&Poly, i128) {
+        (&self.numerator, self.denominator)
     }
 
     /// Whether it is 0.
     #[must_use]
     pub fn is_zero(&self) -> bool {
-        self.over.is_zero()
+        self.numerator.is_zero()
     }
 
     /// Whether arithmetic on it overflowed.
     #[must_use]
-    pub fn overflowed(&self) -> bool {
-        self.over.overflowed()
+    pub fn has_overflowed(&self) -> bool {
+        self.numerator.has_overflowed()
     }
 
     /// Returns the sum.
     #[must_use]
     pub fn add(&self, other: &Self) -> Self {
-        if self.under == 1 && other.under == 1 {
-            return self.over.add(&other.over).into();
+        if self.denominator == 1 && other.denominator == 1 {
+            return self.numerator.add(&other.numerator).into();
         }
-        let common = gcd(self.under, other.under).max(1);
-        let (a, b) = (other.under / common, self.under / common);
-        let over = self.over.scale(a).add(&other.over.scale(b));
-        match self.under.checked_mul(a) {
-            Some(under) => Self::of(over, under),
+        let common = gcd(self.denominator, other.denominator).max(1);
+        let (a, b) = (other.denominator / common, self.denominator / common);
+        let over = self.numerator.scale(a).add(&other.numerator.scale(b));
+        match self.denominator.checked_mul(a) {
+            Some(under) => Self::in_lowest_terms(over, under),
             None => Self::overflow(),
         }
     }
@@ -77,14 +77,14 @@ impl Ratio {
     /// Returns the difference.
     #[must_use]
     pub fn sub(&self, other: &Self) -> Self {
-        self.add(&Self { over: other.over.neg(), under: other.under })
+        self.add(&Self { numerator: other.numerator.neg(), denominator: other.denominator })
     }
 
     /// Returns the product.
     #[must_use]
     pub fn mul(&self, other: &Self) -> Self {
-        match self.under.checked_mul(other.under) {
-            Some(under) => Self::of(self.over.mul(&other.over), under),
+        match self.denominator.checked_mul(other.denominator) {
+            Some(under) => Self::in_lowest_terms(self.numerator.mul(&other.numerator), under),
             None => Self::overflow(),
         }
     }
@@ -96,14 +96,14 @@ impl Ratio {
     /// Substitutes polynomials for atoms; `None` keeps an atom.
     #[must_use]
     pub fn substitute(&self, f: &impl Fn(&Atom) -> Option<Poly>) -> Self {
-        Self::of(self.over.substitute(f), self.under)
+        Self::in_lowest_terms(self.numerator.substitute(f), self.denominator)
     }
 
     /// Evaluates it at these values of atoms. Returns `None` if an atom has no value, on overflow,
     /// and if the result is not an integer.
     pub fn eval(&self, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i128> {
         let mut sum: i128 = 0;
-        for (monomial, c) in self.over.terms() {
+        for (monomial, c) in self.numerator.terms() {
             let mut product = *c;
             for (atom, power) in monomial {
                 let value = value(atom, f)?;
@@ -113,19 +113,19 @@ impl Ratio {
             }
             sum = sum.checked_add(product)?;
         }
-        (sum % self.under == 0).then(|| sum / self.under)
+        (sum % self.denominator == 0).then(|| sum / self.denominator)
     }
 
     /// Sums it over the values of the index from `first` to `last`, both included. The sum is 0 if
     /// `last` is `first - 1`. Returns `None` if the index occurs inside another atom.
     #[must_use]
     pub fn sum_over(&self, index: &Atom, first: &Poly, last: &Poly) -> Option<Self> {
-        let powers = powers_of(&self.over, index)?;
+        let powers = power_coefficients(&self.numerator, index)?;
         let mut sum = Self::constant(0);
         for (k, of) in powers.iter().enumerate().filter(|(_, of)| !of.is_zero()) {
             let s = power_sum(u32::try_from(k).ok()?)?;
-            let range = at(&s, last).sub(&at(&s, &first.plus(-1)));
-            sum = sum.add(&Self::of(of.clone(), self.under).mul(&range));
+            let range = evaluate_at(&s, last).sub(&evaluate_at(&s, &first.add_constant(-1)));
+            sum = sum.add(&Self::in_lowest_terms(of.clone(), self.denominator).mul(&range));
         }
         Some(sum)
     }
@@ -142,7 +142,7 @@ fn value(atom: &Atom, f: &mut impl FnMut(&Atom) -> Option<i64>) -> Option<i64> {
 }
 
 /// Returns the coefficients of the powers of an atom, from power 0.
-fn powers_of(p: &Poly, atom: &Atom) -> Option<Vec<Poly>> {
+fn power_coefficients(p: &Poly, atom: &Atom) -> Option<Vec<Poly>> {
     let mut powers = vec![Poly::default()];
     for (monomial, c) in p.terms() {
         let mut power = 0;
@@ -165,15 +165,15 @@ fn powers_of(p: &Poly, atom: &Atom) -> Option<Vec<Poly>> {
 }
 
 /// A polynomial in one unknown: the numerators of its powers from 0, and the common denominator.
-struct Univariate {
-    over: Vec<i128>,
-    under: i128,
+struct UnivariatePoly {
+    numerators: Vec<i128>,
+    denominator: i128,
 }
 
 /// Returns `1ᵏ + 2ᵏ + … + xᵏ` as a polynomial in `x`, by the recurrence
 /// `(x + 1)ᵏ⁺¹ - 1 = Σⱼ (k + 1 over j) · Sⱼ(x)`.
-fn power_sum(k: u32) -> Option<Univariate> {
-    let mut known: Vec<Univariate> = Vec::new();
+fn power_sum(k: u32) -> Option<UnivariatePoly> {
+    let mut known: Vec<UnivariatePoly> = Vec::new();
     for k in 0..=k {
         let degree = usize::try_from(k).ok()? + 1;
         // (x + 1)ᵏ⁺¹ - 1
@@ -181,10 +181,10 @@ fn power_sum(k: u32) -> Option<Univariate> {
         *over.first_mut()? = 0;
         let mut under: i128 = 1;
         for (j, s) in known.iter().enumerate() {
-            let all = (under / gcd(under, s.under)).checked_mul(s.under)?;
-            let (a, b) = (all / under, choose(degree, j)?.checked_mul(all / s.under)?);
+            let all = (under / gcd(under, s.denominator)).checked_mul(s.denominator)?;
+            let (a, b) = (all / under, choose(degree, j)?.checked_mul(all / s.denominator)?);
             for (power, slot) in over.iter_mut().enumerate() {
-                let other = s.over.get(power).copied().unwrap_or(0);
+                let other = s.numerators.get(power).copied().unwrap_or(0);
                 *slot = slot.checked_mul(a)?.checked_sub(other.checked_mul(b)?)?;
             }
             under = all;
@@ -192,14 +192,14 @@ fn power_sum(k: u32) -> Option<Univariate> {
         under = under.checked_mul(i128::try_from(degree).ok()?)?;
         let common = over.iter().fold(under, |d, c| gcd(d, *c)).max(1);
         over.iter_mut().for_each(|c| *c /= common);
-        known.push(Univariate { over, under: under / common });
+        known.push(UnivariatePoly { numerators: over, denominator: under / common });
     }
     known.pop()
 }
 
-fn at(s: &Univariate, x: &Poly) -> Ratio {
-    let value = s.over.iter().rev().fold(Poly::default(), |sum, c| sum.mul(x).plus(*c));
-    Ratio::of(value, s.under)
+fn evaluate_at(s: &UnivariatePoly, x: &Poly) -> Ratio {
+    let value = s.numerators.iter().rev().fold(Poly::default(), |sum, c| sum.mul(x).add_constant(*c));
+    Ratio::in_lowest_terms(value, s.denominator)
 }
 
 fn choose(n: usize, k: usize) -> Option<i128> {

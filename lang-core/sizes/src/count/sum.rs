@@ -1,15 +1,18 @@
 //! **Symbolic summation** of polynomials over the index tuples that satisfy a predicate. Indices
 //! are summed out one by one, each between its bounds.
 
-use super::disjoint::{Conjunction, Cut, MOST_STEPS, bound, coefficient, disjoint, made_of, remainders, uneven};
-use super::quotient::simpler;
-use super::{Formula, Piece, Ratio};
-use crate::predicate::{Atom, Context, Index, Poly, Pred};
-use lang_base::pause;
+use super::disjoint::{
+    AtomSplit, Conjunction, MAX_PROVER_STEPS, coefficient, compound_atom, disjoint, non_multiple_variable,
+    remainder_forms, round_bound,
+};
+use super::quotient::find_simpler_quotient;
+use super::{Formula, FormulaPiece, Ratio};
+use crate::predicate::{Atom, FactContext, Index, Poly, Pred};
+use lang_base::check_cancelled;
 
 /// The reasons why there is no formula.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Uncounted {
+pub enum UncountedReason {
     /// The predicate depends on data.
     Data,
     /// Indices are multiplied by each other or by sizes.
@@ -19,15 +22,15 @@ pub enum Uncounted {
 }
 
 /// The maximal number of systems of comparisons.
-const MOST: usize = 192;
+const MAX_SYSTEMS: usize = 192;
 
 /// Counts the tuples of these indices that satisfy the predicate. An extent may mention earlier
 /// indices; an extent below 0 counts as 0. `known` are the facts about the sizes.
 ///
 /// # Errors
 /// The reason why there is no formula.
-pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
-    let (groups, alone) = apart(indices, pred);
+pub fn count(indices: &[Index], pred: &Pred, known: &FactContext) -> Result<Formula, UncountedReason> {
+    let (groups, alone) = independent_groups(indices, pred);
     if let ([(indices, pred)], true) = (groups.as_slice(), alone.is_true()) {
         return count_group(indices, pred, known);
     }
@@ -35,22 +38,22 @@ pub fn count(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula,
     let mut inside = known.clone();
     inside.assume(&alone);
     for (indices, pred) in groups {
-        product = product.product(&count_group(&indices, &pred, &inside)?);
+        product = product.mul(&count_group(&indices, &pred, &inside)?);
     }
-    finished(product.cases(known))
+    reject_overflow(product.to_cases(known))
 }
 
-fn count_group(indices: &[Index], pred: &Pred, known: &Context) -> Result<Formula, Uncounted> {
+fn count_group(indices: &[Index], pred: &Pred, known: &FactContext) -> Result<Formula, UncountedReason> {
     match indices {
         // A single unconstrained index takes all its values.
-        [i] if pred.is_true() && !reads(&i.extent) && known.implies(&Pred::nonneg(&i.extent)) => {
-            finished(Formula::from(i.extent.clone()).cases(known))
+        [i] if pred.is_true() && !reads_data(&i.extent) && known.implies(&Pred::nonneg(&i.extent)) => {
+            reject_overflow(Formula::from(i.extent.clone()).to_cases(known))
         }
         _ => sum(indices, pred, &Ratio::constant(1), known),
     }
 }
 
-fn reads(p: &Poly) -> bool {
+fn reads_data(p: &Poly) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= matches!(a, Atom::Read(..)));
     found
@@ -58,7 +61,7 @@ fn reads(p: &Poly) -> bool {
 
 /// Splits the indices into independent groups, each with its conjuncts, and returns the conjuncts
 /// without indices too. The number of tuples is the product over the groups.
-fn apart(indices: &[Index], pred: &Pred) -> (Vec<(Vec<Index>, Pred)>, Pred) {
+fn independent_groups(indices: &[Index], pred: &Pred) -> (Vec<(Vec<Index>, Pred)>, Pred) {
     let mut group: Vec<usize> = (0..indices.len()).collect();
     let mut join = |of: &dyn Fn(&Atom) -> bool, also: Option<usize>| {
         let mut all = indices.iter().enumerate().filter(|(k, i)| also == Some(*k) || of(&i.atom())).map(|(k, _)| k);
@@ -84,78 +87,82 @@ fn apart(indices: &[Index], pred: &Pred) -> (Vec<(Vec<Index>, Pred)>, Pred) {
     (groups.collect(), part(None))
 }
 
-fn finished(sum: Formula) -> Result<Formula, Uncounted> {
-    if sum.overflowed() { Err(Uncounted::TooMany) } else { Ok(sum) }
+fn reject_overflow(sum: Formula) -> Result<Formula, UncountedReason> {
+    if sum.has_overflowed() { Err(UncountedReason::TooMany) } else { Ok(sum) }
 }
 
 /// Sums a polynomial over the tuples of these indices that satisfy the predicate.
 ///
 /// # Errors
 /// The reason why there is no formula.
-pub fn sum(indices: &[Index], pred: &Pred, value: &Ratio, known: &Context) -> Result<Formula, Uncounted> {
-    let inside = indices.iter().map(|i| Pred::inside(&i.value(), &i.extent));
+pub fn sum(indices: &[Index], pred: &Pred, value: &Ratio, known: &FactContext) -> Result<Formula, UncountedReason> {
+    let inside = indices.iter().map(|i| Pred::in_range(&i.value(), &i.extent));
     let all = Pred::all(inside.chain([pred.clone()]));
-    let until = known.spent().saturating_add(MOST_STEPS);
-    let mut sums = Sums { known, pieces: Vec::new(), left: MOST, until };
+    let until = known.steps_spent().saturating_add(MAX_PROVER_STEPS);
+    let mut sums = Summation { known, pieces: Vec::new(), systems_left: MAX_SYSTEMS, step_limit: until };
     for of in disjoint(&all, known)? {
-        sums.add(System { vars: indices.iter().map(Index::atom).collect(), of, value: value.clone() })?;
+        sums.sum_system(PendingSum {
+            vars: indices.iter().map(Index::atom).collect(),
+            conditions: of,
+            value: value.clone(),
+        })?;
     }
-    finished(Formula::of(sums.pieces).cases(known))
+    reject_overflow(Formula::from_pieces(sums.pieces).to_cases(known))
 }
 
 /// A remaining sum: of `value`, over these variables, where the comparisons hold.
 #[derive(Clone)]
-struct System {
+struct PendingSum {
     vars: Vec<Atom>,
-    of: Conjunction,
+    conditions: Conjunction,
     value: Ratio,
 }
 
-struct Sums<'k> {
-    known: &'k Context,
-    pieces: Vec<Piece>,
-    left: usize,
+struct Summation<'k> {
+    known: &'k FactContext,
+    pieces: Vec<FormulaPiece>,
+    systems_left: usize,
     /// The limit on the prover's steps.
-    until: u64,
+    step_limit: u64,
 }
 
-impl System {
-    fn put(&mut self, atom: &Atom, by: &Poly) {
-        self.of.put(atom, by);
+impl PendingSum {
+    fn substitute(&mut self, atom: &Atom, by: &Poly) {
+        self.conditions.substitute(atom, by);
         self.value = self.value.substitute(&|a: &Atom| (a == atom).then(|| by.clone()));
     }
 
-    fn has(&self, p: &Poly) -> bool {
+    fn mentions_var(&self, p: &Poly) -> bool {
         self.vars.iter().any(|v| p.mentions(v))
     }
 
     fn polys(&self) -> impl Iterator<Item = &Poly> {
-        self.of.bounds.iter().chain(&self.of.equations).chain([self.value.parts().0])
+        self.conditions.bounds.iter().chain(&self.conditions.equations).chain([self.value.as_fraction().0])
     }
 
     /// Returns a compound atom that mentions variables.
-    fn made(&self) -> Option<Atom> {
-        self.of.made_of(&self.vars).or_else(|| made_of(self.value.parts().0, &self.vars))
+    fn compound_atom(&self) -> Option<Atom> {
+        self.conditions.compound_atom(&self.vars).or_else(|| compound_atom(self.value.as_fraction().0, &self.vars))
     }
 }
 
-impl Sums<'_> {
-    fn add(&mut self, mut system: System) -> Result<(), Uncounted> {
-        pause();
-        self.left = self.left.checked_sub(1).ok_or(Uncounted::TooMany)?;
-        if self.known.spent() > self.until || system.polys().any(Poly::overflowed) {
-            return Err(Uncounted::TooMany);
+impl Summation<'_> {
+    fn sum_system(&mut self, mut system: PendingSum) -> Result<(), UncountedReason> {
+        check_cancelled();
+        self.systems_left = self.systems_left.checked_sub(1).ok_or(UncountedReason::TooMany)?;
+        if self.known.steps_spent() > self.step_limit || system.polys().any(Poly::has_overflowed) {
+            return Err(UncountedReason::TooMany);
         }
-        if system.polys().any(reads) {
-            return Err(Uncounted::Data);
+        if system.polys().any(reads_data) {
+            return Err(UncountedReason::Data);
         }
-        self.without_needless(&mut system);
-        if let Some(atom) = system.made() {
-            return self.apart(&system, &atom);
+        self.drop_implied_bounds(&mut system);
+        if let Some(atom) = system.compound_atom() {
+            return self.split_by_atom(&system, &atom);
         }
         // An equation determines a variable.
         let vars = system.vars.clone();
-        for (k, p) in system.of.equations.iter().enumerate().filter(|(_, p)| system.has(p)) {
+        for (k, p) in system.conditions.equations.iter().enumerate().filter(|(_, p)| system.mentions_var(p)) {
             let mut least: Option<(i128, &Atom, Poly)> = None;
             for var in &vars {
                 if let Ok(Some((c, r))) = coefficient(p, var)
@@ -167,59 +174,59 @@ impl Sums<'_> {
             let Some((c, var, r)) = least else { continue };
             let (var, c, r) = (var.clone(), c.abs(), if c > 0 { r.neg() } else { r });
             // c·x = r
-            if let Some(other) = uneven(&r, c, &system.vars) {
-                return self.by_remainders(&system, &other, c);
+            if let Some(other) = non_multiple_variable(&r, c, &system.vars) {
+                return self.split_by_remainders(&system, &other, c);
             }
-            system.of.equations.remove(k);
+            system.conditions.equations.remove(k);
             let divisor = Poly::constant(c);
-            system.of.equations.push(r.rem(&divisor).ok_or(Uncounted::Nonlinear)?);
+            system.conditions.equations.push(r.rem(&divisor).ok_or(UncountedReason::Nonlinear)?);
             system.vars.retain(|v| *v != var);
-            system.put(&var, &r.div(&divisor).ok_or(Uncounted::Nonlinear)?);
-            return self.add(system);
+            system.substitute(&var, &r.div(&divisor).ok_or(UncountedReason::Nonlinear)?);
+            return self.sum_system(system);
         }
-        if system.of.equations.iter().any(|p| system.has(p)) {
-            return Err(Uncounted::Nonlinear);
+        if system.conditions.equations.iter().any(|p| system.mentions_var(p)) {
+            return Err(UncountedReason::Nonlinear);
         }
-        match self.choose(&system)? {
-            None => self.done(&system),
-            Some(var) => self.between(system, &var),
+        match self.choose_variable(&system)? {
+            None => self.emit_piece(&system),
+            Some(var) => self.sum_between_bounds(system, &var),
         }
     }
 
     /// Drops nonlinear bounds that follow from the others, such as `p·i + j < n·p` if `i < n` and
     /// `j < p`.
-    fn without_needless(&self, system: &mut System) {
+    fn drop_implied_bounds(&self, system: &mut PendingSum) {
         let uneven = |p: &Poly| system.vars.iter().any(|v| coefficient(p, v).is_err());
-        let (of, mut kept): (Vec<Poly>, Vec<Poly>) = system.of.bounds.iter().cloned().partition(uneven);
+        let (of, mut kept): (Vec<Poly>, Vec<Poly>) = system.conditions.bounds.iter().cloned().partition(uneven);
         if of.is_empty() {
             return;
         }
         let mut inside = self.known.clone();
         kept.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
         kept.extend(of.into_iter().filter(|p| !inside.implies(&Pred::nonneg(p))));
-        system.of.bounds = kept;
+        system.conditions.bounds = kept;
     }
 
     /// Emits a piece, after all variables are summed out.
-    fn done(&mut self, system: &System) -> Result<(), Uncounted> {
-        let bounds = system.of.bounds.iter().map(Pred::nonneg);
-        let pred = Pred::all(bounds.chain(system.of.equations.iter().map(Pred::zero)));
+    fn emit_piece(&mut self, system: &PendingSum) -> Result<(), UncountedReason> {
+        let bounds = system.conditions.bounds.iter().map(Pred::nonneg);
+        let pred = Pred::all(bounds.chain(system.conditions.equations.iter().map(Pred::zero)));
         let pred = self.known.simplify(&pred);
         if !pred.is_false() && !system.value.is_zero() {
-            self.pieces.push(Piece { pred, value: system.value.clone() });
+            self.pieces.push(FormulaPiece { pred, value: system.value.clone() });
         }
         Ok(())
     }
 
     /// Chooses the next variable to sum out: one without divisors in its bounds if possible, and
     /// with few pairs of bounds.
-    fn choose(&self, system: &System) -> Result<Option<Atom>, Uncounted> {
+    fn choose_variable(&self, system: &PendingSum) -> Result<Option<Atom>, UncountedReason> {
         let mut best: Option<((bool, usize), &Atom)> = None;
         let mut why = None;
         for var in system.vars.iter().rev() {
             let (mut lower, mut upper, mut divided) = (0, 0, false);
             let mut linear = true;
-            for p in &system.of.bounds {
+            for p in &system.conditions.bounds {
                 match coefficient(p, var) {
                     Ok(None) => {}
                     Ok(Some((c, _))) => {
@@ -246,43 +253,43 @@ impl Sums<'_> {
 
     /// Sums over a variable from its greatest lower bound to its least upper bound. Each pair of
     /// bounds that may be these is a case.
-    fn between(&mut self, mut system: System, var: &Atom) -> Result<(), Uncounted> {
+    fn sum_between_bounds(&mut self, mut system: PendingSum, var: &Atom) -> Result<(), UncountedReason> {
         let (mut lower, mut upper, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for p in &system.of.bounds {
+        for p in &system.conditions.bounds {
             let Some((c, r)) = coefficient(p, var)? else {
                 others.push(p.clone());
                 continue;
             };
-            if let Some(other) = uneven(&r, c, &system.vars) {
-                return self.by_remainders(&system, &other, c);
+            if let Some(other) = non_multiple_variable(&r, c, &system.vars) {
+                return self.split_by_remainders(&system, &other, c);
             }
-            match bound(c, &r)? {
+            match round_bound(c, &r)? {
                 (first, true) => lower.push(first),
                 (last, false) => upper.push(last),
             }
         }
         system.vars.retain(|v| v != var);
-        system.of.bounds = others;
+        system.conditions.bounds = others;
         let mut known = self.known.clone();
-        system.of.bounds.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
+        system.conditions.bounds.iter().for_each(|p| known.assume(&Pred::nonneg(p)));
         // The maximum is the negated minimum of the negated bounds.
-        let lower = extreme(&known, &lower.iter().map(Poly::neg).collect::<Vec<_>>());
-        let upper = extreme(&known, &upper);
+        let lower = possible_minima(&known, &lower.iter().map(Poly::neg).collect::<Vec<_>>());
+        let upper = possible_minima(&known, &upper);
         if lower.is_empty() || upper.is_empty() {
-            return Err(Uncounted::Nonlinear);
+            return Err(UncountedReason::Nonlinear);
         }
         for (first, above) in &lower {
             for (last, below) in &upper {
                 let first = first.neg();
                 let mut next = system.clone();
-                next.of.bounds.extend(above.iter().chain(below).cloned());
+                next.conditions.bounds.extend(above.iter().chain(below).cloned());
                 // If the range is just empty, the sum is 0, so the case may include it.
-                next.of.bounds.push(last.sub(&first).plus(1));
-                next.value = system.value.sum_over(var, &first, last).ok_or(Uncounted::Nonlinear)?;
+                next.conditions.bounds.push(last.sub(&first).add_constant(1));
+                next.value = system.value.sum_over(var, &first, last).ok_or(UncountedReason::Nonlinear)?;
                 let mut inside = self.known.clone();
-                next.of.bounds.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
-                if !inside.contradictory() {
-                    self.add(next)?;
+                next.conditions.bounds.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
+                if !inside.is_contradictory() {
+                    self.sum_system(next)?;
                 }
             }
         }
@@ -290,34 +297,40 @@ impl Sums<'_> {
     }
 
     /// Splits a variable by its remainders: it is `c·x + r`, for each `r` in turn.
-    fn by_remainders(&mut self, system: &System, var: &Atom, c: i128) -> Result<(), Uncounted> {
-        for by in remainders(var, c)? {
+    fn split_by_remainders(&mut self, system: &PendingSum, var: &Atom, c: i128) -> Result<(), UncountedReason> {
+        for by in remainder_forms(var, c)? {
             let mut next = system.clone();
-            next.put(var, &by);
-            self.add(next)?;
+            next.substitute(var, &by);
+            self.sum_system(next)?;
         }
         Ok(())
     }
 
     /// Eliminates an atom that cannot be split, such as `i // n`. It may simplify to `j + k // n`,
     /// an equation may determine a variable from it, or its bounds may follow from the others.
-    fn without(&mut self, system: &System, made: &Atom, why: Uncounted) -> Result<(), Uncounted> {
+    fn eliminate_atom(
+        &mut self,
+        system: &PendingSum,
+        made: &Atom,
+        why: UncountedReason,
+    ) -> Result<(), UncountedReason> {
         let mut next = system.clone();
-        if let Some((atom, by)) = simpler(system.polys(), &system.of.assumed(self.known)) {
-            next.put(&atom, &by);
-            return self.add(next);
+        if let Some((atom, by)) = find_simpler_quotient(system.polys(), &system.conditions.extend_context(self.known)) {
+            next.substitute(&atom, &by);
+            return self.sum_system(next);
         }
-        for (k, p) in system.of.equations.iter().enumerate().filter(|(_, p)| p.mentions(made)) {
+        for (k, p) in system.conditions.equations.iter().enumerate().filter(|(_, p)| p.mentions(made)) {
             let told = system.vars.iter().find_map(|var| Some((var, p.linear_in(var).filter(|(c, _)| c.abs() == 1)?)));
             if let Some((var, (c, rest))) = told {
-                next.of.equations.remove(k);
+                next.conditions.equations.remove(k);
                 next.vars.retain(|v| v != var);
                 let by = if c > 0 { rest.neg() } else { rest };
-                next.put(var, &by);
-                return self.add(next);
+                next.substitute(var, &by);
+                return self.sum_system(next);
             }
         }
-        let (of, mut kept): (Vec<Poly>, Vec<Poly>) = next.of.bounds.iter().cloned().partition(|p| p.mentions(made));
+        let (of, mut kept): (Vec<Poly>, Vec<Poly>) =
+            next.conditions.bounds.iter().cloned().partition(|p| p.mentions(made));
         let mut inside = self.known.clone();
         kept.iter().for_each(|p| inside.assume(&Pred::nonneg(p)));
         let count = of.len();
@@ -326,20 +339,20 @@ impl Sums<'_> {
             return Err(why);
         }
         kept.extend(of);
-        next.of.bounds = kept;
-        self.add(next)
+        next.conditions.bounds = kept;
+        self.sum_system(next)
     }
 
     /// Splits by a compound atom that mentions variables.
-    fn apart(&mut self, system: &System, made: &Atom) -> Result<(), Uncounted> {
-        match Cut::of(made, &system.vars) {
-            Err(why) => self.without(system, made, why),
-            Ok(Cut::Remainders(var, c)) => self.by_remainders(system, &var, c),
-            Ok(Cut::Cases(cases)) => cases.into_iter().try_for_each(|(is, bound)| {
+    fn split_by_atom(&mut self, system: &PendingSum, made: &Atom) -> Result<(), UncountedReason> {
+        match AtomSplit::for_atom(made, &system.vars) {
+            Err(why) => self.eliminate_atom(system, made, why),
+            Ok(AtomSplit::Remainders(var, c)) => self.split_by_remainders(system, &var, c),
+            Ok(AtomSplit::Cases(cases)) => cases.into_iter().try_for_each(|(is, bound)| {
                 let mut next = system.clone();
-                next.put(made, &is);
-                next.of.bounds.push(bound);
-                self.add(next)
+                next.substitute(made, &is);
+                next.conditions.bounds.push(bound);
+                self.sum_system(next)
             }),
         }
     }
@@ -347,7 +360,7 @@ impl Sums<'_> {
 
 /// Returns the polynomials that may be the minimum. Each comes with the polynomials that are
 /// nonnegative exactly where it is the first minimum.
-fn extreme(known: &Context, of: &[Poly]) -> Vec<(Poly, Vec<Poly>)> {
+fn possible_minima(known: &FactContext, of: &[Poly]) -> Vec<(Poly, Vec<Poly>)> {
     let mut few: Vec<&Poly> = Vec::new();
     for (k, p) in of.iter().enumerate() {
         let others = few.iter().copied().chain(of.iter().skip(k + 1));
@@ -360,7 +373,7 @@ fn extreme(known: &Context, of: &[Poly]) -> Vec<(Poly, Vec<Poly>)> {
     let mut all = Vec::new();
     for (k, p) in few.iter().enumerate() {
         let others = few.iter().enumerate().filter(|(j, _)| *j != k);
-        let least = others.map(|(j, other)| other.sub(p).plus(if j < k { -1 } else { 0 })).collect();
+        let least = others.map(|(j, other)| other.sub(p).add_constant(if j < k { -1 } else { 0 })).collect();
         all.push(((*p).clone(), least));
     }
     all

@@ -4,29 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect;
 
-use super::{Formula, Piece, Ratio, Uncounted, count, sum};
+use super::{Formula, FormulaPiece, Ratio, UncountedReason, count, sum};
 use crate::predicate::testing::{atom, facts, poly};
-use crate::predicate::{Atom, Context, Index, Poly, Pred};
+use crate::predicate::{Atom, FactContext, Index, Poly, Pred};
 
-type Values = BTreeMap<Atom, i64>;
+type AtomValues = BTreeMap<Atom, i64>;
 
 fn index(name: &str, extent: &Poly) -> Index {
     let Atom::Local(local, name) = atom(name) else { unreachable!() };
     Index { local, name, extent: extent.clone() }
 }
 
-fn number(p: &Poly, values: &Values) -> i64 {
+fn number(p: &Poly, values: &AtomValues) -> i64 {
     p.eval(&mut |a| values.get(a).copied()).unwrap()
 }
 
-fn holds(p: &Pred, values: &mut Values) -> bool {
+fn holds(p: &Pred, values: &mut AtomValues) -> bool {
     match p {
         Pred::And(items) => items.iter().all(|p| holds(p, values)),
         Pred::Or(items) => items.iter().any(|p| holds(p, values)),
         Pred::Ge(p) => number(p, values) >= 0,
         Pred::Eq(p) => number(p, values) == 0,
         Pred::Ne(p) => number(p, values) != 0,
-        Pred::Any(index, body, wanted) => {
+        Pred::Exists(index, body, wanted) => {
             let extent = number(&index.extent, values);
             let found = (0..extent).any(|i| {
                 values.insert(index.atom(), i);
@@ -35,12 +35,12 @@ fn holds(p: &Pred, values: &mut Values) -> bool {
             values.remove(&index.atom());
             found == *wanted
         }
-        Pred::Is(..) | Pred::Member(..) => unreachable!(),
+        Pred::Element(..) | Pred::Member(..) => unreachable!(),
     }
 }
 
 /// Returns the sum by enumeration of all tuples.
-fn enumerated(indices: &[Index], pred: &Pred, value: &Poly, values: &mut Values) -> i128 {
+fn enumerated(indices: &[Index], pred: &Pred, value: &Poly, values: &mut AtomValues) -> i128 {
     let Some((first, rest)) = indices.split_first() else {
         return if holds(pred, values) { number(value, values).into() } else { 0 };
     };
@@ -54,9 +54,9 @@ fn enumerated(indices: &[Index], pred: &Pred, value: &Poly, values: &mut Values)
 }
 
 /// A deterministic random number generator.
-struct Draw(u64);
+struct CaseRng(u64);
 
-impl Draw {
+impl CaseRng {
     fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % n
@@ -66,18 +66,18 @@ impl Draw {
         i128::from(self.below(u64::try_from(2 * most + 1).unwrap())) - most
     }
 
-    fn one_of<'s>(&mut self, of: &[&'s str]) -> &'s str {
+    fn choose<'s>(&mut self, of: &[&'s str]) -> &'s str {
         of[usize::try_from(self.below(of.len() as u64)).unwrap()]
     }
 }
 
-struct Case {
-    draw: Draw,
+struct RandomCase {
+    draw: CaseRng,
     /// The constructs in the random predicate.
     seen: BTreeSet<&'static str>,
 }
 
-impl Case {
+impl RandomCase {
     fn affine(&mut self, over: &[&str]) -> Poly {
         let mut p = Poly::constant(self.draw.small(3));
         for name in over {
@@ -93,12 +93,12 @@ impl Case {
             1 => {
                 self.seen.insert("remainder");
                 let c = 2 + i128::from(self.draw.below(2));
-                p.rem(&Poly::constant(c)).unwrap().plus(-1)
+                p.rem(&Poly::constant(c)).unwrap().add_constant(-1)
             }
             2 => {
                 self.seen.insert("lesser");
-                let other = poly(self.draw.one_of(over));
-                p.least(&other)
+                let other = poly(self.draw.choose(over));
+                p.minimum(&other)
             }
             _ => p,
         }
@@ -126,17 +126,17 @@ impl Case {
             }
             _ => {
                 self.seen.insert("existential");
-                let bound = index("e", &poly(self.draw.one_of(&["n", "m", "4"])));
+                let bound = index("e", &poly(self.draw.choose(&["n", "m", "4"])));
                 let inside: Vec<&str> = over.iter().copied().chain(["e"]).collect();
-                let some = Pred::some(&bound, &self.pred(&inside, 0).and(&self.pred(&inside, 0)));
+                let some = Pred::raw_exists(&bound, &self.pred(&inside, 0).and(&self.pred(&inside, 0)));
                 if self.draw.below(3) == 0 { some.negated() } else { some }
             }
         }
     }
 }
 
-fn known() -> Context {
-    Context::new(&[poly("n"), poly("m")])
+fn known() -> FactContext {
+    FactContext::new(&[poly("n"), poly("m")])
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn as_enumerated() {
     let (mut seen, mut uncounted) = (BTreeMap::<&str, u32>::new(), BTreeMap::<String, u32>::new());
     let mut counted = 0;
     for seed in 0..400 {
-        let mut case = Case { draw: Draw(seed), seen: BTreeSet::new() };
+        let mut case = RandomCase { draw: CaseRng(seed), seen: BTreeSet::new() };
         let names = ["i", "j", "k"];
         let rank = 1 + usize::try_from(case.draw.below(3)).unwrap();
         let mut indices = Vec::new();
@@ -157,9 +157,9 @@ fn as_enumerated() {
                 3 => poly("5"),
                 4 if k > 0 => {
                     case.seen.insert("triangle");
-                    poly(names[k - 1]).plus(case.draw.small(1))
+                    poly(names[k - 1]).add_constant(case.draw.small(1))
                 }
-                _ => poly("n").plus(case.draw.small(2)),
+                _ => poly("n").add_constant(case.draw.small(2)),
             };
             indices.push(index(names[k], &extent));
         }
@@ -168,7 +168,7 @@ fn as_enumerated() {
         let value = match case.draw.below(3) {
             0 => {
                 case.seen.insert("polynomial");
-                case.affine(&over).mul(&poly(over[0])).plus(1)
+                case.affine(&over).mul(&poly(over[0])).add_constant(1)
             }
             _ => poly("1"),
         };
@@ -183,7 +183,7 @@ fn as_enumerated() {
         case.seen.iter().for_each(|what| *seen.entry(what).or_default() += 1);
         for n in 0..6 {
             for m in 0..6 {
-                let mut values: Values = [(atom("n"), n), (atom("m"), m)].into();
+                let mut values: AtomValues = [(atom("n"), n), (atom("m"), m)].into();
                 let wanted = enumerated(&indices, &pred, &value, &mut values);
                 let found = formula.eval(&mut |a| values.get(a).copied());
                 assert_eq!(
@@ -211,20 +211,20 @@ fn as_enumerated() {
     assert!(counted > 370, "{counted} counted, {uncounted:?}");
 }
 
-fn of(indices: &[(&str, &str)], pred: &str) -> Result<Formula, Uncounted> {
+fn count_tuples(indices: &[(&str, &str)], pred: &str) -> Result<Formula, UncountedReason> {
     let indices: Vec<Index> = indices.iter().map(|(name, extent)| index(name, &poly(extent))).collect();
     let pred = Pred::all(facts(pred).iter().map(|(p, zero)| if *zero { Pred::zero(p) } else { Pred::nonneg(p) }));
     count(&indices, &pred, &known())
 }
 
-fn show(formula: &Result<Formula, Uncounted>) -> String {
+fn show(formula: &Result<Formula, UncountedReason>) -> String {
     match formula {
         Err(why) => format!("{why:?}\n"),
         Ok(formula) => formula
             .pieces()
             .iter()
             .map(|piece| {
-                let (over, under) = piece.value.parts();
+                let (over, under) = piece.value.as_fraction();
                 format!("[{}] ({over}) / {under}\n", piece.pred)
             })
             .collect(),
@@ -234,21 +234,24 @@ fn show(formula: &Result<Formula, Uncounted>) -> String {
 #[test]
 fn formulas() {
     let out: String = [
-        of(&[("i", "n")], ""),
-        of(&[("i", "n"), ("j", "m")], ""),
-        of(&[("i", "n"), ("j", "i")], ""),
-        of(&[("i", "n"), ("j", "n")], "i <= j"),
-        of(&[("i", "n"), ("j", "n")], "i <= j, j <= i + 2"),
-        of(&[("i", "n"), ("j", "3")], "0 <= i + j - 1 < n"),
-        of(&[("i", "n")], "i == 2 * (i // 2)"),
-        of(&[("i", "n"), ("j", "n"), ("k", "j")], "i < k"),
-        of(&[("i", "n"), ("j", "m")], "i == j"),
-        of(&[("i", "n"), ("j", "m")], "i * m + j < n"),
-        of(&[("i", "n"), ("j", "m"), ("k", "n * m")], "i == k // m, j == k % m"),
-        of(&[("i", "n"), ("j", "m"), ("k", "n * m")], "k == i * m + j"),
-        of(&[("i", "n"), ("j", "m"), ("k", "p"), ("l", "n * m * p")], "i == l // (m * p), j == l // p % m, k == l % p"),
-        of(&[("i", "n"), ("k", "l")], "i == k // m"),
-        of(
+        count_tuples(&[("i", "n")], ""),
+        count_tuples(&[("i", "n"), ("j", "m")], ""),
+        count_tuples(&[("i", "n"), ("j", "i")], ""),
+        count_tuples(&[("i", "n"), ("j", "n")], "i <= j"),
+        count_tuples(&[("i", "n"), ("j", "n")], "i <= j, j <= i + 2"),
+        count_tuples(&[("i", "n"), ("j", "3")], "0 <= i + j - 1 < n"),
+        count_tuples(&[("i", "n")], "i == 2 * (i // 2)"),
+        count_tuples(&[("i", "n"), ("j", "n"), ("k", "j")], "i < k"),
+        count_tuples(&[("i", "n"), ("j", "m")], "i == j"),
+        count_tuples(&[("i", "n"), ("j", "m")], "i * m + j < n"),
+        count_tuples(&[("i", "n"), ("j", "m"), ("k", "n * m")], "i == k // m, j == k % m"),
+        count_tuples(&[("i", "n"), ("j", "m"), ("k", "n * m")], "k == i * m + j"),
+        count_tuples(
+            &[("i", "n"), ("j", "m"), ("k", "p"), ("l", "n * m * p")],
+            "i == l // (m * p), j == l // p % m, k == l % p",
+        ),
+        count_tuples(&[("i", "n"), ("k", "l")], "i == k // m"),
+        count_tuples(
             &[("i", "n"), ("j", "p"), ("k", "m"), ("l", "q"), ("r", "n * p"), ("s", "m * q")],
             "i == (m * q * r + s) // q // m // p, j == (m * q * r + s) // q // m % p, \
              k == (m * q * r + s) // q % m, l == (m * q * r + s) % q",
@@ -334,7 +337,7 @@ fn quotients_by_sizes() {
         counted += 1;
         for sizes in 0..256 {
             let sizes = ["n", "m", "p", "q"].iter().zip(0..).map(|(name, k)| (atom(name), sizes >> (2 * k) & 3));
-            let mut values: Values = sizes.collect();
+            let mut values: AtomValues = sizes.collect();
             let tuples = enumerated(&outer, &all, &Poly::constant(1), &mut values);
             assert_eq!(formula.eval(&mut |a| values.get(a).copied()), Some(tuples), "{pred} at {values:?}");
         }
@@ -355,10 +358,10 @@ fn ratios() {
 fn divided_by_a_size_that_is_0() {
     let piece = |pred: &str, value: &str| {
         let pred = Pred::all(facts(pred).iter().map(|(p, _)| Pred::nonneg(p)));
-        Piece { pred, value: poly(value).into() }
+        FormulaPiece { pred, value: poly(value).into() }
     };
-    let formula = Formula::of([piece("n > 0", "m // n + 1"), piece("n <= 0", "m // n + 2")]);
-    let cases = formula.cases(&known());
+    let formula = Formula::from_pieces([piece("n > 0", "m // n + 1"), piece("n <= 0", "m // n + 2")]);
+    let cases = formula.to_cases(&known());
     for n in 0..3 {
         let mut at = |a: &Atom| Some(if *a == atom("n") { n } else { 5 });
         assert_eq!(cases.eval(&mut at), formula.eval(&mut at), "{cases}, n = {n}");
@@ -368,6 +371,9 @@ fn divided_by_a_size_that_is_0() {
 /// An equation that determines no index must not be lost.
 #[test]
 fn equations_that_are_not_linear() {
-    assert_eq!(of(&[("i", "3")], "i * n == n"), Err(Uncounted::Nonlinear));
-    assert_eq!(of(&[("i", "n"), ("j", "n")], "i * j == 4, i == 2"), of(&[("i", "n"), ("j", "n")], "i == 2, j == 2"));
+    assert_eq!(count_tuples(&[("i", "3")], "i * n == n"), Err(UncountedReason::Nonlinear));
+    assert_eq!(
+        count_tuples(&[("i", "n"), ("j", "n")], "i * j == 4, i == 2"),
+        count_tuples(&[("i", "n"), ("j", "n")], "i == 2, j == 2")
+    );
 }

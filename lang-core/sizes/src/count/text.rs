@@ -3,27 +3,27 @@
 
 use std::fmt;
 
-use super::{Formula, Names, Piece, Ratio, cases};
+use super::{DisplayNames, Formula, FormulaPiece, Ratio, cases};
 use crate::predicate::poly::Monomial;
-use crate::predicate::{Atom, Context, Poly, Pred};
+use crate::predicate::{Atom, FactContext, Poly, Pred};
 use lang_base::Name;
 
 /// The operators and spellings of a notation.
-struct Notation<'n> {
-    names: &'n Names,
+struct FormulaNotation<'n> {
+    names: &'n DisplayNames,
     times: &'static str,
     plus: &'static str,
     minus: &'static str,
     /// The sign before a negative sum or term.
     negative: &'static str,
     power: fn(u32) -> String,
-    atom: fn(&Names, &Atom) -> String,
+    atom: fn(&DisplayNames, &Atom) -> String,
     over: fn(&str, i128) -> String,
-    pred: fn(&Names, &Pred) -> String,
+    pred: fn(&DisplayNames, &Pred) -> String,
 }
 
-const SOURCE: Notation<'_> = Notation {
-    names: &OWN,
+const SOURCE_NOTATION: FormulaNotation<'_> = FormulaNotation {
+    names: &NO_NAMES,
     times: "*",
     plus: " + ",
     minus: " - ",
@@ -34,8 +34,8 @@ const SOURCE: Notation<'_> = Notation {
     pred: |_, p| p.to_string(),
 };
 
-const PEOPLE: Notation<'_> = Notation {
-    names: &OWN,
+const MATH_NOTATION: FormulaNotation<'_> = FormulaNotation {
+    names: &NO_NAMES,
     times: "·",
     plus: " + ",
     minus: " − ",
@@ -44,37 +44,37 @@ const PEOPLE: Notation<'_> = Notation {
         let digit = |c: char| "⁰¹²³⁴⁵⁶⁷⁸⁹".chars().nth(c.to_digit(10)? as usize);
         k.to_string().chars().filter_map(digit).collect()
     },
-    atom: in_words,
+    atom: math_atom,
     over: |p, under| format!("{p}/{under}"),
-    pred: condition,
+    pred: math_condition,
 };
 
 /// No renamed integers.
-static OWN: Names = Names::own();
+static NO_NAMES: DisplayNames = DisplayNames::empty();
 
 /// Prints an atom in mathematical notation.
-fn in_words(names: &Names, a: &Atom) -> String {
-    let people = Notation { names, ..PEOPLE };
+fn math_atom(names: &DisplayNames, a: &Atom) -> String {
+    let people = FormulaNotation { names, ..MATH_NOTATION };
     let of = |p: &Poly| people.poly(p);
     match a {
-        Atom::Div(p, q) => format!("⌊{}/{}⌋", people.inside(p), people.inside(q)),
+        Atom::Div(p, q) => format!("⌊{}/{}⌋", people.parenthesised_sum(p), people.parenthesised_sum(q)),
         Atom::Mod(p, q) => format!("({} mod {})", of(p), of(q)),
         Atom::Min(p, q) => format!("min({}, {})", of(p), of(q)),
         Atom::Max(p, q) => format!("max({}, {})", of(p), of(q)),
-        other => names.of(other).map_or_else(|| Poly::atom(other.clone()).to_string(), Name::to_string),
+        other => names.name(other).map_or_else(|| Poly::atom(other.clone()).to_string(), Name::to_string),
     }
 }
 
 /// Prints a predicate in mathematical notation. Conjuncts about the constructor of one value are
 /// combined.
-fn condition(names: &Names, p: &Pred) -> String {
-    if let Some(words) = names.in_words(p) {
+fn math_condition(names: &DisplayNames, p: &Pred) -> String {
+    if let Some(words) = names.constructor_text(p) {
         return words;
     }
     if let Pred::Or(items) = p
         && !items.is_empty()
     {
-        return items.iter().map(|p| condition(names, p)).collect::<Vec<_>>().join(" || ");
+        return items.iter().map(|p| math_condition(names, p)).collect::<Vec<_>>().join(" || ");
     }
     let (mut told, mut parts): (Vec<&Pred>, Vec<String>) = (Vec::new(), Vec::new());
     let all = p.conjuncts();
@@ -85,17 +85,19 @@ fn condition(names: &Names, p: &Pred) -> String {
         let subject = names.subject(one);
         let same = all.iter().filter(|p| subject.is_some() && names.subject(p) == subject);
         let together = Pred::all(same.clone().cloned());
-        match names.in_words(&together).filter(|_| subject.is_some()) {
+        match names.constructor_text(&together).filter(|_| subject.is_some()) {
             Some(words) => {
                 told.extend(same);
                 parts.push(words);
             }
-            None if matches!(one, Pred::Or(_)) && all.len() > 1 => parts.push(format!("({})", condition(names, one))),
-            None if matches!(one, Pred::Or(_)) => parts.push(condition(names, one)),
+            None if matches!(one, Pred::Or(_)) && all.len() > 1 => {
+                parts.push(format!("({})", math_condition(names, one)))
+            }
+            None if matches!(one, Pred::Or(_)) => parts.push(math_condition(names, one)),
             None => {
                 let called = |a: &Atom| {
                     let Atom::Local(l, _) = a else { return None };
-                    Some(Poly::atom(Atom::Local(*l, names.of(a)?.clone())))
+                    Some(Poly::atom(Atom::Local(*l, names.name(a)?.clone())))
                 };
                 parts.push(one.substitute(&called).to_string().replace("<=", "≤").replace("!=", "≠"));
             }
@@ -104,7 +106,7 @@ fn condition(names: &Names, p: &Pred) -> String {
     if parts.is_empty() { p.to_string() } else { parts.join(" && ") }
 }
 
-impl Notation<'_> {
+impl FormulaNotation<'_> {
     fn monomial(&self, m: &Monomial, c: i128) -> String {
         let mut parts = Vec::new();
         if c != 1 || m.as_slice().is_empty() {
@@ -148,23 +150,23 @@ impl Notation<'_> {
     }
 
     /// Prints a polynomial, in parentheses if it is a sum.
-    fn inside(&self, p: &Poly) -> String {
+    fn parenthesised_sum(&self, p: &Poly) -> String {
         if p.terms().len() > 1 { format!("({})", self.poly(p)) } else { self.poly(p) }
     }
 
     /// Prints a sum of pieces, each with an Iverson bracket for its predicate.
-    fn pieces(&self, of: &[Piece]) -> String {
+    fn pieces(&self, of: &[FormulaPiece]) -> String {
         let terms: Vec<(bool, String)> = of.iter().flat_map(|piece| self.piece(piece)).collect();
         self.sum(&terms)
     }
 
-    fn piece(&self, of: &Piece) -> Vec<(bool, String)> {
+    fn piece(&self, of: &FormulaPiece) -> Vec<(bool, String)> {
         let mut terms = self.ratio(&of.value);
         if of.pred.is_true() {
             return terms;
         }
         let pred = format!("[{}]", (self.pred)(self.names, &of.pred));
-        match (terms.as_slice(), of.value.parts()) {
+        match (terms.as_slice(), of.value.as_fraction()) {
             ([(negative, term)], (p, under)) => {
                 let alone = p.as_constant().is_some_and(|c| c.abs() == 1) && under == 1;
                 let term = if under == 1 { term.clone() } else { format!("({term})") };
@@ -179,7 +181,7 @@ impl Notation<'_> {
 
     /// Returns the terms of a quotient: a single one, unless the denominator is 1.
     fn ratio(&self, r: &Ratio) -> Vec<(bool, String)> {
-        match r.parts() {
+        match r.as_fraction() {
             (p, 1) => self.terms(p),
             (p, under) => match p.terms() {
                 [(m, c)] => vec![(*c < 0, (self.over)(&self.monomial(m, c.saturating_abs()), under))],
@@ -191,14 +193,14 @@ impl Notation<'_> {
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&SOURCE.sum(&SOURCE.ratio(self)))
+        f.write_str(&SOURCE_NOTATION.sum(&SOURCE_NOTATION.ratio(self)))
     }
 }
 
 /// Prints an Iverson expression over the sizes.
 impl fmt::Display for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&SOURCE.pieces(self.pieces()))
+        f.write_str(&SOURCE_NOTATION.pieces(self.pieces()))
     }
 }
 
@@ -206,15 +208,15 @@ impl Formula {
     /// Prints the formula in mathematical notation, for sizes with these facts: `2·n·m − n`.
     /// Several cases follow one another, `n where n <= m`.
     #[must_use]
-    pub fn shown(&self, known: &Context, names: &Names) -> String {
-        let people = Notation { names, ..PEOPLE };
-        let Some(cases) = cases::cases(self, known) else { return people.pieces(self.simplify(known).pieces()) };
+    pub fn math_text(&self, known: &FactContext, names: &DisplayNames) -> String {
+        let people = FormulaNotation { names, ..MATH_NOTATION };
+        let Some(cases) = cases::split_cases(self, known) else { return people.pieces(self.simplify(known).pieces()) };
         if let Some(one) = cases.as_ratio() {
             return people.sum(&people.ratio(&one));
         }
-        let one = |p: &Piece| {
+        let one = |p: &FormulaPiece| {
             let value = people.sum(&people.ratio(&p.value));
-            if p.pred.is_true() { value } else { format!("{value} where {}", condition(names, &p.pred)) }
+            if p.pred.is_true() { value } else { format!("{value} where {}", math_condition(names, &p.pred)) }
         };
         cases.pieces().iter().map(one).collect::<Vec<_>>().join(", ")
     }

@@ -3,24 +3,24 @@
 //! opaque atom follows only from itself.
 
 use super::pred::{Index, Pred};
-use super::{Facts, Poly};
+use super::{FactSet, Poly};
 
 /// The maximal number of conjuncts that are compared with each other.
-const MOST: usize = 64;
+const MAX_CONJUNCTS: usize = 64;
 
 /// The facts in scope.
 #[derive(Clone, Default, Debug)]
-pub struct Context {
-    facts: Facts,
+pub struct FactContext {
+    facts: FactSet,
     /// Assumptions that are not comparisons of [`Facts`].
-    opaque: Vec<Pred>,
+    undecided: Vec<Pred>,
 }
 
 /// A scope of a [`Context`].
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(usize, usize);
+pub struct ContextMark(usize, usize);
 
-impl Context {
+impl FactContext {
     /// Creates a context that knows only that these sizes are not negative.
     #[must_use]
     pub fn new<'a>(sizes: impl IntoIterator<Item = &'a Poly>) -> Self {
@@ -34,26 +34,26 @@ impl Context {
     /// Returns the prover steps spent so far, by this context and all its clones and originals
     /// ([`Facts::spent`]).
     #[must_use]
-    pub fn spent(&self) -> u64 {
-        self.facts.spent()
+    pub fn steps_spent(&self) -> u64 {
+        self.facts.steps_spent()
     }
 
     /// Returns the current scope.
     #[must_use]
-    pub fn mark(&self) -> Mark {
-        Mark(self.facts.mark(), self.opaque.len())
+    pub fn mark(&self) -> ContextMark {
+        ContextMark(self.facts.mark(), self.undecided.len())
     }
 
     /// Drops the assumptions made since the mark.
-    pub fn release(&mut self, mark: Mark) {
+    pub fn release(&mut self, mark: ContextMark) {
         self.facts.release(mark.0);
-        self.opaque.truncate(mark.1);
+        self.undecided.truncate(mark.1);
     }
 
     /// Assumes that the index is in its range.
-    pub fn enter(&mut self, index: &Index) {
+    pub fn assume_in_range(&mut self, index: &Index) {
         self.facts.assume_nonneg(index.value());
-        self.facts.assume_nonneg(index.extent.plus(-1).sub(&index.value()));
+        self.facts.assume_nonneg(index.extent.add_constant(-1).sub(&index.value()));
     }
 
     /// Assumes the predicate. A disjunction is kept as a whole.
@@ -70,16 +70,16 @@ impl Context {
             Pred::Or(items) if items.is_empty() => self.facts.assume_nonneg(Poly::constant(-1)),
             Pred::Ne(q) => {
                 self.facts.assume_nonzero(q);
-                self.opaque.push(p.clone());
+                self.undecided.push(p.clone());
             }
-            Pred::Or(_) | Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.opaque.push(p.clone()),
+            Pred::Or(_) | Pred::Element(..) | Pred::Member(..) | Pred::Exists(..) => self.undecided.push(p.clone()),
         }
     }
 
     /// Returns the assumptions that are not comparisons of [`Facts`].
     #[must_use]
-    pub fn opaque(&self) -> &[Pred] {
-        &self.opaque
+    pub fn other_assumptions(&self) -> &[Pred] {
+        &self.undecided
     }
 
     /// Whether the predicate follows. Returns `false` if it does not, or if the prover cannot
@@ -91,16 +91,18 @@ impl Context {
             Pred::Ge(p) => self.facts.proves_nonneg(p),
             Pred::Eq(p) => self.facts.proves_zero(p),
             Pred::Ne(q) => {
-                self.assumed(p) || self.facts.proves_nonneg(&q.plus(-1)) || self.facts.proves_nonneg(&q.neg().plus(-1))
+                self.is_assumed(p)
+                    || self.facts.proves_nonneg(&q.add_constant(-1))
+                    || self.facts.proves_nonneg(&q.neg().add_constant(-1))
             }
-            Pred::Or(items) => self.assumed(p) || items.iter().any(|p| self.implies(p)),
-            Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => self.assumed(p),
+            Pred::Or(items) => self.is_assumed(p) || items.iter().any(|p| self.implies(p)),
+            Pred::Element(..) | Pred::Member(..) | Pred::Exists(..) => self.is_assumed(p),
         }
     }
 
     /// Whether the predicate itself was assumed. An overflowed one proves nothing.
-    fn assumed(&self, p: &Pred) -> bool {
-        self.opaque.contains(p) && !p.overflowed()
+    fn is_assumed(&self, p: &Pred) -> bool {
+        self.undecided.contains(p) && !p.has_overflowed()
     }
 
     /// Whether the predicate cannot hold. Returns `false` if it can, or if the prover cannot
@@ -114,7 +116,7 @@ impl Context {
                 }
                 let mut inside = self.clone();
                 inside.assume(p);
-                inside.contradictory()
+                inside.is_contradictory()
             }
             Pred::Or(items) => items.iter().all(|p| self.refutes(p)),
             other => self.implies(&other.negated()),
@@ -123,8 +125,8 @@ impl Context {
 
     /// Whether the assumptions contradict each other. Returns `false` if the prover cannot decide.
     #[must_use]
-    pub fn contradictory(&self) -> bool {
-        self.facts.contradictory()
+    pub fn is_contradictory(&self) -> bool {
+        self.facts.is_contradictory()
     }
 
     /// Removes from the predicate the parts that follow from the context or from its other parts.
@@ -135,10 +137,10 @@ impl Context {
         }
         match p {
             Pred::Or(items) => Pred::any_of(items.iter().map(|p| self.simplify(p))),
-            Pred::Any(index, body, holds) => {
+            Pred::Exists(index, body, holds) => {
                 let mut inside = self.clone();
-                inside.enter(index);
-                if inside.contradictory() {
+                inside.assume_in_range(index);
+                if inside.is_contradictory() {
                     return if *holds { Pred::falsity() } else { Pred::truth() };
                 }
                 let any = Pred::exists(index, &inside.simplify(body));
@@ -154,7 +156,7 @@ impl Context {
             Pred::Eq(_) => 0,
             Pred::Ge(_) => 1,
             Pred::Ne(_) => 2,
-            Pred::And(_) | Pred::Or(_) | Pred::Is(..) | Pred::Member(..) | Pred::Any(..) => 3,
+            Pred::And(_) | Pred::Or(_) | Pred::Element(..) | Pred::Member(..) | Pred::Exists(..) => 3,
         };
         let mut order: Vec<&Pred> = items.iter().collect();
         order.sort_by_key(|p| rank(p));
@@ -167,13 +169,13 @@ impl Context {
             if known.refutes(p) {
                 return Pred::falsity();
             }
-            let p = if matches!(p, Pred::Or(_) | Pred::Any(..)) { known.simplify(p) } else { p.clone() };
+            let p = if matches!(p, Pred::Or(_) | Pred::Exists(..)) { known.simplify(p) } else { p.clone() };
             known.assume(&p);
             kept.push(p);
         }
         // A later conjunct may imply an earlier one. Equations are kept, because they are used to
         // solve for indices.
-        if (2..=MOST).contains(&kept.len()) {
+        if (2..=MAX_CONJUNCTS).contains(&kept.len()) {
             let mut k = 0;
             while k < kept.len() {
                 let mut others = self.clone();

@@ -12,7 +12,7 @@ mod drawn;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use context::{Context, Mark};
+pub use context::{ContextMark, FactContext};
 pub use poly::{Atom, LocalId, Poly};
-pub use pred::{Index, Opaque, Pred};
-pub use prove::Facts;
+pub use pred::{Index, OpaqueAtom, Pred};
+pub use prove::FactSet;

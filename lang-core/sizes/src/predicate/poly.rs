@@ -29,17 +29,17 @@ pub const MAX_COEFFICIENT: i128 = 1 << 100;
 
 /// The maximal number of atoms inside an atom. Sharing could otherwise make a polynomial
 /// exponentially larger than its source text, and traversals of it unbounded.
-pub const MAX_NESTED: usize = 128;
+pub const MAX_NESTED_ATOMS: usize = 128;
 
 /// The maximal number of pairs of terms in a product. Nearly all larger products exceed
 /// [`MAX_TERMS`].
-const MAX_PRODUCTS: usize = 16 * MAX_TERMS;
+const MAX_TERM_PAIRS: usize = 16 * MAX_TERMS;
 
 /// The indeterminates of polynomials.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Atom {
     /// A size of a signature, by position in its `sizes`.
-    Bound(u32, Name),
+    SizeParam(u32, Name),
     /// An `i64` local (parameter, index variable, let) or an implicit size of a checked body.
     Local(LocalId, Name),
     /// An `i64` bound by a top-level `let`.
@@ -110,18 +110,18 @@ impl Poly {
     pub fn constant(c: i128) -> Self {
         match c {
             0 => Self::default(),
-            _ if !is_small(c) => Self::overflow(),
-            _ => Self::of(vec![(Monomial::default(), c)]),
+            _ if !is_coefficient_in_range(c) => Self::overflow(),
+            _ => Self::from_terms(vec![(Monomial::default(), c)]),
         }
     }
 
     /// Returns the atom `a` as a polynomial.
     #[must_use]
     pub fn atom(a: Atom) -> Self {
-        if a.is_kept() { Self::of(vec![(vec![(a, 1)].into(), 1)]) } else { Self::overflow() }
+        if a.is_within_limits() { Self::from_terms(vec![(vec![(a, 1)].into(), 1)]) } else { Self::overflow() }
     }
 
-    fn of(terms: Vec<(Monomial, i128)>) -> Self {
+    fn from_terms(terms: Vec<(Monomial, i128)>) -> Self {
         Self { terms: terms.into() }
     }
 
@@ -131,15 +131,18 @@ impl Poly {
         let monomial = monomial.into();
         if c == 0 {
             Self::default()
-        } else if is_small(c) && degree(&monomial) <= MAX_DEGREE && monomial.iter().all(|(a, _)| a.is_kept()) {
-            Self::of(vec![(monomial, c)])
+        } else if is_coefficient_in_range(c)
+            && degree(&monomial) <= MAX_DEGREE
+            && monomial.iter().all(|(a, _)| a.is_within_limits())
+        {
+            Self::from_terms(vec![(monomial, c)])
         } else {
             Self::overflow()
         }
     }
 
     fn overflow() -> Self {
-        Self::of(vec![(vec![(Atom::Overflow, 1)].into(), 1)])
+        Self::from_terms(vec![(vec![(Atom::Overflow, 1)].into(), 1)])
     }
 
     /// Returns its terms, sorted by monomial. No coefficient is zero.
@@ -178,12 +181,12 @@ impl Poly {
 
     /// Whether arithmetic on it overflowed.
     #[must_use]
-    pub fn overflowed(&self) -> bool {
+    pub fn has_overflowed(&self) -> bool {
         matches!(&*self.terms, [(m, _)] if matches!(m.as_slice(), [(Atom::Overflow, _)]))
     }
 
     fn combine(&self, other: &Self, sign: i128) -> Self {
-        if self.overflowed() || other.overflowed() {
+        if self.has_overflowed() || other.has_overflowed() {
             return Self::overflow();
         }
         if other.is_zero() {
@@ -211,11 +214,15 @@ impl Poly {
                 terms.push((m.clone(), c));
             }
         }
-        Self::of(terms).guarded()
+        Self::from_terms(terms).check_limits()
     }
 
-    fn guarded(self) -> Self {
-        if self.terms.len() > MAX_TERMS || !self.terms.iter().all(|t| is_small(t.1)) { Self::overflow() } else { self }
+    fn check_limits(self) -> Self {
+        if self.terms.len() > MAX_TERMS || !self.terms.iter().all(|t| is_coefficient_in_range(t.1)) {
+            Self::overflow()
+        } else {
+            self
+        }
     }
 
     /// Returns the sum.
@@ -232,7 +239,7 @@ impl Poly {
 
     /// Returns the sum with a constant.
     #[must_use]
-    pub fn plus(&self, c: i128) -> Self {
+    pub fn add_constant(&self, c: i128) -> Self {
         self.add(&Self::constant(c))
     }
 
@@ -248,14 +255,14 @@ impl Poly {
         if by == 0 {
             return Self::default();
         }
-        if self.overflowed() {
+        if self.has_overflowed() {
             return Self::overflow();
         }
         if by == 1 {
             return self.clone();
         }
         let scaled: Option<Vec<_>> = self.terms.iter().map(|(m, c)| Some((m.clone(), c.checked_mul(by)?))).collect();
-        scaled.map_or_else(Self::overflow, |terms| Self::of(terms).guarded())
+        scaled.map_or_else(Self::overflow, |terms| Self::from_terms(terms).check_limits())
     }
 
     /// Returns the product.
@@ -267,16 +274,16 @@ impl Poly {
             _ => {}
         }
         let pairs = self.terms.len() * other.terms.len();
-        if self.overflowed() || other.overflowed() || pairs > MAX_PRODUCTS {
+        if self.has_overflowed() || other.has_overflowed() || pairs > MAX_TERM_PAIRS {
             return Self::overflow();
         }
         let mut terms: Vec<(Monomial, i128)> = Vec::with_capacity(pairs);
         for (m1, c1) in self.terms() {
             for (m2, c2) in other.terms() {
-                let (m, Some(c)) = (times(m1, m2), c1.checked_mul(*c2)) else {
+                let (m, Some(c)) = (monomial_product(m1, m2), c1.checked_mul(*c2)) else {
                     return Self::overflow();
                 };
-                if degree(&m) > MAX_DEGREE || !is_small(c) {
+                if degree(&m) > MAX_DEGREE || !is_coefficient_in_range(c) {
                     return Self::overflow();
                 }
                 terms.push((m, c));
@@ -292,7 +299,7 @@ impl Poly {
             same
         });
         terms.retain(|t| t.1 != 0);
-        Self::of(terms).guarded()
+        Self::from_terms(terms).check_limits()
     }
 
     /// Returns the power.
@@ -313,7 +320,7 @@ impl Poly {
     pub fn div(&self, by: &Self) -> Option<Self> {
         match (self.as_constant(), by.as_constant()) {
             (_, Some(0)) => None,
-            _ if self.overflowed() || by.overflowed() => Some(Self::overflow()),
+            _ if self.has_overflowed() || by.has_overflowed() => Some(Self::overflow()),
             (Some(a), Some(b)) => Some(Self::constant(floor_div(a, b))),
             (_, Some(1)) => Some(self.clone()),
             (_, Some(b)) if self.terms.iter().all(|(_, c)| c % b == 0) => {
@@ -323,15 +330,15 @@ impl Poly {
                 // (q·b + r) // b = q + r // b for integer q, so the divisible terms move out.
                 let (out, rest): (Vec<_>, Vec<_>) = self.terms.iter().cloned().partition(|(_, c)| c % b == 0);
                 let out = Self { terms: out.into_iter().map(|(m, c)| (m, c / b)).collect() };
-                let rest = Self::of(rest);
+                let rest = Self::from_terms(rest);
                 Some(match rest.as_constant() {
-                    Some(r) => out.plus(floor_div(r, b)),
+                    Some(r) => out.add_constant(floor_div(r, b)),
                     None => {
                         // The constant part of the rest is reduced into 0..|b|.
                         let c = rest.constant_part();
                         let whole = floor_div(c, b);
-                        let rest = rest.plus(-whole * b);
-                        out.plus(whole).add(&Self::atom(Atom::Div(Arc::new(rest), Arc::new(by.clone()))))
+                        let rest = rest.add_constant(-whole * b);
+                        out.add_constant(whole).add(&Self::atom(Atom::Div(Arc::new(rest), Arc::new(by.clone()))))
                     }
                 })
             }
@@ -345,7 +352,7 @@ impl Poly {
     pub fn rem(&self, by: &Self) -> Option<Self> {
         match (self.as_constant(), by.as_constant()) {
             (_, Some(0)) => None,
-            _ if self.overflowed() || by.overflowed() => Some(Self::overflow()),
+            _ if self.has_overflowed() || by.has_overflowed() => Some(Self::overflow()),
             (Some(a), Some(b)) => Some(Self::constant(a - floor_div(a, b) * b)),
             (_, Some(b)) if self.terms.iter().all(|(_, c)| c % b == 0) => Some(Self::default()),
             (_, Some(b)) => {
@@ -363,23 +370,23 @@ impl Poly {
     /// Splits `self = by·quotient + rest`, if `by` is a single term; it then divides no term of the
     /// rest. Returns `(quotient, rest)`. For any other `by`, the quotient is 0.
     #[must_use]
-    pub fn split_by(&self, by: &Self) -> (Self, Self) {
+    pub fn divide_by_term(&self, by: &Self) -> (Self, Self) {
         let [(divisor, d)] = &*by.terms else { return (Self::default(), self.clone()) };
         let (mut quotient, mut rest) = (Vec::new(), Vec::new());
         for (m, c) in self.terms() {
-            match without(m, divisor) {
+            match monomial_quotient(m, divisor) {
                 Some(m) if c % d == 0 => quotient.push((m, c / d)),
                 _ => rest.push((m.clone(), *c)),
             }
         }
         // Dividing by the common factor can change the order of the monomials.
         quotient.sort_unstable();
-        (Self::of(quotient), Self::of(rest))
+        (Self::from_terms(quotient), Self::from_terms(rest))
     }
 
     /// Returns the minimum of two.
     #[must_use]
-    pub fn least(&self, other: &Self) -> Self {
+    pub fn minimum(&self, other: &Self) -> Self {
         match self.sub(other).as_constant() {
             Some(d) => if d <= 0 { self } else { other }.clone(),
             None => {
@@ -391,7 +398,7 @@ impl Poly {
 
     /// Returns the maximum of two.
     #[must_use]
-    pub fn greatest(&self, other: &Self) -> Self {
+    pub fn maximum(&self, other: &Self) -> Self {
         match self.sub(other).as_constant() {
             Some(d) => if d >= 0 { self } else { other }.clone(),
             None => {
@@ -422,7 +429,7 @@ impl Poly {
                 rest.push((m.clone(), *c));
             }
         }
-        Some((found?, Self::of(rest)))
+        Some((found?, Self::from_terms(rest)))
     }
 
     /// Visits every atom, including those inside other atoms, outermost first. An atom may occur
@@ -495,19 +502,19 @@ impl Atom {
 
     /// Whether a polynomial may contain it: nothing in it overflowed, and it does not contain too
     /// many atoms.
-    fn is_kept(&self) -> bool {
-        let mut left = MAX_NESTED;
-        self.fits(&mut left)
+    fn is_within_limits(&self) -> bool {
+        let mut left = MAX_NESTED_ATOMS;
+        self.fits_within(&mut left)
     }
 
     /// Subtracts the number of atoms inside from `left`. Returns false if there are more, or if one
     /// is `Overflow`.
-    fn fits(&self, left: &mut usize) -> bool {
+    fn fits_within(&self, left: &mut usize) -> bool {
         let mut inside = |p: &Poly| {
             p.terms().iter().flat_map(|t| &t.0).all(|(a, _)| {
                 let fits = *left > 0;
                 *left = left.saturating_sub(1);
-                fits && a.fits(left)
+                fits && a.fits_within(left)
             })
         };
         match self {
@@ -525,8 +532,8 @@ impl Atom {
         match self {
             Self::Div(p, q) => p.substitute(f).div(&q.substitute(f)).unwrap_or_else(Poly::overflow),
             Self::Mod(p, q) => p.substitute(f).rem(&q.substitute(f)).unwrap_or_else(Poly::overflow),
-            Self::Min(p, q) => p.substitute(f).least(&q.substitute(f)),
-            Self::Max(p, q) => p.substitute(f).greatest(&q.substitute(f)),
+            Self::Min(p, q) => p.substitute(f).minimum(&q.substitute(f)),
+            Self::Max(p, q) => p.substitute(f).maximum(&q.substitute(f)),
             Self::Read(array, name, at) => {
                 Poly::atom(Self::Read(*array, name.clone(), at.iter().map(|p| p.substitute(f)).collect()))
             }
@@ -559,7 +566,7 @@ impl Atom {
     }
 }
 
-fn is_small(c: i128) -> bool {
+fn is_coefficient_in_range(c: i128) -> bool {
     (-MAX_COEFFICIENT..=MAX_COEFFICIENT).contains(&c)
 }
 
@@ -567,7 +574,7 @@ fn degree(m: &[(Atom, u32)]) -> u32 {
     m.iter().fold(0, |sum, f| sum.saturating_add(f.1))
 }
 
-fn times(a: &Monomial, b: &Monomial) -> Monomial {
+fn monomial_product(a: &Monomial, b: &Monomial) -> Monomial {
     if a.is_empty() || b.is_empty() {
         return if b.is_empty() { a } else { b }.clone();
     }
@@ -586,7 +593,7 @@ fn times(a: &Monomial, b: &Monomial) -> Monomial {
 }
 
 /// Divides a monomial by another. Returns `None` if it is not divisible.
-fn without(whole: &[(Atom, u32)], part: &[(Atom, u32)]) -> Option<Monomial> {
+fn monomial_quotient(whole: &[(Atom, u32)], part: &[(Atom, u32)]) -> Option<Monomial> {
     let mut rest = whole.to_vec();
     for (atom, k) in part {
         let at = rest.binary_search_by(|f| f.0.cmp(atom)).ok()?;
@@ -665,7 +672,7 @@ impl std::fmt::Display for Atom {
             None => format!("({p})"),
         };
         match self {
-            Self::Bound(_, name) | Self::Local(_, name) => write!(f, "{name}"),
+            Self::SizeParam(_, name) | Self::Local(_, name) => write!(f, "{name}"),
             Self::Global(name) => write!(f, "{name}"),
             Self::Arg(_, k) => write!(f, "argument {}", k + 1),
             Self::Meta(_) | Self::Overflow => write!(f, "_"),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::poly::floor_div;
 use super::{Atom, LocalId, Poly};
-use lang_base::{Name, pause};
+use lang_base::{Name, check_cancelled};
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ const FIRST_BOUND: u32 = 1 << 23;
 /// from variables of programs, and from statements and indices of Tensor SSA. The scheduler's
 /// `BEGIN` and `END` variables of chunks are the last two of the range, so `replace_opaque` must
 /// not see an existential that mentions them.
-const OPEN: Range<u32> = 3 << 22..1 << 24;
+const OPENED_LOCALS: Range<u32> = 3 << 22..1 << 24;
 
 /// A predicate.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -41,24 +41,24 @@ pub enum Pred {
     /// `p != 0`, with a positive leading coefficient.
     Ne(Poly),
     /// An element of an array of truth values has this value: the array and its indices.
-    Is(LocalId, Name, Arc<[Poly]>, bool),
+    Element(LocalId, Name, Arc<[Poly]>, bool),
     /// Whether the index tuple is a member of the relation.
     Member(LocalId, Name, Arc<[Poly]>, bool),
     /// Whether some index below an extent satisfies the predicate.
-    Any(Index, Arc<Pred>, bool),
+    Exists(Index, Arc<Pred>, bool),
 }
 
 /// An opaque atom, known only at run time: an element of an array, or a member of a relation.
 #[derive(Clone, Copy, Debug)]
-pub struct Opaque<'a> {
+pub struct OpaqueAtom<'a> {
     /// The array or relation.
-    pub of: LocalId,
+    pub source: LocalId,
     /// Its name.
     pub name: &'a Name,
     /// The indices.
-    pub at: &'a [Poly],
+    pub indices: &'a [Poly],
     /// Whether it is an array.
-    pub array: bool,
+    pub is_array: bool,
 }
 
 /// An index variable with its extent. It starts at 0. An extent below 0 counts as 0.
@@ -129,17 +129,17 @@ impl Pred {
             return Self::constant(c >= 0);
         }
         let g = common_factor(p);
-        if g <= 1 || p.overflowed() {
+        if g <= 1 || p.has_overflowed() {
             return Self::Ge(p.clone());
         }
-        let whole = p.plus(-p.constant_part());
-        Self::Ge(divided(&whole, g).plus(floor_div(p.constant_part(), g)))
+        let whole = p.add_constant(-p.constant_part());
+        Self::Ge(divide_coefficients(&whole, g).add_constant(floor_div(p.constant_part(), g)))
     }
 
     /// `p = 0`
     #[must_use]
     pub fn zero(p: &Poly) -> Self {
-        match equation(p) {
+        match normalise_equation(p) {
             Ok(p) => Self::Eq(p),
             Err(holds) => Self::constant(holds),
         }
@@ -148,7 +148,7 @@ impl Pred {
     /// `p != 0`
     #[must_use]
     pub fn nonzero(p: &Poly) -> Self {
-        match equation(p) {
+        match normalise_equation(p) {
             Ok(p) => Self::Ne(p),
             Err(holds) => Self::constant(!holds),
         }
@@ -157,7 +157,7 @@ impl Pred {
     /// `a < b`
     #[must_use]
     pub fn less(a: &Poly, b: &Poly) -> Self {
-        Self::nonneg(&b.sub(a).plus(-1))
+        Self::nonneg(&b.sub(a).add_constant(-1))
     }
 
     /// `a <= b`
@@ -174,7 +174,7 @@ impl Pred {
 
     /// `0 <= a < n`
     #[must_use]
-    pub fn inside(a: &Poly, n: &Poly) -> Self {
+    pub fn in_range(a: &Poly, n: &Poly) -> Self {
         Self::all([Self::nonneg(a), Self::less(a, n)])
     }
 
@@ -190,7 +190,7 @@ impl Pred {
         }
         flat.sort_unstable();
         flat.dedup();
-        if flat.iter().any(|p| p.is_false() || p.is_denied(&flat)) {
+        if flat.iter().any(|p| p.is_false() || p.is_negated_in(&flat)) {
             return Self::falsity();
         }
         match <[Self; 1]>::try_from(flat) {
@@ -211,7 +211,7 @@ impl Pred {
         }
         flat.sort_unstable();
         flat.dedup();
-        if flat.iter().any(|p| p.is_true() || p.is_denied(&flat)) {
+        if flat.iter().any(|p| p.is_true() || p.is_negated_in(&flat)) {
             return Self::truth();
         }
         match <[Self; 1]>::try_from(flat) {
@@ -222,8 +222,8 @@ impl Pred {
 
     /// Whether its negation is among these predicates, which must be sorted. An overflowed
     /// predicate proves nothing, so it counts as not denied.
-    fn is_denied(&self, among: &[Self]) -> bool {
-        among.len() > 1 && among.binary_search(&self.negated()).is_ok() && !self.overflowed()
+    fn is_negated_in(&self, among: &[Self]) -> bool {
+        among.len() > 1 && among.binary_search(&self.negated()).is_ok() && !self.has_overflowed()
     }
 
     /// Returns the conjunction of both.
@@ -236,44 +236,44 @@ impl Pred {
     /// value is substituted.
     #[must_use]
     pub fn exists(index: &Index, body: &Self) -> Self {
-        pause();
+        check_cancelled();
         if let Self::Or(items) = body {
             return Self::any_of(items.iter().map(|p| Self::exists(index, p)));
         }
-        if let Some(solution) = body.solution(&index.atom()) {
+        if let Some(solution) = body.solve_for(&index.atom()) {
             let atom = index.atom();
             let put = body.substitute(&|a| (*a == atom).then(|| solution.clone()));
-            return Self::all([Self::inside(&solution, &index.extent), put]);
+            return Self::all([Self::in_range(&solution, &index.extent), put]);
         }
         let (with, without): (Vec<_>, Vec<_>) =
             body.conjuncts().iter().cloned().partition(|p| p.mentions(&index.atom()));
-        let rest = shadow(index, &with).unwrap_or_else(|| Self::bound(index, &Self::all(with)));
+        let rest = shadow(index, &with).unwrap_or_else(|| Self::canonical_exists(index, &Self::all(with)));
         Self::all(without.into_iter().chain([rest]))
     }
 
     /// Returns the existential itself, without solving it or moving conjuncts out.
     #[must_use]
-    pub fn some(index: &Index, body: &Self) -> Self {
-        if body.is_false() { Self::falsity() } else { Self::bound(index, body) }
+    pub fn raw_exists(index: &Index, body: &Self) -> Self {
+        if body.is_false() { Self::falsity() } else { Self::canonical_exists(index, body) }
     }
 
     /// Returns an existential whose variable is numbered by the nesting depth of existentials in
     /// its body. So it clashes with no variable of a form, and equal existentials are equal.
-    fn bound(index: &Index, body: &Self) -> Self {
+    fn canonical_exists(index: &Index, body: &Self) -> Self {
         let own = Index { local: LocalId(FIRST_BOUND + body.depth()), ..index.clone() };
         if own == *index {
-            return Self::Any(own, Arc::new(body.clone()), true);
+            return Self::Exists(own, Arc::new(body.clone()), true);
         }
         let body = body.substitute(&|a| (*a == index.atom()).then(|| own.value()));
-        Self::Any(own, Arc::new(body), true)
+        Self::Exists(own, Arc::new(body), true)
     }
 
     /// Returns an existential with a variable that cannot occur in its body, because substitution
     /// into the body may add existentials.
-    fn opened(index: &Index, body: &Self) -> (Index, Self) {
-        let mut open = OPEN.start;
+    fn open_exists(index: &Index, body: &Self) -> (Index, Self) {
+        let mut open = OPENED_LOCALS.start;
         let mut above = |a: &Atom| match a {
-            Atom::Local(LocalId(k), _) if OPEN.contains(k) && *k >= open => open = k + 1,
+            Atom::Local(LocalId(k), _) if OPENED_LOCALS.contains(k) && *k >= open => open = k + 1,
             _ => {}
         };
         body.visit(&mut |p| p.for_each_atom(&mut above), &mut |_| {});
@@ -285,7 +285,7 @@ impl Pred {
     fn depth(&self) -> u32 {
         match self {
             Self::And(items) | Self::Or(items) => items.iter().map(Self::depth).max().unwrap_or(0),
-            Self::Any(_, body, _) => body.depth() + 1,
+            Self::Exists(_, body, _) => body.depth() + 1,
             _ => 0,
         }
     }
@@ -296,12 +296,12 @@ impl Pred {
         match self {
             Self::And(items) => Self::any_of(items.iter().map(Self::negated)),
             Self::Or(items) => Self::all(items.iter().map(Self::negated)),
-            Self::Ge(p) => Self::nonneg(&p.neg().plus(-1)),
+            Self::Ge(p) => Self::nonneg(&p.neg().add_constant(-1)),
             Self::Eq(p) => Self::Ne(p.clone()),
             Self::Ne(p) => Self::Eq(p.clone()),
-            Self::Is(x, name, at, holds) => Self::Is(*x, name.clone(), at.clone(), !holds),
+            Self::Element(x, name, at, holds) => Self::Element(*x, name.clone(), at.clone(), !holds),
             Self::Member(x, name, at, holds) => Self::Member(*x, name.clone(), at.clone(), !holds),
-            Self::Any(index, body, holds) => Self::Any(index.clone(), body.clone(), !holds),
+            Self::Exists(index, body, holds) => Self::Exists(index.clone(), body.clone(), !holds),
         }
     }
 
@@ -317,7 +317,7 @@ impl Pred {
     /// Returns the value of an atom that an equation of the conjunction determines. The value does
     /// not mention the atom.
     #[must_use]
-    pub fn solution(&self, atom: &Atom) -> Option<Poly> {
+    pub fn solve_for(&self, atom: &Atom) -> Option<Poly> {
         self.conjuncts().iter().find_map(|p| {
             let Self::Eq(p) = p else { return None };
             let (c, rest) = p.linear_in(atom)?;
@@ -346,11 +346,11 @@ impl Pred {
             Self::Ge(p) => Self::nonneg(&f(p)),
             Self::Eq(p) => Self::zero(&f(p)),
             Self::Ne(p) => Self::nonzero(&f(p)),
-            Self::Is(x, name, at, holds) => Self::Is(*x, name.clone(), all(at), *holds),
+            Self::Element(x, name, at, holds) => Self::Element(*x, name.clone(), all(at), *holds),
             Self::Member(x, name, at, holds) => Self::Member(*x, name.clone(), all(at), *holds),
-            Self::Any(index, body, holds) => {
+            Self::Exists(index, body, holds) => {
                 let index = Index { extent: f(&index.extent), ..index.clone() };
-                let any = Self::some(&index, &body.map(f));
+                let any = Self::raw_exists(&index, &body.map(f));
                 if *holds { any } else { any.negated() }
             }
         }
@@ -358,17 +358,18 @@ impl Pred {
 
     /// Replaces every opaque atom by the predicate that it holds; `None` keeps the atom.
     #[must_use]
-    pub fn replace_opaque(&self, f: &dyn Fn(Opaque<'_>) -> Option<Self>) -> Self {
+    pub fn replace_opaque(&self, f: &dyn Fn(OpaqueAtom<'_>) -> Option<Self>) -> Self {
         let sign = |p: Self, holds: bool| if holds { p } else { p.negated() };
         match self {
             Self::And(items) => Self::all(items.iter().map(|p| p.replace_opaque(f))),
             Self::Or(items) => Self::any_of(items.iter().map(|p| p.replace_opaque(f))),
-            Self::Is(of, name, at, holds) | Self::Member(of, name, at, holds) => {
-                let array = matches!(self, Self::Is(..));
-                f(Opaque { of: *of, name, at, array }).map_or_else(|| self.clone(), |p| sign(p, *holds))
+            Self::Element(of, name, at, holds) | Self::Member(of, name, at, holds) => {
+                let array = matches!(self, Self::Element(..));
+                f(OpaqueAtom { source: *of, name, indices: at, is_array: array })
+                    .map_or_else(|| self.clone(), |p| sign(p, *holds))
             }
-            Self::Any(index, body, holds) => {
-                let (index, body) = Self::opened(index, body);
+            Self::Exists(index, body, holds) => {
+                let (index, body) = Self::open_exists(index, body);
                 sign(Self::exists(&index, &body.replace_opaque(f)), *holds)
             }
             Self::Ge(_) | Self::Eq(_) | Self::Ne(_) => self.clone(),
@@ -381,11 +382,11 @@ impl Pred {
         match self {
             Self::And(items) | Self::Or(items) => items.iter().for_each(|p| p.visit(poly, opaque)),
             Self::Ge(p) | Self::Eq(p) | Self::Ne(p) => poly(p),
-            Self::Is(x, _, at, _) | Self::Member(x, _, at, _) => {
+            Self::Element(x, _, at, _) | Self::Member(x, _, at, _) => {
                 opaque(*x);
                 at.iter().for_each(poly);
             }
-            Self::Any(index, body, _) => {
+            Self::Exists(index, body, _) => {
                 poly(&index.extent);
                 body.visit(poly, opaque);
             }
@@ -402,24 +403,24 @@ impl Pred {
 
     /// Whether arithmetic in it overflowed.
     #[must_use]
-    pub fn overflowed(&self) -> bool {
+    pub fn has_overflowed(&self) -> bool {
         let mut found = false;
-        self.visit(&mut |p| found |= p.overflowed(), &mut |_| {});
+        self.visit(&mut |p| found |= p.has_overflowed(), &mut |_| {});
         found
     }
 
     /// Returns a predicate over indices and sizes alone that follows from this one.
     #[must_use]
-    pub fn known(&self) -> Self {
+    pub fn data_independent_part(&self) -> Self {
         match self {
-            Self::And(items) => Self::all(items.iter().map(Self::known)),
-            Self::Or(items) => Self::any_of(items.iter().map(Self::known)),
-            Self::Any(index, body, true) => {
-                let some = Self::exists(index, &body.known());
+            Self::And(items) => Self::all(items.iter().map(Self::data_independent_part)),
+            Self::Or(items) => Self::any_of(items.iter().map(Self::data_independent_part)),
+            Self::Exists(index, body, true) => {
+                let some = Self::exists(index, &body.data_independent_part());
                 // The extent may depend on data.
-                Self::all(some.conjuncts().iter().filter(|p| !p.is_opaque()).cloned())
+                Self::all(some.conjuncts().iter().filter(|p| !p.depends_on_data()).cloned())
             }
-            other if other.is_opaque() => Self::truth(),
+            other if other.depends_on_data() => Self::truth(),
             other => other.clone(),
         }
     }
@@ -429,14 +430,14 @@ impl Pred {
     pub fn size(&self) -> usize {
         match self {
             Self::And(items) | Self::Or(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
-            Self::Any(_, body, _) => 1 + body.size(),
+            Self::Exists(_, body, _) => 1 + body.size(),
             _ => 1,
         }
     }
 
     /// Whether it depends on data.
     #[must_use]
-    pub fn is_opaque(&self) -> bool {
+    pub fn depends_on_data(&self) -> bool {
         let (mut reads, mut asks) = (false, false);
         self.visit(&mut |p| p.for_each_atom(&mut |a| reads |= matches!(a, Atom::Read(..))), &mut |_| asks = true);
         reads || asks
@@ -447,7 +448,7 @@ impl Pred {
 /// lower bounds, or all upper ones, have coefficient 1. Returns `None` otherwise, or if a conjunct
 /// is not a bound.
 fn shadow(index: &Index, bounds: &[Pred]) -> Option<Pred> {
-    let range = [index.value(), index.extent.plus(-1).sub(&index.value())];
+    let range = [index.value(), index.extent.add_constant(-1).sub(&index.value())];
     let (mut lower, mut upper) = (Vec::new(), Vec::new());
     let given = bounds.iter().map(|p| if let Pred::Ge(p) = p { Some(p) } else { None });
     for p in given.chain(range.iter().map(Some)) {
@@ -462,18 +463,18 @@ fn shadow(index: &Index, bounds: &[Pred]) -> Option<Pred> {
 
 /// Normalises `p = 0`: divides by the common factor of the coefficients and makes the leading one
 /// positive. `Err` has the truth value if it is already decided.
-fn equation(p: &Poly) -> Result<Poly, bool> {
+fn normalise_equation(p: &Poly) -> Result<Poly, bool> {
     if let Some(c) = p.as_constant() {
         return Err(c == 0);
     }
-    if p.overflowed() {
+    if p.has_overflowed() {
         return Ok(p.clone());
     }
     let g = common_factor(p).max(1);
     if p.constant_part() % g != 0 {
         return Err(false);
     }
-    let p = divided(p, g);
+    let p = divide_coefficients(p, g);
     let leads = p.terms().iter().find(|(m, _)| !m.is_empty()).is_none_or(|t| t.1 > 0);
     Ok(if leads { p } else { p.neg() })
 }
@@ -491,7 +492,7 @@ fn common_factor(p: &Poly) -> i128 {
 }
 
 /// Divides by a common divisor of all coefficients.
-fn divided(p: &Poly, by: i128) -> Poly {
+fn divide_coefficients(p: &Poly, by: i128) -> Poly {
     if by == 1 { p.clone() } else { p.div(&Poly::constant(by)).unwrap_or_default() }
 }
 
@@ -520,22 +521,22 @@ impl fmt::Display for Pred {
             Self::And(items) => list(f, items, " && ", |p| matches!(p, Self::Or(_))),
             Self::Or(items) => list(f, items, " || ", |_| false),
             Self::Ge(p) => {
-                let (left, right) = sides(p);
+                let (left, right) = split_by_sign(p);
                 // `a - b - 1 >= 0` over integers is `b < a`.
                 match right.constant_part() {
-                    c if c > 0 => write!(f, "{} < {left}", right.plus(-1)),
+                    c if c > 0 => write!(f, "{} < {left}", right.add_constant(-1)),
                     _ => write!(f, "{right} <= {left}"),
                 }
             }
             Self::Eq(p) => {
-                let (left, right) = sides(p);
+                let (left, right) = split_by_sign(p);
                 write!(f, "{left} == {right}")
             }
             Self::Ne(p) => {
-                let (left, right) = sides(p);
+                let (left, right) = split_by_sign(p);
                 write!(f, "{left} != {right}")
             }
-            Self::Is(_, name, at, holds) => {
+            Self::Element(_, name, at, holds) => {
                 write!(f, "{}{name}", if *holds { "" } else { "!" })?;
                 if at.is_empty() {
                     return Ok(());
@@ -549,7 +550,7 @@ impl fmt::Display for Pred {
                 args(f, at)?;
                 f.write_str(")")
             }
-            Self::Any(index, body, holds) => {
+            Self::Exists(index, body, holds) => {
                 let not = if *holds { "" } else { "!" };
                 write!(f, "{not}(any {} < {}: {body})", index.name, index.extent)
             }
@@ -558,7 +559,7 @@ impl fmt::Display for Pred {
 }
 
 /// Returns the added terms and the subtracted terms.
-fn sides(p: &Poly) -> (Poly, Poly) {
+fn split_by_sign(p: &Poly) -> (Poly, Poly) {
     let mut sides = (Poly::default(), Poly::default());
     for (m, c) in p.terms() {
         if *c > 0 {

@@ -25,11 +25,11 @@ mod table;
 mod tests;
 
 use super::Poly;
-use lang_base::pause;
-use table::Table;
+use lang_base::check_cancelled;
+use table::FactTable;
 
 /// The cost of any goal, in steps of a search.
-const GOAL: u64 = 100;
+const GOAL_COST: u64 = 100;
 
 /// A conjunction of facts, added and removed like scopes.
 ///
@@ -44,14 +44,14 @@ const GOAL: u64 = 100;
 /// assert!(!facts.proves_nonneg(&n.plus(-2)));
 /// ```
 #[derive(Clone, Default, Debug)]
-pub struct Facts {
+pub struct FactSet {
     /// Behind a cell, because goals also assign numbers to atoms.
-    table: RefCell<Table>,
+    table: RefCell<FactTable>,
     /// The steps spent on goals, shared by all clones.
-    spent: Rc<Cell<u64>>,
+    steps: Rc<Cell<u64>>,
 }
 
-impl Facts {
+impl FactSet {
     /// Creates an empty set of facts.
     #[must_use]
     pub fn new() -> Self {
@@ -61,20 +61,20 @@ impl Facts {
     /// Returns the steps spent on goals so far, by these facts and all their clones and originals.
     /// A step is about 10 ns.
     #[must_use]
-    pub fn spent(&self) -> u64 {
-        self.spent.get()
+    pub fn steps_spent(&self) -> u64 {
+        self.steps.get()
     }
 
     /// Returns the current scope, for [`Self::release`].
     #[must_use]
     pub fn mark(&self) -> usize {
-        self.table.borrow().kept()
+        self.table.borrow().fact_count()
     }
 
     /// Drops the facts assumed since the mark.
     pub fn release(&mut self, mark: usize) {
         let table = self.table.get_mut();
-        table.settle();
+        table.discard_goal_entries();
         table.truncate(mark);
     }
 
@@ -95,7 +95,7 @@ impl Facts {
     pub fn assume_nonzero(&mut self, p: &Poly) {
         for p in [p.clone(), p.neg()] {
             if self.proves_nonneg(&p) {
-                self.assume_nonneg(p.plus(-1));
+                self.assume_nonneg(p.add_constant(-1));
                 return;
             }
         }
@@ -103,28 +103,28 @@ impl Facts {
 
     fn assume(&mut self, p: &Poly, zero: bool) {
         let table = self.table.get_mut();
-        table.settle();
+        table.discard_goal_entries();
         table.assume(p, zero);
-        table.keep();
+        table.mark_as_facts();
     }
 
     /// Whether `p >= 0` follows. Returns `false` if it does not, or if the prover cannot decide.
     #[must_use]
     pub fn proves_nonneg(&self, p: &Poly) -> bool {
-        if p.overflowed() {
+        if p.has_overflowed() {
             return false;
         }
         if p.as_constant().is_some_and(|c| c >= 0) {
             return true;
         }
-        pause();
-        self.spent.set(self.spent.get().saturating_add(GOAL));
+        check_cancelled();
+        self.steps.set(self.steps.get().saturating_add(GOAL_COST));
         let table = &mut *self.table.borrow_mut();
-        table.settle_if_large();
-        let Some(goal) = table.linear(p, false) else { return false };
-        table.is_false()
+        table.discard_many_goal_entries();
+        let Some(goal) = table.linearise(p, false) else { return false };
+        table.has_false_row()
             || !table.refutes(&goal)
-                && (reduce::proves(table, &goal) || search::proves(table, Some(&goal), &self.spent))
+                && (reduce::proves(table, &goal) || search::proves(table, Some(&goal), &self.steps))
     }
 
     /// Whether `p = 0` follows. Returns `false` if it does not, or if the prover cannot decide.
@@ -136,10 +136,10 @@ impl Facts {
     /// Whether the facts contradict each other. Returns `false` if they do not, or if the prover
     /// cannot decide.
     #[must_use]
-    pub fn contradictory(&self) -> bool {
-        pause();
-        self.spent.set(self.spent.get().saturating_add(GOAL));
+    pub fn is_contradictory(&self) -> bool {
+        check_cancelled();
+        self.steps.set(self.steps.get().saturating_add(GOAL_COST));
         let table = &mut *self.table.borrow_mut();
-        table.is_false() || !table.holds_somewhere() && search::proves(table, None, &self.spent)
+        table.has_false_row() || !table.is_satisfied_at_point() && search::proves(table, None, &self.steps)
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod drawn;
 /// Parses a polynomial such as `i * m + j // 2 - min(n, 3)`. A name is a local, the same at each
 /// occurrence; `?1` is an unknown of the checker and `huge` an overflow.
 pub(crate) fn poly(text: &str) -> Poly {
-    let mut rest = Rest(text);
+    let mut rest = PolyParser(text);
     let p = rest.sum();
     assert!(rest.0.trim().is_empty(), "trailing {:?} in {text:?}", rest.0);
     p
@@ -17,7 +17,7 @@ pub(crate) fn poly(text: &str) -> Poly {
 /// (true).
 pub(crate) fn facts(text: &str) -> Vec<(Poly, bool)> {
     let mut out = Vec::new();
-    let mut rest = Rest(text);
+    let mut rest = PolyParser(text);
     while !rest.0.trim().is_empty() {
         let mut left = rest.sum();
         while let Some(op) = ["==", "<=", ">=", "<", ">"].into_iter().find(|op| rest.eat(op)) {
@@ -26,8 +26,8 @@ pub(crate) fn facts(text: &str) -> Vec<(Poly, bool)> {
                 "==" => (right.sub(&left), true),
                 "<=" => (right.sub(&left), false),
                 ">=" => (left.sub(&right), false),
-                "<" => (right.sub(&left).plus(-1), false),
-                _ => (left.sub(&right).plus(-1), false),
+                "<" => (right.sub(&left).add_constant(-1), false),
+                _ => (left.sub(&right).add_constant(-1), false),
             });
             left = right;
         }
@@ -42,9 +42,9 @@ pub(crate) fn atom(name: &str) -> Atom {
     Atom::Local(LocalId(id), name.into())
 }
 
-struct Rest<'a>(&'a str);
+struct PolyParser<'a>(&'a str);
 
-impl<'a> Rest<'a> {
+impl<'a> PolyParser<'a> {
     fn eat(&mut self, token: &str) -> bool {
         let rest = self.0.trim_start().strip_prefix(token);
         self.0 = rest.unwrap_or(self.0);
@@ -105,7 +105,7 @@ impl<'a> Rest<'a> {
                     assert!(self.eat(","));
                     let b = self.sum();
                     assert!(self.eat(")"));
-                    if f == "min" { a.least(&b) } else { a.greatest(&b) }
+                    if f == "min" { a.minimum(&b) } else { a.maximum(&b) }
                 }
                 t if t.starts_with(|c: char| c.is_ascii_digit()) => Poly::constant(t.parse().expect("number")),
                 t => {

@@ -1,14 +1,14 @@
 //! **Item layout.** Prints definitions, types, imports, top-level bindings and rules as documents.
 
-use super::expr::After;
-use super::printer::{Piece, Printer};
-use crate::ast::{Def, Expr, Ident, Import, Item, Rule, TopLet, TypeBody, TypeDef, TypeExpr};
+use super::expr::BodyContext;
+use super::printer::{LayoutDoc, Printer};
+use crate::ast::{Def, Expr, Ident, Import, Item, RuleDef, TopLet, TypeBody, TypeDef, TypeExpr};
 use crate::token::{Sym, Word};
 use lang_base::Name;
 
 impl<'a> Printer<'a> {
     /// Prints the tree's item, without its documentation.
-    pub(super) fn item(&mut self) -> Piece<'a> {
+    pub(super) fn item(&mut self) -> LayoutDoc<'a> {
         let tree = self.tree;
         match &tree.item {
             Item::Def(def) => self.def(def),
@@ -20,23 +20,23 @@ impl<'a> Printer<'a> {
                 // `do print(…)` stays on one line and breaks inside the call.
                 let value = if matches!(tree.exprs[*value].kind, Expr::Call(..)) {
                     let call = self.expr(*value);
-                    self.cat([self.space(), call])
+                    self.concat([self.space(), call])
                 } else {
-                    self.body(*value, After::Equals)
+                    self.body(*value, BodyContext::Equals)
                 };
-                self.cat([word, value])
+                self.concat([word, value])
             }
-            Item::Rule(rule) => self.rule(rule),
+            Item::DerivativeRule(rule) => self.rule(rule),
             Item::Error => self.nil(),
         }
     }
 
-    fn def(&mut self, def: &'a Def) -> Piece<'a> {
+    fn def(&mut self, def: &'a Def) -> LayoutDoc<'a> {
         let word = self.word(Word::Def);
         let name = self.name(&def.name.name);
         // The parameters break before the result or the constraints do.
-        let params = self.open_block(Sym::LParen, def.params.len(), Sym::RParen, |p, at| {
-            p.nth(&def.params, at, |p, param| p.typed(&param.name.name, param.ty))
+        let params = self.ungrouped_block(Sym::LParen, def.params.len(), Sym::RParen, |p, at| {
+            p.print_nth(&def.params, at, |p, param| p.typed_name(&param.name.name, param.ty))
         });
         let mut head = vec![word, self.space(), name, params];
         if let Some(result) = def.result {
@@ -49,41 +49,41 @@ impl<'a> Printer<'a> {
             for (nth, constraint) in def.constraints.iter().enumerate() {
                 if nth > 0 {
                     wanted.push(self.sym(Sym::Comma));
-                    wanted.push(self.fill());
+                    wanted.push(self.soft_line());
                 }
                 let var = self.name(&constraint.var.name);
                 let colon = self.sym(Sym::Colon);
                 let class = self.name(&constraint.class.name);
                 wanted.extend([var, colon, self.space(), class]);
             }
-            let wanted = self.hang(self.cat(wanted));
+            let wanted = self.double_nest(self.concat(wanted));
             head.push(self.group(wanted));
         }
         let equals = self.sym(Sym::Assign);
         head.extend([self.space(), equals]);
-        let head = self.group(self.cat(head));
-        let body = self.body(def.body, After::Head);
-        self.group(self.cat([head, body]))
+        let head = self.group(self.concat(head));
+        let body = self.body(def.body, BodyContext::Head);
+        self.group(self.concat([head, body]))
     }
 
-    fn type_def(&mut self, def: &'a TypeDef) -> Piece<'a> {
+    fn type_def(&mut self, def: &'a TypeDef) -> LayoutDoc<'a> {
         let word = self.word(Word::Type);
         let name = self.name(&def.name.name);
         let mut head = vec![word, self.space(), name];
         if !def.params.is_empty() {
-            head.push(self.block(Sym::LParen, def.params.len(), Sym::RParen, |p, at| {
-                p.nth(&def.params, at, |p, param| p.name(&param.name))
+            head.push(self.bracketed_block(Sym::LParen, def.params.len(), Sym::RParen, |p, at| {
+                p.print_nth(&def.params, at, |p, param| p.name(&param.name))
             }));
         }
         let equals = self.sym(Sym::Assign);
         head.extend([self.space(), equals]);
-        let head = self.cat(head);
+        let head = self.concat(head);
         let body = match &def.body {
             TypeBody::Single(ty) => {
                 let hangs = matches!(self.tree.types[*ty].kind, TypeExpr::Record(_));
                 let gap = if hangs { self.space() } else { self.line() };
                 let ty = self.ty(*ty);
-                let body = self.cat([gap, ty]);
+                let body = self.concat([gap, ty]);
                 if hangs { body } else { self.nest(body) }
             }
             TypeBody::Sum(ctors) => {
@@ -94,23 +94,23 @@ impl<'a> Printer<'a> {
                         all.extend([self.sym(Sym::Bar), self.space()]);
                     } else {
                         // The first bar is printed only if each constructor has its own line.
-                        self.pass_over(Sym::Bar);
-                        all.push(self.either("| ", ""));
+                        self.skip_sym(Sym::Bar);
+                        all.push(self.flat_alt("| ", ""));
                     }
                     all.push(self.name(&ctor.name.name));
                     if !ctor.args.is_empty() {
-                        all.push(self.block(Sym::LParen, ctor.args.len(), Sym::RParen, |p, at| {
-                            p.nth(&ctor.args, at, |p, arg| p.ty(*arg))
+                        all.push(self.bracketed_block(Sym::LParen, ctor.args.len(), Sym::RParen, |p, at| {
+                            p.print_nth(&ctor.args, at, |p, arg| p.ty(*arg))
                         }));
                     }
                 }
-                self.nest(self.cat(all))
+                self.nest(self.concat(all))
             }
         };
-        self.group(self.cat([head, body]))
+        self.group(self.concat([head, body]))
     }
 
-    fn import(&mut self, import: &'a Import) -> Piece<'a> {
+    fn import(&mut self, import: &'a Import) -> LayoutDoc<'a> {
         let word = self.word(Word::Import);
         let path = if import.is_file { self.string(&import.path.name) } else { self.name(&import.path.name) };
         let mut all = vec![word, self.space(), path];
@@ -119,40 +119,40 @@ impl<'a> Printer<'a> {
             let alias = self.name(&alias.name);
             all.extend([self.space(), word, self.space(), alias]);
         }
-        self.cat(all)
+        self.concat(all)
     }
 
-    fn top_let(&mut self, item: &'a TopLet) -> Piece<'a> {
+    fn top_let(&mut self, item: &'a TopLet) -> LayoutDoc<'a> {
         let word = self.word(Word::Let);
-        let bound = self.bound(item.pat, item.ty);
+        let bound = self.typed_pat(item.pat, item.ty);
         let equals = self.sym(Sym::Assign);
-        let value = self.body(item.value, After::Equals);
-        let end = if item.quiet { self.sym(Sym::Semi) } else { self.nil() };
-        self.cat([word, self.space(), bound, self.space(), equals, value, end])
+        let value = self.body(item.value, BodyContext::Equals);
+        let end = if item.is_quiet { self.sym(Sym::Semi) } else { self.nil() };
+        self.concat([word, self.space(), bound, self.space(), equals, value, end])
     }
 
-    fn rule(&mut self, rule: &'a Rule) -> Piece<'a> {
-        let word = self.name(&Name::new_static(if rule.adjoint { "adjoint" } else { "derivative" }));
+    fn rule(&mut self, rule: &'a RuleDef) -> LayoutDoc<'a> {
+        let word = self.name(&Name::new_static(if rule.is_adjoint { "adjoint" } else { "derivative" }));
         let name = self.name(&rule.name.name);
         let open = self.sym(Sym::LParen);
-        let mut inside = vec![self.edge()];
-        self.names(&rule.params, &mut inside);
+        let mut inside = vec![self.line_or_nothing()];
+        self.name_list(&rule.params, &mut inside);
         inside.push(self.sym(Sym::Semi));
-        if !rule.deltas.is_empty() {
+        if !rule.tangents.is_empty() {
             inside.push(self.line());
-            self.names(&rule.deltas, &mut inside);
+            self.name_list(&rule.tangents, &mut inside);
         }
-        let inside = self.nest(self.cat(inside));
-        let end = self.closing("");
+        let inside = self.nest(self.concat(inside));
+        let end = self.closing_break("");
         let close = self.sym(Sym::RParen);
-        let names = self.group(self.cat([open, inside, end, close]));
+        let names = self.group(self.concat([open, inside, end, close]));
         let equals = self.sym(Sym::Assign);
-        let head = self.cat([word, self.space(), name, names, self.space(), equals]);
-        let body = self.body(rule.body, After::Head);
-        self.group(self.cat([head, body]))
+        let head = self.concat([word, self.space(), name, names, self.space(), equals]);
+        let body = self.body(rule.body, BodyContext::Head);
+        self.group(self.concat([head, body]))
     }
 
-    fn names(&mut self, names: &'a [Ident], out: &mut Vec<Piece<'a>>) {
+    fn name_list(&mut self, names: &'a [Ident], out: &mut Vec<LayoutDoc<'a>>) {
         for (nth, name) in names.iter().enumerate() {
             if nth > 0 {
                 out.push(self.sym(Sym::Comma));

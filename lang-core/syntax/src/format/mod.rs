@@ -25,13 +25,13 @@ mod types;
 #[cfg(test)]
 mod tests;
 
-pub use outline::{outline, same_meaning, same_tree};
+pub use outline::{dump_tree, same_meaning, same_tree};
 use pretty::Arena;
-use printer::{Piece, Printer};
-use render::{Writer, Written};
+use printer::{LayoutDoc, Printer};
+use render::{LineWriter, RenderedText};
 
 use super::ast::{Item, Tree};
-use super::lexer::{Comment, Lexed, lex};
+use super::lexer::{Comment, LexedText, lex};
 use super::parser::{parse_item, parse_split};
 use super::split::split;
 use lang_base::{Diagnostic, Span};
@@ -42,12 +42,12 @@ pub const WIDTH: usize = 88;
 
 /// A formatted file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Formatted {
+pub struct FormattedFile {
     /// The formatted text.
     pub text: String,
     /// The number of items left unchanged because their layout failed its check, which is a defect
     /// of the formatter.
-    pub left_alone: usize,
+    pub unformatted_items: usize,
 }
 
 /// Formats a file.
@@ -62,9 +62,9 @@ pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// Returns the lexer and parser errors of the file, with absolute spans.
-pub fn format_file(text: &str) -> Result<Formatted, Vec<Diagnostic>> {
+pub fn format_file(text: &str) -> Result<FormattedFile, Vec<Diagnostic>> {
     let items = split(text);
-    let mut out = Formatted { text: String::with_capacity(text.len()), left_alone: 0 };
+    let mut out = FormattedFile { text: String::with_capacity(text.len()), unformatted_items: 0 };
     if items.is_empty() {
         let lexed = lex(text);
         out.text = comment_block(text, &lexed.comments, 0);
@@ -77,7 +77,7 @@ pub fn format_file(text: &str) -> Result<Formatted, Vec<Diagnostic>> {
         if parsed.diagnostics.iter().any(Diagnostic::is_error) {
             errors.extend(parsed.diagnostics.into_iter().map(|d| d.shift(item.start)));
         }
-        if !out.text.is_empty() && blank_between(text, end, item.start) {
+        if !out.text.is_empty() && has_blank_line_between(text, end, item.start) {
             out.text.push('\n');
         }
         end = item.start.saturating_add(u32::try_from(item.text.len()).unwrap_or(u32::MAX));
@@ -85,7 +85,7 @@ pub fn format_file(text: &str) -> Result<Formatted, Vec<Diagnostic>> {
             match format_item(&parsed.tree, &item.text) {
                 Some(laid_out) => out.text.push_str(&laid_out),
                 None => {
-                    out.left_alone += 1;
+                    out.unformatted_items += 1;
                     out.text.push_str(item.text.trim_end());
                 }
             }
@@ -103,7 +103,7 @@ pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
     if tree.item == Item::Error {
         return None;
     }
-    let laid_out = lay_out(tree, text, &lexed)?;
+    let laid_out = layout_item(tree, text, &lexed)?;
     // A text already in the canonical layout has its own tree, so the check would always pass.
     if laid_out == text.trim_end() && split(&laid_out).len() == 1 {
         return Some(laid_out);
@@ -112,7 +112,7 @@ pub fn format_item(tree: &Tree, text: &str) -> Option<String> {
     let parsed = parse_item(&laid_out);
     // The comparison ignores order, because a comment on the item's first line may move above its
     // documentation.
-    let comments = |text: &str, lexed: &Lexed| {
+    let comments = |text: &str, lexed: &LexedText| {
         let mut all: Vec<String> = lexed.comments.iter().map(|c| comment_text(text, c).to_owned()).collect();
         all.sort_unstable();
         all
@@ -137,28 +137,28 @@ pub fn print_tree(tree: &Tree) -> String {
         out.push('\n');
     }
     // Rendering fails only on a document without a valid layout, and every break here has one.
-    out.push_str(&render(item, &[]).map_or_else(String::new, |written| written.text));
+    out.push_str(&render_layout(item, &[]).map_or_else(String::new, |written| written.text));
     out
 }
 
-fn lay_out(tree: &Tree, text: &str, lexed: &Lexed) -> Option<String> {
+fn layout_item(tree: &Tree, text: &str, lexed: &LexedText) -> Option<String> {
     let first = lexed.tokens.first()?.span.start;
     let last = lexed.tokens.last()?.span.end;
     let (above, rest) = lexed.comments.split_at(lexed.comments.partition_point(|c| c.span.start < first));
     let arena = Arena::new();
     let mut printer = Printer::with_source(tree, &arena, text, lexed);
     let item = printer.item();
-    let item = printer.end(item);
-    let shown: Vec<(&str, bool)> = lexed.comments.iter().map(|c| (comment_text(text, c), c.own_line)).collect();
-    let written = render(item, &shown)?;
+    let item = printer.append_suffix_comment(item);
+    let shown: Vec<(&str, bool)> = lexed.comments.iter().map(|c| (comment_text(text, c), c.is_own_line)).collect();
+    let written = render_layout(item, &shown)?;
 
     // Comments moved out of the first line go above the documentation, which must stay adjacent to
     // the item.
-    let (other, docs) = above.split_at(above.len() - above.iter().rev().take_while(|c| c.doc).count());
+    let (other, docs) = above.split_at(above.len() - above.iter().rev().take_while(|c| c.is_doc).count());
     let mut out = comment_block(text, other, docs.first().map_or(first, |c| c.span.start));
     // A blank line keeps a `--|` comment that was not documentation from becoming it.
-    let apart = written.above.iter().any(|comment| comment.starts_with("--|"));
-    for comment in written.above {
+    let apart = written.leading_comments.iter().any(|comment| comment.starts_with("--|"));
+    for comment in written.leading_comments {
         out.push_str(comment);
         out.push('\n');
     }
@@ -169,12 +169,12 @@ fn lay_out(tree: &Tree, text: &str, lexed: &Lexed) -> Option<String> {
     out.push_str(&written.text);
 
     // The comments after the item. An indented one seems to describe the item's end.
-    let below = rest.get(printer.comments_done().checked_sub(above.len())?..)?;
+    let below = rest.get(printer.printed_comments().checked_sub(above.len())?..)?;
     let mut end = last;
     for comment in below {
         let start = comment.span.start;
         let column0 = start == 0 || text.as_bytes().get(start as usize - 1) == Some(&b'\n');
-        out.push_str(if blank_between(text, end, start) { "\n\n" } else { "\n" });
+        out.push_str(if has_blank_line_between(text, end, start) { "\n\n" } else { "\n" });
         out.push_str(if column0 { "" } else { "  " });
         out.push_str(comment_text(text, comment));
         end = comment.span.end;
@@ -182,8 +182,8 @@ fn lay_out(tree: &Tree, text: &str, lexed: &Lexed) -> Option<String> {
     Some(out)
 }
 
-fn render<'c>(piece: Piece<'_>, comments: &'c [(&'c str, bool)]) -> Option<Written<'c>> {
-    let mut writer = Writer::new(comments);
+fn render_layout<'c>(piece: LayoutDoc<'_>, comments: &'c [(&'c str, bool)]) -> Option<RenderedText<'c>> {
+    let mut writer = LineWriter::new(comments);
     piece.render_raw(WIDTH, &mut writer).ok()?;
     Some(writer.finish())
 }
@@ -195,7 +195,7 @@ fn comment_block(text: &str, comments: &[Comment], next: u32) -> String {
         out.push_str(comment_text(text, comment));
         out.push('\n');
         let below = comments.get(nth + 1).map_or(next, |c| c.span.start);
-        if blank_between(text, comment.span.end, below) {
+        if has_blank_line_between(text, comment.span.end, below) {
             out.push('\n');
         }
     }
@@ -207,7 +207,7 @@ fn comment_text<'a>(text: &'a str, comment: &Comment) -> &'a str {
 }
 
 /// Whether a blank line separates two positions.
-fn blank_between(text: &str, from: u32, to: u32) -> bool {
+fn has_blank_line_between(text: &str, from: u32, to: u32) -> bool {
     let between = text.get(Span::new(from, to).range()).unwrap_or_default();
     between.bytes().filter(|b| *b == b'\n').count() > 1
 }

@@ -4,28 +4,28 @@
 use std::fmt::Write;
 
 use crate::ast::{
-    Expr, ExprId, Ident, IndexRange, IndexVar, Item, Pat, PatId, Place, SizeExpr, Subscript, Tree, TypeArg, TypeBody,
-    TypeExpr, TypeId,
+    Expr, ExprId, Ident, IndexRange, IndexVar, Item, Pat, PatId, SizeExpr, Subscript, Tree, TypeArg, TypeBody,
+    TypeExpr, TypeId, UpdateTarget,
 };
 use lang_base::Name;
 
 /// Returns whether two trees are equal up to spans and doubled parentheses.
 #[must_use]
 pub fn same_tree(a: &Tree, b: &Tree) -> bool {
-    outline(a, true) == outline(b, true)
+    dump_tree(a, true) == dump_tree(b, true)
 }
 
 /// Returns whether two trees are equal up to spans and all parentheses.
 #[must_use]
 pub fn same_meaning(a: &Tree, b: &Tree) -> bool {
-    outline(a, false) == outline(b, false)
+    dump_tree(a, false) == dump_tree(b, false)
 }
 
 /// Returns the tree as a nested list, either with its parentheses (doubled ones once) or without
 /// any.
 #[must_use]
-pub fn outline(tree: &Tree, parens: bool) -> String {
-    let mut out = Outline { tree, parens, text: String::new() };
+pub fn dump_tree(tree: &Tree, parens: bool) -> String {
+    let mut out = TreeDumper { tree, keeps_parens: parens, text: String::new() };
     out.list("item", |o| o.item());
     if !tree.docs.is_empty() {
         out.atom(&format!("{:?}", tree.docs));
@@ -33,13 +33,13 @@ pub fn outline(tree: &Tree, parens: bool) -> String {
     out.text
 }
 
-struct Outline<'a> {
+struct TreeDumper<'a> {
     tree: &'a Tree,
-    parens: bool,
+    keeps_parens: bool,
     text: String,
 }
 
-impl Outline<'_> {
+impl TreeDumper<'_> {
     fn list(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
         self.text.push('(');
         self.text.push_str(name);
@@ -108,22 +108,22 @@ impl Outline<'_> {
                 o.ident(&import.path);
                 o.ident_or_none(import.alias.as_ref());
             }),
-            Item::Let(item) => self.list(if item.quiet { "quiet-let" } else { "let" }, |o| {
-                o.bound(item.pat, item.ty);
+            Item::Let(item) => self.list(if item.is_quiet { "quiet-let" } else { "let" }, |o| {
+                o.typed_pat(item.pat, item.ty);
                 o.expr(item.value);
             }),
             Item::Do(value) => self.list("do", |o| o.expr(*value)),
-            Item::Rule(rule) => self.list(if rule.adjoint { "adjoint" } else { "derivative" }, |o| {
+            Item::DerivativeRule(rule) => self.list(if rule.is_adjoint { "adjoint" } else { "derivative" }, |o| {
                 o.ident(&rule.name);
                 o.idents(&rule.params);
-                o.idents(&rule.deltas);
+                o.idents(&rule.tangents);
                 o.expr(rule.body);
             }),
             Item::Error => self.atom("error"),
         }
     }
 
-    fn bound(&mut self, pat: PatId, ty: Option<TypeId>) {
+    fn typed_pat(&mut self, pat: PatId, ty: Option<TypeId>) {
         self.pat(pat);
         self.ty_or_none(ty);
     }
@@ -136,15 +136,15 @@ impl Outline<'_> {
         let tree = self.tree;
         // Doubled parentheses count once, or not at all.
         while let Expr::Paren(inner) = tree.exprs[at].kind {
-            if self.parens && !matches!(tree.exprs[inner].kind, Expr::Paren(_)) {
+            if self.keeps_parens && !matches!(tree.exprs[inner].kind, Expr::Paren(_)) {
                 break;
             }
             at = inner;
         }
-        stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_here(at));
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.expr_node(at));
     }
 
-    fn expr_here(&mut self, at: ExprId) {
+    fn expr_node(&mut self, at: ExprId) {
         self.text.push(' ');
         let tree = self.tree;
         match &tree.exprs[at].kind {
@@ -164,7 +164,9 @@ impl Outline<'_> {
             }),
             Expr::Power(base, exponent) => self.exprs("^", [base, exponent]),
             Expr::Guard { cond, body } => self.exprs("guard", [cond, body]),
-            Expr::Array { items, comma } => self.exprs(if *comma { "array," } else { "array" }, items),
+            Expr::Array { items, has_trailing_comma: comma } => {
+                self.exprs(if *comma { "array," } else { "array" }, items)
+            }
             Expr::Paren(inner) => self.exprs("paren", [inner]),
             Expr::Tuple(items) => self.exprs("tuple", items),
             Expr::Record(fields) => self.list("record", |o| {
@@ -183,7 +185,7 @@ impl Outline<'_> {
             }),
             Expr::Index(base, places) => self.list("index", |o| {
                 o.expr(*base);
-                o.places(places);
+                o.subscripts(places);
             }),
             Expr::Call(callee, args) => self.list("call", |o| {
                 o.expr(*callee);
@@ -193,12 +195,12 @@ impl Outline<'_> {
                 }
             }),
             Expr::Lambda(params, body) => self.list("lambda", |o| {
-                params.iter().for_each(|p| o.bound(p.pat, p.ty));
+                params.iter().for_each(|p| o.typed_pat(p.pat, p.ty));
                 o.expr(*body);
             }),
             Expr::Let(binds, body) => self.list("let", |o| {
                 for bind in binds {
-                    o.bound(bind.pat, bind.ty);
+                    o.typed_pat(bind.pat, bind.ty);
                     o.expr(bind.value);
                 }
                 o.expr(*body);
@@ -217,41 +219,41 @@ impl Outline<'_> {
                     o.expr(arm.body);
                 }
             }),
-            Expr::Binder { kind, vars, filter, body } => self.list(kind.word(), |o| {
+            Expr::Binder { kind, vars, filter, body } => self.list(kind.keyword(), |o| {
                 o.vars(vars);
                 o.expr_or_none(*filter);
                 o.expr(*body);
             }),
-            Expr::Fold { scan, acc, ty, init, vars, body, yields } => {
+            Expr::Fold { is_scan: scan, acc, ty, init, vars, body, yields } => {
                 self.list(if *scan { "scan-for" } else { "fold" }, |o| {
-                    o.bound(*acc, *ty);
+                    o.typed_pat(*acc, *ty);
                     o.expr(*init);
                     o.vars(vars);
                     o.expr(*body);
                     o.expr_or_none(*yields);
                 });
             }
-            Expr::Loop { scan, acc, ty, init, cond, body } => {
+            Expr::Loop { is_scan: scan, acc, ty, init, cond, body } => {
                 self.list(if *scan { "scan-while" } else { "loop" }, |o| {
-                    o.bound(*acc, *ty);
+                    o.typed_pat(*acc, *ty);
                     o.expr(*init);
                     o.expr(*cond);
                     o.expr(*body);
                 });
             }
-            Expr::Checkpoint { every, of } => self.list("checkpoint", |o| {
+            Expr::Checkpoint { spacing: every, body: of } => self.list("checkpoint", |o| {
                 o.expr_or_none(*every);
                 o.expr(*of);
             }),
             Expr::With(base, updates) => self.list("with", |o| {
                 o.expr(*base);
                 for update in updates {
-                    match &update.place {
-                        Place::Index(places, _) => o.places(places),
-                        Place::Field(name) => o.ident(name),
-                        Place::Proj(index, _) => o.atom(&index.to_string()),
+                    match &update.target {
+                        UpdateTarget::Index(places, _) => o.subscripts(places),
+                        UpdateTarget::Field(name) => o.ident(name),
+                        UpdateTarget::Proj(index, _) => o.atom(&index.to_string()),
                     }
-                    o.atom(if update.add { "+=" } else { "=" });
+                    o.atom(if update.is_add { "+=" } else { "=" });
                     o.expr(update.value);
                 }
             }),
@@ -266,13 +268,13 @@ impl Outline<'_> {
         }
     }
 
-    fn places(&mut self, places: &[Subscript]) {
+    fn subscripts(&mut self, places: &[Subscript]) {
         self.list("", |o| {
             for place in places {
                 match place {
-                    Subscript::At(index) => o.expr(*index),
+                    Subscript::Index(index) => o.expr(*index),
                     Subscript::Range(from, to) => o.exprs("range", [from, to]),
-                    Subscript::Whole(_) => o.atom("_"),
+                    Subscript::FullAxis(_) => o.atom("_"),
                 }
             }
         });
@@ -295,10 +297,10 @@ impl Outline<'_> {
     }
 
     fn pat(&mut self, at: PatId) {
-        stacker::maybe_grow(64 << 10, 1 << 20, || self.pat_here(at));
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.pat_node(at));
     }
 
-    fn pat_here(&mut self, at: PatId) {
+    fn pat_node(&mut self, at: PatId) {
         let tree = self.tree;
         self.text.push(' ');
         match &tree.pats[at].kind {
@@ -337,10 +339,10 @@ impl Outline<'_> {
     }
 
     fn ty(&mut self, at: TypeId) {
-        stacker::maybe_grow(64 << 10, 1 << 20, || self.ty_here(at));
+        stacker::maybe_grow(64 << 10, 1 << 20, || self.ty_node(at));
     }
 
-    fn ty_here(&mut self, at: TypeId) {
+    fn ty_node(&mut self, at: TypeId) {
         let tree = self.tree;
         self.text.push(' ');
         match &tree.types[at].kind {

@@ -2,11 +2,11 @@
 //! trees without source text, because a parsed tree has a node for every pair of parentheses.
 
 use crate::ast::{Expr, ExprId, Tree};
-use crate::ops::{Level, UnOp};
+use crate::ops::{Precedence, UnOp};
 
 /// The binding strength of an expression, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Bind {
+pub(super) enum OperandStrength {
     /// Any expression: between brackets, after `:`, `=`, `in`.
     Loose,
     Or,
@@ -20,81 +20,82 @@ pub(super) enum Bind {
     Postfix,
 }
 
-impl Bind {
+impl OperandStrength {
     /// Returns the minimum binding strength of the operands of a chain at this level.
-    pub(super) fn operand(level: Level) -> Self {
+    pub(super) fn for_operand_of(level: Precedence) -> Self {
         match level {
-            Level::Pipe => Self::Or,
-            Level::Or => Self::And,
-            Level::And => Self::Not,
-            Level::Compare => Self::Sum,
-            Level::Sum => Self::Product,
-            Level::Product => Self::Negate,
+            Precedence::Pipe => Self::Or,
+            Precedence::Or => Self::And,
+            Precedence::And => Self::Not,
+            Precedence::Compare => Self::Sum,
+            Precedence::Sum => Self::Product,
+            Precedence::Product => Self::Negate,
         }
     }
 }
 
 /// The syntactic shape of an expression, as its neighbours see it.
-enum Shape {
+enum SyntacticShape {
     /// An expression with this binding strength.
-    Bind(Bind),
+    Delimited(OperandStrength),
     /// A form that begins with a keyword and extends as far right as possible. It needs no
     /// parentheses as a last operand.
-    Open,
+    OpenEnded,
 }
 
-fn shape(expr: &Expr) -> Shape {
-    Shape::Bind(match expr {
+fn syntactic_shape(expr: &Expr) -> SyntacticShape {
+    SyntacticShape::Delimited(match expr {
         Expr::Lambda(..)
         | Expr::Let(..)
         | Expr::If(..)
         | Expr::Binder { .. }
         | Expr::Fold { .. }
         | Expr::Loop { .. }
-        | Expr::Checkpoint { .. } => return Shape::Open,
+        | Expr::Checkpoint { .. } => return SyntacticShape::OpenEnded,
         // These are delimited by a closing brace or begin with an operand; they get parentheses for
         // readability.
-        Expr::Match(..) | Expr::With(..) => Bind::Loose,
-        Expr::Chain { rest, .. } => match rest.first().map(|(op, ..)| op.level()) {
-            None | Some(Level::Pipe) => Bind::Loose,
-            Some(Level::Or) => Bind::Or,
-            Some(Level::And) => Bind::And,
-            Some(Level::Compare) => Bind::Compare,
-            Some(Level::Sum) => Bind::Sum,
-            Some(Level::Product) => Bind::Product,
+        Expr::Match(..) | Expr::With(..) => OperandStrength::Loose,
+        Expr::Chain { rest, .. } => match rest.first().map(|(op, ..)| op.precedence()) {
+            None | Some(Precedence::Pipe) => OperandStrength::Loose,
+            Some(Precedence::Or) => OperandStrength::Or,
+            Some(Precedence::And) => OperandStrength::And,
+            Some(Precedence::Compare) => OperandStrength::Compare,
+            Some(Precedence::Sum) => OperandStrength::Sum,
+            Some(Precedence::Product) => OperandStrength::Product,
         },
-        Expr::Guard { .. } => Bind::Product,
-        Expr::Unary(UnOp::Not, _) => Bind::Not,
-        Expr::Unary(UnOp::Neg, _) => Bind::Negate,
-        Expr::Float(value) if value.is_sign_negative() => Bind::Negate,
-        Expr::Power(..) => Bind::Power,
-        _ => Bind::Postfix,
+        Expr::Guard { .. } => OperandStrength::Product,
+        Expr::Unary(UnOp::Not, _) => OperandStrength::Not,
+        Expr::Unary(UnOp::Neg, _) => OperandStrength::Negate,
+        Expr::Float(value) if value.is_sign_negative() => OperandStrength::Negate,
+        Expr::Power(..) => OperandStrength::Power,
+        _ => OperandStrength::Postfix,
     })
 }
 
 /// Returns whether the expression ends in one that would absorb the following tokens.
-fn reaches_on(tree: &Tree, mut at: ExprId) -> bool {
+fn is_open_ended(tree: &Tree, mut at: ExprId) -> bool {
     loop {
         at = match &tree.exprs[at].kind {
             Expr::Chain { first, rest } => rest.last().map_or(*first, |(.., last)| *last),
             Expr::Unary(_, inner) | Expr::Power(_, inner) | Expr::Guard { body: inner, .. } => *inner,
             Expr::With(..) => return true,
-            other => return matches!(shape(other), Shape::Open),
+            other => return matches!(syntactic_shape(other), SyntacticShape::OpenEnded),
         };
     }
 }
 
 /// Returns whether the expression needs parentheses as an operand with the minimum strength `min`.
 /// `last` means that no more operands follow.
-pub(super) fn needs_parens(tree: &Tree, at: ExprId, min: Bind, last: bool) -> bool {
+pub(super) fn needs_parens(tree: &Tree, at: ExprId, min: OperandStrength, last: bool) -> bool {
     let expr = &tree.exprs[at].kind;
     // `[e]` before `*` would become an Iverson bracket.
-    let bracket = matches!(expr, Expr::Array { items, comma: false } if items.len() == 1) && min > Bind::Loose;
-    let loose = match shape(expr) {
-        Shape::Bind(bind) => bind < min,
-        Shape::Open => !last,
+    let bracket = matches!(expr, Expr::Array { items, has_trailing_comma: false } if items.len() == 1)
+        && min > OperandStrength::Loose;
+    let loose = match syntactic_shape(expr) {
+        SyntacticShape::Delimited(bind) => bind < min,
+        SyntacticShape::OpenEnded => !last,
     };
-    bracket || loose || (!last && reaches_on(tree, at))
+    bracket || loose || (!last && is_open_ended(tree, at))
 }
 
 /// Returns whether the expression begins with a bar. Between bars it would be misread.

@@ -12,110 +12,121 @@
 
 use pretty::{Arena, Doc, DocAllocator, RefDoc};
 
-use super::render::{INDENT, Mark};
+use super::render::{CommentMark, INDENT};
 use crate::ast::Tree;
-use crate::lexer::{Comment, Lexed, Spanned, Token};
+use crate::lexer::{Comment, LexedText, SpannedToken, Token};
 use crate::token::{Sym, Word};
 use lang_base::Name;
 
 /// The stack reserve at which a printer switches to a new stack segment, and the size of that
 /// segment. In an unoptimised build, printing one node takes a few KiB. Generated trees may exceed
 /// the parser's depth limit.
-const STACK: (usize, usize) = (128 << 10, 1 << 20);
+const STACK_RESERVE: (usize, usize) = (128 << 10, 1 << 20);
 
 /// A document of laid-out text.
-pub(super) type Piece<'a> = RefDoc<'a, Mark>;
+pub(super) type LayoutDoc<'a> = RefDoc<'a, CommentMark>;
 
 /// The source text of a tree.
-struct Source<'a> {
+struct SourceCursor<'a> {
     text: &'a str,
-    tokens: &'a [Spanned],
+    tokens: &'a [SpannedToken],
     comments: &'a [Comment],
     /// The next token to print.
-    at: usize,
+    next_token: usize,
     /// The next comment to print.
-    comment: usize,
+    next_comment: usize,
     /// Whether the printer has printed a token that the source lacks. The cursor is unreliable from
     /// then on.
-    lost: bool,
+    is_out_of_sync: bool,
 }
 
-impl<'a> Source<'a> {
-    fn next(&self) -> Option<&'a Spanned> {
-        self.tokens.get(self.at)
+impl<'a> SourceCursor<'a> {
+    fn peek(&self) -> Option<&'a SpannedToken> {
+        self.tokens.get(self.next_token)
     }
 
     /// Returns the next token that passes, after skipping redundant brackets and commas.
-    fn take(&mut self, passes: impl Fn(&Token) -> bool) -> Option<&'a Spanned> {
-        if self.lost {
+    fn take_matching(&mut self, passes: impl Fn(&Token) -> bool) -> Option<&'a SpannedToken> {
+        if self.is_out_of_sync {
             return None;
         }
-        while let Some(next) = self.next() {
+        while let Some(next) = self.peek() {
             if passes(&next.token) {
-                self.at += 1;
+                self.next_token += 1;
                 return Some(next);
             }
-            if !may_drop(&next.token) {
+            if !is_optional_token(&next.token) {
                 break;
             }
-            self.at += 1;
+            self.next_token += 1;
         }
-        self.lost = true;
+        self.is_out_of_sync = true;
         None
     }
 
     /// Returns the indices of the pending comments before `end`.
     fn comments_before(&mut self, end: u32) -> std::ops::Range<usize> {
-        let from = self.comment;
-        while self.comments.get(self.comment).is_some_and(|c| c.span.start < end) {
-            self.comment += 1;
+        let from = self.next_comment;
+        while self.comments.get(self.next_comment).is_some_and(|c| c.span.start < end) {
+            self.next_comment += 1;
         }
-        from..self.comment
+        from..self.next_comment
     }
 
     /// Whether a blank line separates two positions in the source.
-    fn blank_between(&self, from: u32, to: u32) -> bool {
-        super::blank_between(self.text, from, to)
+    fn has_blank_line_between(&self, from: u32, to: u32) -> bool {
+        super::has_blank_line_between(self.text, from, to)
     }
 }
 
 /// Whether the formatter may omit the token: doubled parentheses, a comma before a closing bracket,
 /// the bar before the first constructor.
-fn may_drop(token: &Token) -> bool {
+fn is_optional_token(token: &Token) -> bool {
     matches!(token, Token::Sym(Sym::LParen | Sym::RParen | Sym::Comma | Sym::Bar))
 }
 
 /// A potential line break.
 #[derive(Clone, Copy)]
-struct Gap {
+struct LineBreak {
     /// The text in place of the break on one line; `None` if the break is mandatory.
     flat: Option<&'static str>,
     /// Whether a blank line of the source is kept.
-    blank: bool,
+    keeps_blank_line: bool,
     /// Whether the break closes a block. Comments before it are then indented like the block's
     /// contents.
-    closes: bool,
+    closes_block: bool,
 }
 
 /// The printer of a tree.
 pub(super) struct Printer<'a> {
     pub(super) tree: &'a Tree,
-    arena: &'a Arena<'a, Mark>,
-    source: Option<Source<'a>>,
+    arena: &'a Arena<'a, CommentMark>,
+    source: Option<SourceCursor<'a>>,
 }
 
 impl<'a> Printer<'a> {
     /// Creates a printer for a tree without source text, which inserts the necessary parentheses.
-    pub(super) fn bare(tree: &'a Tree, arena: &'a Arena<'a, Mark>) -> Self {
+    pub(super) fn bare(tree: &'a Tree, arena: &'a Arena<'a, CommentMark>) -> Self {
         Self { tree, arena, source: None }
     }
 
     /// Creates a printer for a tree and its source text. The caller must print the comments before
     /// the first token itself.
-    pub(super) fn with_source(tree: &'a Tree, arena: &'a Arena<'a, Mark>, text: &'a str, lexed: &'a Lexed) -> Self {
-        let mut source =
-            Source { text, tokens: &lexed.tokens, comments: &lexed.comments, at: 0, comment: 0, lost: false };
-        source.comments_before(source.next().map_or(0, |t| t.span.start));
+    pub(super) fn with_source(
+        tree: &'a Tree,
+        arena: &'a Arena<'a, CommentMark>,
+        text: &'a str,
+        lexed: &'a LexedText,
+    ) -> Self {
+        let mut source = SourceCursor {
+            text,
+            tokens: &lexed.tokens,
+            comments: &lexed.comments,
+            next_token: 0,
+            next_comment: 0,
+            is_out_of_sync: false,
+        };
+        source.comments_before(source.peek().map_or(0, |t| t.span.start));
         Self { tree, arena, source: Some(source) }
     }
 
@@ -125,28 +136,28 @@ impl<'a> Printer<'a> {
     }
 
     /// Returns the number of comments that are printed or marked.
-    pub(super) fn comments_done(&self) -> usize {
-        self.source.as_ref().map_or(0, |s| s.comment)
+    pub(super) fn printed_comments(&self) -> usize {
+        self.source.as_ref().map_or(0, |s| s.next_comment)
     }
 
     /// Appends the comment that ends the item's last line.
-    pub(super) fn end(&mut self, item: Piece<'a>) -> Piece<'a> {
+    pub(super) fn append_suffix_comment(&mut self, item: LayoutDoc<'a>) -> LayoutDoc<'a> {
         let Some(source) = &mut self.source else { return item };
-        let at = source.comment;
-        if source.comments.get(at).is_none_or(|c| c.own_line) {
+        let at = source.next_comment;
+        if source.comments.get(at).is_none_or(|c| c.is_own_line) {
             return item;
         }
-        source.comment += 1;
-        self.cat([item, self.mark(Mark::Suffix(at))])
+        source.next_comment += 1;
+        self.concat([item, self.mark(CommentMark::Suffix(at))])
     }
 
     // Documents.
 
-    pub(super) fn nil(&self) -> Piece<'a> {
+    pub(super) fn nil(&self) -> LayoutDoc<'a> {
         self.arena.alloc(Doc::Nil)
     }
 
-    pub(super) fn cat(&self, pieces: impl IntoIterator<Item = Piece<'a>>) -> Piece<'a> {
+    pub(super) fn concat(&self, pieces: impl IntoIterator<Item = LayoutDoc<'a>>) -> LayoutDoc<'a> {
         pieces.into_iter().fold(self.nil(), |all, piece| match (&*all, &*piece) {
             (Doc::Nil, _) => piece,
             (_, Doc::Nil) => all,
@@ -154,38 +165,38 @@ impl<'a> Printer<'a> {
         })
     }
 
-    pub(super) fn group(&self, piece: Piece<'a>) -> Piece<'a> {
+    pub(super) fn group(&self, piece: LayoutDoc<'a>) -> LayoutDoc<'a> {
         self.arena.alloc(Doc::Group(piece))
     }
 
-    pub(super) fn nest(&self, piece: Piece<'a>) -> Piece<'a> {
+    pub(super) fn nest(&self, piece: LayoutDoc<'a>) -> LayoutDoc<'a> {
         self.arena.alloc(Doc::Nest(INDENT.cast_signed(), piece))
     }
 
     /// Indents twice, which separates the text visually from the body after it.
-    pub(super) fn hang(&self, piece: Piece<'a>) -> Piece<'a> {
+    pub(super) fn double_nest(&self, piece: LayoutDoc<'a>) -> LayoutDoc<'a> {
         self.nest(self.nest(piece))
     }
 
     /// Text that is not a token, such as a space.
-    pub(super) fn raw(&self, text: &'static str) -> Piece<'a> {
+    pub(super) fn static_text(&self, text: &'static str) -> LayoutDoc<'a> {
         self.arena.text(text).into_doc()
     }
 
-    pub(super) fn space(&self) -> Piece<'a> {
-        self.raw(" ")
+    pub(super) fn space(&self) -> LayoutDoc<'a> {
+        self.static_text(" ")
     }
 
     /// `broken` if the enclosing group is broken, else `flat`. Neither may be a token.
-    pub(super) fn either(&self, broken: &'static str, flat: &'static str) -> Piece<'a> {
-        self.arena.alloc(Doc::FlatAlt(self.raw(broken), self.raw(flat)))
+    pub(super) fn flat_alt(&self, broken: &'static str, flat: &'static str) -> LayoutDoc<'a> {
+        self.arena.alloc(Doc::FlatAlt(self.static_text(broken), self.static_text(flat)))
     }
 
-    fn owned(&self, text: String) -> Piece<'a> {
+    fn owned_text(&self, text: String) -> LayoutDoc<'a> {
         self.arena.text(text).into_doc()
     }
 
-    fn mark(&self, mark: Mark) -> Piece<'a> {
+    fn mark(&self, mark: CommentMark) -> LayoutDoc<'a> {
         self.arena.alloc(Doc::Annotated(mark, self.nil()))
     }
 
@@ -193,114 +204,114 @@ impl<'a> Printer<'a> {
 
     /// Advances to the source's next token, which must pass. Returns marks for the comments before
     /// it that no break has placed, and the token's own text.
-    fn step(&mut self, passes: impl Fn(&Token) -> bool) -> (Piece<'a>, Option<&'a str>) {
+    fn advance(&mut self, passes: impl Fn(&Token) -> bool) -> (LayoutDoc<'a>, Option<&'a str>) {
         let Some(source) = &mut self.source else { return (self.nil(), None) };
-        let Some(token) = source.take(passes) else { return (self.nil(), None) };
+        let Some(token) = source.take_matching(passes) else { return (self.nil(), None) };
         let text = source.text.get(token.span.range());
         let loose = source.comments_before(token.span.start);
-        (self.cat(loose.map(|at| self.mark(Mark::Loose(at)))), text)
+        (self.concat(loose.map(|at| self.mark(CommentMark::Loose(at)))), text)
     }
 
     /// A symbol.
-    pub(super) fn sym(&mut self, sym: Sym) -> Piece<'a> {
-        let (marks, _) = self.step(|t| *t == Token::Sym(sym));
-        self.cat([marks, self.raw(sym.text())])
+    pub(super) fn sym(&mut self, sym: Sym) -> LayoutDoc<'a> {
+        let (marks, _) = self.advance(|t| *t == Token::Sym(sym));
+        self.concat([marks, self.static_text(sym.text())])
     }
 
     /// A reserved word.
-    pub(super) fn word(&mut self, word: Word) -> Piece<'a> {
-        let (marks, _) = self.step(|t| *t == Token::Word(word));
-        self.cat([marks, self.raw(word.text())])
+    pub(super) fn word(&mut self, word: Word) -> LayoutDoc<'a> {
+        let (marks, _) = self.advance(|t| *t == Token::Keyword(word));
+        self.concat([marks, self.static_text(word.text())])
     }
 
     /// A symbol that may be absent from the source.
-    pub(super) fn sym_or_new(&mut self, sym: Sym) -> Piece<'a> {
-        let there = self.source.as_ref().and_then(Source::next).is_none_or(|t| t.token == Token::Sym(sym));
-        if there { self.sym(sym) } else { self.raw(sym.text()) }
+    pub(super) fn sym_or_inserted(&mut self, sym: Sym) -> LayoutDoc<'a> {
+        let there = self.source.as_ref().and_then(SourceCursor::peek).is_none_or(|t| t.token == Token::Sym(sym));
+        if there { self.sym(sym) } else { self.static_text(sym.text()) }
     }
 
     /// Skips a symbol if the source has one here, without printing it.
-    pub(super) fn pass_over(&mut self, sym: Sym) {
+    pub(super) fn skip_sym(&mut self, sym: Sym) {
         if let Some(source) = &mut self.source
-            && source.next().is_some_and(|t| t.token == Token::Sym(sym))
+            && source.peek().is_some_and(|t| t.token == Token::Sym(sym))
         {
-            source.at += 1;
+            source.next_token += 1;
         }
     }
 
     /// A name, or a reserved word used as one.
-    pub(super) fn name(&mut self, name: &Name) -> Piece<'a> {
-        let (marks, _) = self.step(|t| match t {
+    pub(super) fn name(&mut self, name: &Name) -> LayoutDoc<'a> {
+        let (marks, _) = self.advance(|t| match t {
             Token::Name(text) => text == name,
-            Token::Word(word) => word.text() == name.as_str(),
+            Token::Keyword(word) => word.text() == name.as_str(),
             _ => false,
         });
-        self.cat([marks, self.owned(name.to_string())])
+        self.concat([marks, self.owned_text(name.to_string())])
     }
 
     /// The name of an index variable or parameter, which may be `_`.
-    pub(super) fn variable(&mut self, name: &Name) -> Piece<'a> {
+    pub(super) fn variable(&mut self, name: &Name) -> LayoutDoc<'a> {
         if name == Sym::Underscore.text() { self.sym(Sym::Underscore) } else { self.name(name) }
     }
 
     /// An integer, in the spelling of the source.
-    pub(super) fn int(&mut self, value: u64) -> Piece<'a> {
-        let (marks, text) = self.step(|t| *t == Token::Int(value));
-        self.cat([marks, self.owned(text.map_or_else(|| value.to_string(), str::to_owned))])
+    pub(super) fn int(&mut self, value: u64) -> LayoutDoc<'a> {
+        let (marks, text) = self.advance(|t| *t == Token::Int(value));
+        self.concat([marks, self.owned_text(text.map_or_else(|| value.to_string(), str::to_owned))])
     }
 
     /// A real number, in the spelling of the source.
-    pub(super) fn float(&mut self, value: f64) -> Piece<'a> {
-        let (marks, text) = self.step(|t| matches!(t, Token::Float(other) if other.to_bits() == value.to_bits()));
+    pub(super) fn float(&mut self, value: f64) -> LayoutDoc<'a> {
+        let (marks, text) = self.advance(|t| matches!(t, Token::Float(other) if other.to_bits() == value.to_bits()));
         let spelled = || match value {
             // Names, because no literal has these values.
             v if v.is_nan() => "nan".to_owned(),
             v if v.is_infinite() => "inf".to_owned(),
             v => format!("{v:?}"),
         };
-        self.cat([marks, self.owned(text.map_or_else(spelled, str::to_owned))])
+        self.concat([marks, self.owned_text(text.map_or_else(spelled, str::to_owned))])
     }
 
     /// A string.
-    pub(super) fn string(&mut self, value: &Name) -> Piece<'a> {
-        let (marks, text) = self.step(|t| matches!(t, Token::Str(other) if other == value));
-        self.cat([marks, self.owned(text.map_or_else(|| quoted(value), str::to_owned))])
+    pub(super) fn string(&mut self, value: &Name) -> LayoutDoc<'a> {
+        let (marks, text) = self.advance(|t| matches!(t, Token::Str(other) if other == value));
+        self.concat([marks, self.owned_text(text.map_or_else(|| quote_string(value), str::to_owned))])
     }
 
     // Breaks.
 
     /// Whether the source ends the line before the next token.
-    pub(super) fn line_ended(&self) -> bool {
+    pub(super) fn source_breaks_line(&self) -> bool {
         let Some(source) = &self.source else { return false };
-        let last = source.at.checked_sub(1).and_then(|at| source.tokens.get(at));
-        let (Some(last), Some(next)) = (last, source.next()) else { return false };
+        let last = source.next_token.checked_sub(1).and_then(|at| source.tokens.get(at));
+        let (Some(last), Some(next)) = (last, source.peek()) else { return false };
         source.text.get(last.span.range().end..next.span.range().start).is_some_and(|between| between.contains('\n'))
     }
 
     /// A space, or a new line if the enclosing group does not fit.
-    pub(super) fn line(&mut self) -> Piece<'a> {
-        self.gap(Gap { flat: Some(" "), blank: false, closes: false })
+    pub(super) fn line(&mut self) -> LayoutDoc<'a> {
+        self.line_break(LineBreak { flat: Some(" "), keeps_blank_line: false, closes_block: false })
     }
 
     /// Nothing, or a new line if the enclosing group does not fit.
-    pub(super) fn edge(&mut self) -> Piece<'a> {
-        self.gap(Gap { flat: Some(""), blank: false, closes: false })
+    pub(super) fn line_or_nothing(&mut self) -> LayoutDoc<'a> {
+        self.line_break(LineBreak { flat: Some(""), keeps_blank_line: false, closes_block: false })
     }
 
     /// The break before a closing bracket: `flat`, or a new line if the enclosing group does not
     /// fit.
-    pub(super) fn closing(&mut self, flat: &'static str) -> Piece<'a> {
-        self.gap(Gap { flat: Some(flat), blank: false, closes: true })
+    pub(super) fn closing_break(&mut self, flat: &'static str) -> LayoutDoc<'a> {
+        self.line_break(LineBreak { flat: Some(flat), keeps_blank_line: false, closes_block: true })
     }
 
     /// A new line. A blank line of the source is kept.
-    pub(super) fn newline(&mut self) -> Piece<'a> {
-        self.gap(Gap { flat: None, blank: true, closes: false })
+    pub(super) fn newline(&mut self) -> LayoutDoc<'a> {
+        self.line_break(LineBreak { flat: None, keeps_blank_line: true, closes_block: false })
     }
 
     /// A space, or a new line if the following text does not fit, independently of the enclosing
     /// group.
-    pub(super) fn fill(&mut self) -> Piece<'a> {
+    pub(super) fn soft_line(&mut self) -> LayoutDoc<'a> {
         let line = self.line();
         match *line {
             Doc::FlatAlt(_, flat) if !matches!(*flat, Doc::Fail) => self.group(line),
@@ -308,15 +319,16 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn gap(&mut self, gap: Gap) -> Piece<'a> {
+    fn line_break(&mut self, gap: LineBreak) -> LayoutDoc<'a> {
         let arena = self.arena;
         let plain = arena.alloc(Doc::Hardline);
         let or_flat = |broken| match gap.flat {
             Some(flat) => arena.alloc(Doc::FlatAlt(broken, arena.text(flat).into_doc())),
             None => broken,
         };
-        let Some(source) = self.source.as_mut().filter(|s| !s.lost) else { return or_flat(plain) };
-        let (Some(next), Some(last)) = (source.next(), source.at.checked_sub(1).and_then(|at| source.tokens.get(at)))
+        let Some(source) = self.source.as_mut().filter(|s| !s.is_out_of_sync) else { return or_flat(plain) };
+        let (Some(next), Some(last)) =
+            (source.peek(), source.next_token.checked_sub(1).and_then(|at| source.tokens.get(at)))
         else {
             return or_flat(plain);
         };
@@ -326,14 +338,14 @@ impl<'a> Printer<'a> {
         let mut above = Vec::new();
         for at in range {
             let Some(comment) = source.comments.get(at) else { continue };
-            if !comment.own_line && suffix.is_none() && above.is_empty() {
+            if !comment.is_own_line && suffix.is_none() && above.is_empty() {
                 suffix = Some(at);
             } else {
-                above.push((gap.blank && source.blank_between(end, comment.span.start), at));
+                above.push((gap.keeps_blank_line && source.has_blank_line_between(end, comment.span.start), at));
             }
             end = comment.span.end;
         }
-        let blank = gap.blank && source.blank_between(end, next.span.start);
+        let blank = gap.keeps_blank_line && source.has_blank_line_between(end, next.span.start);
         if suffix.is_none() && above.is_empty() && !blank {
             return or_flat(plain);
         }
@@ -344,15 +356,15 @@ impl<'a> Printer<'a> {
             lines.push(plain);
             lines.push(arena.text(text.trim_end()).into_doc());
         }
-        let mut broken = self.cat(lines);
-        if gap.closes {
+        let mut broken = self.concat(lines);
+        if gap.closes_block {
             broken = self.nest(broken);
         }
-        broken = self.cat([broken, if blank { plain } else { self.nil() }, plain]);
+        broken = self.concat([broken, if blank { plain } else { self.nil() }, plain]);
         // The flat alternative fails, so this group and all enclosing ones must break.
         let must = self.arena.alloc(Doc::FlatAlt(broken, self.arena.alloc(Doc::Fail)));
         match suffix {
-            Some(at) => self.cat([self.mark(Mark::Suffix(at)), must]),
+            Some(at) => self.concat([self.mark(CommentMark::Suffix(at)), must]),
             None => must,
         }
     }
@@ -360,36 +372,36 @@ impl<'a> Printer<'a> {
     // Shapes shared by many forms.
 
     /// Prints a nested node, on a new stack segment if the stack runs low.
-    pub(super) fn deep<T>(&mut self, print: impl FnOnce(&mut Self) -> T) -> T {
-        stacker::maybe_grow(STACK.0, STACK.1, || print(self))
+    pub(super) fn with_stack<T>(&mut self, print: impl FnOnce(&mut Self) -> T) -> T {
+        stacker::maybe_grow(STACK_RESERVE.0, STACK_RESERVE.1, || print(self))
     }
 
     /// `open`, comma-separated items, `close`: on one line, or one item per line.
-    pub(super) fn block(
+    pub(super) fn bracketed_block(
         &mut self,
         open: Sym,
         count: usize,
         close: Sym,
-        item: impl FnMut(&mut Self, usize) -> Piece<'a>,
-    ) -> Piece<'a> {
-        let block = self.open_block(open, count, close, item);
+        item: impl FnMut(&mut Self, usize) -> LayoutDoc<'a>,
+    ) -> LayoutDoc<'a> {
+        let block = self.ungrouped_block(open, count, close, item);
         self.group(block)
     }
 
     /// Like [`Self::block`], but breaks together with the enclosing group.
-    pub(super) fn open_block(
+    pub(super) fn ungrouped_block(
         &mut self,
         open: Sym,
         count: usize,
         close: Sym,
-        mut item: impl FnMut(&mut Self, usize) -> Piece<'a>,
-    ) -> Piece<'a> {
+        mut item: impl FnMut(&mut Self, usize) -> LayoutDoc<'a>,
+    ) -> LayoutDoc<'a> {
         let open = self.sym(open);
         if count == 0 {
             let close = self.sym(close);
-            return self.cat([open, close]);
+            return self.concat([open, close]);
         }
-        let mut inside = vec![self.edge()];
+        let mut inside = vec![self.line_or_nothing()];
         for at in 0..count {
             if at > 0 {
                 inside.push(self.sym(Sym::Comma));
@@ -397,15 +409,15 @@ impl<'a> Printer<'a> {
             }
             inside.push(item(self, at));
         }
-        let inside = self.nest(self.cat(inside));
-        let end = self.closing("");
+        let inside = self.nest(self.concat(inside));
+        let end = self.closing_break("");
         let close = self.sym(close);
-        self.cat([open, inside, end, close])
+        self.concat([open, inside, end, close])
     }
 }
 
 /// Returns the string literal for a value.
-fn quoted(value: &str) -> String {
+fn quote_string(value: &str) -> String {
     let mut text = String::with_capacity(value.len() + 2);
     text.push('"');
     for c in value.chars() {

@@ -10,7 +10,7 @@ pub(super) const INDENT: usize = 2;
 
 /// A comment, by index, that the writer places when its line is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Mark {
+pub(super) enum CommentMark {
     /// A break follows directly: the comment ends this line.
     Suffix(usize),
     /// No break follows: the comment goes above this line. It ends the line instead if it is the
@@ -19,32 +19,32 @@ pub(super) enum Mark {
 }
 
 /// The output sink of the document renderer.
-pub(super) struct Writer<'a> {
+pub(super) struct LineWriter<'a> {
     /// The texts of the comments, and whether each was on a line of its own.
     comments: &'a [(&'a str, bool)],
-    done: String,
+    output: String,
     /// The comments for the space above the first line.
-    above: Vec<&'a str>,
+    leading_comments: Vec<&'a str>,
     line: String,
-    marks: Vec<Mark>,
+    marks: Vec<CommentMark>,
 }
 
 /// The rendered text.
-pub(super) struct Written<'a> {
+pub(super) struct RenderedText<'a> {
     /// The comments for the space above the first line.
-    pub(super) above: Vec<&'a str>,
+    pub(super) leading_comments: Vec<&'a str>,
     /// The lines, without a newline at the end.
     pub(super) text: String,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> LineWriter<'a> {
     pub(super) fn new(comments: &'a [(&'a str, bool)]) -> Self {
-        Self { comments, done: String::new(), above: Vec::new(), line: String::new(), marks: Vec::new() }
+        Self { comments, output: String::new(), leading_comments: Vec::new(), line: String::new(), marks: Vec::new() }
     }
 
-    pub(super) fn finish(mut self) -> Written<'a> {
+    pub(super) fn finish(mut self) -> RenderedText<'a> {
         self.end_line();
-        Written { above: self.above, text: self.done }
+        RenderedText { leading_comments: self.leading_comments, text: self.output }
     }
 
     fn end_line(&mut self) {
@@ -57,36 +57,36 @@ impl<'a> Writer<'a> {
         let mut suffix = None;
         for (nth, mark) in self.marks.iter().enumerate() {
             let (text, own_line, at_end) = match *mark {
-                Mark::Suffix(at) => (comment(at).0, false, true),
-                Mark::Loose(at) => (comment(at).0, comment(at).1, self.marks.len() == 1),
+                CommentMark::Suffix(at) => (comment(at).0, false, true),
+                CommentMark::Loose(at) => (comment(at).0, comment(at).1, self.marks.len() == 1),
             };
             if at_end && !own_line && nth + 1 == self.marks.len() {
                 suffix = Some(text);
-            } else if self.done.is_empty() {
-                self.above.push(text);
+            } else if self.output.is_empty() {
+                self.leading_comments.push(text);
             } else {
-                self.done.extend(std::iter::repeat_n(' ', indent));
-                self.done.push_str(text);
-                self.done.push('\n');
+                self.output.extend(std::iter::repeat_n(' ', indent));
+                self.output.push_str(text);
+                self.output.push('\n');
             }
         }
-        self.done.push_str(line);
+        self.output.push_str(line);
         if let Some(text) = suffix {
-            self.done.push(' ');
-            self.done.push_str(text);
+            self.output.push(' ');
+            self.output.push_str(text);
         }
         self.line.clear();
         self.marks.clear();
     }
 }
 
-impl Render for Writer<'_> {
+impl Render for LineWriter<'_> {
     type Error = std::fmt::Error;
 
     fn write_str(&mut self, text: &str) -> Result<usize, Self::Error> {
         if text == "\n" {
             self.end_line();
-            self.done.push('\n');
+            self.output.push('\n');
         } else {
             self.line.push_str(text);
         }
@@ -98,8 +98,8 @@ impl Render for Writer<'_> {
     }
 }
 
-impl RenderAnnotated<'_, Mark> for Writer<'_> {
-    fn push_annotation(&mut self, mark: &Mark) -> Result<(), Self::Error> {
+impl RenderAnnotated<'_, CommentMark> for LineWriter<'_> {
+    fn push_annotation(&mut self, mark: &CommentMark) -> Result<(), Self::Error> {
         self.marks.push(*mark);
         Ok(())
     }

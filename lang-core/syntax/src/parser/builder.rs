@@ -9,13 +9,13 @@
 use chumsky::input::{Checkpoint, Cursor};
 use chumsky::inspector::Inspector;
 
-use super::tokens::{Balanced, Kind, kinds};
-use super::{MAX_DEPTH, Tokens};
+use super::tokens::{BalancedTokens, TokenClass, token_classes};
+use super::{MAX_DEPTH, TokenStream};
 use crate::ast::{
-    Expr, ExprId, Ident, IndexRange, IndexVar, Node, Pat, PatId, Place, SizeExpr, Subscript, Tree, TypeArg, TypeExpr,
-    TypeId,
+    Expr, ExprId, Ident, IndexRange, IndexVar, Pat, PatId, SizeExpr, Subscript, SyntaxNode, Tree, TypeArg, TypeExpr,
+    TypeId, UpdateTarget,
 };
-use crate::lexer::{Spanned, Token};
+use crate::lexer::{SpannedToken, Token};
 use crate::ops::Scalar;
 use crate::token::Sym;
 use lang_base::{Arena, Name, Span};
@@ -24,11 +24,11 @@ use lang_base::{Arena, Name, Span};
 /// text besides. Without fuel the parser no longer recovers from errors. Programs, and programs
 /// damaged at random, need less than three entries per token.
 const FUEL_PER_TOKEN: usize = 16;
-const FUEL: usize = 1000;
+const BASE_FUEL: usize = 1000;
 
 /// Nodes of one sort, with the depth of each.
 struct Nodes<T> {
-    nodes: Vec<Node<T>>,
+    nodes: Vec<SyntaxNode<T>>,
     depths: Vec<u32>,
 }
 
@@ -43,7 +43,7 @@ impl<T> Nodes<T> {
     }
 
     fn push(&mut self, kind: T, span: Span, depth: u32) -> usize {
-        self.nodes.push(Node { kind, span });
+        self.nodes.push(SyntaxNode { kind, span });
         self.depths.push(depth);
         self.nodes.len() - 1
     }
@@ -52,7 +52,7 @@ impl<T> Nodes<T> {
         self.depths.get(at).copied().unwrap_or(0)
     }
 
-    fn into_arena(self) -> Arena<Node<T>> {
+    fn into_arena(self) -> Arena<SyntaxNode<T>> {
         let mut arena = Arena::default();
         for node in self.nodes {
             arena.alloc(node);
@@ -62,25 +62,25 @@ impl<T> Nodes<T> {
 }
 
 /// The state of the parser.
-pub(super) struct Builder {
-    tokens: Vec<Spanned>,
-    kinds: Vec<Kind>,
-    partner: Vec<u32>,
+pub(super) struct TreeBuilder {
+    tokens: Vec<SpannedToken>,
+    kinds: Vec<TokenClass>,
+    closers: Vec<u32>,
     exprs: Nodes<Expr>,
     pats: Nodes<Pat>,
     types: Nodes<TypeExpr>,
     /// The number of recursive rules now open.
-    level: u32,
+    open_rules: u32,
     too_deep: Option<Span>,
     /// The number of entries into recursive rules, including those undone by backtracking.
-    entered: usize,
+    rule_entries: usize,
     /// The ranges of skipped tokens.
-    skipped: Vec<(usize, usize)>,
+    skipped_ranges: Vec<(usize, usize)>,
 }
 
 /// A checkpoint for backtracking.
 #[derive(Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct BuilderCheckpoint {
     exprs: usize,
     pats: usize,
     types: usize,
@@ -88,58 +88,58 @@ pub(super) struct Mark {
     skipped: usize,
 }
 
-impl Inspector<'static, Tokens> for Builder {
-    type Checkpoint = Mark;
+impl Inspector<'static, TokenStream> for TreeBuilder {
+    type Checkpoint = BuilderCheckpoint;
 
-    fn on_token(&mut self, _: &Kind) {}
+    fn on_token(&mut self, _: &TokenClass) {}
 
-    fn on_save<'parse>(&self, _: &Cursor<'static, 'parse, Tokens>) -> Mark {
-        Mark {
+    fn on_save<'parse>(&self, _: &Cursor<'static, 'parse, TokenStream>) -> BuilderCheckpoint {
+        BuilderCheckpoint {
             exprs: self.exprs.nodes.len(),
             pats: self.pats.nodes.len(),
             types: self.types.nodes.len(),
-            level: self.level,
-            skipped: self.skipped.len(),
+            level: self.open_rules,
+            skipped: self.skipped_ranges.len(),
         }
     }
 
-    fn on_rewind<'parse>(&mut self, to: &Checkpoint<'static, 'parse, Tokens, Mark>) {
+    fn on_rewind<'parse>(&mut self, to: &Checkpoint<'static, 'parse, TokenStream, BuilderCheckpoint>) {
         let mark = to.inspector();
         self.exprs.truncate(mark.exprs);
         self.pats.truncate(mark.pats);
         self.types.truncate(mark.types);
-        self.level = mark.level;
-        self.skipped.truncate(mark.skipped);
+        self.open_rules = mark.level;
+        self.skipped_ranges.truncate(mark.skipped);
     }
 }
 
-impl Builder {
-    pub(super) fn new(balanced: Balanced) -> Self {
+impl TreeBuilder {
+    pub(super) fn new(balanced: BalancedTokens) -> Self {
         Self {
-            kinds: kinds(&balanced.tokens),
+            kinds: token_classes(&balanced.tokens),
             tokens: balanced.tokens,
-            partner: balanced.partner,
+            closers: balanced.closers,
             exprs: Nodes::new(),
             pats: Nodes::new(),
             types: Nodes::new(),
-            level: 0,
+            open_rules: 0,
             too_deep: balanced.too_deep,
-            entered: 0,
-            skipped: Vec::new(),
+            rule_entries: 0,
+            skipped_ranges: Vec::new(),
         }
     }
 
     // Tokens.
 
-    pub(super) fn tokens(&self) -> &[Spanned] {
+    pub(super) fn tokens(&self) -> &[SpannedToken] {
         &self.tokens
     }
 
-    pub(super) fn kinds(&self) -> &[Kind] {
+    pub(super) fn kinds(&self) -> &[TokenClass] {
         &self.kinds
     }
 
-    pub(super) fn kind(&self, at: usize) -> Option<Kind> {
+    pub(super) fn kind(&self, at: usize) -> Option<TokenClass> {
         self.kinds.get(at).copied()
     }
 
@@ -147,23 +147,23 @@ impl Builder {
         self.tokens.get(at).map(|t| &t.token)
     }
 
-    pub(super) fn line_start(&self, at: usize) -> bool {
-        self.tokens.get(at).is_some_and(|t| t.line_start)
+    pub(super) fn is_line_start(&self, at: usize) -> bool {
+        self.tokens.get(at).is_some_and(|t| t.is_line_start)
     }
 
     /// Returns the closer of the bracket that opens at `at`, or 0 for any other token.
-    pub(super) fn partner(&self, at: usize) -> usize {
-        self.partner.get(at).map_or(0, |p| *p as usize)
+    pub(super) fn matching_closer(&self, at: usize) -> usize {
+        self.closers.get(at).map_or(0, |p| *p as usize)
     }
 
     /// Returns whether a comma precedes the closer that ends at `end`.
-    pub(super) fn comma_before(&self, end: usize) -> bool {
-        end.checked_sub(2).and_then(|at| self.kind(at)) == Some(Kind::Sym(Sym::Comma))
+    pub(super) fn has_trailing_comma(&self, end: usize) -> bool {
+        end.checked_sub(2).and_then(|at| self.kind(at)) == Some(TokenClass::Sym(Sym::Comma))
     }
 
     /// Returns whether bracket repair inserted the closer that ends at `end`. The contents of such
     /// a bracket are a guess, so its node is an error.
-    pub(super) fn is_guess(&self, end: usize) -> bool {
+    pub(super) fn is_inserted_closer(&self, end: usize) -> bool {
         let closer = end.checked_sub(1).and_then(|at| self.tokens.get(at));
         closer.is_some_and(|t| t.span.start == t.span.end)
     }
@@ -172,7 +172,7 @@ impl Builder {
     pub(super) fn span_at(&self, at: usize) -> Span {
         match self.tokens.get(at) {
             Some(token) => token.span,
-            None => self.tokens.last().map_or(Span::default(), |t| t.span.after()),
+            None => self.tokens.last().map_or(Span::default(), |t| t.span.end_point()),
         }
     }
 
@@ -191,7 +191,7 @@ impl Builder {
     pub(super) fn ident(&self, at: usize) -> Ident {
         let name = match self.token(at) {
             Some(Token::Name(name) | Token::Str(name)) => name.clone(),
-            Some(Token::Word(word)) => Name::new_static(word.text()),
+            Some(Token::Keyword(word)) => Name::new_static(word.text()),
             Some(Token::Sym(sym)) => Name::new_static(sym.text()),
             _ => Name::default(),
         };
@@ -203,7 +203,7 @@ impl Builder {
     pub(super) fn leading_name(&self, skipped: Span) -> Ident {
         let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
         match self.kind(at) {
-            Some(Kind::Name | Kind::Binder(_)) if self.span_at(at).end <= skipped.end => self.ident(at),
+            Some(TokenClass::Name | TokenClass::Binder(_)) if self.span_at(at).end <= skipped.end => self.ident(at),
             _ => Ident { name: Name::default(), span: skipped },
         }
     }
@@ -212,9 +212,9 @@ impl Builder {
     /// value, a `:` or an `=`.
     pub(super) fn leading_field(&self, skipped: Span) -> Ident {
         let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
-        let value = |kind: Kind| matches!(kind, Kind::Sym(Sym::Colon | Sym::Assign)) || kind.is_leaf();
+        let value = |kind: TokenClass| matches!(kind, TokenClass::Sym(Sym::Colon | Sym::Assign)) || kind.is_leaf();
         match (self.kind(at), self.kind(at + 1)) {
-            (Some(Kind::Name | Kind::Binder(_)), Some(next)) if value(next) => self.ident(at),
+            (Some(TokenClass::Name | TokenClass::Binder(_)), Some(next)) if value(next) => self.ident(at),
             _ => Ident { name: Name::default(), span: skipped },
         }
     }
@@ -225,7 +225,7 @@ impl Builder {
         let at = self.tokens.partition_point(|t| t.span.start < skipped.start);
         let is_type = Scalar::ALL.iter().any(|scalar| scalar.name() == first.name);
         match self.kind(at + 1) {
-            Some(Kind::Name) if is_type => self.ident(at + 1),
+            Some(TokenClass::Name) if is_type => self.ident(at + 1),
             _ => first,
         }
     }
@@ -238,16 +238,16 @@ impl Builder {
     }
 
     /// Records that the parser skipped the tokens `start..end`.
-    pub(super) fn skip(&mut self, start: usize, end: usize) {
+    pub(super) fn record_skipped(&mut self, start: usize, end: usize) {
         if start < end {
-            self.skipped.push((start, end));
+            self.skipped_ranges.push((start, end));
         }
     }
 
     /// Returns the skipped tokens.
-    pub(super) fn unread(&self) -> Vec<Spanned> {
+    pub(super) fn skipped_tokens(&self) -> Vec<SpannedToken> {
         let tokens = |(start, end): &(usize, usize)| self.tokens.get(*start..*end).unwrap_or_default();
-        self.skipped.iter().flat_map(tokens).cloned().collect()
+        self.skipped_ranges.iter().flat_map(tokens).cloned().collect()
     }
 
     // Depth.
@@ -255,23 +255,23 @@ impl Builder {
     /// Enters a recursive rule. Returns whether the parse may continue, which is false if the
     /// nesting is too deep.
     pub(super) fn enter(&mut self, at: usize) -> bool {
-        self.level += 1;
-        self.entered += 1;
-        if self.level > MAX_DEPTH {
-            self.stop(self.span_at(at));
+        self.open_rules += 1;
+        self.rule_entries += 1;
+        if self.open_rules > MAX_DEPTH {
+            self.stop_at_depth(self.span_at(at));
         }
         self.too_deep.is_none()
     }
 
     pub(super) fn leave(&mut self) {
-        self.level = self.level.saturating_sub(1);
+        self.open_rules = self.open_rules.saturating_sub(1);
     }
 
     /// Returns whether the parser may still recover from an error. It may not after the depth
     /// limit, nor after more backtracking than any realistic text needs. Without this limit an
     /// error searched twice at each level would take exponential time.
-    pub(super) fn recovers(&self) -> bool {
-        self.too_deep.is_none() && self.entered <= FUEL_PER_TOKEN * self.tokens.len() + FUEL
+    pub(super) fn can_recover(&self) -> bool {
+        self.too_deep.is_none() && self.rule_entries <= FUEL_PER_TOKEN * self.tokens.len() + BASE_FUEL
     }
 
     /// Returns the position at which nesting exceeded the limit, which ends the parse.
@@ -279,14 +279,14 @@ impl Builder {
         self.too_deep
     }
 
-    fn stop(&mut self, span: Span) {
+    fn stop_at_depth(&mut self, span: Span) {
         self.too_deep.get_or_insert(span);
     }
 
-    fn checked(&mut self, below: u32, span: Span) -> u32 {
+    fn check_depth(&mut self, below: u32, span: Span) -> u32 {
         let depth = below + 1;
         if depth > MAX_DEPTH {
-            self.stop(Span::new(span.start, span.start));
+            self.stop_at_depth(Span::new(span.start, span.start));
         }
         depth
     }
@@ -294,21 +294,21 @@ impl Builder {
     // Nodes.
 
     pub(super) fn expr(&mut self, kind: Expr, span: Span) -> ExprId {
-        let below = self.below_expr(&kind);
-        let depth = self.checked(below, span);
-        index(self.exprs.push(kind, span, depth))
+        let below = self.expr_child_depth(&kind);
+        let depth = self.check_depth(below, span);
+        node_id(self.exprs.push(kind, span, depth))
     }
 
     pub(super) fn pat(&mut self, kind: Pat, span: Span) -> PatId {
-        let below = self.below_pat(&kind);
-        let depth = self.checked(below, span);
-        index(self.pats.push(kind, span, depth))
+        let below = self.pat_child_depth(&kind);
+        let depth = self.check_depth(below, span);
+        node_id(self.pats.push(kind, span, depth))
     }
 
     pub(super) fn ty(&mut self, kind: TypeExpr, span: Span) -> TypeId {
-        let below = self.below_type(&kind);
-        let depth = self.checked(below, span);
-        index(self.types.push(kind, span, depth))
+        let below = self.type_child_depth(&kind);
+        let depth = self.check_depth(below, span);
+        node_id(self.types.push(kind, span, depth))
     }
 
     pub(super) fn expr_span(&self, id: ExprId) -> Span {
@@ -316,7 +316,7 @@ impl Builder {
     }
 
     /// Returns whether a pattern contains a [`Pat::Sized`].
-    pub(super) fn has_sized(&self, root: PatId) -> bool {
+    pub(super) fn names_extents(&self, root: PatId) -> bool {
         let mut open = vec![root];
         while let Some(id) = open.pop() {
             match self.pats.nodes.get(id.index()).map(|n| &n.kind) {
@@ -338,50 +338,54 @@ impl Builder {
 
     // The depth of the deepest child.
 
-    fn e(&self, id: ExprId) -> u32 {
+    fn expr_depth(&self, id: ExprId) -> u32 {
         self.exprs.depth(id.index())
     }
 
-    fn p(&self, id: PatId) -> u32 {
+    fn pat_depth(&self, id: PatId) -> u32 {
         self.pats.depth(id.index())
     }
 
-    fn t(&self, id: TypeId) -> u32 {
+    fn type_depth(&self, id: TypeId) -> u32 {
         self.types.depth(id.index())
     }
 
-    fn below_expr(&self, kind: &Expr) -> u32 {
-        let e = |id: &ExprId| self.e(*id);
-        let opt = |ty: &Option<TypeId>| ty.map_or(0, |t| self.t(t));
+    fn expr_child_depth(&self, kind: &Expr) -> u32 {
+        let e = |id: &ExprId| self.expr_depth(*id);
+        let opt = |ty: &Option<TypeId>| ty.map_or(0, |t| self.type_depth(t));
         match kind {
             Expr::Error | Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Str(_) | Expr::Name(_) => 0,
             Expr::Unary(_, a) | Expr::Paren(a) | Expr::Field(a, _) | Expr::Proj(a, ..) | Expr::Card(a) => e(a),
-            Expr::Chain { first, rest } => deepest(rest, |(_, _, a)| e(a)).max(e(first)),
+            Expr::Chain { first, rest } => max_depth_of(rest, |(_, _, a)| e(a)).max(e(first)),
             Expr::Power(a, b) | Expr::Guard { cond: a, body: b } => e(a).max(e(b)),
-            Expr::Array { items, .. } | Expr::Tuple(items) => deepest(items, e),
-            Expr::Record(fields) => deepest(fields, |(_, a)| e(a)),
-            Expr::Index(a, subscripts) => self.subscripts(subscripts).max(e(a)),
-            Expr::Call(f, args) => deepest(args, |arg| e(&arg.value)).max(e(f)),
-            Expr::Lambda(params, body) => deepest(params, |p| self.p(p.pat).max(opt(&p.ty))).max(e(body)),
-            Expr::Let(binds, body) => deepest(binds, |b| self.p(b.pat).max(opt(&b.ty)).max(e(&b.value))).max(e(body)),
-            Expr::If(branches, other) => deepest(branches, |(c, a)| e(c).max(e(a))).max(e(other)),
-            Expr::Match(a, arms) => deepest(arms, |arm| self.p(arm.pat).max(e(&arm.body))).max(e(a)),
-            Expr::Binder { vars, filter, body, .. } => self.vars(vars).max(filter.as_ref().map_or(0, e)).max(e(body)),
+            Expr::Array { items, .. } | Expr::Tuple(items) => max_depth_of(items, e),
+            Expr::Record(fields) => max_depth_of(fields, |(_, a)| e(a)),
+            Expr::Index(a, subscripts) => self.subscripts_depth(subscripts).max(e(a)),
+            Expr::Call(f, args) => max_depth_of(args, |arg| e(&arg.value)).max(e(f)),
+            Expr::Lambda(params, body) => max_depth_of(params, |p| self.pat_depth(p.pat).max(opt(&p.ty))).max(e(body)),
+            Expr::Let(binds, body) => {
+                max_depth_of(binds, |b| self.pat_depth(b.pat).max(opt(&b.ty)).max(e(&b.value))).max(e(body))
+            }
+            Expr::If(branches, other) => max_depth_of(branches, |(c, a)| e(c).max(e(a))).max(e(other)),
+            Expr::Match(a, arms) => max_depth_of(arms, |arm| self.pat_depth(arm.pat).max(e(&arm.body))).max(e(a)),
+            Expr::Binder { vars, filter, body, .. } => {
+                self.vars_depth(vars).max(filter.as_ref().map_or(0, e)).max(e(body))
+            }
             Expr::Fold { acc, ty, init, vars, body, yields, .. } => self
-                .vars(vars)
-                .max(self.p(*acc))
+                .vars_depth(vars)
+                .max(self.pat_depth(*acc))
                 .max(opt(ty))
                 .max(e(init))
                 .max(e(body))
                 .max(yields.as_ref().map_or(0, e)),
-            Expr::Checkpoint { every, of } => every.as_ref().map_or(0, e).max(e(of)),
+            Expr::Checkpoint { spacing: every, body: of } => every.as_ref().map_or(0, e).max(e(of)),
             Expr::Loop { acc, ty, init, cond, body, .. } => {
-                self.p(*acc).max(opt(ty)).max(e(init)).max(e(cond)).max(e(body))
+                self.pat_depth(*acc).max(opt(ty)).max(e(init)).max(e(cond)).max(e(body))
             }
-            Expr::With(a, updates) => deepest(updates, |update| {
-                let place = match &update.place {
-                    Place::Index(subscripts, _) => self.subscripts(subscripts),
-                    Place::Field(_) | Place::Proj(..) => 0,
+            Expr::With(a, updates) => max_depth_of(updates, |update| {
+                let place = match &update.target {
+                    UpdateTarget::Index(subscripts, _) => self.subscripts_depth(subscripts),
+                    UpdateTarget::Field(_) | UpdateTarget::Proj(..) => 0,
                 };
                 place.max(e(&update.value))
             })
@@ -389,55 +393,59 @@ impl Builder {
         }
     }
 
-    fn subscripts(&self, subscripts: &[Subscript]) -> u32 {
-        deepest(subscripts, |s| match s {
-            Subscript::At(a) => self.e(*a),
-            Subscript::Range(a, b) => self.e(*a).max(self.e(*b)),
-            Subscript::Whole(_) => 0,
+    fn subscripts_depth(&self, subscripts: &[Subscript]) -> u32 {
+        max_depth_of(subscripts, |s| match s {
+            Subscript::Index(a) => self.expr_depth(*a),
+            Subscript::Range(a, b) => self.expr_depth(*a).max(self.expr_depth(*b)),
+            Subscript::FullAxis(_) => 0,
         })
     }
 
-    fn vars(&self, vars: &[IndexVar]) -> u32 {
-        deepest(vars, |v| match &v.range {
+    fn vars_depth(&self, vars: &[IndexVar]) -> u32 {
+        max_depth_of(vars, |v| match &v.range {
             IndexRange::Bare => 0,
-            IndexRange::Below(a) => self.e(*a),
-            IndexRange::Range { from, to, by } => self.e(*from).max(self.e(*to)).max(by.map_or(0, |s| self.e(s))),
+            IndexRange::Below(a) => self.expr_depth(*a),
+            IndexRange::Range { from, to, by } => {
+                self.expr_depth(*from).max(self.expr_depth(*to)).max(by.map_or(0, |s| self.expr_depth(s)))
+            }
         })
     }
 
-    fn below_pat(&self, kind: &Pat) -> u32 {
+    fn pat_child_depth(&self, kind: &Pat) -> u32 {
         match kind {
             Pat::Error | Pat::Wild | Pat::Name(_) | Pat::Int(_) | Pat::Bool(_) => 0,
-            Pat::Ctor { args, .. } | Pat::Tuple(args) => deepest(args, |p| self.p(*p)),
-            Pat::Record(fields) => deepest(fields, |(_, p)| p.map_or(0, |p| self.p(p))),
-            Pat::Sized(_, p) => self.p(*p),
+            Pat::Ctor { args, .. } | Pat::Tuple(args) => max_depth_of(args, |p| self.pat_depth(*p)),
+            Pat::Record(fields) => max_depth_of(fields, |(_, p)| p.map_or(0, |p| self.pat_depth(p))),
+            Pat::Sized(_, p) => self.pat_depth(*p),
         }
     }
 
-    fn below_type(&self, kind: &TypeExpr) -> u32 {
+    fn type_child_depth(&self, kind: &TypeExpr) -> u32 {
         let size = |size: &SizeExpr| match size {
-            SizeExpr::Expr(e) => self.e(*e),
+            SizeExpr::Expr(e) => self.expr_depth(*e),
             SizeExpr::Unknown(_) => 0,
         };
         match kind {
             TypeExpr::Error => 0,
-            TypeExpr::Name { args, .. } => deepest(args, |arg| match arg {
-                TypeArg::Type(t) => self.t(*t),
+            TypeExpr::Name { args, .. } => max_depth_of(args, |arg| match arg {
+                TypeArg::Type(t) => self.type_depth(*t),
                 TypeArg::Size(s) => size(s),
             }),
-            TypeExpr::Array(sizes, t) => deepest(sizes, size).max(self.t(*t)),
-            TypeExpr::Tuple(items) => deepest(items, |t| self.t(*t)),
-            TypeExpr::Record(fields) => deepest(fields, |(_, t)| self.t(*t)),
-            TypeExpr::Fun(params, result) => deepest(params, |(_, t)| self.t(*t)).max(self.t(*result)),
-            TypeExpr::Rel(sizes) => deepest(sizes, size),
+            TypeExpr::Array(sizes, t) => max_depth_of(sizes, size).max(self.type_depth(*t)),
+            TypeExpr::Tuple(items) => max_depth_of(items, |t| self.type_depth(*t)),
+            TypeExpr::Record(fields) => max_depth_of(fields, |(_, t)| self.type_depth(*t)),
+            TypeExpr::Fun(params, result) => {
+                max_depth_of(params, |(_, t)| self.type_depth(*t)).max(self.type_depth(*result))
+            }
+            TypeExpr::Rel(sizes) => max_depth_of(sizes, size),
         }
     }
 }
 
-fn deepest<T>(items: &[T], depth: impl Fn(&T) -> u32) -> u32 {
+fn max_depth_of<T>(items: &[T], depth: impl Fn(&T) -> u32) -> u32 {
     items.iter().map(depth).max().unwrap_or(0)
 }
 
-fn index<T>(at: usize) -> lang_base::Idx<T> {
+fn node_id<T>(at: usize) -> lang_base::Idx<T> {
     lang_base::Idx::from_raw(u32::try_from(at).unwrap_or(u32::MAX))
 }

@@ -4,23 +4,23 @@
 //! sequence with an explicit stack. A chain of a million terms is therefore no deeper than one of
 //! two, and the nesting of `^`, prefixes and brackets consumes no machine stack.
 
-use super::builder::Builder;
+use super::builder::TreeBuilder;
 use crate::ast::{Expr, ExprId};
-use crate::ops::{BinOp, Level, UnOp};
+use crate::ops::{BinOp, Precedence, UnOp};
 use lang_base::Span;
 
 /// An operand, before the parser knows whether `[p]` is an array or an Iverson bracket.
 #[derive(Clone, Copy)]
-pub(super) enum Operand {
+pub(super) enum ChainOperand {
     Node(ExprId),
     /// `[e]`, without a comma and without a suffix.
     Bracket(ExprId, Span),
 }
 
 /// An operand with its prefix operators, outermost first.
-pub(super) struct Term {
+pub(super) struct PrefixedOperand {
     pub(super) prefixes: Vec<(UnOp, Span)>,
-    pub(super) operand: Operand,
+    pub(super) operand: ChainOperand,
 }
 
 /// An operator between two operands.
@@ -30,42 +30,44 @@ pub(super) enum Infix {
     Power,
 }
 
-impl Operand {
+impl ChainOperand {
     /// Returns the node; a bracket becomes an array.
-    pub(super) fn node(self, builder: &mut Builder) -> ExprId {
+    pub(super) fn node(self, builder: &mut TreeBuilder) -> ExprId {
         match self {
             Self::Node(id) => id,
-            Self::Bracket(item, span) => builder.expr(Expr::Array { items: vec![item], comma: false }, span),
+            Self::Bracket(item, span) => {
+                builder.expr(Expr::Array { items: vec![item], has_trailing_comma: false }, span)
+            }
         }
     }
 }
 
 /// A partial expression whose right end is not yet known.
-enum Frame {
-    Chain { level: Level, first: ExprId, rest: Vec<(BinOp, Span, ExprId)>, pending: (BinOp, Span) },
+enum PartialExpr {
+    Chain { level: Precedence, first: ExprId, rest: Vec<(BinOp, Span, ExprId)>, pending: (BinOp, Span) },
     Prefix(UnOp, Span),
     Power(ExprId),
     Guard { cond: ExprId, start: Span },
 }
 
-impl Frame {
+impl PartialExpr {
     /// Returns whether the partial expression ends before this operator.
     fn ends_before(&self, infix: Infix) -> bool {
         let level = match infix {
             // `^` binds tightest and groups to the right.
             Infix::Power => return false,
-            Infix::Chain(op) => op.level(),
+            Infix::Chain(op) => op.precedence(),
         };
         match self {
             Self::Chain { level: own, .. } => level < *own,
             Self::Prefix(UnOp::Neg, _) | Self::Power(_) => true,
-            Self::Prefix(UnOp::Not, _) => level < Level::Compare,
+            Self::Prefix(UnOp::Not, _) => level < Precedence::Compare,
             // The bracket guards the whole rest of its product.
-            Self::Guard { .. } => level < Level::Product,
+            Self::Guard { .. } => level < Precedence::Product,
         }
     }
 
-    fn finish(self, value: ExprId, builder: &mut Builder) -> ExprId {
+    fn finish(self, value: ExprId, builder: &mut TreeBuilder) -> ExprId {
         let end = builder.expr_span(value);
         let (kind, start) = match self {
             Self::Chain { first, mut rest, pending: (op, at), .. } => {
@@ -81,18 +83,22 @@ impl Frame {
 }
 
 /// Groups a sequence of terms into one expression by precedence.
-pub(super) fn group(first: Term, rest: Vec<(Infix, Span, Term)>, builder: &mut Builder) -> ExprId {
-    let mut stack: Vec<Frame> = Vec::new();
+pub(super) fn group(
+    first: PrefixedOperand,
+    rest: Vec<(Infix, Span, PrefixedOperand)>,
+    builder: &mut TreeBuilder,
+) -> ExprId {
+    let mut stack: Vec<PartialExpr> = Vec::new();
     let mut term = first;
     let mut rest = rest.into_iter();
     loop {
-        stack.extend(term.prefixes.into_iter().map(|(op, at)| Frame::Prefix(op, at)));
+        stack.extend(term.prefixes.into_iter().map(|(op, at)| PartialExpr::Prefix(op, at)));
         let next = rest.next();
-        if let (Operand::Bracket(cond, start), Some((Infix::Chain(BinOp::Mul), ..))) = (term.operand, &next)
+        if let (ChainOperand::Bracket(cond, start), Some((Infix::Chain(BinOp::Mul), ..))) = (term.operand, &next)
             && !is_exponent(&stack)
             && let Some((_, _, body)) = next
         {
-            stack.push(Frame::Guard { cond, start });
+            stack.push(PartialExpr::Guard { cond, start });
             term = body;
             continue;
         }
@@ -107,13 +113,18 @@ pub(super) fn group(first: Term, rest: Vec<(Infix, Span, Term)>, builder: &mut B
             value = frame.finish(value, builder);
         }
         match (infix, stack.last_mut()) {
-            (Infix::Power, _) => stack.push(Frame::Power(value)),
-            (Infix::Chain(op), Some(Frame::Chain { level, rest, pending, .. })) if *level == op.level() => {
+            (Infix::Power, _) => stack.push(PartialExpr::Power(value)),
+            (Infix::Chain(op), Some(PartialExpr::Chain { level, rest, pending, .. })) if *level == op.precedence() => {
                 let (before, before_at) = std::mem::replace(pending, (op, at));
                 rest.push((before, before_at, value));
             }
             (Infix::Chain(op), _) => {
-                stack.push(Frame::Chain { level: op.level(), first: value, rest: Vec::new(), pending: (op, at) });
+                stack.push(PartialExpr::Chain {
+                    level: op.precedence(),
+                    first: value,
+                    rest: Vec::new(),
+                    pending: (op, at),
+                });
             }
         }
         term = following;
@@ -121,6 +132,10 @@ pub(super) fn group(first: Term, rest: Vec<(Infix, Span, Term)>, builder: &mut B
 }
 
 /// Returns whether the next operand is the exponent of a power, ignoring prefix operators.
-fn is_exponent(stack: &[Frame]) -> bool {
-    stack.iter().rev().find(|frame| !matches!(frame, Frame::Prefix(..))).is_some_and(|f| matches!(f, Frame::Power(_)))
+fn is_exponent(stack: &[PartialExpr]) -> bool {
+    stack
+        .iter()
+        .rev()
+        .find(|frame| !matches!(frame, PartialExpr::Prefix(..)))
+        .is_some_and(|f| matches!(f, PartialExpr::Power(_)))
 }

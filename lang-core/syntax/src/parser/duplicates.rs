@@ -12,58 +12,60 @@ use lang_base::{Code, Diagnostic, Name, Span};
 
 /// Returns a diagnostic for each duplicate name of an item.
 pub(super) fn duplicates(tree: &Tree) -> Vec<Diagnostic> {
-    let mut found = Found { tree, diagnostics: Vec::new() };
+    let mut found = DuplicateFinder { tree, diagnostics: Vec::new() };
     match &tree.item {
         Item::Def(def) => {
-            found.names("a parameter", def.params.iter().map(|p| &p.name));
-            found.names("limited", def.constraints.iter().map(|c| &c.var));
+            found.check_names("a parameter", def.params.iter().map(|p| &p.name));
+            found.check_names("limited", def.constraints.iter().map(|c| &c.var));
         }
         Item::Type(def) => {
-            found.names("a type parameter", &def.params);
+            found.check_names("a type parameter", &def.params);
             if let TypeBody::Sum(ctors) = &def.body {
-                found.names("a constructor", ctors.iter().map(|c| &c.name));
+                found.check_names("a constructor", ctors.iter().map(|c| &c.name));
             }
         }
-        Item::Rule(rule) => found.names("a parameter", rule.params.iter().chain(&rule.deltas)),
-        Item::Let(top) => found.pattern(&[top.pat]),
+        Item::DerivativeRule(rule) => found.check_names("a parameter", rule.params.iter().chain(&rule.tangents)),
+        Item::Let(top) => found.check_patterns(&[top.pat]),
         Item::Import(_) | Item::Do(_) | Item::Error => {}
     }
     for (_, node) in tree.exprs.iter() {
         match &node.kind {
-            Expr::Record(fields) => found.names("a field", fields.iter().map(|(name, _)| name)),
-            Expr::Binder { vars, .. } => found.names("an index variable", vars.iter().map(|v| &v.name)),
+            Expr::Record(fields) => found.check_names("a field", fields.iter().map(|(name, _)| name)),
+            Expr::Binder { vars, .. } => found.check_names("an index variable", vars.iter().map(|v| &v.name)),
             Expr::Fold { vars, acc, .. } => {
-                found.names("an index variable", vars.iter().map(|v| &v.name));
-                found.pattern(&[*acc]);
+                found.check_names("an index variable", vars.iter().map(|v| &v.name));
+                found.check_patterns(&[*acc]);
             }
-            Expr::Loop { acc, .. } => found.pattern(&[*acc]),
-            Expr::Lambda(params, _) => found.pattern(&params.iter().map(|p| p.pat).collect::<Vec<_>>()),
-            Expr::Let(binds, _) => binds.iter().for_each(|b| found.pattern(&[b.pat])),
+            Expr::Loop { acc, .. } => found.check_patterns(&[*acc]),
+            Expr::Lambda(params, _) => found.check_patterns(&params.iter().map(|p| p.pat).collect::<Vec<_>>()),
+            Expr::Let(binds, _) => binds.iter().for_each(|b| found.check_patterns(&[b.pat])),
             _ => {}
         }
     }
     for (_, node) in tree.pats.iter() {
         if let Pat::Record(fields) = &node.kind {
-            found.names("a field", fields.iter().map(|(name, _)| name));
+            found.check_names("a field", fields.iter().map(|(name, _)| name));
         }
     }
     for (_, node) in tree.types.iter() {
         match &node.kind {
-            TypeExpr::Record(fields) => found.names("a field", fields.iter().map(|(name, _)| name)),
-            TypeExpr::Fun(params, _) => found.names("a parameter", params.iter().filter_map(|(name, _)| name.as_ref())),
+            TypeExpr::Record(fields) => found.check_names("a field", fields.iter().map(|(name, _)| name)),
+            TypeExpr::Fun(params, _) => {
+                found.check_names("a parameter", params.iter().filter_map(|(name, _)| name.as_ref()))
+            }
             _ => {}
         }
     }
     found.diagnostics
 }
 
-struct Found<'a> {
+struct DuplicateFinder<'a> {
     tree: &'a Tree,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl<'a> Found<'a> {
-    fn names(&mut self, what: &str, names: impl IntoIterator<Item = &'a Ident>) {
+impl<'a> DuplicateFinder<'a> {
+    fn check_names(&mut self, what: &str, names: impl IntoIterator<Item = &'a Ident>) {
         let mut seen: HashMap<&Name, Span> = HashMap::new();
         for ident in names {
             if ident.name.is_empty() || ident.name == "_" {
@@ -79,7 +81,7 @@ impl<'a> Found<'a> {
     }
 
     /// Checks the variables of patterns in the same binding.
-    fn pattern(&mut self, roots: &[PatId]) {
+    fn check_patterns(&mut self, roots: &[PatId]) {
         let tree = self.tree;
         let mut bound: Vec<(&Name, Span)> = Vec::new();
         let mut open: Vec<PatId> = roots.to_vec();

@@ -10,9 +10,9 @@ use chumsky::error::{Error, LabelError};
 use chumsky::span::SimpleSpan;
 use chumsky::util::MaybeRef;
 
-use super::Tokens;
-use super::builder::Builder;
-use super::tokens::Kind;
+use super::TokenStream;
+use super::builder::TreeBuilder;
+use super::tokens::TokenClass;
 use super::{fixes, hints};
 use crate::lexer::Token;
 use crate::token::{Sym, Word};
@@ -20,9 +20,9 @@ use lang_base::{Code, Diagnostic, Fix, Span};
 
 /// A set of tokens and syntactic classes that are expected at one position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Expected(u128);
+pub(super) struct ExpectedSet(u128);
 
-impl Expected {
+impl ExpectedSet {
     pub(super) const NONE: Self = Self(0);
     pub(super) const EXPR: Self = Self(1 << 100);
     pub(super) const TYPE: Self = Self(1 << 101);
@@ -37,7 +37,7 @@ impl Expected {
     pub(super) const OPERATOR: Self = Self(1 << 120);
     pub(super) const END: Self = Self(1 << 121);
 
-    const NAMED: [(Self, &'static str); 8] = [
+    const CLASS_NAMES: [(Self, &'static str); 8] = [
         (Self::ITEM, "an item"),
         (Self::EXPR, "an expression"),
         (Self::TYPE, "a type"),
@@ -52,31 +52,33 @@ impl Expected {
         Self(1 << (sym as u32))
     }
 
-    pub(super) const fn word(word: Word) -> Self {
+    pub(super) const fn keyword(word: Word) -> Self {
         Self(1 << (50 + word as u32))
     }
 
-    pub(super) const fn or(self, other: Self) -> Self {
+    pub(super) const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    pub(super) fn has(self, other: Self) -> bool {
+    pub(super) fn contains(self, other: Self) -> bool {
         other.0 != 0 && self.0 & other.0 == other.0
     }
 
     /// Formats the set: `an expression, a type or ")"`.
-    fn sentence(self) -> String {
+    fn describe(self) -> String {
         let mut parts: Vec<String> = Vec::new();
-        parts.extend(Self::NAMED.iter().filter(|(set, _)| self.has(*set)).map(|(_, text)| (*text).to_owned()));
-        parts.extend(Word::ALL.iter().filter(|w| self.has(Self::word(**w))).map(|w| format!("`{w}`")));
-        let syms = || Sym::ALL.iter().filter(|s| self.has(Self::sym(**s)));
+        parts.extend(
+            Self::CLASS_NAMES.iter().filter(|(set, _)| self.contains(*set)).map(|(_, text)| (*text).to_owned()),
+        );
+        parts.extend(Word::ALL.iter().filter(|w| self.contains(Self::keyword(**w))).map(|w| format!("`{w}`")));
+        let syms = || Sym::ALL.iter().filter(|s| self.contains(Self::sym(**s)));
         parts.extend(syms().filter(|s| !s.is_closer()).map(|s| format!("`{s}`")));
         parts.extend(syms().filter(|s| s.is_closer()).map(|s| format!("`{s}`")));
         // A continuation of an operand is always possible, so it appears only in an otherwise empty
         // list.
         if parts.is_empty() {
             let rest = [(Self::OPERATOR, "an operator"), (Self::END, "the end")];
-            parts.extend(rest.iter().filter(|(set, _)| self.has(*set)).map(|(_, text)| (*text).to_owned()));
+            parts.extend(rest.iter().filter(|(set, _)| self.contains(*set)).map(|(_, text)| (*text).to_owned()));
         }
         match parts.split_last() {
             None => "something else".to_owned(),
@@ -88,37 +90,37 @@ impl Expected {
 
 /// A mistake that a rule of the grammar recognises itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Slip {
+pub(super) enum GrammarMistake {
     /// A `let` chain without `in`, with the span of its last `let`.
-    NoIn(Span),
+    MissingIn(Span),
     /// Another language's separator between the parts of a `let` chain.
-    Chain,
+    ForeignSeparator,
     /// `sum(i: e)`
     BinderCall,
     /// `let a, b = e`
-    LetSeveral,
+    LetWithoutTuple,
     /// `let f(x: f64) = e`
     LetFunction,
     /// A parameter without a type.
-    Untyped,
+    UntypedParam,
     /// `(e,)`
-    OneTuple,
+    OneElementTuple,
     /// `T -> U` without parentheses around `T`.
-    BareFunction,
+    UnparenthesisedParams,
     /// `(x: T)` without an arrow after it.
-    NamedNoFunction,
+    NamedTupleElements,
     /// `f64[n]`
-    SuffixArray,
+    SuffixExtents,
     /// `[k] p` outside `let`.
-    Sized,
+    ExtentsOutsideLet,
     /// An integer pattern out of range.
-    IntPattern,
+    IntPatternOverflow,
     /// A tuple position after `.` out of range.
-    Position,
+    TuplePositionOverflow,
     /// An empty list in a position that requires an element.
-    Empty(&'static str),
+    EmptyList(&'static str),
     /// Nesting beyond the limit, which is reported separately.
-    Deep,
+    TooDeep,
 }
 
 /// A syntax error.
@@ -128,92 +130,93 @@ pub(super) struct SyntaxError {
     pub(super) at: usize,
     /// For a slip, the end of its tokens, exclusive.
     pub(super) end: usize,
-    pub(super) expected: Expected,
-    pub(super) slip: Option<Slip>,
+    pub(super) expected: ExpectedSet,
+    pub(super) mistake: Option<GrammarMistake>,
 }
 
 impl SyntaxError {
-    pub(super) fn expected(at: usize, expected: Expected) -> Self {
-        Self { at, end: at + 1, expected, slip: None }
+    pub(super) fn expected(at: usize, expected: ExpectedSet) -> Self {
+        Self { at, end: at + 1, expected, mistake: None }
     }
 
-    pub(super) fn slip(span: SimpleSpan, slip: Slip) -> Self {
-        Self { at: span.start, end: span.end, expected: Expected::NONE, slip: Some(slip) }
+    pub(super) fn from_mistake(span: SimpleSpan, slip: GrammarMistake) -> Self {
+        Self { at: span.start, end: span.end, expected: ExpectedSet::NONE, mistake: Some(slip) }
     }
 
     /// Merges two errors. A slip wins, otherwise the one further into the text. At the same
     /// position their expected sets unite.
-    fn further(self, other: Self) -> Self {
+    fn merge_further(self, other: Self) -> Self {
         match self.at.cmp(&other.at) {
-            _ if self.slip.is_some() => self,
-            _ if other.slip.is_some() => other,
+            _ if self.mistake.is_some() => self,
+            _ if other.mistake.is_some() => other,
             std::cmp::Ordering::Less => other,
             std::cmp::Ordering::Greater => self,
-            std::cmp::Ordering::Equal => Self { expected: self.expected.or(other.expected), ..self },
+            std::cmp::Ordering::Equal => Self { expected: self.expected.union(other.expected), ..self },
         }
     }
 }
 
-impl Error<'static, Tokens> for SyntaxError {
+impl Error<'static, TokenStream> for SyntaxError {
     fn merge(self, other: Self) -> Self {
-        self.further(other)
+        self.merge_further(other)
     }
 }
 
-impl LabelError<'static, Tokens, DefaultExpected<'static, Kind>> for SyntaxError {
-    fn expected_found<E: IntoIterator<Item = DefaultExpected<'static, Kind>>>(
+impl LabelError<'static, TokenStream, DefaultExpected<'static, TokenClass>> for SyntaxError {
+    fn expected_found<E: IntoIterator<Item = DefaultExpected<'static, TokenClass>>>(
         expected: E,
-        _: Option<MaybeRef<'static, Kind>>,
+        _: Option<MaybeRef<'static, TokenClass>>,
         span: SimpleSpan,
     ) -> Self {
-        let set = expected.into_iter().fold(Expected::NONE, |set, one| {
-            set.or(match one {
-                DefaultExpected::EndOfInput => Expected::END,
-                _ => Expected::NONE,
+        let set = expected.into_iter().fold(ExpectedSet::NONE, |set, one| {
+            set.union(match one {
+                DefaultExpected::EndOfInput => ExpectedSet::END,
+                _ => ExpectedSet::NONE,
             })
         });
         Self::expected(span.start, set)
     }
 
-    fn replace_expected_found<E: IntoIterator<Item = DefaultExpected<'static, Kind>>>(
+    fn replace_expected_found<E: IntoIterator<Item = DefaultExpected<'static, TokenClass>>>(
         self,
         expected: E,
-        found: Option<MaybeRef<'static, Kind>>,
+        found: Option<MaybeRef<'static, TokenClass>>,
         span: SimpleSpan,
     ) -> Self {
-        self.further(Self::expected_found(expected, found, span))
+        self.merge_further(Self::expected_found(expected, found, span))
     }
 }
 
 /// Returns the diagnostic for an error, or `None` if the lexer has already reported the token.
-pub(super) fn diagnostic(error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
-    if let Some(slip) = error.slip {
-        return slip_diagnostic(slip, error, builder);
+pub(super) fn diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Option<Diagnostic> {
+    if let Some(slip) = error.mistake {
+        return mistake_diagnostic(slip, error, builder);
     }
     let unread = |at: usize| builder.token(at) == Some(&Token::Error);
     if unread(error.at) || error.at.checked_sub(1).is_some_and(unread) {
         return None;
     }
-    let mut diagnostic = match hints::special(error, builder) {
+    let mut diagnostic = match hints::specific_diagnostic(error, builder) {
         Some(diagnostic) => diagnostic,
         None => {
-            let message = format!("expected {}, found {}", error.expected.sentence(), found(builder, error.at));
+            let message =
+                format!("expected {}, found {}", error.expected.describe(), describe_token(builder, error.at));
             Diagnostic::new(Code::E0001, builder.span_at(error.at), message)
         }
     };
     if diagnostic.help.is_none() {
-        diagnostic.help = hints::help(error, builder);
+        diagnostic.help = hints::help_text(error, builder);
     }
     diagnostic.fixes = fixes::fixes(error, builder);
     Some(diagnostic)
 }
 
 /// Returns the description of a token for a message.
-pub(super) fn found(builder: &Builder, at: usize) -> String {
+pub(super) fn describe_token(builder: &TreeBuilder, at: usize) -> String {
     match builder.token(at) {
         None => "the end".to_owned(),
         Some(Token::Name(name)) => format!("`{name}`"),
-        Some(Token::Word(word)) => format!("`{word}`"),
+        Some(Token::Keyword(word)) => format!("`{word}`"),
         Some(Token::Sym(sym)) => format!("`{sym}`"),
         Some(Token::Int(value)) => format!("`{value}`"),
         Some(Token::Float(_)) => "a number".to_owned(),
@@ -222,14 +225,14 @@ pub(super) fn found(builder: &Builder, at: usize) -> String {
     }
 }
 
-fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
+fn mistake_diagnostic(slip: GrammarMistake, error: &SyntaxError, builder: &TreeBuilder) -> Option<Diagnostic> {
     let span = builder.span(error.at, error.end);
     let one = |message: &str, help: &str| Some(Diagnostic::new(Code::E0001, span, message).help(help));
     match slip {
-        Slip::NoIn(start) => {
+        GrammarMistake::MissingIn(start) => {
             let diagnostic = Diagnostic::new(Code::E0010, builder.span_at(error.at), "this `let` has no `in`");
             let help = match builder.token(error.at) {
-                Some(token) if builder.kind(error.at).is_some_and(Kind::starts_expr) => match token {
+                Some(token) if builder.kind(error.at).is_some_and(TokenClass::starts_expr) => match token {
                     Token::Name(name) => format!("write `in` before `{name}`"),
                     _ => "write `in` before the result".to_owned(),
                 },
@@ -242,8 +245,8 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
                 _ => diagnostic,
             })
         }
-        Slip::Chain => Some(chained(error, builder)),
-        Slip::Untyped => {
+        GrammarMistake::ForeignSeparator => Some(separator_diagnostic(error, builder)),
+        GrammarMistake::UntypedParam => {
             let message = match builder.token(error.at) {
                 Some(Token::Name(name)) => format!("the parameter `{name}` has no type"),
                 _ => "the parameter has no type".to_owned(),
@@ -251,11 +254,11 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
             let help = "write the type after a colon, as in `x: f64` or `x: [n]f64`";
             Some(Diagnostic::new(Code::E0011, span, message).help(help))
         }
-        Slip::LetFunction => one(
+        GrammarMistake::LetFunction => one(
             "`let` defines no function",
             r"a function is defined by `def f(x: f64) = …`, a local one by `let f = \(x: f64): e in …`",
         ),
-        Slip::LetSeveral => {
+        GrammarMistake::LetWithoutTuple => {
             let names: Vec<String> = (error.at..error.end)
                 .filter_map(|at| match builder.token(at) {
                     Some(Token::Name(name)) => Some(name.to_string()),
@@ -267,7 +270,7 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
                 &format!("write `let ({}) = …`, with a tuple after the `=`", names.join(", ")),
             )
         }
-        Slip::BinderCall => {
+        GrammarMistake::BinderCall => {
             let name = |at: usize| match builder.token(at) {
                 Some(Token::Name(name)) => name.to_string(),
                 _ => String::new(),
@@ -277,39 +280,45 @@ fn slip_diagnostic(slip: Slip, error: &SyntaxError, builder: &Builder) -> Option
             let fix = Fix::replace(head, format!("({} ", name(error.at)));
             one("the parentheses stand around the whole, not around its index", &help).map(|d| d.fix(fix))
         }
-        Slip::OneTuple => one("there is no tuple of one element", "leave the comma out"),
-        Slip::BareFunction => {
+        GrammarMistake::OneElementTuple => one("there is no tuple of one element", "leave the comma out"),
+        GrammarMistake::UnparenthesisedParams => {
             one("the parameters of a function type stand in parentheses", "write it as in `(f64) -> f64`")
         }
-        Slip::NamedNoFunction => one(
+        GrammarMistake::NamedTupleElements => one(
             "a tuple type has no names",
             "a record type is written `{x: f64}`; after the parameters of a function type follows `->`",
         ),
-        Slip::SuffixArray => {
+        GrammarMistake::SuffixExtents => {
             one("the extents of an array type stand before the element type", "write it as in `[n]f64`")
         }
-        Slip::Sized => one("extents are named only by `let`", "open the array first: `let [k] xs = …`"),
-        Slip::IntPattern => one("the number is too large for i64", "the largest is 9223372036854775807"),
-        Slip::Position => one("there is no such position", "positions in a tuple are small numbers, from 0"),
-        Slip::Empty(what) => {
+        GrammarMistake::ExtentsOutsideLet => {
+            one("extents are named only by `let`", "open the array first: `let [k] xs = …`")
+        }
+        GrammarMistake::IntPatternOverflow => {
+            one("the number is too large for i64", "the largest is 9223372036854775807")
+        }
+        GrammarMistake::TuplePositionOverflow => {
+            one("there is no such position", "positions in a tuple are small numbers, from 0")
+        }
+        GrammarMistake::EmptyList(what) => {
             let inside = builder.span_at(error.end.saturating_sub(1));
-            let message = format!("expected {what}, found {}", found(builder, error.end.saturating_sub(1)));
+            let message = format!("expected {what}, found {}", describe_token(builder, error.end.saturating_sub(1)));
             let mut d = Diagnostic::new(Code::E0001, inside, message);
             if what == "a size" {
                 d = d.help("the length of a parameter has a name, as in `x: [n]f64`; any name does");
             }
             Some(d)
         }
-        Slip::Deep => None,
+        GrammarMistake::TooDeep => None,
     }
 }
 
 /// Returns the diagnostic for a `let` chain with another language's separators:
 /// `let x = 1; y = 2 in …`.
-fn chained(error: &SyntaxError, builder: &Builder) -> Diagnostic {
-    let sign = (error.end > error.at).then(|| found(builder, error.at));
+fn separator_diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Diagnostic {
+    let sign = (error.end > error.at).then(|| describe_token(builder, error.at));
     let (message, help) = match (builder.token(error.end), sign) {
-        (Some(Token::Word(word @ (Word::Let | Word::In))), Some(sign)) => {
+        (Some(Token::Keyword(word @ (Word::Let | Word::In))), Some(sign)) => {
             (format!("nothing stands before the `{word}` of a chain"), format!("leave {sign} out"))
         }
         (Some(Token::Name(name)), sign) => {

@@ -29,13 +29,13 @@ mod types;
 use chumsky::input::Stream;
 use chumsky::prelude::*;
 
-use self::builder::Builder;
-use self::errors::{Slip, diagnostic};
-use self::parts::Rule;
-use self::tokens::{Kind, balance};
+use self::builder::TreeBuilder;
+use self::errors::{GrammarMistake, diagnostic};
+use self::parts::BoxedRule;
+use self::tokens::{TokenClass, balance};
 use super::ast::{Item, Tree};
-use super::lexer::{Comment, Lexed, Spanned, Token, lex};
-use super::split::{ItemKind, item_start, split};
+use super::lexer::{Comment, LexedText, SpannedToken, Token, lex};
+use super::split::{ItemKind, item_kind_at, split};
 use super::token::{Sym, Word};
 use lang_base::{Arena, Code, Diagnostic, Name, Span};
 
@@ -46,11 +46,11 @@ pub const MAX_DEPTH: u32 = 256;
 const MAX_ERRORS: usize = 64;
 
 /// The input of the grammar. It owns its tokens, so that the grammar is built once and reused.
-type Tokens = Stream<std::vec::IntoIter<Kind>>;
+type TokenStream = Stream<std::vec::IntoIter<TokenClass>>;
 
 /// The result of parsing.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Parsed {
+pub struct ParsedItem {
     /// The tree, with error nodes for the unreadable parts.
     pub tree: Tree,
     /// The diagnostics, in source order.
@@ -59,16 +59,16 @@ pub struct Parsed {
 
 /// Parses one item. Spans are relative to `text`.
 #[must_use]
-pub fn parse_item(text: &str) -> Parsed {
-    parse(text, Goal::Item).0
+pub fn parse_item(text: &str) -> ParsedItem {
+    parse(text, ParseGoal::Item).0
 }
 
 /// Parses an item from [`split`]. Text outside all items is an error even if it reads as an item.
 /// An example is a `let` before all items that does not begin in the first column.
 #[must_use]
-pub fn parse_split(kind: ItemKind, text: &str) -> Parsed {
+pub fn parse_split(kind: ItemKind, text: &str) -> ParsedItem {
     let mut parsed = parse_item(text);
-    if kind == ItemKind::Junk && parsed.tree.item != Item::Error {
+    if kind == ItemKind::StrayText && parsed.tree.item != Item::Error {
         let span = lex(text).tokens.first().map(|token| token.span).unwrap_or_default();
         let help = "a `let` of the top level stands in the first column of its line";
         parsed.diagnostics.push(Diagnostic::new(Code::E0009, span, "this stands in no item").help(help));
@@ -79,14 +79,14 @@ pub fn parse_split(kind: ItemKind, text: &str) -> Parsed {
 
 /// Parses one expression, as the body of a `do`.
 #[must_use]
-pub fn parse_expr(text: &str) -> Parsed {
-    parse(text, Goal::Expr).0
+pub fn parse_expr(text: &str) -> ParsedItem {
+    parse(text, ParseGoal::Expr).0
 }
 
 /// Parses a `def` without `=` and body. The body of the result is [`super::ast::Expr::Error`].
 #[must_use]
-pub fn parse_signature(text: &str) -> Parsed {
-    parse(text, Goal::Signature).0
+pub fn parse_signature(text: &str) -> ParsedItem {
+    parse(text, ParseGoal::Signature).0
 }
 
 /// Returns whether the only error of the text is that it ends too early, so that further lines may
@@ -95,18 +95,18 @@ pub fn parse_signature(text: &str) -> Parsed {
 pub fn is_incomplete(text: &str) -> bool {
     match split(text).last() {
         None => false,
-        Some(item) if item.kind == ItemKind::Junk => parse(text, Goal::Expr).1,
+        Some(item) if item.kind == ItemKind::StrayText => parse(text, ParseGoal::Expr).1,
         Some(item) => {
-            let (parsed, incomplete) = parse(&item.text, Goal::Item);
+            let (parsed, incomplete) = parse(&item.text, ParseGoal::Item);
             // `let x = 1 in` begins an expression.
             let begun = item.kind == ItemKind::Let && !parsed.diagnostics.is_empty();
-            incomplete || begun && parse(&item.text, Goal::Expr).1
+            incomplete || begun && parse(&item.text, ParseGoal::Expr).1
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Goal {
+enum ParseGoal {
     Item,
     Expr,
     Signature,
@@ -114,9 +114,9 @@ enum Goal {
 
 /// The grammars, one for each goal.
 struct Grammar {
-    item: Rule<Item>,
-    expr: Rule<Item>,
-    signature: Rule<Item>,
+    item: BoxedRule<Item>,
+    expr: BoxedRule<Item>,
+    signature: BoxedRule<Item>,
 }
 
 impl Grammar {
@@ -127,12 +127,12 @@ impl Grammar {
         let mut pat = Recursive::declare();
         pat.define(patterns::patterns(pat.clone()));
         ty.define(types::types(ty.clone(), sum.clone()));
-        let both = exprs::exprs(expr.clone(), sum.clone(), ty.clone(), pat.clone());
-        expr.define(parts::nested(both.expr));
-        sum.define(parts::nested(both.sum));
+        let both = exprs::expr_rules(expr.clone(), sum.clone(), ty.clone(), pat.clone());
+        expr.define(parts::depth_checked(both.expr));
+        sum.define(parts::depth_checked(both.sum));
         Self {
             item: items::items(expr.clone(), ty.clone(), pat).boxed(),
-            expr: items::body(expr).map(Item::Do).boxed(),
+            expr: items::item_body(expr).map(Item::Do).boxed(),
             signature: items::signatures(ty),
         }
     }
@@ -145,10 +145,10 @@ thread_local! {
 
 /// Parses a text. Returns the tree and the diagnostics, and whether the only error is that the text
 /// ends too early.
-fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
-    let Lexed { tokens, comments, mut diagnostics } = lex(text);
-    fixes::products(text, &tokens, &mut diagnostics);
-    let docs = docs(text, &comments, tokens.first().map_or(u32::MAX, |t| t.span.start));
+fn parse(text: &str, goal: ParseGoal) -> (ParsedItem, bool) {
+    let LexedText { tokens, comments, mut diagnostics } = lex(text);
+    fixes::add_matrix_product_fixes(text, &tokens, &mut diagnostics);
+    let docs = doc_text(text, &comments, tokens.first().map_or(u32::MAX, |t| t.span.start));
     let span = match (tokens.first(), tokens.last()) {
         (Some(first), Some(last)) => first.span.to(last.span),
         _ => Span::default(),
@@ -157,54 +157,57 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         item: Item::Error,
         docs,
         span,
-        unread: Vec::new(),
+        skipped_names: Vec::new(),
         exprs: Arena::default(),
         pats: Arena::default(),
         types: Arena::default(),
     };
-    let names = |tokens: &[Spanned]| {
-        let mut names: Vec<Name> = tokens.iter().filter_map(Spanned::name).cloned().collect();
+    let names = |tokens: &[SpannedToken]| {
+        let mut names: Vec<Name> = tokens.iter().filter_map(SpannedToken::name).cloned().collect();
         names.sort_unstable();
         names.dedup();
         names
     };
-    if goal == Goal::Item && item_start(&tokens, 0).is_none() && !is_item_word(tokens.first().map(|t| &t.token)) {
-        tree.unread = names(&tokens);
+    if goal == ParseGoal::Item
+        && item_kind_at(&tokens, 0).is_none()
+        && !is_item_keyword(tokens.first().map(|t| &t.token))
+    {
+        tree.skipped_names = names(&tokens);
         // The lexer has already reported characters outside the language.
         if diagnostics.is_empty() {
-            diagnostics.push(hints::junk(&tokens));
+            diagnostics.push(hints::stray_text(&tokens));
         }
-        return (Parsed { tree, diagnostics }, false);
+        return (ParsedItem { tree, diagnostics }, false);
     }
 
     let indent = match goal {
-        Goal::Item => unindented(&tokens),
+        ParseGoal::Item => unindented_let(&tokens),
         _ => None,
     };
     let balanced = balance(tokens);
-    let open_at_end = balanced.open_at_end;
+    let open_at_end = balanced.is_open_at_end;
     let broken = balanced.diagnostics.iter().map(|d| d.span.start).min();
     // An unterminated string swallows the closing brackets on its line.
     let cut = open_at_end && diagnostics.iter().any(|d| d.code == Code::E0005);
     let mut told = if cut { Vec::new() } else { balanced.diagnostics.clone() };
-    let mut builder = Builder::new(balanced);
+    let mut builder = TreeBuilder::new(balanced);
     // In an incomplete text, every error is at its end.
     let mut incomplete = diagnostics.is_empty() && (broken.is_none() || open_at_end);
     if builder.too_deep().is_none() {
         let input = Stream::from_iter(builder.kinds().to_vec());
         let (item, errors) = GRAMMAR.with(|grammar| {
             let rule = match goal {
-                Goal::Item => &grammar.item,
-                Goal::Expr => &grammar.expr,
-                Goal::Signature => &grammar.signature,
+                ParseGoal::Item => &grammar.item,
+                ParseGoal::Expr => &grammar.expr,
+                ParseGoal::Signature => &grammar.signature,
             };
             rule.parse_with_state(input, &mut builder).into_output_errors()
         });
-        tree.unread = match item {
-            Some(_) => names(&builder.unread()),
+        tree.skipped_names = match item {
+            Some(_) => names(&builder.skipped_tokens()),
             None => names(builder.tokens()),
         };
-        tree.unread.extend(joined_names(builder.tokens()));
+        tree.skipped_names.extend(joined_name_prefixes(builder.tokens()));
         tree.item = item.unwrap_or(Item::Error);
         // Errors after an unmatched bracket may be consequences of it.
         let mut errors: Vec<_> =
@@ -213,15 +216,16 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         errors.dedup_by_key(|e| e.at);
         // Report a foreign separator once, not at each comma.
         let mut chained = false;
-        errors.retain(|e| e.slip != Some(Slip::Chain) || !std::mem::replace(&mut chained, true));
+        errors
+            .retain(|e| e.mistake != Some(GrammarMistake::ForeignSeparator) || !std::mem::replace(&mut chained, true));
         let end = builder.kinds().len();
         incomplete &= errors.iter().all(|e| e.at >= end) && (open_at_end || !errors.is_empty());
-        incomplete &= builder.recovers() && !errors.iter().any(|e| hints::reduces_array(e, &builder));
+        incomplete &= builder.can_recover() && !errors.iter().any(|e| hints::reduces_array(e, &builder));
         // Drop errors at a token that the lexer has already reported.
         let unread = |d: &Diagnostic| diagnostics.iter().any(|l| l.span.range().contains(&(d.span.start as usize)));
         let mut errors: Vec<Diagnostic> =
             errors.iter().take(MAX_ERRORS).filter_map(|e| diagnostic(e, &builder)).filter(|d| !unread(d)).collect();
-        untyped_once(&mut errors, builder.tokens());
+        dedup_untyped(&mut errors, builder.tokens());
         // An unmatched closing bracket after another error is a consequence of it, because usually
         // the error hides the opening one.
         if let Some(first) = errors.iter().map(|d| d.span.start).min() {
@@ -249,12 +253,12 @@ fn parse(text: &str, goal: Goal) -> (Parsed, bool) {
         diagnostics.extend(indent);
     }
     diagnostics.sort_by_key(|d| d.span);
-    (Parsed { tree, diagnostics }, incomplete)
+    (ParsedItem { tree, diagnostics }, incomplete)
 }
 
 /// Keeps only the first report of a parameter without a type. It drops that one too if the head has
 /// another syntax error, because the parameter list may have ended too early.
-fn untyped_once(errors: &mut Vec<Diagnostic>, tokens: &[Spanned]) {
+fn dedup_untyped(errors: &mut Vec<Diagnostic>, tokens: &[SpannedToken]) {
     let body = tokens.iter().find(|t| t.token == Token::Sym(Sym::Assign)).map_or(u32::MAX, |t| t.span.start);
     let mut told = errors.iter().any(|d| d.code == Code::E0001 && d.span.start <= body);
     errors.retain(|d| d.code != Code::E0011 || !std::mem::replace(&mut told, true));
@@ -262,34 +266,34 @@ fn untyped_once(errors: &mut Vec<Diagnostic>, tokens: &[Spanned]) {
 
 /// Returns the names that `def fx: f64)` may declare, where a missing bracket joins the name to a
 /// parameter. These are the proper prefixes of the joined name.
-fn joined_names(tokens: &[Spanned]) -> Vec<Name> {
+fn joined_name_prefixes(tokens: &[SpannedToken]) -> Vec<Name> {
     let [def, name, colon, ..] = tokens else { return Vec::new() };
-    let joined = def.token == Token::Word(Word::Def) && colon.token == Token::Sym(Sym::Colon);
+    let joined = def.token == Token::Keyword(Word::Def) && colon.token == Token::Sym(Sym::Colon);
     let text = name.name().filter(|_| joined).map_or("", Name::as_str);
     text.char_indices().skip(1).filter_map(|(at, _)| text.get(..at)).map(Name::from).collect()
 }
 
 /// Returns a diagnostic for a `let` of a chain in column 0. An item that begins with `let` is
 /// excluded, because its chain has a different error.
-fn unindented(tokens: &[Spanned]) -> Option<Diagnostic> {
-    let is_let = |token: &Spanned| token.token == Token::Word(Word::Let);
+fn unindented_let(tokens: &[SpannedToken]) -> Option<Diagnostic> {
+    let is_let = |token: &SpannedToken| token.token == Token::Keyword(Word::Let);
     let (first, rest) = tokens.split_first()?;
-    let found = rest.iter().find(|t| t.column0 && is_let(t)).filter(|_| !is_let(first))?;
+    let found = rest.iter().find(|t| t.is_in_column0 && is_let(t)).filter(|_| !is_let(first))?;
     let help = "in column 0 `let` begins an item: put a space before it";
     Some(Diagnostic::new(Code::E0001, found.span, "a `let` inside an item is indented").help(help))
 }
 
-fn is_item_word(token: Option<&Token>) -> bool {
-    matches!(token, Some(Token::Word(Word::Let | Word::Def | Word::Type | Word::Import | Word::Do)))
+fn is_item_keyword(token: Option<&Token>) -> bool {
+    matches!(token, Some(Token::Keyword(Word::Let | Word::Def | Word::Type | Word::Import | Word::Do)))
 }
 
 /// Returns the last block of `--|` lines directly above the item's first token.
-fn docs(text: &str, comments: &[Comment], first: u32) -> String {
+fn doc_text(text: &str, comments: &[Comment], first: u32) -> String {
     let mut lines = Vec::new();
     let mut below = first;
     for comment in comments.iter().rev().skip_while(|c| c.span.start > first) {
         let between = text.get(comment.span.end as usize..below as usize).unwrap_or_default();
-        if !comment.doc || !comment.own_line || between.matches('\n').count() != 1 {
+        if !comment.is_doc || !comment.is_own_line || between.matches('\n').count() != 1 {
             break;
         }
         let line = text.get(comment.span.range()).unwrap_or_default().trim_start_matches("--|");

@@ -6,31 +6,31 @@
 //! end at its closer, and every rule can rely on the end of its bracket.
 
 use super::{MAX_DEPTH, MAX_ERRORS};
-use crate::lexer::{Spanned, Token};
+use crate::lexer::{SpannedToken, Token};
 use crate::ops::{BinOp, BinderKind};
 use crate::token::{Sym, Word};
 use lang_base::{Code, Diagnostic, Span};
 
 /// A token without its text. The following token distinguishes binder words from names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum TokenClass {
     Int,
     Float,
     Str,
     Name,
     /// `sum`, `max` and so on, before an index variable.
     Binder(BinderKind),
-    Word(Word),
+    Keyword(Word),
     Sym(Sym),
     Error,
 }
 
-impl Kind {
+impl TokenClass {
     /// Whether an expression may begin with the token.
     pub(super) fn starts_expr(self) -> bool {
         match self {
             Self::Int | Self::Float | Self::Str | Self::Name | Self::Binder(_) | Self::Error => true,
-            Self::Word(word) => matches!(
+            Self::Keyword(word) => matches!(
                 word,
                 Word::Let
                     | Word::For
@@ -54,7 +54,7 @@ impl Kind {
     pub(super) fn is_leaf(self) -> bool {
         matches!(
             self,
-            Self::Int | Self::Float | Self::Str | Self::Name | Self::Error | Self::Word(Word::True | Word::False)
+            Self::Int | Self::Float | Self::Str | Self::Name | Self::Error | Self::Keyword(Word::True | Word::False)
         )
     }
 
@@ -87,28 +87,28 @@ impl Kind {
 }
 
 /// Returns the kind of every token.
-pub(super) fn kinds(tokens: &[Spanned]) -> Vec<Kind> {
+pub(super) fn token_classes(tokens: &[SpannedToken]) -> Vec<TokenClass> {
     let mut out = Vec::with_capacity(tokens.len());
     let mut after_dot = false;
     for (at, token) in tokens.iter().enumerate() {
         let kind = match &token.token {
-            Token::Int(_) => Kind::Int,
-            Token::Float(_) => Kind::Float,
-            Token::Str(_) => Kind::Str,
+            Token::Int(_) => TokenClass::Int,
+            Token::Float(_) => TokenClass::Float,
+            Token::Str(_) => TokenClass::Str,
             Token::Name(name) => {
                 let variable =
                     matches!(tokens.get(at + 1).map(|t| &t.token), Some(Token::Name(_) | Token::Sym(Sym::Underscore)));
-                let binder = BinderKind::ALL.into_iter().find(|b| b.word() == name);
+                let binder = BinderKind::ALL.into_iter().find(|b| b.keyword() == name);
                 match binder {
-                    Some(binder) if variable && !after_dot => Kind::Binder(binder),
-                    _ => Kind::Name,
+                    Some(binder) if variable && !after_dot => TokenClass::Binder(binder),
+                    _ => TokenClass::Name,
                 }
             }
-            Token::Word(word) => Kind::Word(*word),
-            Token::Sym(sym) => Kind::Sym(*sym),
-            Token::Error => Kind::Error,
+            Token::Keyword(word) => TokenClass::Keyword(*word),
+            Token::Sym(sym) => TokenClass::Sym(*sym),
+            Token::Error => TokenClass::Error,
         };
-        after_dot = kind == Kind::Sym(Sym::Dot);
+        after_dot = kind == TokenClass::Sym(Sym::Dot);
         out.push(kind);
     }
     out
@@ -116,37 +116,37 @@ pub(super) fn kinds(tokens: &[Spanned]) -> Vec<Kind> {
 
 /// The result of [`balance`].
 #[derive(Default)]
-pub(super) struct Balanced {
+pub(super) struct BalancedTokens {
     /// The tokens, with every bracket matched.
-    pub(super) tokens: Vec<Spanned>,
+    pub(super) tokens: Vec<SpannedToken>,
     /// The index of the closer for an opening bracket, else 0.
-    pub(super) partner: Vec<u32>,
+    pub(super) closers: Vec<u32>,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Whether the only error is that brackets are still open at the end.
-    pub(super) open_at_end: bool,
+    pub(super) is_open_at_end: bool,
     /// The first bracket that exceeds the nesting limit.
     pub(super) too_deep: Option<Span>,
 }
 
-struct Open {
+struct OpenBracket {
     sym: Sym,
     span: Span,
     at: usize,
     /// A closer of the wrong kind, found while this bracket was the innermost.
-    wrong: Option<(Sym, Span)>,
+    wrong_closer: Option<(Sym, Span)>,
 }
 
 /// Matches the brackets: drops closers without an opener and inserts the missing closers.
-pub(super) fn balance(tokens: Vec<Spanned>) -> Balanced {
-    match pairs(&tokens) {
-        Some((partner, too_deep)) => Balanced { tokens, partner, too_deep, ..Balanced::default() },
-        None => repair(tokens),
+pub(super) fn balance(tokens: Vec<SpannedToken>) -> BalancedTokens {
+    match match_brackets(&tokens) {
+        Some((partner, too_deep)) => BalancedTokens { tokens, closers: partner, too_deep, ..BalancedTokens::default() },
+        None => repair_brackets(tokens),
     }
 }
 
 /// Returns the partners of the brackets and the first bracket that nests too deeply, or `None` if
 /// some bracket is unmatched.
-fn pairs(tokens: &[Spanned]) -> Option<(Vec<u32>, Option<Span>)> {
+fn match_brackets(tokens: &[SpannedToken]) -> Option<(Vec<u32>, Option<Span>)> {
     let mut partner = vec![0; tokens.len()];
     let mut open: Vec<(Sym, usize)> = Vec::new();
     let mut too_deep = None;
@@ -168,12 +168,12 @@ fn pairs(tokens: &[Spanned]) -> Option<(Vec<u32>, Option<Span>)> {
     open.is_empty().then_some((partner, too_deep))
 }
 
-fn repair(tokens: Vec<Spanned>) -> Balanced {
-    let mut out = Balanced { partner: Vec::with_capacity(tokens.len()), ..Balanced::default() };
+fn repair_brackets(tokens: Vec<SpannedToken>) -> BalancedTokens {
+    let mut out = BalancedTokens { closers: Vec::with_capacity(tokens.len()), ..BalancedTokens::default() };
     out.tokens.reserve(tokens.len());
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenBracket> = Vec::new();
     let mut counts = [0usize; 3];
-    let end = tokens.last().map_or(Span::default(), |t| t.span.after());
+    let end = tokens.last().map_or(Span::default(), |t| t.span.end_point());
     let mut strays: Vec<(Sym, Span)> = Vec::new();
     let mut looks = 0;
     // The number of closers inserted for each kind of bracket. A later closer of that kind crosses
@@ -189,46 +189,48 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
             if open.len() >= MAX_DEPTH as usize && out.too_deep.is_none() {
                 out.too_deep = Some(token.span);
             }
-            open.push(Open { sym, span: token.span, at: out.tokens.len(), wrong: None });
-            *count(&mut counts, sym) += 1;
+            open.push(OpenBracket { sym, span: token.span, at: out.tokens.len(), wrong_closer: None });
+            *kind_count(&mut counts, sym) += 1;
             out.push(token);
         } else if sym.is_closer() {
-            if *count(&mut counts, opener(sym)) == 0 {
-                let crossing = count(&mut added, opener(sym));
+            if *kind_count(&mut counts, opener_of(sym)) == 0 {
+                let crossing = kind_count(&mut added, opener_of(sym));
                 if *crossing > 0 {
                     *crossing -= 1;
                     continue;
                 }
                 // No open bracket matches this closer. It may be a mistyped closer of the innermost
                 // bracket.
-                match open.last_mut().filter(|o| o.wrong.is_none()) {
-                    Some(inner) => inner.wrong = Some((sym, token.span)),
+                match open.last_mut().filter(|o| o.wrong_closer.is_none()) {
+                    Some(inner) => inner.wrong_closer = Some((sym, token.span)),
                     None => strays.push((sym, token.span)),
                 }
                 continue;
             }
             // The closer matches an outer bracket. It may be superfluous, instead of the inner
             // brackets being unclosed.
-            if open.last().is_some_and(|inner| inner.sym.closer() != Some(sym)) && looks < MOST_LOOKS {
+            if open.last().is_some_and(|inner| inner.sym.closer() != Some(sym)) && looks < MAX_SIMULATIONS {
                 looks += 1;
                 let around: Vec<Sym> = open.iter().map(|o| o.sym).collect();
-                if 1 + faults(around.clone(), rest.as_slice()) < closing(around, sym, rest.as_slice()) {
+                if 1 + count_unmatched(around.clone(), rest.as_slice())
+                    < count_unmatched_after(around, sym, rest.as_slice())
+                {
                     strays.push((sym, token.span));
                     continue;
                 }
             }
             while let Some(inner) = open.pop() {
-                *count(&mut counts, inner.sym) -= 1;
+                *kind_count(&mut counts, inner.sym) -= 1;
                 if inner.sym.closer() == Some(sym) {
-                    if let Some(wrong) = inner.wrong {
+                    if let Some(wrong) = inner.wrong_closer {
                         strays.push(wrong);
                     }
-                    out.close(inner.at, token);
+                    out.push_closer(inner.at, token);
                     break;
                 }
-                out.unclosed(&inner, Some((sym, token.span)));
-                *count(&mut added, inner.sym) += 1;
-                out.close(inner.at, virtual_closer(inner.sym, Span::new(token.span.start, token.span.start)));
+                out.report_unclosed(&inner, Some((sym, token.span)));
+                *kind_count(&mut added, inner.sym) += 1;
+                out.push_closer(inner.at, virtual_closer(inner.sym, Span::new(token.span.start, token.span.start)));
             }
         } else {
             out.push(token);
@@ -238,20 +240,21 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
         let message = format!("`{sym}` closes no bracket");
         out.diagnostics.push(Diagnostic::new(Code::E0002, span, message));
     }
-    out.open_at_end = out.diagnostics.is_empty() && open.iter().all(|o| o.wrong.is_none()) && !open.is_empty();
+    out.is_open_at_end =
+        out.diagnostics.is_empty() && open.iter().all(|o| o.wrong_closer.is_none()) && !open.is_empty();
     // Brackets open at the end are usually one mistake. The innermost is reported, with the others
     // as related places.
     let mut first: Option<Diagnostic> = None;
     while let Some(inner) = open.pop() {
-        out.close(inner.at, virtual_closer(inner.sym, end));
-        match (&mut first, inner.wrong) {
-            (_, Some(_)) => out.unclosed(&inner, None),
+        out.push_closer(inner.at, virtual_closer(inner.sym, end));
+        match (&mut first, inner.wrong_closer) {
+            (_, Some(_)) => out.report_unclosed(&inner, None),
             (Some(diagnostic), None) if diagnostic.related.len() < 4 => {
                 let also = std::mem::replace(diagnostic, Diagnostic::new(Code::E0002, inner.span, ""));
                 *diagnostic = also.related(inner.span, format!("`{}` is open too", inner.sym));
             }
             (Some(_), None) => {}
-            (None, None) => first = Some(unclosed(&inner, None)),
+            (None, None) => first = Some(unclosed_diagnostic(&inner, None)),
         }
     }
     out.diagnostics.extend(first);
@@ -259,11 +262,11 @@ fn repair(tokens: Vec<Spanned>) -> Balanced {
 }
 
 /// The maximum number of closers for which the repair simulates the rest without them.
-const MOST_LOOKS: usize = 16;
+const MAX_SIMULATIONS: usize = 16;
 
 /// Returns the number of brackets that lack a partner in `tokens`, if the brackets in `open` are
 /// open before them.
-fn faults(mut open: Vec<Sym>, tokens: &[Spanned]) -> usize {
+fn count_unmatched(mut open: Vec<Sym>, tokens: &[SpannedToken]) -> usize {
     let mut faults = 0;
     for token in tokens {
         let Token::Sym(sym) = token.token else { continue };
@@ -283,36 +286,36 @@ fn faults(mut open: Vec<Sym>, tokens: &[Spanned]) -> usize {
 }
 
 /// Returns the same count if `closer` precedes the tokens.
-fn closing(mut open: Vec<Sym>, closer: Sym, tokens: &[Spanned]) -> usize {
+fn count_unmatched_after(mut open: Vec<Sym>, closer: Sym, tokens: &[SpannedToken]) -> usize {
     let at = open.iter().rposition(|o| o.closer() == Some(closer)).unwrap_or_default();
     let inner = open.len().saturating_sub(at + 1);
     open.truncate(at);
-    inner + faults(open, tokens)
+    inner + count_unmatched(open, tokens)
 }
 
-impl Balanced {
-    fn push(&mut self, token: Spanned) {
+impl BalancedTokens {
+    fn push(&mut self, token: SpannedToken) {
         self.tokens.push(token);
-        self.partner.push(0);
+        self.closers.push(0);
     }
 
-    fn close(&mut self, opener: usize, closer: Spanned) {
-        if let Some(partner) = self.partner.get_mut(opener) {
+    fn push_closer(&mut self, opener: usize, closer: SpannedToken) {
+        if let Some(partner) = self.closers.get_mut(opener) {
             *partner = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
         }
         self.push(closer);
     }
 
-    fn unclosed(&mut self, open: &Open, met: Option<(Sym, Span)>) {
+    fn report_unclosed(&mut self, open: &OpenBracket, met: Option<(Sym, Span)>) {
         if self.diagnostics.len() < MAX_ERRORS {
-            self.diagnostics.push(unclosed(open, met));
+            self.diagnostics.push(unclosed_diagnostic(open, met));
         }
     }
 }
 
-fn unclosed(open: &Open, met: Option<(Sym, Span)>) -> Diagnostic {
+fn unclosed_diagnostic(open: &OpenBracket, met: Option<(Sym, Span)>) -> Diagnostic {
     let sym = open.sym;
-    if let Some((wrong, span)) = open.wrong {
+    if let Some((wrong, span)) = open.wrong_closer {
         let message = format!("`{sym}` is closed by `{wrong}`");
         return Diagnostic::new(Code::E0002, span, message).related(open.span, format!("`{sym}` opens here"));
     }
@@ -323,12 +326,12 @@ fn unclosed(open: &Open, met: Option<(Sym, Span)>) -> Diagnostic {
     }
 }
 
-fn virtual_closer(opener: Sym, span: Span) -> Spanned {
+fn virtual_closer(opener: Sym, span: Span) -> SpannedToken {
     let closer = opener.closer().unwrap_or(opener);
-    Spanned { token: Token::Sym(closer), span, line_start: false, column0: false }
+    SpannedToken { token: Token::Sym(closer), span, is_line_start: false, is_in_column0: false }
 }
 
-fn opener(closer: Sym) -> Sym {
+fn opener_of(closer: Sym) -> Sym {
     match closer {
         Sym::RParen => Sym::LParen,
         Sym::RBracket => Sym::LBracket,
@@ -336,7 +339,7 @@ fn opener(closer: Sym) -> Sym {
     }
 }
 
-fn count(counts: &mut [usize; 3], opener: Sym) -> &mut usize {
+fn kind_count(counts: &mut [usize; 3], opener: Sym) -> &mut usize {
     let [paren, bracket, brace] = counts;
     match opener {
         Sym::LParen => paren,

@@ -4,14 +4,14 @@ use crate::ast::*;
 
 /// Prints the item with everything below it.
 pub(super) fn dump(tree: &Tree) -> String {
-    let d = Dump { tree };
+    let d = SExprDump { tree };
     match &tree.item {
         Item::Def(def) => {
             let params = def.params.iter().map(|p| format!("({} {})", p.name.name, d.ty(p.ty)));
             let result = def.result.map_or("_".to_owned(), |t| d.ty(t));
             let classes = def.constraints.iter().map(|c| format!(" ({} {})", c.var.name, c.class.name));
             let (params, classes) = (params.collect::<Vec<_>>().join(" "), classes.collect::<String>());
-            format!("(def {} ({params}) {result}{classes} {})", def.name.name, d.e(def.body))
+            format!("(def {} ({params}) {result}{classes} {})", def.name.name, d.expr(def.body))
         }
         Item::Type(def) => {
             let params: String = def.params.iter().map(|p| format!(" {}", p.name)).collect();
@@ -30,21 +30,21 @@ pub(super) fn dump(tree: &Tree) -> String {
             format!("(import {file}{}{alias})", import.path.name)
         }
         Item::Let(top) => {
-            let quiet = if top.quiet { " quiet" } else { "" };
-            format!("(let {}{} {}{quiet})", d.p(top.pat), d.typed(top.ty), d.e(top.value))
+            let quiet = if top.is_quiet { " quiet" } else { "" };
+            format!("(let {}{} {}{quiet})", d.pat(top.pat), d.typed_suffix(top.ty), d.expr(top.value))
         }
-        Item::Do(e) => d.e(*e),
-        Item::Rule(rule) => {
+        Item::Do(e) => d.expr(*e),
+        Item::DerivativeRule(rule) => {
             let names = |names: &[Ident]| names.iter().map(|n| n.name.as_str()).collect::<Vec<_>>().join(" ");
-            let which = if rule.adjoint { "adjoint" } else { "derivative" };
-            let (name, params, deltas) = (&rule.name.name, names(&rule.params), names(&rule.deltas));
-            format!("({which} {name} ({params}) ({deltas}) {})", d.e(rule.body))
+            let which = if rule.is_adjoint { "adjoint" } else { "derivative" };
+            let (name, params, deltas) = (&rule.name.name, names(&rule.params), names(&rule.tangents));
+            format!("({which} {name} ({params}) ({deltas}) {})", d.expr(rule.body))
         }
         Item::Error => "ERROR".to_owned(),
     }
 }
 
-struct Dump<'a> {
+struct SExprDump<'a> {
     tree: &'a Tree,
 }
 
@@ -52,9 +52,9 @@ fn spaced(parts: impl Iterator<Item = String>) -> String {
     parts.map(|p| format!(" {p}")).collect()
 }
 
-impl Dump<'_> {
-    fn e(&self, id: ExprId) -> String {
-        let e = |id: &ExprId| self.e(*id);
+impl SExprDump<'_> {
+    fn expr(&self, id: ExprId) -> String {
+        let e = |id: &ExprId| self.expr(*id);
         match &self.tree.exprs[id].kind {
             Expr::Error => "ERROR".to_owned(),
             Expr::Int(value) => value.to_string(),
@@ -69,7 +69,7 @@ impl Dump<'_> {
             }
             Expr::Power(a, b) => format!("({} ^ {})", e(a), e(b)),
             Expr::Guard { cond, body } => format!("(guard {} {})", e(cond), e(body)),
-            Expr::Array { items, comma } => {
+            Expr::Array { items, has_trailing_comma: comma } => {
                 format!("(array{}{})", spaced(items.iter().map(e)), if *comma { " ," } else { "" })
             }
             Expr::Paren(a) => format!("(paren {})", e(a)),
@@ -81,18 +81,18 @@ impl Dump<'_> {
             Expr::Proj(a, at, _) => format!("({}.{at})", e(a)),
             Expr::Index(a, subscripts) => format!("(index {}{})", e(a), self.subscripts(subscripts)),
             Expr::Call(f, args) => {
-                let arg = |arg: &Arg| match &arg.name {
+                let arg = |arg: &CallArg| match &arg.name {
                     Some(name) => format!("{}:{}", name.name, e(&arg.value)),
                     None => e(&arg.value),
                 };
                 format!("(call {}{})", e(f), spaced(args.iter().map(arg)))
             }
             Expr::Lambda(params, body) => {
-                let params = params.iter().map(|p| format!("{}{}", self.p(p.pat), self.typed(p.ty)));
+                let params = params.iter().map(|p| format!("{}{}", self.pat(p.pat), self.typed_suffix(p.ty)));
                 format!("(fn ({}) {})", params.collect::<Vec<_>>().join(" "), e(body))
             }
             Expr::Let(binds, body) => {
-                let bind = |b: &LetBind| format!("({}{} {})", self.p(b.pat), self.typed(b.ty), e(&b.value));
+                let bind = |b: &LetBind| format!("({}{} {})", self.pat(b.pat), self.typed_suffix(b.ty), e(&b.value));
                 format!("(let{} {})", spaced(binds.iter().map(bind)), e(body))
             }
             Expr::If(branches, other) => {
@@ -100,35 +100,35 @@ impl Dump<'_> {
                 format!("(if{} {})", spaced(branches), e(other))
             }
             Expr::Match(a, arms) => {
-                let arms = arms.iter().map(|arm| format!("({} {})", self.p(arm.pat), e(&arm.body)));
+                let arms = arms.iter().map(|arm| format!("({} {})", self.pat(arm.pat), e(&arm.body)));
                 format!("(match {}{})", e(a), spaced(arms))
             }
             Expr::Binder { kind, vars, filter, body } => {
                 let filter = filter.as_ref().map_or(String::new(), |p| format!(" if {}", e(p)));
-                format!("({}{}{filter} {})", kind.word(), self.vars(vars), e(body))
+                format!("({}{}{filter} {})", kind.keyword(), self.vars(vars), e(body))
             }
-            Expr::Fold { scan, acc, ty, init, vars, body, yields } => {
+            Expr::Fold { is_scan: scan, acc, ty, init, vars, body, yields } => {
                 let word = if *scan { "scan" } else { "fold" };
                 let yields = yields.as_ref().map_or(String::new(), |y| format!(" yield {}", e(y)));
-                let (acc, ty) = (self.p(*acc), self.typed(*ty));
+                let (acc, ty) = (self.pat(*acc), self.typed_suffix(*ty));
                 format!("({word} {acc}{ty} {}{} {}{yields})", e(init), self.vars(vars), e(body))
             }
-            Expr::Loop { scan, acc, ty, init, cond, body } => {
+            Expr::Loop { is_scan: scan, acc, ty, init, cond, body } => {
                 let word = if *scan { "scan-while" } else { "loop" };
-                format!("({word} {}{} {} {} {})", self.p(*acc), self.typed(*ty), e(init), e(cond), e(body))
+                format!("({word} {}{} {} {} {})", self.pat(*acc), self.typed_suffix(*ty), e(init), e(cond), e(body))
             }
-            Expr::Checkpoint { every, of } => {
+            Expr::Checkpoint { spacing: every, body: of } => {
                 let every = every.as_ref().map_or(String::new(), |k| format!(" {}", e(k)));
                 format!("(checkpoint{every} {})", e(of))
             }
             Expr::With(a, updates) => {
-                let update = |u: &Update| {
-                    let place = match &u.place {
-                        Place::Index(subscripts, _) => format!("[{}]", self.subscripts(subscripts).trim_start()),
-                        Place::Field(name) => name.name.to_string(),
-                        Place::Proj(at, _) => at.to_string(),
+                let update = |u: &WithUpdate| {
+                    let place = match &u.target {
+                        UpdateTarget::Index(subscripts, _) => format!("[{}]", self.subscripts(subscripts).trim_start()),
+                        UpdateTarget::Field(name) => name.name.to_string(),
+                        UpdateTarget::Proj(at, _) => at.to_string(),
                     };
-                    format!("({place} {} {})", if u.add { "+=" } else { "=" }, e(&u.value))
+                    format!("({place} {} {})", if u.is_add { "+=" } else { "=" }, e(&u.value))
                 };
                 format!("(with {}{})", e(a), spaced(updates.iter().map(update)))
             }
@@ -138,36 +138,36 @@ impl Dump<'_> {
 
     fn subscripts(&self, subscripts: &[Subscript]) -> String {
         spaced(subscripts.iter().map(|s| match s {
-            Subscript::At(a) => self.e(*a),
-            Subscript::Range(a, b) => format!("{}..{}", self.e(*a), self.e(*b)),
-            Subscript::Whole(_) => "_".to_owned(),
+            Subscript::Index(a) => self.expr(*a),
+            Subscript::Range(a, b) => format!("{}..{}", self.expr(*a), self.expr(*b)),
+            Subscript::FullAxis(_) => "_".to_owned(),
         }))
     }
 
     fn vars(&self, vars: &[IndexVar]) -> String {
         spaced(vars.iter().map(|v| match &v.range {
             IndexRange::Bare => v.name.name.to_string(),
-            IndexRange::Below(n) => format!("{}<{}", v.name.name, self.e(*n)),
+            IndexRange::Below(n) => format!("{}<{}", v.name.name, self.expr(*n)),
             IndexRange::Range { from, to, by } => {
-                let by = by.map_or(String::new(), |s| format!("by{}", self.e(s)));
-                format!("{}={}..{}{by}", v.name.name, self.e(*from), self.e(*to))
+                let by = by.map_or(String::new(), |s| format!("by{}", self.expr(s)));
+                format!("{}={}..{}{by}", v.name.name, self.expr(*from), self.expr(*to))
             }
         }))
     }
 
-    fn p(&self, id: PatId) -> String {
+    fn pat(&self, id: PatId) -> String {
         match &self.tree.pats[id].kind {
             Pat::Error => "ERROR".to_owned(),
             Pat::Wild => "_".to_owned(),
             Pat::Name(name) => name.to_string(),
             Pat::Ctor { module, name, args } => {
                 let module = module.as_ref().map_or(String::new(), |m| format!("{}.", m.name));
-                format!("({module}{}{})", name.name, spaced(args.iter().map(|p| self.p(*p))))
+                format!("({module}{}{})", name.name, spaced(args.iter().map(|p| self.pat(*p))))
             }
-            Pat::Tuple(items) => format!("(tuple{})", spaced(items.iter().map(|p| self.p(*p)))),
+            Pat::Tuple(items) => format!("(tuple{})", spaced(items.iter().map(|p| self.pat(*p)))),
             Pat::Record(fields) => {
                 let field = |(name, p): &(Ident, Option<PatId>)| match p {
-                    Some(p) => format!("{}:{}", name.name, self.p(*p)),
+                    Some(p) => format!("{}:{}", name.name, self.pat(*p)),
                     None => name.name.to_string(),
                 };
                 format!("(record{})", spaced(fields.iter().map(field)))
@@ -176,18 +176,18 @@ impl Dump<'_> {
             Pat::Bool(value) => value.to_string(),
             Pat::Sized(names, p) => {
                 let names: Vec<&str> = names.iter().map(|n| n.name.as_str()).collect();
-                format!("[{}]{}", names.join(" "), self.p(*p))
+                format!("[{}]{}", names.join(" "), self.pat(*p))
             }
         }
     }
 
-    fn typed(&self, ty: Option<TypeId>) -> String {
+    fn typed_suffix(&self, ty: Option<TypeId>) -> String {
         ty.map_or(String::new(), |t| format!(":{}", self.ty(t)))
     }
 
     fn ty(&self, id: TypeId) -> String {
         let size = |size: &SizeExpr| match size {
-            SizeExpr::Expr(e) => self.e(*e),
+            SizeExpr::Expr(e) => self.expr(*e),
             SizeExpr::Unknown(name) => format!("?{}", name.name),
         };
         match &self.tree.types[id].kind {

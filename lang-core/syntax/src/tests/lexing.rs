@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 
-use super::told;
-use crate::lexer::{MAX_TEXT, Token, lex};
+use super::render_diagnostics;
+use crate::lexer::{MAX_TEXT_BYTES, Token, lex};
 use crate::token::{Sym, Word};
 use lang_base::Code;
 
@@ -13,20 +13,20 @@ fn check(lines: &[&str], expected: Expect) {
     let mut out = String::new();
     for line in lines {
         let lexed = lex(line);
-        let tokens: Vec<String> = lexed.tokens.iter().map(|t| shown(&t.token)).collect();
+        let tokens: Vec<String> = lexed.tokens.iter().map(|t| token_text(&t.token)).collect();
         let tokens = if tokens.is_empty() { "(none)".to_owned() } else { tokens.join("  ") };
-        out.push_str(&format!("{line}\n    {tokens}\n{}", told(line, &lexed.diagnostics)));
+        out.push_str(&format!("{line}\n    {tokens}\n{}", render_diagnostics(line, &lexed.diagnostics)));
     }
     expected.assert_eq(&out);
 }
 
-fn shown(token: &Token) -> String {
+fn token_text(token: &Token) -> String {
     match token {
         Token::Int(value) => value.to_string(),
         Token::Float(value) => format!("{value:?}"),
         Token::Str(text) => format!("{text:?}"),
         Token::Name(name) => name.to_string(),
-        Token::Word(word) => format!("{word}!"),
+        Token::Keyword(word) => format!("{word}!"),
         Token::Sym(sym) => sym.to_string(),
         Token::Error => "ERROR".to_owned(),
     }
@@ -227,11 +227,11 @@ fn characters_gone_wrong() {
 #[test]
 fn lines_and_comments() {
     let lexed = lex("\u{feff}--| doc\r\ndef f() = -- why\n  1\n-- end");
-    let starts: Vec<(bool, bool)> = lexed.tokens.iter().map(|t| (t.line_start, t.column0)).collect();
+    let starts: Vec<(bool, bool)> = lexed.tokens.iter().map(|t| (t.is_line_start, t.is_in_column0)).collect();
     assert_eq!(starts[0], (true, true));
     assert_eq!(starts[1], (false, false));
     assert_eq!(starts.last(), Some(&(true, false)));
-    let comments: Vec<(bool, bool)> = lexed.comments.iter().map(|c| (c.doc, c.own_line)).collect();
+    let comments: Vec<(bool, bool)> = lexed.comments.iter().map(|c| (c.is_doc, c.is_own_line)).collect();
     assert_eq!(comments, [(true, true), (false, false), (false, true)]);
     assert_eq!(lexed.comments[0].span.end - lexed.comments[0].span.start, 7);
 }
@@ -240,7 +240,7 @@ fn lines_and_comments() {
 fn words_and_symbols_read_back() {
     for word in Word::ALL {
         assert_eq!(Word::from_text(word.text()), Some(*word));
-        assert_eq!(lex(word.text()).tokens[0].token, Token::Word(*word));
+        assert_eq!(lex(word.text()).tokens[0].token, Token::Keyword(*word));
     }
     for sym in Sym::ALL {
         assert_eq!(Sym::from_text(sym.text()), Some(*sym));
@@ -250,7 +250,7 @@ fn words_and_symbols_read_back() {
 
 #[test]
 fn too_large() {
-    let lexed = lex(&" ".repeat(MAX_TEXT + 1));
+    let lexed = lex(&" ".repeat(MAX_TEXT_BYTES + 1));
     assert_eq!(lexed.diagnostics[0].code, Code::E0008);
     assert_eq!(lexed.tokens, []);
 }

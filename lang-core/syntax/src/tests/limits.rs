@@ -2,33 +2,33 @@
 //! diagnostic.
 
 use crate::ast::Item;
-use crate::parser::{MAX_DEPTH, Parsed, parse_expr, parse_item};
+use crate::parser::{MAX_DEPTH, ParsedItem, parse_expr, parse_item};
 use crate::split::split;
 use lang_base::Code;
 
 /// Repeats a unit to a length of one mebibyte.
-fn much(unit: &str) -> String {
+fn repeat_to_mebibyte(unit: &str) -> String {
     unit.repeat((1 << 20) / unit.len())
 }
 
 #[track_caller]
-fn too_deep(parsed: &Parsed) {
+fn assert_too_deep(parsed: &ParsedItem) {
     let codes: Vec<Code> = parsed.diagnostics.iter().map(|d| d.code).collect();
     assert_eq!(codes, [Code::E0006]);
     assert_eq!(parsed.tree.item, Item::Error);
 }
 
 #[track_caller]
-fn fine(parsed: &Parsed) {
+fn assert_no_errors(parsed: &ParsedItem) {
     assert_eq!(parsed.diagnostics, []);
 }
 
 #[test]
 fn brackets_nested_very_deep() {
     for unit in ["(", "[", "{x: ", "f(", "x[", "\\x: (", "(x,", "match x { y: "] {
-        too_deep(&parse_expr(&unit.repeat(100_000)));
+        assert_too_deep(&parse_expr(&unit.repeat(100_000)));
     }
-    too_deep(&parse_expr(&format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000))));
+    assert_too_deep(&parse_expr(&format!("{}1{}", "(".repeat(100_000), ")".repeat(100_000))));
 }
 
 #[test]
@@ -47,51 +47,51 @@ fn long_lines_of_nesting() {
         "x with [0] = sum i: ",
         "a * -[p] * ",
     ] {
-        too_deep(&parse_expr(&format!("{}1", much(unit))));
+        assert_too_deep(&parse_expr(&format!("{}1", repeat_to_mebibyte(unit))));
     }
-    too_deep(&parse_expr(&format!("{}1", much("- "))));
-    too_deep(&parse_expr(&format!("x{}", much("[0]"))));
-    too_deep(&parse_expr(&format!("x{}", much(".y"))));
-    too_deep(&parse_item(&format!("let x: {}f64 = 3", much("[n]"))));
-    too_deep(&parse_item(&format!("let x: {}f64 = 3", much("(a) -> "))));
-    too_deep(&parse_item(&format!("let {}x = 3", much("[n]"))));
+    assert_too_deep(&parse_expr(&format!("{}1", repeat_to_mebibyte("- "))));
+    assert_too_deep(&parse_expr(&format!("x{}", repeat_to_mebibyte("[0]"))));
+    assert_too_deep(&parse_expr(&format!("x{}", repeat_to_mebibyte(".y"))));
+    assert_too_deep(&parse_item(&format!("let x: {}f64 = 3", repeat_to_mebibyte("[n]"))));
+    assert_too_deep(&parse_item(&format!("let x: {}f64 = 3", repeat_to_mebibyte("(a) -> "))));
+    assert_too_deep(&parse_item(&format!("let {}x = 3", repeat_to_mebibyte("[n]"))));
 }
 
 #[test]
 fn long_flat_lines_are_fine() {
-    fine(&parse_expr(&format!("{}1", much("1+"))));
-    fine(&parse_expr(&format!("{}1", much("a * b - c < d && "))));
-    fine(&parse_expr(&format!("[{}]", much("f(x), "))));
-    fine(&parse_expr(&format!("{}c", much("if a then b else "))));
-    fine(&parse_expr(&format!("{} in x", much("let x = 1 "))));
-    fine(&parse_expr(&format!("x {}", much("with [0] = 1 "))));
-    fine(&parse_expr(&format!("match x {{ {} }}", much("1: 2, "))));
+    assert_no_errors(&parse_expr(&format!("{}1", repeat_to_mebibyte("1+"))));
+    assert_no_errors(&parse_expr(&format!("{}1", repeat_to_mebibyte("a * b - c < d && "))));
+    assert_no_errors(&parse_expr(&format!("[{}]", repeat_to_mebibyte("f(x), "))));
+    assert_no_errors(&parse_expr(&format!("{}c", repeat_to_mebibyte("if a then b else "))));
+    assert_no_errors(&parse_expr(&format!("{} in x", repeat_to_mebibyte("let x = 1 "))));
+    assert_no_errors(&parse_expr(&format!("x {}", repeat_to_mebibyte("with [0] = 1 "))));
+    assert_no_errors(&parse_expr(&format!("match x {{ {} }}", repeat_to_mebibyte("1: 2, "))));
 }
 
 #[test]
 fn long_wrong_lines() {
     for text in [
-        much("("),
-        much("(]"),
-        much("([)]"),
-        much(")"),
-        much("@ "),
-        much("let a = b\n"),
-        much("a if then ) ( [ } else "),
-        much("let x = ( 1 + ) "),
-        much("if "),
-        much("x with "),
-        much("a b "),
-        much("'"),
-        much("\""),
-        format!("[{}]", much("+,")),
-        format!("{}{}{}", "(".repeat(100), much("1,"), " 2 3)".repeat(100)),
+        repeat_to_mebibyte("("),
+        repeat_to_mebibyte("(]"),
+        repeat_to_mebibyte("([)]"),
+        repeat_to_mebibyte(")"),
+        repeat_to_mebibyte("@ "),
+        repeat_to_mebibyte("let a = b\n"),
+        repeat_to_mebibyte("a if then ) ( [ } else "),
+        repeat_to_mebibyte("let x = ( 1 + ) "),
+        repeat_to_mebibyte("if "),
+        repeat_to_mebibyte("x with "),
+        repeat_to_mebibyte("a b "),
+        repeat_to_mebibyte("'"),
+        repeat_to_mebibyte("\""),
+        format!("[{}]", repeat_to_mebibyte("+,")),
+        format!("{}{}{}", "(".repeat(100), repeat_to_mebibyte("1,"), " 2 3)".repeat(100)),
     ] {
         let parsed = parse_expr(&text);
         assert!(!parsed.diagnostics.is_empty() && parsed.diagnostics.len() < 1000);
     }
-    assert_eq!(split(&much("def f() = 1\n")).len(), (1 << 20) / 12);
-    assert_eq!(split(&much("-- x\n")).len(), 0);
+    assert_eq!(split(&repeat_to_mebibyte("def f() = 1\n")).len(), (1 << 20) / 12);
+    assert_eq!(split(&repeat_to_mebibyte("-- x\n")).len(), 0);
 }
 
 #[test]
@@ -115,13 +115,13 @@ fn depth_in_reach_is_quick() {
         ("fold a = ", " for i < n: a"),
     ] {
         let times = if open.ends_with("else (") { 100 } else { 200 };
-        fine(&parse_expr(&format!("{}1{}", open.repeat(times), close.repeat(times))));
+        assert_no_errors(&parse_expr(&format!("{}1{}", open.repeat(times), close.repeat(times))));
         // The parser does not search for an error at the bottom again at every level.
         let _ = parse_expr(&format!("{}1 +{}", open.repeat(times), close.repeat(times)));
     }
     let edge = MAX_DEPTH as usize - 1;
-    fine(&parse_expr(&format!("{}1{}", "(".repeat(edge), ")".repeat(edge))));
-    too_deep(&parse_expr(&format!("{}1{}", "(".repeat(edge + 1), ")".repeat(edge + 1))));
+    assert_no_errors(&parse_expr(&format!("{}1{}", "(".repeat(edge), ")".repeat(edge))));
+    assert_too_deep(&parse_expr(&format!("{}1{}", "(".repeat(edge + 1), ")".repeat(edge + 1))));
 }
 
 #[test]

@@ -15,22 +15,22 @@ use std::fmt::Write;
 
 use expect_test::Expect;
 
-use super::parser::Parsed;
+use super::parser::ParsedItem;
 use lang_base::{Diagnostic, Span};
 
 /// Compares the result of parsing each text.
 #[track_caller]
-fn check(parse: fn(&str) -> Parsed, texts: &[&str], expected: Expect) {
+fn check(parse: fn(&str) -> ParsedItem, texts: &[&str], expected: Expect) {
     let mut out = String::new();
     for text in texts {
         let parsed = parse(text);
         writeln!(out, "{text}\n    {}", dump::dump(&parsed.tree)).unwrap();
-        out.push_str(&told(text, &parsed.diagnostics));
+        out.push_str(&render_diagnostics(text, &parsed.diagnostics));
     }
     expected.assert_eq(&out);
 }
 
-fn told(text: &str, diagnostics: &[Diagnostic]) -> String {
+fn render_diagnostics(text: &str, diagnostics: &[Diagnostic]) -> String {
     let mut out = String::new();
     let place = |span: Span| match text.get(span.range()).unwrap() {
         "" if span.start as usize == text.len() => "the end".to_owned(),

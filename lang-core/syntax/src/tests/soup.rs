@@ -11,13 +11,13 @@ use crate::token::{Sym, Word};
 use lang_base::{Diagnostic, Span};
 
 /// Checks the invariants of every text.
-fn sound(text: &str) {
+fn check_invariants(text: &str) {
     let lexed = lex(text);
     let inside = |span: Span| span.start <= span.end && text.get(span.range()).is_some();
     assert!(lexed.tokens.iter().all(|t| inside(t.span)));
     assert!(lexed.tokens.windows(2).all(|w| w[0].span.end <= w[1].span.start));
     assert!(lexed.comments.iter().all(|c| inside(c.span)));
-    diagnostics_sound(text, &lexed.diagnostics);
+    check_diagnostics(text, &lexed.diagnostics);
 
     let items = split(text);
     let mut held = 0;
@@ -26,15 +26,15 @@ fn sound(text: &str) {
         assert_eq!(text.get(start..start + item.text.len()), Some(&*item.text));
         held += lex(&item.text).tokens.len();
         let parsed = parse_item(&item.text);
-        tree_sound(&item.text, &parsed.tree);
-        diagnostics_sound(&item.text, &parsed.diagnostics);
+        check_tree(&item.text, &parsed.tree);
+        check_diagnostics(&item.text, &parsed.diagnostics);
     }
     assert_eq!(held, lexed.tokens.len(), "every token is in an item");
     assert!(items.windows(2).all(|w| w[0].start as usize + w[0].text.len() <= w[1].start as usize));
 
     for parsed in [parse_item(text), parse_expr(text), parse_signature(text)] {
-        tree_sound(text, &parsed.tree);
-        diagnostics_sound(text, &parsed.diagnostics);
+        check_tree(text, &parsed.tree);
+        check_diagnostics(text, &parsed.diagnostics);
         let broken = parsed.tree.exprs.iter().any(|(_, n)| n.kind == Expr::Error) || parsed.tree.item == Item::Error;
         let body = matches!(&parsed.tree.item, Item::Def(_));
         assert!(!broken || body || !parsed.diagnostics.is_empty(), "an error node without a diagnostic");
@@ -42,7 +42,7 @@ fn sound(text: &str) {
     let _ = is_incomplete(text);
 }
 
-fn diagnostics_sound(text: &str, diagnostics: &[Diagnostic]) {
+fn check_diagnostics(text: &str, diagnostics: &[Diagnostic]) {
     for d in diagnostics {
         assert!(text.get(d.span.range()).is_some(), "{d:?}");
         assert!(d.related.iter().all(|r| text.get(r.span.range()).is_some()), "{d:?}");
@@ -50,7 +50,7 @@ fn diagnostics_sound(text: &str, diagnostics: &[Diagnostic]) {
     }
 }
 
-fn tree_sound(text: &str, tree: &Tree) {
+fn check_tree(text: &str, tree: &Tree) {
     let inside = |span: Span| assert!(span.start <= span.end && text.get(span.range()).is_some(), "{span:?}");
     inside(tree.span);
     tree.exprs.iter().for_each(|(_, n)| inside(n.span));
@@ -103,26 +103,26 @@ fn token() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn tokens(soup in proptest::collection::vec(token(), 0..40)) {
-        sound(&soup.join(" "));
+        check_invariants(&soup.join(" "));
     }
 
     #[test]
     fn tokens_joined(soup in proptest::collection::vec(token(), 0..20)) {
-        sound(&soup.concat());
+        check_invariants(&soup.concat());
     }
 
     #[test]
     fn bodies(soup in proptest::collection::vec(token(), 0..20)) {
-        sound(&format!("def f(x: f64) -> f64 = {}", soup.join(" ")));
+        check_invariants(&format!("def f(x: f64) -> f64 = {}", soup.join(" ")));
     }
 
     #[test]
     fn characters(text in ".{0,60}") {
-        sound(&text);
+        check_invariants(&text);
     }
 
     #[test]
     fn bytes(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-        sound(&String::from_utf8_lossy(&bytes));
+        check_invariants(&String::from_utf8_lossy(&bytes));
     }
 }

@@ -124,7 +124,7 @@ impl Checker<'_> {
 
     /// Returns help for a text used as a subscript of a record.
     pub(super) fn field_by_text(&self, of: Span, subscript: Option<&Subscript>) -> Option<String> {
-        let Some(Subscript::At(e)) = subscript else { return None };
+        let Some(Subscript::Index(e)) = subscript else { return None };
         let Expr::Str(field) = &self.tree.exprs[*e].kind else { return None };
         let record = self.name_at(of).cloned().unwrap_or_else(|| "r".into());
         Some(format!("a field is written `{record}.{field}`"))

@@ -10,12 +10,12 @@ use super::finish::Context;
 use super::scope::Obligation;
 use lang_base::{Diagnostic, Span};
 use lang_resolve::LocalKind;
-use lang_sizes::predicate::prove::Facts;
+use lang_sizes::predicate::prove::FactSet;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 
 impl Checker<'_> {
     /// Adds as facts the known values of the top-level sizes in the obligations and facts.
-    pub(super) fn known_sizes(&self, obligations: &[(usize, Obligation)], facts: &mut Facts) {
+    pub(super) fn known_sizes(&self, obligations: &[(usize, Obligation)], facts: &mut FactSet) {
         let (mut seen, mut open) = (HashSet::new(), Vec::new());
         let mut note = |p: &Poly| {
             self.metas.zonk_size(p).for_each_atom(&mut |a| {
@@ -80,7 +80,11 @@ impl Checker<'_> {
     ) -> bool {
         let d = n.sub(m);
         let f = &context.facts;
-        if d.overflowed() || has_meta(&d) || f.proves_nonneg(&d.plus(-1)) || f.proves_nonneg(&d.neg().plus(-1)) {
+        if d.has_overflowed()
+            || has_meta(&d)
+            || f.proves_nonneg(&d.add_constant(-1))
+            || f.proves_nonneg(&d.neg().add_constant(-1))
+        {
             return false;
         }
         let Some(scope) = self.bare.iter().find(|b| b.index == index).map(|b| b.scope) else { return false };

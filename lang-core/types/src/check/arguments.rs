@@ -198,7 +198,7 @@ impl<'a> Checker<'a> {
             return d;
         }
         let named = written.substitute(&|a| match a {
-            Atom::Meta(id) => Some(Poly::atom(Atom::Bound(*id, name(*id)?))),
+            Atom::Meta(id) => Some(Poly::atom(Atom::SizeParam(*id, name(*id)?))),
             _ => None,
         });
         // The caller may use the same name for another size.

@@ -50,7 +50,7 @@ impl Checker<'_> {
             self.bounded(l, magnitude);
             let i = self.atom(l);
             from.iter().for_each(|from| self.scopes.assume_nonneg(i.sub(from)));
-            to.iter().for_each(|to| self.scopes.assume_nonneg(to.sub(&i).plus(-1)));
+            to.iter().for_each(|to| self.scopes.assume_nonneg(to.sub(&i).add_constant(-1)));
             runs.push(self.run(l, &range, from, to));
             let at = match &v.range {
                 IndexRange::Bare => span,
@@ -110,7 +110,7 @@ impl Checker<'_> {
                 let ends = (self.faithful(*a).filter(|p| self.exact(p)).cloned(), upper(*b));
                 let extent = match &stride {
                     None => width,
-                    Some(s) => width.add(s).plus(-1).div(s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
+                    Some(s) => width.add(s).add_constant(-1).div(s).unwrap_or_else(|| Poly::atom(Atom::Overflow)),
                 };
                 if stride.and_then(|s| s.as_constant()).is_some_and(|c| c <= 0) {
                     let d = Diagnostic::new(Code::E0511, self.span(*b), "a stride is at least 1");
@@ -182,7 +182,7 @@ impl Checker<'_> {
                 let d = Diagnostic::new(
                     Code::E0311,
                     at,
-                    format!("`{}` cannot be filtered: its extent would not be known", kind.word()),
+                    format!("`{}` cannot be filtered: its extent would not be known", kind.keyword()),
                 );
                 self.report(if kind == BinderKind::For {
                     d.help("`filter(\\x: …, xs)` keeps elements; `for i: [p] * e` puts zeros")
@@ -200,7 +200,7 @@ impl Checker<'_> {
         }
         let body = match kind {
             BinderKind::Any | BinderKind::All | BinderKind::Rel => {
-                self.check(body, &Type::BOOL, &format!("the body of `{}`", kind.word()))
+                self.check(body, &Type::BOOL, &format!("the body of `{}`", kind.keyword()))
             }
             _ => self.infer(body, inner.as_ref()),
         };
@@ -269,9 +269,9 @@ impl Checker<'_> {
                         Diagnostic::new(
                             Code::E0209,
                             at,
-                            format!("`{}` compares numbers, and this is a `{t}`", kind.word()),
+                            format!("`{}` compares numbers, and this is a `{t}`", kind.keyword()),
                         )
-                        .help(format!("give an index for every axis: `{} i, j: a[i, j]`", kind.word())),
+                        .help(format!("give an index for every axis: `{} i, j: a[i, j]`", kind.keyword())),
                     );
                 } else if let Err(Mismatch::Class(t, class)) = self.demand(&elem, Class::Num) {
                     let at = self.span(body);
@@ -306,7 +306,7 @@ impl Checker<'_> {
                             Diagnostic::new(
                                 Code::E0209,
                                 at,
-                                format!("`{}` works on numbers, and this is a truth value", kind.word()),
+                                format!("`{}` works on numbers, and this is a truth value", kind.keyword()),
                             )
                             .help("to count, `sum i: [p] * 1`; to ask whether there is one, `any i: p`"),
                         );

@@ -18,7 +18,7 @@ use lang_resolve::builtin::Builtin;
 use lang_resolve::forms::{Derivative, Form};
 use lang_resolve::habits::{self, Given};
 use lang_sizes::predicate::{Atom, Poly};
-use lang_syntax::ast::{Arg, Expr, ExprId};
+use lang_syntax::ast::{CallArg, Expr, ExprId};
 
 /// An instantiated signature: the type for each type parameter, and the size for each size
 /// parameter.
@@ -37,7 +37,7 @@ impl Instantiated {
     pub(super) fn in_function(&self, signature: &Signature, t: &Type) -> Type {
         let t = t.map_sizes(&|p, depth| {
             p.substitute(&|a| match a {
-                Atom::Bound(k, _) => match signature.sizes.get(*k as usize)?.source {
+                Atom::SizeParam(k, _) => match signature.sizes.get(*k as usize)?.source {
                     SizeSource::Param(position) => Some(Poly::atom(Atom::Arg(depth, position))),
                     _ => None,
                 },
@@ -51,7 +51,7 @@ impl Instantiated {
     /// it as an extent.
     pub(super) fn demands(&self, signature: &Signature, name: &str) -> Vec<(Poly, Demand, String)> {
         let solved = |k: u32, size: &SizeParam| {
-            let atom = Poly::atom(Atom::Bound(k, size.name.clone()));
+            let atom = Poly::atom(Atom::SizeParam(k, size.name.clone()));
             size.source == SizeSource::Implicit && !signature.params.iter().any(|(_, t)| has_extent(t, &atom))
         };
         let sizes = (0..).zip(&signature.sizes).zip(&self.sizes).filter(|((k, size), _)| solved(*k, size));
@@ -67,7 +67,7 @@ impl Instantiated {
 }
 
 /// Returns the arguments as expressions still to be inferred.
-fn sources(args: &[Arg]) -> Vec<ArgSource> {
+fn sources(args: &[CallArg]) -> Vec<ArgSource> {
     args.iter().map(|a| ArgSource::Expr(a.value)).collect()
 }
 
@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks a call expression.
-    pub(super) fn call(&mut self, callee: ExprId, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
+    pub(super) fn call(&mut self, callee: ExprId, args: &[CallArg], hint: Option<&Type>, span: Span) -> TId {
         let res = self.resolved.exprs.get(&callee).cloned();
         // If the parser could not read an argument, the number of arguments is unknown.
         if self.any_hole(args.iter().map(|a| &a.value)) {
@@ -506,7 +506,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn applied_derivative(&mut self, d: Derivative, of: &[Arg], at: Span, args: &[ArgSource], span: Span) -> TId {
+    fn applied_derivative(&mut self, d: Derivative, of: &[CallArg], at: Span, args: &[ArgSource], span: Span) -> TId {
         let is_lambda = of.first().is_some_and(|a| matches!(self.tree.exprs[a.value].kind, Expr::Lambda(..)));
         if !is_lambda {
             let f = self.derive(d, of, None, at);

@@ -207,7 +207,7 @@ impl Checker<'_> {
         let ty = match (f.scan, yields) {
             (true, _) => {
                 let steps = extents.iter().fold(Poly::constant(1), |p, n| p.mul(n));
-                Type::array(std::iter::once(steps.plus(1)), carry.clone())
+                Type::array(std::iter::once(steps.add_constant(1)), carry.clone())
             }
             (false, Some(y)) => {
                 let outputs = Type::array(extents.iter().cloned(), self.nodes[y].ty.clone());
@@ -255,7 +255,7 @@ impl Checker<'_> {
         }
         let l = self.fresh_extent("trips", span);
         let n = self.atom(l);
-        self.scopes.assume_nonneg(n.plus(-1));
+        self.scopes.assume_nonneg(n.add_constant(-1));
         let ty = Type::array(std::iter::once(n), carry);
         let node = self.alloc(kind, ty.clone(), span);
         self.alloc(Typed::Opened(vec![Open { path: Vec::new(), axis: 0, local: l }], node), ty, span)

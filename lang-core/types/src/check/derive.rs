@@ -9,7 +9,7 @@ use super::Checker;
 use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::Res;
 use lang_resolve::forms::Derivative;
-use lang_syntax::ast::{Arg, Expr, Item, Pat};
+use lang_syntax::ast::{CallArg, Expr, Item, Pat};
 
 /// Returns the tangent type of a type, which is also its cotangent type.
 pub fn tangent(t: &Type) -> Type {
@@ -62,10 +62,10 @@ pub(super) fn blocks(output: &Type, input: &Type) -> Option<Type> {
 impl Checker<'_> {
     /// Returns help for `grad(f, x)`: `wrt:` names the parameter to differentiate by, and the point
     /// follows in its own parentheses.
-    fn misplaced_wrt(&self, d: Derivative, plain: &[&Arg], alone: bool) -> Option<String> {
+    fn misplaced_wrt(&self, d: Derivative, plain: &[&CallArg], alone: bool) -> Option<String> {
         let [f, rest @ ..] = plain else { return None };
         let Expr::Name(function) = &self.tree.exprs[f.value].kind else { return None };
-        let text = |arg: &&Arg| match &self.tree.exprs[arg.value].kind {
+        let text = |arg: &&CallArg| match &self.tree.exprs[arg.value].kind {
             Expr::Name(name) => Some(name.to_string()),
             _ => None,
         };
@@ -93,8 +93,8 @@ impl Checker<'_> {
 
     /// Infers `grad(f, wrt: x)`, a function. `hint` holds the types of the arguments that it is
     /// applied to.
-    pub(super) fn derive(&mut self, d: Derivative, args: &[Arg], hint: Option<&[Type]>, span: Span) -> TId {
-        let (named, plain): (Vec<&Arg>, Vec<&Arg>) = args.iter().partition(|a| a.name.is_some());
+    pub(super) fn derive(&mut self, d: Derivative, args: &[CallArg], hint: Option<&[Type]>, span: Span) -> TId {
+        let (named, plain): (Vec<&CallArg>, Vec<&CallArg>) = args.iter().partition(|a| a.name.is_some());
         let [f] = plain.as_slice() else {
             let message = match plain.len() {
                 0 => format!("`{}` takes a function, and none stands here", d.name()),
@@ -263,7 +263,7 @@ impl Checker<'_> {
     }
 
     /// Returns the parameters' names, if the operand is a definition or a lambda.
-    fn parameter_names(&self, f: &Arg, fun: &FunType) -> Option<Vec<Name>> {
+    fn parameter_names(&self, f: &CallArg, fun: &FunType) -> Option<Vec<Name>> {
         match &self.tree.exprs[f.value].kind {
             Expr::Lambda(params, _) => Some(
                 params
@@ -283,7 +283,7 @@ impl Checker<'_> {
 
     /// Returns the positions named by `wrt:`, or `Some(None)` without `wrt:`. The outer `None`
     /// means that an error was reported.
-    fn wrt(&mut self, named: &[&Arg], names: &Option<Vec<Name>>, d: Derivative) -> Option<Option<Vec<u32>>> {
+    fn wrt(&mut self, named: &[&CallArg], names: &Option<Vec<Name>>, d: Derivative) -> Option<Option<Vec<u32>>> {
         let mut positions = Vec::new();
         for a in named {
             let Some(label) = &a.name else { continue };
@@ -365,9 +365,9 @@ impl Checker<'_> {
     }
 
     /// Returns the rule, if the item is one.
-    pub(super) fn rule_of(&self) -> Option<&lang_syntax::ast::Rule> {
+    pub(super) fn rule_of(&self) -> Option<&lang_syntax::ast::RuleDef> {
         match &self.tree.item {
-            Item::Rule(r) => Some(r),
+            Item::DerivativeRule(r) => Some(r),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@
 use super::super::tree::IndexRange;
 use super::Checker;
 use lang_base::{Code, Diagnostic, Span};
-use lang_sizes::predicate::prove::Facts;
+use lang_sizes::predicate::prove::FactSet;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 
 /// An index variable whose binder visits all of its range.
@@ -24,7 +24,7 @@ pub(super) struct Run {
 impl Checker<'_> {
     /// Returns the run of an index variable of the current scope.
     pub(super) fn run(&self, index: LocalId, range: &IndexRange, from: Option<Poly>, to: Option<Poly>) -> Run {
-        let exact = |p: &Poly| !p.overflowed() && (matches!(range, IndexRange::Extent(_)) || self.exact(p));
+        let exact = |p: &Poly| !p.has_overflowed() && (matches!(range, IndexRange::Extent(_)) || self.exact(p));
         let known = match (range, from, to) {
             (IndexRange::Range(_, _, Some(_)), ..) => None,
             (_, Some(from), Some(to)) if exact(&from) && exact(&to) => Some((from, to)),
@@ -41,14 +41,14 @@ impl Checker<'_> {
 
     /// Warns of an access whose index is out of bounds at an end of a range. `facts` are those of
     /// its scope.
-    pub(super) fn check_ends(&mut self, facts: &Facts, scope: usize, index: &Poly, extent: &Poly, span: Span) {
+    pub(super) fn check_ends(&mut self, facts: &FactSet, scope: usize, index: &Poly, extent: &Poly, span: Span) {
         let inner = self.runs.partition_point(|r| r.scope < scope);
         let found = self.runs.iter().enumerate().skip(inner).take_while(|(_, r)| r.scope == scope);
         let d = found.filter(|(k, _)| self.free(*k)).find_map(|(_, run)| self.outside(facts, run, index, extent, span));
         // Each range is reported once.
         let Some((place, d)) = d else { return };
         let told = |d: &Diagnostic| d.code == Code::W0312 && d.related.iter().any(|l| l.span == place);
-        if !facts.contradictory() && !self.diagnostics.iter().any(told) {
+        if !facts.is_contradictory() && !self.diagnostics.iter().any(told) {
             self.report(d);
         }
     }
@@ -73,20 +73,27 @@ impl Checker<'_> {
         })
     }
 
-    fn outside(&self, facts: &Facts, run: &Run, index: &Poly, extent: &Poly, span: Span) -> Option<(Span, Diagnostic)> {
+    fn outside(
+        &self,
+        facts: &FactSet,
+        run: &Run,
+        index: &Poly,
+        extent: &Poly,
+        span: Span,
+    ) -> Option<(Span, Diagnostic)> {
         let (from, to) = run.range.as_ref()?;
         let (from, to) = (self.metas.zonk_size(from), self.metas.zonk_size(to));
         let i = self.atom(run.index);
         let (sign @ (1 | -1), rest) = index.linear_in(i.as_atom()?)? else { return None };
-        if to.overflowed() || index.overflowed() || extent.overflowed() {
+        if to.has_overflowed() || index.has_overflowed() || extent.has_overflowed() {
             return None;
         }
         let info = self.local(run.index)?;
         let (name, place) = (&info.name, info.span);
         let value = |i: &Poly| if sign == 1 { rest.add(i) } else { rest.sub(i) };
         let above = |p: &Poly| facts.proves_nonneg(&p.sub(extent));
-        let below = |p: &Poly| facts.proves_nonneg(&p.neg().plus(-1));
-        let (at_last, at_first) = (value(&to.plus(-1)), value(&from));
+        let below = |p: &Poly| facts.proves_nonneg(&p.neg().add_constant(-1));
+        let (at_last, at_first) = (value(&to.add_constant(-1)), value(&from));
         let guard = |condition: &str| format!("or guard the access, `[{index} {condition}] * …`");
         let inside = format!("< {extent}");
         let (which, value, help) = if above(&at_last) && sign == 1 {
@@ -96,10 +103,10 @@ impl Checker<'_> {
             let begin = rest.neg();
             ("first", at_first, format!("begin after it, `{name} in {begin}..{to}`, {}", guard(">= 0")))
         } else if above(&at_first) {
-            let back = extent.plus(-1).sub(&i);
+            let back = extent.add_constant(-1).sub(&i);
             ("first", at_first, format!("from the last element backwards it is `{back}`; {}", guard(&inside)))
         } else if below(&at_last) {
-            let end = rest.plus(1);
+            let end = rest.add_constant(1);
             ("last", at_last, format!("end before it, `{name} < {end}`, {}", guard(">= 0")))
         } else {
             return None;
@@ -107,7 +114,7 @@ impl Checker<'_> {
         let message = format!("at the {which} `{name}` this index is out of bounds");
         let d = Diagnostic::new(Code::W0312, span, message)
             .label(format!("is `{value}` there, and the extent is `{extent}`"))
-            .related(place, format!("`{name}` runs from `{from}` to `{}`", to.plus(-1)))
+            .related(place, format!("`{name}` runs from `{from}` to `{}`", to.add_constant(-1)))
             .help(help);
         Some((place, d))
     }

@@ -7,7 +7,7 @@ use super::super::tree::{Expr as Typed, Instance, Lambda, Pat as TypedPat, TId};
 use super::super::ty::{Class, FunType, Scalar, Signature, SizeSource, Type};
 use super::Checker;
 use super::scope::ScopeKind;
-use lang_base::{Code, Diagnostic, Fix, Name, Real, Span};
+use lang_base::{Code, Diagnostic, Fix, Name, RealConst, Span};
 use lang_resolve::Res;
 use lang_resolve::forms::Const;
 use lang_resolve::habits::{self, Given};
@@ -37,7 +37,7 @@ impl Checker<'_> {
                     Some(Type::Scalar(s @ (Scalar::F64 | Scalar::F32))) => Type::Scalar(s),
                     _ => self.metas.literal(Class::Real, Some(Scalar::F64), span),
                 };
-                self.alloc(Typed::Real(Real(*x)), ty, span)
+                self.alloc(Typed::Real(RealConst(*x)), ty, span)
             }
             Expr::Bool(b) => self.alloc(Typed::Bool(*b), Type::BOOL, span),
             Expr::Str(s) => self.alloc(Typed::Str(s.clone()), Type::Str, span),
@@ -56,7 +56,7 @@ impl Checker<'_> {
             Expr::Power(base, exponent) => self.power(*base, *exponent, hint, span),
             Expr::Guard { cond, body } => self.guard(*cond, *body, hint, span),
             Expr::Array { items, .. } | Expr::Tuple(items) if self.any_hole(items) => self.unread(items, span),
-            Expr::Array { items, comma } => self.array(items, *comma, hint, span),
+            Expr::Array { items, has_trailing_comma: comma } => self.array(items, *comma, hint, span),
             Expr::Tuple(items) => {
                 let hints = match hint.map(|h| self.metas.shallow(h)) {
                     Some(Type::Tuple(ts)) if ts.len() == items.len() => Some(ts),
@@ -84,7 +84,7 @@ impl Checker<'_> {
             Expr::If(arms, otherwise) => self.conditional(arms, *otherwise, hint, None, span),
             Expr::Match(scrutinee, arms) => self.matching(*scrutinee, arms, hint, None, span),
             Expr::Binder { kind, vars, filter, body } => self.binder(*kind, vars, *filter, *body, hint, span),
-            Expr::Fold { scan, acc, ty, init, vars, body, yields } => self.fold(
+            Expr::Fold { is_scan: scan, acc, ty, init, vars, body, yields } => self.fold(
                 &super::control::Fold {
                     scan: *scan,
                     acc: *acc,
@@ -97,12 +97,12 @@ impl Checker<'_> {
                 hint,
                 span,
             ),
-            Expr::Loop { scan, acc, ty, init, cond, body } => self.repeat(
+            Expr::Loop { is_scan: scan, acc, ty, init, cond, body } => self.repeat(
                 &super::control::Repeat { scan: *scan, acc: *acc, ty: *ty, init: *init, cond: *cond, body: *body },
                 hint,
                 span,
             ),
-            Expr::Checkpoint { every, of } => self.checkpoint(*every, *of, hint, span),
+            Expr::Checkpoint { spacing: every, body: of } => self.checkpoint(*every, *of, hint, span),
             Expr::With(base, updates) => self.with(*base, updates, hint, span),
             Expr::Card(relation) => {
                 let relation = self.infer(*relation, None);
@@ -158,7 +158,7 @@ impl Checker<'_> {
             if matches!(ty, Type::Scalar(Scalar::F64 | Scalar::F32)) {
                 #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
                 let x = if negative { -(n as f64) } else { n as f64 };
-                return self.alloc(Typed::Real(Real(x)), ty, span);
+                return self.alloc(Typed::Real(RealConst(x)), ty, span);
             }
             self.report(
                 Diagnostic::new(Code::E0004, span, "this number is too large for `i64`")
@@ -224,7 +224,7 @@ impl Checker<'_> {
                     Const::Nan => f64::NAN,
                 };
                 let ty = self.metas.literal(Class::Real, Some(Scalar::F64), span);
-                self.alloc(Typed::Real(Real(x)), ty, span)
+                self.alloc(Typed::Real(RealConst(x)), ty, span)
             }
             Some(Res::Form(_) | Res::Derive(_) | Res::Convert(_)) => {
                 self.report(
@@ -579,9 +579,9 @@ impl Checker<'_> {
                         let of = self.nodes[left].ty.clone();
                         let op = if holds { op } else { negated(op) };
                         let (p, says) = match op {
-                            BinOp::Lt => (b.sub(&a).plus(-1), Says::NonNegative),
+                            BinOp::Lt => (b.sub(&a).add_constant(-1), Says::NonNegative),
                             BinOp::Le => (b.sub(&a), Says::NonNegative),
-                            BinOp::Gt => (a.sub(&b).plus(-1), Says::NonNegative),
+                            BinOp::Gt => (a.sub(&b).add_constant(-1), Says::NonNegative),
                             BinOp::Ge => (a.sub(&b), Says::NonNegative),
                             BinOp::Eq => (a.sub(&b), Says::Zero),
                             BinOp::Ne => (a.sub(&b), Says::NonZero),

@@ -6,18 +6,18 @@
 use super::super::tree::{Expr as Typed, Special, TId};
 use super::super::ty::{Scalar, Type};
 use super::Checker;
-use lang_base::{Code, Diagnostic, Fix, Piece, Span};
+use lang_base::{Code, Diagnostic, Fix, FixPiece, Span};
 use lang_resolve::forms::{DataFormat, LoadOption};
 use lang_resolve::suggest;
 use lang_sizes::predicate::Poly;
-use lang_syntax::ast::{Arg, Expr, ExprId, Ident};
+use lang_syntax::ast::{CallArg, Expr, ExprId, Ident};
 
 /// Help on names of files.
 const FORMATS: &str = "data files end in .npy, .npz, .csv, .json or .png; text tables, .txt, are only written";
 
 impl Checker<'_> {
     /// Infers `load("file", option: e, …)`.
-    pub(super) fn load(&mut self, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
+    pub(super) fn load(&mut self, args: &[CallArg], hint: Option<&Type>, span: Span) -> TId {
         let Some(first) = args.iter().find(|a| a.name.is_none()) else { return self.error_node(span) };
         let file = self.check(first.value, &Type::Str, "the file");
         let format = self.format_of(first.value);
@@ -26,7 +26,7 @@ impl Checker<'_> {
             Some(t) => t.clone(),
             // The type may be in a part that the parser could not read. A file that holds no data
             // has no type.
-            None if no_data || !self.tree.unread.is_empty() => Type::Error,
+            None if no_data || !self.tree.skipped_names.is_empty() => Type::Error,
             None => {
                 self.report(
                     Diagnostic::new(Code::E0210, span, "the type of what is loaded must be written")
@@ -118,7 +118,7 @@ impl Checker<'_> {
     }
 
     /// Infers `save(e, "file")`.
-    pub(super) fn save(&mut self, args: &[Arg], span: Span) -> TId {
+    pub(super) fn save(&mut self, args: &[CallArg], span: Span) -> TId {
         let value = args.first().map(|a| self.infer(a.value, None));
         if let (Some(first), [a, b]) = (value, args)
             && self.ty(first) == Type::Str
@@ -131,7 +131,7 @@ impl Checker<'_> {
                     _ => "file".to_owned(),
                 };
                 let of = self.name_at(value).map_or_else(|| "…".to_owned(), ToString::to_string);
-                let pieces = vec![Piece::Source(value), Piece::Text(", ".to_owned()), Piece::Source(at)];
+                let pieces = vec![FixPiece::Source(value), FixPiece::Text(", ".to_owned()), FixPiece::Source(at)];
                 let d = Diagnostic::new(Code::E0200, at, "`save` takes the value first, then the name of the file");
                 let d = d.help(format!("write `save({of}, {name})`")).fix(Fix { span: at.to(value), pieces });
                 self.report(d);

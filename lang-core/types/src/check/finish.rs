@@ -17,9 +17,9 @@ use super::Checker;
 use super::item::Checked;
 use super::mismatch::two_extents;
 use super::scope::{Obligation, Says, ScopeKind};
-use lang_base::{Code, Diagnostic, Fix, Label, Name, Real, Span};
+use lang_base::{Code, Diagnostic, Fix, Name, RealConst, RelatedLabel, Span};
 use lang_resolve::TypeRes;
-use lang_sizes::predicate::prove::Facts;
+use lang_sizes::predicate::prove::FactSet;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 
 /// The maximal number of additional places that a diagnostic points at.
@@ -29,7 +29,7 @@ const MOST_PLACES: usize = 6;
 /// as little as possible.
 #[derive(Default)]
 pub(super) struct Context {
-    pub(super) facts: Facts,
+    pub(super) facts: FactSet,
     /// The scopes on the path, each with the mark before its facts.
     path: Vec<(usize, usize)>,
     /// Polynomials that are zero in a scope, because a check on its entry compares them.
@@ -50,7 +50,7 @@ impl Context {
 /// A size that overflowed is an error only if `doubtful`, that is, if the item has errors.
 fn known(t: &Type, doubtful: bool) -> Type {
     let mut open = false;
-    t.visit(&mut |_| {}, &mut |p| open |= has_meta(p) || doubtful && p.overflowed());
+    t.visit(&mut |_| {}, &mut |p| open |= has_meta(p) || doubtful && p.has_overflowed());
     match open {
         true => Type::Error,
         false => t.map(&|t, _| matches!(t, Type::Meta(_)).then_some(Type::Error), &|p, _| p.clone()),
@@ -177,11 +177,12 @@ impl Checker<'_> {
                     let f = &context.facts;
                     if self.reported.contains(&(Code::E0304, span)) {
                         // The extents of this index differ, which was reported.
-                    } else if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).plus(-1)) {
+                    } else if f.proves_nonneg(&i) && f.proves_nonneg(&n.sub(&i).add_constant(-1)) {
                         self.proved(node, update, position);
                     } else if n.is_zero() && i.as_constant().is_none() {
                         // A loop over an empty axis never runs.
-                    } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().plus(-1))) && !f.contradictory()
+                    } else if (f.proves_nonneg(&i.sub(&n)) || f.proves_nonneg(&i.neg().add_constant(-1)))
+                        && !f.is_contradictory()
                     {
                         let mut d = Diagnostic::new(
                             Code::E0306,
@@ -189,11 +190,11 @@ impl Checker<'_> {
                             format!("the index `{i}` is always out of bounds: axis {axis} has extent `{n}`"),
                         );
                         d = if i.as_constant().is_some_and(|c| c < 0) {
-                            d.help(format!("indices count from 0; the last element is `x[{}]`", n.plus(-1)))
+                            d.help(format!("indices count from 0; the last element is `x[{}]`", n.add_constant(-1)))
                         } else {
-                            d.help(format!("indices run from 0 to `{}`", n.plus(-1)))
+                            d.help(format!("indices run from 0 to `{}`", n.add_constant(-1)))
                         };
-                        d = d.fix(Fix::replace(span, n.plus(-1).to_string()));
+                        d = d.fix(Fix::replace(span, n.add_constant(-1).to_string()));
                         self.report(self.with_values(d, &[&i, &n]));
                     } else {
                         self.check_ends(&context.facts, scope, &i, &n, span);
@@ -207,7 +208,8 @@ impl Checker<'_> {
                     let f = &context.facts;
                     if goals.iter().all(|g| f.proves_nonneg(g)) {
                         self.proved(node, update, position);
-                    } else if goals.iter().any(|g| f.proves_nonneg(&g.neg().plus(-1))) && !f.contradictory() {
+                    } else if goals.iter().any(|g| f.proves_nonneg(&g.neg().add_constant(-1))) && !f.is_contradictory()
+                    {
                         self.report(
                             Diagnostic::new(
                                 Code::E0306,
@@ -221,9 +223,9 @@ impl Checker<'_> {
                 Obligation::Size { node, check, code } => self.decide_size(&mut context, scope, node, check, code),
                 Obligation::Extent { extent, array, span } => {
                     let n = self.metas.zonk_size(&extent);
-                    let negative = n.neg().plus(-1);
+                    let negative = n.neg().add_constant(-1);
                     self.context(&mut context, scope);
-                    if array && context.facts.proves_nonneg(&negative) && !context.facts.contradictory() {
+                    if array && context.facts.proves_nonneg(&negative) && !context.facts.is_contradictory() {
                         self.report(
                             Diagnostic::new(
                                 Code::E0307,
@@ -243,7 +245,7 @@ impl Checker<'_> {
                     let (n, m) = (self.metas.zonk_size(&first), self.metas.zonk_size(&second));
                     let d = n.sub(&m);
                     // An extent that is unknown because of an error may be any.
-                    if (d.overflowed() || has_meta(&d)) && (self.has_errors() || self.tainted()) {
+                    if (d.has_overflowed() || has_meta(&d)) && (self.has_errors() || self.tainted()) {
                         continue;
                     }
                     self.context(&mut context, scope);
@@ -256,7 +258,7 @@ impl Checker<'_> {
                         if let Some((_, at)) = known.filter(|_| n != m) {
                             let first = self.diagnostics.iter_mut().find(|d| d.code == Code::E0304 && d.span == *at);
                             if let Some(first) = first.filter(|d| d.related.len() < MOST_PLACES) {
-                                first.related.push(Label { span, message: "here too".to_owned(), module: None });
+                                first.related.push(RelatedLabel { span, message: "here too".to_owned(), module: None });
                             }
                             continue;
                         }
@@ -298,8 +300,8 @@ impl Checker<'_> {
                 self.context(context, scope);
                 let facts = &context.facts;
                 let differ = d.as_constant().is_some()
-                    || facts.proves_nonneg(&d.plus(-1))
-                    || facts.proves_nonneg(&d.neg().plus(-1));
+                    || facts.proves_nonneg(&d.add_constant(-1))
+                    || facts.proves_nonneg(&d.neg().add_constant(-1));
                 let label = format!("the size `{found}` stands where `{w}` is wanted");
                 (facts.proves_zero(&d), differ, format!("sizes differ for {}", check.what), label)
             }
@@ -310,7 +312,7 @@ impl Checker<'_> {
                 }
                 self.context(context, scope);
                 let facts = &context.facts;
-                let negative = facts.proves_nonneg(&found.neg().plus(-1));
+                let negative = facts.proves_nonneg(&found.neg().add_constant(-1));
                 let label = format!("it would be `{found}`, and no size is negative");
                 let small = found.terms().iter().try_fold(0_i128, |most, (m, c)| match (m.as_slice(), *c < 0) {
                     ([], _) => Some(most + c),
@@ -326,7 +328,7 @@ impl Checker<'_> {
         if holds {
             return;
         }
-        if fails && !context.facts.contradictory() {
+        if fails && !context.facts.is_contradictory() {
             let d = Diagnostic::new(code, check.span, message).label(label);
             let sizes = match &wanted {
                 Demand::Equal(w) => vec![&found, w],
@@ -594,7 +596,7 @@ impl Checker<'_> {
                     if let Type::Scalar(Scalar::F64 | Scalar::F32) = ty {
                         #[expect(clippy::cast_precision_loss, reason = "the literal is rounded, as any real literal")]
                         let x = *n as f64;
-                        kind = Typed::Real(Real(x));
+                        kind = Typed::Real(RealConst(x));
                     }
                 }
                 Typed::Size(p) => *p = self.metas.zonk_size(p),

@@ -11,10 +11,10 @@ use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::Res;
 use lang_resolve::forms::Form;
 use lang_sizes::predicate::{Atom, Poly};
-use lang_syntax::ast::{Arg, Expr};
+use lang_syntax::ast::{CallArg, Expr};
 
 impl Checker<'_> {
-    pub(super) fn form(&mut self, form: Form, args: &[Arg], hint: Option<&Type>, span: Span) -> TId {
+    pub(super) fn form(&mut self, form: Form, args: &[CallArg], hint: Option<&Type>, span: Span) -> TId {
         let count = match form {
             Form::Error | Form::Dbg | Form::Stop | Form::Time | Form::Load => 1..=1,
             Form::Assert | Form::Par | Form::Save | Form::Deriv => 2..=2,
@@ -81,7 +81,7 @@ impl Checker<'_> {
         }
     }
 
-    fn nth(&mut self, args: &[Arg], k: usize, ty: &Type, what: &str) -> TId {
+    fn nth(&mut self, args: &[CallArg], k: usize, ty: &Type, what: &str) -> TId {
         match args.get(k) {
             Some(a) => self.check(a.value, ty, what),
             None => self.error_node(Span::default()),
@@ -89,7 +89,7 @@ impl Checker<'_> {
     }
 
     /// Returns a text literal; reports any other expression.
-    fn text(&mut self, args: &[Arg], k: usize) -> Name {
+    fn text(&mut self, args: &[CallArg], k: usize) -> Name {
         let Some(a) = args.get(k) else { return Name::default() };
         match &self.tree.exprs[a.value].kind {
             Expr::Str(s) => s.clone(),
@@ -106,7 +106,7 @@ impl Checker<'_> {
     }
 
     /// Checks extents that are arguments. Returns their nodes and polynomials.
-    fn extents(&mut self, args: &[Arg]) -> (Vec<TId>, Vec<Poly>) {
+    fn extents(&mut self, args: &[CallArg]) -> (Vec<TId>, Vec<Poly>) {
         let mut nodes = Vec::new();
         let mut sizes = Vec::new();
         for a in args {
@@ -118,7 +118,7 @@ impl Checker<'_> {
         (nodes, sizes)
     }
 
-    fn reshape(&mut self, args: &[Arg], span: Span) -> TId {
+    fn reshape(&mut self, args: &[CallArg], span: Span) -> TId {
         let Some((first, rest)) = args.split_first() else { return self.error_node(span) };
         let x = self.infer(first.value, None);
         if let [only] = rest
@@ -148,7 +148,7 @@ impl Checker<'_> {
             self.report(d.help("write the extent out: `let [n, m] y = x in reshape(y, n * m)` makes one axis of two"));
             return self.error_node(span);
         }
-        let unknown = t.has_error() || self.tainted() && sizes.iter().any(Poly::overflowed);
+        let unknown = t.has_error() || self.tainted() && sizes.iter().any(Poly::has_overflowed);
         let old = dims.iter().fold(Poly::constant(1), |p, n| p.mul(n));
         let new = sizes.iter().fold(Poly::constant(1), |p, n| p.mul(n));
         let ty = Type::array(sizes.into_iter(), elem.clone());
@@ -168,7 +168,7 @@ impl Checker<'_> {
         self.alloc(Typed::Special(Special::Reshape, nodes), ty, span)
     }
 
-    fn relation(&mut self, args: &[Arg], span: Span) -> TId {
+    fn relation(&mut self, args: &[CallArg], span: Span) -> TId {
         let Some((first, rest)) = args.split_first() else { return self.error_node(span) };
         let arity = i128::try_from(rest.len()).unwrap_or(i128::MAX);
         let rows = self.metas.fresh_size(SizeWhy::Other, span);
@@ -180,7 +180,7 @@ impl Checker<'_> {
     }
 
     /// Checks `deriv(e, x)`. The result has the axes of `e`, then those of `x`.
-    fn deriv(&mut self, args: &[Arg], span: Span) -> TId {
+    fn deriv(&mut self, args: &[CallArg], span: Span) -> TId {
         let [e, x] = args else { return self.error_node(span) };
         let at = self.expr_span(x.value);
         let (l, e, top) = match self.resolved.exprs.get(&x.value).cloned() {

@@ -8,7 +8,7 @@ use super::scope::Obligation;
 use lang_base::{Code, Diagnostic, Fix, Name, Span};
 use lang_resolve::Res;
 use lang_sizes::predicate::{Atom, Poly};
-use lang_syntax::ast::{Expr, ExprId, Place, Subscript, Update};
+use lang_syntax::ast::{Expr, ExprId, Subscript, UpdateTarget, WithUpdate};
 
 /// A typed subscript and the condition to prove for it.
 pub(super) struct Access {
@@ -32,7 +32,7 @@ impl Checker<'_> {
         let base = self.infer(base, None);
         // A subscript that the parser could not read may have been a slice, which keeps its axis,
         // or several subscripts.
-        if subscripts.iter().any(|s| matches!(s, Subscript::At(e) if self.is_hole(*e))) {
+        if subscripts.iter().any(|s| matches!(s, Subscript::Index(e) if self.is_hole(*e))) {
             subscripts.iter().for_each(|s| self.infer_subscript(s));
             return self.error_node(span);
         }
@@ -68,7 +68,7 @@ impl Checker<'_> {
             let at = self.expr_span(*body);
             let mut nodes = self.nodes.iter().filter(|(_, n)| n.span == at);
             let fits = var.name.span == index && nodes.any(|(_, n)| matches!(self.metas.zonk(&n.ty), Type::Array(..)));
-            let (word, name) = (kind.word(), &var.name.name);
+            let (word, name) = (kind.keyword(), &var.name.name);
             fits.then(|| (at, format!("write `{word} {name}: {array}[{name}]`")))
         })
     }
@@ -123,14 +123,14 @@ impl Checker<'_> {
 
     fn infer_subscript(&mut self, s: &Subscript) {
         match s {
-            Subscript::At(e) => {
+            Subscript::Index(e) => {
                 self.infer(*e, Some(&Type::I64));
             }
             Subscript::Range(a, b) => {
                 self.infer(*a, Some(&Type::I64));
                 self.infer(*b, Some(&Type::I64));
             }
-            Subscript::Whole(_) => {}
+            Subscript::FullAxis(_) => {}
         }
     }
 
@@ -170,11 +170,11 @@ impl Checker<'_> {
 
     fn subscript(&mut self, s: &Subscript, extent: &Poly, kept: &mut Vec<Poly>, of: Span) -> Access {
         match s {
-            Subscript::Whole(span) => {
+            Subscript::FullAxis(span) => {
                 kept.push(extent.clone());
                 Access { sub: TypedSub::Whole, goal: Goal::None, span: *span }
             }
-            Subscript::At(e) => {
+            Subscript::Index(e) => {
                 let index = self.index_value(*e, of);
                 let span = self.expr_span(*e);
                 let mut goal = Goal::None;
@@ -264,14 +264,14 @@ impl Checker<'_> {
     }
 
     /// Infers `x with [i] = e with [j] += f`.
-    pub(super) fn with(&mut self, base: ExprId, updates: &[Update], hint: Option<&Type>, span: Span) -> TId {
+    pub(super) fn with(&mut self, base: ExprId, updates: &[WithUpdate], hint: Option<&Type>, span: Span) -> TId {
         let base = self.infer(base, hint);
         let ty = self.nodes[base].ty.clone();
         let node = self.alloc(Typed::With(base, Vec::new()), ty.clone(), span);
         let mut typed = Vec::new();
         for u in updates {
-            let (place, part, at) = match &u.place {
-                Place::Index(subs, at) => {
+            let (place, part, at) = match &u.target {
+                UpdateTarget::Index(subs, at) => {
                     let shallow = self.metas.shallow(&ty);
                     let Some((accesses, part)) = self.subscripts(&shallow, self.span(base), subs) else {
                         self.infer(u.value, None);
@@ -279,7 +279,7 @@ impl Checker<'_> {
                     };
                     (TypedPlace::Index(self.accesses(node, Some(typed.len()), accesses)), part, *at)
                 }
-                Place::Field(name) => match self.metas.shallow(&ty) {
+                UpdateTarget::Field(name) => match self.metas.shallow(&ty) {
                     Type::Record(fields) => match (0..).zip(fields.iter()).find(|(_, f)| f.0 == name.name) {
                         Some((k, (_, t))) => (TypedPlace::Proj(k), t.clone(), name.span),
                         None => {
@@ -312,7 +312,7 @@ impl Checker<'_> {
                         continue;
                     }
                 },
-                Place::Proj(k, at) => match self.metas.shallow(&ty) {
+                UpdateTarget::Proj(k, at) => match self.metas.shallow(&ty) {
                     Type::Tuple(items) if (*k as usize) < items.len() => {
                         (TypedPlace::Proj(*k), items.get(*k as usize).cloned().unwrap_or(Type::Error), *at)
                     }
@@ -337,13 +337,13 @@ impl Checker<'_> {
                 _ => part.clone(),
             };
             let value = self.expect(value, &target, "this update");
-            if u.add {
+            if u.is_add {
                 let elem = self.metas.zonk(&part).peel().1.clone();
                 if let Err(super::super::unify::Mismatch::Class(t, class)) = self.demand(&elem, Class::Num) {
                     self.class_error(&t, class, at);
                 }
             }
-            typed.push(TypedUpdate { place, add: u.add, value, span: at });
+            typed.push(TypedUpdate { place, add: u.is_add, value, span: at });
         }
         self.nodes[node].kind = Typed::With(base, typed);
         node

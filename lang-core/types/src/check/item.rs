@@ -100,7 +100,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     let Some(signature) = env.signature(&GlobalName { module: module.clone(), name: rule.name.name.clone() }) else {
         return c.nothing();
     };
-    let kind = if rule.adjoint { "adjoint" } else { "derivative" };
+    let kind = if rule.is_adjoint { "adjoint" } else { "derivative" };
     if let Some(size) = signature.sizes.iter().find(|s| s.source == SizeSource::Result) {
         let message =
             format!("the result of `{}` has an extent `?{}`, which no rule can know", rule.name.name, size.name);
@@ -128,19 +128,19 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
     let open = |t: &Type| {
         t.map_sizes(&|p, _| {
             p.substitute(&|a| match a {
-                Atom::Bound(k, _) => sizes.get(*k as usize).cloned(),
+                Atom::SizeParam(k, _) => sizes.get(*k as usize).cloned(),
                 _ => None,
             })
         })
     };
     let types: Vec<Type> = signature.params.iter().map(|(_, t)| open(t)).collect();
-    let (deltas, result) = c.rule_types(rule.adjoint, &types, &open(&signature.result));
+    let (deltas, result) = c.rule_types(rule.is_adjoint, &types, &open(&signature.result));
     for (have, want, what, one) in [
         (&rule.params, types.len(), "parameters", "parameter"),
-        (&rule.deltas, deltas.len(), "names after `;`", "name after `;`"),
+        (&rule.tangents, deltas.len(), "names after `;`", "name after `;`"),
     ] {
         // After a syntax error the parser has already reported the problem.
-        if have.len() != want && tree.unread.is_empty() {
+        if have.len() != want && tree.skipped_names.is_empty() {
             let what = if have.len() == 1 { one } else { what };
             let wanted = if want == 1 { "1 is wanted".to_owned() } else { format!("{want} are wanted") };
             let d = Diagnostic::new(
@@ -148,7 +148,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
                 rule.name.span,
                 format!("the {kind} rule of `{}` has {} {what}, and {wanted}", rule.name.name, have.len()),
             );
-            c.report(d.help(if rule.adjoint {
+            c.report(d.help(if rule.is_adjoint {
                 format!("an adjoint rule is `adjoint {0}(parameters; cotangent of the result) = cotangents of the parameters`", rule.name.name)
             } else {
                 format!("a derivative rule is `derivative {0}(parameters; a tangent for each) = tangent of the result`", rule.name.name)
@@ -163,7 +163,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         }
     }
     let params = locals.len();
-    for (name, t) in rule.deltas.iter().zip(&deltas) {
+    for (name, t) in rule.tangents.iter().zip(&deltas) {
         if let Some(l) = c.declared(name.span) {
             c.bind(l, t.clone(), None);
             locals.push(l);
@@ -171,7 +171,7 @@ pub fn check_rule(tree: &Tree, resolved: &Resolved, module: &ModuleName, env: &d
         }
     }
     let root = c.check(rule.body, &result, &format!("the {kind} rule of `{}`", rule.name.name));
-    c.check_linear(root, rule.adjoint, &rule.name.name, locals.get(..params).unwrap_or_default(), &tangents);
+    c.check_linear(root, rule.is_adjoint, &rule.name.name, locals.get(..params).unwrap_or_default(), &tangents);
     c.finish(root, implicit, locals, Vec::new(), result)
 }
 
@@ -233,7 +233,7 @@ pub fn signature(
             p.substitute(&|a| match a {
                 Atom::Local(l, name) => {
                     let k = sizes.iter().position(|s| s.0 == *l)?;
-                    Some(Poly::atom(Atom::Bound(u32::try_from(k).ok()?, name.clone())))
+                    Some(Poly::atom(Atom::SizeParam(u32::try_from(k).ok()?, name.clone())))
                 }
                 _ => None,
             })
@@ -355,10 +355,12 @@ impl Checker<'_> {
             }
             let value = global(&Type::array([p].into_iter(), Type::I64));
             let p = (*value.peel().0.first()?).clone();
-            let mut closed = !p.overflowed();
+            let mut closed = !p.has_overflowed();
             p.for_each_atom(&mut |a| match a {
                 Atom::Global(g) => closed &= g.module != module || g.name != *name,
-                Atom::Local(..) | Atom::Meta(_) | Atom::Bound(..) | Atom::Arg(..) | Atom::Read(..) => closed = false,
+                Atom::Local(..) | Atom::Meta(_) | Atom::SizeParam(..) | Atom::Arg(..) | Atom::Read(..) => {
+                    closed = false
+                }
                 _ => {}
             });
             closed.then(|| (name.clone(), p))

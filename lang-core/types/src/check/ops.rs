@@ -12,7 +12,7 @@ use lang_base::{Code, Diagnostic, Fix, Span};
 use lang_resolve::scalar_fn::{Domain, ScalarFn};
 use lang_sizes::predicate::Poly;
 use lang_syntax::ast::{Expr, ExprId};
-use lang_syntax::ops::{BinOp, Level};
+use lang_syntax::ops::{BinOp, Precedence};
 
 /// Returns the class of a scalar function's arguments.
 pub(super) fn class_of(domain: Domain) -> Class {
@@ -37,8 +37,8 @@ impl Checker<'_> {
         hint: Option<&Type>,
         span: Span,
     ) -> TId {
-        match rest.first().map(|r| r.0.level()) {
-            Some(Level::Pipe) => {
+        match rest.first().map(|r| r.0.precedence()) {
+            Some(Precedence::Pipe) => {
                 let mut x = self.infer(first, None);
                 for (_, _, f) in rest {
                     let at = self.span(x).to(self.expr_span(*f));
@@ -46,20 +46,20 @@ impl Checker<'_> {
                 }
                 x
             }
-            Some(level @ (Level::And | Level::Or)) => {
+            Some(level @ (Precedence::And | Precedence::Or)) => {
                 let scope = self.enter(ScopeKind::Branch);
                 let mut items = Vec::with_capacity(rest.len() + 1);
                 for e in std::iter::once(first).chain(rest.iter().map(|r| r.2)) {
-                    let p = self.check(e, &Type::BOOL, if level == Level::And { "`&&`" } else { "`||`" });
+                    let p = self.check(e, &Type::BOOL, if level == Precedence::And { "`&&`" } else { "`||`" });
                     // The right operand of `a && b` is evaluated only if `a` holds.
-                    self.assume(p, level == Level::And);
+                    self.assume(p, level == Precedence::And);
                     items.push(p);
                 }
                 self.leave(scope, &Type::BOOL, span);
-                let kind = if level == Level::And { Typed::And(items) } else { Typed::Or(items) };
+                let kind = if level == Precedence::And { Typed::And(items) } else { Typed::Or(items) };
                 self.alloc(kind, Type::BOOL, span)
             }
-            Some(Level::Compare) => self.comparison(first, rest, span),
+            Some(Precedence::Compare) => self.comparison(first, rest, span),
             _ => {
                 let mut left = self.infer(first, hint);
                 for (op, _, e) in rest {
@@ -78,7 +78,7 @@ impl Checker<'_> {
 
     /// Reports `x * [p]`, whose bracket guards nothing.
     fn misplaced_bracket(&mut self, op: BinOp, e: ExprId) -> Option<TId> {
-        let Expr::Array { items, comma: false } = &self.tree.exprs[e].kind else { return None };
+        let Expr::Array { items, has_trailing_comma: false } = &self.tree.exprs[e].kind else { return None };
         let ([item], BinOp::Mul) = (items.as_slice(), op) else { return None };
         let p = self.infer(*item, None);
         if self.ty(p) != Type::BOOL {
@@ -113,7 +113,7 @@ impl Checker<'_> {
             },
             _ => None,
         };
-        let sym = sym.filter(|p| !p.overflowed());
+        let sym = sym.filter(|p| !p.has_overflowed());
         self.alloc_sym(Typed::Arith(op, left, right), ty, span, sym)
     }
 
@@ -211,7 +211,7 @@ impl Checker<'_> {
                 _ => exponent,
             };
             let sym = match (self.sym(base), self.sym(exponent).and_then(Poly::as_constant)) {
-                (Some(p), Some(k)) => u32::try_from(k).ok().map(|k| p.pow(k)).filter(|p| !p.overflowed()),
+                (Some(p), Some(k)) => u32::try_from(k).ok().map(|k| p.pow(k)).filter(|p| !p.has_overflowed()),
                 _ => None,
             };
             return self.alloc_sym(Typed::Pow(base, exponent), ty, span, sym);
@@ -267,7 +267,7 @@ impl Checker<'_> {
         }
         let sym = match (f, args.as_slice()) {
             (ScalarFn::Min | ScalarFn::Max, [a, b]) => match (self.sym(*a), self.sym(*b)) {
-                (Some(a), Some(b)) => Some(if f == ScalarFn::Min { a.least(b) } else { a.greatest(b) }),
+                (Some(a), Some(b)) => Some(if f == ScalarFn::Min { a.minimum(b) } else { a.maximum(b) }),
                 _ => None,
             },
             _ => None,

@@ -13,7 +13,7 @@ use lang_base::{Code, Diagnostic, Name, Span};
 use lang_resolve::forms::{PlotKind, PlotOption, SCALES};
 use lang_resolve::suggest;
 use lang_sizes::predicate::Poly;
-use lang_syntax::ast::{Arg, Expr, ExprId, Ident};
+use lang_syntax::ast::{CallArg, Expr, ExprId, Ident};
 
 /// The error marker: a diagnostic was reported.
 struct Told;
@@ -26,7 +26,7 @@ struct Written {
 }
 
 impl Checker<'_> {
-    pub(super) fn plot(&mut self, args: &[Arg], span: Span) -> TId {
+    pub(super) fn plot(&mut self, args: &[CallArg], span: Span) -> TId {
         let groups = self.written_groups(args);
         // If effects are not allowed here, that was reported, and types may be unknown.
         if !self.effects {
@@ -69,7 +69,7 @@ impl Checker<'_> {
         self.alloc(kind, Type::unit(), span)
     }
 
-    fn written_groups(&self, args: &[Arg]) -> Vec<Written> {
+    fn written_groups(&self, args: &[CallArg]) -> Vec<Written> {
         let mut groups = Vec::new();
         let mut data = Vec::new();
         for a in args.iter().filter(|a| a.name.is_none()) {

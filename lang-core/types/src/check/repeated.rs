@@ -96,7 +96,7 @@ impl Checker<'_> {
         match &self.nodes[node].kind {
             Typed::Binder { kind, vars, filter, body } => {
                 self.ranges(vars, &mut steps);
-                steps.push(Step::Enter(run(kind.word(), vars)));
+                steps.push(Step::Enter(run(kind.keyword(), vars)));
                 steps.extend(filter.iter().map(|p| Step::Visit(*p)));
                 steps.push(Step::Visit(*body));
                 steps.push(Step::Leave);

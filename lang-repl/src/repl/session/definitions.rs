@@ -136,7 +136,7 @@ impl Session {
             }
             return;
         }
-        let quiet = matches!(&parser::parse_item(&entry.text).tree.item, Item::Let(item) if item.quiet);
+        let quiet = matches!(&parser::parse_item(&entry.text).tree.item, Item::Let(item) if item.is_quiet);
         for name in entry.names.iter().filter(|_| !quiet) {
             if let Some(evaluated) = self.engine.global_value(&self.global(name)) {
                 self.out.print(&format!("{}\n", show::with_type(Some(name), &evaluated, self.out.view)));

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use lang_core::base::{Code, Diagnostic, Name};
-use lang_core::runtime::Counts;
+use lang_core::runtime::OperationCounts;
 use lang_core::syntax::ast::{Expr, Item};
-use lang_core::syntax::lexer::{Lexed, Token, lex};
+use lang_core::syntax::lexer::{LexedText, Token, lex};
 use lang_core::syntax::parser;
 use lang_core::syntax::split::ItemKind;
 use lang_core::syntax::token::Sym;
@@ -26,7 +26,7 @@ impl Session {
     }
 
     pub(super) fn expression(&mut self, text: &str, source: SourceId, offset: u32) -> bool {
-        let Lexed { tokens, diagnostics, .. } = lex(text);
+        let LexedText { tokens, diagnostics, .. } = lex(text);
         let Some(last) = tokens.last() else {
             // The text has no tokens, for example a comment in the syntax of another language.
             let told = |d: Diagnostic| crate::problem::of_diagnostic(&d.shift(offset), source);
@@ -40,7 +40,7 @@ impl Session {
         let quiet = last.token == Token::Sym(Sym::Semi);
         let text = if quiet { text.get(..last.span.start as usize).unwrap_or(text) } else { text };
         let mut clock = Clock::start();
-        self.engine.counts = Counts::default();
+        self.engine.counts = OperationCounts::default();
         let result = self.engine.evaluate(&self.module(), text, source, offset, &mut || clock.checked());
         clock.ran();
         self.out.measured(&self.options.common, &clock, self.engine.counts);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lang_core::base::{Code, Span};
 use lang_core::syntax::ast::Item;
-use lang_core::syntax::lexer::{Spanned, Token, lex};
+use lang_core::syntax::lexer::{SpannedToken, Token, lex};
 use lang_core::syntax::parser;
 use lang_core::syntax::split::{ItemKind, split};
 
@@ -57,7 +57,7 @@ impl Session {
         for item in &items {
             match item.kind {
                 ItemKind::Do => {}
-                ItemKind::Junk => {
+                ItemKind::StrayText => {
                     let start = lex(&item.text).tokens.first().map_or(item.start, |t| item.start + t.span.start);
                     let span = Span::new(start, start + 1);
                     problems.push(Problem::new(Code::E0009, "text outside every item").at(source, span, "begins here"));
@@ -77,7 +77,7 @@ impl Session {
         let wrong = self.wrong(&definitions);
         let right: Vec<Entry> = definitions.iter().filter(|e| !wrong.iter().any(|w| w.clashes(e))).cloned().collect();
         let Some(before) = self.define(right.clone()) else { return false };
-        let lost = |token: &Spanned| match &token.token {
+        let lost = |token: &SpannedToken| match &token.token {
             Token::Name(name) => wrong.iter().any(|w| w.defines(name)),
             _ => false,
         };

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use lang_core::runtime::Counts;
+use lang_core::runtime::OperationCounts;
 use lang_core::syntax::lexer::lex;
 
 use super::{INPUT, Session};
@@ -32,13 +32,13 @@ impl Session {
         let result = self.ready(text).and_then(|ready| {
             // The `let`s that the expression needs are computed first and are not counted.
             self.engine.compute_needs(&ready)?;
-            self.engine.counts = Counts::default();
+            self.engine.counts = OperationCounts::default();
             self.engine.run_ready(&ready)
         });
         self.engine.counting = counting;
         match result {
             Ok(_) => {
-                let Counts { work, tests, iterations } = self.engine.counts;
+                let OperationCounts { work, tests, iterations } = self.engine.counts;
                 self.out.print(&format!("work {work}, tests {tests}, iterations {iterations}\n"));
             }
             Err(problems) => self.fail(problems),

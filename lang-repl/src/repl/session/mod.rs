@@ -198,10 +198,10 @@ impl Session {
         let mut items = split(text);
         // In the REPL, `let … in …` is an expression.
         for item in items.iter_mut().filter(|i| i.kind == ItemKind::Let && is_expression(&i.text)) {
-            item.kind = ItemKind::Junk;
+            item.kind = ItemKind::StrayText;
         }
         let mut definitions = Vec::new();
-        for item in items.iter().filter(|i| !matches!(i.kind, ItemKind::Do | ItemKind::Junk)) {
+        for item in items.iter().filter(|i| !matches!(i.kind, ItemKind::Do | ItemKind::StrayText)) {
             let mut entry = Entry::new(item, source);
             entry.offset += base;
             definitions.push(entry);
@@ -211,7 +211,7 @@ impl Session {
         let mut good = true;
         for item in &items {
             good &= match item.kind {
-                ItemKind::Junk => self.expression(&item.text, source, base + item.start),
+                ItemKind::StrayText => self.expression(&item.text, source, base + item.start),
                 ItemKind::Do => self.do_item(&item.text, source, base + item.start),
                 _ => definitions.next().is_none_or(|entry| {
                     let good = self.computed(&entry, &before);
@@ -278,7 +278,7 @@ fn indented(text: &str) -> String {
 
 /// Whether the text of a `let` is a complete expression instead of an item.
 fn is_expression(text: &str) -> bool {
-    let wrong = |parsed: parser::Parsed| parsed.diagnostics.iter().any(Diagnostic::is_error);
+    let wrong = |parsed: parser::ParsedItem| parsed.diagnostics.iter().any(Diagnostic::is_error);
     let shown = text.trim_end().trim_end_matches(';');
     wrong(parser::parse_item(text)) && !wrong(parser::parse_expr(shown))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use lang_core::base::{Code, GlobalName, ModuleName, Name};
 use lang_core::runtime::{Refusal, Value, print};
-use lang_core::syntax::lexer::{Spanned, Token, lex};
+use lang_core::syntax::lexer::{SpannedToken, Token, lex};
 use lang_core::syntax::split::ItemKind;
 use lang_core::syntax::token::Sym;
 
@@ -117,7 +117,7 @@ impl Session {
         let global: GlobalName = self.global(name);
         let known = self.engine.global_value(&global).filter(|known| !has_function(&known.value))?;
         let ty = self.engine.kept_type(&self.module(), &global)?;
-        if let Some(literal) = print::full(&known.value, MAX_LITERAL)
+        if let Some(literal) = print::to_full_text(&known.value, MAX_LITERAL)
             && !self.engine.is_wrong(&self.module(), &literal)
         {
             return Some(format!("let {name}: {ty} = {literal}"));
@@ -161,7 +161,7 @@ impl Session {
 
 /// Returns the string token at `at` and its span, if it names a file: in an import, or as the
 /// argument of `load`.
-fn named_file(tokens: &[Spanned], at: usize, kind: ItemKind) -> Option<((usize, usize), String)> {
+fn named_file(tokens: &[SpannedToken], at: usize, kind: ItemKind) -> Option<((usize, usize), String)> {
     let token = tokens.get(at)?;
     let Token::Str(file) = &token.token else { return None };
     let is = |back: usize, wanted: &Token| {

@@ -4,85 +4,87 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::super::Deriving;
-use super::back::{Chain, overwritten};
+use super::super::Differentiator;
+use super::back::{VersionChain, read_overwritten};
 use crate::norm::{dead, loops};
-use lang_ir::core::{Leaf, Vars};
-use lang_ir::flat::{Input, Source};
-use lang_ir::region::Loop;
-use lang_ir::ssa::{Access, Rhs, Ssa, Stmt, Var, for_each_read, index, reads};
+use lang_ir::core::{TypeLeaf, Vars};
+use lang_ir::flat::{FunctionInput, InputSource};
+use lang_ir::region::SsaLoop;
+use lang_ir::ssa::{
+    Rhs, SsaFunction, Statement, StmtId, TensorAccess, for_each_poly_read, for_each_pred_read, statement_index,
+};
 use lang_sizes::predicate::{Atom, Poly, Pred};
 
 /// The source of an input of the reverse body.
 #[derive(Clone, Debug)]
-pub(super) enum Fed {
+pub(super) enum ReverseInput {
     /// A part of a top-level `let`.
-    Global(Input),
+    Global(FunctionInput),
     /// An input of the primal body that is not carried, in the same iteration.
-    Given(u32),
+    Captured(u32),
     /// A kept value: an output of the extended primal body.
-    Kept(u32),
+    Stored(u32),
     /// The cotangent of an output, by its position among the seeds.
     Seed(u32),
     /// The sum of an input's cotangents so far, by its position among the sums.
     Sum(u32),
     /// An updated array, as it was after the iteration.
-    Back(u32),
+    Restored(u32),
 }
 
-impl Fed {
+impl ReverseInput {
     /// Returns the name under which this source is counted.
-    pub(super) fn rule(&self) -> Option<&'static str> {
+    pub(super) fn rule_name(&self) -> Option<&'static str> {
         Some(match self {
             Self::Global(_) => return None,
-            Self::Given(_) => "given again",
-            Self::Kept(_) => "kept for the reverse",
+            Self::Captured(_) => "given again",
+            Self::Stored(_) => "kept for the reverse",
             Self::Seed(_) => "carried cotangent",
             Self::Sum(_) => "sum over iterations",
-            Self::Back(_) => "put back",
+            Self::Restored(_) => "put back",
         })
     }
 }
 
 /// The partition of a body and its adjoint, by the primal values that the reverse reads.
-pub(super) struct Split {
+pub(super) struct Partition {
     /// Primal statements that the reverse recomputes.
-    again: BTreeSet<u32>,
+    recomputed: BTreeSet<u32>,
     /// Primal statements that the forward loop keeps.
-    kept: Vec<Var>,
+    stored: Vec<StmtId>,
     /// Statements of the reverse.
     reverse: BTreeSet<u32>,
     /// Arrays that the body only updates and the reverse restores.
-    back: Vec<Chain>,
+    restored_arrays: Vec<VersionChain>,
     /// A version of such an array that a nested loop computes and that no loop restores yet.
-    pub(super) missing: Option<Var>,
+    pub(super) unrestored_version: Option<StmtId>,
 }
 
 /// The primal part of a pass over a body.
-struct Primal<'a> {
-    stmts: &'a [Stmt],
-    count: usize,
-    loops: Vec<&'a Arc<Loop>>,
+struct PrimalStatements<'a> {
+    stmts: &'a [Statement],
+    body_len: usize,
+    loops: Vec<&'a Arc<SsaLoop>>,
 }
 
-impl<'a> Primal<'a> {
-    fn of(of: &Loop, pass: &'a Deriving<'_>) -> Self {
+impl<'a> PrimalStatements<'a> {
+    fn for_loop(of: &SsaLoop, pass: &'a Differentiator<'_>) -> Self {
         let (stmts, count) = (pass.builder.stmts.as_slice(), of.body.stmts.len());
         let loops = stmts.iter().take(count);
         let loops = loops.filter_map(|s| if let Rhs::Loop(of, _) = &s.rhs { Some(of) } else { None }).collect();
-        Self { stmts, count, loops }
+        Self { stmts, body_len: count, loops }
     }
 
     /// Returns the parts of loops that the body did not read before, and the statements that their
     /// extents need. Operands come first.
-    fn new_parts(&self) -> BTreeSet<u32> {
-        let all = (0..).take(self.stmts.len()).map(Var);
-        let mut open: Vec<Var> = all.skip(self.count).filter(|v| self.has(*v)).collect();
+    fn new_loop_results(&self) -> BTreeSet<u32> {
+        let all = (0..).take(self.stmts.len()).map(StmtId);
+        let mut open: Vec<StmtId> = all.skip(self.body_len).filter(|v| self.contains(*v)).collect();
         let mut found = BTreeSet::new();
         while let Some(v) = open.pop() {
-            let Some(stmt) = self.stmts.get(v.0 as usize).filter(|_| v.0 as usize >= self.count) else { continue };
+            let Some(stmt) = self.stmts.get(v.0 as usize).filter(|_| v.0 as usize >= self.body_len) else { continue };
             if found.insert(v.0) {
-                stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+                stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
                 stmt.rhs.for_each_operand(&mut |v| open.push(v));
             }
         }
@@ -90,55 +92,55 @@ impl<'a> Primal<'a> {
     }
 
     /// Returns whether this is a statement of the body, or a newly read part of a loop in it.
-    fn has(&self, v: Var) -> bool {
+    fn contains(&self, v: StmtId) -> bool {
         let part = || match self.stmts.get(v.0 as usize).map(|s| &s.rhs) {
             Some(Rhs::Loop(of, _)) => self.loops.iter().any(|other| Arc::ptr_eq(other, of)),
             _ => false,
         };
-        (v.0 as usize) < self.count || part()
+        (v.0 as usize) < self.body_len || part()
     }
 }
 
 /// The two bodies.
-pub(super) struct Made {
+pub(super) struct PartitionedBodies {
     /// The primal body, which also outputs the kept values.
-    pub(super) forward: Ssa,
-    pub(super) reverse: Ssa,
+    pub(super) forward: SsaFunction,
+    pub(super) reverse: SsaFunction,
     /// The carried inputs that the reverse restores. Their outputs come last.
-    pub(super) back: Vec<u32>,
+    pub(super) restored_inputs: Vec<u32>,
     /// The sources of the reverse body's inputs.
-    pub(super) inputs: Vec<Fed>,
+    pub(super) inputs: Vec<ReverseInput>,
 }
 
-impl Split {
+impl Partition {
     /// Computes the partition for a reverse that computes the statements `ends`, with these arrays
     /// that the body only updates.
-    pub(super) fn of(of: &Loop, pass: &Deriving<'_>, ends: &[Var], chains: &[Chain]) -> Self {
+    pub(super) fn for_loop(of: &SsaLoop, pass: &Differentiator<'_>, ends: &[StmtId], chains: &[VersionChain]) -> Self {
         let stmts = &pass.builder.stmts;
-        let primal = Primal::of(of, pass);
+        let primal = PrimalStatements::for_loop(of, pass);
         let mut split = Self {
-            again: BTreeSet::new(),
-            kept: Vec::new(),
+            recomputed: BTreeSet::new(),
+            stored: Vec::new(),
             reverse: BTreeSet::new(),
-            back: Vec::new(),
-            missing: None,
+            restored_arrays: Vec::new(),
+            unrestored_version: None,
         };
-        let carried: BTreeSet<u32> = of.carried().map(|(k, _)| k).collect();
-        let mut open: Vec<Var> = ends.to_vec();
+        let carried: BTreeSet<u32> = of.carried_inputs().map(|(k, _)| k).collect();
+        let mut open: Vec<StmtId> = ends.to_vec();
         while let Some(v) = open.pop() {
             let Some(stmt) = stmts.get(v.0 as usize) else { continue };
             let k = v.0;
-            if primal.has(v) {
-                if split.again.contains(&k) || split.kept.contains(&v) {
+            if primal.contains(v) {
+                if split.recomputed.contains(&k) || split.stored.contains(&v) {
                     continue;
                 }
-                if let Some(chain) = chains.iter().find(|c| c.has(v)) {
-                    if !split.back.iter().any(|c| c.input == chain.input) {
-                        split.back.push(chain.clone());
-                        for link in &chain.links {
-                            match link.before {
+                if let Some(chain) = chains.iter().find(|c| c.contains(v)) {
+                    if !split.restored_arrays.iter().any(|c| c.input == chain.input) {
+                        split.restored_arrays.push(chain.clone());
+                        for link in &chain.versions {
+                            match link.restored_by {
                                 Some(before) => open.push(before),
-                                None => split.open_update(stmts, link.after, &mut open),
+                                None => split.collect_update_operands(stmts, link.statement, &mut open),
                             }
                         }
                     }
@@ -158,47 +160,47 @@ impl Split {
                     _ => false,
                 };
                 if !again {
-                    split.kept.push(v);
-                    stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+                    split.stored.push(v);
+                    stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
                     continue;
                 }
-                split.again.insert(k);
+                split.recomputed.insert(k);
             } else if !split.reverse.insert(k) {
                 continue;
             }
-            stmt.dims.iter().for_each(|n| reads(n, &mut |v| open.push(v)));
+            stmt.dims.iter().for_each(|n| for_each_poly_read(n, &mut |v| open.push(v)));
             stmt.rhs.for_each_operand(&mut |v| open.push(v));
             for c in &stmt.needs {
                 if let Some(check) = pass.builder.checks.get(*c as usize) {
-                    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_read(p, &mut |v| open.push(v)));
+                    [&check.guard, &check.cond].into_iter().for_each(|p| for_each_pred_read(p, &mut |v| open.push(v)));
                 }
             }
         }
-        split.kept.sort_unstable();
+        split.stored.sort_unstable();
         split
     }
 
     /// Collects the operands that restoring an update needs, which describe its position. After a
     /// nested loop, marks the version as missing.
-    fn open_update(&mut self, stmts: &[Stmt], after: Var, open: &mut Vec<Var>) {
+    fn collect_update_operands(&mut self, stmts: &[Statement], after: StmtId, open: &mut Vec<StmtId>) {
         match stmts.get(after.0 as usize).map(|s| &s.rhs) {
             Some(Rhs::Update { bound, pred, at, .. }) => {
-                bound.iter().chain(at).for_each(|p| reads(p, &mut |v| open.push(v)));
-                for_each_read(pred, &mut |v| open.push(v));
+                bound.iter().chain(at).for_each(|p| for_each_poly_read(p, &mut |v| open.push(v)));
+                for_each_pred_read(pred, &mut |v| open.push(v));
             }
-            _ => self.missing = Some(after),
+            _ => self.unrestored_version = Some(after),
         }
     }
 
     /// Builds the extended primal body and the reverse body. The first `seeds` inputs after the
     /// primal's are seeds, of which `carried` are carried.
-    pub(super) fn made(
+    pub(super) fn build_bodies(
         &self,
-        of: &Loop,
-        pass: &Deriving<'_>,
+        of: &SsaLoop,
+        pass: &Differentiator<'_>,
         (seeds, carried): (usize, u32),
-        cotangents: &[Var],
-    ) -> Made {
+        cotangents: &[StmtId],
+    ) -> PartitionedBodies {
         let stmts = &pass.builder.stmts;
         let mut forward = (*of.body).clone();
         // Nested loops output the values that their reverses keep.
@@ -207,47 +209,55 @@ impl Split {
         }
         // Parts of loops that the body did not read before, and the statements that their extents
         // need.
-        let primal = Primal::of(of, pass);
+        let primal = PrimalStatements::for_loop(of, pass);
         let mut moved: HashMap<u32, u32> = (0..).take(forward.stmts.len()).map(|k: u32| (k, k)).collect();
-        for k in primal.new_parts() {
+        for k in primal.new_loop_results() {
             let Some(stmt) = stmts.get(k as usize) else { continue };
-            let put = Places { places: &moved };
+            let put = StatementMap { numbers: &moved };
             let dims = stmt.dims.iter().map(|n| put.poly(n)).collect();
             let rhs = match &stmt.rhs {
                 // A loop reads statements of the body, whose numbers do not change.
                 Rhs::Loop(..) => stmt.rhs.clone(),
                 rhs => rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p)),
             };
-            forward.stmts.push(Stmt { dims, rhs, ..stmt.clone() });
+            forward.stmts.push(Statement { dims, rhs, ..stmt.clone() });
             moved.insert(k, u32::try_from(forward.stmts.len() - 1).unwrap_or(u32::MAX));
         }
-        let keep = |forward: &mut Ssa, v: Var| {
+        let keep = |forward: &mut SsaFunction, v: StmtId| {
             let stmt = forward.stmts.get(v.0 as usize);
             let (dims, scalar) = stmt.map(|s| (s.dims.clone(), s.scalar)).unwrap_or_default();
-            forward.outputs.push((Leaf { path: Vec::new(), dims, scalar }, v));
+            forward.outputs.push((TypeLeaf { path: Vec::new(), dims, scalar }, v));
             u32::try_from(forward.outputs.len() - 1).unwrap_or(u32::MAX)
         };
         let (mut inputs, mut feeds, mut all) = (Vec::new(), Vec::new(), Vec::new());
         let mut places: HashMap<u32, u32> = HashMap::new();
         let mut vars = pass.vars.clone();
-        let push = |all: &mut Vec<Stmt>, stmt: Stmt| {
+        let push = |all: &mut Vec<Statement>, stmt: Statement| {
             all.push(stmt);
             u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
         };
-        let input = |stmt: &Stmt, k: u32| Stmt { rhs: Rhs::Input(k), needs: Vec::new(), ..stmt.clone() };
-        let leaf_of = |stmt: &Stmt| Leaf { path: Vec::new(), dims: stmt.dims.clone(), scalar: stmt.scalar };
-        for v in &self.kept {
+        let input = |stmt: &Statement, k: u32| Statement { rhs: Rhs::Input(k), needs: Vec::new(), ..stmt.clone() };
+        let leaf_of = |stmt: &Statement| TypeLeaf { path: Vec::new(), dims: stmt.dims.clone(), scalar: stmt.scalar };
+        for v in &self.stored {
             let Some(stmt) = stmts.get(v.0 as usize) else { continue };
-            let k = keep(&mut forward, Places { places: &moved }.var(*v));
-            let number = fresh("kept", leaf_of(stmt), Fed::Kept(k), &mut inputs, &mut feeds, &mut vars);
+            let k = keep(&mut forward, StatementMap { numbers: &moved }.var(*v));
+            let number =
+                add_reverse_input("kept", leaf_of(stmt), ReverseInput::Stored(k), &mut inputs, &mut feeds, &mut vars);
             places.insert(v.0, push(&mut all, input(stmt, number)));
         }
-        for chain in &self.back {
-            let Some(stmt) = stmts.get(chain.first.0 as usize) else { continue };
-            let number = fresh("after", leaf_of(stmt), Fed::Back(chain.input), &mut inputs, &mut feeds, &mut vars);
-            places.insert(chain.last().0, push(&mut all, input(stmt, number)));
+        for chain in &self.restored_arrays {
+            let Some(stmt) = stmts.get(chain.initial.0 as usize) else { continue };
+            let number = add_reverse_input(
+                "after",
+                leaf_of(stmt),
+                ReverseInput::Restored(chain.input),
+                &mut inputs,
+                &mut feeds,
+                &mut vars,
+            );
+            places.insert(chain.last_version().0, push(&mut all, input(stmt, number)));
         }
-        for k in self.again.iter().chain(&self.reverse) {
+        for k in self.recomputed.iter().chain(&self.reverse) {
             let Some(stmt) = stmts.get(*k as usize) else { continue };
             let mut stmt = stmt.clone();
             if let Rhs::Input(j) = stmt.rhs {
@@ -255,14 +265,20 @@ impl Split {
                 let count = of.body.inputs.len();
                 let place = |k: usize| u32::try_from(k).unwrap_or(u32::MAX);
                 let feed = match (j as usize).checked_sub(count) {
-                    None => Fed::Given(j),
-                    Some(_) if !old.source.is_passed() => Fed::Global(old.clone()),
-                    Some(k) if k < seeds => Fed::Seed(place(k)),
-                    Some(k) => Fed::Sum(place(k - seeds)),
+                    None => ReverseInput::Captured(j),
+                    Some(_) if !old.source.is_passed() => ReverseInput::Global(old.clone()),
+                    Some(k) if k < seeds => ReverseInput::Seed(place(k)),
+                    Some(k) => ReverseInput::Sum(place(k - seeds)),
                 };
-                let given = matches!(feed, Fed::Given(_));
-                let number =
-                    fresh(&pass.vars.name(old.local), leaf_of(&stmt), feed, &mut inputs, &mut feeds, &mut vars);
+                let given = matches!(feed, ReverseInput::Captured(_));
+                let number = add_reverse_input(
+                    &pass.vars.name(old.local),
+                    leaf_of(&stmt),
+                    feed,
+                    &mut inputs,
+                    &mut feeds,
+                    &mut vars,
+                );
                 if let (Some(slot), true) = (inputs.last_mut(), given) {
                     // The local stays the same, because an integer input may be a size.
                     slot.local = old.local;
@@ -273,42 +289,50 @@ impl Split {
         }
         // A carried cotangent is an input even if nothing in the body reads it.
         for j in 0..carried {
-            let known = feeds.iter().any(|f| matches!(f, Fed::Seed(k) if *k == j));
+            let known = feeds.iter().any(|f| matches!(f, ReverseInput::Seed(k) if *k == j));
             let old = pass.inputs.get(of.body.inputs.len() + j as usize);
             if let (false, Some(old)) = (known, old) {
                 let leaf = old.leaf.clone();
-                fresh(&pass.vars.name(old.local), leaf, Fed::Seed(j), &mut inputs, &mut feeds, &mut vars);
+                add_reverse_input(
+                    &pass.vars.name(old.local),
+                    leaf,
+                    ReverseInput::Seed(j),
+                    &mut inputs,
+                    &mut feeds,
+                    &mut vars,
+                );
             }
         }
         // Earlier versions, from the last to the first, each written back from the overwritten
         // elements.
-        for (before, link) in self.back.iter().flat_map(Chain::backwards) {
-            if let Some(place) = link.before.and_then(|v| places.get(&v.0)).copied() {
+        for (before, link) in self.restored_arrays.iter().flat_map(VersionChain::backwards) {
+            if let Some(place) = link.restored_by.and_then(|v| places.get(&v.0)).copied() {
                 places.insert(before.0, place);
                 continue;
             }
-            let Some(stmt) = stmts.get(link.after.0 as usize) else { continue };
+            let Some(stmt) = stmts.get(link.statement.0 as usize) else { continue };
             let Rhs::Update { bound, pred, at, .. } = &stmt.rhs else { continue };
-            let old = overwritten(stmt, before);
-            let v = Var(push(&mut forward.stmts, old.clone()));
+            let old = read_overwritten(stmt, before);
+            let v = StmtId(push(&mut forward.stmts, old.clone()));
             let k = keep(&mut forward, v);
-            let number = fresh("old", leaf_of(&old), Fed::Kept(k), &mut inputs, &mut feeds, &mut vars);
-            let value = Var(push(&mut all, input(&old, number)));
+            let number =
+                add_reverse_input("old", leaf_of(&old), ReverseInput::Stored(k), &mut inputs, &mut feeds, &mut vars);
+            let value = StmtId(push(&mut all, input(&old, number)));
             let free = stmt.dims.len();
-            let own = (0..bound.len()).map(|k| index(free + k, &Poly::default()).value()).collect();
+            let own = (0..bound.len()).map(|k| statement_index(free + k, &Poly::default()).value()).collect();
             // All statement numbers in this update are old ones, except the value's.
             let rhs = Rhs::Update {
-                base: Access { var: link.after, at: Vec::new() },
+                base: TensorAccess { var: link.statement, at: Vec::new() },
                 batch: 0,
                 bound: bound.clone(),
                 pred: pred.clone(),
                 at: at.clone(),
-                value: Access { var: Var(NEW + value.0), at: own },
-                add: false,
+                value: TensorAccess { var: StmtId(NEW_STATEMENT_OFFSET + value.0), at: own },
+                accumulate: false,
             };
-            places.insert(before.0, push(&mut all, Stmt { rhs, ..stmt.clone() }));
+            places.insert(before.0, push(&mut all, Statement { rhs, ..stmt.clone() }));
         }
-        let put = Places { places: &places };
+        let put = StatementMap { numbers: &places };
         for stmt in &mut all {
             stmt.dims = stmt.dims.iter().map(|n| put.poly(n)).collect();
             stmt.rhs = stmt.rhs.map(&mut |a| put.access(a), &|p| put.poly(p), &|p| put.pred(p));
@@ -320,35 +344,46 @@ impl Split {
         }
         // Integers that are sizes of the remaining statements.
         let mut sizes = BTreeSet::new();
-        let used = Ssa { stmts: all.clone(), checks: checks.clone(), ..(*of.body).clone() };
+        let used = SsaFunction { stmts: all.clone(), checks: checks.clone(), ..(*of.body).clone() };
         loops::for_each_local(&used, &mut |l| {
             sizes.insert(l);
         });
         for (k, old) in (0..).zip(&of.body.inputs).filter(|(_, i)| sizes.contains(&i.local)) {
-            if feeds.iter().any(|f| matches!(f, Fed::Given(j) if *j == k)) {
+            if feeds.iter().any(|f| matches!(f, ReverseInput::Captured(j) if *j == k)) {
                 continue;
             }
-            fresh(&pass.vars.name(old.local), old.leaf.clone(), Fed::Given(k), &mut inputs, &mut feeds, &mut vars);
+            add_reverse_input(
+                &pass.vars.name(old.local),
+                old.leaf.clone(),
+                ReverseInput::Captured(k),
+                &mut inputs,
+                &mut feeds,
+                &mut vars,
+            );
             inputs.last_mut().into_iter().for_each(|i| i.local = old.local);
         }
         for input in &mut inputs {
             input.leaf.dims.iter_mut().for_each(|n| *n = put.poly(n));
         }
-        let ends = cotangents.iter().copied().chain(self.back.iter().map(|c| c.first));
-        let outputs: Vec<(Leaf, Var)> = ends
+        let ends = cotangents.iter().copied().chain(self.restored_arrays.iter().map(|c| c.initial));
+        let outputs: Vec<(TypeLeaf, StmtId)> = ends
             .map(|v| {
                 let var = put.var(v);
-                let leaf =
-                    all.get(var.0 as usize).map(|s| Leaf { path: Vec::new(), dims: s.dims.clone(), scalar: s.scalar });
-                (leaf.unwrap_or(Leaf { path: Vec::new(), dims: Vec::new(), scalar: None }), var)
+                let leaf = all.get(var.0 as usize).map(|s| TypeLeaf {
+                    path: Vec::new(),
+                    dims: s.dims.clone(),
+                    scalar: s.scalar,
+                });
+                (leaf.unwrap_or(TypeLeaf { path: Vec::new(), dims: Vec::new(), scalar: None }), var)
             })
             .collect();
-        let mut reverse = Ssa { vars, inputs, stmts: all, checks, needs: Vec::new(), outputs, ..(*of.body).clone() };
+        let mut reverse =
+            SsaFunction { vars, inputs, stmts: all, checks, needs: Vec::new(), outputs, ..(*of.body).clone() };
         // Data that are extents of kept values become outputs too.
         let mut extents = BTreeSet::new();
         forward.outputs.iter().for_each(|(leaf, _)| {
             leaf.dims.iter().for_each(|n| {
-                reads(n, &mut |v| {
+                for_each_poly_read(n, &mut |v| {
                     extents.insert(v);
                 });
             });
@@ -359,36 +394,41 @@ impl Split {
                 keep(&mut forward, v);
             }
         }
-        dead::remove(&mut reverse);
-        dead::remove(&mut forward);
-        Made { forward, reverse, back: self.back.iter().map(|c| c.input).collect(), inputs: feeds }
+        dead::eliminate_dead_code(&mut reverse);
+        dead::eliminate_dead_code(&mut forward);
+        PartitionedBodies {
+            forward,
+            reverse,
+            restored_inputs: self.restored_arrays.iter().map(|c| c.input).collect(),
+            inputs: feeds,
+        }
     }
 }
 
 /// The offset of the numbers of new reverse statements, until all statements are renumbered.
-const NEW: u32 = 1 << 22;
+const NEW_STATEMENT_OFFSET: u32 = 1 << 22;
 
 /// A map from old statement numbers to new ones.
-struct Places<'a> {
-    places: &'a HashMap<u32, u32>,
+struct StatementMap<'a> {
+    numbers: &'a HashMap<u32, u32>,
 }
 
-impl Places<'_> {
-    fn var(&self, v: Var) -> Var {
-        match v.0.checked_sub(NEW) {
-            Some(new) => Var(new),
-            None => Var(self.places.get(&v.0).copied().unwrap_or(u32::MAX >> 8)),
+impl StatementMap<'_> {
+    fn var(&self, v: StmtId) -> StmtId {
+        match v.0.checked_sub(NEW_STATEMENT_OFFSET) {
+            Some(new) => StmtId(new),
+            None => StmtId(self.numbers.get(&v.0).copied().unwrap_or(u32::MAX >> 8)),
         }
     }
 
-    fn access(&self, a: &Access) -> Access {
-        Access { var: self.var(a.var), at: a.at.iter().map(|p| self.poly(p)).collect() }
+    fn access(&self, a: &TensorAccess) -> TensorAccess {
+        TensorAccess { var: self.var(a.var), at: a.at.iter().map(|p| self.poly(p)).collect() }
     }
 
     fn poly(&self, p: &Poly) -> Poly {
         p.substitute(&|a| match a {
             Atom::Read(x, _, at) => {
-                let v = self.var(Var::of_local(*x)?);
+                let v = self.var(StmtId::from_local(*x)?);
                 Some(Poly::atom(Atom::Read(v.local(), v.name(), at.iter().map(|p| self.poly(p)).collect())))
             }
             _ => None,
@@ -397,17 +437,24 @@ impl Places<'_> {
 
     fn pred(&self, p: &Pred) -> Pred {
         p.map(&|p| self.poly(p)).replace_opaque(&|x| {
-            let v = self.var(Var::of_local(x.of)?);
-            let (local, name, at) = (v.local(), v.name(), x.at.into());
-            Some(if x.array { Pred::Is(local, name, at, true) } else { Pred::Member(local, name, at, true) })
+            let v = self.var(StmtId::from_local(x.source)?);
+            let (local, name, at) = (v.local(), v.name(), x.indices.into());
+            Some(if x.is_array { Pred::Element(local, name, at, true) } else { Pred::Member(local, name, at, true) })
         })
     }
 }
 
 /// Adds an input, and returns its number.
-fn fresh(name: &str, leaf: Leaf, feed: Fed, inputs: &mut Vec<Input>, feeds: &mut Vec<Fed>, vars: &mut Vars) -> u32 {
+fn add_reverse_input(
+    name: &str,
+    leaf: TypeLeaf,
+    feed: ReverseInput,
+    inputs: &mut Vec<FunctionInput>,
+    feeds: &mut Vec<ReverseInput>,
+    vars: &mut Vars,
+) -> u32 {
     let number = u32::try_from(inputs.len()).unwrap_or(u32::MAX);
-    inputs.push(Input { local: vars.fresh(name), source: Source::Param(number), leaf });
+    inputs.push(FunctionInput { local: vars.fresh(name), source: InputSource::Param(number), leaf });
     feeds.push(feed);
     number
 }

@@ -12,11 +12,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::derive::Operand;
-use super::{Closure, Elaborator, Env, Frame, Item, Out, Sym};
+use super::derive::DerivativeOperand;
+use super::{Closure, ElabBody, ElabEnv, ElabFrame, ElabResult, Elaborator, SymbolicValue};
 use lang_base::{Code, GlobalName, Name, Span};
-use lang_ir::applied::{Applied, Given, Known, Operator, Scope, Site, Text, Types};
-use lang_ir::core::{Callee, CoreType, Expr, Failing, Function, Labels, Reason};
+use lang_ir::applied::{
+    CaptureScope, DerivativeOperator, FunctionShape, ItemBody, RequestSite, RuntimeRequest, StaticShape, TypeArgs,
+};
+use lang_ir::core::{CheckFailure, CoreExpr, CoreFunction, CoreType, FunctionKey, NoCoreFormReason, TupleLabels};
 use lang_resolve::forms::Derivative;
 use lang_sizes::predicate::{Atom, LocalId, Poly};
 use lang_syntax::ops::Scalar;
@@ -25,76 +27,95 @@ use lang_types::ty::{FunType, SizeSource, Type};
 
 /// The sizes and parameters of the function.
 #[derive(Default)]
-struct Passed {
+struct RequestParams {
     sizes: Vec<LocalId>,
     params: Vec<(LocalId, CoreType)>,
 }
 
 /// The sizes of one scope as polynomials over those of another, solved from types.
-type Solved = HashMap<LocalId, Poly>;
+type SolvedSizes = HashMap<LocalId, Poly>;
 
 impl Elaborator<'_> {
-    pub(super) fn applied(&mut self, callee: &Arc<Callee>, applied: &Applied) -> Out<Function> {
-        let mut passed = Passed::default();
+    pub(super) fn elaborate_request(
+        &mut self,
+        callee: &Arc<FunctionKey>,
+        applied: &RuntimeRequest,
+    ) -> ElabResult<CoreFunction> {
+        let mut passed = RequestParams::default();
         let span = Span::default();
         for (name, ty, given) in &applied.globals {
-            let sym = self.given(&mut passed, given, ty, &name.name)?;
+            let sym = self.add_value_params(&mut passed, given, ty, &name.name)?;
             self.globals.insert(name.clone(), sym);
         }
-        let (bindings, result) = self.scope(|this| match &applied.site {
-            Site::Operator(operator, given) => this.operator(&mut passed, operator, given),
-            Site::Variable { scope, by, of, .. } => {
-                let mut frame = this.frame_of(&mut passed, scope, &Solved::new())?;
+        let (bindings, result) = self.in_scope(|this| match &applied.site {
+            RequestSite::Operator(operator, given) => this.apply_operator(&mut passed, operator, given),
+            RequestSite::Variable { scope, variable: by, expression: of, .. } => {
+                let mut frame = this.frame_for_scope(&mut passed, scope, &SolvedSizes::new())?;
                 let span = this.span(&frame, *of);
                 this.deriv(&mut frame, *by, *of, span)
             }
-            Site::Here { scope, node } => {
-                let mut frame = this.frame_of(&mut passed, scope, &Solved::new())?;
+            RequestSite::Expression { scope, node } => {
+                let mut frame = this.frame_for_scope(&mut passed, scope, &SolvedSizes::new())?;
                 this.expr(&mut frame, *node)
             }
         })?;
-        let body = Expr::lets(bindings, self.data(&result, span)?);
-        let Passed { sizes, params } = passed;
-        let (vars, bounded) = (std::mem::take(&mut self.vars), std::mem::take(&mut self.bounded));
-        let locals = std::mem::take(&mut self.locals);
-        Ok(Function { callee: callee.clone(), vars, sizes, params, bounded, body, locals, rule_of: None })
+        let body = CoreExpr::lets(bindings, self.to_data(&result, span)?);
+        let RequestParams { sizes, params } = passed;
+        let (vars, bounded) = (std::mem::take(&mut self.vars), std::mem::take(&mut self.bounded_params));
+        let locals = std::mem::take(&mut self.local_functions);
+        Ok(CoreFunction {
+            callee: callee.clone(),
+            vars,
+            sizes,
+            params,
+            bounded_params: bounded,
+            body,
+            local_functions: locals,
+            rule_of: None,
+        })
     }
 
     /// Elaborates an operator at arguments.
-    fn operator(&mut self, passed: &mut Passed, operator: &Operator, given: &[Given]) -> Out<Sym> {
+    fn apply_operator(
+        &mut self,
+        passed: &mut RequestParams,
+        operator: &DerivativeOperator,
+        given: &[StaticShape],
+    ) -> ElabResult<SymbolicValue> {
         let span = Span::default();
-        let frame = self.frame_of(passed, &operator.scope, &Solved::new())?;
-        let ty = self.type_at(&frame, operator)?;
-        let wanted = self.point(&ty, operator.operator, Self::arity(&frame.code.body, operator));
-        let of = self.known_function(passed, &operator.of, Some(&wanted))?;
+        let frame = self.frame_for_scope(passed, &operator.scope, &SolvedSizes::new())?;
+        let ty = self.operator_type(&frame, operator)?;
+        let wanted = self.operand_params(&ty, operator.operator, Self::operand_arity(&frame.code.body, operator));
+        let of = self.function_operand(passed, &operator.function, Some(&wanted))?;
         let given = given.iter().zip(&ty.params).map(|(given, (name, ty))| (given, name.as_deref().unwrap_or("x"), ty));
         // Integer arguments may be sizes, also in the types of arguments after them.
-        let mut integer = |given: &Given, name| matches!(given, Given::Integer).then(|| self.vars.fresh(name));
+        let mut integer =
+            |given: &StaticShape, name| matches!(given, StaticShape::Integer).then(|| self.vars.fresh(name));
         let integers: Vec<Option<LocalId>> = given.clone().map(|(given, name, _)| integer(given, name)).collect();
         let values: Vec<Option<Poly>> =
             integers.iter().map(|local| local.map(|local| Poly::atom(self.vars.atom(local)))).collect();
-        let mut args: Vec<Sym> = Vec::new();
+        let mut args: Vec<SymbolicValue> = Vec::new();
         for ((given, name, ty), local) in given.zip(integers) {
             args.push(match local {
-                Some(local) => self.integer(passed, local),
-                None => self.given(passed, given, &ty.with_arguments(&values), name)?,
+                Some(local) => self.add_integer_param(passed, local),
+                None => self.add_value_params(passed, given, &ty.with_arguments(&values), name)?,
             });
         }
         let wrt = operator.wrt.to_vec();
-        self.derivative_of(&of, operator.operator, wrt, args, span)
+        self.apply_derivative(&of, operator.operator, wrt, args, span)
     }
 
     /// Returns the type of the operator together with its function.
-    fn type_at(&mut self, frame: &Frame, operator: &Operator) -> Out<FunType> {
+    fn operator_type(&mut self, frame: &ElabFrame, operator: &DerivativeOperator) -> ElabResult<FunType> {
         let body = Arc::clone(&frame.code.body);
         match &body.nodes[operator.node].ty {
             Type::Fun(ty) => self.function_type(frame, ty),
-            _ => Err(self.outside(Reason::Errors, Span::default())),
+            _ => Err(self.no_core_form(NoCoreFormReason::Errors, Span::default())),
         }
     }
 
     /// Returns the number of arguments that the operator's function takes.
-    fn arity(body: &Body, operator: &Operator) -> usize {
+    fn operand_arity(body: &Body, operator: &DerivativeOperator) -> usize {
         let inner = match &body.nodes[operator.node].kind {
             tree::Expr::Special(_, items) => items.first(),
             _ => None,
@@ -107,14 +128,14 @@ impl Elaborator<'_> {
 
     /// Returns a function type over the variables of the function. Sizes that depend on arguments
     /// stay open.
-    fn function_type(&mut self, frame: &Frame, ty: &FunType) -> Out<FunType> {
+    fn function_type(&mut self, frame: &ElabFrame, ty: &FunType) -> ElabResult<FunType> {
         let span = Span::default();
         let params = ty.params.iter().map(|(name, t)| Ok((name.clone(), self.open_type(frame, t, span)?)));
-        Ok(FunType { params: params.collect::<Out<_>>()?, result: self.open_type(frame, &ty.result, span)? })
+        Ok(FunType { params: params.collect::<ElabResult<_>>()?, result: self.open_type(frame, &ty.result, span)? })
     }
 
     /// Returns the parameter types of an operator's function, from the type of the operator.
-    fn point(&self, ty: &FunType, operator: Derivative, arity: usize) -> FunType {
+    fn operand_params(&self, ty: &FunType, operator: Derivative, arity: usize) -> FunType {
         use Derivative::{Hvp, Jvp, Jvp2, Vjp, Vjp2};
         let pair = matches!(operator, Jvp | Jvp2 | Vjp | Vjp2 | Hvp);
         let params = match ty.params.first() {
@@ -128,74 +149,81 @@ impl Elaborator<'_> {
     // ---- function values ----
 
     /// Returns a function value with its parameter types, which match those of `wanted`.
-    fn known_function(&mut self, passed: &mut Passed, known: &Known, wanted: Option<&FunType>) -> Out<Operand> {
+    fn function_operand(
+        &mut self,
+        passed: &mut RequestParams,
+        known: &FunctionShape,
+        wanted: Option<&FunType>,
+    ) -> ElabResult<DerivativeOperand> {
         match known {
-            Known::Lambda { scope, node } => self.known_lambda(passed, scope, *node, wanted),
-            Known::Definition { name, types, sizes } => self.known_definition(passed, name, types, *sizes, wanted),
-            Known::Operator(operator) => self.known_operator(passed, operator, wanted),
-            Known::Builtin(b) => self.known_by_name(Closure::Builtin(*b), wanted),
-            Known::Scalar(f) => self.known_by_name(Closure::Scalar(*f), wanted),
-            Known::Constructor(k) => {
+            FunctionShape::Lambda { scope, node } => self.lambda_operand(passed, scope, *node, wanted),
+            FunctionShape::Definition { name, types, sizes } => {
+                self.definition_operand(passed, name, types, *sizes, wanted)
+            }
+            FunctionShape::Operator(operator) => self.operator_operand(passed, operator, wanted),
+            FunctionShape::Builtin(b) => self.named_operand(Closure::Builtin(*b), wanted),
+            FunctionShape::Scalar(f) => self.named_operand(Closure::Scalar(*f), wanted),
+            FunctionShape::Constructor(k) => {
                 let of = wanted.map(|w| w.result.clone()).unwrap_or(Type::Error);
-                self.known_by_name(Closure::Constructor(of, *k), wanted)
+                self.named_operand(Closure::Constructor(of, *k), wanted)
             }
         }
     }
 
-    fn known_by_name(&mut self, closure: Closure, wanted: Option<&FunType>) -> Out<Operand> {
-        let ty = wanted.cloned().ok_or_else(|| self.outside(Reason::FunctionValue, Span::default()))?;
-        Ok(self.operand(closure, ty))
+    fn named_operand(&mut self, closure: Closure, wanted: Option<&FunType>) -> ElabResult<DerivativeOperand> {
+        let ty = wanted.cloned().ok_or_else(|| self.no_core_form(NoCoreFormReason::FunctionValue, Span::default()))?;
+        Ok(self.new_operand(closure, ty))
     }
 
-    fn operand(&self, closure: Closure, ty: FunType) -> Operand {
-        let disagreeing = Failing {
+    fn new_operand(&self, closure: Closure, ty: FunType) -> DerivativeOperand {
+        let disagreeing = CheckFailure {
             code: Code::E0501,
-            what: crate::norm::OTHER_CONSTRUCTOR.into(),
+            message: crate::norm::CONSTRUCTOR_MISMATCH.into(),
             item: self.item.clone(),
             node: None,
         };
-        Operand { closure: Rc::new(closure), ty, disagreeing: Arc::new(disagreeing) }
+        DerivativeOperand { closure: Rc::new(closure), ty, mismatch: Arc::new(disagreeing) }
     }
 
-    fn known_lambda(
+    fn lambda_operand(
         &mut self,
-        passed: &mut Passed,
-        scope: &Scope,
+        passed: &mut RequestParams,
+        scope: &CaptureScope,
         node: tree::TId,
         wanted: Option<&FunType>,
-    ) -> Out<Operand> {
-        let body = Arc::clone(&scope.text.body);
+    ) -> ElabResult<DerivativeOperand> {
+        let body = Arc::clone(&scope.item_body.body);
         let (tree::Expr::Lambda(lambda), Type::Fun(ty)) = (&body.nodes[node].kind, &body.nodes[node].ty) else {
-            return Err(self.outside(Reason::Errors, Span::default()));
+            return Err(self.no_core_form(NoCoreFormReason::Errors, Span::default()));
         };
-        let solved = wanted.map(|wanted| solved(wanted, ty)).unwrap_or_default();
-        let frame = self.frame_of(passed, scope, &solved)?;
+        let solved = wanted.map(|wanted| solve_sizes(wanted, ty)).unwrap_or_default();
+        let frame = self.frame_for_scope(passed, scope, &solved)?;
         let ty = self.function_type(&frame, ty)?;
         let closure = Closure::Lambda { scope: frame.code, env: frame.env, lambda: Arc::clone(lambda) };
-        Ok(self.operand(closure, ty))
+        Ok(self.new_operand(closure, ty))
     }
 
-    fn known_definition(
+    fn definition_operand(
         &mut self,
-        passed: &mut Passed,
+        passed: &mut RequestParams,
         name: &GlobalName,
-        types: &Types,
+        types: &TypeArgs,
         sizes: u32,
         wanted: Option<&FunType>,
-    ) -> Out<Operand> {
+    ) -> ElabResult<DerivativeOperand> {
         let signature = self.bodies.signature(name);
-        let signature = signature.ok_or_else(|| self.outside(Reason::Errors, Span::default()))?;
+        let signature = signature.ok_or_else(|| self.no_core_form(NoCoreFormReason::Errors, Span::default()))?;
         let types = self.type_arguments(passed, types);
         // Size number `k` of a signature is represented by local number `k`.
         let as_local = |k: u32| Some(Poly::atom(Atom::Local(LocalId(k), Name::default())));
         let own = |k: u32| types.get(k as usize).cloned();
         let params = signature.params.iter().map(|(n, t)| (Some(n.clone()), t.substitute(&own, &as_local)));
         let open = FunType { params: params.collect(), result: Type::Error };
-        let solved = wanted.map(|wanted| solved(wanted, &open)).unwrap_or_default();
+        let solved = wanted.map(|wanted| solve_sizes(wanted, &open)).unwrap_or_default();
         let mut given = Vec::new();
         for k in 0..sizes {
             let size_name = signature.sizes.get(k as usize).map(|s| s.name.clone()).unwrap_or_default();
-            let size = self.size(size_name);
+            let size = self.add_size(size_name);
             passed.sizes.push(size);
             given.push(solved.get(&LocalId(k)).cloned().unwrap_or_else(|| Poly::atom(self.vars.atom(size))));
         }
@@ -208,50 +236,62 @@ impl Elaborator<'_> {
         let ty = FunType { params: params.collect(), result: signature.result.substitute(&own, &bound) };
         let result = ty.result.clone();
         let closure = Closure::Definition { name: name.clone(), types: types.clone(), sizes: given, result };
-        Ok(self.operand(closure, ty))
+        Ok(self.new_operand(closure, ty))
     }
 
-    fn known_operator(&mut self, passed: &mut Passed, operator: &Operator, wanted: Option<&FunType>) -> Out<Operand> {
-        let body = Arc::clone(&operator.scope.text.body);
+    fn operator_operand(
+        &mut self,
+        passed: &mut RequestParams,
+        operator: &DerivativeOperator,
+        wanted: Option<&FunType>,
+    ) -> ElabResult<DerivativeOperand> {
+        let body = Arc::clone(&operator.scope.item_body.body);
         let Type::Fun(declared) = &body.nodes[operator.node].ty else {
-            return Err(self.outside(Reason::Errors, Span::default()));
+            return Err(self.no_core_form(NoCoreFormReason::Errors, Span::default()));
         };
-        let solved = wanted.map(|wanted| solved(wanted, declared)).unwrap_or_default();
-        let frame = self.frame_of(passed, &operator.scope, &solved)?;
-        let ty = self.type_at(&frame, operator)?;
-        let point = self.point(&ty, operator.operator, Self::arity(&body, operator));
-        let of = self.known_function(passed, &operator.of, Some(&point))?;
+        let solved = wanted.map(|wanted| solve_sizes(wanted, declared)).unwrap_or_default();
+        let frame = self.frame_for_scope(passed, &operator.scope, &solved)?;
+        let ty = self.operator_type(&frame, operator)?;
+        let point = self.operand_params(&ty, operator.operator, Self::operand_arity(&body, operator));
+        let of = self.function_operand(passed, &operator.function, Some(&point))?;
         let closure = Closure::Operator { operator: operator.operator, wrt: operator.wrt.clone(), of: Box::new(of) };
-        Ok(self.operand(closure, ty))
+        Ok(self.new_operand(closure, ty))
     }
 
     // ---- frames ----
 
     /// Returns the frame in which a function value was created, as far as it is known.
-    fn frame_of(&mut self, passed: &mut Passed, scope: &Scope, solved: &Solved) -> Out<Frame> {
-        let Text { item, body } = &scope.text;
+    fn frame_for_scope(
+        &mut self,
+        passed: &mut RequestParams,
+        scope: &CaptureScope,
+        solved: &SolvedSizes,
+    ) -> ElabResult<ElabFrame> {
+        let ItemBody { item, body } = &scope.item_body;
         let types = self.type_arguments(passed, &scope.types);
         // Spans of another item have no meaning in diagnostics of this one.
         let inlined = (*item != self.item).then(Span::default);
-        let code = Rc::new(Item { item: item.clone(), body: Arc::clone(body), types, inlined });
-        let mut frame = Frame { code, env: Env::new() };
+        let code = Rc::new(ElabBody { item: item.clone(), body: Arc::clone(body), types, inlined });
+        let mut frame = ElabFrame { code, env: ElabEnv::new() };
         for (local, given) in &scope.locals {
             let declared = body.locals.get(local.0 as usize);
             let (name, ty) = declared.map(|l| (l.name.clone(), l.ty.clone())).unwrap_or((Name::default(), Type::I64));
             let sym = match given {
-                Given::Size => {
-                    let size = self.size(name);
+                StaticShape::Size => {
+                    let size = self.add_size(name);
                     passed.sizes.push(size);
-                    Sym::Int { poly: Poly::atom(self.vars.atom(size)), exact: true }
+                    SymbolicValue::Int { poly: Poly::atom(self.vars.atom(size)), exact: true }
                 }
-                Given::Integer => self.given(passed, given, &Type::I64, &name)?,
+                StaticShape::Integer => self.add_value_params(passed, given, &Type::I64, &name)?,
                 _ => {
                     let ty = self.open_type(&frame, &ty, Span::default())?;
-                    self.given(passed, given, &ty, &name)?
+                    self.add_value_params(passed, given, &ty, &name)?
                 }
             };
             let sym = match (given, solved.get(local)) {
-                (Given::Size | Given::Integer, Some(poly)) => Sym::Int { poly: poly.clone(), exact: true },
+                (StaticShape::Size | StaticShape::Integer, Some(poly)) => {
+                    SymbolicValue::Int { poly: poly.clone(), exact: true }
+                }
                 _ => sym,
             };
             frame.env.insert(*local, sym);
@@ -260,69 +300,76 @@ impl Elaborator<'_> {
     }
 
     /// Returns the type arguments, with a size of the function for each extent in them.
-    fn type_arguments(&mut self, passed: &mut Passed, types: &Types) -> Vec<Type> {
+    fn type_arguments(&mut self, passed: &mut RequestParams, types: &TypeArgs) -> Vec<Type> {
         let mut extents = Vec::new();
-        for k in 0..types.extents {
-            let size = self.size(format!("s{k}").into());
+        for k in 0..types.extent_count {
+            let size = self.add_size(format!("s{k}").into());
             passed.sizes.push(size);
             extents.push(Poly::atom(self.vars.atom(size)));
         }
-        let bound = |k: u32| extents.get(k.checked_sub(Callee::FIRST_EXTRA)? as usize).cloned();
-        types.types.iter().map(|t| t.substitute(&|_| None, &bound)).collect()
+        let bound = |k: u32| extents.get(k.checked_sub(FunctionKey::FIRST_TYPE_EXTENT)? as usize).cloned();
+        types.args.iter().map(|t| t.substitute(&|_| None, &bound)).collect()
     }
 
     /// Adds an integer parameter.
-    fn integer(&mut self, passed: &mut Passed, param: LocalId) -> Sym {
+    fn add_integer_param(&mut self, passed: &mut RequestParams, param: LocalId) -> SymbolicValue {
         let scalar = CoreType::Scalar(Scalar::I64);
         self.params.insert(param);
         self.types.insert(param, scalar.clone());
         passed.params.push((param, scalar));
-        Sym::Int { poly: Poly::atom(self.vars.atom(param)), exact: true }
+        SymbolicValue::Int { poly: Poly::atom(self.vars.atom(param)), exact: true }
     }
 
     /// Adds parameters for a value of this type, over the variables of the function.
-    fn given(&mut self, passed: &mut Passed, given: &Given, ty: &Type, name: &str) -> Out<Sym> {
+    fn add_value_params(
+        &mut self,
+        passed: &mut RequestParams,
+        given: &StaticShape,
+        ty: &Type,
+        name: &str,
+    ) -> ElabResult<SymbolicValue> {
         let span = Span::default();
         match (given, ty) {
-            (Given::Integer | Given::Size, _) => {
+            (StaticShape::Integer | StaticShape::Size, _) => {
                 let param = self.vars.fresh(name);
-                Ok(self.integer(passed, param))
+                Ok(self.add_integer_param(passed, param))
             }
-            (Given::Data, _) => {
-                let ty = self.core_of(ty, &mut Vec::new(), span)?;
+            (StaticShape::Data, _) => {
+                let ty = self.to_core_type(ty, &mut Vec::new(), span)?;
                 let param = self.vars.fresh(name);
                 self.params.insert(param);
                 self.types.insert(param, ty.clone());
                 passed.params.push((param, ty.clone()));
                 Ok(self.variable(param, &ty, span))
             }
-            (Given::Function(known), ty) => {
+            (StaticShape::Function(known), ty) => {
                 let wanted = if let Type::Fun(ty) = ty { Some(&**ty) } else { None };
-                let operand = self.known_function(passed, known, wanted)?;
-                Ok(Sym::Fun(operand.closure))
+                let operand = self.function_operand(passed, known, wanted)?;
+                Ok(SymbolicValue::Fun(operand.closure))
             }
-            (Given::Tuple(items), Type::Tuple(types)) => {
-                let parts = items.iter().zip(types.iter()).map(|(given, ty)| self.given(passed, given, ty, name));
-                Ok(Sym::Tuple(parts.collect::<Out<_>>()?, Labels::Places))
+            (StaticShape::Tuple(items), Type::Tuple(types)) => {
+                let parts =
+                    items.iter().zip(types.iter()).map(|(given, ty)| self.add_value_params(passed, given, ty, name));
+                Ok(SymbolicValue::Tuple(parts.collect::<ElabResult<_>>()?, TupleLabels::Positions))
             }
-            (Given::Record(fields), Type::Record(types)) => {
+            (StaticShape::Record(fields), Type::Record(types)) => {
                 let mut parts = Vec::new();
                 for (field, given) in fields {
                     let ty = types.iter().find(|(n, _)| n == field).map_or(&Type::Error, |(_, t)| t);
-                    parts.push(self.given(passed, given, ty, field)?);
+                    parts.push(self.add_value_params(passed, given, ty, field)?);
                 }
                 let names = fields.iter().map(|(n, _)| n.clone()).collect();
-                Ok(Sym::Tuple(parts, Labels::Fields(names)))
+                Ok(SymbolicValue::Tuple(parts, TupleLabels::Fields(names)))
             }
-            _ => Err(self.outside(Reason::FunctionValue, span)),
+            _ => Err(self.no_core_form(NoCoreFormReason::FunctionValue, span)),
         }
     }
 }
 
 /// Solves the sizes in `declared`, which are locals, by matching its parameter types with those of
 /// `wanted`.
-fn solved(wanted: &FunType, declared: &FunType) -> Solved {
-    let mut solved = Solved::new();
+fn solve_sizes(wanted: &FunType, declared: &FunType) -> SolvedSizes {
+    let mut solved = SolvedSizes::new();
     let mut open: Vec<(&Type, &Type)> =
         wanted.params.iter().zip(&declared.params).map(|((_, wanted), (_, declared))| (wanted, declared)).collect();
     open.reverse();
@@ -330,7 +377,7 @@ fn solved(wanted: &FunType, declared: &FunType) -> Solved {
         match (wanted, declared) {
             (Type::Array(n, wanted), Type::Array(m, declared)) => {
                 if let Some(Atom::Local(l, _)) = m.as_atom()
-                    && !has_argument(n)
+                    && !mentions_argument(n)
                 {
                     solved.entry(*l).or_insert_with(|| n.clone());
                 }
@@ -347,14 +394,15 @@ fn solved(wanted: &FunType, declared: &FunType) -> Solved {
     solved
 }
 
-fn has_argument(p: &Poly) -> bool {
+fn mentions_argument(p: &Poly) -> bool {
     let mut found = false;
     p.for_each_atom(&mut |a| found |= matches!(a, Atom::Arg(..)));
     found
 }
 
 /// Returns the values of integer arguments, which may determine sizes.
-pub(super) fn integers(args: &[Sym]) -> Vec<Option<Poly>> {
-    let integer = |sym: &Sym| if let Sym::Int { poly, .. } = sym { Some(poly.clone()) } else { None };
+pub(super) fn integer_arguments(args: &[SymbolicValue]) -> Vec<Option<Poly>> {
+    let integer =
+        |sym: &SymbolicValue| if let SymbolicValue::Int { poly, .. } = sym { Some(poly.clone()) } else { None };
     args.iter().map(integer).collect()
 }

@@ -3,11 +3,11 @@
 
 use std::rc::Rc;
 
-use super::ops::mask;
-use super::update::updated;
-use super::{Elaborator, Frame, Out, Sym, holds_function};
+use super::ops::bracket_mask;
+use super::update::merge_updates;
+use super::{ElabFrame, ElabResult, Elaborator, SymbolicValue, contains_function};
 use lang_base::{Code, Span};
-use lang_ir::core::{CoreType, E, Expr, Kind, Labels, Reason};
+use lang_ir::core::{CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason, TupleLabels};
 use lang_ir::reduce::Reducer;
 use lang_sizes::predicate::{Index, Poly, Pred};
 use lang_syntax::ops::BinderKind;
@@ -16,55 +16,64 @@ use lang_types::ty::Type;
 
 impl Elaborator<'_> {
     /// Binds a value to a name of the program, so that derived values can keep the name.
-    pub(super) fn named(&mut self, value: Sym, name: &str) -> Sym {
+    pub(super) fn name_value(&mut self, value: SymbolicValue, name: &str) -> SymbolicValue {
         match value {
-            Sym::Data(e) => Sym::Data(self.bind_given(name, e)),
-            Sym::Tuple(items, names) => {
-                let items = items.into_iter().map(|item| self.named(item, name)).collect();
-                Sym::Tuple(items, names)
+            SymbolicValue::Data(e) => SymbolicValue::Data(self.bind_named(name, e)),
+            SymbolicValue::Tuple(items, names) => {
+                let items = items.into_iter().map(|item| self.name_value(item, name)).collect();
+                SymbolicValue::Tuple(items, names)
             }
             other => other,
         }
     }
 
     /// Elaborates `[p] * e`.
-    pub(super) fn guard(&mut self, f: &mut Frame, p: TId, e: TId, span: Span) -> Out<Sym> {
+    pub(super) fn guard(&mut self, f: &mut ElabFrame, p: TId, e: TId, span: Span) -> ElabResult<SymbolicValue> {
         let p = self.predicate(f, p)?;
-        let (bindings, e) = self.scope(|this| {
-            this.under(&p, |this| {
+        let (bindings, e) = self.in_scope(|this| {
+            this.assuming(&p, |this| {
                 let e = this.expr(f, e)?;
-                this.data(&e, span)
+                this.to_data(&e, span)
             })
         })?;
         // A bracket inside this one is merged with it, so that an enclosing sum or product sees the
         // whole predicate.
-        if mask(&e).is_some() {
-            self.bind_under(&p, bindings);
-            return Ok(self.known(Expr::guard(p, e)));
+        if bracket_mask(&e).is_some() {
+            self.bind_where(&p, bindings);
+            return Ok(self.to_symbolic(CoreExpr::guard(p, e)));
         }
-        Ok(self.known(Expr::guard(p, Expr::lets(bindings, e))))
+        Ok(self.to_symbolic(CoreExpr::guard(p, CoreExpr::lets(bindings, e))))
     }
 
     /// Elaborates `if` to a sum of brackets that exclude each other. A branch is evaluated only
     /// where it is selected.
-    pub(super) fn choice(&mut self, f: &mut Frame, arms: &[(TId, TId)], last: TId, ty: &Type, span: Span) -> Out<Sym> {
+    pub(super) fn if_expr(
+        &mut self,
+        f: &mut ElabFrame,
+        arms: &[(TId, TId)],
+        last: TId,
+        ty: &Type,
+        span: Span,
+    ) -> ElabResult<SymbolicValue> {
         let mut before = Pred::truth();
         let mut branches = Vec::new();
         for (condition, e) in arms {
             let reached = before.clone();
-            let (bindings, p) = self.scope(|this| this.under(&reached, |this| this.predicate(f, *condition)))?;
-            self.bind_under(&reached, bindings);
+            let (bindings, p) = self.in_scope(|this| this.assuming(&reached, |this| this.predicate(f, *condition)))?;
+            self.bind_where(&reached, bindings);
             branches.push((before.and(&p), *e));
             before = before.and(&p.negated());
         }
         branches.push((before, last));
-        self.branches(
+        self.select_branch(
             f,
             ty,
             span,
             branches.len(),
             |this, f, k| {
-                let Some((p, e)) = branches.get(k).cloned() else { return Err(this.outside(Reason::Errors, span)) };
+                let Some((p, e)) = branches.get(k).cloned() else {
+                    return Err(this.no_core_form(NoCoreFormReason::Errors, span));
+                };
                 Ok((p, this.expr(f, e)?))
             },
             &branches.iter().map(|b| b.0.clone()).collect::<Vec<_>>(),
@@ -72,111 +81,126 @@ impl Elaborator<'_> {
     }
 
     /// Returns the value of the branch whose predicate holds.
-    fn branches(
+    fn select_branch(
         &mut self,
-        f: &mut Frame,
+        f: &mut ElabFrame,
         ty: &Type,
         span: Span,
         count: usize,
-        mut branch: impl FnMut(&mut Self, &mut Frame, usize) -> Out<(Pred, Sym)>,
+        mut branch: impl FnMut(&mut Self, &mut ElabFrame, usize) -> ElabResult<(Pred, SymbolicValue)>,
         when: &[Pred],
-    ) -> Out<Sym> {
-        let mut values: Vec<(Pred, Sym)> = Vec::new();
+    ) -> ElabResult<SymbolicValue> {
+        let mut values: Vec<(Pred, SymbolicValue)> = Vec::new();
         for (k, p) in (0..count).zip(when) {
             if self.context.refutes(p) {
                 continue;
             }
-            let mut inner = Frame { code: Rc::clone(&f.code), env: f.env.clone() };
-            let (bindings, value) = self.scope(|this| {
-                this.under(p, |this| {
+            let mut inner = ElabFrame { code: Rc::clone(&f.code), env: f.env.clone() };
+            let (bindings, value) = self.in_scope(|this| {
+                this.assuming(p, |this| {
                     let (_, value) = branch(this, &mut inner, k)?;
                     Ok(value)
                 })
             })?;
-            self.bind_under(p, bindings);
+            self.bind_where(p, bindings);
             values.push((p.clone(), value));
         }
         if let [(_, value)] = values.as_slice() {
             return Ok(value.clone());
         }
-        if values.iter().all(|(_, v)| matches!(v, Sym::Bool(_))) && !values.is_empty() {
-            let chosen = values.iter().filter_map(|(p, v)| if let Sym::Bool(q) = v { Some(p.and(q)) } else { None });
-            return Ok(Sym::Bool(Pred::any_of(chosen)));
+        if values.iter().all(|(_, v)| matches!(v, SymbolicValue::Bool(_))) && !values.is_empty() {
+            let chosen =
+                values.iter().filter_map(|(p, v)| if let SymbolicValue::Bool(q) = v { Some(p.and(q)) } else { None });
+            return Ok(SymbolicValue::Bool(Pred::any_of(chosen)));
         }
-        if values.iter().any(|(_, v)| holds_function(v)) {
-            return Err(self.outside(Reason::FunctionValue, span));
+        if values.iter().any(|(_, v)| contains_function(v)) {
+            return Err(self.no_core_form(NoCoreFormReason::FunctionValue, span));
         }
         let ty = self.core_type(f, ty, span)?;
-        self.chosen(&ty, values, span)
+        self.select_value(&ty, values, span)
     }
 
     /// Returns the value whose predicate holds.
-    fn chosen(&mut self, ty: &CoreType, values: Vec<(Pred, Sym)>, span: Span) -> Out<Sym> {
+    fn select_value(
+        &mut self,
+        ty: &CoreType,
+        values: Vec<(Pred, SymbolicValue)>,
+        span: Span,
+    ) -> ElabResult<SymbolicValue> {
         if let CoreType::Tuple(types, labels) = ty
-            && values.iter().all(|(_, v)| matches!(v, Sym::Tuple(..)))
+            && values.iter().all(|(_, v)| matches!(v, SymbolicValue::Tuple(..)))
         {
             let mut items = Vec::new();
             for (k, ty) in types.iter().enumerate() {
-                let part = |(p, v): &(Pred, Sym)| Ok((p.clone(), self.component(v, k)?));
-                let parts = values.iter().map(part).collect::<Out<Vec<_>>>()?;
-                items.push(self.chosen(ty, parts, span)?);
+                let part = |(p, v): &(Pred, SymbolicValue)| Ok((p.clone(), self.component(v, k)?));
+                let parts = values.iter().map(part).collect::<ElabResult<Vec<_>>>()?;
+                items.push(self.select_value(ty, parts, span)?);
             }
-            return Ok(Sym::Tuple(items, labels.clone()));
+            return Ok(SymbolicValue::Tuple(items, labels.clone()));
         }
-        let mut values =
-            values.into_iter().map(|(p, v)| Ok((p, self.data(&v, span)?))).collect::<Out<Vec<(Pred, E)>>>()?;
+        let mut values = values
+            .into_iter()
+            .map(|(p, v)| Ok((p, self.to_data(&v, span)?)))
+            .collect::<ElabResult<Vec<(Pred, ExprRef)>>>()?;
         let mut ty = ty.clone();
         if let CoreType::Rel(_) = ty {
-            values = values.into_iter().map(|(p, e)| Ok((p, self.as_array(e)?))).collect::<Out<_>>()?;
+            values = values.into_iter().map(|(p, e)| Ok((p, self.relation_as_array(e)?))).collect::<ElabResult<_>>()?;
             ty = values.first().map_or(ty, |(_, e)| e.ty.clone());
         }
         let ty = &ty;
-        if let Some(updated) = updated(&values) {
-            return Ok(Sym::Data(updated));
+        if let Some(updated) = merge_updates(&values) {
+            return Ok(SymbolicValue::Data(updated));
         }
         let mut chosen = Vec::new();
         for (p, e) in values {
             // The merge reads this value once for each part or element. So the value is named, and
             // computed only where it is selected.
-            let e = if matches!(ty, CoreType::Scalar(_)) || e.is_free() {
+            let e = if matches!(ty, CoreType::Scalar(_)) || e.is_duplicable() {
                 e
             } else {
-                self.bind("b", Expr::guard(p.clone(), e))
+                self.bind("b", CoreExpr::guard(p.clone(), e))
             };
             chosen.push((p, e));
         }
-        let e = self.merge(ty, &chosen, span);
-        Ok(self.known(e))
+        let e = self.merge_arms(ty, &chosen, span);
+        Ok(self.to_symbolic(e))
     }
 
     /// Elaborates `match` to predicates on the constructors of the value.
-    pub(super) fn matching(&mut self, f: &mut Frame, e: TId, arms: &[(Pat, TId)], ty: &Type, span: Span) -> Out<Sym> {
+    pub(super) fn match_expr(
+        &mut self,
+        f: &mut ElabFrame,
+        e: TId,
+        arms: &[(Pat, TId)],
+        ty: &Type,
+        span: Span,
+    ) -> ElabResult<SymbolicValue> {
         let value = self.expr(f, e)?;
-        let value = self.named(value, "m");
+        let value = self.name_value(value, "m");
         let of = f.code.body.nodes[e].ty.clone();
         let of = self.concrete(f, &of, span)?;
-        let tagged = self.tagged(&value, span)?;
+        let tagged = self.read_constructor_tags(&value, span)?;
         let mut before = Pred::truth();
         let mut branches = Vec::new();
         for (pat, e) in arms {
             let reached = before.clone();
             let (bindings, p) =
-                self.scope(|this| this.under(&reached, |this| this.fitting(pat, &tagged, &of, span)))?;
-            self.bind_under(&reached, bindings);
+                self.in_scope(|this| this.assuming(&reached, |this| this.pattern_pred(pat, &tagged, &of, span)))?;
+            self.bind_where(&reached, bindings);
             branches.push((before.and(&p), pat.clone(), *e));
             before = before.and(&p.negated());
         }
         let when: Vec<Pred> = branches.iter().map(|b| b.0.clone()).collect();
-        self.branches(
+        self.select_branch(
             f,
             ty,
             span,
             branches.len(),
             |this, f, k| {
                 let Some((p, pat, e)) = branches.get(k).cloned() else {
-                    return Err(this.outside(Reason::Errors, span));
+                    return Err(this.no_core_form(NoCoreFormReason::Errors, span));
                 };
-                this.pattern(f, &pat, &value, &of, span)?;
+                this.bind_pattern(f, &pat, &value, &of, span)?;
                 Ok((p, this.expr(f, e)?))
             },
             &when,
@@ -185,65 +209,71 @@ impl Elaborator<'_> {
 
     /// Reads the constructor numbers of a value and its parts once, so that the predicates of all
     /// arms refer to the same numbers.
-    fn tagged(&mut self, value: &Sym, span: Span) -> Out<Sym> {
+    fn read_constructor_tags(&mut self, value: &SymbolicValue, span: Span) -> ElabResult<SymbolicValue> {
         let (count, labels) = match value {
-            Sym::Tuple(items, labels) => (items.len(), labels.clone()),
-            Sym::Data(e) => match &e.ty {
+            SymbolicValue::Tuple(items, labels) => (items.len(), labels.clone()),
+            SymbolicValue::Data(e) => match &e.ty {
                 CoreType::Tuple(items, labels) => (items.len(), labels.clone()),
                 _ => return Ok(value.clone()),
             },
-            Sym::Int { .. } => return Ok(Sym::Int { poly: self.exact(value.clone(), span)?, exact: true }),
+            SymbolicValue::Int { .. } => {
+                return Ok(SymbolicValue::Int { poly: self.exact_poly(value.clone(), span)?, exact: true });
+            }
             other => return Ok(other.clone()),
         };
         let mut parts = Vec::new();
         for k in 0..count {
             let part = self.component(value, k)?;
             // The arguments of a constructor exist only under that constructor.
-            parts.push(if matches!(labels, Labels::Sum(_)) { part } else { self.tagged(&part, span)? });
+            parts.push(if matches!(labels, TupleLabels::Sum(_)) {
+                part
+            } else {
+                self.read_constructor_tags(&part, span)?
+            });
         }
-        Ok(Sym::Tuple(parts, labels))
+        Ok(SymbolicValue::Tuple(parts, labels))
     }
 
     /// Returns the predicate that the pattern matches the value.
-    fn fitting(&mut self, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<Pred> {
+    fn pattern_pred(&mut self, pat: &Pat, value: &SymbolicValue, ty: &Type, span: Span) -> ElabResult<Pred> {
         match pat {
             Pat::Wild | Pat::Bind(_) => Ok(Pred::truth()),
-            Pat::Sized(_, inner) => self.fitting(inner, value, ty, span),
+            Pat::Sized(_, inner) => self.pattern_pred(inner, value, ty, span),
             Pat::Int(i) => match value {
-                Sym::Int { .. } => {
-                    let poly = self.exact(value.clone(), span)?;
+                SymbolicValue::Int { .. } => {
+                    let poly = self.exact_poly(value.clone(), span)?;
                     Ok(Pred::equal(&poly, &Poly::constant((*i).into())))
                 }
-                _ => Err(self.outside(Reason::Errors, span)),
+                _ => Err(self.no_core_form(NoCoreFormReason::Errors, span)),
             },
             Pat::Bool(b) => match value {
-                Sym::Bool(p) => Ok(if *b { p.clone() } else { p.negated() }),
-                _ => Err(self.outside(Reason::Errors, span)),
+                SymbolicValue::Bool(p) => Ok(if *b { p.clone() } else { p.negated() }),
+                _ => Err(self.no_core_form(NoCoreFormReason::Errors, span)),
             },
             Pat::Tuple(items) => {
                 let mut all = Pred::truth();
                 for (k, pat) in items.iter().enumerate() {
                     let part = self.component(value, k)?;
                     let of = component_type(ty, k);
-                    all = all.and(&self.fitting(pat, &part, &of, span)?);
+                    all = all.and(&self.pattern_pred(pat, &part, &of, span)?);
                 }
                 Ok(all)
             }
             Pat::Record(fields) => {
                 let mut all = Pred::truth();
                 for (k, pat) in fields {
-                    let (at, of) = field(ty, *k);
+                    let (at, of) = field_position(ty, *k);
                     let part = self.component(value, at)?;
-                    all = all.and(&self.fitting(pat, &part, &of, span)?);
+                    all = all.and(&self.pattern_pred(pat, &part, &of, span)?);
                 }
                 Ok(all)
             }
             Pat::Ctor(k, items) => {
                 let tag = self.component(value, 0)?;
-                let tag = self.exact(tag, span)?;
+                let tag = self.exact_poly(tag, span)?;
                 let mut all = Pred::equal(&tag, &Poly::constant((*k).into()));
                 let reached = all.clone();
-                let args = self.constructor(ty, *k, span)?;
+                let args = self.constructor_arg_types(ty, *k, span)?;
                 for (j, pat) in items.iter().enumerate() {
                     if matches!(pat, Pat::Wild | Pat::Bind(_)) {
                         continue;
@@ -251,7 +281,7 @@ impl Elaborator<'_> {
                     let payload = self.component(value, *k as usize + 1)?;
                     let part = self.component(&payload, j)?;
                     let of = args.get(j).cloned().unwrap_or(Type::Error);
-                    let inner = self.under(&reached, |this| this.fitting(pat, &part, &of, span))?;
+                    let inner = self.assuming(&reached, |this| this.pattern_pred(pat, &part, &of, span))?;
                     all = all.and(&inner);
                 }
                 Ok(all)
@@ -260,10 +290,19 @@ impl Elaborator<'_> {
     }
 
     /// Binds the variables of a pattern that matches.
-    pub(super) fn pattern(&mut self, f: &mut Frame, pat: &Pat, value: &Sym, ty: &Type, span: Span) -> Out<()> {
+    pub(super) fn bind_pattern(
+        &mut self,
+        f: &mut ElabFrame,
+        pat: &Pat,
+        value: &SymbolicValue,
+        ty: &Type,
+        span: Span,
+    ) -> ElabResult<()> {
         // A value that is destructured is computed once.
         let held = match (pat, value) {
-            (Pat::Tuple(_) | Pat::Record(_) | Pat::Ctor(..), Sym::Data(e)) => Sym::Data(self.bind("t", e.clone())),
+            (Pat::Tuple(_) | Pat::Record(_) | Pat::Ctor(..), SymbolicValue::Data(e)) => {
+                SymbolicValue::Data(self.bind("t", e.clone()))
+            }
             _ => value.clone(),
         };
         let value = &held;
@@ -271,40 +310,42 @@ impl Elaborator<'_> {
             Pat::Wild | Pat::Int(_) | Pat::Bool(_) => Ok(()),
             Pat::Bind(local) => {
                 let name = f.code.body.locals.get(local.0 as usize).map(|l| l.name.clone()).unwrap_or_default();
-                let value = self.named(value.clone(), &name);
+                let value = self.name_value(value.clone(), &name);
                 f.env.insert(*local, value);
                 Ok(())
             }
             Pat::Tuple(items) => items.iter().enumerate().try_for_each(|(k, pat)| {
                 let part = self.component(value, k)?;
-                self.pattern(f, pat, &part, &component_type(ty, k), span)
+                self.bind_pattern(f, pat, &part, &component_type(ty, k), span)
             }),
             Pat::Record(fields) => fields.iter().try_for_each(|(k, pat)| {
-                let (at, of) = field(ty, *k);
+                let (at, of) = field_position(ty, *k);
                 let part = self.component(value, at)?;
-                self.pattern(f, pat, &part, &of, span)
+                self.bind_pattern(f, pat, &part, &of, span)
             }),
             Pat::Ctor(k, items) => {
-                let args = self.constructor(ty, *k, span)?;
+                let args = self.constructor_arg_types(ty, *k, span)?;
                 for (j, pat) in items.iter().enumerate() {
                     let payload = self.component(value, *k as usize + 1)?;
                     let part = self.component(&payload, j)?;
                     let of = args.get(j).cloned().unwrap_or(Type::Error);
-                    self.pattern(f, pat, &part, &of, span)?;
+                    self.bind_pattern(f, pat, &part, &of, span)?;
                 }
                 Ok(())
             }
             Pat::Sized(locals, inner) => {
                 let mut sizes = match value {
-                    Sym::Data(e) => e.ty.clone(),
-                    _ => return Err(self.outside(Reason::DataRange, span)),
+                    SymbolicValue::Data(e) => e.ty.clone(),
+                    _ => return Err(self.no_core_form(NoCoreFormReason::DataRange, span)),
                 };
                 for local in locals {
-                    let CoreType::Tensor(n, rest) = sizes else { return Err(self.outside(Reason::Errors, span)) };
-                    f.env.insert(*local, Sym::Int { poly: n, exact: true });
+                    let CoreType::Tensor(n, rest) = sizes else {
+                        return Err(self.no_core_form(NoCoreFormReason::Errors, span));
+                    };
+                    f.env.insert(*local, SymbolicValue::Int { poly: n, exact: true });
                     sizes = (*rest).clone();
                 }
-                self.pattern(f, inner, value, ty, span)
+                self.bind_pattern(f, inner, value, ty, span)
             }
         }
     }
@@ -313,57 +354,64 @@ impl Elaborator<'_> {
 
     pub(super) fn binder(
         &mut self,
-        f: &mut Frame,
+        f: &mut ElabFrame,
         id: TId,
         kind: BinderKind,
         vars: &[IndexVar],
         filter: Option<TId>,
         body: TId,
-    ) -> Out<Sym> {
+    ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         match kind {
             BinderKind::For => {
                 let e = self.generation(f, vars, id, &mut |this, f, _| this.expr(f, body))?;
-                Ok(Sym::Data(e))
+                Ok(SymbolicValue::Data(e))
             }
             BinderKind::Sum => {
                 let ty = f.code.body.nodes[id].ty.clone();
                 let ty = self.core_type(f, &ty, span)?;
                 if let CoreType::Scalar(_) = ty {
-                    let e = self.summation(f, id, vars, filter, body)?;
-                    return Ok(self.known(e));
+                    let e = self.sum_expr(f, id, vars, filter, body)?;
+                    return Ok(self.to_symbolic(e));
                 }
                 self.sum_of_arrays(f, id, vars, filter, body, &ty)
             }
-            BinderKind::Any | BinderKind::All => self.quantified(f, kind, vars, filter, body, span),
+            BinderKind::Any | BinderKind::All => self.quantifier(f, kind, vars, filter, body, span),
             BinderKind::Rel => self.comprehension(f, id, vars, filter, body),
-            _ => match Reducer::of(kind) {
+            _ => match Reducer::from_binder(kind) {
                 Some(reducer) => self.reduction(f, id, reducer, vars, filter, body),
-                None => Err(self.outside(Reason::Errors, span)),
+                None => Err(self.no_core_form(NoCoreFormReason::Errors, span)),
             },
         }
     }
 
     /// Elaborates `Σ i: [p] · e`.
-    fn summation(&mut self, f: &mut Frame, id: TId, vars: &[IndexVar], filter: Option<TId>, body: TId) -> Out<E> {
+    fn sum_expr(
+        &mut self,
+        f: &mut ElabFrame,
+        id: TId,
+        vars: &[IndexVar],
+        filter: Option<TId>,
+        body: TId,
+    ) -> ElabResult<ExprRef> {
         let span = self.span(f, id);
-        let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
+        let mut term = |this: &mut Self, f: &mut ElabFrame, _: &[Index]| match filter {
             None => this.expr(f, body),
             Some(p) => this.guard(f, p, body, span),
         };
-        self.nest(f, vars, &mut Vec::new(), id, &mut term, Nest::Sum)
+        self.binder_nest(f, vars, &mut Vec::new(), id, &mut term, BinderForm::Sum)
     }
 
     /// Elaborates a sum of arrays or tuples: binds the terms as an array, then sums each element.
     fn sum_of_arrays(
         &mut self,
-        f: &mut Frame,
+        f: &mut ElabFrame,
         id: TId,
         vars: &[IndexVar],
         filter: Option<TId>,
         body: TId,
         ty: &CoreType,
-    ) -> Out<Sym> {
+    ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         // A sum of sums is one sum over all their indices.
         let code = std::sync::Arc::clone(&f.code.body);
@@ -374,156 +422,164 @@ impl Elaborator<'_> {
             vars.extend(inner.iter().cloned());
             (filter, body) = (*p, *e);
         }
-        let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| match filter {
+        let mut term = |this: &mut Self, f: &mut ElabFrame, _: &[Index]| match filter {
             None => this.expr(f, body),
             Some(p) => this.guard(f, p, body, span),
         };
         let mut indices = Vec::new();
-        let terms = self.nest(f, &vars, &mut indices, id, &mut term, Nest::Gen)?;
-        let again: Vec<Index> = indices.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
-        let (e, p) = self.terms(&terms, &indices, &again);
-        Ok(Sym::Data(self.sums(&again, &p, &e, ty, span)))
+        let terms = self.binder_nest(f, &vars, &mut indices, id, &mut term, BinderForm::Gen)?;
+        let again: Vec<Index> =
+            indices.iter().map(|i| self.vars.fresh_index(i.name.clone(), i.extent.clone())).collect();
+        let (e, p) = self.bind_guarded_terms(&terms, &indices, &again);
+        Ok(SymbolicValue::Data(self.sum_elements(&again, &p, &e, ty, span)))
     }
 
-    fn sums(&mut self, over: &[Index], p: &Pred, e: &E, ty: &CoreType, span: Span) -> E {
+    fn sum_elements(&mut self, over: &[Index], p: &Pred, e: &ExprRef, ty: &CoreType, span: Span) -> ExprRef {
         match ty {
             CoreType::Tensor(n, inner) => {
-                let index = self.vars.index("i", n.clone());
-                let e = self.sums(over, p, &Expr::access(e, index.value()), inner, span);
-                Expr::generate(index, e)
+                let index = self.vars.fresh_index("i", n.clone());
+                let e = self.sum_elements(over, p, &CoreExpr::access(e, index.value()), inner, span);
+                CoreExpr::generate(index, e)
             }
             CoreType::Tuple(types, _) => {
                 let parts = (0..).zip(types.iter());
-                let items = parts.map(|(k, t)| self.sums(over, p, &Expr::proj(e, k), t, span)).collect();
-                Expr::new(Kind::Tuple(items), ty.clone(), span)
+                let items = parts.map(|(k, t)| self.sum_elements(over, p, &CoreExpr::proj(e, k), t, span)).collect();
+                CoreExpr::new(ExprKind::Tuple(items), ty.clone(), span)
             }
             CoreType::Scalar(_) | CoreType::Rel(_) => {
                 // A binder is bound only once, so each part sums over indices of its own.
-                let own: Vec<Index> = over.iter().map(|i| self.vars.index(i.name.clone(), i.extent.clone())).collect();
+                let own: Vec<Index> =
+                    over.iter().map(|i| self.vars.fresh_index(i.name.clone(), i.extent.clone())).collect();
                 let put = |p: &Poly| {
                     p.substitute(&|a| {
                         let at = over.iter().position(|i| i.atom() == *a)?;
                         own.get(at).map(Index::value)
                     })
                 };
-                let e = Expr::guard(p.clone(), e.clone());
-                let e = crate::norm::substitute::expr(&e, &put);
-                own.into_iter().rev().fold(e, |e, i| Expr::new(Kind::Sum(i, e), ty.clone(), span))
+                let e = CoreExpr::guard(p.clone(), e.clone());
+                let e = crate::norm::substitute::substitute_expr(&e, &put);
+                own.into_iter().rev().fold(e, |e, i| CoreExpr::new(ExprKind::Sum(i, e), ty.clone(), span))
             }
         }
     }
 
     /// Elaborates `any` and `all` to an existential. Values that its body computes become arrays.
-    fn quantified(
+    fn quantifier(
         &mut self,
-        f: &mut Frame,
+        f: &mut ElabFrame,
         kind: BinderKind,
         vars: &[IndexVar],
         filter: Option<TId>,
         body: TId,
         span: Span,
-    ) -> Out<Sym> {
+    ) -> ElabResult<SymbolicValue> {
         let holds = kind == BinderKind::Any;
-        let p = self.exists(f, vars, 0, span, &mut |this, f| {
+        let p = self.existential(f, vars, 0, span, &mut |this, f| {
             let p = match filter {
                 None => Pred::truth(),
                 Some(p) => this.predicate(f, p)?,
             };
-            let (bindings, q) = this.scope(|this| this.under(&p.clone(), |this| this.predicate(f, body)))?;
-            this.bind_under(&p, bindings);
+            let (bindings, q) = this.in_scope(|this| this.assuming(&p.clone(), |this| this.predicate(f, body)))?;
+            this.bind_where(&p, bindings);
             Ok(p.and(&if holds { q } else { q.negated() }))
         })?;
-        Ok(Sym::Bool(if holds { p } else { p.negated() }))
+        Ok(SymbolicValue::Bool(if holds { p } else { p.negated() }))
     }
 
-    fn exists(
+    fn existential(
         &mut self,
-        f: &mut Frame,
+        f: &mut ElabFrame,
         vars: &[IndexVar],
         depth: usize,
         span: Span,
-        body: &mut dyn FnMut(&mut Self, &mut Frame) -> Out<Pred>,
-    ) -> Out<Pred> {
+        body: &mut dyn FnMut(&mut Self, &mut ElabFrame) -> ElabResult<Pred>,
+    ) -> ElabResult<Pred> {
         let Some(var) = vars.get(depth) else { return body(self, f) };
-        let (index, value, inside) = self.range(f, var, span)?;
-        f.env.insert(var.local, Sym::Int { poly: value, exact: true });
-        let holds = |this: &mut Self| this.scope(|this| this.exists(f, vars, depth + 1, span, body));
-        let (bindings, p) = self.inside(&index, |this| this.under(&inside, holds))?;
-        let lifted = self.bind_arrays(&index, &inside, bindings);
-        let p = crate::norm::substitute::pred_read_at(&inside.and(&p), &lifted, &index.value());
+        let (index, value, inside) = self.index_range(f, var, span)?;
+        f.env.insert(var.local, SymbolicValue::Int { poly: value, exact: true });
+        let holds = |this: &mut Self| this.in_scope(|this| this.existential(f, vars, depth + 1, span, body));
+        let (bindings, p) = self.in_index_range(&index, |this| this.assuming(&inside, holds))?;
+        let lifted = self.lift_bindings(&index, &inside, bindings);
+        let p = crate::norm::substitute::index_variables_in_pred(&inside.and(&p), &lifted, &index.value());
         Ok(Pred::exists(&index, &p))
     }
 
     /// Builds a generation for each index variable.
-    pub(super) fn generation(&mut self, f: &mut Frame, vars: &[IndexVar], id: TId, body: Body<'_, Self>) -> Out<E> {
-        self.nest(f, vars, &mut Vec::new(), id, body, Nest::Gen)
+    pub(super) fn generation(
+        &mut self,
+        f: &mut ElabFrame,
+        vars: &[IndexVar],
+        id: TId,
+        body: BinderBody<'_, Self>,
+    ) -> ElabResult<ExprRef> {
+        self.binder_nest(f, vars, &mut Vec::new(), id, body, BinderForm::Gen)
     }
 
     /// Builds nested generations or sums. Index variables run from 0. An inner extent that depends
     /// on outer indices is widened to a box, with a predicate.
-    fn nest(
+    fn binder_nest(
         &mut self,
-        f: &mut Frame,
+        f: &mut ElabFrame,
         vars: &[IndexVar],
         indices: &mut Vec<Index>,
         id: TId,
-        body: Body<'_, Self>,
-        nest: Nest,
-    ) -> Out<E> {
+        body: BinderBody<'_, Self>,
+        nest: BinderForm,
+    ) -> ElabResult<ExprRef> {
         let span = self.span(f, id);
         let Some(var) = vars.get(indices.len()) else {
-            return self.closed(span, |this| body(this, f, indices));
+            return self.in_closed_scope(span, |this| body(this, f, indices));
         };
-        let (index, value, inside, asked) = self.asked_range(f, var, span)?;
-        f.env.insert(var.local, Sym::Int { poly: value, exact: true });
-        if nest == Nest::Gen && !inside.is_true() {
-            return Err(self.outside(Reason::DataRange, span));
+        let (index, value, inside, asked) = self.checked_index_range(f, var, span)?;
+        f.env.insert(var.local, SymbolicValue::Int { poly: value, exact: true });
+        if nest == BinderForm::Gen && !inside.is_true() {
+            return Err(self.no_core_form(NoCoreFormReason::DataRange, span));
         }
         let negative = Pred::nonneg(&index.extent);
-        let checked = nest == Nest::Gen && !self.context.implies(&negative);
+        let checked = nest == BinderForm::Gen && !self.context.implies(&negative);
         indices.push(index.clone());
         let depth = indices.len();
-        let locals = self.locals.len();
-        let e = self.inside(&index, |this| {
-            this.under(&inside.clone(), |this| match this.nest(f, vars, indices, id, body, nest) {
-                Err(outside) if outside.what == Reason::DataRange => {
-                    this.locals.truncate(locals);
-                    let apart = this.closed(span, |this| {
+        let locals = self.local_functions.len();
+        let e = self.in_index_range(&index, |this| {
+            this.assuming(&inside.clone(), |this| match this.binder_nest(f, vars, indices, id, body, nest) {
+                Err(outside) if outside.reason == NoCoreFormReason::DataRange => {
+                    this.local_functions.truncate(locals);
+                    let apart = this.in_closed_scope(span, |this| {
                         indices.truncate(depth);
-                        let e = this.apart(span, |this| this.nest(f, vars, indices, id, body, nest))?;
-                        Ok(Sym::Data(e))
+                        let e = this.outline(span, |this| this.binder_nest(f, vars, indices, id, body, nest))?;
+                        Ok(SymbolicValue::Data(e))
                     });
                     apart.map_err(|_| outside)
                 }
                 found => found,
             })
         })?;
-        let e = Expr::guard(inside, e);
+        let e = CoreExpr::guard(inside, e);
         let e = match nest {
-            Nest::Sum => {
+            BinderForm::Sum => {
                 let ty = e.ty.clone();
-                Expr::new(Kind::Sum(index, e), ty, span)
+                CoreExpr::new(ExprKind::Sum(index, e), ty, span)
             }
-            Nest::Gen => {
-                let e = Expr::generate(index, e);
+            BinderForm::Gen => {
+                let e = CoreExpr::generate(index, e);
                 if checked {
-                    let what = self.failing(f, id, Code::E0509, "the extent is negative");
-                    Expr::new(Kind::Check(negative, what, e.clone()), e.ty.clone(), span)
+                    let what = self.check_failure(f, id, Code::E0509, "the extent is negative");
+                    CoreExpr::new(ExprKind::Check(negative, what, e.clone()), e.ty.clone(), span)
                 } else {
                     e
                 }
             }
         };
-        Ok(self.stepping(f, id, asked, e))
+        Ok(self.check_step(f, id, asked, e))
     }
 }
 
 /// The body of a nest of binders.
-type Body<'b, E> = &'b mut dyn FnMut(&mut E, &mut Frame, &[Index]) -> Out<Sym>;
+type BinderBody<'b, E> = &'b mut dyn FnMut(&mut E, &mut ElabFrame, &[Index]) -> ElabResult<SymbolicValue>;
 
 /// The form that a nest of binders takes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Nest {
+enum BinderForm {
     Gen,
     Sum,
 }
@@ -536,7 +592,7 @@ fn component_type(ty: &Type, k: usize) -> Type {
 }
 
 /// Returns the position of a field in core, and its type.
-fn field(ty: &Type, k: u32) -> (usize, Type) {
+fn field_position(ty: &Type, k: u32) -> (usize, Type) {
     match ty {
         Type::Record(fields) => {
             let at = super::field_order(fields).iter().position(|j| *j == k as usize).unwrap_or_default();

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::{Elaborator, Frame, Out, Sym};
+use super::{ElabFrame, ElabResult, Elaborator, SymbolicValue};
 use lang_base::{Code, Span};
-use lang_ir::core::{CoreType, E, Expr, Kind, Reason};
+use lang_ir::core::{CoreExpr, CoreType, ExprKind, ExprRef, NoCoreFormReason};
 use lang_sizes::predicate::{Atom, Index, Poly, Pred};
 use lang_syntax::ops::Scalar;
 use lang_types::tree::{IndexVar, TId};
@@ -18,127 +18,142 @@ const INTEGER: CoreType = CoreType::Scalar(Scalar::I64);
 
 impl Elaborator<'_> {
     /// Elaborates `R(i, j)`.
-    pub(super) fn member(&mut self, f: &mut Frame, relation: TId, args: &[TId], span: Span) -> Out<Sym> {
+    pub(super) fn membership(
+        &mut self,
+        f: &mut ElabFrame,
+        relation: TId,
+        args: &[TId],
+        span: Span,
+    ) -> ElabResult<SymbolicValue> {
         let relation = self.expr(f, relation)?;
-        let relation = self.data(&relation, span)?;
-        let at = args.iter().map(|a| self.index_of(f, *a)).collect::<Out<Vec<Poly>>>()?;
-        Ok(Sym::Bool(self.is_member(&relation, &at, span)?))
+        let relation = self.to_data(&relation, span)?;
+        let at = args.iter().map(|a| self.index_poly(f, *a)).collect::<ElabResult<Vec<Poly>>>()?;
+        Ok(SymbolicValue::Bool(self.membership_pred(&relation, &at, span)?))
     }
 
-    fn is_member(&mut self, relation: &E, at: &[Poly], span: Span) -> Out<Pred> {
-        if let (Kind::Var(r), CoreType::Rel(_)) = (&relation.kind, &relation.ty) {
+    fn membership_pred(&mut self, relation: &ExprRef, at: &[Poly], span: Span) -> ElabResult<Pred> {
+        if let (ExprKind::Var(r), CoreType::Rel(_)) = (&relation.kind, &relation.ty) {
             return Ok(Pred::Member(*r, self.vars.name(*r), at.into(), true));
         }
-        let array = self.named_array(relation.clone());
-        let Kind::Var(r) = array.kind else { return Err(self.outside(Reason::Relation, span)) };
+        let array = self.bind_array(relation.clone());
+        let ExprKind::Var(r) = array.kind else { return Err(self.no_core_form(NoCoreFormReason::Relation, span)) };
         // A tuple outside the extents is not a member.
-        let (dims, _) = array.ty.peel();
-        let inside = Pred::all(at.iter().zip(dims).map(|(at, n)| Pred::inside(at, n)));
+        let (dims, _) = array.ty.split_array();
+        let inside = Pred::all(at.iter().zip(dims).map(|(at, n)| Pred::in_range(at, n)));
         let inside = if self.context.implies(&inside) { Pred::truth() } else { inside };
-        Ok(inside.and(&Pred::Is(r, self.vars.name(r), at.into(), true)))
+        Ok(inside.and(&Pred::Element(r, self.vars.name(r), at.into(), true)))
     }
 
     /// Elaborates `|R|`.
-    pub(super) fn population(&mut self, f: &mut Frame, relation: TId, span: Span) -> Out<Sym> {
+    pub(super) fn cardinality(&mut self, f: &mut ElabFrame, relation: TId, span: Span) -> ElabResult<SymbolicValue> {
         let relation = self.expr(f, relation)?;
-        let relation = self.data(&relation, span)?;
+        let relation = self.to_data(&relation, span)?;
         let dims: Vec<Poly> = match &relation.ty {
             CoreType::Rel(dims) => dims.to_vec(),
-            ty => ty.peel().0.into_iter().cloned().collect(),
+            ty => ty.split_array().0.into_iter().cloned().collect(),
         };
-        let indices: Vec<Index> = dims.into_iter().map(|n| self.vars.index("i", n)).collect();
+        let indices: Vec<Index> = dims.into_iter().map(|n| self.vars.fresh_index("i", n)).collect();
         let at: Vec<Poly> = indices.iter().map(Index::value).collect();
-        let member = self.is_member(&relation, &at, span)?;
-        let one = Expr::new(Kind::Index(Poly::constant(1)), INTEGER, span);
-        let count = Expr::guard(member, one);
-        let count = indices.into_iter().rev().fold(count, |e, i| Expr::new(Kind::Sum(i, e), INTEGER, span));
-        Ok(self.known(count))
+        let member = self.membership_pred(&relation, &at, span)?;
+        let one = CoreExpr::new(ExprKind::Index(Poly::constant(1)), INTEGER, span);
+        let count = CoreExpr::guard(member, one);
+        let count = indices.into_iter().rev().fold(count, |e, i| CoreExpr::new(ExprKind::Sum(i, e), INTEGER, span));
+        Ok(self.to_symbolic(count))
     }
 
     /// Elaborates `rel i < n, j < m if p: q`.
     pub(super) fn comprehension(
         &mut self,
-        f: &mut Frame,
+        f: &mut ElabFrame,
         id: TId,
         vars: &[IndexVar],
         filter: Option<TId>,
         body: TId,
-    ) -> Out<Sym> {
+    ) -> ElabResult<SymbolicValue> {
         let span = self.span(f, id);
         for var in vars {
             // The index variables are the components of the tuple.
-            let range = self.span_of(f, var)?;
-            if !range.first.is_zero() || range.by != Poly::constant(1) {
-                return Err(self.outside(Reason::Relation, span));
+            let range = self.range_values(f, var)?;
+            if !range.first.is_zero() || range.step != Poly::constant(1) {
+                return Err(self.no_core_form(NoCoreFormReason::Relation, span));
             }
         }
-        let mut term = |this: &mut Self, f: &mut Frame, _: &[Index]| {
+        let mut term = |this: &mut Self, f: &mut ElabFrame, _: &[Index]| {
             let p = filter.map_or(Ok(Pred::truth()), |p| this.predicate(f, p))?;
-            let (bindings, q) = this.scope(|this| this.under(&p, |this| this.predicate(f, body)))?;
-            this.bind_under(&p, bindings);
-            Ok(Sym::Bool(p.and(&q)))
+            let (bindings, q) = this.in_scope(|this| this.assuming(&p, |this| this.predicate(f, body)))?;
+            this.bind_where(&p, bindings);
+            Ok(SymbolicValue::Bool(p.and(&q)))
         };
         let e = self.generation(f, vars, id, &mut term)?;
-        Ok(Sym::Data(e))
+        Ok(SymbolicValue::Data(e))
     }
 
     /// Elaborates `relation(idx, n, m)`: counts how often each tuple is among the rows, with one
     /// step for each row.
-    pub(super) fn listed(&mut self, f: &mut Frame, id: TId, rows: TId, span: Span) -> Out<Sym> {
+    pub(super) fn relation_from_rows(
+        &mut self,
+        f: &mut ElabFrame,
+        id: TId,
+        rows: TId,
+        span: Span,
+    ) -> ElabResult<SymbolicValue> {
         let rows = self.expr(f, rows)?;
-        let rows = self.data(&rows, span)?;
-        let rows = self.named_array(rows);
+        let rows = self.to_data(&rows, span)?;
+        let rows = self.bind_array(rows);
         let ty = f.code.body.nodes[id].ty.clone();
-        let (Kind::Var(x), CoreType::Tensor(count, _), CoreType::Rel(dims)) =
+        let (ExprKind::Var(x), CoreType::Tensor(count, _), CoreType::Rel(dims)) =
             (&rows.kind, &rows.ty, self.core_type(f, &ty, span)?)
         else {
-            return Err(self.outside(Reason::Relation, span));
+            return Err(self.no_core_form(NoCoreFormReason::Relation, span));
         };
         let (x, name) = (*x, self.vars.name(*x));
         let place = |row: &Poly, axis: usize| {
             let axis = Poly::constant(i128::try_from(axis).unwrap_or(0));
             Poly::atom(Atom::Read(x, name.clone(), [row.clone(), axis].into()))
         };
-        let row = self.vars.index("row", count.clone());
-        let inside = dims.iter().enumerate().map(|(k, n)| Pred::inside(&place(&row.value(), k), n).negated());
+        let row = self.vars.fresh_index("row", count.clone());
+        let inside = dims.iter().enumerate().map(|(k, n)| Pred::in_range(&place(&row.value(), k), n).negated());
         let outside = Pred::exists(&row, &Pred::any_of(inside));
-        let what = self.failing(f, id, Code::E0500, "an index of a relation is out of bounds");
-        let indices: Vec<Index> = dims.iter().map(|n| self.vars.index("i", n.clone())).collect();
-        let row = self.vars.index("row", count.clone());
+        let what = self.check_failure(f, id, Code::E0500, "an index of a relation is out of bounds");
+        let indices: Vec<Index> = dims.iter().map(|n| self.vars.fresh_index("i", n.clone())).collect();
+        let row = self.vars.fresh_index("row", count.clone());
         let told = indices.iter().enumerate().map(|(k, i)| Pred::equal(&i.value(), &place(&row.value(), k)));
         let told = Pred::all(told);
-        let one = Expr::new(Kind::Index(Poly::constant(1)), INTEGER, span);
-        let count = Expr::new(Kind::Sum(row, Expr::guard(told, one)), INTEGER, span);
-        let counts = indices.iter().rev().fold(count, |e, i| Expr::generate(i.clone(), e));
-        let counts = counts.with(Kind::Check(outside.negated(), what, counts.clone()), counts.ty.clone());
-        let counts = self.named_array(counts);
-        let Kind::Var(counts) = counts.kind else { return Err(self.outside(Reason::Relation, span)) };
-        let indices: Vec<Index> = dims.iter().map(|n| self.vars.index("i", n.clone())).collect();
+        let one = CoreExpr::new(ExprKind::Index(Poly::constant(1)), INTEGER, span);
+        let count = CoreExpr::new(ExprKind::Sum(row, CoreExpr::guard(told, one)), INTEGER, span);
+        let counts = indices.iter().rev().fold(count, |e, i| CoreExpr::generate(i.clone(), e));
+        let counts = counts.with_kind(ExprKind::Check(outside.negated(), what, counts.clone()), counts.ty.clone());
+        let counts = self.bind_array(counts);
+        let ExprKind::Var(counts) = counts.kind else {
+            return Err(self.no_core_form(NoCoreFormReason::Relation, span));
+        };
+        let indices: Vec<Index> = dims.iter().map(|n| self.vars.fresh_index("i", n.clone())).collect();
         let at: Arc<[Poly]> = indices.iter().map(Index::value).collect();
         let many = Poly::atom(Atom::Read(counts, self.vars.name(counts), at));
-        let holds = self.truth(&Pred::less(&Poly::default(), &many), span);
-        Ok(Sym::Data(indices.into_iter().rev().fold(holds, |e, i| Expr::generate(i, e))))
+        let holds = self.bool_data(&Pred::less(&Poly::default(), &many), span);
+        Ok(SymbolicValue::Data(indices.into_iter().rev().fold(holds, |e, i| CoreExpr::generate(i, e))))
     }
 
     /// Returns a passed relation as an array of truth values, alone or inside a tuple.
-    pub(super) fn as_array(&mut self, e: E) -> Out<E> {
+    pub(super) fn relation_as_array(&mut self, e: ExprRef) -> ElabResult<ExprRef> {
         let span = e.span;
         match &e.ty {
             CoreType::Rel(dims) => {
-                let indices: Vec<Index> = dims.iter().map(|n| self.vars.index("i", n.clone())).collect();
+                let indices: Vec<Index> = dims.iter().map(|n| self.vars.fresh_index("i", n.clone())).collect();
                 let at: Vec<Poly> = indices.iter().map(Index::value).collect();
-                let member = self.is_member(&e, &at, span)?;
-                let holds = self.truth(&member, span);
-                Ok(indices.into_iter().rev().fold(holds, |e, i| Expr::generate(i, e)))
+                let member = self.membership_pred(&e, &at, span)?;
+                let holds = self.bool_data(&member, span);
+                Ok(indices.into_iter().rev().fold(holds, |e, i| CoreExpr::generate(i, e)))
             }
             CoreType::Tuple(types, names) if types.iter().any(|ty| matches!(ty, CoreType::Rel(_))) => {
                 let items = match &e.kind {
-                    Kind::Tuple(items) => items.clone(),
-                    _ => (0..).take(types.len()).map(|k| Expr::proj(&e, k)).collect(),
+                    ExprKind::Tuple(items) => items.clone(),
+                    _ => (0..).take(types.len()).map(|k| CoreExpr::proj(&e, k)).collect(),
                 };
-                let items = items.into_iter().map(|item| self.as_array(item)).collect::<Out<Vec<E>>>()?;
+                let items =
+                    items.into_iter().map(|item| self.relation_as_array(item)).collect::<ElabResult<Vec<ExprRef>>>()?;
                 let ty = CoreType::Tuple(items.iter().map(|e| e.ty.clone()).collect(), names.clone());
-                Ok(Expr::new(Kind::Tuple(items), ty, span))
+                Ok(CoreExpr::new(ExprKind::Tuple(items), ty, span))
             }
             _ => Ok(e),
         }
@@ -146,19 +161,19 @@ impl Elaborator<'_> {
 }
 
 /// Whether the call takes a relation that the program builds, or returns one.
-pub(super) fn makes_relations(args: &[Sym], types: &[Type], result: &Type) -> bool {
-    let made = |(arg, ty): (&Sym, &Type)| {
-        holds_relation(ty) && !matches!(arg, Sym::Data(e) if matches!(e.ty, CoreType::Rel(_)))
+pub(super) fn builds_relations(args: &[SymbolicValue], types: &[Type], result: &Type) -> bool {
+    let made = |(arg, ty): (&SymbolicValue, &Type)| {
+        contains_relation(ty) && !matches!(arg, SymbolicValue::Data(e) if matches!(e.ty, CoreType::Rel(_)))
     };
-    holds_relation(result) || args.iter().zip(types).any(made)
+    contains_relation(result) || args.iter().zip(types).any(made)
 }
 
-fn holds_relation(ty: &Type) -> bool {
+fn contains_relation(ty: &Type) -> bool {
     match ty {
         Type::Rel(_) => true,
-        Type::Array(_, t) => holds_relation(t),
-        Type::Tuple(items) => items.iter().any(holds_relation),
-        Type::Record(fields) => fields.iter().any(|(_, t)| holds_relation(t)),
+        Type::Array(_, t) => contains_relation(t),
+        Type::Tuple(items) => items.iter().any(contains_relation),
+        Type::Record(fields) => fields.iter().any(|(_, t)| contains_relation(t)),
         _ => false,
     }
 }

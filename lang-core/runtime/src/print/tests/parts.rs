@@ -5,12 +5,12 @@ use std::sync::Arc;
 use expect_test::expect;
 
 use super::*;
-use crate::print::full;
-use crate::{Relation, Tag};
+use crate::print::to_full_text;
+use crate::{ConstructorTag, Relation};
 use lang_base::GlobalName;
 
-fn made(name: &str, args: Vec<Value>) -> Value {
-    let tag = Tag { ty: GlobalName::new("m", "T"), index: 0, name: name.into(), arity: args.len() };
+fn constructed(name: &str, args: Vec<Value>) -> Value {
+    let tag = ConstructorTag { ty: GlobalName::new("m", "T"), index: 0, name: name.into(), arity: args.len() };
     Value::data(Arc::new(tag), args)
 }
 
@@ -83,14 +83,14 @@ fn tuples_and_records() {
 
 fn tree(depth: usize) -> Value {
     match depth {
-        0 => made("Leaf", vec![Value::F64(1.0)]),
-        _ => made("Node", vec![tree(depth - 1), tree(depth - 1)]),
+        0 => constructed("Leaf", vec![Value::F64(1.0)]),
+        _ => constructed("Node", vec![tree(depth - 1), tree(depth - 1)]),
     }
 }
 
 fn list(n: usize, item: impl Fn(usize) -> Value) -> Value {
-    let nil = made("Nil", vec![]);
-    (0..n).rev().fold(nil, |rest, i| made("Cons", vec![item(i), rest]))
+    let nil = constructed("Nil", vec![]);
+    (0..n).rev().fold(nil, |rest, i| constructed("Cons", vec![item(i), rest]))
 }
 
 #[test]
@@ -158,7 +158,8 @@ fn trees_and_lists() {
     "#]],
     );
     // Deep parts are elided, unless all digits are requested.
-    let left = (0..12).fold(made("Nil", vec![]), |l, i| made("Snoc", vec![l, Value::I64(i * 1_000_000_000)]));
+    let left =
+        (0..12).fold(constructed("Nil", vec![]), |l, i| constructed("Snoc", vec![l, Value::I64(i * 1_000_000_000)]));
     check(
         &left,
         expect![[r#"
@@ -203,7 +204,7 @@ fn trees_and_lists() {
 fn relations() {
     let of = |n: i64| {
         let rows: Vec<i64> = (0..n).flat_map(|i| [i, 2 * i]).collect();
-        Value::Rel(Arc::new(Relation::new(vec![n, 2 * n], rows, crate::memory::Charge::default())))
+        Value::Rel(Arc::new(Relation::new(vec![n, 2 * n], rows, crate::memory::MemoryCharge::default())))
     };
     check(
         &of(3),
@@ -281,7 +282,7 @@ fn bounded() {
     let deep = list(1_000_000, |i| Value::F64(i as f64));
     let shown = usual().show(&deep);
     assert!(shown.len() < 1000, "{}", shown.len());
-    let left = (0..1_000_000).fold(made("Nil", vec![]), |l, i| made("Snoc", vec![l, Value::I64(i)]));
+    let left = (0..1_000_000).fold(constructed("Nil", vec![]), |l, i| constructed("Snoc", vec![l, Value::I64(i)]));
     assert!(usual().show(&left).len() < 1000);
     let mut nested = Value::unit();
     for _ in 0..300_000 {
@@ -322,7 +323,7 @@ fn all_of_it() {
     let bare = |text: &str| text.replace(char::is_whitespace, "");
     for value in values {
         let text = with(Digits::All).show(&value);
-        assert_eq!(bare(&text), bare(&full(&value, 1 << 30).unwrap()));
+        assert_eq!(bare(&text), bare(&to_full_text(&value, 1 << 30).unwrap()));
         assert!(value.as_array().is_none() || text.lines().all(|line| line.chars().count() <= 60), "{text}");
     }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::drawn::{Draw, drawn};
-use crate::certify::proof::{Claim, Combination, Comparison, Fact, Made, Proof, Term};
-use crate::certify::{Verdict, certify, check, claim};
+use super::drawn::{LcgRng, random_question};
+use crate::certify::proof::{AtomProperty, Claim, ClaimTerm, Combination, Proof, ProofFact, SignComparison};
+use crate::certify::{CertificateVerdict, certify, check, claim};
 use crate::predicate::testing::atom;
 use crate::predicate::{Atom, Poly};
 
@@ -13,8 +13,8 @@ use crate::predicate::{Atom, Poly};
 fn combinations<'p>(proof: &'p mut Proof, all: &mut Vec<&'p mut Combination>) {
     match proof {
         Proof::Split(_, sides) => sides.iter_mut().for_each(|p| combinations(p, all)),
-        Proof::Told(told, rest) => {
-            all.extend(&mut told.why);
+        Proof::Decide(told, rest) => {
+            all.extend(&mut told.combinations);
             combinations(rest, all);
         }
         Proof::Sum(why) | Proof::Contradiction(why) => all.push(why),
@@ -22,7 +22,7 @@ fn combinations<'p>(proof: &'p mut Proof, all: &mut Vec<&'p mut Combination>) {
 }
 
 /// Visits the nodes of a proof in order, and changes the node at position `at`.
-fn change(proof: &mut Proof, at: &mut usize, f: &mut dyn FnMut(&mut Proof)) {
+fn change_node(proof: &mut Proof, at: &mut usize, f: &mut dyn FnMut(&mut Proof)) {
     if *at == 0 {
         f(proof);
         *at = usize::MAX;
@@ -30,17 +30,17 @@ fn change(proof: &mut Proof, at: &mut usize, f: &mut dyn FnMut(&mut Proof)) {
     }
     *at -= 1;
     match proof {
-        Proof::Split(_, sides) => sides.iter_mut().for_each(|p| change(p, at, f)),
-        Proof::Told(_, rest) => change(rest, at, f),
+        Proof::Split(_, sides) => sides.iter_mut().for_each(|p| change_node(p, at, f)),
+        Proof::Decide(_, rest) => change_node(rest, at, f),
         Proof::Sum(_) | Proof::Contradiction(_) => {}
     }
 }
 
 /// The kind of change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Done {
+enum Tampering {
     Coefficient,
-    By,
+    GoalFactor,
     PartLost,
     FactLost,
     FactAdded,
@@ -49,92 +49,92 @@ enum Done {
     Swapped,
     Moved,
     Flipped,
-    Untold,
+    DecisionLost,
     Other,
     SideLost,
 }
 
-fn tamper(proof: &mut Proof, draw: &mut Draw) -> Option<Done> {
+fn tamper(proof: &mut Proof, draw: &mut LcgRng) -> Option<Tampering> {
     let nodes = super::nodes(proof);
     if draw.below(3) > 0 {
         let mut all = Vec::new();
         combinations(proof, &mut all);
         let which = draw.below(all.len());
-        let Combination { by, parts } = &mut *all[which];
+        let Combination { goal_factor: by, products: parts } = &mut *all[which];
         if parts.is_empty() || draw.below(10) == 0 {
             *by += 1;
-            return (!parts.is_empty()).then_some(Done::By);
+            return (!parts.is_empty()).then_some(Tampering::GoalFactor);
         }
         let which = draw.below(parts.len());
         let part = &mut parts[which];
         return Some(match draw.below(6) {
             0 => {
                 part.0 += 1;
-                Done::Coefficient
+                Tampering::Coefficient
             }
             1 => {
                 parts.remove(which);
-                Done::PartLost
+                Tampering::PartLost
             }
             2 if !part.1.is_empty() => {
                 part.1.pop();
-                Done::FactLost
+                Tampering::FactLost
             }
             3 => {
-                part.1.push(Fact::Known(0));
-                Done::FactAdded
+                part.1.push(ProofFact::Assumption(0));
+                Tampering::FactAdded
             }
             4 if !part.1.is_empty() => {
                 let which = draw.below(part.1.len());
                 part.1[which] = match &part.1[which] {
-                    Fact::Known(k) => Fact::Known(k + 1),
-                    Fact::Bound(k) => Fact::Known(*k),
-                    Fact::Side(k) => Fact::Side(if *k > 0 { k - 1 } else { 1 }),
-                    Fact::Made(a, Made::First) => Fact::Made(a.clone(), Made::Second),
-                    Fact::Made(a, _) => Fact::Made(a.clone(), Made::First),
+                    ProofFact::Assumption(k) => ProofFact::Assumption(k + 1),
+                    ProofFact::BoundSum(k) => ProofFact::Assumption(*k),
+                    ProofFact::SplitSide(k) => ProofFact::SplitSide(if *k > 0 { k - 1 } else { 1 }),
+                    ProofFact::Property(a, AtomProperty::First) => ProofFact::Property(a.clone(), AtomProperty::Second),
+                    ProofFact::Property(a, _) => ProofFact::Property(a.clone(), AtomProperty::First),
                 };
-                Done::FactOther
+                Tampering::FactOther
             }
             _ => {
                 part.0 = -part.0;
-                Done::Negative
+                Tampering::Negative
             }
         });
     }
     let mut done = None;
     let (kind, mut at) = (draw.below(3), draw.below(nodes));
-    change(proof, &mut at, &mut |proof| {
+    change_node(proof, &mut at, &mut |proof| {
         done = Some(match proof {
             Proof::Split(p, sides) => match kind {
                 0 => {
                     sides.reverse();
-                    Done::Swapped
+                    Tampering::Swapped
                 }
                 1 => {
-                    *p = p.plus(1);
-                    Done::Moved
+                    *p = p.add_constant(1);
+                    Tampering::Moved
                 }
                 _ => {
                     *proof = sides[0].clone();
-                    Done::SideLost
+                    Tampering::SideLost
                 }
             },
-            Proof::Told(told, rest) => {
+            Proof::Decide(told, rest) => {
                 if kind == 0 {
                     *proof = (**rest).clone();
-                    Done::Untold
+                    Tampering::DecisionLost
                 } else {
                     told.holds = !told.holds;
-                    Done::Flipped
+                    Tampering::Flipped
                 }
             }
             Proof::Sum(why) => {
                 *proof = Proof::Contradiction(why.clone());
-                Done::Other
+                Tampering::Other
             }
             Proof::Contradiction(why) => {
                 *proof = Proof::Sum(why.clone());
-                Done::Other
+                Tampering::Other
             }
         });
     });
@@ -142,57 +142,57 @@ fn tamper(proof: &mut Proof, draw: &mut Draw) -> Option<Done> {
 }
 
 /// Changes the claim: weakens an assumption, strengthens the goal, or changes a guard.
-fn other(claim: &mut Claim, draw: &mut Draw) {
+fn change_claim(claim: &mut Claim, draw: &mut LcgRng) {
     match draw.below(4) {
         0 => {
-            let k = draw.below(claim.known.len());
-            claim.known[k] = claim.known[k].plus(1);
+            let k = draw.below(claim.assumptions.len());
+            claim.assumptions[k] = claim.assumptions[k].add_constant(1);
         }
         1 if !claim.sum.is_empty() => {
             let k = draw.below(claim.sum.len());
             let term = &mut claim.sum[k];
-            let monomials: Vec<Poly> = term.over.terms().iter().map(|(m, _)| Poly::term(m.clone(), 1)).collect();
-            term.over = term.over.sub(&monomials[draw.below(monomials.len())]);
+            let monomials: Vec<Poly> = term.numerator.terms().iter().map(|(m, _)| Poly::term(m.clone(), 1)).collect();
+            term.numerator = term.numerator.sub(&monomials[draw.below(monomials.len())]);
         }
-        2 if claim.sum.iter().any(|t| !t.at.is_empty()) => {
-            let term = claim.sum.iter_mut().find(|t| !t.at.is_empty()).unwrap();
-            let k = draw.below(term.at.len());
-            term.at[k] = match &term.at[k] {
-                Comparison::Ge(p) => Comparison::Ge(p.plus(-1)),
-                Comparison::Eq(p) => Comparison::Ne(p.clone()),
-                Comparison::Ne(p) => Comparison::Eq(p.clone()),
+        2 if claim.sum.iter().any(|t| !t.guards.is_empty()) => {
+            let term = claim.sum.iter_mut().find(|t| !t.guards.is_empty()).unwrap();
+            let k = draw.below(term.guards.len());
+            term.guards[k] = match &term.guards[k] {
+                SignComparison::Ge(p) => SignComparison::Ge(p.add_constant(-1)),
+                SignComparison::Eq(p) => SignComparison::Ne(p.clone()),
+                SignComparison::Ne(p) => SignComparison::Eq(p.clone()),
             };
         }
         _ => {
-            if let Some(term) = claim.sum.iter_mut().find(|t| !t.at.is_empty()) {
-                term.at.pop();
+            if let Some(term) = claim.sum.iter_mut().find(|t| !t.guards.is_empty()) {
+                term.guards.pop();
             }
         }
     }
 }
 
 /// Whether the claim holds at small integers.
-fn holds(claim: &Claim, draw: &mut Draw) -> bool {
+fn holds(claim: &Claim, draw: &mut LcgRng) -> bool {
     (0..80).all(|_| {
         let values: BTreeMap<Atom, i64> = ["n", "m", "k", "s", "t"]
             .map(|name| (atom(name), i64::try_from(draw.below(9)).unwrap() - 2))
             .into_iter()
             .collect();
         let mut f = |a: &Atom| values.get(a).copied();
-        if claim.known.iter().any(|p| p.eval(&mut f).unwrap() < 0) {
+        if claim.assumptions.iter().any(|p| p.eval(&mut f).unwrap() < 0) {
             return true;
         }
-        let mut sum = |terms: &[Term]| {
-            let under: i128 = terms.iter().map(|t| t.under).product();
+        let mut sum = |terms: &[ClaimTerm]| {
+            let under: i128 = terms.iter().map(|t| t.denominator).product();
             let mut sum = 0;
             for term in terms {
-                let counts = term.at.iter().all(|c| match c {
-                    Comparison::Ge(p) => p.eval(&mut f).unwrap() >= 0,
-                    Comparison::Eq(p) => p.eval(&mut f).unwrap() == 0,
-                    Comparison::Ne(p) => p.eval(&mut f).unwrap() != 0,
+                let counts = term.guards.iter().all(|c| match c {
+                    SignComparison::Ge(p) => p.eval(&mut f).unwrap() >= 0,
+                    SignComparison::Eq(p) => p.eval(&mut f).unwrap() == 0,
+                    SignComparison::Ne(p) => p.eval(&mut f).unwrap() != 0,
                 });
                 if counts {
-                    sum += i128::from(term.over.eval(&mut f).unwrap()) * (under / term.under);
+                    sum += i128::from(term.numerator.eval(&mut f).unwrap()) * (under / term.denominator);
                 }
             }
             sum
@@ -204,15 +204,17 @@ fn holds(claim: &Claim, draw: &mut Draw) -> bool {
 #[test]
 #[expect(clippy::disallowed_macros, reason = "what was tampered with")]
 fn no_wrong_proof_is_accepted() {
-    let (mut rejected, mut accepted) = (BTreeMap::<Done, u32>::new(), BTreeMap::<Done, u32>::new());
+    let (mut rejected, mut accepted) = (BTreeMap::<Tampering, u32>::new(), BTreeMap::<Tampering, u32>::new());
     let (mut others, mut still) = (0, 0);
     for seed in 0..500 {
-        let asked = drawn(seed);
+        let asked = random_question(seed);
         let question = asked.question();
-        let Verdict::Proved { factor, proof, tight } = certify(&question).verdict else { continue };
+        let CertificateVerdict::Proved { factor, proof, tight_sizes: tight } = certify(&question).verdict else {
+            continue;
+        };
         let right = claim(&question, factor).unwrap();
         assert!(check(&right, &proof));
-        let draw = &mut Draw(seed);
+        let draw = &mut LcgRng(seed);
         let less = tight.map(|_| claim(&question, factor - 1).unwrap());
         assert!(less.iter().all(|less| !check(less, &proof)), "seed {seed}");
         for _ in 0..12 {
@@ -228,12 +230,12 @@ fn no_wrong_proof_is_accepted() {
                 continue;
             }
             *accepted.entry(done).or_default() += 1;
-            let numbers = [Done::Coefficient, Done::By, Done::PartLost, Done::Negative];
+            let numbers = [Tampering::Coefficient, Tampering::GoalFactor, Tampering::PartLost, Tampering::Negative];
             assert!(!numbers.contains(&done), "seed {seed}: {done:?} in {wrong:#?}");
         }
         for _ in 0..6 {
             let mut about = right.clone();
-            other(&mut about, draw);
+            change_claim(&mut about, draw);
             let mut proof = proof.clone();
             if draw.below(2) == 0 {
                 tamper(&mut proof, draw);

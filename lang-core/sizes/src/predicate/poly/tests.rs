@@ -5,14 +5,14 @@ use proptest::prelude::*;
 
 use super::super::testing::{atom, poly};
 use super::{Atom, Poly};
-use super::{MAX_COEFFICIENT, MAX_DEGREE, MAX_NESTED, MAX_TERMS};
+use super::{MAX_COEFFICIENT, MAX_DEGREE, MAX_NESTED_ATOMS, MAX_TERMS};
 
 #[track_caller]
 fn check(text: &str, shown: &str) {
     let p = poly(text);
     assert_eq!(p.to_string(), shown, "{text}");
     // The printed form must have the same meaning.
-    if !p.overflowed() {
+    if !p.has_overflowed() {
         assert_eq!(poly(shown), p, "{text} read again");
     }
 }
@@ -79,14 +79,14 @@ fn overflow_absorbs() {
     check("n ^ 17", "_");
     check("n ^ 9 * n ^ 8", "_");
     let big = Poly::constant(MAX_COEFFICIENT);
-    assert!(!big.overflowed());
-    assert!(big.plus(1).overflowed());
-    assert!(big.scale(2).overflowed());
-    assert!(big.scale(i128::MAX).overflowed());
-    assert!(Poly::constant(i128::MIN).overflowed());
-    assert!(big.mul(&poly("2 * n + 1")).overflowed());
-    assert!(Poly::term(vec![(atom("n"), MAX_DEGREE + 1)], 1).overflowed());
-    assert!(Poly::atom(Atom::Div(poly("huge").into(), poly("n").into())).overflowed());
+    assert!(!big.has_overflowed());
+    assert!(big.add_constant(1).has_overflowed());
+    assert!(big.scale(2).has_overflowed());
+    assert!(big.scale(i128::MAX).has_overflowed());
+    assert!(Poly::constant(i128::MIN).has_overflowed());
+    assert!(big.mul(&poly("2 * n + 1")).has_overflowed());
+    assert!(Poly::term(vec![(atom("n"), MAX_DEGREE + 1)], 1).has_overflowed());
+    assert!(Poly::atom(Atom::Div(poly("huge").into(), poly("n").into())).has_overflowed());
 }
 
 #[test]
@@ -104,27 +104,27 @@ fn powers() {
 #[test]
 fn sizes_are_bounded() {
     let many = (0..=MAX_TERMS).fold(Poly::default(), |p, i| p.add(&poly(&format!("x{i}"))));
-    assert!(many.overflowed());
+    assert!(many.has_overflowed());
     // Sharing: each step doubles the number of atoms.
     let mut p = poly("n");
     let mut steps = 0;
-    while !p.overflowed() {
-        p = p.rem(&p.plus(3)).expect("not 0");
+    while !p.has_overflowed() {
+        p = p.rem(&p.add_constant(3)).expect("not 0");
         steps += 1;
     }
-    assert_eq!(MAX_NESTED.ilog2(), steps);
+    assert_eq!(MAX_NESTED_ATOMS.ilog2(), steps);
     // Nesting depth.
     let p = (0..1000).fold(poly("n"), |p, i| p.div(&poly(&format!("x{i}"))).expect("not 0"));
-    assert!(p.overflowed());
+    assert!(p.has_overflowed());
     // A product of many terms by many stops at once.
     let wide = |s: &str| (0..200).fold(Poly::default(), |p, i| p.add(&poly(&format!("{s}{i}"))));
-    assert!(wide("x").mul(&wide("y")).overflowed());
+    assert!(wide("x").mul(&wide("y")).has_overflowed());
 }
 
 #[test]
 fn splits() {
     let check = |p: &str, by: &str, quotient: &str, rest: &str| {
-        assert_eq!(poly(p).split_by(&poly(by)), (poly(quotient), poly(rest)), "{p} by {by}");
+        assert_eq!(poly(p).divide_by_term(&poly(by)), (poly(quotient), poly(rest)), "{p} by {by}");
         assert_eq!(poly(p), poly(by).mul(&poly(quotient)).add(&poly(rest)));
     };
     check("i * m + j", "m", "i", "j");
@@ -168,20 +168,20 @@ fn text() -> impl Strategy<Value = String> {
     })
 }
 
-fn at(point: [i64; 3]) -> impl Fn(&Atom) -> Option<i64> {
+fn point_values(point: [i64; 3]) -> impl Fn(&Atom) -> Option<i64> {
     let names = ["a", "b", "c"].map(atom);
     move |a| names.iter().position(|n| n == a).and_then(|i| point.get(i).copied())
 }
 
 fn value(p: &Poly, point: [i64; 3]) -> i128 {
-    i128::from(p.eval(&mut at(point)).expect("small"))
+    i128::from(p.eval(&mut point_values(point)).expect("small"))
 }
 
 fn point() -> impl Strategy<Value = [i64; 3]> {
     [-9..10_i64, -9..10_i64, -9..10_i64]
 }
 
-fn floor(a: i128, b: i128) -> i128 {
+fn floor_quotient(a: i128, b: i128) -> i128 {
     a.div_euclid(b.abs()) * b.signum() + if b < 0 && a.rem_euclid(b.abs()) != 0 { -1 } else { 0 }
 }
 
@@ -191,24 +191,24 @@ proptest! {
     #[test]
     fn arithmetic_agrees_with_values(p in text(), q in text(), d in prop_oneof![-5..0_i64, 1..6_i64], at in point()) {
         let (p, q) = (poly(&p), poly(&q));
-        prop_assume!(!p.overflowed() && !q.overflowed());
+        prop_assume!(!p.has_overflowed() && !q.has_overflowed());
         let (x, y) = (value(&p, at), value(&q, at));
         prop_assert_eq!(value(&p.add(&q), at), x + y);
         prop_assert_eq!(value(&p.sub(&q), at), x - y);
         prop_assert_eq!(value(&p.neg(), at), -x);
         prop_assert_eq!(value(&p.scale(d.into()), at), x * i128::from(d));
         let product = p.mul(&q);
-        if !product.overflowed() && let Ok(xy) = i64::try_from(x * y) {
+        if !product.has_overflowed() && let Ok(xy) = i64::try_from(x * y) {
             prop_assert_eq!(value(&product, at), i128::from(xy));
         }
-        prop_assert_eq!(value(&p.least(&q), at), x.min(y));
-        prop_assert_eq!(value(&p.greatest(&q), at), x.max(y));
+        prop_assert_eq!(value(&p.minimum(&q), at), x.min(y));
+        prop_assert_eq!(value(&p.maximum(&q), at), x.max(y));
         let by = Poly::constant(d.into());
-        prop_assert_eq!(value(&p.div(&by).expect("not 0"), at), floor(x, d.into()));
-        prop_assert_eq!(value(&p.rem(&by).expect("not 0"), at), x - floor(x, d.into()) * i128::from(d));
+        prop_assert_eq!(value(&p.div(&by).expect("not 0"), at), floor_quotient(x, d.into()));
+        prop_assert_eq!(value(&p.rem(&by).expect("not 0"), at), x - floor_quotient(x, d.into()) * i128::from(d));
         if y != 0 {
-            prop_assert_eq!(value(&p.div(&q).expect("not 0"), at), floor(x, y));
-            prop_assert_eq!(value(&p.rem(&q).expect("not 0"), at), x - floor(x, y) * y);
+            prop_assert_eq!(value(&p.div(&q).expect("not 0"), at), floor_quotient(x, y));
+            prop_assert_eq!(value(&p.rem(&q).expect("not 0"), at), x - floor_quotient(x, y) * y);
         }
     }
 
@@ -219,21 +219,21 @@ proptest! {
         prop_assert_eq!(p.mul(&q), q.mul(&p));
         prop_assert_eq!(p.add(&q).add(&r), p.add(&q.add(&r)));
         prop_assert!(p.sub(&p).is_zero());
-        prop_assert_eq!(p.least(&q), q.least(&p));
+        prop_assert_eq!(p.minimum(&q), q.minimum(&p));
         let (left, right) = (p.mul(&q.add(&r)), p.mul(&q).add(&p.mul(&r)));
-        prop_assert!(left == right || left.overflowed() || right.overflowed());
+        prop_assert!(left == right || left.has_overflowed() || right.has_overflowed());
         let (left, right) = (p.mul(&q).mul(&r), p.mul(&q.mul(&r)));
-        prop_assert!(left == right || left.overflowed() || right.overflowed());
+        prop_assert!(left == right || left.has_overflowed() || right.has_overflowed());
     }
 
     #[test]
     fn substitution_agrees_with_values(p in text(), q in text(), at in point()) {
         let (p, q) = (poly(&p), poly(&q));
         let replaced = p.substitute(&|a| (*a == atom("a")).then(|| q.clone()));
-        prop_assume!(!replaced.overflowed());
+        prop_assume!(!replaced.has_overflowed());
         let a = i64::try_from(value(&q, at)).expect("small");
         // A quotient by a polynomial may simplify if its divisor becomes constant.
-        if let Some(v) = p.eval(&mut super::tests::at([a, at[1], at[2]])) {
+        if let Some(v) = p.eval(&mut super::tests::point_values([a, at[1], at[2]])) {
             prop_assert_eq!(value(&replaced, at), i128::from(v));
         }
     }
@@ -241,7 +241,7 @@ proptest! {
     #[test]
     fn shown_text_means_the_same(p in text()) {
         let p = poly(&p);
-        prop_assume!(!p.overflowed());
+        prop_assume!(!p.has_overflowed());
         prop_assert_eq!(poly(&p.to_string()), p);
     }
 }

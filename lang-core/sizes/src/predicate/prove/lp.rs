@@ -3,7 +3,7 @@
 //! are all 0 at the current point. Rows can be added at any time, so the search adds only those
 //! that its point violates. Gomory cuts, which hold at all integer points, are such rows too.
 
-use super::table::{MonoId, Row, gcd, mul};
+use super::table::{LinearRow, MonoId, gcd, mul};
 
 /// The maximal number of columns.
 const MAX_COLUMNS: usize = 96;
@@ -13,7 +13,7 @@ const MAX_ROWS: usize = 192;
 
 /// The sign constraint of a variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kind {
+enum VarKind {
     /// Any number: a monomial.
     Free,
     /// At least 0: the slack of an inequality.
@@ -24,69 +24,69 @@ enum Kind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Column {
+struct DictColumn {
     var: u32,
-    kind: Kind,
+    kind: VarKind,
 }
 
 /// `den · var = constant + Σ coefs[c] · columns[c]`, in lowest terms, with `den > 0`. Missing
 /// coefficients are 0.
 #[derive(Clone, Debug)]
-struct Line {
+struct DictRow {
     var: u32,
-    kind: Kind,
+    kind: VarKind,
     den: i128,
     constant: i128,
     coefs: Vec<i128>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum VarPosition {
     Column(usize),
     Line(usize),
 }
 
 /// The result of the search for a point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum LpResult {
     /// No rational point satisfies all rows.
-    Empty,
+    Infeasible,
     /// The current point satisfies all rows.
-    Point,
+    Feasible,
     /// A limit was reached.
-    Unknown,
+    LimitReached,
 }
 
 /// A dictionary of rows; see the module documentation.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Lp {
-    columns: Vec<Column>,
-    lines: Vec<Line>,
+pub(super) struct LinearProgram {
+    columns: Vec<DictColumn>,
+    rows: Vec<DictRow>,
     /// The position of each variable.
-    places: Vec<Place>,
+    positions: Vec<VarPosition>,
     /// The variable of each monomial.
     vars: Vec<Option<u32>>,
     /// The value of each monomial at the last point.
     values: Vec<f64>,
 }
 
-impl Lp {
+impl LinearProgram {
     /// Returns the value of a monomial at the last point found; 0 if no row mentions it.
     pub(super) fn value(&self, m: MonoId) -> f64 {
         self.values.get(m as usize).copied().unwrap_or(0.0)
     }
 
-    fn note_values(&mut self) {
+    fn record_values(&mut self) {
         self.values.clear();
-        self.values.extend(self.vars.iter().map(|var| match var.and_then(|var| self.places.get(var as usize)) {
-            Some(Place::Line(at)) => self.lines.get(*at).map_or(0.0, Line::value),
+        self.values.extend(self.vars.iter().map(|var| match var.and_then(|var| self.positions.get(var as usize)) {
+            Some(VarPosition::Line(at)) => self.rows.get(*at).map_or(0.0, DictRow::value),
             _ => 0.0,
         }));
     }
 
-    fn new_var(&mut self, place: Place) -> Option<u32> {
-        let var = u32::try_from(self.places.len()).ok()?;
-        self.places.push(place);
+    fn new_var(&mut self, place: VarPosition) -> Option<u32> {
+        let var = u32::try_from(self.positions.len()).ok()?;
+        self.positions.push(place);
         Some(var)
     }
 
@@ -98,13 +98,13 @@ impl Lp {
         if let Some(Some(var)) = self.vars.get(at) {
             return Some(*var);
         }
-        let dead = self.columns.iter().position(|c| c.kind == Kind::Zero);
+        let dead = self.columns.iter().position(|c| c.kind == VarKind::Zero);
         let column = dead.unwrap_or(self.columns.len());
         if column >= MAX_COLUMNS {
             return None;
         }
-        let var = self.new_var(Place::Column(column))?;
-        let entry = Column { var, kind: Kind::Free };
+        let var = self.new_var(VarPosition::Column(column))?;
+        let entry = DictColumn { var, kind: VarKind::Free };
         match self.columns.get_mut(column) {
             Some(c) => *c = entry,
             None => self.columns.push(entry),
@@ -114,20 +114,20 @@ impl Lp {
     }
 
     /// Adds a row. Returns `None` past the limits; the dictionary must not be used afterwards.
-    pub(super) fn add(&mut self, row: &Row, work: &mut u32) -> Option<()> {
-        let mut line = Line {
+    pub(super) fn add_row(&mut self, row: &LinearRow, work: &mut u32) -> Option<()> {
+        let mut line = DictRow {
             var: 0,
-            kind: if row.zero { Kind::Zero } else { Kind::Nonneg },
+            kind: if row.is_equality { VarKind::Zero } else { VarKind::Nonneg },
             den: 1,
             constant: row.constant,
             coefs: Vec::with_capacity(self.columns.len() + row.terms.len()),
         };
         for &(m, c) in &row.terms {
             let var = self.var(m)?;
-            match *self.places.get(var as usize)? {
-                Place::Column(at) => line.bump(at, mul(c, line.den)?)?,
-                Place::Line(at) => {
-                    let of = self.lines.get(at)?;
+            match *self.positions.get(var as usize)? {
+                VarPosition::Column(at) => line.add_coefficient(at, mul(c, line.den)?)?,
+                VarPosition::Line(at) => {
+                    let of = self.rows.get(at)?;
                     let used: Vec<_> = of.coefs.iter().copied().enumerate().filter(|(_, a)| *a != 0).collect();
                     line.add_scaled(mul(c, line.den)?, of.den, of.constant, &used, work)?;
                 }
@@ -136,54 +136,54 @@ impl Lp {
         self.push(line)
     }
 
-    fn push(&mut self, mut line: Line) -> Option<()> {
-        if self.lines.len() >= MAX_ROWS {
+    fn push(&mut self, mut line: DictRow) -> Option<()> {
+        if self.rows.len() >= MAX_ROWS {
             return None;
         }
-        line.var = self.new_var(Place::Line(self.lines.len()))?;
-        self.lines.push(line);
+        line.var = self.new_var(VarPosition::Line(self.rows.len()))?;
+        self.rows.push(line);
         Some(())
     }
 
     /// Moves to a point that satisfies all rows, if one exists. It terminates by Bland's rule,
     /// which selects the oldest candidate variable.
-    pub(super) fn solve(&mut self, work: &mut u32) -> Verdict {
+    pub(super) fn solve(&mut self, work: &mut u32) -> LpResult {
         loop {
-            let broken = self.lines.iter().enumerate().filter(|(_, l)| l.is_broken()).min_by_key(|(_, l)| l.var);
+            let broken = self.rows.iter().enumerate().filter(|(_, l)| l.is_violated()).min_by_key(|(_, l)| l.var);
             let Some((at, line)) = broken else {
-                self.note_values();
-                return Verdict::Point;
+                self.record_values();
+                return LpResult::Feasible;
             };
             // The variable must increase, or decrease if it must be 0 and is positive.
             let direction = -line.constant.signum();
             let mut entering: Option<(usize, (bool, bool, u32))> = None;
             for (c, (column, coef)) in self.columns.iter().zip(&line.coefs).enumerate() {
                 let helps = match column.kind {
-                    Kind::Free => *coef != 0,
-                    Kind::Nonneg => *coef != 0 && coef.signum() == direction,
-                    Kind::Zero => false,
+                    VarKind::Free => *coef != 0,
+                    VarKind::Nonneg => *coef != 0 && coef.signum() == direction,
+                    VarKind::Zero => false,
                 };
                 // A free variable never leaves again, so it is preferred. A unit coefficient keeps
                 // numbers small.
                 let key = match column.kind {
-                    Kind::Free => (false, coef.unsigned_abs() != line.den.unsigned_abs(), column.var),
+                    VarKind::Free => (false, coef.unsigned_abs() != line.den.unsigned_abs(), column.var),
                     _ => (true, true, column.var),
                 };
                 if helps && entering.is_none_or(|(_, best)| key < best) {
                     entering = Some((c, key));
                 }
             }
-            let Some((column, _)) = entering else { return Verdict::Empty };
+            let Some((column, _)) = entering else { return LpResult::Infeasible };
             if self.pivot(at, column, work).is_none() {
-                return Verdict::Unknown;
+                return LpResult::LimitReached;
             }
         }
     }
 
     /// Exchanges the variables of a line and a column with a nonzero coefficient.
     fn pivot(&mut self, at: usize, column: usize, work: &mut u32) -> Option<()> {
-        let (line, entry) = (self.lines.get_mut(at)?, self.columns.get_mut(column)?);
-        spend(work, line.coefs.len())?;
+        let (line, entry) = (self.rows.get_mut(at)?, self.columns.get_mut(column)?);
+        spend_work(work, line.coefs.len())?;
         let p = *line.coefs.get(column)?;
         // den·x = k + Σ a·y + p·z yields |p|·z = ∓(k + Σ a·y) ± den·x.
         if p > 0 {
@@ -195,17 +195,17 @@ impl Lp {
         let den = line.den;
         line.den = p.checked_abs()?;
         *line.coefs.get_mut(column)? = match line.kind {
-            Kind::Zero => 0,
+            VarKind::Zero => 0,
             _ => den * p.signum(),
         };
         std::mem::swap(&mut line.var, &mut entry.var);
         std::mem::swap(&mut line.kind, &mut entry.kind);
         line.reduce();
-        *self.places.get_mut(line.var as usize)? = Place::Line(at);
-        *self.places.get_mut(entry.var as usize)? = Place::Column(column);
-        let (before, rest) = self.lines.split_at_mut_checked(at)?;
+        *self.positions.get_mut(line.var as usize)? = VarPosition::Line(at);
+        *self.positions.get_mut(entry.var as usize)? = VarPosition::Column(column);
+        let (before, rest) = self.rows.split_at_mut_checked(at)?;
         let (line, after) = rest.split_first_mut()?;
-        spend(work, (before.len() + after.len()) / 4)?;
+        spend_work(work, (before.len() + after.len()) / 4)?;
         let used: Vec<_> = line.coefs.iter().copied().enumerate().filter(|(_, a)| *a != 0).collect();
         for other in before.iter_mut().chain(after) {
             let k = other.coefs.get(column).copied().unwrap_or(0);
@@ -222,22 +222,22 @@ impl Lp {
     /// integer variables and nonnegative `y`, `Σ (-a mod den)·y` is congruent to `k` modulo `den`.
     /// So it is at least `k mod den`. Returns false if no line that must be an integer is
     /// fractional, and `None` past the limits.
-    pub(super) fn cut(&mut self) -> Option<bool> {
-        let cut = self.lines.iter().find_map(|line| {
+    pub(super) fn add_gomory_cut(&mut self) -> Option<bool> {
+        let cut = self.rows.iter().find_map(|line| {
             let fraction = line.constant.rem_euclid(line.den);
             let integer = self.columns.iter().zip(&line.coefs).all(|(c, a)| match c.kind {
-                Kind::Nonneg => true,
+                VarKind::Nonneg => true,
                 // The term vanishes modulo `den`.
-                Kind::Free => a % line.den == 0,
-                Kind::Zero => true,
+                VarKind::Free => a % line.den == 0,
+                VarKind::Zero => true,
             });
             let coefs = line.coefs.iter().map(|a| match a.rem_euclid(line.den) {
                 0 => 0,
                 r => line.den - r,
             });
-            (fraction != 0 && integer).then(|| Line {
+            (fraction != 0 && integer).then(|| DictRow {
                 var: 0,
-                kind: Kind::Nonneg,
+                kind: VarKind::Nonneg,
                 den: line.den,
                 constant: -fraction,
                 coefs: coefs.collect(),
@@ -255,22 +255,22 @@ impl Lp {
     /// Moves every free column to the first row that stops it, because cuts need columns that are
     /// not free. All rows hold before and after. Returns whether any moved, and `None` past the
     /// limits.
-    pub(super) fn bind_columns(&mut self, work: &mut u32) -> Option<bool> {
+    pub(super) fn pivot_free_columns(&mut self, work: &mut u32) -> Option<bool> {
         let mut moved = false;
         for column in 0..self.columns.len() {
-            if self.columns.get(column)?.kind != Kind::Free {
+            if self.columns.get(column)?.kind != VarKind::Free {
                 continue;
             }
             // The distance is constant / |coefficient|, compared by cross products.
             let mut nearest: Option<(usize, i128, i128)> = None;
             let mut direction = 0;
-            for (at, line) in self.lines.iter().enumerate() {
+            for (at, line) in self.rows.iter().enumerate() {
                 let a = line.coefs.get(column).copied().unwrap_or(0);
-                if line.kind == Kind::Zero && a != 0 {
+                if line.kind == VarKind::Zero && a != 0 {
                     nearest = Some((at, 0, 1));
                     break;
                 }
-                if line.kind != Kind::Nonneg || a == 0 || direction == a.signum() {
+                if line.kind != VarKind::Nonneg || a == 0 || direction == a.signum() {
                     continue;
                 }
                 let size = a.checked_abs()?;
@@ -292,20 +292,20 @@ impl Lp {
     }
 }
 
-impl Line {
+impl DictRow {
     fn value(&self) -> f64 {
-        float(self.constant) / float(self.den)
+        approximate(self.constant) / approximate(self.den)
     }
 
-    fn is_broken(&self) -> bool {
+    fn is_violated(&self) -> bool {
         match self.kind {
-            Kind::Free => false,
-            Kind::Nonneg => self.constant < 0,
-            Kind::Zero => self.constant != 0,
+            VarKind::Free => false,
+            VarKind::Nonneg => self.constant < 0,
+            VarKind::Zero => self.constant != 0,
         }
     }
 
-    fn bump(&mut self, at: usize, by: i128) -> Option<()> {
+    fn add_coefficient(&mut self, at: usize, by: i128) -> Option<()> {
         if self.coefs.len() <= at {
             self.coefs.resize(at + 1, 0);
         }
@@ -327,20 +327,20 @@ impl Line {
         let g = i128::try_from(gcd(k.unsigned_abs(), of_den.unsigned_abs())).ok()?;
         let (k, by) = (k / g, of_den / g);
         if by != 1 {
-            spend(work, self.coefs.len())?;
+            spend_work(work, self.coefs.len())?;
             self.den = mul(self.den, by)?;
             self.constant = mul(self.constant, by)?;
             for a in &mut self.coefs {
                 *a = mul(*a, by)?;
             }
         }
-        spend(work, of_coefs.len())?;
+        spend_work(work, of_coefs.len())?;
         self.constant = self.constant.checked_add(mul(of_constant, k)?)?;
         for &(at, a) in of_coefs {
-            self.bump(at, mul(a, k)?)?;
+            self.add_coefficient(at, mul(a, k)?)?;
         }
         if self.den != 1 {
-            spend(work, self.coefs.len())?;
+            spend_work(work, self.coefs.len())?;
             self.reduce();
         }
         Some(())
@@ -372,13 +372,13 @@ impl Line {
 
 /// Returns an approximation, which only guides the search.
 #[expect(clippy::cast_precision_loss, reason = "only guides the search")]
-pub(super) fn float(c: i128) -> f64 {
+pub(super) fn approximate(c: i128) -> f64 {
     // Converting 64 bits is one instruction, and larger numbers are rare.
     i64::try_from(c).unwrap_or(if c < 0 { i64::MIN } else { i64::MAX }) as f64
 }
 
 /// Subtracts work from the remaining budget. Returns `None` if it does not suffice.
-pub(super) fn spend(work: &mut u32, by: usize) -> Option<()> {
+pub(super) fn spend_work(work: &mut u32, by: usize) -> Option<()> {
     *work = work.checked_sub(u32::try_from(by).ok()?.saturating_add(1))?;
     Some(())
 }

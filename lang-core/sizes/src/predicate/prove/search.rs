@@ -14,9 +14,9 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::lp::{Lp, Verdict, float, spend};
+use super::lp::{LinearProgram, LpResult, approximate, spend_work};
 use super::reduce;
-use super::table::{AtomId, MonoId, Row, Table};
+use super::table::{AtomId, FactTable, LinearRow, MonoId};
 use crate::predicate::{Atom, Poly};
 
 /// The maximal number of inner-loop steps for one goal, including its cases. A step is about 10 ns.
@@ -43,18 +43,18 @@ const TOLERANCE: f64 = 1e-9;
 
 /// Whether the facts of the table imply the goal or, without a goal, contradict each other. The
 /// steps are added to `spent`.
-pub(super) fn proves(table: &mut Table, goal: Option<&Row>, spent: &Cell<u64>) -> bool {
-    let mut search = Search { table, work: MAX_WORK, nested: false, signs: BTreeMap::new() };
+pub(super) fn proves(table: &mut FactTable, goal: Option<&LinearRow>, spent: &Cell<u64>) -> bool {
+    let mut search = RefutationSearch { table, work: MAX_WORK, is_nested: false, signs: BTreeMap::new() };
     let proved = search.proves(goal);
     spent.set(spent.get().saturating_add((MAX_WORK - search.work).into()));
     proved
 }
 
-struct Search<'t> {
-    table: &'t mut Table,
+struct RefutationSearch<'t> {
+    table: &'t mut FactTable,
     work: u32,
     /// Whether it runs inside another search.
-    nested: bool,
+    is_nested: bool,
     /// The signs of atoms that follow from the facts alone.
     signs: BTreeMap<AtomId, Option<i128>>,
 }
@@ -62,33 +62,33 @@ struct Search<'t> {
 /// A row of the table, or one derived for this goal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum RowRef {
-    Known(u32),
-    Extra(u32),
+    Fact(u32),
+    Derived(u32),
 }
 
 /// The factors of a product: two rows, or a row and a monomial.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Factors {
+enum ProductFactors {
     Rows(RowRef, RowRef),
     RowAndMono(RowRef, MonoId),
     Mono(MonoId),
 }
 
 #[derive(Clone, Default)]
-struct State {
-    lp: Lp,
+struct SearchState {
+    lp: LinearProgram,
     /// The negated goal, products, definitions, and assumptions of cases.
-    extra: Vec<Row>,
+    derived_rows: Vec<LinearRow>,
     /// The rows of the table, and the extra ones, that are in `lp`.
-    used: [Marks; 2],
+    rows_in_lp: [NumberSet; 2],
     /// The relevant monomials. Rows that mention none of them are ignored, unless `everything` is
     /// set.
-    active: Marks,
-    everything: bool,
+    active: NumberSet,
+    uses_all_rows: bool,
     /// The products computed so far.
-    made: BTreeSet<Factors>,
+    computed_products: BTreeSet<ProductFactors>,
     /// Atoms whose definition or cases have been added.
-    seen: BTreeSet<AtomId>,
+    expanded_atoms: BTreeSet<AtomId>,
     /// The maximal degree of products: that of the active monomials.
     degree: usize,
     splits: usize,
@@ -98,12 +98,12 @@ struct State {
 
 /// A set of small numbers.
 #[derive(Clone, Default)]
-struct Marks {
+struct NumberSet {
     flags: Vec<bool>,
-    list: Vec<u32>,
+    members: Vec<u32>,
 }
 
-impl Marks {
+impl NumberSet {
     /// Adds a number and returns whether it is new.
     fn add(&mut self, number: u32) -> bool {
         let at = number as usize;
@@ -112,55 +112,55 @@ impl Marks {
         }
         let new = self.flags.get_mut(at).is_some_and(|f| !std::mem::replace(f, true));
         if new {
-            self.list.push(number);
+            self.members.push(number);
         }
         new
     }
 
-    fn has(&self, number: u32) -> bool {
+    fn contains(&self, number: u32) -> bool {
         self.flags.get(number as usize).copied().unwrap_or(false)
     }
 }
 
-impl State {
+impl SearchState {
     /// Returns by how much the current point violates a row; at most 0 if it does not.
-    fn breach(&self, row: &Row) -> f64 {
-        let (mut value, mut size) = (float(row.constant), float(row.constant).abs());
+    fn violation(&self, row: &LinearRow) -> f64 {
+        let (mut value, mut size) = (approximate(row.constant), approximate(row.constant).abs());
         for &(m, c) in &row.terms {
-            let term = float(c) * self.lp.value(m);
+            let term = approximate(c) * self.lp.value(m);
             value += term;
             size += term.abs();
         }
-        let breach = if row.zero { value.abs() } else { -value };
+        let breach = if row.is_equality { value.abs() } else { -value };
         breach - TOLERANCE * (1.0 + size)
     }
 
-    fn is_eligible(&self, row: &Row) -> bool {
-        self.everything || row.terms.iter().any(|&(m, _)| self.active.has(m))
+    fn is_eligible(&self, row: &LinearRow) -> bool {
+        self.uses_all_rows || row.terms.iter().any(|&(m, _)| self.active.contains(m))
     }
 }
 
-impl Search<'_> {
-    fn proves(&mut self, goal: Option<&Row>) -> bool {
-        let mut state = State { everything: goal.is_none(), ..State::default() };
-        match goal.map(Row::negated) {
-            Some(Some(negated)) => self.add_extra(&mut state, negated) && self.is_empty(state),
+impl RefutationSearch<'_> {
+    fn proves(&mut self, goal: Option<&LinearRow>) -> bool {
+        let mut state = SearchState { uses_all_rows: goal.is_none(), ..SearchState::default() };
+        match goal.map(LinearRow::negated) {
+            Some(Some(negated)) => self.add_derived_row(&mut state, negated) && self.is_infeasible(state),
             Some(None) => false,
-            None => self.is_empty(state),
+            None => self.is_infeasible(state),
         }
     }
 
     /// Whether no integer point satisfies all rows. Returns false if the search cannot decide.
-    fn is_empty(&mut self, mut state: State) -> bool {
+    fn is_infeasible(&mut self, mut state: SearchState) -> bool {
         loop {
             match state.lp.solve(&mut self.work) {
-                Verdict::Empty => return true,
-                Verdict::Unknown => return false,
-                Verdict::Point => {}
+                LpResult::Infeasible => return true,
+                LpResult::LimitReached => return false,
+                LpResult::Feasible => {}
             }
-            match self.most_broken(&state) {
+            match self.most_violated(&state) {
                 Some(Some(at)) => {
-                    if !self.add(&mut state, at) {
+                    if !self.add_row(&mut state, at) {
                         return false;
                     }
                     continue;
@@ -168,16 +168,16 @@ impl Search<'_> {
                 Some(None) => {}
                 None => return false,
             }
-            if self.reach(&mut state) || self.define(&mut state) {
+            if self.activate_row_monomials(&mut state) || self.add_divisor_definitions(&mut state) {
                 continue;
             }
-            match state.lp.bind_columns(&mut self.work) {
+            match state.lp.pivot_free_columns(&mut self.work) {
                 Some(true) => continue,
                 Some(false) => {}
                 None => return false,
             }
             if state.cuts < MAX_CUTS {
-                match state.lp.cut() {
+                match state.lp.add_gomory_cut() {
                     Some(true) => {
                         state.cuts += 1;
                         continue;
@@ -186,95 +186,95 @@ impl Search<'_> {
                     None => return false,
                 }
             }
-            if state.rounds < MAX_ROUNDS && self.multiply(&mut state) {
+            if state.rounds < MAX_ROUNDS && self.add_products(&mut state) {
                 state.rounds += 1;
                 continue;
             }
-            if let Some([first, second]) = self.cases(&mut state) {
+            if let Some([first, second]) = self.split_min_max(&mut state) {
                 let mut other = state.clone();
-                if spend(&mut self.work, state.extra.len() * 4).is_none() {
+                if spend_work(&mut self.work, state.derived_rows.len() * 4).is_none() {
                     return false;
                 }
-                return self.add_extra(&mut state, first)
-                    && self.is_empty(state)
-                    && self.add_extra(&mut other, second)
-                    && self.is_empty(other);
+                return self.add_derived_row(&mut state, first)
+                    && self.is_infeasible(state)
+                    && self.add_derived_row(&mut other, second)
+                    && self.is_infeasible(other);
             }
-            if state.everything {
+            if state.uses_all_rows {
                 return false;
             }
-            state.everything = true;
+            state.uses_all_rows = true;
         }
     }
 
-    fn row<'a>(&'a self, state: &'a State, at: RowRef) -> Option<&'a Row> {
+    fn row<'a>(&'a self, state: &'a SearchState, at: RowRef) -> Option<&'a LinearRow> {
         match at {
-            RowRef::Known(at) => self.table.row(at),
-            RowRef::Extra(at) => state.extra.get(at as usize),
+            RowRef::Fact(at) => self.table.row(at),
+            RowRef::Derived(at) => state.derived_rows.get(at as usize),
         }
     }
 
     /// Iterates over all rows, those derived for this goal first.
-    fn rows<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (RowRef, &'a Row)> {
-        let extra = (0..).zip(&state.extra).map(|(at, row)| (RowRef::Extra(at), row));
-        let known = (0..).zip(self.table.rows()).map(|(at, row)| (RowRef::Known(at), row));
+    fn rows<'a>(&'a self, state: &'a SearchState) -> impl Iterator<Item = (RowRef, &'a LinearRow)> {
+        let extra = (0..).zip(&state.derived_rows).map(|(at, row)| (RowRef::Derived(at), row));
+        let known = (0..).zip(self.table.rows()).map(|(at, row)| (RowRef::Fact(at), row));
         extra.chain(known)
     }
 
     /// Returns the row that the current point violates most. `None` if no work is left.
-    fn most_broken(&mut self, state: &State) -> Option<Option<RowRef>> {
+    fn most_violated(&mut self, state: &SearchState) -> Option<Option<RowRef>> {
         let mut worst = None;
         let mut breach = 0.0;
         let mut looked = 0;
         for (at, row) in self.rows(state) {
             let used = match at {
-                RowRef::Known(at) => state.used[0].has(at),
-                RowRef::Extra(at) => state.used[1].has(at),
+                RowRef::Fact(at) => state.rows_in_lp[0].contains(at),
+                RowRef::Derived(at) => state.rows_in_lp[1].contains(at),
             };
             looked += 1;
             if !used && state.is_eligible(row) {
                 looked += 2 * row.terms.len();
-                let by = state.breach(row);
+                let by = state.violation(row);
                 if by > breach {
                     (worst, breach) = (Some(at), by);
                 }
             }
         }
-        spend(&mut self.work, looked)?;
+        spend_work(&mut self.work, looked)?;
         Some(worst)
     }
 
     /// Adds a row to the dictionary. Returns false past the limits.
-    fn add(&mut self, state: &mut State, at: RowRef) -> bool {
+    fn add_row(&mut self, state: &mut SearchState, at: RowRef) -> bool {
         let row = match at {
-            RowRef::Known(at) => {
-                state.used[0].add(at);
+            RowRef::Fact(at) => {
+                state.rows_in_lp[0].add(at);
                 self.table.row(at)
             }
-            RowRef::Extra(at) => {
-                state.used[1].add(at);
-                state.extra.get(at as usize)
+            RowRef::Derived(at) => {
+                state.rows_in_lp[1].add(at);
+                state.derived_rows.get(at as usize)
             }
         };
         let Some(row) = row else { return false };
-        activate(self.table, &mut state.active, row);
-        state.lp.add(row, &mut self.work).is_some()
+        activate_monomials(self.table, &mut state.active, row);
+        state.lp.add_row(row, &mut self.work).is_some()
     }
 
     /// Adds a derived row, also to the dictionary. Returns false past the limits.
-    fn add_extra(&mut self, state: &mut State, row: Row) -> bool {
-        let at = state.extra.len();
-        state.extra.push(row.tighten());
-        u32::try_from(at).is_ok_and(|at| self.add(state, RowRef::Extra(at)))
+    fn add_derived_row(&mut self, state: &mut SearchState, row: LinearRow) -> bool {
+        let at = state.derived_rows.len();
+        state.derived_rows.push(row.tighten());
+        u32::try_from(at).is_ok_and(|at| self.add_row(state, RowRef::Derived(at)))
     }
 
     /// Activates the monomials of eligible rows that mention a product or a compound atom. The
     /// current point may satisfy such a row and still be impossible. Returns whether there are new
     /// ones.
-    fn reach(&mut self, state: &mut State) -> bool {
-        let State { extra, active, everything, .. } = state;
-        let before = active.list.len();
-        if spend(&mut self.work, (extra.len() + self.table.rows().len()) * 2).is_none() {
+    fn activate_row_monomials(&mut self, state: &mut SearchState) -> bool {
+        let SearchState { derived_rows: extra, active, uses_all_rows: everything, .. } = state;
+        let before = active.members.len();
+        if spend_work(&mut self.work, (extra.len() + self.table.rows().len()) * 2).is_none() {
             return false;
         }
         for row in extra.iter().chain(self.table.rows()) {
@@ -283,17 +283,17 @@ impl Search<'_> {
                 Some(Atom::Min(..) | Atom::Max(..)) | None => true,
                 Some(_) => false,
             };
-            let eligible = |(m, _): &(MonoId, i128)| *everything || active.has(*m);
+            let eligible = |(m, _): &(MonoId, i128)| *everything || active.contains(*m);
             if row.terms.iter().any(|t| more(t.0)) && row.terms.iter().any(eligible) {
-                activate(self.table, active, row);
+                activate_monomials(self.table, active, row);
             }
         }
-        active.list.len() > before
+        active.members.len() > before
     }
 
     /// Returns the active monomial at this position in the list, if it is an atom.
-    fn active_atom(&self, state: &State, k: usize) -> Option<(AtomId, Atom)> {
-        match self.table.factors(*state.active.list.get(k)?) {
+    fn active_atom(&self, state: &SearchState, k: usize) -> Option<(AtomId, Atom)> {
+        match self.table.factors(*state.active.members.get(k)?) {
             [a] => Some((*a, self.table.atom(*a)?.clone())),
             _ => None,
         }
@@ -301,18 +301,18 @@ impl Search<'_> {
 
     /// Adds rows that define quotients and remainders with symbolic divisors. Returns whether there
     /// were any.
-    fn define(&mut self, state: &mut State) -> bool {
+    fn add_divisor_definitions(&mut self, state: &mut SearchState) -> bool {
         let mut any = false;
-        for k in 0..state.active.list.len() {
+        for k in 0..state.active.members.len() {
             let Some((a, atom)) = self.active_atom(state, k) else { continue };
             let (Atom::Div(p, q) | Atom::Mod(p, q)) = &atom else { continue };
-            if q.as_constant().is_some() || !state.seen.insert(a) {
+            if q.as_constant().is_some() || !state.expanded_atoms.insert(a) {
                 continue;
             }
             // By the sign of the divisor d: p = d·quotient + rest, with the rest from 0 towards d.
-            let sign = if self.holds(&q.plus(-1)) {
+            let sign = if self.proves_nonneg(&q.add_constant(-1)) {
                 1
-            } else if self.holds(&q.neg().plus(-1)) {
+            } else if self.proves_nonneg(&q.neg().add_constant(-1)) {
                 -1
             } else {
                 continue;
@@ -321,28 +321,28 @@ impl Search<'_> {
             let is_quotient = matches!(atom, Atom::Div(..));
             let (quotient, rest) =
                 if is_quotient { (value.clone(), p.sub(&value.mul(q))) } else { (Poly::default(), value.clone()) };
-            let mut facts = vec![(rest.scale(sign), false), (q.sub(&rest).scale(sign).plus(-1), false)];
+            let mut facts = vec![(rest.scale(sign), false), (q.sub(&rest).scale(sign).add_constant(-1), false)];
             if !is_quotient
                 && let Some(quotient) = p.div(q)
-                && quotient.as_atom().is_some_and(|a| self.table.knows(a))
+                && quotient.as_atom().is_some_and(|a| self.table.contains_atom(a))
             {
                 facts.push((p.sub(&quotient.mul(q)).sub(&value), true));
             }
             if sign == 1 {
                 // (d·a + b) // d = a + b // d, which is a if 0 <= b < d.
-                let (whole, part) = p.split_by(q);
-                let nonneg = self.holds(&part);
-                if nonneg && self.holds(&q.sub(&part).plus(-1)) {
+                let (whole, part) = p.divide_by_term(q);
+                let nonneg = self.proves_nonneg(&part);
+                if nonneg && self.proves_nonneg(&q.sub(&part).add_constant(-1)) {
                     facts.push((value.sub(if is_quotient { &whole } else { &part }), true));
                 } else if nonneg && is_quotient {
                     facts.push((quotient.sub(&whole), false));
                 }
             }
             for (fact, zero) in facts {
-                if let Some(row) = self.table.linear(&fact, zero)
-                    && state.extra.len() < MAX_EXTRA
+                if let Some(row) = self.table.linearise(&fact, zero)
+                    && state.derived_rows.len() < MAX_EXTRA
                 {
-                    state.extra.push(row);
+                    state.derived_rows.push(row);
                     any = true;
                 }
             }
@@ -352,19 +352,19 @@ impl Search<'_> {
 
     /// Whether `p >= 0` follows from the facts. This is for side conditions, and nests only one
     /// level.
-    fn holds(&mut self, p: &Poly) -> bool {
-        self.table.linear(p, false).is_some_and(|row| self.row_holds(&row))
+    fn proves_nonneg(&mut self, p: &Poly) -> bool {
+        self.table.linearise(p, false).is_some_and(|row| self.proves_row(&row))
     }
 
-    fn row_holds(&mut self, row: &Row) -> bool {
+    fn proves_row(&mut self, row: &LinearRow) -> bool {
         if reduce::proves(self.table, row) {
             return true;
         }
-        if self.nested {
+        if self.is_nested {
             return false;
         }
         let work = self.work / 4;
-        let mut nested = Search { work, table: self.table, nested: true, signs: BTreeMap::new() };
+        let mut nested = RefutationSearch { work, table: self.table, is_nested: true, signs: BTreeMap::new() };
         let holds = nested.proves(Some(row));
         self.work -= work - nested.work;
         holds
@@ -373,39 +373,39 @@ impl Search<'_> {
     /// Adds products of rows for monomials whose value is not the product of the values of their
     /// atoms. It first multiplies rows by monomials of known sign. Only if that yields nothing new
     /// does it multiply two rows. Returns whether there were new products.
-    fn multiply(&mut self, state: &mut State) -> bool {
-        let before = state.extra.len();
-        state.degree = state.active.list.iter().map(|m| self.table.factors(*m).len()).max().unwrap_or(0);
+    fn add_products(&mut self, state: &mut SearchState) -> bool {
+        let before = state.derived_rows.len();
+        state.degree = state.active.members.iter().map(|m| self.table.factors(*m).len()).max().unwrap_or(0);
         for of_rows in [false, true] {
-            for m in state.active.list.clone() {
+            for m in state.active.members.clone() {
                 let wrong = self.table.factors(m).len() > 1 && !self.is_consistent(state, m);
-                if wrong && self.multiply_for(state, m, of_rows).is_none() {
+                if wrong && self.add_products_for(state, m, of_rows).is_none() {
                     break;
                 }
             }
-            if state.extra.len() > before {
+            if state.derived_rows.len() > before {
                 return true;
             }
         }
         false
     }
 
-    fn is_consistent(&self, state: &State, m: MonoId) -> bool {
+    fn is_consistent(&self, state: &SearchState, m: MonoId) -> bool {
         let value = state.lp.value(m);
-        let product: f64 = self.table.factors(m).iter().map(|a| state.lp.value(self.table.mono_of(*a))).product();
+        let product: f64 = self.table.factors(m).iter().map(|a| state.lp.value(self.table.atom_mono(*a))).product();
         (value - product).abs() <= TOLERANCE * (1.0 + value.abs() + product.abs())
     }
 
     /// Adds products in which the monomial occurs because one factor has a part of it and the other
     /// factor the rest. Returns `None` past the limits.
-    fn multiply_for(&mut self, state: &mut State, m: MonoId, of_rows: bool) -> Option<()> {
-        let parts = self.parts(m);
-        spend(&mut self.work, 8 * parts.len())?;
+    fn add_products_for(&mut self, state: &mut SearchState, m: MonoId, of_rows: bool) -> Option<()> {
+        let parts = self.factor_splits(m);
+        spend_work(&mut self.work, 8 * parts.len())?;
         if !of_rows
-            && state.made.insert(Factors::Mono(m))
+            && state.computed_products.insert(ProductFactors::Mono(m))
             && let Some(sign) = self.mono_sign(state, m)
         {
-            state.extra.push(Row { terms: vec![(m, sign)], constant: 0, zero: false });
+            state.derived_rows.push(LinearRow { terms: vec![(m, sign)], constant: 0, is_equality: false });
         }
         // The rows that contain a part, with the part and the rest.
         let mut found: Vec<(RowRef, MonoId, &[AtomId])> = Vec::new();
@@ -418,14 +418,14 @@ impl Search<'_> {
                 }
             }
         }
-        spend(&mut self.work, looked)?;
+        spend_work(&mut self.work, looked)?;
         if !of_rows {
             for (at, _, rest) in found {
-                let zero = self.row(state, at)?.zero;
-                if let Some(sign) = if zero { Some(1) } else { self.sign(state, rest) } {
-                    let rest = self.table.mono(rest.to_vec())?;
-                    if state.made.insert(Factors::RowAndMono(at, rest)) {
-                        let factor = Row { terms: vec![(rest, sign)], constant: 0, zero: false };
+                let zero = self.row(state, at)?.is_equality;
+                if let Some(sign) = if zero { Some(1) } else { self.product_sign(state, rest) } {
+                    let rest = self.table.intern_mono(rest.to_vec())?;
+                    if state.computed_products.insert(ProductFactors::RowAndMono(at, rest)) {
+                        let factor = LinearRow { terms: vec![(rest, sign)], constant: 0, is_equality: false };
                         self.push_product(state, at, &factor)?;
                     }
                 }
@@ -434,9 +434,9 @@ impl Search<'_> {
         }
         found.retain(|(at, ..)| self.is_factor(state, *at));
         for (k, (at, _, rest)) in found.iter().enumerate() {
-            let Some(rest) = self.table.find(rest) else { continue };
+            let Some(rest) = self.table.find_mono(rest) else { continue };
             for (other, part, _) in found.iter().skip(k) {
-                if *part == rest && state.made.insert(Factors::Rows(*at, *other)) {
+                if *part == rest && state.computed_products.insert(ProductFactors::Rows(*at, *other)) {
                     let factor = self.row(state, *other)?.clone();
                     self.push_product(state, *at, &factor)?;
                 }
@@ -446,7 +446,7 @@ impl Search<'_> {
     }
 
     /// Returns the ways to split a monomial in two: the interned parts, each with its complement.
-    fn parts(&self, m: MonoId) -> Vec<(MonoId, Vec<AtomId>)> {
+    fn factor_splits(&self, m: MonoId) -> Vec<(MonoId, Vec<AtomId>)> {
         let whole = self.table.factors(m);
         let mut parts: Vec<(MonoId, Vec<AtomId>)> = Vec::new();
         // For large monomials only single atoms and their complements are tried.
@@ -459,7 +459,7 @@ impl Search<'_> {
         for mask in masks {
             let side =
                 |wanted: bool| (0..).zip(whole).filter(move |(k, _)| (mask >> k & 1 == 1) == wanted).map(|f| *f.1);
-            if let Some(part) = self.table.find(&side(true).collect::<Vec<_>>())
+            if let Some(part) = self.table.find_mono(&side(true).collect::<Vec<_>>())
                 && !parts.iter().any(|p| p.0 == part)
             {
                 parts.push((part, side(false).collect()));
@@ -469,49 +469,49 @@ impl Search<'_> {
     }
 
     /// Whether the row is an inequality that is stronger than the sign of an atom.
-    fn is_factor(&self, state: &State, at: RowRef) -> bool {
-        self.row(state, at).is_some_and(|row| !row.zero && (row.terms.len() > 1 || row.constant != 0))
+    fn is_factor(&self, state: &SearchState, at: RowRef) -> bool {
+        self.row(state, at).is_some_and(|row| !row.is_equality && (row.terms.len() > 1 || row.constant != 0))
     }
 
-    fn push_product(&mut self, state: &mut State, at: RowRef, factor: &Row) -> Option<()> {
+    fn push_product(&mut self, state: &mut SearchState, at: RowRef, factor: &LinearRow) -> Option<()> {
         let row = self.row(state, at)?.clone();
-        spend(&mut self.work, 16 * (row.terms.len() + 1) * (factor.terms.len() + 1))?;
-        if state.extra.len() >= MAX_EXTRA {
+        spend_work(&mut self.work, 16 * (row.terms.len() + 1) * (factor.terms.len() + 1))?;
+        if state.derived_rows.len() >= MAX_EXTRA {
             return None;
         }
         if let Some(product) = self.table.product(&row, factor, state.degree) {
-            activate(self.table, &mut state.active, &product);
-            state.extra.push(product.tighten());
+            activate_monomials(self.table, &mut state.active, &product);
+            state.derived_rows.push(product.tighten());
         }
         Some(())
     }
 
     /// Returns 1 if a product of atoms is known to be nonnegative, and -1 if nonpositive.
-    fn sign(&mut self, state: &State, factors: &[AtomId]) -> Option<i128> {
+    fn product_sign(&mut self, state: &SearchState, factors: &[AtomId]) -> Option<i128> {
         factors.iter().try_fold(1, |sign, a| Some(sign * self.atom_sign(state, *a)?))
     }
 
-    fn mono_sign(&mut self, state: &State, m: MonoId) -> Option<i128> {
+    fn mono_sign(&mut self, state: &SearchState, m: MonoId) -> Option<i128> {
         let factors = self.table.factors(m).to_vec();
-        self.sign(state, &factors)
+        self.product_sign(state, &factors)
     }
 
-    fn atom_sign(&mut self, state: &State, a: AtomId) -> Option<i128> {
-        let m = self.table.mono_of(a);
-        let says = |row: &Row| match row.terms.as_slice() {
+    fn atom_sign(&mut self, state: &SearchState, a: AtomId) -> Option<i128> {
+        let m = self.table.atom_mono(a);
+        let says = |row: &LinearRow| match row.terms.as_slice() {
             [t] if t.0 == m && row.constant <= 0 => Some(t.1.signum()),
             _ => None,
         };
-        if let Some(sign) = state.extra.iter().find_map(says) {
+        if let Some(sign) = state.derived_rows.iter().find_map(says) {
             return Some(sign);
         }
         if let Some(known) = self.signs.get(&a) {
             return *known;
         }
-        let atom = |c| Row { terms: vec![(m, c)], constant: 0, zero: false };
-        let sign = if self.row_holds(&atom(1)) {
+        let atom = |c| LinearRow { terms: vec![(m, c)], constant: 0, is_equality: false };
+        let sign = if self.proves_row(&atom(1)) {
             Some(1)
-        } else if self.row_holds(&atom(-1)) {
+        } else if self.proves_row(&atom(-1)) {
             Some(-1)
         } else {
             None
@@ -522,23 +522,23 @@ impl Search<'_> {
 
     /// Finds a minimum or maximum whose value equals neither operand, and returns the two rows that
     /// equate it with them.
-    fn cases(&mut self, state: &mut State) -> Option<[Row; 2]> {
+    fn split_min_max(&mut self, state: &mut SearchState) -> Option<[LinearRow; 2]> {
         if state.splits >= MAX_SPLITS {
             return None;
         }
-        for k in 0..state.active.list.len() {
+        for k in 0..state.active.members.len() {
             let Some((a, atom)) = self.active_atom(state, k) else { continue };
             let (Atom::Min(p, q) | Atom::Max(p, q)) = &atom else { continue };
-            if state.seen.contains(&a) {
+            if state.expanded_atoms.contains(&a) {
                 continue;
             }
             let value = Poly::atom(atom.clone());
-            let rows = [p, q].map(|p| self.table.linear(&value.sub(p), true));
+            let rows = [p, q].map(|p| self.table.linearise(&value.sub(p), true));
             if let [Some(first), Some(second)] = rows
-                && state.breach(&first) > 0.0
-                && state.breach(&second) > 0.0
+                && state.violation(&first) > 0.0
+                && state.violation(&second) > 0.0
             {
-                state.seen.insert(a);
+                state.expanded_atoms.insert(a);
                 state.splits += 1;
                 return Some([first, second]);
             }
@@ -548,11 +548,11 @@ impl Search<'_> {
 }
 
 /// Activates the monomials of the row, and their atoms.
-fn activate(table: &Table, active: &mut Marks, row: &Row) {
+fn activate_monomials(table: &FactTable, active: &mut NumberSet, row: &LinearRow) {
     for &(m, _) in &row.terms {
         if active.add(m) {
             for &a in table.factors(m) {
-                active.add(table.mono_of(a));
+                active.add(table.atom_mono(a));
             }
         }
     }

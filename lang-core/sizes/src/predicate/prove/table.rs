@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::points::{self, Points, Values};
+use super::points::{self, CounterexamplePoints, PointValues};
 use crate::predicate::poly::{Poly, floor_div};
 use crate::predicate::{Atom, poly};
 
@@ -19,7 +19,7 @@ const MAX_ATOMS: usize = 2048;
 const MAX_MONOMIALS: usize = 8192;
 
 /// The maximal number of rows, and of monomials, that are kept although only goals mention them.
-const MAX_STRAY: usize = 512;
+const MAX_GOAL_ENTRIES: usize = 512;
 
 /// The number of an atom.
 pub(super) type AtomId = u32;
@@ -31,18 +31,18 @@ pub(super) type MonoId = u32;
 /// `constant + Σ c·m >= 0`, or `= 0`. Rows are tightened, because the values are integers: the
 /// greatest common divisor of the coefficients is 1.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct LinearRow {
     /// Monomials with their coefficients, sorted. No coefficient is 0.
     pub(super) terms: Vec<(MonoId, i128)>,
     /// The constant term.
     pub(super) constant: i128,
     /// Whether it is an equality.
-    pub(super) zero: bool,
+    pub(super) is_equality: bool,
 }
 
-impl Row {
+impl LinearRow {
     /// Returns the largest monomial with its coefficient.
-    pub(super) fn top(&self) -> Option<(MonoId, i128)> {
+    pub(super) fn leading_term(&self) -> Option<(MonoId, i128)> {
         self.terms.last().copied()
     }
 
@@ -53,8 +53,8 @@ impl Row {
         let g = self.terms.iter().fold(0, |g, t| gcd(g, t.1.unsigned_abs()));
         let Ok(g) = i128::try_from(g) else { return self };
         if g > 1 {
-            if self.zero && self.constant % g != 0 {
-                return Self { terms: Vec::new(), constant: -1, zero: true };
+            if self.is_equality && self.constant % g != 0 {
+                return Self { terms: Vec::new(), constant: -1, is_equality: true };
             }
             for t in &mut self.terms {
                 t.1 /= g;
@@ -67,7 +67,7 @@ impl Row {
     /// Returns `-self - 1 >= 0`, the negation of `self >= 0`. `None` on overflow.
     pub(super) fn negated(&self) -> Option<Self> {
         let terms: Option<_> = self.terms.iter().map(|t| Some((t.0, t.1.checked_neg()?))).collect();
-        Some(Self { terms: terms?, constant: self.constant.checked_neg()?.checked_sub(1)?, zero: false })
+        Some(Self { terms: terms?, constant: self.constant.checked_neg()?.checked_sub(1)?, is_equality: false })
     }
 
     /// Returns `self·by + other·times`. `None` on overflow.
@@ -88,7 +88,7 @@ impl Row {
             }
         }
         let constant = mul(self.constant, by)?.checked_add(mul(other.constant, times)?)?;
-        Some(Self { terms, constant, zero: self.zero && other.zero })
+        Some(Self { terms, constant, is_equality: self.is_equality && other.is_equality })
     }
 }
 
@@ -121,47 +121,47 @@ struct AtomEntry {
 }
 
 #[derive(Clone, Debug)]
-struct Mono {
+struct MonoEntry {
     /// The atoms, sorted, with repetition.
     factors: Vec<AtomId>,
     /// The rows whose largest monomial it is, ascending.
-    tops: Vec<u32>,
+    leading_rows: Vec<u32>,
     /// For a minimum or maximum: the rows that compare it with its operands.
     operands: Option<[u32; 2]>,
     /// Its values at the points.
-    values: Values,
+    values: PointValues,
 }
 
 /// The numbers of atoms and monomials when a row was added.
 #[derive(Clone, Copy, Default, Debug)]
-struct Extent {
+struct TableExtent {
     atoms: usize,
     monos: usize,
 }
 
 /// A fact table; see the module documentation.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Table {
+pub(super) struct FactTable {
     atoms: Vec<AtomEntry>,
     atom_ids: BTreeMap<Atom, AtomId>,
-    monos: Vec<Mono>,
+    monos: Vec<MonoEntry>,
     /// The monomials of two or more factors.
     mono_ids: BTreeMap<Vec<AtomId>, MonoId>,
-    rows: Vec<Row>,
-    extents: Vec<Extent>,
+    rows: Vec<LinearRow>,
+    extents: Vec<TableExtent>,
     /// The number of rows without monomials, which are false.
-    falsehoods: usize,
+    false_rows: usize,
     /// The number of rows that are facts or define atoms of facts.
-    kept: usize,
-    points: Points,
+    fact_rows: usize,
+    points: CounterexamplePoints,
 }
 
-impl Table {
-    pub(super) fn rows(&self) -> &[Row] {
+impl FactTable {
+    pub(super) fn rows(&self) -> &[LinearRow] {
         &self.rows
     }
 
-    pub(super) fn row(&self, at: u32) -> Option<&Row> {
+    pub(super) fn row(&self, at: u32) -> Option<&LinearRow> {
         self.rows.get(at as usize)
     }
 
@@ -172,18 +172,18 @@ impl Table {
     }
 
     /// Whether one of the facts is false without any variable.
-    pub(super) fn is_false(&self) -> bool {
-        self.falsehoods > 0
+    pub(super) fn has_false_row(&self) -> bool {
+        self.false_rows > 0
     }
 
     /// Whether the rows hold at a known point.
-    pub(super) fn holds_somewhere(&self) -> bool {
-        self.points.any()
+    pub(super) fn is_satisfied_at_point(&self) -> bool {
+        self.points.any_satisfies()
     }
 
     /// Whether a goal is false at a known point where the rows hold.
-    pub(super) fn refutes(&self, goal: &Row) -> bool {
-        self.points.refute(goal, &|m| self.monos.get(m as usize).map(|m| &m.values))
+    pub(super) fn refutes(&self, goal: &LinearRow) -> bool {
+        self.points.refutes(goal, &|m| self.monos.get(m as usize).map(|m| &m.values))
     }
 
     /// Returns the atoms of a monomial, sorted, with repetition.
@@ -192,8 +192,8 @@ impl Table {
     }
 
     /// Returns the rows whose largest monomial it is, in insertion order.
-    pub(super) fn tops(&self, m: MonoId) -> &[u32] {
-        self.monos.get(m as usize).map_or(&[], |m| &m.tops)
+    pub(super) fn leading_rows(&self, m: MonoId) -> &[u32] {
+        self.monos.get(m as usize).map_or(&[], |m| &m.leading_rows)
     }
 
     /// For a minimum or maximum, returns the rows that compare it with its operands.
@@ -214,35 +214,37 @@ impl Table {
     }
 
     /// Whether the atom has a number.
-    pub(super) fn knows(&self, atom: &Atom) -> bool {
+    pub(super) fn contains_atom(&self, atom: &Atom) -> bool {
         self.atom_ids.contains_key(atom)
     }
 
     /// Returns the monomial that is only this atom.
-    pub(super) fn mono_of(&self, a: AtomId) -> MonoId {
+    pub(super) fn atom_mono(&self, a: AtomId) -> MonoId {
         self.atoms.get(a as usize).map_or(0, |e| e.mono)
     }
 
     /// Marks all rows as facts. Later rows belong to goals, until the next [`Self::settle`].
-    pub(super) fn keep(&mut self) {
-        self.kept = self.rows.len();
+    pub(super) fn mark_as_facts(&mut self) {
+        self.fact_rows = self.rows.len();
     }
 
     /// Returns the number of rows that are facts.
-    pub(super) fn kept(&self) -> usize {
-        self.kept
+    pub(super) fn fact_count(&self) -> usize {
+        self.fact_rows
     }
 
     /// Removes the entries that only goals mention.
-    pub(super) fn settle(&mut self) {
-        self.truncate(self.kept);
+    pub(super) fn discard_goal_entries(&mut self) {
+        self.truncate(self.fact_rows);
     }
 
     /// Removes the entries that only goals mention if there are many.
-    pub(super) fn settle_if_large(&mut self) {
+    pub(super) fn discard_many_goal_entries(&mut self) {
         let keep = self.extents.last().copied().unwrap_or_default();
-        if self.rows.len() - self.kept.min(self.rows.len()) > MAX_STRAY || self.monos.len() - keep.monos > MAX_STRAY {
-            self.settle();
+        if self.rows.len() - self.fact_rows.min(self.rows.len()) > MAX_GOAL_ENTRIES
+            || self.monos.len() - keep.monos > MAX_GOAL_ENTRIES
+        {
+            self.discard_goal_entries();
         }
     }
 
@@ -250,17 +252,17 @@ impl Table {
     pub(super) fn truncate(&mut self, rows: usize) {
         while self.rows.len() > rows {
             self.extents.pop();
-            match self.rows.pop().map(|row| row.top()) {
+            match self.rows.pop().map(|row| row.leading_term()) {
                 Some(Some((top, _))) => {
                     if let Some(m) = self.monos.get_mut(top as usize) {
-                        m.tops.pop();
+                        m.leading_rows.pop();
                     }
                 }
-                Some(None) => self.falsehoods -= 1,
+                Some(None) => self.false_rows -= 1,
                 None => {}
             }
         }
-        self.kept = self.kept.min(self.rows.len());
+        self.fact_rows = self.fact_rows.min(self.rows.len());
         self.points.truncate(self.rows.len());
         let keep = self.extents.last().copied().unwrap_or_default();
         for entry in self.atoms.drain(keep.atoms..) {
@@ -275,43 +277,43 @@ impl Table {
 
     /// Adds a fact and returns its number. A trivially true fact, or one past the limit, is
     /// dropped.
-    fn push(&mut self, row: Row) -> Option<u32> {
+    fn push(&mut self, row: LinearRow) -> Option<u32> {
         let row = row.tighten();
         let number = u32::try_from(self.rows.len()).ok()?;
-        match row.top() {
+        match row.leading_term() {
             _ if self.rows.len() >= MAX_ROWS => return None,
-            None if row.constant == 0 || row.constant > 0 && !row.zero => return None,
-            None => self.falsehoods += 1,
+            None if row.constant == 0 || row.constant > 0 && !row.is_equality => return None,
+            None => self.false_rows += 1,
             Some((top, _)) => {
                 if let Some(m) = self.monos.get_mut(top as usize) {
-                    m.tops.push(number);
+                    m.leading_rows.push(number);
                 }
             }
         }
-        self.points.add(&row, number, &|m| self.monos.get(m as usize).map(|m| &m.values));
+        self.points.add_row(&row, number, &|m| self.monos.get(m as usize).map(|m| &m.values));
         self.rows.push(row);
-        self.extents.push(Extent { atoms: self.atoms.len(), monos: self.monos.len() });
+        self.extents.push(TableExtent { atoms: self.atoms.len(), monos: self.monos.len() });
         Some(number)
     }
 
     /// Returns the polynomial as a tightened row over numbered monomials. `None` past the limits.
-    pub(super) fn linear(&mut self, p: &Poly, zero: bool) -> Option<Row> {
-        let mut row = Row { terms: Vec::with_capacity(p.terms().len()), constant: 0, zero };
+    pub(super) fn linearise(&mut self, p: &Poly, zero: bool) -> Option<LinearRow> {
+        let mut row = LinearRow { terms: Vec::with_capacity(p.terms().len()), constant: 0, is_equality: zero };
         for (m, c) in p.terms() {
             match m.as_slice() {
                 [] => row.constant = *c,
                 [(a, 1)] => {
-                    let a = self.intern(a)?;
-                    row.terms.push((self.mono_of(a), *c));
+                    let a = self.intern_atom(a)?;
+                    row.terms.push((self.atom_mono(a), *c));
                 }
                 _ => {
                     let mut factors = Vec::new();
                     for (a, k) in m {
-                        let a = self.intern(a)?;
+                        let a = self.intern_atom(a)?;
                         factors.extend((0..*k).map(|_| a));
                     }
                     factors.sort_unstable();
-                    row.terms.push((self.mono(factors)?, *c));
+                    row.terms.push((self.intern_mono(factors)?, *c));
                 }
             }
         }
@@ -320,13 +322,13 @@ impl Table {
     }
 
     /// Returns the degree of a row.
-    fn degree(&self, row: &Row) -> usize {
+    fn degree(&self, row: &LinearRow) -> usize {
         row.terms.iter().map(|t| self.factors(t.0).len()).max().unwrap_or(0)
     }
 
     /// Returns the product of two rows, not tightened. `None` past the limits, or if its degree
     /// exceeds `degree`.
-    pub(super) fn product(&mut self, p: &Row, q: &Row, degree: usize) -> Option<Row> {
+    pub(super) fn product(&mut self, p: &LinearRow, q: &LinearRow, degree: usize) -> Option<LinearRow> {
         if self.degree(p) + self.degree(q) > degree {
             return None;
         }
@@ -339,7 +341,7 @@ impl Table {
         }
         for &(m1, c1) in &p.terms {
             for &(m2, c2) in &q.terms {
-                terms.push((self.times(m1, m2)?, mul(c1, c2)?));
+                terms.push((self.mono_product(m1, m2)?, mul(c1, c2)?));
             }
         }
         let constant = mul(p.constant, q.constant)?;
@@ -352,29 +354,29 @@ impl Table {
             }
         }
         sums.retain(|t| t.1 != 0);
-        Some(Row { terms: sums, constant, zero: p.zero || q.zero })
+        Some(LinearRow { terms: sums, constant, is_equality: p.is_equality || q.is_equality })
     }
 
     /// Returns the product of two monomials. `None` past the limits.
-    pub(super) fn times(&mut self, a: MonoId, b: MonoId) -> Option<MonoId> {
+    pub(super) fn mono_product(&mut self, a: MonoId, b: MonoId) -> Option<MonoId> {
         let mut factors = self.factors(a).to_vec();
         factors.extend_from_slice(self.factors(b));
         factors.sort_unstable();
-        self.mono(factors)
+        self.intern_mono(factors)
     }
 
     /// Returns the monomial with these factors, if it has a number.
-    pub(super) fn find(&self, factors: &[AtomId]) -> Option<MonoId> {
+    pub(super) fn find_mono(&self, factors: &[AtomId]) -> Option<MonoId> {
         match factors {
-            [a] => Some(self.mono_of(*a)),
+            [a] => Some(self.atom_mono(*a)),
             _ => self.mono_ids.get(factors).copied(),
         }
     }
 
     /// Returns the monomial with these factors, which must be sorted and at least one. `None` past
     /// the limits.
-    pub(super) fn mono(&mut self, factors: Vec<AtomId>) -> Option<MonoId> {
-        if let Some(m) = self.find(&factors) {
+    pub(super) fn intern_mono(&mut self, factors: Vec<AtomId>) -> Option<MonoId> {
+        if let Some(m) = self.find_mono(&factors) {
             return Some(m);
         }
         if factors.len() > poly::MAX_DEGREE as usize || self.monos.len() >= MAX_MONOMIALS {
@@ -384,26 +386,26 @@ impl Table {
         self.mono_ids.insert(factors.clone(), id);
         let squares = factors.chunks_exact(2).all(|f| f.first() == f.last()) && factors.len().is_multiple_of(2);
         let root: Vec<_> = factors.iter().copied().step_by(2).collect();
-        let of_factors = factors.iter().filter_map(|a| self.monos.get(self.mono_of(*a) as usize)).map(|m| &m.values);
-        let values = points::of_product(of_factors);
-        self.monos.push(Mono { factors, tops: Vec::new(), operands: None, values });
+        let of_factors = factors.iter().filter_map(|a| self.monos.get(self.atom_mono(*a) as usize)).map(|m| &m.values);
+        let values = points::product_values(of_factors);
+        self.monos.push(MonoEntry { factors, leading_rows: Vec::new(), operands: None, values });
         // r·r >= |r| for every integer r.
-        if squares && let Some(root) = self.find(&root) {
+        if squares && let Some(root) = self.find_mono(&root) {
             for sign in [1, -1] {
-                self.push(Row { terms: vec![(root, sign), (id, 1)], constant: 0, zero: false });
+                self.push(LinearRow { terms: vec![(root, sign), (id, 1)], constant: 0, is_equality: false });
             }
         }
         Some(id)
     }
 
-    fn intern(&mut self, atom: &Atom) -> Option<AtomId> {
+    fn intern_atom(&mut self, atom: &Atom) -> Option<AtomId> {
         if let Some(&id) = self.atom_ids.get(atom) {
             return Some(id);
         }
         // Inner atoms come first, so that they have smaller numbers.
         let inside = match atom {
             Atom::Div(p, q) | Atom::Mod(p, q) | Atom::Min(p, q) | Atom::Max(p, q) => {
-                Some((self.linear(p, false)?, self.linear(q, false)?))
+                Some((self.linearise(p, false)?, self.linearise(q, false)?))
             }
             Atom::Overflow => return None,
             _ => None,
@@ -414,23 +416,23 @@ impl Table {
         let id = AtomId::try_from(self.atoms.len()).ok()?;
         let mono = MonoId::try_from(self.monos.len()).ok()?;
         let values = match inside {
-            None => points::of_atom(id),
-            Some(_) => points::of_built(atom, &|a, point| {
-                let mono = self.mono_of(*self.atom_ids.get(a)?);
+            None => points::atom_values(id),
+            Some(_) => points::compound_values(atom, &|a, point| {
+                let mono = self.atom_mono(*self.atom_ids.get(a)?);
                 *self.monos.get(mono as usize)?.values.get(point)?
             }),
         };
         self.atoms.push(AtomEntry { atom: atom.clone(), mono });
         self.atom_ids.insert(atom.clone(), id);
-        self.monos.push(Mono { factors: vec![id], tops: Vec::new(), operands: None, values });
+        self.monos.push(MonoEntry { factors: vec![id], leading_rows: Vec::new(), operands: None, values });
         if inside.is_some() {
-            self.define(atom, mono);
+            self.assume_definition(atom, mono);
         }
         Some(id)
     }
 
     /// Adds the facts that define a compound atom.
-    fn define(&mut self, atom: &Atom, mono: MonoId) {
+    fn assume_definition(&mut self, atom: &Atom, mono: MonoId) {
         let a = Poly::atom(atom.clone());
         match atom {
             Atom::Div(p, q) => {
@@ -440,27 +442,27 @@ impl Table {
                     let (p, d) = if d < 0 { (p.neg(), -d) } else { ((**p).clone(), d) };
                     let rest = p.sub(&a.scale(d));
                     self.assume(&rest, false);
-                    self.assume(&rest.neg().plus(d - 1), false);
-                    self.link(&p, &a, d);
+                    self.assume(&rest.neg().add_constant(d - 1), false);
+                    self.assume_remainder_identity(&p, &a, d);
                 }
             }
             Atom::Mod(p, q) => {
                 if let Some(d) = q.as_constant() {
                     let (lo, hi) = if d > 0 { (0, d - 1) } else { (d + 1, 0) };
-                    self.assume(&a.plus(-lo), false);
-                    self.assume(&a.neg().plus(hi), false);
+                    self.assume(&a.add_constant(-lo), false);
+                    self.assume(&a.neg().add_constant(hi), false);
                     if let Some(whole) = p.div(q) {
                         self.assume(&p.sub(&a).sub(&whole.scale(d)), true);
                     }
                 }
             }
-            Atom::Min(p, q) => self.compare(mono, [p.sub(&a), q.sub(&a)]),
-            Atom::Max(p, q) => self.compare(mono, [a.sub(p), a.sub(q)]),
+            Atom::Min(p, q) => self.assume_comparisons(mono, [p.sub(&a), q.sub(&a)]),
+            Atom::Max(p, q) => self.assume_comparisons(mono, [a.sub(p), a.sub(q)]),
             _ => {}
         }
     }
 
-    fn compare(&mut self, mono: MonoId, with: [Poly; 2]) {
+    fn assume_comparisons(&mut self, mono: MonoId, with: [Poly; 2]) {
         let rows = with.map(|p| self.assume(&p, false));
         if let ([Some(first), Some(second)], Some(m)) = (rows, self.monos.get_mut(mono as usize)) {
             m.operands = Some([first, second]);
@@ -468,7 +470,7 @@ impl Table {
     }
 
     /// Adds `p = d·(p // d) + p % d`, if the remainder has a number.
-    fn link(&mut self, p: &Poly, quotient: &Poly, d: i128) {
+    fn assume_remainder_identity(&mut self, p: &Poly, quotient: &Poly, d: i128) {
         if let Some(rest) = p.rem(&Poly::constant(d))
             && rest.as_atom().is_none_or(|a| self.atom_ids.contains_key(a))
         {
@@ -478,10 +480,10 @@ impl Table {
 
     /// Adds `p >= 0` or `p = 0`. Returns the number of the row, if it is kept.
     pub(super) fn assume(&mut self, p: &Poly, zero: bool) -> Option<u32> {
-        if p.overflowed() {
+        if p.has_overflowed() {
             return None;
         }
-        let row = self.linear(p, zero)?;
+        let row = self.linearise(p, zero)?;
         self.push(row)
     }
 }

@@ -8,28 +8,28 @@ use proptest::strategy::ValueTree;
 
 use super::{reduce, search};
 use crate::predicate::testing::{atom, facts, poly};
-use crate::predicate::{Atom, Facts, Poly};
+use crate::predicate::{Atom, FactSet, Poly};
 
-fn known_facts(known: &[(Poly, bool)]) -> Facts {
-    let mut facts = Facts::new();
+fn fact_set(known: &[(Poly, bool)]) -> FactSet {
+    let mut facts = FactSet::new();
     for (p, zero) in known {
         if *zero { facts.assume_zero(p.clone()) } else { facts.assume_nonneg(p.clone()) }
     }
     facts
 }
 
-fn assume(text: &str) -> Facts {
-    known_facts(&facts(text))
+fn parse_facts(text: &str) -> FactSet {
+    fact_set(&facts(text))
 }
 
-fn proves(known: &Facts, goal: &str) -> bool {
+fn proves(known: &FactSet, goal: &str) -> bool {
     facts(goal).iter().all(|(p, zero)| if *zero { known.proves_zero(p) } else { known.proves_nonneg(p) })
 }
 
 /// Checks that under the facts, each goal of `yes` is proved and none of `no`.
 #[track_caller]
 fn check(known: &str, yes: &[&str], no: &[&str]) {
-    let facts = assume(known);
+    let facts = parse_facts(known);
     for goal in yes {
         assert!(proves(&facts, goal), "{known} |- {goal}");
     }
@@ -39,7 +39,7 @@ fn check(known: &str, yes: &[&str], no: &[&str]) {
     // The order of the facts must not matter.
     let mut reversed = crate::predicate::testing::facts(known);
     reversed.reverse();
-    let facts = known_facts(&reversed);
+    let facts = fact_set(&reversed);
     for goal in yes {
         assert!(proves(&facts, goal), "{known}, the other way round |- {goal}");
     }
@@ -231,7 +231,7 @@ fn contradictions() {
     check("0 <= i < 0", &["j * j == 2"], &[]);
     check("2 * i >= 1, 2 * i <= 1", &["0 < 0"], &[]);
     check("0 <= i < n, 0 <= j < m, n * m == 0", &["0 < 0"], &[]);
-    let contradictory = |text: &str| assume(text).contradictory();
+    let contradictory = |text: &str| parse_facts(text).is_contradictory();
     assert!(contradictory("0 < 0"));
     assert!(contradictory("0 <= i < n, n <= 0"));
     assert!(contradictory("a < b, b < c, c < a"));
@@ -253,7 +253,7 @@ fn integers_only() {
 fn unknowns_and_overflow() {
     check("?1 >= 0, 0 <= i < ?1", &["i < ?1 + 3", "?1 >= 1"], &["?2 >= 0"]);
     check("huge >= 0, huge == n", &[], &["huge >= 0", "n >= 0", "huge == huge", "huge + 1 >= huge"]);
-    assert!(!Facts::new().proves_nonneg(&Poly::atom(Atom::Overflow)));
+    assert!(!FactSet::new().proves_nonneg(&Poly::atom(Atom::Overflow)));
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn deep_atoms() {
 
 #[test]
 fn scopes() {
-    let mut known = assume("n >= 0");
+    let mut known = parse_facts("n >= 0");
     let start = known.mark();
     assert!(!proves(&known, "0 <= i // 2 < n"));
     for (p, _) in facts("0 <= i < n, j == i * i") {
@@ -288,9 +288,9 @@ fn scopes() {
     for (p, _) in facts("i > n") {
         known.assume_nonneg(p);
     }
-    assert!(known.contradictory() && proves(&known, "k >= 0"));
+    assert!(known.is_contradictory() && proves(&known, "k >= 0"));
     known.release(inner);
-    assert!(!known.contradictory() && !proves(&known, "k >= 0") && proves(&known, "i // 2 < n"));
+    assert!(!known.is_contradictory() && !proves(&known, "k >= 0") && proves(&known, "i // 2 < n"));
     known.release(start);
     assert!(!proves(&known, "i < n") && proves(&known, "n >= 0"));
     known.release(0);
@@ -301,7 +301,7 @@ fn scopes() {
 #[test]
 fn memory_is_bounded() {
     // Neither goals nor scopes leave entries behind.
-    let mut known = assume("n >= 0, 0 <= i < n");
+    let mut known = parse_facts("n >= 0, 0 <= i < n");
     for k in 0..3000 {
         let mark = known.mark();
         assert!(!proves(&known, &format!("(i * x{k}) // 2 % (n + {k} * y{k}) <= z{k} * i")));
@@ -315,7 +315,7 @@ fn memory_is_bounded() {
     }
     assert!(proves(&known, "i // 2 < n"));
     // Facts past the limit are dropped, but nothing breaks.
-    let mut known = Facts::new();
+    let mut known = FactSet::new();
     for k in 0..6000 {
         known.assume_nonneg(poly(&format!("x{k}")));
     }
@@ -340,7 +340,7 @@ fn work_is_bounded() {
         sum += &format!(" - x{} * x{}", next(vars), next(vars));
         text += &format!("{sum} >= {}, ", next(100));
     }
-    let known = assume(&text);
+    let known = parse_facts(&text);
     for _ in 0..50 {
         let goal = format!(
             "x{} * x{} * x{} + {} * x{} // x{} >= min(x{}, x{})",
@@ -392,7 +392,7 @@ fn holds(known: &[(Poly, bool)], goal: &Poly) -> bool {
 }
 
 /// Returns the minimum of a form over the points of the box that satisfy the facts.
-fn least(known: &[(Poly, bool)], form: &Poly) -> Option<i64> {
+fn minimum_in_box(known: &[(Poly, bool)], form: &Poly) -> Option<i64> {
     points().filter(|at| all_hold(known, *at)).filter_map(|at| value(form, at)).min()
 }
 
@@ -416,13 +416,13 @@ fn expression() -> impl Strategy<Value = String> {
     })
 }
 
-fn read(known: &[(String, i32)]) -> Vec<(Poly, bool)> {
+fn parse_known(known: &[(String, i32)]) -> Vec<(Poly, bool)> {
     known.iter().map(|(p, zero)| (poly(p), *zero == 0)).collect()
 }
 
 /// Returns the facts that every variable is in the box.
-fn in_box() -> Vec<(Poly, bool)> {
-    let bounds = |x| [poly(x).plus(-i128::from(*BOX.start())), poly(x).neg().plus((*BOX.end()).into())];
+fn box_facts() -> Vec<(Poly, bool)> {
+    let bounds = |x| [poly(x).add_constant(-i128::from(*BOX.start())), poly(x).neg().add_constant((*BOX.end()).into())];
     ["a", "b", "c"].into_iter().flat_map(bounds).map(|p| (p, false)).collect()
 }
 
@@ -432,12 +432,12 @@ proptest! {
     /// A proved goal is true: for any facts and any goal.
     #[test]
     fn sound(known in prop::collection::vec((expression(), 0..5_i32), 0..6), goal in expression()) {
-        let (known, goal) = (read(&known), poly(&goal));
-        let facts = known_facts(&known);
+        let (known, goal) = (parse_known(&known), poly(&goal));
+        let facts = fact_set(&known);
         if facts.proves_nonneg(&goal) {
             prop_assert!(holds(&known, &goal), "{known:?} |- {goal}");
         }
-        if facts.contradictory() {
+        if facts.is_contradictory() {
             prop_assert!(holds(&known, &Poly::constant(-1)), "contradictory: {known:?}");
         }
     }
@@ -450,37 +450,37 @@ proptest! {
         inner in prop::collection::vec((expression(), 0..5_i32), 1..4),
         goal in expression(),
     ) {
-        let (known, goal) = (read(&known), poly(&goal));
-        let mut facts = known_facts(&known);
-        let before = facts.table.borrow().holds_somewhere();
+        let (known, goal) = (parse_known(&known), poly(&goal));
+        let mut facts = fact_set(&known);
+        let before = facts.table.borrow().is_satisfied_at_point();
         let mark = facts.mark();
-        for (p, zero) in read(&inner) {
+        for (p, zero) in parse_known(&inner) {
             if zero { facts.assume_zero(p) } else { facts.assume_nonneg(p) }
         }
-        let refuted = |facts: &Facts| {
+        let refuted = |facts: &FactSet| {
             let table = &mut *facts.table.borrow_mut();
-            if table.holds_somewhere() {
+            if table.is_satisfied_at_point() {
                 assert!(!search::proves(table, None, &Cell::default()), "{known:?} {inner:?}");
             }
-            let goal = table.linear(&goal, false)?;
+            let goal = table.linearise(&goal, false)?;
             let refuted = table.refutes(&goal);
             assert!(!refuted || !reduce::proves(table, &goal) && !search::proves(table, Some(&goal), &Cell::default()), "{known:?} {inner:?}");
             Some(refuted)
         };
         refuted(&facts);
         facts.release(mark);
-        prop_assert_eq!(before, facts.table.borrow().holds_somewhere());
-        prop_assert_eq!(refuted(&facts), refuted(&known_facts(&known)));
+        prop_assert_eq!(before, facts.table.borrow().is_satisfied_at_point());
+        prop_assert_eq!(refuted(&facts), refuted(&fact_set(&known)));
     }
 
     /// Tight bounds: a claim of one more than the minimum is never proved.
     #[test]
     fn sound_when_tight(known in prop::collection::vec((expression(), 0..6_i32), 0..3), form in expression()) {
-        let (mut known, form) = (read(&known), poly(&form));
-        known.extend(in_box());
-        if let Some(least) = least(&known, &form) {
-            let claim = form.plus(-1 - i128::from(least));
-            prop_assert!(!known_facts(&known).proves_nonneg(&claim), "{known:?} |- {claim}");
+        let (mut known, form) = (parse_known(&known), poly(&form));
+        known.extend(box_facts());
+        if let Some(least) = minimum_in_box(&known, &form) {
+            let claim = form.add_constant(-1 - i128::from(least));
+            prop_assert!(!fact_set(&known).proves_nonneg(&claim), "{known:?} |- {claim}");
         }
     }
 }
@@ -510,17 +510,17 @@ proptest! {
         for row in &goals {
             // A quotient with an unknown value: the prover may ignore it, but must not misuse it.
             if d > 0 && let Some(quotient) = form(row, shift).div(&Poly::constant(d)) {
-                known.push((quotient.plus(-shift.div_euclid(d)), false));
+                known.push((quotient.add_constant(-shift.div_euclid(d)), false));
             }
         }
-        let facts = known_facts(&known);
-        prop_assert!(!facts.contradictory());
+        let facts = fact_set(&known);
+        prop_assert!(!facts.is_contradictory());
         for row in &goals {
             prop_assert!(!facts.proves_nonneg(&form(row, -1)));
         }
         for (p, _) in &known {
-            prop_assert!(p.overflowed() || facts.proves_nonneg(p));
-            prop_assert!(!facts.proves_nonneg(&p.neg().plus(-4)));
+            prop_assert!(p.has_overflowed() || facts.proves_nonneg(p));
+            prop_assert!(!facts.proves_nonneg(&p.neg().add_constant(-4)));
         }
     }
 }
@@ -541,15 +541,15 @@ fn completeness(cases: u32, problem: impl Strategy<Value = (Vec<(Poly, bool)>, P
     let (mut proved, mut all) = (0, 0);
     for _ in 0..cases {
         let (mut known, form) = problem.new_tree(&mut runner).expect("problem").current();
-        if form.overflowed() {
+        if form.has_overflowed() {
             continue;
         }
-        known.extend(in_box());
-        let facts = known_facts(&known);
+        known.extend(box_facts());
+        let facts = fact_set(&known);
         all += 1;
-        proved += u32::from(match least(&known, &form) {
-            Some(least) => facts.proves_nonneg(&form.plus(-i128::from(least))),
-            None => facts.contradictory(),
+        proved += u32::from(match minimum_in_box(&known, &form) {
+            Some(least) => facts.proves_nonneg(&form.add_constant(-i128::from(least))),
+            None => facts.is_contradictory(),
         });
     }
     (proved, all)
@@ -568,7 +568,7 @@ fn complete_on_most_linear_problems() {
 #[test]
 fn proves_some_of_everything() {
     let problem = (prop::collection::vec((expression(), 0..5_i32), 0..3), expression())
-        .prop_map(|(known, form)| (read(&known), poly(&form)));
+        .prop_map(|(known, form)| (parse_known(&known), poly(&form)));
     let (proved, all) = completeness(1000, problem);
     // 712 of 1000 when last measured.
     assert!(proved * 100 >= all * 65, "{proved} of {all}");

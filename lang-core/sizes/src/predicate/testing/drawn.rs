@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::predicate::{Atom, Context, Index, LocalId, Poly, Pred};
+use crate::predicate::{Atom, FactContext, Index, LocalId, Poly, Pred};
 
 /// A deterministic random number generator (splitmix64).
-pub(crate) struct Draw(pub(crate) u64);
+pub(crate) struct SplitMixRng(pub(crate) u64);
 
-impl Draw {
+impl SplitMixRng {
     pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -20,47 +20,47 @@ impl Draw {
     }
 
     /// Returns a number from `-most` to `most`.
-    pub(crate) fn small(&mut self, most: usize) -> i64 {
+    pub(crate) fn symmetric(&mut self, most: usize) -> i64 {
         i64::try_from(self.below(2 * most + 1)).unwrap() - i64::try_from(most).unwrap()
     }
 
-    pub(crate) fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
+    pub(crate) fn choose<T: Clone>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())].clone()
     }
 
     /// Returns true with probability `1 / n`.
-    pub(crate) fn once_in(&mut self, n: usize) -> bool {
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 }
 
 /// Reads an environment variable that soak tests set.
 #[expect(clippy::disallowed_methods, reason = "soaks say how often")]
-fn variable(name: &str) -> Option<u64> {
+fn env_number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 /// Returns the cases of a test with their generators: `usual` of them, or more if `IVERSON_COUNT`
 /// is set, starting at `IVERSON_SEED`. Slow tests divide the requested number by `part`.
-pub(crate) fn cases(usual: u64, part: u64) -> impl Iterator<Item = (u64, Draw)> {
-    let first = variable("IVERSON_SEED").unwrap_or(0);
-    let count = (variable("IVERSON_COUNT").unwrap_or(0) / part).max(usual);
-    (first..first + count).map(|seed| (seed, Draw(seed.wrapping_mul(0xA24B_AED4_963E_E407))))
+pub(crate) fn cases(usual: u64, part: u64) -> impl Iterator<Item = (u64, SplitMixRng)> {
+    let first = env_number("IVERSON_SEED").unwrap_or(0);
+    let count = (env_number("IVERSON_COUNT").unwrap_or(0) / part).max(usual);
+    (first..first + count).map(|seed| (seed, SplitMixRng(seed.wrapping_mul(0xA24B_AED4_963E_E407))))
 }
 
 /// Counters of the situations that a test reached.
 #[derive(Default)]
-pub(crate) struct Reached(BTreeMap<&'static str, u64>);
+pub(crate) struct CoverageTable(BTreeMap<&'static str, u64>);
 
-impl Reached {
+impl CoverageTable {
     /// Counts the situation if `is` holds.
-    pub(crate) fn note(&mut self, what: &'static str, is: bool) {
+    pub(crate) fn count(&mut self, what: &'static str, is: bool) {
         *self.0.entry(what).or_default() += u64::from(is);
     }
 
     /// Prints the table. Fails if a situation never occurred.
     #[expect(clippy::disallowed_macros, reason = "what was reached")]
-    pub(crate) fn show(&self, title: &str) {
+    pub(crate) fn print_and_check(&self, title: &str) {
         println!("{title}");
         self.0.iter().for_each(|(what, n)| println!("{n:9}  {what}"));
         let never: Vec<_> = self.0.iter().filter(|(_, n)| **n == 0).map(|(what, _)| what).collect();
@@ -69,44 +69,44 @@ impl Reached {
 }
 
 /// The number of a variable. Indices and sizes always exist; existentials bind the others.
-pub(crate) type Var = usize;
+pub(crate) type VarNumber = usize;
 
-pub(crate) const I: Var = 0;
-pub(crate) const J: Var = 1;
-pub(crate) const N: Var = 2;
-pub(crate) const M: Var = 3;
+pub(crate) const I: VarNumber = 0;
+pub(crate) const J: VarNumber = 1;
+pub(crate) const N: VarNumber = 2;
+pub(crate) const M: VarNumber = 3;
 
 /// The first variable of an existential.
-const BOUND: Var = 4;
+const FIRST_BOUND_VAR: VarNumber = 4;
 
 /// The limit for variables of existentials, which bounds their depth.
-const DEEPEST: Var = 10;
+const MAX_VARS: VarNumber = 10;
 
 /// Returns the atom of a variable. All variables of existentials share one name, so only their
 /// numbers differ.
-pub(crate) fn atom(var: Var) -> Atom {
+pub(crate) fn atom(var: VarNumber) -> Atom {
     let name = ["i", "j", "n", "m"].get(var).copied().unwrap_or("e");
     Atom::Local(LocalId(u32::try_from(var).unwrap()), name.into())
 }
 
-pub(crate) fn value(var: Var) -> Poly {
+pub(crate) fn value(var: VarNumber) -> Poly {
     Poly::atom(atom(var))
 }
 
 /// Returns a variable as an index with an extent.
-pub(crate) fn index(var: Var, extent: Poly) -> Index {
+pub(crate) fn index(var: VarNumber, extent: Poly) -> Index {
     let Atom::Local(local, name) = atom(var) else { unreachable!() };
     Index { local, name, extent }
 }
 
 /// The world in which the array of truth values holds at the first few even numbers, as in
 /// [`even`].
-pub(crate) const EVEN: i64 = -1;
+pub(crate) const EVEN_WORLD: i64 = -1;
 
 /// Returns the predicate that `p` is one of the first few even numbers.
 pub(crate) fn even(p: &Poly) -> Pred {
-    let half = DEEPEST - 1;
-    Pred::some(&index(half, Poly::constant(3)), &Pred::equal(p, &value(half).scale(2)))
+    let half = MAX_VARS - 1;
+    Pred::raw_exists(&index(half, Poly::constant(3)), &Pred::equal(p, &value(half).scale(2)))
 }
 
 const ARRAY: LocalId = LocalId(20);
@@ -115,20 +115,20 @@ const DATA: LocalId = LocalId(22);
 
 /// The values of all variables, and the number of a world. Data differ between worlds.
 #[derive(Clone, Debug)]
-pub(crate) struct Point {
-    vars: [i64; DEEPEST],
+pub(crate) struct TestPoint {
+    vars: [i64; MAX_VARS],
     world: i64,
     /// The bound variables of the enclosing existentials, innermost last.
-    bound: Vec<(Atom, i64)>,
+    bound_values: Vec<(Atom, i64)>,
 }
 
-impl Point {
+impl TestPoint {
     /// Returns the point with these sizes, and all else 0.
-    pub(crate) fn of_sizes(n: i64, m: i64) -> Self {
-        let mut vars = [0; DEEPEST];
+    pub(crate) fn from_sizes(n: i64, m: i64) -> Self {
+        let mut vars = [0; MAX_VARS];
         vars[N] = n;
         vars[M] = m;
-        Self { vars, world: 0, bound: Vec::new() }
+        Self { vars, world: 0, bound_values: Vec::new() }
     }
 
     /// Iterates over sizes from 0 to 2 and indices from -1 to 2.
@@ -136,11 +136,11 @@ impl Point {
         Self::sizes(3).flat_map(|at| (0..16).map(move |k| at.with(I, k / 4 - 1).with(J, k % 4 - 1)))
     }
 
-    pub(crate) fn var(&self, var: Var) -> i64 {
+    pub(crate) fn var(&self, var: VarNumber) -> i64 {
         self.vars[var]
     }
 
-    pub(crate) fn with(&self, var: Var, value: i64) -> Self {
+    pub(crate) fn with(&self, var: VarNumber, value: i64) -> Self {
         let mut point = self.clone();
         point.vars[var] = value;
         point
@@ -148,7 +148,7 @@ impl Point {
 
     /// Iterates over sizes below `most`, with indices 0.
     pub(crate) fn sizes(most: i64) -> impl Iterator<Item = Self> {
-        (0..most).flat_map(move |n| (0..most).map(move |m| Self::of_sizes(n, m)))
+        (0..most).flat_map(move |n| (0..most).map(move |m| Self::from_sizes(n, m)))
     }
 
     pub(crate) fn in_world(&self, world: i64) -> Self {
@@ -158,13 +158,13 @@ impl Point {
     /// Returns the value of an atom that is not compound.
     pub(crate) fn atom(&self, a: &Atom) -> Option<i64> {
         match a {
-            Atom::Local(LocalId(k), _) if (*k as usize) < DEEPEST => Some(self.vars[*k as usize]),
-            _ => self.bound.iter().rev().find(|(b, _)| a == b).map(|(_, v)| *v),
+            Atom::Local(LocalId(k), _) if (*k as usize) < MAX_VARS => Some(self.vars[*k as usize]),
+            _ => self.bound_values.iter().rev().find(|(b, _)| a == b).map(|(_, v)| *v),
         }
     }
 
     fn truth(&self, of: LocalId, at: &[i64]) -> bool {
-        if self.world == EVEN && of == ARRAY {
+        if self.world == EVEN_WORLD && of == ARRAY {
             return [0, 2, 4].contains(&at[0]);
         }
         at.iter().fold(i64::from(of.0) + self.world.max(0) * 5, |sum, v| 3 * sum + v * v + v).rem_euclid(7) < 4
@@ -185,44 +185,46 @@ fn remainder(a: i64, b: i64) -> i64 {
 }
 
 /// Returns the value of a polynomial at a point, term by term. It must not have overflowed.
-pub(crate) fn number(p: &Poly, at: &Point) -> i64 {
+pub(crate) fn poly_value(p: &Poly, at: &TestPoint) -> i64 {
     p.terms()
         .iter()
-        .map(|(m, c)| m.iter().fold(i64::try_from(*c).unwrap(), |v, (a, k)| v * of_atom(a, at).pow(*k)))
+        .map(|(m, c)| m.iter().fold(i64::try_from(*c).unwrap(), |v, (a, k)| v * atom_value(a, at).pow(*k)))
         .sum()
 }
 
-fn of_atom(a: &Atom, at: &Point) -> i64 {
-    let two = |p: &Poly, q: &Poly| (number(p, at), number(q, at));
+fn atom_value(a: &Atom, at: &TestPoint) -> i64 {
+    let two = |p: &Poly, q: &Poly| (poly_value(p, at), poly_value(q, at));
     match a {
-        Atom::Div(p, q) => quotient(number(p, at), number(q, at)),
-        Atom::Mod(p, q) => remainder(number(p, at), number(q, at)),
+        Atom::Div(p, q) => quotient(poly_value(p, at), poly_value(q, at)),
+        Atom::Mod(p, q) => remainder(poly_value(p, at), poly_value(q, at)),
         Atom::Min(p, q) => Ord::min(two(p, q).0, two(p, q).1),
         Atom::Max(p, q) => Ord::max(two(p, q).0, two(p, q).1),
-        Atom::Read(_, _, indices) => at.data(&numbers(indices, at)),
+        Atom::Read(_, _, indices) => at.data(&poly_values(indices, at)),
         Atom::Overflow => panic!("overflow"),
         _ => at.atom(a).unwrap_or_else(|| panic!("{a:?} at {at:?}")),
     }
 }
 
-fn numbers(of: &[Poly], at: &Point) -> Vec<i64> {
-    of.iter().map(|p| number(p, at)).collect()
+fn poly_values(of: &[Poly], at: &TestPoint) -> Vec<i64> {
+    of.iter().map(|p| poly_value(p, at)).collect()
 }
 
 /// Evaluates a predicate at a point, by its structure. Nothing in it may have overflowed.
-pub(crate) fn holds(p: &Pred, at: &mut Point) -> bool {
+pub(crate) fn holds(p: &Pred, at: &mut TestPoint) -> bool {
     match p {
         Pred::And(items) => items.iter().all(|p| holds(p, at)),
         Pred::Or(items) => items.iter().any(|p| holds(p, at)),
-        Pred::Ge(p) => number(p, at) >= 0,
-        Pred::Eq(p) => number(p, at) == 0,
-        Pred::Ne(p) => number(p, at) != 0,
-        Pred::Is(of, _, indices, is) | Pred::Member(of, _, indices, is) => at.truth(*of, &numbers(indices, at)) == *is,
-        Pred::Any(index, body, is) => {
-            let found = (0..number(&index.extent, at)).any(|v| {
-                at.bound.push((index.atom(), v));
+        Pred::Ge(p) => poly_value(p, at) >= 0,
+        Pred::Eq(p) => poly_value(p, at) == 0,
+        Pred::Ne(p) => poly_value(p, at) != 0,
+        Pred::Element(of, _, indices, is) | Pred::Member(of, _, indices, is) => {
+            at.truth(*of, &poly_values(indices, at)) == *is
+        }
+        Pred::Exists(index, body, is) => {
+            let found = (0..poly_value(&index.extent, at)).any(|v| {
+                at.bound_values.push((index.atom(), v));
                 let holds = holds(body, at);
-                at.bound.pop();
+                at.bound_values.pop();
                 holds
             });
             found == *is
@@ -232,15 +234,15 @@ pub(crate) fn holds(p: &Pred, at: &mut Point) -> bool {
 
 /// A random expression.
 #[derive(Clone, Debug)]
-pub(crate) enum Expr {
+pub(crate) enum RandomExpr {
     Constant(i64),
-    Var(Var),
-    Two(Operator, Box<[Expr; 2]>),
-    Read(Box<Expr>),
+    Var(VarNumber),
+    Binary(RandomOperator, Box<[RandomExpr; 2]>),
+    Read(Box<RandomExpr>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Operator {
+pub(crate) enum RandomOperator {
     Plus,
     Minus,
     Times,
@@ -250,66 +252,66 @@ pub(crate) enum Operator {
     Greatest,
 }
 
-impl Expr {
-    pub(crate) fn two(operator: Operator, a: Self, b: Self) -> Self {
-        Self::Two(operator, Box::new([a, b]))
+impl RandomExpr {
+    pub(crate) fn binary(operator: RandomOperator, a: Self, b: Self) -> Self {
+        Self::Binary(operator, Box::new([a, b]))
     }
 
     /// Draws a sum of these variables with small factors.
-    pub(crate) fn affine(draw: &mut Draw, over: &[Var]) -> Self {
-        let mut sum = Self::Constant(draw.small(3));
+    pub(crate) fn affine(draw: &mut SplitMixRng, over: &[VarNumber]) -> Self {
+        let mut sum = Self::Constant(draw.symmetric(3));
         for var in over {
             let most = if [N, M].contains(var) { 1 } else { 2 };
-            let c = if draw.once_in(3) { 0 } else { draw.small(most) };
+            let c = if draw.one_in(3) { 0 } else { draw.symmetric(most) };
             if c != 0 {
-                let term = Self::two(Operator::Times, Self::Constant(c), Self::Var(*var));
-                sum = Self::two(Operator::Plus, sum, term);
+                let term = Self::binary(RandomOperator::Times, Self::Constant(c), Self::Var(*var));
+                sum = Self::binary(RandomOperator::Plus, sum, term);
             }
         }
         sum
     }
 
     /// Draws an expression, mostly affine, sometimes with other operators.
-    pub(crate) fn draw(draw: &mut Draw, over: &[Var]) -> Self {
+    pub(crate) fn draw(draw: &mut SplitMixRng, over: &[VarNumber]) -> Self {
         match draw.below(16) {
             0..=8 => Self::affine(draw, over),
-            9 => Self::two(Operator::Times, Self::Var(draw.one_of(over)), Self::affine(draw, over)),
+            9 => Self::binary(RandomOperator::Times, Self::Var(draw.choose(over)), Self::affine(draw, over)),
             10 => Self::Read(Box::new(Self::affine(draw, over))),
             11 | 12 => {
-                let operator = draw.one_of(&[Operator::Quotient, Operator::Remainder]);
+                let operator = draw.choose(&[RandomOperator::Quotient, RandomOperator::Remainder]);
                 let by = match draw.below(3) {
-                    0 => Self::Var(draw.one_of(over)),
-                    _ => Self::Constant(draw.one_of(&[2, 3, 4, -2])),
+                    0 => Self::Var(draw.choose(over)),
+                    _ => Self::Constant(draw.choose(&[2, 3, 4, -2])),
                 };
-                let whole = Self::two(operator, Self::affine(draw, over), by);
-                Self::two(Operator::Minus, whole, Self::Constant(draw.small(1)))
+                let whole = Self::binary(operator, Self::affine(draw, over), by);
+                Self::binary(RandomOperator::Minus, whole, Self::Constant(draw.symmetric(1)))
             }
             13 | 14 => {
-                let operator = draw.one_of(&[Operator::Least, Operator::Greatest]);
-                Self::two(operator, Self::affine(draw, over), Self::affine(draw, over))
+                let operator = draw.choose(&[RandomOperator::Least, RandomOperator::Greatest]);
+                Self::binary(operator, Self::affine(draw, over), Self::affine(draw, over))
             }
             _ => {
-                let operator = draw.one_of(&[Operator::Plus, Operator::Minus]);
-                Self::two(operator, Self::draw(draw, over), Self::draw(draw, over))
+                let operator = draw.choose(&[RandomOperator::Plus, RandomOperator::Minus]);
+                Self::binary(operator, Self::draw(draw, over), Self::draw(draw, over))
             }
         }
     }
 
-    pub(crate) fn value(&self, at: &Point) -> i64 {
+    pub(crate) fn value(&self, at: &TestPoint) -> i64 {
         match self {
             Self::Constant(c) => *c,
             Self::Var(var) => at.vars[*var],
             Self::Read(index) => at.data(&[index.value(at)]),
-            Self::Two(operator, two) => {
+            Self::Binary(operator, two) => {
                 let [a, b] = two.each_ref().map(|e| e.value(at));
                 match operator {
-                    Operator::Plus => a + b,
-                    Operator::Minus => a - b,
-                    Operator::Times => a * b,
-                    Operator::Quotient => quotient(a, b),
-                    Operator::Remainder => remainder(a, b),
-                    Operator::Least => Ord::min(a, b),
-                    Operator::Greatest => Ord::max(a, b),
+                    RandomOperator::Plus => a + b,
+                    RandomOperator::Minus => a - b,
+                    RandomOperator::Times => a * b,
+                    RandomOperator::Quotient => quotient(a, b),
+                    RandomOperator::Remainder => remainder(a, b),
+                    RandomOperator::Least => Ord::min(a, b),
+                    RandomOperator::Greatest => Ord::max(a, b),
                 }
             }
         }
@@ -320,16 +322,16 @@ impl Expr {
             Self::Constant(c) => Poly::constant((*c).into()),
             Self::Var(var) => value(*var),
             Self::Read(index) => Poly::atom(Atom::Read(DATA, "d".into(), Arc::from([index.poly()]))),
-            Self::Two(operator, two) => {
+            Self::Binary(operator, two) => {
                 let [a, b] = two.each_ref().map(Self::poly);
                 match operator {
-                    Operator::Plus => a.add(&b),
-                    Operator::Minus => a.sub(&b),
-                    Operator::Times => a.mul(&b),
-                    Operator::Quotient => a.div(&b).expect("divisor"),
-                    Operator::Remainder => a.rem(&b).expect("divisor"),
-                    Operator::Least => a.least(&b),
-                    Operator::Greatest => a.greatest(&b),
+                    RandomOperator::Plus => a.add(&b),
+                    RandomOperator::Minus => a.sub(&b),
+                    RandomOperator::Times => a.mul(&b),
+                    RandomOperator::Quotient => a.div(&b).expect("divisor"),
+                    RandomOperator::Remainder => a.rem(&b).expect("divisor"),
+                    RandomOperator::Least => a.minimum(&b),
+                    RandomOperator::Greatest => a.maximum(&b),
                 }
             }
         }
@@ -337,12 +339,12 @@ impl Expr {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Relation {
+pub(crate) enum ComparisonKind {
     Less,
     AtMost,
     Equal,
     /// The first operand is at least 0 and less than the second.
-    Inside,
+    InRange,
     /// The difference is not negative.
     Nonneg,
     Zero,
@@ -351,31 +353,31 @@ pub(crate) enum Relation {
 
 /// A random predicate, built by operations that are counted separately in [`Reached`].
 #[derive(Clone, Debug)]
-pub(crate) enum Drawn {
-    Compare(Relation, Expr, Expr),
-    Element(Expr, bool),
-    Member(Expr, Expr, bool),
-    All(Vec<Drawn>),
-    And(Box<[Drawn; 2]>),
-    AnyOf(Vec<Drawn>),
-    Not(Box<Drawn>),
+pub(crate) enum RandomPred {
+    Compare(ComparisonKind, RandomExpr, RandomExpr),
+    Element(RandomExpr, bool),
+    Member(RandomExpr, RandomExpr, bool),
+    All(Vec<RandomPred>),
+    And(Box<[RandomPred; 2]>),
+    AnyOf(Vec<RandomPred>),
+    Not(Box<RandomPred>),
     /// An existential; the flag selects [`exists`] over [`some`].
-    Exists(Var, Expr, Box<Drawn>, bool),
+    Exists(VarNumber, RandomExpr, Box<RandomPred>, bool),
     /// Substitution of an expression for a variable.
-    Put(Var, Expr, Box<Drawn>),
+    Substitute(VarNumber, RandomExpr, Box<RandomPred>),
     /// Simplification without facts.
-    Simple(Box<Drawn>),
+    Simplify(Box<RandomPred>),
 }
 
-impl Drawn {
+impl RandomPred {
     /// Draws a predicate over these variables, with operations nested up to this depth.
-    pub(crate) fn draw(draw: &mut Draw, over: &[Var], depth: usize) -> Self {
-        if depth == 0 || draw.once_in(4) {
-            return Self::plain(draw, over);
+    pub(crate) fn draw(draw: &mut SplitMixRng, over: &[VarNumber], depth: usize) -> Self {
+        if depth == 0 || draw.one_in(4) {
+            return Self::draw_atom(draw, over);
         }
-        let some = |draw: &mut Draw| -> Vec<Self> {
+        let some = |draw: &mut SplitMixRng| -> Vec<Self> {
             let mut all: Vec<Self> = (0..1 + draw.below(3)).map(|_| Self::draw(draw, over, depth - 1)).collect();
-            if draw.once_in(8) {
+            if draw.one_in(8) {
                 all.push(Self::Not(Box::new(all[0].clone())));
             }
             all
@@ -386,59 +388,63 @@ impl Drawn {
             3 | 4 => Self::AnyOf(some(draw)),
             5 => Self::Not(Box::new(Self::draw(draw, over, depth - 1))),
             6..=8 => {
-                let var = over.iter().copied().max().unwrap_or(0).max(BOUND - 1) + 1;
-                assert!(var < DEEPEST, "too deep");
+                let var = over.iter().copied().max().unwrap_or(0).max(FIRST_BOUND_VAR - 1) + 1;
+                assert!(var < MAX_VARS, "too deep");
                 let extent = match draw.below(5) {
                     0 => Self::extent(draw, over),
-                    1 => Expr::Constant(3),
-                    _ => Expr::Var(draw.one_of(&[N, M])),
+                    1 => RandomExpr::Constant(3),
+                    _ => RandomExpr::Var(draw.choose(&[N, M])),
                 };
-                let inside: Vec<Var> = over.iter().copied().chain([var]).collect();
-                Self::Exists(var, extent, Box::new(Self::draw(draw, &inside, depth - 1)), !draw.once_in(3))
+                let inside: Vec<VarNumber> = over.iter().copied().chain([var]).collect();
+                Self::Exists(var, extent, Box::new(Self::draw(draw, &inside, depth - 1)), !draw.one_in(3))
             }
             9 | 10 => {
-                let by = if draw.once_in(3) { Expr::draw(draw, over) } else { Expr::affine(draw, over) };
-                Self::Put(draw.one_of(over), by, Box::new(Self::draw(draw, over, depth - 1)))
+                let by = if draw.one_in(3) { RandomExpr::draw(draw, over) } else { RandomExpr::affine(draw, over) };
+                Self::Substitute(draw.choose(over), by, Box::new(Self::draw(draw, over, depth - 1)))
             }
-            _ => Self::Simple(Box::new(Self::draw(draw, over, depth - 1))),
+            _ => Self::Simplify(Box::new(Self::draw(draw, over, depth - 1))),
         }
     }
 
     /// Draws an extent that stays small: `n + i`.
-    fn extent(draw: &mut Draw, over: &[Var]) -> Expr {
-        Expr::two(Operator::Plus, Expr::Var(draw.one_of(&[N, M])), Expr::Var(draw.one_of(over)))
+    fn extent(draw: &mut SplitMixRng, over: &[VarNumber]) -> RandomExpr {
+        RandomExpr::binary(
+            RandomOperator::Plus,
+            RandomExpr::Var(draw.choose(&[N, M])),
+            RandomExpr::Var(draw.choose(over)),
+        )
     }
 
-    fn plain(draw: &mut Draw, over: &[Var]) -> Self {
-        if draw.once_in(8) {
-            let is = draw.once_in(2);
-            return match draw.once_in(2) {
-                true => Self::Element(Expr::affine(draw, over), is),
-                false => Self::Member(Expr::Var(draw.one_of(over)), Expr::affine(draw, over), is),
+    fn draw_atom(draw: &mut SplitMixRng, over: &[VarNumber]) -> Self {
+        if draw.one_in(8) {
+            let is = draw.one_in(2);
+            return match draw.one_in(2) {
+                true => Self::Element(RandomExpr::affine(draw, over), is),
+                false => Self::Member(RandomExpr::Var(draw.choose(over)), RandomExpr::affine(draw, over), is),
             };
         }
-        use Relation::{AtMost, Equal, Inside, Less, Nonneg, Nonzero, Zero};
-        let relation = draw.one_of(&[Less, AtMost, Equal, Equal, Inside, Nonneg, Nonneg, Zero, Nonzero]);
+        use ComparisonKind::{AtMost, Equal, InRange, Less, Nonneg, Nonzero, Zero};
+        let relation = draw.choose(&[Less, AtMost, Equal, Equal, InRange, Nonneg, Nonneg, Zero, Nonzero]);
         let right = match draw.below(3) {
-            0 => Expr::Constant(draw.small(2)),
-            1 => Expr::Var(draw.one_of(over)),
-            _ => Expr::affine(draw, over),
+            0 => RandomExpr::Constant(draw.symmetric(2)),
+            1 => RandomExpr::Var(draw.choose(over)),
+            _ => RandomExpr::affine(draw, over),
         };
-        Self::Compare(relation, Expr::draw(draw, over), right)
+        Self::Compare(relation, RandomExpr::draw(draw, over), right)
     }
 
     /// Evaluates the predicate at a point.
-    pub(crate) fn holds(&self, at: &Point) -> bool {
+    pub(crate) fn holds(&self, at: &TestPoint) -> bool {
         match self {
             Self::Compare(relation, a, b) => {
                 let (a, b) = (a.value(at), b.value(at));
                 match relation {
-                    Relation::Less => a < b,
-                    Relation::AtMost => a <= b,
-                    Relation::Equal | Relation::Zero => a == b,
-                    Relation::Inside => 0 <= a && a < b,
-                    Relation::Nonneg => a >= b,
-                    Relation::Nonzero => a != b,
+                    ComparisonKind::Less => a < b,
+                    ComparisonKind::AtMost => a <= b,
+                    ComparisonKind::Equal | ComparisonKind::Zero => a == b,
+                    ComparisonKind::InRange => 0 <= a && a < b,
+                    ComparisonKind::Nonneg => a >= b,
+                    ComparisonKind::Nonzero => a != b,
                 }
             }
             Self::Element(e, is) => at.truth(ARRAY, &[e.value(at)]) == *is,
@@ -448,15 +454,15 @@ impl Drawn {
             Self::AnyOf(items) => items.iter().any(|p| p.holds(at)),
             Self::Not(p) => !p.holds(at),
             Self::Exists(var, extent, body, _) => (0..extent.value(at)).any(|v| body.holds(&at.with(*var, v))),
-            Self::Put(var, by, body) => body.holds(&at.with(*var, by.value(at))),
-            Self::Simple(p) => p.holds(at),
+            Self::Substitute(var, by, body) => body.holds(&at.with(*var, by.value(at))),
+            Self::Simplify(p) => p.holds(at),
         }
     }
 
     /// Builds the predicate by the operations. Returns `None` if a polynomial overflows or is
     /// divided by 0.
-    pub(crate) fn pred(&self, reached: &mut Reached) -> Option<Pred> {
-        let each = |items: &[Self], reached: &mut Reached| -> Option<Vec<Pred>> {
+    pub(crate) fn pred(&self, reached: &mut CoverageTable) -> Option<Pred> {
+        let each = |items: &[Self], reached: &mut CoverageTable| -> Option<Vec<Pred>> {
             items.iter().map(|p| p.pred(reached)).collect()
         };
         let made = match self {
@@ -464,103 +470,106 @@ impl Drawn {
                 let (a, b) = (a.poly(), b.poly());
                 let (p, over) = (a.sub(&b), a.sub(&b).as_constant().is_none());
                 match relation {
-                    Relation::Less => {
-                        reached.note("less", true);
+                    ComparisonKind::Less => {
+                        reached.count("less", true);
                         Pred::less(&a, &b)
                     }
-                    Relation::AtMost => {
-                        reached.note("at_most", true);
+                    ComparisonKind::AtMost => {
+                        reached.count("at_most", true);
                         Pred::at_most(&a, &b)
                     }
-                    Relation::Equal => {
-                        reached.note("equal", true);
+                    ComparisonKind::Equal => {
+                        reached.count("equal", true);
                         Pred::equal(&a, &b)
                     }
-                    Relation::Inside => {
-                        reached.note("inside", true);
-                        Pred::inside(&a, &b)
+                    ComparisonKind::InRange => {
+                        reached.count("inside", true);
+                        Pred::in_range(&a, &b)
                     }
-                    Relation::Nonneg => {
+                    ComparisonKind::Nonneg => {
                         let made = Pred::nonneg(&p);
-                        reached.note("nonneg", true);
-                        reached.note("nonneg: a common factor goes", over && made != Pred::Ge(p));
+                        reached.count("nonneg", true);
+                        reached.count("nonneg: a common factor goes", over && made != Pred::Ge(p));
                         made
                     }
-                    Relation::Zero => {
+                    ComparisonKind::Zero => {
                         let made = Pred::zero(&p);
-                        reached.note("zero", true);
-                        reached.note("zero: at no integer", over && made.is_false());
+                        reached.count("zero", true);
+                        reached.count("zero: at no integer", over && made.is_false());
                         made
                     }
-                    Relation::Nonzero => {
+                    ComparisonKind::Nonzero => {
                         let made = Pred::nonzero(&p);
-                        reached.note("nonzero", true);
-                        reached.note("nonzero: at all integers", over && made.is_true());
+                        reached.count("nonzero", true);
+                        reached.count("nonzero: at all integers", over && made.is_true());
                         made
                     }
                 }
             }
-            Self::Element(e, is) => Pred::Is(ARRAY, "x".into(), Arc::from([e.poly()]), *is),
+            Self::Element(e, is) => Pred::Element(ARRAY, "x".into(), Arc::from([e.poly()]), *is),
             Self::Member(a, b, is) => Pred::Member(RELATION, "r".into(), Arc::from([a.poly(), b.poly()]), *is),
             Self::All(items) => {
                 let items = each(items, reached)?;
                 let made = Pred::all(items.clone());
-                reached.note("all", true);
-                reached.note("all: one denies another", made.is_false() && !items.iter().any(Pred::is_false));
+                reached.count("all", true);
+                reached.count("all: one denies another", made.is_false() && !items.iter().any(Pred::is_false));
                 made
             }
             Self::And(two) => {
-                reached.note("and", true);
+                reached.count("and", true);
                 two[0].pred(reached)?.and(&two[1].pred(reached)?)
             }
             Self::AnyOf(items) => {
                 let items = each(items, reached)?;
                 let made = Pred::any_of(items.clone());
-                reached.note("any_of", true);
-                reached.note("any_of: one denies another", made.is_true() && !items.iter().any(Pred::is_true));
+                reached.count("any_of", true);
+                reached.count("any_of: one denies another", made.is_true() && !items.iter().any(Pred::is_true));
                 made
             }
             Self::Not(p) => {
-                reached.note("negated", true);
+                reached.count("negated", true);
                 p.pred(reached)?.negated()
             }
             Self::Exists(var, extent, body, worked_on) => {
                 let (index, body) = (index(*var, extent.poly()), body.pred(reached)?);
-                if *worked_on { exists(&index, &body, reached) } else { some(&index, &body, reached) }
+                if *worked_on { exists(&index, &body, reached) } else { raw_exists(&index, &body, reached) }
             }
-            Self::Put(var, by, body) => {
+            Self::Substitute(var, by, body) => {
                 let (put, by, body) = (atom(*var), by.poly(), body.pred(reached)?);
-                reached.note("substitute", true);
-                reached.note("substitute: inside an existential", matches!(body, Pred::Any(..)) && body.mentions(&put));
+                reached.count("substitute", true);
+                reached.count(
+                    "substitute: inside an existential",
+                    matches!(body, Pred::Exists(..)) && body.mentions(&put),
+                );
                 body.substitute(&|a| (*a == put).then(|| by.clone()))
             }
-            Self::Simple(p) => {
-                reached.note("simplify: where nothing is known", true);
-                Context::default().simplify(&p.pred(reached)?)
+            Self::Simplify(p) => {
+                reached.count("simplify: where nothing is known", true);
+                FactContext::default().simplify(&p.pred(reached)?)
             }
         };
-        (!made.overflowed()).then_some(made)
+        (!made.has_overflowed()).then_some(made)
     }
 }
 
 /// Returns the existential after elimination.
-pub(crate) fn exists(index: &Index, body: &Pred, reached: &mut Reached) -> Pred {
+pub(crate) fn exists(index: &Index, body: &Pred, reached: &mut CoverageTable) -> Pred {
     let made = Pred::exists(index, body);
-    let solved = body.solution(&index.atom()).is_some();
-    let left = |p: &Pred| matches!(p, Pred::Any(..));
-    reached.note("exists", true);
-    reached.note("exists: over a union", matches!(body, Pred::Or(items) if items.len() > 1));
-    reached.note("exists: an equation tells the index", solved);
+    let solved = body.solve_for(&index.atom()).is_some();
+    let left = |p: &Pred| matches!(p, Pred::Exists(..));
+    reached.count("exists", true);
+    reached.count("exists: over a union", matches!(body, Pred::Or(items) if items.len() > 1));
+    reached.count("exists: an equation tells the index", solved);
     let bounds = !solved && !matches!(body, Pred::Or(_)) && body.mentions(&index.atom());
-    reached.note("exists: bounds meet", bounds && !made.conjuncts().iter().any(left));
-    reached.note("exists: left as it is", bounds && made.conjuncts().iter().any(left));
+    reached.count("exists: bounds meet", bounds && !made.conjuncts().iter().any(left));
+    reached.count("exists: left as it is", bounds && made.conjuncts().iter().any(left));
     made
 }
 
 /// Returns the existential without elimination.
-pub(crate) fn some(index: &Index, body: &Pred, reached: &mut Reached) -> Pred {
-    let made = Pred::some(index, body);
-    reached.note("some", true);
-    assert!(matches!(made, Pred::Any(_, _, true)) || body.is_false(), "{made}");
+pub(crate) fn raw_exists(index: &Index, body: &Pred, reached: &mut CoverageTable) -> Pred {
+    let made = Pred::raw_exists(index, body);
+    reached.count("some", true);
+    assert!(matches!(made, Pred::Exists(_, _, true)) || body.is_false(), "{made}");
     made
 }

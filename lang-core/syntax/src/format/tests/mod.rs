@@ -6,7 +6,7 @@ mod items;
 
 use expect_test::{Expect, expect};
 
-use super::{format_file, outline, print_tree, same_tree};
+use super::{dump_tree, format_file, print_tree, same_tree};
 use crate::parser::parse_item;
 use crate::split::split;
 
@@ -14,10 +14,10 @@ use crate::split::split;
 #[track_caller]
 fn layout(input: &str) -> String {
     let once = format_file(input).unwrap_or_else(|errors| panic!("does not parse: {errors:?}"));
-    assert_eq!(once.left_alone, 0, "left alone:\n{input}");
+    assert_eq!(once.unformatted_items, 0, "left alone:\n{input}");
     let twice = format_file(&once.text).unwrap_or_else(|errors| panic!("{}: {errors:?}", once.text));
     assert_eq!(twice.text, once.text, "formatting twice differs");
-    assert_eq!(twice.left_alone, 0);
+    assert_eq!(twice.unformatted_items, 0);
     once.text
 }
 
@@ -46,7 +46,7 @@ fn what_fails_its_check_is_left_alone() {
     let text = format!("do   let {{{fields}}} = r in 1 -- c\n\ndef f() =   2\n");
     let formatted = format_file(&text).unwrap();
     assert_eq!(formatted.text, text.replace("=   2", "= 2"));
-    assert_eq!(formatted.left_alone, 1);
+    assert_eq!(formatted.unformatted_items, 1);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn deep_trees() {
 #[test]
 fn trees_compare_without_places() {
     let (a, b) = (parse_item("do a+((b))").tree, parse_item("do a  +  (b)").tree);
-    assert!(same_tree(&a, &b), "{}\n{}", outline(&a, true), outline(&b, true));
+    assert!(same_tree(&a, &b), "{}\n{}", dump_tree(&a, true), dump_tree(&b, true));
     assert!(!same_tree(&a, &parse_item("do a + b").tree));
     assert_eq!(split("do a\n").len(), 1);
 }

@@ -8,66 +8,71 @@ mod around;
 mod habits;
 mod quoted;
 
-use self::around::Around;
-use super::builder::Builder;
-use super::errors::{Expected, SyntaxError};
-use super::tokens::Kind;
-use crate::lexer::{COMMENT, DOCSTRING, Spanned, Token};
+use self::around::TokenContext;
+use super::builder::TreeBuilder;
+use super::errors::{ExpectedSet, SyntaxError};
+use super::tokens::TokenClass;
+use crate::lexer::{COMMENT_HELP, DOCSTRING_HELP, SpannedToken, Token};
 use crate::ops::BinderKind;
 use crate::token::{Sym, Word};
 use lang_base::{Code, Diagnostic, Fix, Span};
 
 /// Returns a specific diagnostic instead of "expected, found".
-pub(super) fn special(error: &SyntaxError, builder: &Builder) -> Option<Diagnostic> {
-    let a = Around::new(error, builder);
-    if column0(&a) {
-        return Some(junk(builder.tokens().get(a.at..).unwrap_or_default()));
+pub(super) fn specific_diagnostic(error: &SyntaxError, builder: &TreeBuilder) -> Option<Diagnostic> {
+    let a = TokenContext::new(error, builder);
+    if is_stray_line(&a) {
+        return Some(stray_text(builder.tokens().get(a.at..).unwrap_or_default()));
     }
-    quoted::QUOTED.iter().find_map(|slip| slip(&a))
+    quoted::RECOGNISERS.iter().find_map(|slip| slip(&a))
 }
 
 /// Returns the help text for an error.
-pub(super) fn help(error: &SyntaxError, builder: &Builder) -> Option<String> {
-    let a = Around::new(error, builder);
-    let habit = || habits::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| say(help));
-    reserved(&a)
-        .or_else(|| reduced(&a))
+pub(super) fn help_text(error: &SyntaxError, builder: &TreeBuilder) -> Option<String> {
+    let a = TokenContext::new(error, builder);
+    let habit = || habits::FORMS.iter().find(|(fits, _)| fits(&a)).and_then(|(_, help)| some_text(help));
+    reserved_word_help(&a)
+        .or_else(|| array_reduction_help(&a))
         .or_else(habit)
-        .or_else(|| [forms, types, structure].iter().find_map(|hints| hints(&a)))
+        .or_else(|| [form_help, type_help, structure_help].iter().find_map(|hints| hints(&a)))
 }
 
-fn say(text: &str) -> Option<String> {
+fn some_text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
 /// Returns whether a line in column 0 follows the item but does not begin one.
-fn column0(a: &Around) -> bool {
-    let stands = a.builder.tokens().get(a.at).is_some_and(|t| t.column0);
-    let part = matches!(a.here, Some(Kind::Word(Word::In | Word::Then | Word::Else | Word::With | Word::Where)));
-    a.at > 0 && stands && !part && a.expected.has(Expected::END)
+fn is_stray_line(a: &TokenContext) -> bool {
+    let stands = a.builder.tokens().get(a.at).is_some_and(|t| t.is_in_column0);
+    let part =
+        matches!(a.current, Some(TokenClass::Keyword(Word::In | Word::Then | Word::Else | Word::With | Word::Where)));
+    a.at > 0 && stands && !part && a.expected.contains(ExpectedSet::END)
 }
 
 /// Help for a reserved word in the position of a name.
-fn reserved(a: &Around) -> Option<String> {
-    let Some(Kind::Word(word)) = a.here else { return None };
-    let names = [Expected::NAME, Expected::PATTERN];
-    names.iter().any(|set| a.expected.has(*set)).then(|| format!("`{word}` is a reserved word; choose another name"))
+fn reserved_word_help(a: &TokenContext) -> Option<String> {
+    let Some(TokenClass::Keyword(word)) = a.current else { return None };
+    let names = [ExpectedSet::NAME, ExpectedSet::PATTERN];
+    names
+        .iter()
+        .any(|set| a.expected.contains(*set))
+        .then(|| format!("`{word}` is a reserved word; choose another name"))
 }
 
 /// Returns whether the error is a reduction over a whole array (`sum y`). Further lines cannot
 /// complete such a text.
-pub(super) fn reduces_array(error: &SyntaxError, builder: &Builder) -> bool {
-    reduced(&Around::new(error, builder)).is_some()
+pub(super) fn reduces_array(error: &SyntaxError, builder: &TreeBuilder) -> bool {
+    array_reduction_help(&TokenContext::new(error, builder)).is_some()
 }
 
 /// Help for a reduction with an array in place of its index variable: `sum y`.
-fn reduced(a: &Around) -> Option<String> {
-    let Some(Kind::Binder(binder)) = a.back(2) else { return None };
-    let word = binder.word();
+fn array_reduction_help(a: &TokenContext) -> Option<String> {
+    let Some(TokenClass::Binder(binder)) = a.kind_before(2) else { return None };
+    let word = binder.keyword();
     let reduction = !matches!(binder, BinderKind::For | BinderKind::Rel);
-    let operator = matches!(a.here, Some(Kind::Sym(Sym::Plus | Sym::Minus | Sym::Star | Sym::Slash | Sym::Caret)));
-    let ends = a.at_end() || a.here.is_some_and(Kind::is_closer) || a.builder.line_start(a.at);
-    let array = a.name(1).filter(|_| reduction && a.wants(Sym::Colon) && (operator || ends))?;
+    let operator =
+        matches!(a.current, Some(TokenClass::Sym(Sym::Plus | Sym::Minus | Sym::Star | Sym::Slash | Sym::Caret)));
+    let ends = a.is_at_end() || a.current.is_some_and(TokenClass::is_closer) || a.builder.is_line_start(a.at);
+    let array = a.name_before(1).filter(|_| reduction && a.expects_sym(Sym::Colon) && (operator || ends))?;
     // The name suggests an index, so the body is missing.
     if matches!(array, "i" | "j" | "k") {
         return None;
@@ -76,146 +81,169 @@ fn reduced(a: &Around) -> Option<String> {
 }
 
 /// Help for incomplete forms of the language.
-fn forms(a: &Around) -> Option<String> {
-    if a.wants_word(Word::Then) {
-        return say("a choice is written `if c then a else b`").filter(|_| !a.is(Sym::Assign)).or_else(|| equality(a));
+fn form_help(a: &TokenContext) -> Option<String> {
+    if a.expects_keyword(Word::Then) {
+        return some_text("a choice is written `if c then a else b`")
+            .filter(|_| !a.is_sym(Sym::Assign))
+            .or_else(|| equality_help(a));
     }
-    if a.wants_word(Word::Else) {
-        return say("an `if` is a value, so it needs its `else`");
+    if a.expects_keyword(Word::Else) {
+        return some_text("an `if` is a value, so it needs its `else`");
     }
-    if a.is(Sym::Colon)
-        && a.after(Sym::RParen)
-        && a.operator()
-        && let Some(Token::Name(name)) = a.called()
-        && BinderKind::ALL.iter().any(|b| b.word() == name)
+    if a.is_sym(Sym::Colon)
+        && a.follows_sym(Sym::RParen)
+        && a.expects_operator()
+        && let Some(Token::Name(name)) = a.callee_token()
+        && BinderKind::ALL.iter().any(|b| b.keyword() == name)
     {
         return Some(format!("no parentheses stand around index variables: `{name} i < n: e`"));
     }
-    if a.is(Sym::Colon)
+    if a.is_sym(Sym::Colon)
         && let Some(open) = a.opener()
         && let (Some(name), Some(index)) = (open.checked_sub(1).and_then(|b| a.name_at(b)), a.name_at(open + 1))
-        && BinderKind::ALL.iter().any(|b| b.word() == name)
+        && BinderKind::ALL.iter().any(|b| b.keyword() == name)
     {
         return Some(format!("the parentheses stand around the whole: `({name} {index} < n: …)`"));
     }
-    if a.is(Sym::Colon) && a.operator() && a.back(2) == Some(Kind::Sym(Sym::Lt)) && a.back(3) == Some(Kind::Name) {
-        return say("an index stands after `for`, `sum` or the like: `for i < n: e`");
+    if a.is_sym(Sym::Colon)
+        && a.expects_operator()
+        && a.kind_before(2) == Some(TokenClass::Sym(Sym::Lt))
+        && a.kind_before(3) == Some(TokenClass::Name)
+    {
+        return some_text("an index stands after `for`, `sum` or the like: `for i < n: e`");
     }
-    if a.wants(Sym::Semi) {
-        return say("a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
+    if a.expects_sym(Sym::Semi) {
+        return some_text("a rule is written `derivative f(x; dx) = …` or `adjoint f(x; dy) = …`");
     }
-    if a.is(Sym::Eq) && a.wants(Sym::Assign) {
-        return say("a name is bound with one `=`");
+    if a.is_sym(Sym::Eq) && a.expects_sym(Sym::Assign) {
+        return some_text("a name is bound with one `=`");
     }
-    if a.is(Sym::Assign) && a.after(Sym::RBracket) && a.expected.has(Expected::PATTERN) {
-        return say(
+    if a.is_sym(Sym::Assign) && a.follows_sym(Sym::RBracket) && a.expected.contains(ExpectedSet::PATTERN) {
+        return some_text(
             "the elements of an array have no patterns: `let x = …`, then `x[0]`; `let [n] x = …` names its extent",
         );
     }
-    if a.is(Sym::Assign) {
-        return equality(a);
+    if a.is_sym(Sym::Assign) {
+        return equality_help(a);
     }
     None
 }
 
 /// Help for an unexpected `=`.
-fn equality(a: &Around) -> Option<String> {
-    if a.back(2) == Some(Kind::Word(Word::Where)) {
-        return say("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
+fn equality_help(a: &TokenContext) -> Option<String> {
+    if a.kind_before(2) == Some(TokenClass::Keyword(Word::Where)) {
+        return some_text("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
     }
-    if a.wants(Sym::Colon) && !a.operator() {
-        return say("a field is written `x: e`");
+    if a.expects_sym(Sym::Colon) && !a.expects_operator() {
+        return some_text("a field is written `x: e`");
     }
-    if a.wants(Sym::RParen) && a.first() == Some(Kind::Word(Word::Def)) && a.opener() == Some(2) {
-        return say("a parameter has no default: every call gives all arguments");
+    if a.expects_sym(Sym::RParen) && a.first_kind() == Some(TokenClass::Keyword(Word::Def)) && a.opener() == Some(2) {
+        return some_text("a parameter has no default: every call gives all arguments");
     }
-    if a.wants(Sym::RParen) {
-        return say("equality is written `==`, a named argument `name: e`");
+    if a.expects_sym(Sym::RParen) {
+        return some_text("equality is written `==`, a named argument `name: e`");
     }
-    a.operator().then(|| "equality is written `==`".to_owned())
+    a.expects_operator().then(|| "equality is written `==`".to_owned())
 }
 
 /// Help for types and heads of items.
-fn types(a: &Around) -> Option<String> {
-    let def = a.first() == Some(Kind::Word(Word::Def));
-    if def && a.wants(Sym::LParen) && a.at == 2 {
-        return match a.here {
-            Some(Kind::Sym(Sym::Assign)) => {
-                let name = a.name(1).unwrap_or("x");
+fn type_help(a: &TokenContext) -> Option<String> {
+    let def = a.first_kind() == Some(TokenClass::Keyword(Word::Def));
+    if def && a.expects_sym(Sym::LParen) && a.at == 2 {
+        return match a.current {
+            Some(TokenClass::Sym(Sym::Assign)) => {
+                let name = a.name_before(1).unwrap_or("x");
                 Some(format!("a constant is written `let {name} = …`, a function of nothing `def {name}() = …`"))
             }
-            Some(Kind::Sym(Sym::Lt | Sym::LBracket)) => {
-                say("types and sizes are not declared: write their names where they are used")
+            Some(TokenClass::Sym(Sym::Lt | Sym::LBracket)) => {
+                some_text("types and sizes are not declared: write their names where they are used")
             }
-            _ => say("the parameters stand in parentheses, as in `def f(x: f64) = …`"),
+            _ => some_text("the parameters stand in parentheses, as in `def f(x: f64) = …`"),
         };
     }
-    let named = matches!((a.before, a.here), (Some(Kind::Name), Some(Kind::Name | Kind::Sym(Sym::LBracket))));
-    if def && a.wants(Sym::RParen) && named && !a.operator() {
-        return say("a parameter is written `x: T`");
+    let named = matches!(
+        (a.previous, a.current),
+        (Some(TokenClass::Name), Some(TokenClass::Name | TokenClass::Sym(Sym::LBracket)))
+    );
+    if def && a.expects_sym(Sym::RParen) && named && !a.expects_operator() {
+        return some_text("a parameter is written `x: T`");
     }
-    if a.is(Sym::Lt) && !a.operator() && matches!(a.before, Some(Kind::Name)) {
-        return say("the arguments of a type stand in parentheses, as in `Tree(f64)`");
+    if a.is_sym(Sym::Lt) && !a.expects_operator() && matches!(a.previous, Some(TokenClass::Name)) {
+        return some_text("the arguments of a type stand in parentheses, as in `Tree(f64)`");
     }
-    if a.is(Sym::LBrace) && !a.operator() && a.before == Some(Kind::Name) && !a.wants(Sym::Assign) {
-        return say("an array is written `[n]f64`, a matrix `[n, m]f64`; the arguments of a type stand in parentheses");
+    if a.is_sym(Sym::LBrace)
+        && !a.expects_operator()
+        && a.previous == Some(TokenClass::Name)
+        && !a.expects_sym(Sym::Assign)
+    {
+        return some_text(
+            "an array is written `[n]f64`, a matrix `[n, m]f64`; the arguments of a type stand in parentheses",
+        );
     }
-    if def && a.wants(Sym::Assign) && a.is(Sym::LBrace) {
-        return say("the body stands after `=`, without braces");
+    if def && a.expects_sym(Sym::Assign) && a.is_sym(Sym::LBrace) {
+        return some_text("the body stands after `=`, without braces");
     }
-    if a.wants(Sym::PlusAssign) {
-        return say("an update is written `x with [i] = e`, a choice by patterns `match e { p: a, q: b }`");
+    if a.expects_sym(Sym::PlusAssign) {
+        return some_text("an update is written `x with [i] = e`, a choice by patterns `match e { p: a, q: b }`");
     }
-    if a.wants(Sym::Assign) {
-        return match a.last(|kind| matches!(kind, Kind::Word(Word::Let | Word::Def | Word::Type)))? {
-            at if a.builder.kind(at) == Some(Kind::Word(Word::Let)) => say("a name is bound with `let x = e`"),
-            0 if def => say("the body of a definition stands after `=`"),
-            _ => say("what is defined stands after `=`"),
+    if a.expects_sym(Sym::Assign) {
+        return match a.last_before(|kind| matches!(kind, TokenClass::Keyword(Word::Let | Word::Def | Word::Type)))? {
+            at if a.builder.kind(at) == Some(TokenClass::Keyword(Word::Let)) => {
+                some_text("a name is bound with `let x = e`")
+            }
+            0 if def => some_text("the body of a definition stands after `=`"),
+            _ => some_text("what is defined stands after `=`"),
         };
     }
-    if a.first() == Some(Kind::Word(Word::Type)) && a.expected.has(Expected::END) {
-        return match a.here {
-            Some(Kind::Sym(Sym::Comma)) => say("the cases of a type are separated by `|`"),
-            Some(Kind::Sym(Sym::LBrace)) => say("a record type is written `{x: f64}`, with no word before it"),
+    if a.first_kind() == Some(TokenClass::Keyword(Word::Type)) && a.expected.contains(ExpectedSet::END) {
+        return match a.current {
+            Some(TokenClass::Sym(Sym::Comma)) => some_text("the cases of a type are separated by `|`"),
+            Some(TokenClass::Sym(Sym::LBrace)) => {
+                some_text("a record type is written `{x: f64}`, with no word before it")
+            }
             _ => None,
         };
     }
-    if a.expected.has(Expected::TYPE) && a.after(Sym::RBracket) {
-        return say("an array type names its elements' type, as in `[n]f64`");
+    if a.expected.contains(ExpectedSet::TYPE) && a.follows_sym(Sym::RBracket) {
+        return some_text("an array type names its elements' type, as in `[n]f64`");
     }
-    if a.expected.has(Expected::CLASS) {
-        return say("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
+    if a.expected.contains(ExpectedSet::CLASS) {
+        return some_text("a type parameter may be limited to numbers: `where a: num` or `where a: real`");
     }
-    let import = a.first() == Some(Kind::Word(Word::Import));
-    if import && a.expected.has(Expected::END) {
-        return say("write `import linalg` or `import \"./file.iv\" as name`");
+    let import = a.first_kind() == Some(TokenClass::Keyword(Word::Import));
+    if import && a.expected.contains(ExpectedSet::END) {
+        return some_text("write `import linalg` or `import \"./file.iv\" as name`");
     }
     None
 }
 
 /// Help for missing commas, operators and items.
-fn structure(a: &Around) -> Option<String> {
-    let starts = a.here.is_some_and(Kind::starts_expr);
-    let operand = a.before.is_some_and(|k| k.is_closer() || matches!(k, Kind::Name | Kind::Int | Kind::Float));
-    if a.wants(Sym::Colon) && starts {
-        return say("is a `:` missing?");
+fn structure_help(a: &TokenContext) -> Option<String> {
+    let starts = a.current.is_some_and(TokenClass::starts_expr);
+    let operand = a
+        .previous
+        .is_some_and(|k| k.is_closer() || matches!(k, TokenClass::Name | TokenClass::Int | TokenClass::Float));
+    if a.expects_sym(Sym::Colon) && starts {
+        return some_text("is a `:` missing?");
     }
-    if !(a.operator() && starts && operand) {
+    if !(a.expects_operator() && starts && operand) {
         return None;
     }
-    let item = matches!(a.first(), Some(Kind::Word(Word::Def | Word::Do)));
-    let next = item && a.builder.line_start(a.at) && a.opener().is_none();
-    match (a.before, a.here) {
-        _ if next => say(STATEMENTS),
-        _ if a.wants(Sym::Comma) => say("is a comma missing?"),
-        (Some(Kind::Name), Some(Kind::Str)) => {
-            Some(format!("a call is written with parentheses: `{}(\"…\")`", a.name(1).unwrap_or("f")))
+    let item = matches!(a.first_kind(), Some(TokenClass::Keyword(Word::Def | Word::Do)));
+    let next = item && a.builder.is_line_start(a.at) && a.opener().is_none();
+    match (a.previous, a.current) {
+        _ if next => some_text(STATEMENTS),
+        _ if a.expects_sym(Sym::Comma) => some_text("is a comma missing?"),
+        (Some(TokenClass::Name), Some(TokenClass::Str)) => {
+            Some(format!("a call is written with parentheses: `{}(\"…\")`", a.name_before(1).unwrap_or("f")))
         }
-        (Some(Kind::Int | Kind::Float), Some(Kind::Name)) => say("a product is written with `*`, as in `2 * x`"),
-        (Some(Kind::Name), Some(Kind::Name | Kind::Int | Kind::Float)) => {
-            say("a call is written `f(x)`, a product `a * b`")
+        (Some(TokenClass::Int | TokenClass::Float), Some(TokenClass::Name)) => {
+            some_text("a product is written with `*`, as in `2 * x`")
         }
-        _ => say("is an operator missing?"),
+        (Some(TokenClass::Name), Some(TokenClass::Name | TokenClass::Int | TokenClass::Float)) => {
+            some_text("a call is written `f(x)`, a product `a * b`")
+        }
+        _ => some_text("is an operator missing?"),
     }
 }
 
@@ -223,15 +251,15 @@ const STATEMENTS: &str =
     "a body is one expression: name its parts with `let … in …`; to show several values write a `do print(…)` for each";
 
 /// Returns whether the string is the first of the three that the lexer reads for `"""text"""`.
-fn is_docstring(first: &str, tokens: &[Spanned]) -> bool {
+fn is_docstring(first: &str, tokens: &[SpannedToken]) -> bool {
     first.is_empty()
         && matches!(tokens, [a, b, ..] if a.span.end == b.span.start && matches!(b.token, Token::Str(_) | Token::Error))
 }
 
-const USUAL: &str = "every item starts with `def`, `type`, `import`, `let` or `do`";
+const ITEM_KEYWORDS_HELP: &str = "every item starts with `def`, `type`, `import`, `let` or `do`";
 
 /// First words of items in other languages.
-const ITEMS: &[(&[&str], &str)] = &[
+const FOREIGN_ITEM_WORDS: &[(&[&str], &str)] = &[
     (&["fn", "fun", "func", "function", "define", "defn"], "a definition begins with `def`"),
     (&["struct", "enum", "data", "class", "record"], "a type is defined with `type`"),
     (&["use", "from", "include", "using", "open", "require"], "a module is read with `import`"),
@@ -242,11 +270,11 @@ const ITEMS: &[(&[&str], &str)] = &[
 ];
 
 /// Returns the diagnostic for text outside all items. It marks the first line.
-pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
+pub(super) fn stray_text(tokens: &[SpannedToken]) -> Diagnostic {
     let Some(first) = tokens.first() else {
         return Diagnostic::new(Code::E0001, Span::default(), "expected an item, found the end");
     };
-    let end = tokens.iter().skip(1).position(|t| t.line_start).map_or(tokens.len(), |at| at + 1);
+    let end = tokens.iter().skip(1).position(|t| t.is_line_start).map_or(tokens.len(), |at| at + 1);
     let line = tokens.get(..end).unwrap_or_default();
     let span = line.last().map_or(first.span, |last| first.span.to(last.span));
     let sym = |at: usize| match line.get(at).map(|t| &t.token) {
@@ -256,10 +284,10 @@ pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
     let set = |at: usize| matches!(sym(at), Some(Sym::Assign | Sym::PlusAssign));
     let element = sym(1) == Some(Sym::LBracket) && (1..line.len()).any(set);
     let help = match (&first.token, sym(1)) {
-        (Token::Sym(Sym::FloorDiv | Sym::Slash | Sym::Percent | Sym::Semi), _) => COMMENT.to_owned(),
-        (Token::Str(text), _) if is_docstring(text, tokens) => DOCSTRING.to_owned(),
+        (Token::Sym(Sym::FloorDiv | Sym::Slash | Sym::Percent | Sym::Semi), _) => COMMENT_HELP.to_owned(),
+        (Token::Str(text), _) if is_docstring(text, tokens) => DOCSTRING_HELP.to_owned(),
         (Token::Name(name), Some(Sym::Assign | Sym::Colon)) => format!("a constant is written `let {name} = …`"),
-        (Token::Name(name), _) => match ITEMS.iter().find(|(names, _)| names.contains(&name.as_str())) {
+        (Token::Name(name), _) => match FOREIGN_ITEM_WORDS.iter().find(|(names, _)| names.contains(&name.as_str())) {
             Some((_, help)) => (*help).to_owned(),
             None if element || set(1) || set(2) => {
                 let changed = if element { "with [i] = e" } else { "+ 1" };
@@ -270,13 +298,15 @@ pub(super) fn junk(tokens: &[Spanned]) -> Diagnostic {
             {
                 format!("a definition is written `def {name}(x: f64) = …`, with a type for every parameter")
             }
-            None if sym(1) == Some(Sym::LParen) => format!("{USUAL}; to call it here write `do {name}(…)`"),
-            None => format!("{USUAL}; to evaluate an expression write `do` before it"),
+            None if sym(1) == Some(Sym::LParen) => {
+                format!("{ITEM_KEYWORDS_HELP}; to call it here write `do {name}(…)`")
+            }
+            None => format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression write `do` before it"),
         },
-        _ if super::tokens::kinds(std::slice::from_ref(first)).first().is_some_and(|k| k.starts_expr()) => {
-            format!("{USUAL}; to evaluate an expression write `do` before it")
+        _ if super::tokens::token_classes(std::slice::from_ref(first)).first().is_some_and(|k| k.starts_expr()) => {
+            format!("{ITEM_KEYWORDS_HELP}; to evaluate an expression write `do` before it")
         }
-        _ => USUAL.to_owned(),
+        _ => ITEM_KEYWORDS_HELP.to_owned(),
     };
     let diagnostic = Diagnostic::new(Code::E0009, span, "this stands in no item").help(help);
     match (&first.token, sym(1)) {

@@ -1,95 +1,99 @@
 //! **Specific syntax messages.** Mistakes whose message quotes the text, beyond the list of
 //! expected tokens.
 
-use super::around::Around;
+use super::around::TokenContext;
 use super::habits;
 use crate::lexer::Token;
-use crate::parser::errors::Expected;
-use crate::parser::tokens::Kind;
+use crate::parser::errors::ExpectedSet;
+use crate::parser::tokens::TokenClass;
 use crate::token::{Sym, Word};
 use lang_base::Diagnostic;
 
 /// A recogniser of one mistake.
-type Slip = fn(&Around) -> Option<Diagnostic>;
+type Recogniser = fn(&TokenContext) -> Option<Diagnostic>;
 
 /// All recognisers, including those for other languages' operators and words, the most certain
 /// first.
-pub(super) const QUOTED: &[Slip] = &[
+pub(super) const RECOGNISERS: &[Recogniser] = &[
     top_let,
-    no_body,
+    missing_body,
     body_colon,
     fold_head,
-    no_range,
-    formatted,
+    missing_range,
+    format_string,
     import_path,
-    habits::pair,
+    habits::foreign_operator,
     assignment,
-    habits::word,
-    reduction,
-    stray,
+    habits::foreign_word,
+    unknown_reduction,
+    stray_then_else,
 ];
 
 /// `let x = 1 in x` at the top level.
-fn top_let(a: &Around) -> Option<Diagnostic> {
-    let end = a.expected.has(Expected::END);
-    (a.first() == Some(Kind::Word(Word::Let)) && a.is_word(Word::In) && end).then(|| {
+fn top_let(a: &TokenContext) -> Option<Diagnostic> {
+    let end = a.expected.contains(ExpectedSet::END);
+    (a.first_kind() == Some(TokenClass::Keyword(Word::Let)) && a.is_keyword(Word::In) && end).then(|| {
         let help = "to evaluate an expression write `do let … in …`; a `let` inside a definition is indented";
-        a.mark(a.at, a.at + 1, "a `let` at the top level has no `in`", help)
+        a.diagnostic_at(a.at, a.at + 1, "a `let` at the top level has no `in`", help)
     })
 }
 
 /// `def f() =`
-fn no_body(a: &Around) -> Option<Diagnostic> {
-    (a.at_end() && a.after(Sym::Assign) && a.first() == Some(Kind::Word(Word::Def))).then(|| {
+fn missing_body(a: &TokenContext) -> Option<Diagnostic> {
+    (a.is_at_end() && a.follows_sym(Sym::Assign) && a.first_kind() == Some(TokenClass::Keyword(Word::Def))).then(|| {
         let help = "write it after the `=`; a line of it that begins with `let` is indented, for in column 0 `let` begins an item";
-        a.mark(a.at, a.at + 1, "the definition has no body", help)
+        a.diagnostic_at(a.at, a.at + 1, "the definition has no body", help)
     })
 }
 
 /// `def f(x: f64) -> f64: x`, and `def f(x: f64): f64 = x`.
-fn body_colon(a: &Around) -> Option<Diagnostic> {
-    let bound = a.ahead(1) == Some(Kind::Sym(Sym::Assign)) && a.joined(a.at + 1);
-    if a.first() != Some(Kind::Word(Word::Def)) || !a.wants(Sym::Assign) || !a.is(Sym::Colon) || bound {
+fn body_colon(a: &TokenContext) -> Option<Diagnostic> {
+    let bound = a.kind_after(1) == Some(TokenClass::Sym(Sym::Assign)) && a.is_adjacent(a.at + 1);
+    if a.first_kind() != Some(TokenClass::Keyword(Word::Def))
+        || !a.expects_sym(Sym::Assign)
+        || !a.is_sym(Sym::Colon)
+        || bound
+    {
         return None;
     }
-    let typed = (a.at..a.builder.kinds().len()).any(|at| a.builder.kind(at) == Some(Kind::Sym(Sym::Assign)));
-    let (message, help) = match typed && a.wants(Sym::Arrow) {
+    let typed = (a.at..a.builder.kinds().len()).any(|at| a.builder.kind(at) == Some(TokenClass::Sym(Sym::Assign)));
+    let (message, help) = match typed && a.expects_sym(Sym::Arrow) {
         true => ("expected `->`, found `:`", "the type of the result stands after `->`"),
         false => ("expected `=`, found `:`", "the body of a definition stands after `=`"),
     };
-    Some(a.mark(a.at, a.at + 1, message, help))
+    Some(a.diagnostic_at(a.at, a.at + 1, message, help))
 }
 
 /// `fold i < n: e`, `loop x > 1: e`: no carry.
-fn fold_head(a: &Around) -> Option<Diagnostic> {
-    let pattern = a.expected.has(Expected::PATTERN);
-    if !a.wants(Sym::Assign) && !pattern {
+fn fold_head(a: &TokenContext) -> Option<Diagnostic> {
+    let pattern = a.expected.contains(ExpectedSet::PATTERN);
+    if !a.expects_sym(Sym::Assign) && !pattern {
         return None;
     }
-    let at = a.last(|kind| matches!(kind, Kind::Word(_) | Kind::Sym(Sym::Assign)))?;
-    let Some(Kind::Word(word)) = a.builder.kind(at) else { return None };
+    let at = a.last_before(|kind| matches!(kind, TokenClass::Keyword(_) | TokenClass::Sym(Sym::Assign)))?;
+    let Some(TokenClass::Keyword(word)) = a.builder.kind(at) else { return None };
     let over = "acc = init for i < n: e";
     let help = match word {
         Word::Fold | Word::Scan => format!("write `{word} {over}`"),
-        Word::Loop if a.is(Sym::Lt) => {
+        Word::Loop if a.is_sym(Sym::Lt) => {
             format!("over a range write `fold {over}`, with a condition `loop acc = init while c: e`")
         }
         Word::Loop => "write `loop acc = init while c: e`".to_owned(),
         _ => return None,
     };
     // A reserved word in place of a name is a different mistake.
-    if pattern && !a.is_word(Word::For) && !a.is_word(Word::While) {
+    if pattern && !a.is_keyword(Word::For) && !a.is_keyword(Word::While) {
         return None;
     }
-    Some(a.mark(at, at + 1, format!("this `{word}` does not say what it carries and where it starts"), help))
+    Some(a.diagnostic_at(at, at + 1, format!("this `{word}` does not say what it carries and where it starts"), help))
 }
 
 /// `for i in range(3): e`, `for x in xs: e`: no range after `in`.
-fn no_range(a: &Around) -> Option<Diagnostic> {
-    if !a.wants(Sym::DotDot) || !a.is(Sym::Colon) {
+fn missing_range(a: &TokenContext) -> Option<Diagnostic> {
+    if !a.expects_sym(Sym::DotDot) || !a.is_sym(Sym::Colon) {
         return None;
     }
-    let from = a.last(|kind| kind == Kind::Word(Word::In))? + 1;
+    let from = a.last_before(|kind| kind == TokenClass::Keyword(Word::In))? + 1;
     let name = a.name_at(from.checked_sub(2)?).unwrap_or("i");
     let called = matches!(a.name_at(from), Some("range" | "arange" | "iota" | "prange"));
     let bound = match (a.at - from, a.builder.token(from + 2)) {
@@ -102,12 +106,12 @@ fn no_range(a: &Around) -> Option<Diagnostic> {
         None if called => format!("write `{name} < n`, or `{name} in a..b`"),
         None => "a range is `i < n` or `i in a..b`; the elements of an array are `x[i]`".to_owned(),
     };
-    (from < a.at).then(|| a.mark(from, a.at, "`in` takes a range, and this is none", help))
+    (from < a.at).then(|| a.diagnostic_at(from, a.at, "`in` takes a range, and this is none", help))
 }
 
 /// `import ./kernels.iv`
-fn import_path(a: &Around) -> Option<Diagnostic> {
-    if a.first() != Some(Kind::Word(Word::Import)) || a.at > 2 {
+fn import_path(a: &TokenContext) -> Option<Diagnostic> {
+    if a.first_kind() != Some(TokenClass::Keyword(Word::Import)) || a.at > 2 {
         return None;
     }
     let mut path = String::new();
@@ -123,15 +127,15 @@ fn import_path(a: &Around) -> Option<Diagnostic> {
         end += 1;
     }
     path.contains(['/', '.'])
-        .then(|| a.mark(1, end, "the path of a file stands in quotes", format!("write `import \"{path}\"`")))
+        .then(|| a.diagnostic_at(1, end, "the path of a file stands in quotes", format!("write `import \"{path}\"`")))
 }
 
 /// `f"max = {m}"`
-fn formatted(a: &Around) -> Option<Diagnostic> {
-    let prefix = a.name(1).is_some_and(|name| matches!(name, "f" | "F" | "fr" | "r" | "b" | "s"));
-    (prefix && a.here == Some(Kind::Str) && a.joined(a.at)).then(|| {
+fn format_string(a: &TokenContext) -> Option<Diagnostic> {
+    let prefix = a.name_before(1).is_some_and(|name| matches!(name, "f" | "F" | "fr" | "r" | "b" | "s"));
+    (prefix && a.current == Some(TokenClass::Str) && a.is_adjacent(a.at)).then(|| {
         let help = "`print` shows several values side by side, as in `print(\"max =\", m)`";
-        a.mark(a.at - 1, a.at + 1, "there are no format strings", help)
+        a.diagnostic_at(a.at - 1, a.at + 1, "there are no format strings", help)
     })
 }
 
@@ -152,16 +156,16 @@ const REDUCTIONS: &[(&[&str], &str)] = &[
 ];
 
 /// `mean i: x[i]`
-fn reduction(a: &Around) -> Option<Diagnostic> {
+fn unknown_reduction(a: &TokenContext) -> Option<Diagnostic> {
     // After an index variable, another one may follow.
-    let name = a.name(1).filter(|_| a.operator() && !a.wants(Sym::Colon))?;
-    let variable = matches!(a.here, Some(Kind::Name | Kind::Sym(Sym::Underscore)));
-    let range = match a.ahead(1)? {
-        Kind::Sym(Sym::Colon) => true,
-        Kind::Sym(Sym::Lt | Sym::Comma) | Kind::Word(Word::In) => colon_follows(a),
+    let name = a.name_before(1).filter(|_| a.expects_operator() && !a.expects_sym(Sym::Colon))?;
+    let variable = matches!(a.current, Some(TokenClass::Name | TokenClass::Sym(Sym::Underscore)));
+    let range = match a.kind_after(1)? {
+        TokenClass::Sym(Sym::Colon) => true,
+        TokenClass::Sym(Sym::Lt | Sym::Comma) | TokenClass::Keyword(Word::In) => colon_follows(a),
         _ => false,
     };
-    if !variable || !range || a.back(2) == Some(Kind::Sym(Sym::Dot)) {
+    if !variable || !range || a.kind_before(2) == Some(TokenClass::Sym(Sym::Dot)) {
         return None;
     }
     let known = REDUCTIONS.iter().find(|(names, _)| names.contains(&name));
@@ -169,19 +173,19 @@ fn reduction(a: &Around) -> Option<Diagnostic> {
         "the reductions are `sum`, `prod`, `max`, `min`, `argmax`, `argmin`, `any` and `all`; `for i: …` makes an array",
         |(_, help)| help,
     );
-    Some(a.mark(a.at - 1, a.at, format!("there is no reduction `{name}`"), help))
+    Some(a.diagnostic_at(a.at - 1, a.at, format!("there is no reduction `{name}`"), help))
 }
 
 /// The search distance, in tokens, for the `:` after index variables.
-const FAR: usize = 64;
+const MAX_COLON_DISTANCE: usize = 64;
 
 /// Returns whether a `:` follows in the same bracket.
-fn colon_follows(a: &Around) -> bool {
+fn colon_follows(a: &TokenContext) -> bool {
     let mut at = a.at;
-    while at < a.at + FAR {
+    while at < a.at + MAX_COLON_DISTANCE {
         match a.builder.kind(at) {
-            Some(Kind::Sym(Sym::Colon)) => return true,
-            Some(Kind::Sym(sym)) if sym.closer().is_some() => at = a.builder.partner(at).max(at),
+            Some(TokenClass::Sym(Sym::Colon)) => return true,
+            Some(TokenClass::Sym(sym)) if sym.closer().is_some() => at = a.builder.matching_closer(at).max(at),
             Some(kind) if kind.is_closer() => return false,
             None => return false,
             _ => {}
@@ -192,23 +196,23 @@ fn colon_follows(a: &Around) -> bool {
 }
 
 /// `x = 3`, `x[0] = 3`, `x += 1`, `x *= 2` in the position of an expression.
-fn assignment(a: &Around) -> Option<Diagnostic> {
+fn assignment(a: &TokenContext) -> Option<Diagnostic> {
     let operator = [Sym::Plus, Sym::Minus, Sym::Star, Sym::Percent, Sym::Caret, Sym::FloorDiv];
-    let compound = a.is(Sym::Assign) && a.joined(a.at) && operator.iter().any(|sym| a.after(*sym));
+    let compound = a.is_sym(Sym::Assign) && a.is_adjacent(a.at) && operator.iter().any(|sym| a.follows_sym(*sym));
     let start = a.at - usize::from(compound);
-    let updates = compound || a.is(Sym::PlusAssign);
-    let asks = a.wants_word(Word::Then) || a.opener().is_some();
-    if !updates && (!a.is(Sym::Assign) || !a.operator() || asks) {
+    let updates = compound || a.is_sym(Sym::PlusAssign);
+    let asks = a.expects_keyword(Word::Then) || a.opener().is_some();
+    if !updates && (!a.is_sym(Sym::Assign) || !a.expects_operator() || asks) {
         return None;
     }
-    let help = assigned(a, start, updates)?;
-    Some(a.mark(start, a.at + 1, "there is no assignment", help))
+    let help = assignment_help(a, start, updates)?;
+    Some(a.diagnostic_at(start, a.at + 1, "there is no assignment", help))
 }
 
 /// Returns the replacement for an assignment whose target ends before `end`.
-fn assigned(a: &Around, end: usize, updates: bool) -> Option<String> {
+fn assignment_help(a: &TokenContext, end: usize, updates: bool) -> Option<String> {
     let target = end.checked_sub(1)?;
-    if a.builder.kind(target) == Some(Kind::Sym(Sym::RBracket)) {
+    if a.builder.kind(target) == Some(TokenClass::Sym(Sym::RBracket)) {
         let open = a.opener_of(target)?;
         let name = a.name_at(open.checked_sub(1)?)?;
         let index = match (target - open, a.builder.token(open + 1)) {
@@ -221,20 +225,29 @@ fn assigned(a: &Around, end: usize, updates: bool) -> Option<String> {
     }
     let name = a.name_at(target)?;
     match target.checked_sub(1).and_then(|b| a.builder.kind(b)) {
-        Some(Kind::Sym(Sym::Dot)) => Some(format!("values do not change: a changed record is `r with {name} = e`")),
+        Some(TokenClass::Sym(Sym::Dot)) => {
+            Some(format!("values do not change: a changed record is `r with {name} = e`"))
+        }
         _ if updates => Some(format!(
             "values do not change: a total is `sum i: e`, a running value `fold {name} = init for i < n: e`"
         )),
         _ if target == 0 => Some(format!("a name is bound with `let {name} = …`")),
-        _ if a.builder.line_start(target) => Some(format!("a name is bound with `let {name} = … in …`")),
+        _ if a.builder.is_line_start(target) => Some(format!("a name is bound with `let {name} = … in …`")),
         _ => None,
     }
 }
 
 /// A `then` or `else` without an `if`.
-fn stray(a: &Around) -> Option<Diagnostic> {
-    let Some(Kind::Word(word @ (Word::Then | Word::Else))) = a.here.filter(|_| a.operator()) else { return None };
-    (!a.wants_word(Word::Then) && !a.wants_word(Word::Else)).then(|| {
-        a.mark(a.at, a.at + 1, format!("this `{word}` belongs to no `if`"), "a choice is written `if c then a else b`")
+fn stray_then_else(a: &TokenContext) -> Option<Diagnostic> {
+    let Some(TokenClass::Keyword(word @ (Word::Then | Word::Else))) = a.current.filter(|_| a.expects_operator()) else {
+        return None;
+    };
+    (!a.expects_keyword(Word::Then) && !a.expects_keyword(Word::Else)).then(|| {
+        a.diagnostic_at(
+            a.at,
+            a.at + 1,
+            format!("this `{word}` belongs to no `if`"),
+            "a choice is written `if c then a else b`",
+        )
     })
 }
